@@ -1,0 +1,93 @@
+import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { dirname, join, relative, resolve, sep } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { ObjectInfo, ObjectStore } from "../../port/object-store.ts";
+
+const partial = ".partial";
+
+/** Objects as files below one folder. A file appears under its name only when it is whole and synced. */
+export class FilesObjectStore implements ObjectStore {
+  readonly #root: string;
+
+  constructor(root: string) {
+    this.#root = resolve(root);
+  }
+
+  async put(path: string, data: Uint8Array): Promise<void> {
+    const target = this.localPath(path);
+    const folder = dirname(target);
+    await mkdir(folder, { recursive: true });
+    const temporary = `${target}${partial}`;
+    const file = await open(temporary, "w");
+    try {
+      await file.writeFile(data);
+      await file.datasync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, target);
+    // The name itself is durable only once its folder is synced.
+    await syncFolder(folder);
+  }
+
+  async get(path: string): Promise<Uint8Array | undefined> {
+    try {
+      return await readFile(this.localPath(path));
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async list(prefix: string): Promise<ObjectInfo[]> {
+    const folder = prefix.includes("/") ? prefix.slice(0, prefix.lastIndexOf("/")) : ".";
+    const found: ObjectInfo[] = [];
+    let entries: Awaited<ReturnType<typeof readdirDeep>>;
+    try {
+      entries = await readdirDeep(this.localPath(folder));
+    } catch (error) {
+      if (isMissing(error)) return [];
+      throw error;
+    }
+    for (const entry of entries) {
+      if (!entry.isFile() || entry.name.endsWith(partial)) continue;
+      const full = join(entry.parentPath, entry.name);
+      const path = relative(this.#root, full).split(sep).join("/");
+      if (path.startsWith(prefix)) found.push({ path, bytes: (await stat(full)).size });
+    }
+    return found.sort((a, b) => (a.path < b.path ? -1 : 1));
+  }
+
+  async delete(path: string): Promise<void> {
+    await rm(this.localPath(path), { recursive: path.endsWith("/"), force: true });
+  }
+
+  uri(path: string): string {
+    return pathToFileURL(this.localPath(path)).href;
+  }
+
+  localPath(path: string): string {
+    const full = resolve(this.#root, path);
+    if (full !== this.#root && !full.startsWith(this.#root + sep)) {
+      throw new Error(`object path ${JSON.stringify(path)} leaves the store`);
+    }
+    return full;
+  }
+}
+
+function readdirDeep(folder: string) {
+  return readdir(folder, { recursive: true, withFileTypes: true });
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException | undefined)?.code === "ENOENT";
+}

@@ -1,0 +1,36 @@
+import type { ObjectInfo, ObjectStore } from "../../port/object-store.ts";
+
+export class MemoryObjectStore implements ObjectStore {
+  readonly #objects = new Map<string, Uint8Array>();
+
+  async put(path: string, data: Uint8Array): Promise<void> {
+    this.#objects.set(path, data.slice());
+  }
+
+  async get(path: string): Promise<Uint8Array | undefined> {
+    return this.#objects.get(path)?.slice();
+  }
+
+  async list(prefix: string): Promise<ObjectInfo[]> {
+    return [...this.#objects]
+      .filter(([path]) => path.startsWith(prefix))
+      .map(([path, data]) => ({ path, bytes: data.length }))
+      .sort((a, b) => (a.path < b.path ? -1 : 1));
+  }
+
+  async delete(path: string): Promise<void> {
+    if (!path.endsWith("/")) {
+      this.#objects.delete(path);
+      return;
+    }
+    for (const each of [...this.#objects.keys()]) if (each.startsWith(path)) this.#objects.delete(each);
+  }
+
+  uri(path: string): string {
+    return `memory:///${path}`;
+  }
+
+  localPath(_path: string): string | undefined {
+    return undefined;
+  }
+}

@@ -1,0 +1,30 @@
+/** Every bound of the service, named once with its unit. */
+const KiB = 1024;
+const MiB = 1024 * KiB;
+const hourMs = 3_600_000;
+
+export const limits = {
+  bodyBytesMax: 16 * MiB,
+  fetchBytesDefault: 1 * MiB,
+  fetchBytesMax: 16 * MiB,
+  fetchWaitMsMax: 60_000,
+  tokenWaitMsMax: 10_000,
+  tokenEntriesMax: 10_000,
+  partitionsDefault: 1,
+  partitionsMax: 10_000,
+  nameLengthMax: 128,
+  idempotencyKeyLengthMax: 255,
+  idempotencyWindowMs: 24 * hourMs,
+  /** Bytes that may wait for the log's sync before appends are refused with `unavailable`. */
+  commitQueueBytesMax: 64 * MiB,
+  /** One group commit takes at most this much of the queue. */
+  commitGroupBytesMax: 32 * MiB,
+  /** Partition states kept in memory; the least recently used are read again from the store. */
+  partitionStatesMax: 100_000,
+  /** Batches one background step of the trimmer frees at most. */
+  trimStepBatchesMax: 256,
+  /** Expired keys one background step deletes at most. */
+  expireStepKeysMax: 1_000,
+} as const;
+
+export const integerMax = Number.MAX_SAFE_INTEGER;

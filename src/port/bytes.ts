@@ -1,0 +1,4 @@
+/** Unsigned byte order, a prefix before its extensions: the order of keys in every Store. */
+export function compareBytes(a: Uint8Array, b: Uint8Array): number {
+  return Buffer.compare(a, b);
+}
