@@ -1,6 +1,6 @@
 /** Who may write. One process owns a store at a time; losing the lease fences it. */
 export interface Ownership extends AsyncDisposable {
-  /** Resolves once this process is the owner, and rejects when it can't become it. */
+  /** Resolves once this process is the owner, at once when it is; rejects when it can't become it. */
   acquire(signal: AbortSignal): Promise<void>;
   readonly isOwner: boolean;
   /** Grows with every change of owner, for fencing. */

@@ -1,0 +1,34 @@
+import { pino } from "pino";
+import type { Config } from "../config.ts";
+import { Server } from "../server.ts";
+
+/** Runs the server until it is told to stop. Resolves with the exit code. */
+export async function runServe(config: Config): Promise<number> {
+  const log = pino({
+    level: config.logLevel,
+    base: null,
+    redact: { paths: ["req.headers.authorization", "*.authorization", "*.password", "*.token"], censor: "[redacted]" },
+  });
+  const stopping = signalled();
+  let server: Server;
+  try {
+    server = await Server.start(config, log);
+  } catch (error) {
+    log.fatal({ err: error }, `could not start: ${(error as Error).message}`);
+    return 1;
+  }
+  log.info({ url: server.url, data: config.dataDir, mode: config.mode }, `listening on ${server.url}`);
+  const signal = await stopping;
+  log.info({ signal }, "draining");
+  await server.stop();
+  log.info("stopped");
+  return 0;
+}
+
+/** The first SIGTERM or SIGINT; a repeated one changes nothing. */
+function signalled(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    process.on("SIGTERM", resolve);
+    process.on("SIGINT", resolve);
+  });
+}

@@ -1,0 +1,221 @@
+import { readFileSync } from "node:fs";
+import { invalid } from "./engine/errors.ts";
+import { type Address, parseAddress } from "./listener/address.ts";
+
+/** One typed value, parsed once: flags over environment over file over defaults. */
+interface Setting<T> {
+  /** `--flag`; the same name is the key in the configuration file. Secrets have none: flags show in process lists. */
+  readonly flag?: string;
+  readonly env: string;
+  readonly help: string;
+  readonly value: string;
+  readonly fallback: T;
+  readonly parse: (text: string, field: string) => T;
+}
+
+function setting<T>(given: Setting<T>): Setting<T> {
+  return given;
+}
+
+const durationUnitsMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+export function parseDuration(text: string, field: string): number {
+  const match = /^(\d{1,12})(ms|s|m|h|d)$/.exec(text.trim());
+  if (match === null)
+    throw invalid(field, `${JSON.stringify(text)} is no duration; give a number and ms, s, m, h or d`);
+  return Number(match[1]) * durationUnitsMs[match[2]!]!;
+}
+
+function oneOf<const T extends string>(...values: readonly T[]): (text: string, field: string) => T {
+  return (text, field) => {
+    const found = values.find((value) => value === text);
+    if (found === undefined) throw invalid(field, `${JSON.stringify(text)} is not one of ${values.join(", ")}`);
+    return found;
+  };
+}
+
+function wholeNumber(min: number, max: number): (text: string, field: string) => number {
+  return (text, field) => {
+    const value = Number(text);
+    if (!/^\d+$/.test(text.trim()) || value < min || value > max) {
+      throw invalid(field, `${JSON.stringify(text)} is not a whole number from ${min} to ${max}`);
+    }
+    return value;
+  };
+}
+
+function nonEmpty(text: string, field: string): string {
+  if (text.trim() === "") throw invalid(field, "must not be empty");
+  return text;
+}
+
+export const settings = {
+  listen: setting<Address>({
+    flag: "listen",
+    env: "SERVICE_LISTEN",
+    value: "HOST:PORT",
+    help: "address of the native port",
+    fallback: { host: "127.0.0.1", port: 8080 },
+    parse: (text, field) => parseAddress(text, field),
+  }),
+  dataDir: setting<string>({
+    flag: "data-dir",
+    env: "SERVICE_DATA_DIR",
+    value: "FOLDER",
+    help: "where all data live",
+    fallback: "./data",
+    parse: nonEmpty,
+  }),
+  mode: setting<"development" | "production">({
+    flag: "mode",
+    env: "SERVICE_RUN_MODE",
+    value: "development|production",
+    help: "development mounts reflection and logs for people",
+    fallback: "production",
+    parse: oneOf("development", "production"),
+  }),
+  dedupWindowMs: setting<number>({
+    flag: "cloudevents-dedup-window",
+    env: "SERVICE_CLOUDEVENTS_DEDUP_WINDOW",
+    value: "DURATION",
+    help: "how long a CloudEvent's source and id are remembered, such as 30s, 15m, 1h, 7d",
+    fallback: 3_600_000,
+    parse: parseDuration,
+  }),
+  tlsCertFile: setting<string | undefined>({
+    flag: "tls-cert-file",
+    env: "SERVICE_TLS_CERT_FILE",
+    value: "FILE",
+    help: "certificate chain in PEM; with the key it turns TLS on",
+    fallback: undefined,
+    parse: nonEmpty,
+  }),
+  tlsKeyFile: setting<string | undefined>({
+    flag: "tls-key-file",
+    env: "SERVICE_TLS_KEY_FILE",
+    value: "FILE",
+    help: "private key in PEM",
+    fallback: undefined,
+    parse: nonEmpty,
+  }),
+  logLevel: setting<LogLevel>({
+    flag: "log-level",
+    env: "SERVICE_LOG_LEVEL",
+    value: "LEVEL",
+    help: "trace, debug (with every request), info, warn, error, fatal or silent",
+    fallback: "info",
+    parse: oneOf("trace", "debug", "info", "warn", "error", "fatal", "silent"),
+  }),
+  connectionsMax: setting<number>({
+    flag: "connections-max",
+    env: "SERVICE_CONNECTIONS_MAX",
+    value: "NUMBER",
+    help: "open connections; more are refused",
+    fallback: 20_000,
+    parse: wholeNumber(1, 1_000_000),
+  }),
+  drainTimeoutMs: setting<number>({
+    flag: "drain-timeout",
+    env: "SERVICE_DRAIN_TIMEOUT",
+    value: "DURATION",
+    help: "how long requests in flight may take after SIGTERM",
+    fallback: 30_000,
+    parse: parseDuration,
+  }),
+} as const;
+
+export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
+
+type Settings = typeof settings;
+export type Config = { readonly [K in keyof Settings]: Settings[K] extends Setting<infer T> ? T : never };
+
+export interface ConfigSources {
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+const configFlag = "config";
+const configEnv = "SERVICE_CONFIG_FILE";
+
+export function loadConfig({ argv, env }: ConfigSources): Config {
+  const flags = parseFlags(argv);
+  const fileName = flags.get(configFlag) ?? env[configEnv];
+  const file = fileName === undefined ? new Map<string, string>() : readConfigFile(fileName);
+  const config: Record<string, unknown> = {};
+  for (const [name, each] of Object.entries(settings) as [string, Setting<unknown>][]) {
+    config[name] = resolve(each, flags, env, file);
+  }
+  const loaded = config as unknown as Config;
+  if ((loaded.tlsCertFile === undefined) !== (loaded.tlsKeyFile === undefined)) {
+    throw invalid("SERVICE_TLS_CERT_FILE", "TLS needs both SERVICE_TLS_CERT_FILE and SERVICE_TLS_KEY_FILE");
+  }
+  return loaded;
+}
+
+function resolve(
+  given: Setting<unknown>,
+  flags: ReadonlyMap<string, string>,
+  env: ConfigSources["env"],
+  file: ReadonlyMap<string, string>,
+): unknown {
+  const { flag, env: variable, parse, fallback } = given;
+  const fromFlag = flag === undefined ? undefined : flags.get(flag);
+  if (fromFlag !== undefined) return parse(fromFlag, `--${flag}`);
+  const fromEnv = env[variable];
+  if (fromEnv !== undefined && fromEnv !== "") return parse(fromEnv, variable);
+  const fromFile = flag === undefined ? undefined : file.get(flag);
+  return fromFile === undefined ? fallback : parse(fromFile, `${flag} in the configuration file`);
+}
+
+function knownFlags(): string[] {
+  const names = Object.values(settings as Record<string, Setting<unknown>>).flatMap(({ flag }) => flag ?? []);
+  return [...names, configFlag].sort();
+}
+
+function parseFlags(argv: readonly string[]): Map<string, string> {
+  const known = knownFlags();
+  const flags = new Map<string, string>();
+  for (let i = 0; i < argv.length; i++) {
+    const argument = argv[i]!;
+    const match = /^--([a-z0-9-]+)(?:=(.*))?$/s.exec(argument);
+    if (match === null || !known.includes(match[1]!)) {
+      throw invalid(argument, `unknown argument; valid flags are ${known.map((name) => `--${name}`).join(", ")}`);
+    }
+    const value = match[2] ?? argv[++i];
+    if (value === undefined) throw invalid(argument, "needs a value");
+    if (flags.has(match[1]!)) throw invalid(argument, "is given twice");
+    flags.set(match[1]!, value);
+  }
+  return flags;
+}
+
+function readConfigFile(path: string): Map<string, string> {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(readFileSync(path, "utf8"));
+  } catch (error) {
+    throw invalid(configFlag, `${path} can't be read as JSON: ${(error as Error).message}`);
+  }
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
+    throw invalid(configFlag, `${path} must hold a JSON object`);
+  }
+  const known = knownFlags().filter((name) => name !== configFlag);
+  const values = new Map<string, string>();
+  for (const [name, value] of Object.entries(parsed)) {
+    if (!known.includes(name)) throw invalid(name, `unknown setting in ${path}; valid ones are ${known.join(", ")}`);
+    if (typeof value !== "string" && typeof value !== "number") throw invalid(name, "must be a string or a number");
+    values.set(name, String(value));
+  }
+  return values;
+}
+
+export function settingsHelp(): string {
+  const rows = Object.values(settings as Record<string, Setting<unknown>>).map(({ flag, env, value, help }) => {
+    const left = flag === undefined ? "" : `--${flag} ${value}`;
+    return `  ${left.padEnd(40)} ${help} (${env})`;
+  });
+  return [
+    ...rows,
+    `  ${`--${configFlag} FILE`.padEnd(40)} settings as a JSON object, flag names as keys (${configEnv})`,
+  ].join("\n");
+}

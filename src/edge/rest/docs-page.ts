@@ -1,0 +1,90 @@
+/** The API reference as one page made on the server: no script, no outside resource. */
+interface OperationDoc {
+  readonly summary?: string;
+  readonly tags?: readonly string[];
+  readonly parameters?: readonly ParameterDoc[];
+  readonly requestBody?: { readonly content?: Readonly<Record<string, { readonly schema?: unknown }>> };
+  readonly responses?: Readonly<Record<string, ResponseDoc>>;
+}
+
+interface ParameterDoc {
+  readonly name: string;
+  readonly in: string;
+  readonly required?: boolean;
+  readonly description?: string;
+  readonly schema?: { readonly type?: unknown; readonly default?: unknown };
+}
+
+interface ResponseDoc {
+  readonly description?: string;
+  readonly content?: Readonly<Record<string, { readonly schema?: unknown }>>;
+}
+
+export interface OpenApiDoc {
+  readonly info: { readonly title: string; readonly version: string; readonly description?: string };
+  readonly paths?: Readonly<Record<string, Readonly<Record<string, OperationDoc>>>>;
+}
+
+const style = `
+:root { color-scheme: light dark; --line: #8884; --soft: #8881; --accent: #2563eb; }
+@media (prefers-color-scheme: dark) { :root { --accent: #7aa7ff; } }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 60rem; padding: 1.5rem 1rem 4rem; }
+h1 { margin-bottom: 0; } h2 { margin-top: 2.5rem; text-transform: capitalize; }
+details { border: 1px solid var(--line); border-radius: 8px; margin: .5rem 0; }
+summary { cursor: pointer; display: flex; flex-wrap: wrap; gap: .25rem .75rem; padding: .6rem .8rem; }
+summary:focus-visible { outline: 2px solid var(--accent); border-radius: 8px; }
+.method { color: var(--accent); font: 600 13px/1.7 ui-monospace, monospace; min-width: 3.5rem; }
+.path { font: 13px/1.7 ui-monospace, monospace; overflow-wrap: anywhere; }
+.note { opacity: .8; } .in { padding: 0 .8rem .8rem; }
+table { border-collapse: collapse; width: 100%; } td, th { border-top: 1px solid var(--line); padding: .3rem .5rem; text-align: left; vertical-align: top; }
+pre { background: var(--soft); border-radius: 6px; overflow: auto; padding: .6rem; }
+`;
+
+function escape(text: unknown): string {
+  const named: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+  return String(text).replace(/[&<>"]/g, (character) => named[character]!);
+}
+
+function schemaBlock(title: string, schema: unknown): string {
+  if (schema === undefined) return "";
+  return `<h4>${escape(title)}</h4><pre>${escape(JSON.stringify(schema, null, 2))}</pre>`;
+}
+
+function parameterRows(parameters: readonly ParameterDoc[]): string {
+  if (parameters.length === 0) return "";
+  const rows = parameters.map(({ name, in: place, required, description, schema }) => {
+    const notes = [required ? "required" : "", description ?? ""].filter(Boolean).join("; ");
+    const fallback = schema?.default === undefined ? "" : ` (default ${escape(schema.default)})`;
+    return `<tr><td><code>${escape(name)}</code></td><td>${escape(place)}</td><td>${escape(schema?.type ?? "")}${fallback}</td><td>${escape(notes)}</td></tr>`;
+  });
+  return `<table><tr><th>Parameter</th><th>In</th><th>Type</th><th></th></tr>${rows.join("")}</table>`;
+}
+
+function operationBlock(path: string, method: string, operation: OperationDoc): string {
+  const body = operation.requestBody?.content?.["application/json"]?.schema;
+  const responses = Object.entries(operation.responses ?? {})
+    .filter(([status]) => /^2\d\d$/.test(status))
+    .map(([status, { description, content }]) =>
+      schemaBlock(`${status} ${description ?? ""}`, content?.["application/json"]?.schema),
+    );
+  return `<details><summary><span class="method">${escape(method.toUpperCase())}</span><span class="path">${escape(path)}</span><span class="note">${escape(operation.summary ?? "")}</span></summary>
+<div class="in">${parameterRows(operation.parameters ?? [])}${schemaBlock("Request body", body)}${responses.join("")}</div></details>`;
+}
+
+export function docsPage(document: OpenApiDoc): string {
+  const groups = new Map<string, string[]>();
+  for (const [path, operations] of Object.entries(document.paths ?? {})) {
+    for (const [method, operation] of Object.entries(operations)) {
+      const tag = operation.tags?.[0] ?? "other";
+      groups.set(tag, [...(groups.get(tag) ?? []), operationBlock(path, method, operation)]);
+    }
+  }
+  const { title, version, description = "" } = document.info;
+  const sections = [...groups].map(([tag, blocks]) => `<h2>${escape(tag)}</h2>${blocks.join("\n")}`);
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escape(title)} API</title><style>${style}</style></head>
+<body><h1>${escape(title)} API</h1><p class="note">Version ${escape(version)}. ${escape(description)}. As a document: <a href="/openapi.json">/openapi.json</a></p>
+${sections.join("\n")}
+</body></html>`;
+}

@@ -1,0 +1,83 @@
+import type { FastifyError } from "fastify";
+import { EngineError, invalid, reasons } from "../../engine/errors.ts";
+
+export interface ErrorReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** The one place where a reason becomes a REST answer. */
+export function errorReply(error: EngineError): ErrorReply {
+  const { http, rest } = reasons[error.reason];
+  const headers: Record<string, string> = {};
+  const retryAfterMs = error.retryAfterMs ?? (http === 503 ? 1000 : undefined);
+  if (retryAfterMs !== undefined) headers["retry-after"] = String(Math.max(1, Math.ceil(retryAfterMs / 1000)));
+  if (http === 401) headers["www-authenticate"] = "Bearer";
+  const body: Record<string, unknown> = { error: rest, message: error.message, ...error.details };
+  return { status: http, headers, body };
+}
+
+interface AjvError {
+  readonly instancePath: string;
+  readonly keyword: string;
+  readonly message?: string;
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+/** Turns whatever a handler, the router or the body parser threw into an EngineError. */
+export function toEngineError(error: unknown): EngineError {
+  if (error instanceof EngineError) return error;
+  const { validation, validationContext, statusCode, message } = error as FastifyError;
+  if (validation !== undefined)
+    return validationError(validation as unknown as AjvError[], validationContext ?? "body");
+  if (typeof statusCode === "number" && statusCode >= 400 && statusCode < 500) return invalid("request", message);
+  return EngineError.from(error);
+}
+
+const placeNames: Readonly<Record<string, string>> = {
+  querystring: "query",
+  params: "path",
+  headers: "header",
+  body: "body",
+};
+
+/** `/records/0/value` becomes `records[0].value`. */
+function fieldPath(instancePath: string): string {
+  let path = "";
+  for (const part of instancePath.split("/").slice(1)) {
+    const name = part.replaceAll("~1", "/").replaceAll("~0", "~");
+    if (/^\d+$/.test(name)) path += `[${name}]`;
+    else path += path === "" ? name : `.${name}`;
+  }
+  return path;
+}
+
+function join(path: string, name: string): string {
+  return path === "" ? name : `${path}.${name}`;
+}
+
+/** A failed branch of `anyOf` says less than the failure inside it. */
+function mostTelling(errors: readonly AjvError[]): AjvError {
+  return errors.find(({ keyword }) => keyword === "additionalProperties" || keyword === "required") ?? errors[0]!;
+}
+
+function validationError(errors: readonly AjvError[], context: string): EngineError {
+  const error = mostTelling(errors);
+  const path = fieldPath(error.instancePath);
+  switch (error.keyword) {
+    case "additionalProperties": {
+      const unknown = String(error.params["additionalProperty"]);
+      const kind = context === "querystring" ? "unknown query parameter" : "unknown field";
+      return invalid(join(path, unknown), kind);
+    }
+    case "required":
+      return invalid(join(path, String(error.params["missingProperty"])), "is required");
+    case "pattern":
+      return invalid(path, `must match ${String(error.params["pattern"])}`);
+    case "enum":
+      return invalid(path, `must be one of ${(error.params["allowedValues"] as unknown[]).join(", ")}`);
+    default:
+      return invalid(path === "" ? (placeNames[context] ?? context) : path, error.message ?? "is not valid");
+  }
+}

@@ -1,0 +1,35 @@
+import { invalid } from "../../engine/errors.ts";
+import { limits } from "../../engine/limits.ts";
+import type { FetchCommand } from "../../engine/stream/streams.ts";
+import { count, type Schema } from "./schemas.ts";
+
+export interface FetchQuery {
+  readonly offset?: number;
+  readonly timestamp_ms?: number;
+  readonly max_bytes?: number;
+  readonly max_wait_ms?: number;
+}
+
+export const fetchQuery: Readonly<Record<string, Schema>> = {
+  offset: { ...count, description: "First offset to read" },
+  max_bytes: {
+    ...count,
+    default: limits.fetchBytesDefault,
+    description: `Upper bound of the answer's size; lowered to ${limits.fetchBytesMax}`,
+  },
+  max_wait_ms: {
+    ...count,
+    default: 0,
+    description: `How long to wait when no records are ready; lowered to ${limits.fetchWaitMsMax}`,
+  },
+};
+
+/** Where a fetch starts: an offset, or a time in its place. */
+export function parseFrom(query: FetchQuery): FetchCommand["from"] {
+  if (query.timestamp_ms !== undefined) {
+    if (query.offset !== undefined) throw invalid("timestamp_ms", "goes in place of offset, not beside it");
+    return { timestampMs: query.timestamp_ms };
+  }
+  if (query.offset === undefined) throw invalid("offset", "is required");
+  return { offset: query.offset };
+}

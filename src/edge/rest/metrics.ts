@@ -1,0 +1,131 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { CommitGroup } from "../../engine/commit/committer.ts";
+import type { Engine } from "../../engine/engine.ts";
+
+/** Watermarks are reported for at most this many partitions, so that a scrape stays small. */
+const partitionsMax = 1_000;
+const latencySeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60];
+
+/** Counts for one route and status, bound once: looking labels up on each request would cost more than counting. */
+interface RouteCounts {
+  readonly requests: Counter.Internal;
+  readonly seconds: Histogram.Internal<"route" | "method">;
+}
+
+export class Metrics {
+  readonly registry = new Registry();
+  readonly #requests: Counter<"route" | "method" | "status">;
+  readonly #seconds: Histogram<"route" | "method">;
+  readonly #bound = new Map<string, RouteCounts>();
+  readonly #syncSeconds: Histogram;
+  readonly #groupChanges: Histogram;
+  readonly #groupBytes: Histogram;
+  readonly #syncFailures: Counter;
+
+  constructor() {
+    const registers = [this.registry];
+    collectDefaultMetrics({ register: this.registry });
+    this.#requests = new Counter({
+      name: "service_http_requests_total",
+      help: "Requests answered, by route, method and status",
+      labelNames: ["route", "method", "status"],
+      registers,
+    });
+    this.#seconds = new Histogram({
+      name: "service_http_request_seconds",
+      help: "Time from a request's head to its answer's end, by route",
+      labelNames: ["route", "method"],
+      buckets: latencySeconds,
+      registers,
+    });
+    this.#syncSeconds = new Histogram({
+      name: "service_log_sync_seconds",
+      help: "Time of one group commit, its sync included",
+      buckets: latencySeconds,
+      registers,
+    });
+    this.#groupChanges = new Histogram({
+      name: "service_log_group_changes",
+      help: "Writes that shared one group commit",
+      buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 1024],
+      registers,
+    });
+    this.#groupBytes = new Histogram({
+      name: "service_log_group_bytes",
+      help: "Bytes written by one group commit",
+      buckets: [256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 33_554_432],
+      registers,
+    });
+    this.#syncFailures = new Counter({
+      name: "service_log_sync_failures_total",
+      help: "Group commits that failed",
+      registers,
+    });
+  }
+
+  /** Adds what is read from the engine at each scrape. */
+  observe(engine: Engine, diskBytes: () => number, connections: () => number): void {
+    const registers = [this.registry];
+    const labelNames = ["stream", "partition"] as const;
+    new Gauge({
+      name: "service_log_high_watermark",
+      help: `Offset of the next record, for up to ${partitionsMax} partitions in use`,
+      labelNames,
+      registers,
+      collect() {
+        this.reset();
+        let left = partitionsMax;
+        for (const { stream, partition, durable } of engine.log.loadedPartitions()) {
+          if (left-- === 0) return;
+          this.set({ stream: String(stream), partition: String(partition) }, durable.next);
+        }
+      },
+    });
+    new Gauge({
+      name: "service_log_queue_bytes",
+      help: "Bytes that wait for the log's sync",
+      registers,
+      collect() {
+        this.set(engine.committer.queuedBytes);
+      },
+    });
+    new Gauge({
+      name: "service_store_disk_bytes",
+      help: "Size of the store on disk, space to reuse included",
+      registers,
+      collect() {
+        this.set(diskBytes());
+      },
+    });
+    new Gauge({
+      name: "service_connections",
+      help: "Open connections",
+      registers,
+      collect() {
+        this.set(connections());
+      },
+    });
+  }
+
+  onCommitGroup(group: CommitGroup): void {
+    if (group.ops === 0) return;
+    this.#syncSeconds.observe(group.ms / 1000);
+    this.#groupChanges.observe(group.changes);
+    this.#groupBytes.observe(group.bytes);
+    if (group.failed) this.#syncFailures.inc();
+  }
+
+  onRequest(route: string, method: string, status: number, ms: number): void {
+    const key = `${status} ${method} ${route}`;
+    let counts = this.#bound.get(key);
+    if (counts === undefined) {
+      counts = {
+        requests: this.#requests.labels({ route, method, status: String(status) }),
+        seconds: this.#seconds.labels({ route, method }),
+      };
+      this.#bound.set(key, counts);
+    }
+    counts.requests.inc();
+    counts.seconds.observe(ms / 1000);
+  }
+}

@@ -1,0 +1,70 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { fingerprint, type Idempotency, parseIdempotencyKey } from "../../engine/stream/idempotency.ts";
+import { type ConsistencyToken, emptyToken, formatToken, parseToken } from "../../engine/token.ts";
+import type { Schema } from "./schemas.ts";
+
+export const tokenHeaderName = "service-consistency-token";
+
+/** What a caller must be allowed to do: `open` needs no credential. */
+export type Access = "open" | "read" | "write" | "admin";
+
+export interface RouteSchema {
+  readonly summary: string;
+  readonly params?: Schema;
+  readonly querystring?: Schema;
+  readonly body?: Schema;
+  readonly headers?: Schema;
+  readonly response?: Readonly<Record<number, Schema>>;
+}
+
+// biome-ignore lint/suspicious/noConfusingVoidType: a handler that streams its answer returns nothing
+export type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> | unknown | void;
+
+/** One row of the API's table. The server registers it, documents it and answers 405 for its other methods. */
+export interface Route {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly url: string;
+  readonly access: Access;
+  readonly tag: string;
+  readonly schema: RouteSchema;
+  readonly rawBody?: boolean;
+  readonly handler: Handler;
+}
+
+/** The token that a read carries. */
+export function readToken(request: FastifyRequest): ConsistencyToken {
+  const value = request.headers[tokenHeaderName];
+  if (value === undefined) return emptyToken;
+  return parseToken("Service-Consistency-Token", Array.isArray(value) ? value.join(",") : value);
+}
+
+export function sendToken(reply: FastifyReply, token: ConsistencyToken): void {
+  reply.header(tokenHeaderName, formatToken(token));
+}
+
+/** The idempotency of a write: the key, and what the request asks for. */
+export function readIdempotency(request: FastifyRequest, bodyKey?: string | null): Idempotency | undefined {
+  const header = request.headers["idempotency-key"];
+  const given = header === undefined ? (bodyKey ?? undefined) : String(header);
+  if (given === undefined) return undefined;
+  const key = parseIdempotencyKey(header === undefined ? "idempotency_key" : "Idempotency-Key", given);
+  const body = request.rawBody ?? Buffer.from(JSON.stringify(request.body));
+  return { key, fingerprint: fingerprint(request.method, " ", pathOf(request), "\n", body) };
+}
+
+export function sendReplayed(reply: FastifyReply): void {
+  reply.header("idempotency-replayed", "true");
+}
+
+function pathOf(request: FastifyRequest): string {
+  const { url } = request;
+  const query = url.indexOf("?");
+  return query < 0 ? url : url.slice(0, query);
+}
+
+/** Aborted when the client goes away before it has its answer. */
+export function clientSignal(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController();
+  reply.raw.once("close", () => controller.abort());
+  return controller.signal;
+}

@@ -1,0 +1,45 @@
+import type { Engine } from "../../../engine/engine.ts";
+import { unavailable } from "../../../engine/errors.ts";
+import type { Metrics } from "../metrics.ts";
+import type { Route } from "../route.ts";
+import { answer, text } from "../schemas.ts";
+
+/** Health, readiness and metrics. */
+export function operationRoutes(engine: Engine, metrics: Metrics): Route[] {
+  const statusAnswer = answer("As asked", { status: text });
+  return [
+    {
+      method: "GET",
+      url: "/health",
+      access: "open",
+      tag: "operations",
+      schema: { summary: "Whether the process is up", response: { 200: statusAnswer } },
+      handler: () => ({ status: "ok" }),
+    },
+    {
+      method: "GET",
+      url: "/ready",
+      access: "open",
+      tag: "operations",
+      schema: {
+        summary: "Whether the metastore has a leader and the server takes work",
+        response: { 200: statusAnswer },
+      },
+      handler: () => {
+        if (engine.isReady) return { status: "ready" };
+        throw unavailable(engine.isDraining ? "the server is draining" : "the metastore has no leader yet");
+      },
+    },
+    {
+      method: "GET",
+      url: "/metrics",
+      access: "read",
+      tag: "operations",
+      schema: { summary: "Metrics in the Prometheus text format" },
+      handler: async (_request, reply) => {
+        reply.header("content-type", metrics.registry.contentType);
+        return reply.send(await metrics.registry.metrics());
+      },
+    },
+  ];
+}

@@ -1,0 +1,169 @@
+import type { Engine } from "../../../engine/engine.ts";
+import { limits } from "../../../engine/limits.ts";
+import type { Retention } from "../../../engine/log/log.ts";
+import { clientSignal, type Route, readToken } from "../route.ts";
+import {
+  answer,
+  array,
+  count,
+  name,
+  namespacePath,
+  object,
+  optional,
+  positive,
+  retention,
+  streamPath,
+  text,
+  tokenHeader,
+} from "../schemas.ts";
+
+interface RetentionJson {
+  readonly max_age_ms?: number | null;
+  readonly max_bytes?: number | null;
+}
+
+interface StreamParams {
+  readonly ns: string;
+  readonly stream: string;
+}
+
+const partitionInfo = { partition: count, log_start_offset: count, high_watermark: count };
+const detailAnswer = answer("The stream", {
+  id: positive,
+  partitions: array({ type: "object", properties: partitionInfo }),
+  retention,
+});
+
+/** A retention that names neither limit is none. */
+function parseRetention(json: RetentionJson | null | undefined): Retention | undefined {
+  const maxAgeMs = json?.max_age_ms ?? null;
+  const maxBytes = json?.max_bytes ?? null;
+  return maxAgeMs === null && maxBytes === null ? undefined : { maxAgeMs, maxBytes };
+}
+
+function retentionJson(value: Retention) {
+  return { max_age_ms: value.maxAgeMs, max_bytes: value.maxBytes };
+}
+
+function detailJson(detail: Awaited<ReturnType<Engine["streams"]["detail"]>>) {
+  return {
+    id: detail.id,
+    partitions: detail.partitions.map(({ partition, logStartOffset, highWatermark }) => ({
+      partition,
+      log_start_offset: logStartOffset,
+      high_watermark: highWatermark,
+    })),
+    retention: retentionJson(detail.retention),
+  };
+}
+
+export function streamRoutes(engine: Engine): Route[] {
+  const { streams } = engine;
+  const one = "/v1/namespaces/:ns/streams/:stream";
+  return [
+    {
+      method: "POST",
+      url: "/v1/namespaces/:ns/streams",
+      access: "admin",
+      tag: "streams",
+      schema: {
+        summary: "Create a stream",
+        params: namespacePath,
+        body: object(
+          {
+            name,
+            partitions: optional({ type: "integer", minimum: 1, maximum: limits.partitionsMax }),
+            retention: optional(retention),
+          },
+          ["name"],
+        ),
+        response: { 201: answer("Created", { id: positive }) },
+      },
+      handler: async (request, reply) => {
+        const { ns } = request.params as StreamParams;
+        const body = request.body as { name: string; partitions?: number | null; retention?: RetentionJson | null };
+        const partitions = body.partitions ?? limits.partitionsDefault;
+        const { id } = await streams.create(
+          { namespace: ns, stream: body.name },
+          partitions,
+          parseRetention(body.retention),
+        );
+        reply.code(201);
+        return { id };
+      },
+    },
+    {
+      method: "GET",
+      url: "/v1/namespaces/:ns/streams",
+      access: "read",
+      tag: "streams",
+      schema: {
+        summary: "List the streams of a namespace, sorted by name",
+        params: namespacePath,
+        response: {
+          200: answer("The streams", {
+            streams: array({ type: "object", properties: { name: text, partitions: positive, retention } }),
+          }),
+        },
+      },
+      handler: (request) => ({
+        streams: [...streams.list((request.params as StreamParams).ns)].map((stream) => ({
+          name: stream.name,
+          partitions: stream.partitions,
+          ...(stream.retention === undefined ? {} : { retention: retentionJson(stream.retention) }),
+        })),
+      }),
+    },
+    {
+      method: "GET",
+      url: one,
+      access: "read",
+      tag: "streams",
+      schema: {
+        summary: "Get a stream with its partitions' watermarks",
+        params: streamPath,
+        headers: tokenHeader,
+        response: { 200: detailAnswer },
+      },
+      handler: async (request, reply) => {
+        const { ns, stream } = request.params as StreamParams;
+        const token = readToken(request);
+        const signal = token.length === 0 ? undefined : clientSignal(reply);
+        return detailJson(await streams.detail({ namespace: ns, stream }, token, signal));
+      },
+    },
+    {
+      method: "PATCH",
+      url: one,
+      access: "admin",
+      tag: "streams",
+      schema: {
+        summary: "Change a stream's retention; null keeps records for ever",
+        params: streamPath,
+        body: object({ retention: optional(retention) }, ["retention"]),
+        response: { 200: detailAnswer },
+      },
+      handler: async (request) => {
+        const { ns, stream } = request.params as StreamParams;
+        const body = request.body as { retention: RetentionJson | null };
+        return detailJson(await streams.setRetention({ namespace: ns, stream }, parseRetention(body.retention)));
+      },
+    },
+    {
+      method: "DELETE",
+      url: one,
+      access: "admin",
+      tag: "streams",
+      schema: {
+        summary: "Drop a stream and its records",
+        params: streamPath,
+        response: { 200: answer("Dropped", { dropped: { type: "boolean" } }) },
+      },
+      handler: async (request) => {
+        const { ns, stream } = request.params as StreamParams;
+        await streams.drop({ namespace: ns, stream });
+        return { dropped: true };
+      },
+    },
+  ];
+}

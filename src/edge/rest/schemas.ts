@@ -1,0 +1,80 @@
+import { integerMax, limits } from "../../engine/limits.ts";
+
+/** JSON schemas of the REST API: they validate requests and, word for word, make the OpenAPI document. */
+export type Schema = Readonly<Record<string, unknown>>;
+
+export function object(properties: Readonly<Record<string, Schema>>, required: readonly string[] = []): Schema {
+  return { type: "object", properties, required, additionalProperties: false };
+}
+
+/** An answer, described for readers; answers are not validated. */
+export function answer(description: string, properties: Readonly<Record<string, Schema>>): Schema {
+  return { description, type: "object", properties };
+}
+
+export function array(items: Schema, more: Schema = {}): Schema {
+  return { type: "array", items, ...more };
+}
+
+/** Optional fields take null for absent. */
+export function optional(schema: Schema): Schema {
+  return { ...schema, type: [schema["type"] as string, "null"] };
+}
+
+export const count: Schema = { type: "integer", minimum: 0, maximum: integerMax };
+export const positive: Schema = { type: "integer", minimum: 1, maximum: integerMax };
+export const text: Schema = { type: "string" };
+export const flag: Schema = { type: "boolean" };
+
+export const name: Schema = {
+  type: "string",
+  pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$",
+  description: `Starts with a letter or digit; up to ${limits.nameLengthMax} of A-Z a-z 0-9 . _ -`,
+};
+
+export const base64: Schema = { type: "string", description: "Base64 with padding" };
+
+export const token: Schema = {
+  type: "array",
+  description: "Names the offsets that a reader must see to include a write",
+  items: { type: "object", properties: { stream: positive, partition: count, offset: count } },
+};
+
+export const retention: Schema = {
+  type: "object",
+  description: "Without it records are kept for ever",
+  properties: { max_age_ms: optional(positive), max_bytes: optional(positive) },
+  additionalProperties: false,
+};
+
+export const namespacePath = object({ ns: name }, ["ns"]);
+export const streamPath = object({ ns: name, stream: name }, ["ns", "stream"]);
+export const partitionPath = object({ ns: name, stream: name, partition: count }, ["ns", "stream", "partition"]);
+
+export const errorAnswer: Schema = {
+  description: "Every failure has this form; some add fields",
+  type: "object",
+  properties: {
+    error: { type: "string" },
+    message: { type: "string" },
+    field: { type: "string", description: "The field at fault, on invalid_argument" },
+  },
+  required: ["error", "message"],
+};
+
+export const tokenHeader: Schema = {
+  type: "object",
+  properties: {
+    "service-consistency-token": { type: "string", description: "The read reflects the writes that this token names" },
+  },
+};
+
+export const idempotencyHeader: Schema = {
+  type: "object",
+  properties: {
+    "idempotency-key": {
+      type: "string",
+      description: "The same key with the same body within 24 h replays the recorded reply",
+    },
+  },
+};

@@ -1,0 +1,214 @@
+import { randomBytes } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import swagger from "@fastify/swagger";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import type { Engine } from "../../engine/engine.ts";
+import { EngineError, unavailable } from "../../engine/errors.ts";
+import { registerBodyParser } from "./body.ts";
+import { docsPage } from "./docs-page.ts";
+import { errorReply, toEngineError } from "./error.ts";
+import type { Metrics } from "./metrics.ts";
+import type { Access, Route } from "./route.ts";
+import { namespaceRoutes } from "./routes/namespaces.ts";
+import { operationRoutes } from "./routes/operations.ts";
+import { recordRoutes } from "./routes/records.ts";
+import { streamRoutes } from "./routes/streams.ts";
+import { errorAnswer } from "./schemas.ts";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    readonly access?: Access;
+  }
+}
+
+export interface RestOptions {
+  readonly engine: Engine;
+  readonly metrics: Metrics;
+  readonly log: FastifyBaseLogger;
+  readonly version: string;
+}
+
+/** HTTP/1 requests, or HTTP/2 ones in Node's compatible form. */
+export type RequestHandler = (
+  request: IncomingMessage | Http2ServerRequest,
+  response: ServerResponse | Http2ServerResponse,
+) => void;
+
+const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
+const requestIdPattern = /^[\x21-\x7e]{1,128}$/;
+
+/** The REST edge: JSON over HTTP, from one table of routes. */
+export async function createRest(options: RestOptions): Promise<RequestHandler> {
+  const { engine, metrics, log, version } = options;
+  const app = fastify({
+    loggerInstance: log,
+    disableRequestLogging: true,
+    requestIdHeader: false,
+    genReqId: requestIds(),
+    routerOptions: { maxParamLength: 4096 },
+    exposeHeadRoutes: true,
+    return503OnClosing: false,
+  });
+  app.setValidatorCompiler(({ schema, httpPart }) =>
+    (httpPart === "body" ? bodyAjv : paramAjv).compile(schema as object),
+  );
+  app.setSerializerCompiler(() => (data) => JSON.stringify(data));
+  app.setErrorHandler((error, request, reply) => sendError(toEngineError(error), request, reply));
+  app.setNotFoundHandler((request, reply) => {
+    sendError(new EngineError("not_found", `no route ${request.method} ${pathOnly(request.url)}`), request, reply);
+  });
+  registerBodyParser(app);
+  registerHooks(app, engine, metrics);
+  await app.register(swagger, { openapi: openapiInfo(version) });
+  const routes = [
+    ...operationRoutes(engine, metrics),
+    ...namespaceRoutes(engine),
+    ...streamRoutes(engine),
+    ...recordRoutes(engine),
+  ];
+  await app.register(async (scope) => registerRoutes(scope, [...routes, ...documentRoutes(app)]));
+  await app.ready();
+  // The router takes both forms; its type names the first.
+  return (request, response) => app.routing(request as IncomingMessage, response as ServerResponse);
+}
+
+const ajvOptions = { allErrors: false, strict: true, allowUnionTypes: true, validateFormats: false } as const;
+const bodyAjv = new Ajv2020({ ...ajvOptions, coerceTypes: false });
+/** Paths and queries are text, so numbers in them are read from it. */
+const paramAjv = new Ajv2020({ ...ajvOptions, coerceTypes: true });
+
+function pathOnly(url: string): string {
+  const query = url.indexOf("?");
+  return query < 0 ? url : url.slice(0, query);
+}
+
+/** The caller's own id where it is printable; else a random prefix for the process and a count. */
+function requestIds(): (request: IncomingMessage | { headers: IncomingMessage["headers"] }) => string {
+  const prefix = randomBytes(6).toString("hex");
+  let last = 0;
+  return (request) => {
+    const given = request.headers["x-request-id"];
+    if (typeof given === "string" && requestIdPattern.test(given)) return given;
+    last++;
+    return `${prefix}-${last.toString(36)}`;
+  };
+}
+
+function sendError(error: EngineError, request: FastifyRequest, reply: FastifyReply): void {
+  const { status, headers, body } = errorReply(error);
+  if (status >= 500 && status !== 501) {
+    const level = status === 500 ? "error" : "warn";
+    request.log[level]({ err: error.cause ?? error, route: request.routeOptions.url }, error.message);
+  }
+  const sent = status === 500 ? { ...body, request_id: request.id } : body;
+  reply
+    .code(status)
+    .headers(headers)
+    .header("content-type", "application/json; charset=utf-8")
+    .send(JSON.stringify(sent));
+}
+
+function registerHooks(app: FastifyInstance, engine: Engine, metrics: Metrics): void {
+  app.addHook("onRequest", (request, reply, done) => {
+    reply.header("x-request-id", request.id);
+    if (engine.isDraining && request.routeOptions.config.access !== "open") {
+      done(unavailable("the server is draining"));
+    } else done();
+  });
+  app.addHook("onResponse", (request, reply, done) => {
+    const route = request.routeOptions.url ?? "unknown";
+    metrics.onRequest(route, request.method, reply.statusCode, reply.elapsedTime);
+    request.log.debug({ method: request.method, route, status: reply.statusCode, ms: reply.elapsedTime }, "answered");
+    done();
+  });
+}
+
+function registerRoutes(app: FastifyInstance, routes: readonly Route[]): void {
+  const served = new Map<string, string[]>();
+  for (const { method, url, access, tag, schema, rawBody = false, handler } of routes) {
+    served.set(url, [...(served.get(url) ?? []), method]);
+    app.route({
+      method,
+      url,
+      config: { access, rawBody },
+      schema: {
+        ...schema,
+        tags: [tag],
+        ...(access === "open" ? { security: [] } : {}),
+        querystring: schema.querystring ?? noParameters,
+        response: { ...schema.response, "4xx": errorAnswer, "5xx": errorAnswer },
+      },
+      handler: async (request, reply) => handler(request, reply),
+    });
+  }
+  for (const [url, known] of served) refuseOtherMethods(app, url, known);
+}
+
+const noParameters = { type: "object", properties: {}, additionalProperties: false };
+
+function refuseOtherMethods(app: FastifyInstance, url: string, known: readonly string[]): void {
+  const allow = known.includes("GET") ? [...known, "HEAD"] : known;
+  const others = methods.filter((method) => !known.includes(method));
+  const refuse = (request: FastifyRequest, reply: FastifyReply) => {
+    reply.header("allow", allow.join(", "));
+    throw new EngineError(
+      "method_not_allowed",
+      `method: ${request.method} is not served here; use ${allow.join(", ")}`,
+    );
+  };
+  app.route({
+    method: others,
+    url,
+    schema: { hide: true },
+    // Before the body is read: the method alone decides.
+    onRequest: (request, reply, done) => {
+      try {
+        refuse(request, reply);
+      } catch (error) {
+        done(error as Error);
+      }
+    },
+    handler: refuse,
+  });
+}
+
+function openapiInfo(version: string) {
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "native-engine",
+      version,
+      description: "Durable streams, hybrid search and SQL in one process",
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    components: { securitySchemes: { bearer: { type: "http" as const, scheme: "bearer" } } },
+    security: [{ bearer: [] }],
+  };
+}
+
+/** The API's description and the page that shows it. */
+function documentRoutes(app: FastifyInstance): Route[] {
+  return [
+    {
+      method: "GET",
+      url: "/openapi.json",
+      access: "read",
+      tag: "operations",
+      schema: { summary: "This API as an OpenAPI 3.1 document" },
+      handler: () => app.swagger(),
+    },
+    {
+      method: "GET",
+      url: "/docs",
+      access: "read",
+      tag: "operations",
+      schema: { summary: "This API as a page" },
+      handler: (_request, reply) => {
+        reply.header("content-type", "text/html; charset=utf-8");
+        return reply.send(docsPage(app.swagger() as unknown as Parameters<typeof docsPage>[0]));
+      },
+    },
+  ];
+}

@@ -1,0 +1,89 @@
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { EngineError, invalid } from "../../engine/errors.ts";
+import { limits } from "../../engine/limits.ts";
+import type { FetchCommand, FetchResult, Streams } from "../../engine/stream/streams.ts";
+import { errorReply, toEngineError } from "./error.ts";
+import { type FetchQuery, parseFrom } from "./fetch-query.ts";
+import { recordText } from "./record-json.ts";
+import { clientSignal, readToken } from "./route.ts";
+
+/** A comment line after this long without a record keeps proxies from closing the connection. */
+const heartbeatMs = 15_000;
+const pieceBytes = 256 * 1024;
+
+export function wantsTail(request: FastifyRequest): boolean {
+  return /(?:^|,)\s*text\/event-stream\s*(?:;|,|$)/i.test(request.headers.accept ?? "");
+}
+
+function parseTail(request: FastifyRequest): FetchCommand {
+  const { ns, stream, partition } = request.params as { ns: string; stream: string; partition: number };
+  const target = { namespace: ns, stream, partition, waitMs: 0, token: readToken(request) };
+  const resumed = request.headers["last-event-id"];
+  if (resumed === undefined) return { ...target, from: parseFrom(request.query as FetchQuery) };
+  const offset = Number(resumed);
+  if (!/^\d+$/.test(String(resumed)) || !Number.isSafeInteger(offset)) {
+    throw invalid("Last-Event-ID", "must be the id of an event of this tail");
+  }
+  return { ...target, from: { offset } };
+}
+
+/**
+ * Server-sent events: one event a record, whose id is the offset to resume from. Runs until the client leaves or the
+ * server drains; it reads the log only as fast as the client takes it.
+ */
+export async function sendTail(streams: Streams, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const command = parseTail(request);
+  const signal = clientSignal(reply);
+  // The first fetch decides between a stream of events and an ordinary error.
+  const first = await streams.fetch(command, signal);
+  reply.hijack();
+  const response = reply.raw as ServerResponse;
+  response.writeHead(200, {
+    ...(reply.getHeaders() as Record<string, string>),
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-store",
+  });
+  try {
+    await follow(streams, command, first, response, signal);
+  } catch (error) {
+    const failure = toEngineError(error);
+    if (failure.reason === "internal") request.log.error({ err: failure.cause ?? failure }, "a tail failed");
+    if (!signal.aborted) response.write(`event: error\ndata: ${JSON.stringify(errorReply(failure).body)}\n\n`);
+  }
+  response.end();
+  return reply;
+}
+
+async function follow(
+  streams: Streams,
+  command: FetchCommand,
+  first: FetchResult,
+  response: ServerResponse,
+  signal: AbortSignal,
+): Promise<void> {
+  let result = first;
+  let next = first.offset;
+  while (!signal.aborted) {
+    let piece = "";
+    const start = next;
+    for (const batch of result.read(next)) {
+      if (!batch.seek(next)) break;
+      do {
+        next = batch.offset + 1;
+        piece += `id: ${next}\ndata: ${recordText(batch)}\n\n`;
+      } while (batch.next());
+      if (piece.length >= pieceBytes) break;
+    }
+    if (piece === "" && start < result.highWatermark) {
+      throw new EngineError("offset_out_of_range", `offset: ${start} was trimmed before it could be sent`);
+    }
+    if (piece === "") piece = ": waiting\n\n";
+    if (!response.write(piece)) await once(response, "drain", { signal }).catch(() => {});
+    if (signal.aborted) return;
+    const waitMs = Math.min(heartbeatMs, limits.fetchWaitMsMax);
+    result = await streams.fetch({ ...command, token: [], from: { offset: next }, waitMs }, signal);
+    if (streams.isDraining) return;
+  }
+}

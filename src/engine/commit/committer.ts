@@ -1,0 +1,155 @@
+import type { Clock } from "../../port/clock.ts";
+import { type Store, StoreError, type WriteOp } from "../../port/store.ts";
+import { unavailable } from "../errors.ts";
+import { Draft } from "./draft.ts";
+
+/** Decides and writes one change. Runs alone, after every change before it; throwing drops its writes. */
+export type Change<T> = (draft: Draft) => T;
+
+export interface CommitGroup {
+  readonly changes: number;
+  readonly ops: number;
+  readonly bytes: number;
+  readonly ms: number;
+  readonly failed: boolean;
+}
+
+export interface CommitterOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly queueBytesMax: number;
+  readonly groupBytesMax: number;
+  readonly onGroup?: (group: CommitGroup) => void;
+}
+
+interface Waiting {
+  readonly change: Change<unknown>;
+  readonly bytes: number;
+  readonly resolve: (value: never) => void;
+  readonly reject: (error: unknown) => void;
+  result: unknown;
+  error: unknown;
+  failed: boolean;
+}
+
+/**
+ * The one writer. Changes are decided one after another on the state that the ones before them leave, and those that
+ * arrive while a sync is under way share the next one. A change's promise settles when its writes are durable, so
+ * that what a caller is told has happened has happened.
+ */
+export class Committer {
+  readonly #options: CommitterOptions;
+  #queue: Waiting[] = [];
+  #queuedBytes = 0;
+  #running = false;
+  #idle: (() => void)[] = [];
+  #closed = false;
+
+  constructor(options: CommitterOptions) {
+    this.#options = options;
+  }
+
+  get queuedBytes(): number {
+    return this.#queuedBytes;
+  }
+
+  /** `bytes` is about what the change writes; it counts against the queue's limit while it waits. */
+  submit<T>(change: Change<T>, bytes = 0): Promise<T> {
+    if (this.#closed) return Promise.reject(unavailable("the server is shutting down"));
+    if (bytes > 0 && this.#queuedBytes > 0 && this.#queuedBytes + bytes > this.#options.queueBytesMax) {
+      return Promise.reject(unavailable("too many bytes wait for the log's sync; retry"));
+    }
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.push({
+        change: change as Change<unknown>,
+        bytes,
+        resolve: resolve as (value: never) => void,
+        reject,
+        result: undefined,
+        error: undefined,
+        failed: false,
+      });
+      this.#queuedBytes += bytes;
+      if (!this.#running) {
+        this.#running = true;
+        // The requests that are ready in this turn of the event loop join the first group.
+        setImmediate(() => void this.#run());
+      }
+    });
+  }
+
+  /** Resolves when nothing waits. New changes are refused. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#running) await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  async #run(): Promise<void> {
+    while (this.#queue.length > 0) await this.#commitGroup(this.#takeGroup());
+    this.#running = false;
+    for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  #takeGroup(): Waiting[] {
+    let count = 0;
+    let bytes = 0;
+    while (count < this.#queue.length) {
+      bytes += this.#queue[count]!.bytes;
+      if (count > 0 && bytes > this.#options.groupBytesMax) break;
+      count++;
+    }
+    return count === this.#queue.length ? this.#takeAll() : this.#queue.splice(0, count);
+  }
+
+  #takeAll(): Waiting[] {
+    const all = this.#queue;
+    this.#queue = [];
+    return all;
+  }
+
+  async #commitGroup(group: Waiting[]): Promise<void> {
+    const { store, clock, onGroup } = this.#options;
+    const startedMs = clock.steadyMs();
+    const draft = new Draft(store);
+    let bytes = 0;
+    for (const waiting of group) {
+      bytes += waiting.bytes;
+      draft.begin();
+      try {
+        waiting.result = waiting.change(draft);
+      } catch (error) {
+        draft.rollback();
+        waiting.error = error;
+        waiting.failed = true;
+      }
+    }
+    const failure = await this.#write(draft.ops);
+    this.#queuedBytes -= bytes;
+    if (failure === undefined) draft.committed();
+    else draft.aborted();
+    onGroup?.({
+      changes: group.length,
+      ops: draft.ops.length,
+      bytes,
+      ms: clock.steadyMs() - startedMs,
+      failed: failure !== undefined,
+    });
+    for (const waiting of group) {
+      if (waiting.failed) waiting.reject(waiting.error);
+      else if (failure !== undefined) waiting.reject(failure);
+      else waiting.resolve(waiting.result as never);
+    }
+  }
+
+  async #write(ops: readonly WriteOp[]): Promise<unknown> {
+    if (ops.length === 0) return undefined;
+    try {
+      await this.#options.store.commit(ops);
+      return undefined;
+    } catch (error) {
+      const full = error instanceof StoreError && error.kind === "full";
+      const message = full ? "the disk is full; nothing was written" : "the write could not be committed";
+      return unavailable(message, error);
+    }
+  }
+}

@@ -1,0 +1,138 @@
+import { asBuffer, compareBytes } from "../../port/bytes.ts";
+import type { Bytes, Entry, Range, Reader, WriteOp } from "../../port/store.ts";
+
+/**
+ * The writes of a group, on top of the store: a change reads what the changes before it in the group have written.
+ * Hooks keep state in memory in step: `onUndo` when the change or its group fails, `onCommit` once it is durable.
+ */
+export class Draft {
+  readonly #store: Reader;
+  readonly ops: WriteOp[] = [];
+  #commitHooks: (() => void)[] = [];
+  #undoHooks: (() => void)[] = [];
+  /** Built when a change first reads: appends write without reading. */
+  #overlay: Map<string, WriteOp> | undefined;
+  #mark = { ops: 0, commitHooks: 0, undoHooks: 0 };
+
+  constructor(store: Reader) {
+    this.#store = store;
+  }
+
+  get(key: Bytes): Bytes | undefined {
+    const op = this.#written().get(text(key));
+    if (op === undefined) return this.#store.get(key);
+    return op.kind === "put" ? op.value : undefined;
+  }
+
+  *range(range: Range): Iterable<Entry> {
+    yield* merge(this.#store.range({ ...range, limit: Infinity }), this.#inRange(range), range);
+  }
+
+  /** Whether any key lies in the range. */
+  has(range: Range): boolean {
+    for (const _ of this.range({ ...range, limit: 1 })) return true;
+    return false;
+  }
+
+  put(key: Bytes, value: Bytes): void {
+    this.#push({ kind: "put", key, value });
+  }
+
+  delete(key: Bytes): void {
+    this.#push({ kind: "delete", key });
+  }
+
+  onCommit(hook: () => void): void {
+    this.#commitHooks.push(hook);
+  }
+
+  onUndo(hook: () => void): void {
+    this.#undoHooks.push(hook);
+  }
+
+  /** Marks where the next change starts. */
+  begin(): void {
+    this.#mark.ops = this.ops.length;
+    this.#mark.commitHooks = this.#commitHooks.length;
+    this.#mark.undoHooks = this.#undoHooks.length;
+  }
+
+  /** Drops what was written since `begin`. */
+  rollback(): void {
+    this.ops.length = this.#mark.ops;
+    this.#commitHooks.length = this.#mark.commitHooks;
+    runReversed(this.#undoHooks.splice(this.#mark.undoHooks));
+    this.#overlay = undefined;
+  }
+
+  committed(): void {
+    for (const hook of this.#commitHooks) hook();
+  }
+
+  aborted(): void {
+    runReversed(this.#undoHooks);
+  }
+
+  #push(op: WriteOp): void {
+    this.ops.push(op);
+    this.#overlay?.set(text(op.key), op);
+  }
+
+  #written(): Map<string, WriteOp> {
+    if (this.#overlay === undefined) {
+      this.#overlay = new Map();
+      for (const op of this.ops) this.#overlay.set(text(op.key), op);
+    }
+    return this.#overlay;
+  }
+
+  #inRange({ from, to, reverse }: Range): WriteOp[] {
+    const found: WriteOp[] = [];
+    for (const op of this.#written().values()) {
+      if (from !== undefined && compareBytes(op.key, from) < 0) continue;
+      if (to !== undefined && compareBytes(op.key, to) >= 0) continue;
+      found.push(op);
+    }
+    return found.sort((a, b) => (reverse ? compareBytes(b.key, a.key) : compareBytes(a.key, b.key)));
+  }
+}
+
+function text(key: Bytes): string {
+  return asBuffer(key).toString("latin1");
+}
+
+function runReversed(hooks: readonly (() => void)[]): void {
+  for (let i = hooks.length - 1; i >= 0; i--) hooks[i]!();
+}
+
+/** Two sorted sequences as one; a written op hides the stored entry of its key. */
+function* merge(stored: Iterable<Entry>, written: readonly WriteOp[], range: Range): Iterable<Entry> {
+  const direction = range.reverse ? -1 : 1;
+  let left = range.limit ?? Infinity;
+  let next = 0;
+  for (const entry of stored) {
+    if (left <= 0) return;
+    let hidden = false;
+    while (next < written.length) {
+      const op = written[next]!;
+      const order = compareBytes(op.key, entry.key) * direction;
+      if (order > 0) break;
+      next++;
+      if (order === 0) hidden = true;
+      if (op.kind === "put") {
+        yield op;
+        if (--left <= 0) return;
+      }
+    }
+    if (!hidden) {
+      yield entry;
+      left--;
+    }
+  }
+  for (; next < written.length && left > 0; next++) {
+    const op = written[next]!;
+    if (op.kind !== "put") continue;
+    yield op;
+    left--;
+  }
+}

@@ -1,0 +1,90 @@
+import type { Clock } from "../port/clock.ts";
+import type { ObjectStore } from "../port/object-store.ts";
+import type { Ownership } from "../port/ownership.ts";
+import type { Random } from "../port/random.ts";
+import type { Store } from "../port/store.ts";
+import { type CommitGroup, Committer } from "./commit/committer.ts";
+import { checkFormat } from "./format.ts";
+import { limits } from "./limits.ts";
+import { Log } from "./log/log.ts";
+import { Trimmer } from "./log/trimmer.ts";
+import { Maintenance } from "./maintenance.ts";
+import { Metastore } from "./metastore/metastore.ts";
+import { IdempotencyRecords } from "./stream/idempotency.ts";
+import { Streams } from "./stream/streams.ts";
+
+export interface EnginePorts {
+  readonly store: Store;
+  readonly objects: ObjectStore;
+  readonly ownership: Ownership;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** What the engine tells about itself; all optional. */
+export interface EngineObserver {
+  onCommitGroup?(group: CommitGroup): void;
+  onBackgroundError?(error: unknown): void;
+}
+
+/** The service itself, without a wire. */
+export class Engine {
+  readonly metastore: Metastore;
+  readonly log: Log;
+  readonly streams: Streams;
+  readonly committer: Committer;
+  readonly #ports: EnginePorts;
+  readonly #maintenance: Maintenance;
+  readonly #draining = new AbortController();
+  #started = false;
+
+  constructor(ports: EnginePorts, observer: EngineObserver = {}) {
+    const { store, clock } = ports;
+    this.#ports = ports;
+    this.committer = new Committer({
+      store,
+      clock,
+      queueBytesMax: limits.commitQueueBytesMax,
+      groupBytesMax: limits.commitGroupBytesMax,
+      onGroup: (group) => observer.onCommitGroup?.(group),
+    });
+    this.metastore = new Metastore(store, this.committer);
+    this.log = new Log(store, clock);
+    const { committer, metastore, log } = this;
+    const idempotency = new IdempotencyRecords(store, clock);
+    const trimmer = new Trimmer(log, committer, metastore);
+    const draining = this.#draining.signal;
+    this.streams = new Streams({ metastore, log, committer, trimmer, idempotency, clock, draining });
+    const onError = (error: unknown) => observer.onBackgroundError?.(error);
+    this.#maintenance = new Maintenance({ store, clock, committer, metastore, trimmer, idempotency, onError });
+  }
+
+  /** Whether the metastore has a leader and the engine serves. */
+  get isReady(): boolean {
+    return this.#started && this.#ports.ownership.isOwner && !this.#draining.signal.aborted;
+  }
+
+  get isDraining(): boolean {
+    return this.#draining.signal.aborted;
+  }
+
+  async start(): Promise<void> {
+    await this.#ports.ownership.acquire(this.#draining.signal);
+    await checkFormat(this.#ports.store);
+    this.#maintenance.start();
+    this.#started = true;
+  }
+
+  /** Answers waiting readers; what is under way goes on. */
+  drain(): void {
+    this.#draining.abort();
+  }
+
+  /** Ends background work and waits for every write that was accepted. The store is the caller's to close. */
+  async stop(): Promise<void> {
+    this.drain();
+    await this.#maintenance.stop();
+    await this.committer.close();
+    await this.#ports.ownership[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * The key ranges of the Store. A key is a table's tag byte and fixed-width big-endian numbers, then text or bytes, so
+ * that byte order is the order of the numbers.
+ */
+export const tables = {
+  format: 0x00,
+  nextId: 0x02,
+  namespace: 0x03,
+  stream: 0x04,
+  droppedStream: 0x06,
+  retainedStream: 0x07,
+  log: 0x10,
+  partition: 0x11,
+  idempotency: 0x12,
+  idempotencyExpiry: 0x13,
+  dedup: 0x14,
+  dedupExpiry: 0x15,
+  link: 0x20,
+  linkState: 0x21,
+  counter: 0x22,
+  collection: 0x30,
+  instance: 0x50,
+} as const;
+
+export type Table = (typeof tables)[keyof typeof tables];
+
+const two32 = 2 ** 32;
+
+export function writeU64(target: Buffer, position: number, value: number): number {
+  target.writeUInt32BE(Math.floor(value / two32), position);
+  return target.writeUInt32BE(value % two32, position + 4);
+}
+
+export function readU64(source: Uint8Array, position: number): number {
+  const view = new DataView(source.buffer, source.byteOffset, source.byteLength);
+  return view.getUint32(position) * two32 + view.getUint32(position + 4);
+}
+
+export type KeyPart = number | string | Uint8Array;
+
+/** Numbers become 8 bytes; text and bytes are appended as they are, so only the last part may vary in length. */
+export function makeKey(table: Table, ...parts: readonly KeyPart[]): Buffer {
+  let length = 1;
+  for (const part of parts) length += typeof part === "number" ? 8 : part.length;
+  const key = Buffer.allocUnsafe(length);
+  key[0] = table;
+  let position = 1;
+  for (const part of parts) {
+    if (typeof part === "number") position = writeU64(key, position, part);
+    else if (typeof part === "string") position += key.write(part, position, "latin1");
+    else {
+      key.set(part, position);
+      position += part.length;
+    }
+  }
+  return key;
+}
+
+/** The key after every key that starts with these bytes. */
+export function afterPrefix(prefix: Uint8Array): Buffer {
+  const end = Buffer.from(prefix);
+  for (let i = end.length - 1; i >= 0; i--) {
+    const byte = end[i]!;
+    if (byte < 0xff) {
+      end[i] = byte + 1;
+      return end.subarray(0, i + 1);
+    }
+  }
+  throw new Error("a prefix of 0xff bytes has no end");
+}
+
+export function prefixRange(table: Table, ...parts: readonly KeyPart[]): { from: Buffer; to: Buffer } {
+  const from = makeKey(table, ...parts);
+  return { from, to: afterPrefix(from) };
+}
+
+/** The log's key of a batch; the hot path, so written out. */
+export function logKey(stream: number, partition: number, baseOffset: number): Buffer {
+  const key = Buffer.allocUnsafe(21);
+  key[0] = tables.log;
+  writeU64(key, 1, stream);
+  key.writeUInt32BE(partition, 9);
+  writeU64(key, 13, baseOffset);
+  return key;
+}
+
+export function logKeyOffset(key: Uint8Array): number {
+  return readU64(key, 13);
+}
+
+export function partitionKey(stream: number, partition: number): Buffer {
+  const key = Buffer.allocUnsafe(13);
+  key[0] = tables.partition;
+  writeU64(key, 1, stream);
+  key.writeUInt32BE(partition, 9);
+  return key;
+}

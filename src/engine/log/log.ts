@@ -1,0 +1,302 @@
+import assert from "node:assert/strict";
+import type { Clock } from "../../port/clock.ts";
+import type { Store } from "../../port/store.ts";
+import type { Draft } from "../commit/draft.ts";
+import { logKey, logKeyOffset, partitionKey } from "../keys.ts";
+import { limits } from "../limits.ts";
+import { decodePartition, emptyTail, encodePartition, type PartitionState, type Tail } from "./partition-state.ts";
+import {
+  BatchCursor,
+  type BatchHeader,
+  decodeHeader,
+  type EncodedBatch,
+  headerBytes,
+  sealBatch,
+} from "./record-batch.ts";
+
+export interface Retention {
+  readonly maxAgeMs: number | null;
+  readonly maxBytes: number | null;
+}
+
+/** What the log must know of a stream. */
+export interface LogStream {
+  readonly id: number;
+  readonly partitions: number;
+  readonly retention: Retention | undefined;
+}
+
+export interface AppendedRange {
+  readonly baseOffset: number;
+  readonly lastOffset: number;
+}
+
+export type AppendListener = (stream: number, partition: number, highWatermark: number) => void;
+
+/** Partitioned append-only logs in the store: one value a batch, keyed by stream, partition and base offset. */
+export class Log {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #states = new Map<string, PartitionState>();
+  readonly #listeners = new Set<AppendListener>();
+
+  constructor(store: Store, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /** Called with every durable append. */
+  onAppend(listener: AppendListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Writes a batch at the end of a partition, as part of a change. */
+  stageAppend(draft: Draft, stream: LogStream, partition: number, batch: EncodedBatch): AppendedRange {
+    const state = this.#state(stream.id, partition);
+    const before = state.staged;
+    const nowMs = this.#clock.nowMs();
+    const tail: Tail = {
+      next: before.next + batch.count,
+      bytes: before.bytes + batch.bytes.length,
+      prefixTimestampMs: Math.max(before.prefixTimestampMs, batch.maxTimestampMs),
+      // A timestamp in the future must not keep a record longer than its age in the log allows.
+      prefixRetentionMs: Math.max(before.prefixRetentionMs, Math.min(batch.maxTimestampMs, nowMs)),
+    };
+    sealBatch(batch, {
+      baseOffset: before.next,
+      appendTimeMs: nowMs,
+      prefixTimestampMs: tail.prefixTimestampMs,
+      prefixRetentionMs: tail.prefixRetentionMs,
+      bytesBefore: before.bytes,
+    });
+    draft.put(logKey(stream.id, partition, before.next), batch.bytes);
+    state.staged = tail;
+    draft.onUndo(() => {
+      state.staged = before;
+    });
+    draft.onCommit(() => this.#publish(state, tail));
+    return { baseOffset: before.next, lastOffset: tail.next - 1 };
+  }
+
+  /** The offset that the next record will get, as a change sees it. */
+  stagedNext(stream: LogStream, partition: number): number {
+    return this.#state(stream.id, partition).staged.next;
+  }
+
+  highWatermark(stream: LogStream, partition: number): number {
+    return this.#state(stream.id, partition).durable.next;
+  }
+
+  /** The first offset that retention keeps. Trimming in the background follows it. */
+  startOffset(stream: LogStream, partition: number): number {
+    const state = this.#state(stream.id, partition);
+    const { retention } = stream;
+    if (retention === undefined) return state.storedStart;
+    const nowMs = this.#clock.nowMs();
+    const known = state.implied;
+    if (known !== undefined && known.tail === state.durable && known.retention === retention && nowMs < known.untilMs) {
+      return Math.max(known.start, state.storedStart);
+    }
+    return this.#impliedStart(state, retention, nowMs);
+  }
+
+  #impliedStart(state: PartitionState, retention: Retention, nowMs: number): number {
+    const { durable } = state;
+    let start = Math.max(state.storedStart, state.implied?.retention === retention ? state.implied.start : 0);
+    let untilMs = Infinity;
+    const { maxBytes, maxAgeMs } = retention;
+    if (maxBytes !== null && durable.next > start) {
+      // The newest batch always stays: what was acknowledged a moment ago is never trimmed for its size.
+      const first = this.#findBatch(
+        state,
+        start,
+        (batch) => durable.bytes - batch.bytesBefore <= maxBytes || batch.baseOffset + batch.count === durable.next,
+      );
+      start = first?.baseOffset ?? durable.next;
+    }
+    if (maxAgeMs !== null && durable.next > start) {
+      const oldestMs = nowMs - maxAgeMs;
+      const first = this.#findBatch(state, start, (batch) => batch.prefixRetentionMs >= oldestMs);
+      start = first?.baseOffset ?? durable.next;
+      if (first !== undefined) untilMs = first.prefixRetentionMs + maxAgeMs + 1;
+    }
+    state.implied = { start, tail: durable, untilMs, retention };
+    return start;
+  }
+
+  /** The batches from the one that holds `offset` up to the high watermark, verified as they are opened. */
+  *read(stream: LogStream, partition: number, offset: number): Iterable<BatchCursor> {
+    const end = this.highWatermark(stream, partition);
+    const base = this.#baseOf(stream.id, partition, offset);
+    if (base === undefined) return;
+    const range = { from: logKey(stream.id, partition, base), to: logKey(stream.id, partition, end) };
+    for (const { value } of this.#store.range(range)) yield new BatchCursor(value);
+  }
+
+  /** The offset of the first record at or after a time; the high watermark when there is none. */
+  seekTime(stream: LogStream, partition: number, timestampMs: number): number {
+    const state = this.#state(stream.id, partition);
+    const start = this.startOffset(stream, partition);
+    const first = this.#findBatch(state, start, (batch) => batch.prefixTimestampMs >= timestampMs);
+    if (first === undefined) return state.durable.next;
+    for (const batch of this.read(stream, partition, first.baseOffset)) {
+      // Trimmed records may have raised the running maximum, so the first batches can still be too old.
+      if (batch.header.maxTimestampMs < timestampMs) continue;
+      while (batch.next()) if (batch.timestampMs >= timestampMs) return batch.offset;
+    }
+    return state.durable.next;
+  }
+
+  /** Resolves once the high watermark is above `offset`, the time is over or the signal is aborted. */
+  async waitAbove(
+    stream: LogStream,
+    partition: number,
+    offset: number,
+    waitMs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<boolean> {
+    const state = this.#state(stream.id, partition);
+    if (state.durable.next > offset) return true;
+    if (waitMs <= 0 || signal?.aborted) return false;
+    const woken = new AbortController();
+    const waiter = () => {
+      if (state.durable.next > offset) woken.abort();
+    };
+    const stop = () => woken.abort();
+    state.waiters ??= new Set();
+    state.waiters.add(waiter);
+    signal?.addEventListener("abort", stop, { once: true });
+    try {
+      await this.#clock.sleep(waitMs, woken.signal);
+    } finally {
+      signal?.removeEventListener("abort", stop);
+      state.waiters?.delete(waiter);
+      if (state.waiters?.size === 0) state.waiters = undefined;
+    }
+    return state.durable.next > offset;
+  }
+
+  /** Wakes every waiting reader of a stream, for example because the stream is gone. */
+  forget(stream: LogStream): void {
+    for (let partition = 0; partition < stream.partitions; partition++) {
+      this.#states.delete(stateKey(stream.id, partition));
+    }
+  }
+
+  needsTrim(stream: LogStream, partition: number): boolean {
+    return this.startOffset(stream, partition) > this.#state(stream.id, partition).storedStart;
+  }
+
+  /**
+   * Frees batches below the implied start, as part of a change: at most `batchesMax`, the oldest first.
+   */
+  stageTrim(draft: Draft, stream: LogStream, partition: number, batchesMax: number): void {
+    const state = this.#state(stream.id, partition);
+    const target = this.startOffset(stream, partition);
+    if (target <= state.storedStart) return;
+    const from = logKey(stream.id, partition, state.storedStart);
+    const to = logKey(stream.id, partition, target);
+    const keys = [...this.#store.keys({ from, to, limit: batchesMax + 1 })];
+    const more = keys.length > batchesMax;
+    for (const key of keys.slice(0, batchesMax)) draft.delete(key);
+    const start = more ? logKeyOffset(keys[batchesMax]!) : target;
+    draft.put(partitionKey(stream.id, partition), encodePartition(start, state.staged));
+    draft.onCommit(() => {
+      state.storedStart = start;
+    });
+  }
+
+  /** Watermarks of the partitions in memory, for metrics. */
+  *loadedPartitions(): Iterable<Pick<PartitionState, "stream" | "partition" | "durable" | "storedStart">> {
+    yield* this.#states.values();
+  }
+
+  #publish(state: PartitionState, tail: Tail): void {
+    assert(tail.next > state.durable.next, "a high watermark only rises");
+    state.durable = tail;
+    if (state.waiters !== undefined) for (const waiter of [...state.waiters]) waiter();
+    for (const listener of this.#listeners) listener(state.stream, state.partition, tail.next);
+  }
+
+  #state(stream: number, partition: number): PartitionState {
+    const key = stateKey(stream, partition);
+    const known = this.#states.get(key);
+    if (known !== undefined) return known;
+    const state = this.#load(stream, partition);
+    if (this.#states.size >= limits.partitionStatesMax) this.#evict();
+    this.#states.set(key, state);
+    return state;
+  }
+
+  #load(stream: number, partition: number): PartitionState {
+    const stored = this.#store.get(partitionKey(stream, partition));
+    const trimmed = stored === undefined ? { storedStart: 0, tail: emptyTail } : decodePartition(stored);
+    let tail = trimmed.tail;
+    const range = { from: logKey(stream, partition, 0), to: logKey(stream, partition + 1, 0), reverse: true, limit: 1 };
+    for (const key of this.#store.keys(range)) {
+      const { bytes, batch } = this.#header(key);
+      if (batch.baseOffset + batch.count <= tail.next) continue;
+      tail = {
+        next: batch.baseOffset + batch.count,
+        bytes: batch.bytesBefore + bytes,
+        prefixTimestampMs: batch.prefixTimestampMs,
+        prefixRetentionMs: batch.prefixRetentionMs,
+      };
+    }
+    const { storedStart } = trimmed;
+    return { stream, partition, durable: tail, staged: tail, storedStart, implied: undefined, waiters: undefined };
+  }
+
+  #evict(): void {
+    let wanted = Math.ceil(limits.partitionStatesMax / 10);
+    for (const [key, state] of this.#states) {
+      if (state.waiters !== undefined || state.staged !== state.durable) continue;
+      this.#states.delete(key);
+      if (--wanted === 0) return;
+    }
+  }
+
+  #header(key: Uint8Array): { bytes: number; batch: BatchHeader } {
+    const head = this.#store.head(key, headerBytes);
+    assert(head !== undefined, "a listed batch is stored");
+    const batch = decodeHeader(head);
+    return { bytes: headerBytes + batch.bodyBytes, batch };
+  }
+
+  /** The base offset of the batch that holds an offset. */
+  #baseOf(stream: number, partition: number, offset: number): number | undefined {
+    const range = {
+      from: logKey(stream, partition, 0),
+      to: logKey(stream, partition, offset + 1),
+      reverse: true,
+      limit: 1,
+    };
+    for (const key of this.#store.keys(range)) return logKeyOffset(key);
+    return undefined;
+  }
+
+  /** The first batch from `start` on that fulfils a condition which, once true, stays true. Found by halving. */
+  #findBatch(state: PartitionState, start: number, holds: (batch: BatchHeader) => boolean): BatchHeader | undefined {
+    let low = start;
+    let high = state.durable.next;
+    let found: BatchHeader | undefined;
+    let probe = low;
+    while (low < high) {
+      const base = this.#baseOf(state.stream, state.partition, probe);
+      if (base === undefined || base < low) return found;
+      const { batch } = this.#header(logKey(state.stream, state.partition, base));
+      if (holds(batch)) {
+        found = batch;
+        high = base;
+      } else low = base + batch.count;
+      // The first probe was the head, the likeliest answer.
+      probe = low + Math.floor((high - low) / 2);
+    }
+    return found;
+  }
+}
+
+function stateKey(stream: number, partition: number): string {
+  return `${stream}/${partition}`;
+}

@@ -1,0 +1,57 @@
+import type { Bytes } from "../../port/store.ts";
+import { readU64, writeU64 } from "../keys.ts";
+
+/** The end of a partition: what the next batch continues from. Never changed, only replaced. */
+export interface Tail {
+  readonly next: number;
+  readonly bytes: number;
+  readonly prefixTimestampMs: number;
+  readonly prefixRetentionMs: number;
+}
+
+export const emptyTail: Tail = { next: 0, bytes: 0, prefixTimestampMs: 0, prefixRetentionMs: 0 };
+
+/** Woken when the partition's high watermark rises. */
+export type Waiter = () => void;
+
+/** What is kept in memory of a partition; all of it can be read from the store again. */
+export interface PartitionState {
+  readonly stream: number;
+  readonly partition: number;
+  /** What is durable and visible to readers. */
+  durable: Tail;
+  /** What the group that is being committed will make of it; equal to `durable` between groups. */
+  staged: Tail;
+  /** The first offset that is still stored; batches before it have been freed. */
+  storedStart: number;
+  /** The start that retention implied when it was last worked out, and until when that holds. */
+  implied: { start: number; tail: Tail; untilMs: number; retention: object | undefined } | undefined;
+  waiters: Set<Waiter> | undefined;
+}
+
+/**
+ * What remains of a partition's head after trimming: u64 stored start, then the tail, which is needed once no batch
+ * is left to tell it: u64 next, and f64 bytes, timestamp and retention maxima.
+ */
+export function encodePartition(storedStart: number, tail: Tail): Buffer {
+  const bytes = Buffer.allocUnsafe(40);
+  writeU64(bytes, 0, storedStart);
+  writeU64(bytes, 8, tail.next);
+  bytes.writeDoubleBE(tail.bytes, 16);
+  bytes.writeDoubleBE(tail.prefixTimestampMs, 24);
+  bytes.writeDoubleBE(tail.prefixRetentionMs, 32);
+  return bytes;
+}
+
+export function decodePartition(bytes: Bytes): { storedStart: number; tail: Tail } {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return {
+    storedStart: readU64(bytes, 0),
+    tail: {
+      next: readU64(bytes, 8),
+      bytes: view.getFloat64(16),
+      prefixTimestampMs: view.getFloat64(24),
+      prefixRetentionMs: view.getFloat64(32),
+    },
+  };
+}

@@ -1,0 +1,234 @@
+import { crc32 } from "node:zlib";
+import { asBuffer } from "../../port/bytes.ts";
+import { EngineError } from "../errors.ts";
+
+export interface RecordHeader {
+  readonly key: string;
+  readonly value?: Uint8Array;
+}
+
+/** A record as a writer gives it. */
+export interface RecordInput {
+  readonly key?: Uint8Array;
+  readonly value?: Uint8Array;
+  readonly headers?: readonly RecordHeader[];
+  readonly timestampMs?: number;
+}
+
+/**
+ * One append to one partition, stored as one value.
+ *
+ * header, 72 bytes, little endian
+ *   0 u8 magic · u8 version · u16 zero · u32 crc32 of bytes 8 to 72 · u32 crc32 of the body · u32 record count
+ *  16 f64 base offset · f64 append time · f64 largest timestamp
+ *  40 f64 largest timestamp of the partition up to here · f64 largest retention time up to here
+ *  56 f64 bytes stored in the partition before this batch · u32 body length · u32 zero
+ * record
+ *   u32 length of what follows · i32 key length, -1 for none · i32 value length, -1 for none · u32 header count
+ *   f64 timestamp · key · value · headers: u32 name length, name, i32 value length or -1, value
+ */
+export const headerBytes = 72;
+const recordFixedBytes = 24;
+const magic = 0xb7;
+const version = 1;
+
+export interface BatchHeader {
+  readonly count: number;
+  readonly baseOffset: number;
+  readonly appendTimeMs: number;
+  readonly maxTimestampMs: number;
+  /** Running maxima never fall along the partition, so both can be searched by halving. */
+  readonly prefixTimestampMs: number;
+  readonly prefixRetentionMs: number;
+  readonly bytesBefore: number;
+  readonly bodyBytes: number;
+}
+
+/** A batch with its body encoded; the header follows when its place in the partition is known. */
+export interface EncodedBatch {
+  readonly bytes: Buffer;
+  readonly count: number;
+  readonly maxTimestampMs: number;
+}
+
+function encodedBytes(record: RecordInput): number {
+  let bytes = recordFixedBytes + (record.key?.length ?? 0) + (record.value?.length ?? 0);
+  if (record.headers !== undefined) {
+    for (const header of record.headers) {
+      bytes += 8 + Buffer.byteLength(header.key) + (header.value?.length ?? 0);
+    }
+  }
+  return bytes;
+}
+
+export function encodeBatch(records: readonly RecordInput[], nowMs: number): EncodedBatch {
+  let total = headerBytes;
+  for (const record of records) total += encodedBytes(record);
+  const bytes = Buffer.allocUnsafe(total);
+  let at = headerBytes;
+  let maxTimestampMs = 0;
+  for (const record of records) {
+    const start = at;
+    const { key, value, headers } = record;
+    const timestampMs = record.timestampMs ?? nowMs;
+    if (timestampMs > maxTimestampMs) maxTimestampMs = timestampMs;
+    bytes.writeInt32LE(key === undefined ? -1 : key.length, at + 4);
+    bytes.writeInt32LE(value === undefined ? -1 : value.length, at + 8);
+    bytes.writeUInt32LE(headers?.length ?? 0, at + 12);
+    bytes.writeDoubleLE(timestampMs, at + 16);
+    at += recordFixedBytes;
+    if (key !== undefined) {
+      bytes.set(key, at);
+      at += key.length;
+    }
+    if (value !== undefined) {
+      bytes.set(value, at);
+      at += value.length;
+    }
+    if (headers !== undefined) at = encodeHeaders(bytes, at, headers);
+    bytes.writeUInt32LE(at - start - 4, start);
+  }
+  bytes.writeUInt32LE(crc32(bytes.subarray(headerBytes)), 8);
+  return { bytes, count: records.length, maxTimestampMs };
+}
+
+function encodeHeaders(bytes: Buffer, start: number, headers: readonly RecordHeader[]): number {
+  let at = start;
+  for (const { key, value } of headers) {
+    const length = bytes.write(key, at + 4);
+    bytes.writeUInt32LE(length, at);
+    at += 4 + length;
+    bytes.writeInt32LE(value === undefined ? -1 : value.length, at);
+    at += 4;
+    if (value !== undefined) {
+      bytes.set(value, at);
+      at += value.length;
+    }
+  }
+  return at;
+}
+
+/** Completes a batch for its place in the partition. */
+export function sealBatch(
+  batch: EncodedBatch,
+  place: Omit<BatchHeader, "count" | "maxTimestampMs" | "bodyBytes">,
+): void {
+  const { bytes } = batch;
+  bytes[0] = magic;
+  bytes[1] = version;
+  bytes.writeUInt16LE(0, 2);
+  bytes.writeUInt32LE(batch.count, 12);
+  bytes.writeDoubleLE(place.baseOffset, 16);
+  bytes.writeDoubleLE(place.appendTimeMs, 24);
+  bytes.writeDoubleLE(batch.maxTimestampMs, 32);
+  bytes.writeDoubleLE(place.prefixTimestampMs, 40);
+  bytes.writeDoubleLE(place.prefixRetentionMs, 48);
+  bytes.writeDoubleLE(place.bytesBefore, 56);
+  bytes.writeUInt32LE(bytes.length - headerBytes, 64);
+  bytes.writeUInt32LE(0, 68);
+  bytes.writeUInt32LE(crc32(bytes.subarray(8, headerBytes)), 4);
+}
+
+function damaged(what: string): EngineError {
+  return new EngineError("internal", `a stored record batch is damaged (${what}); restore the data from a backup`);
+}
+
+/** Reads and verifies a batch's header; `given` may be longer. */
+export function decodeHeader(given: Uint8Array): BatchHeader {
+  const bytes = asBuffer(given);
+  if (bytes.length < headerBytes) throw damaged("short header");
+  if (bytes[0] !== magic) throw damaged("unknown format");
+  if (bytes[1] !== version) throw damaged(`format version ${bytes[1]}`);
+  if (bytes.readUInt32LE(4) !== crc32(bytes.subarray(8, headerBytes))) throw damaged("header checksum");
+  return {
+    count: bytes.readUInt32LE(12),
+    baseOffset: bytes.readDoubleLE(16),
+    appendTimeMs: bytes.readDoubleLE(24),
+    maxTimestampMs: bytes.readDoubleLE(32),
+    prefixTimestampMs: bytes.readDoubleLE(40),
+    prefixRetentionMs: bytes.readDoubleLE(48),
+    bytesBefore: bytes.readDoubleLE(56),
+    bodyBytes: bytes.readUInt32LE(64),
+  };
+}
+
+/**
+ * Walks the records of a batch without allocating: `next()` moves to a record, whose parts are positions in `bytes`.
+ * The checksum is verified before the first record is seen.
+ */
+export class BatchCursor {
+  readonly bytes: Buffer;
+  readonly header: BatchHeader;
+  offset = 0;
+  timestampMs = 0;
+  keyStart = 0;
+  /** -1: the record has no key. */
+  keyLength = -1;
+  valueStart = 0;
+  /** -1: the record has no value. */
+  valueLength = -1;
+  headerCount = 0;
+  headersStart = 0;
+  #at = headerBytes;
+  #left: number;
+
+  constructor(given: Uint8Array) {
+    this.bytes = asBuffer(given);
+    this.header = decodeHeader(this.bytes);
+    if (this.bytes.length !== headerBytes + this.header.bodyBytes) throw damaged("length");
+    if (crc32(this.bytes.subarray(headerBytes)) !== this.bytes.readUInt32LE(8)) throw damaged("checksum");
+    this.#left = this.header.count;
+    this.offset = this.header.baseOffset - 1;
+  }
+
+  get endOffset(): number {
+    return this.header.baseOffset + this.header.count;
+  }
+
+  next(): boolean {
+    if (this.#left === 0) return false;
+    this.#left--;
+    const { bytes } = this;
+    const at = this.#at;
+    this.offset++;
+    this.keyLength = bytes.readInt32LE(at + 4);
+    this.valueLength = bytes.readInt32LE(at + 8);
+    this.headerCount = bytes.readUInt32LE(at + 12);
+    this.timestampMs = bytes.readDoubleLE(at + 16);
+    this.keyStart = at + recordFixedBytes;
+    this.valueStart = this.keyStart + Math.max(this.keyLength, 0);
+    this.headersStart = this.valueStart + Math.max(this.valueLength, 0);
+    this.#at = at + 4 + bytes.readUInt32LE(at);
+    return true;
+  }
+
+  /** Moves to the record at an offset of this batch. */
+  seek(offset: number): boolean {
+    while (this.offset < offset) if (!this.next()) return false;
+    return true;
+  }
+
+  get key(): Buffer | undefined {
+    return this.keyLength < 0 ? undefined : this.bytes.subarray(this.keyStart, this.keyStart + this.keyLength);
+  }
+
+  get value(): Buffer | undefined {
+    return this.valueLength < 0 ? undefined : this.bytes.subarray(this.valueStart, this.valueStart + this.valueLength);
+  }
+
+  get headers(): RecordHeader[] {
+    const headers: RecordHeader[] = [];
+    let at = this.headersStart;
+    for (let i = 0; i < this.headerCount; i++) {
+      const nameLength = this.bytes.readUInt32LE(at);
+      const key = this.bytes.toString("utf8", at + 4, at + 4 + nameLength);
+      at += 4 + nameLength;
+      const valueLength = this.bytes.readInt32LE(at);
+      at += 4;
+      if (valueLength < 0) headers.push({ key });
+      else headers.push({ key, value: this.bytes.subarray(at, at + valueLength) });
+      at += Math.max(valueLength, 0);
+    }
+    return headers;
+  }
+}

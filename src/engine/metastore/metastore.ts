@@ -1,0 +1,243 @@
+import { asBuffer } from "../../port/bytes.ts";
+import type { Store } from "../../port/store.ts";
+import type { Committer } from "../commit/committer.ts";
+import type { Draft } from "../commit/draft.ts";
+import { alreadyExists, EngineError, notFound } from "../errors.ts";
+import { makeKey, prefixRange, tables } from "../keys.ts";
+import { integerMax } from "../limits.ts";
+import type { Retention } from "../log/log.ts";
+
+export interface NamespaceMeta {
+  readonly id: number;
+  readonly name: string;
+}
+
+export interface StreamMeta {
+  readonly id: number;
+  readonly namespaceId: number;
+  readonly namespace: string;
+  readonly name: string;
+  readonly partitions: number;
+  readonly retention: Retention | undefined;
+  /** The log of a collection: hidden from lists and from the streams' routes. */
+  readonly backing: boolean;
+}
+
+type StoredStream = Pick<StreamMeta, "id" | "partitions" | "backing"> & { retention: Retention | null };
+
+/** Streams kept in memory after their first use. */
+const streamsCachedMax = 50_000;
+
+/** A collection's backing stream has a name that no user can give. */
+export function backingStreamName(collection: string): string {
+  return `~${collection}`;
+}
+
+/** Names and ids. Every change goes through the committer; what is read is what was committed. */
+export class Metastore {
+  readonly #store: Store;
+  readonly #committer: Committer;
+  readonly #namespaces = new Map<string, NamespaceMeta>();
+  readonly #streams = new Map<string, StreamMeta>();
+
+  constructor(store: Store, committer: Committer) {
+    this.#store = store;
+    this.#committer = committer;
+  }
+
+  namespace(name: string): NamespaceMeta {
+    const found = this.findNamespace(name);
+    if (found === undefined) throw notFound(`namespace ${JSON.stringify(name)} does not exist`);
+    return found;
+  }
+
+  findNamespace(name: string): NamespaceMeta | undefined {
+    const known = this.#namespaces.get(name);
+    if (known !== undefined) return known;
+    const stored = this.#store.get(makeKey(tables.namespace, name));
+    if (stored === undefined) return undefined;
+    const found = decodeNamespace(name, stored);
+    if (this.#namespaces.size < streamsCachedMax) this.#namespaces.set(name, found);
+    return found;
+  }
+
+  /** Sorted by name. */
+  *namespaces(): Iterable<NamespaceMeta> {
+    for (const { key, value } of this.#store.range(prefixRange(tables.namespace))) {
+      yield decodeNamespace(asBuffer(key).toString("latin1", 1), value);
+    }
+  }
+
+  createNamespace(name: string): Promise<NamespaceMeta> {
+    return this.#committer.submit((draft) => {
+      const key = makeKey(tables.namespace, name);
+      const existing = draft.get(key);
+      if (existing !== undefined) {
+        throw alreadyExists(`namespace ${JSON.stringify(name)} already exists`, decodeNamespace(name, existing).id);
+      }
+      const id = takeId(draft, "namespace");
+      draft.put(key, encode({ id }));
+      return { id, name };
+    });
+  }
+
+  deleteNamespace(name: string): Promise<void> {
+    return this.#committer.submit((draft) => {
+      const { id } = this.stagedNamespace(draft, name);
+      for (const table of [tables.stream, tables.link, tables.collection]) {
+        if (draft.has(prefixRange(table, id))) {
+          throw new EngineError("failed_precondition", `namespace ${JSON.stringify(name)} is not empty`);
+        }
+      }
+      draft.delete(makeKey(tables.namespace, name));
+      draft.onCommit(() => this.#namespaces.delete(name));
+    });
+  }
+
+  /** A namespace as a change sees it. */
+  stagedNamespace(draft: Draft, name: string): NamespaceMeta {
+    const stored = draft.get(makeKey(tables.namespace, name));
+    if (stored === undefined) throw notFound(`namespace ${JSON.stringify(name)} does not exist`);
+    return decodeNamespace(name, stored);
+  }
+
+  stream(namespace: string, name: string): StreamMeta {
+    const path = streamPath(namespace, name);
+    const known = this.#streams.get(path);
+    if (known !== undefined) return known;
+    const owner = this.namespace(namespace);
+    const stored = this.#store.get(makeKey(tables.stream, owner.id, name));
+    if (stored === undefined) throw streamMissing(namespace, name);
+    const found = decodeStream(owner, name, stored);
+    if (this.#streams.size >= streamsCachedMax) this.#streams.clear();
+    this.#streams.set(path, found);
+    return found;
+  }
+
+  /** The stream of an earlier look-up as a change sees it; fails when it was dropped or made anew since. */
+  stagedStream(draft: Draft, meta: StreamMeta): StreamMeta {
+    // In the cache means committed and not dropped since: dropping takes it out while the drop is decided.
+    if (this.#streams.get(streamPath(meta.namespace, meta.name)) === meta) return meta;
+    const stored = draft.get(makeKey(tables.stream, meta.namespaceId, meta.name));
+    const found =
+      stored === undefined
+        ? undefined
+        : decodeStream({ id: meta.namespaceId, name: meta.namespace }, meta.name, stored);
+    if (found?.id !== meta.id) throw streamMissing(meta.namespace, meta.name);
+    return found;
+  }
+
+  /** A namespace's streams sorted by name, without the logs of collections. */
+  *streams(namespace: NamespaceMeta): Iterable<StreamMeta> {
+    for (const { key, value } of this.#store.range(prefixRange(tables.stream, namespace.id))) {
+      const meta = decodeStream(namespace, asBuffer(key).toString("latin1", 9), value);
+      if (!meta.backing) yield meta;
+    }
+  }
+
+  /** Makes a stream as part of a change. */
+  stageCreateStream(
+    draft: Draft,
+    namespace: string,
+    name: string,
+    given: Pick<StreamMeta, "partitions" | "retention" | "backing">,
+  ): StreamMeta {
+    const owner = this.stagedNamespace(draft, namespace);
+    const key = makeKey(tables.stream, owner.id, name);
+    const existing = draft.get(key);
+    if (existing !== undefined) {
+      const { id } = decodeStream(owner, name, existing);
+      throw alreadyExists(`stream ${JSON.stringify(name)} already exists`, id);
+    }
+    const id = takeId(draft, "stream");
+    const meta: StreamMeta = { ...given, id, namespaceId: owner.id, namespace, name };
+    this.#putStream(draft, meta);
+    return meta;
+  }
+
+  /** Replaces a stream's retention as part of a change. */
+  stageRetention(draft: Draft, meta: StreamMeta, retention: Retention | undefined): StreamMeta {
+    const changed = { ...this.stagedStream(draft, meta), retention };
+    this.#putStream(draft, changed);
+    return changed;
+  }
+
+  /** Drops a stream as part of a change; its log is freed in the background. */
+  stageDropStream(draft: Draft, meta: StreamMeta): void {
+    const { id, namespaceId, name, partitions } = this.stagedStream(draft, meta);
+    draft.delete(makeKey(tables.stream, namespaceId, name));
+    draft.delete(makeKey(tables.retainedStream, id));
+    draft.put(makeKey(tables.droppedStream, id), encode({ partitions }));
+    this.#uncache(draft, meta);
+  }
+
+  /** The next stream by id that has a retention. */
+  retainedStreamAfter(id: number): StreamMeta | undefined {
+    const range = { from: makeKey(tables.retainedStream, id + 1), to: prefixRange(tables.retainedStream).to, limit: 1 };
+    for (const { value } of this.#store.range(range)) {
+      const { namespace, name } = decode<{ namespace: string; name: string }>(value);
+      return this.stream(namespace, name);
+    }
+    return undefined;
+  }
+
+  #putStream(draft: Draft, meta: StreamMeta): void {
+    const { id, partitions, backing, retention } = meta;
+    const stored: StoredStream = { id, partitions, backing, retention: retention ?? null };
+    draft.put(makeKey(tables.stream, meta.namespaceId, meta.name), encode(stored));
+    const retained = makeKey(tables.retainedStream, id);
+    if (retention === undefined) draft.delete(retained);
+    else draft.put(retained, encode({ namespace: meta.namespace, name: meta.name }));
+    this.#uncache(draft, meta);
+  }
+
+  #uncache(draft: Draft, meta: StreamMeta): void {
+    const path = streamPath(meta.namespace, meta.name);
+    this.#streams.delete(path);
+    // A reader may cache the old value again while the change waits for its sync.
+    draft.onCommit(() => this.#streams.delete(path));
+  }
+}
+
+/** Ids are positive and never used twice. */
+export function takeId(draft: Draft, kind: "namespace" | "stream" | "link" | "collection"): number {
+  const key = makeKey(tables.nextId, kind);
+  const stored = draft.get(key);
+  const id = stored === undefined ? 1 : decode<number>(stored);
+  if (id >= integerMax) throw new EngineError("internal", `no ${kind} ids are left`);
+  draft.put(key, encode(id + 1));
+  return id;
+}
+
+export function encode(value: unknown): Buffer {
+  return Buffer.from(JSON.stringify(value));
+}
+
+export function decode<T>(bytes: Uint8Array): T {
+  return JSON.parse(asBuffer(bytes).toString()) as T;
+}
+
+function streamPath(namespace: string, name: string): string {
+  return `${namespace}/${name}`;
+}
+
+function streamMissing(namespace: string, name: string): EngineError {
+  return notFound(`stream ${JSON.stringify(name)} does not exist in namespace ${JSON.stringify(namespace)}`);
+}
+
+function decodeNamespace(name: string, bytes: Uint8Array): NamespaceMeta {
+  return { id: decode<{ id: number }>(bytes).id, name };
+}
+
+function decodeStream(owner: NamespaceMeta, name: string, bytes: Uint8Array): StreamMeta {
+  const { id, partitions, backing, retention } = decode<StoredStream>(bytes);
+  return {
+    id,
+    partitions,
+    backing,
+    retention: retention ?? undefined,
+    namespaceId: owner.id,
+    namespace: owner.name,
+    name,
+  };
+}

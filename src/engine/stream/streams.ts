@@ -1,0 +1,297 @@
+import assert from "node:assert/strict";
+import type { Clock } from "../../port/clock.ts";
+import type { Committer } from "../commit/committer.ts";
+import { conflict, EngineError, notFound } from "../errors.ts";
+import type { Log, Retention } from "../log/log.ts";
+import { type BatchCursor, encodeBatch, type RecordInput } from "../log/record-batch.ts";
+import type { Trimmer } from "../log/trimmer.ts";
+import type { Metastore, StreamMeta } from "../metastore/metastore.ts";
+import { partitionOf } from "../murmur2.ts";
+import type { ConsistencyToken, TokenEntry } from "../token.ts";
+import type { Idempotency, IdempotencyRecords } from "./idempotency.ts";
+import { TokenWaiter } from "./token-waiter.ts";
+
+export interface StreamRef {
+  readonly namespace: string;
+  readonly stream: string;
+}
+
+export interface PartitionRef extends StreamRef {
+  readonly partition: number;
+}
+
+export interface AppendCommand extends PartitionRef {
+  readonly records: readonly RecordInput[];
+  readonly matchOffset?: number;
+  readonly idempotency?: Idempotency;
+}
+
+export interface RoutedAppendCommand extends StreamRef {
+  readonly records: readonly RecordInput[];
+  readonly idempotency?: Idempotency;
+}
+
+export interface AppendReply {
+  readonly baseOffset: number;
+  readonly lastOffset: number;
+  readonly token: ConsistencyToken;
+}
+
+export interface RoutedAppendReply {
+  readonly appends: readonly (AppendReply & { readonly partition: number })[];
+  readonly token: ConsistencyToken;
+}
+
+export interface Replayable<T> {
+  readonly reply: T;
+  /** The reply was recorded by an earlier request with the same idempotency key. */
+  readonly replayed: boolean;
+}
+
+export interface FetchCommand extends PartitionRef {
+  readonly from: { readonly offset: number } | { readonly timestampMs: number };
+  readonly waitMs: number;
+  readonly token: ConsistencyToken;
+}
+
+export interface FetchResult {
+  readonly offset: number;
+  readonly highWatermark: number;
+  readonly logStartOffset: number;
+  /**
+   * Batches from the one that holds an offset; the caller seeks within the first and stops where its page is full.
+   * A page that is sent in pieces reads anew for each, so that a slow client pins nothing in the store.
+   */
+  readonly read: (offset: number) => Iterable<BatchCursor>;
+}
+
+export interface PartitionInfo {
+  readonly partition: number;
+  readonly logStartOffset: number;
+  readonly highWatermark: number;
+}
+
+export interface StreamDetail {
+  readonly id: number;
+  readonly retention: Retention;
+  readonly partitions: readonly PartitionInfo[];
+}
+
+export interface StreamsDeps {
+  readonly metastore: Metastore;
+  readonly log: Log;
+  readonly committer: Committer;
+  readonly trimmer: Trimmer;
+  readonly idempotency: IdempotencyRecords;
+  readonly clock: Clock;
+  /** Aborted when the server drains: waiting readers are answered with what there is. */
+  readonly draining: AbortSignal;
+}
+
+/** Bytes a small change takes in the queue besides its records. */
+const changeBytes = 256;
+
+/** What a user does with streams. */
+export class Streams {
+  readonly #deps: StreamsDeps;
+  readonly #tokens: TokenWaiter;
+
+  constructor(deps: StreamsDeps) {
+    this.#deps = deps;
+    this.#tokens = new TokenWaiter(deps.log, deps.clock);
+  }
+
+  /** Readers that follow a stream end their answer then. */
+  get isDraining(): boolean {
+    return this.#deps.draining.aborted;
+  }
+
+  create(ref: StreamRef, partitions: number, retention: Retention | undefined): Promise<{ id: number }> {
+    const { metastore, committer } = this.#deps;
+    return committer.submit((draft) => {
+      const meta = metastore.stageCreateStream(draft, ref.namespace, ref.stream, {
+        partitions,
+        retention,
+        backing: false,
+      });
+      return { id: meta.id };
+    });
+  }
+
+  list(namespace: string): Iterable<StreamMeta> {
+    const { metastore } = this.#deps;
+    return metastore.streams(metastore.namespace(namespace));
+  }
+
+  async detail(ref: StreamRef, token: ConsistencyToken, signal?: AbortSignal): Promise<StreamDetail> {
+    const meta = this.#stream(ref);
+    await this.#tokens.wait(meta, token, undefined, signal);
+    const partitions = Array.from({ length: meta.partitions }, (_, partition) => ({
+      partition,
+      logStartOffset: this.#deps.log.startOffset(meta, partition),
+      highWatermark: this.#deps.log.highWatermark(meta, partition),
+    }));
+    return { id: meta.id, retention: meta.retention ?? { maxAgeMs: null, maxBytes: null }, partitions };
+  }
+
+  async setRetention(ref: StreamRef, retention: Retention | undefined): Promise<StreamDetail> {
+    const meta = this.#stream(ref);
+    const { metastore, committer, trimmer } = this.#deps;
+    // What the old retention has given up must not come back under a longer one.
+    await trimmer.trim(meta);
+    await committer.submit((draft) => metastore.stageRetention(draft, meta, retention));
+    return this.detail(ref, []);
+  }
+
+  drop(ref: StreamRef): Promise<void> {
+    const meta = this.#stream(ref);
+    const { metastore, committer, log } = this.#deps;
+    return committer.submit((draft) => {
+      metastore.stageDropStream(draft, meta);
+      draft.onCommit(() => log.forget(meta));
+    });
+  }
+
+  append(command: AppendCommand): Promise<Replayable<AppendReply>> {
+    const { log, metastore, committer, clock } = this.#deps;
+    const meta = this.#stream(command);
+    const { partition } = command;
+    checkPartition(meta, partition);
+    const batch = encodeBatch(command.records, clock.nowMs());
+    return committer.submit((draft) => {
+      const stream = metastore.stagedStream(draft, meta);
+      const recorded = this.#recorded<AppendReply>(draft, stream, command.idempotency);
+      if (recorded !== undefined) return { reply: recorded, replayed: true };
+      const highWatermark = log.stagedNext(stream, partition);
+      if (command.matchOffset !== undefined && command.matchOffset !== highWatermark) {
+        throw conflict(`match_offset: the next offset is ${highWatermark}, not ${command.matchOffset}`, {
+          high_watermark: highWatermark,
+        });
+      }
+      const { baseOffset, lastOffset } = log.stageAppend(draft, stream, partition, batch);
+      const reply = { baseOffset, lastOffset, token: [{ stream: stream.id, partition, offset: lastOffset }] };
+      this.#record(draft, stream, command.idempotency, reply);
+      return { reply, replayed: false };
+    }, batch.bytes.length + changeBytes);
+  }
+
+  /** Appends records to the partitions of their keys, atomic over the request. */
+  appendRouted(command: RoutedAppendCommand): Promise<Replayable<RoutedAppendReply>> {
+    const { log, metastore, committer, clock } = this.#deps;
+    const meta = this.#stream(command);
+    const nowMs = clock.nowMs();
+    const batches = [...this.#route(meta, command.records)]
+      .sort(([a], [b]) => a - b)
+      .map(([partition, records]) => ({ partition, batch: encodeBatch(records, nowMs) }));
+    const bytes = batches.reduce((sum, { batch }) => sum + batch.bytes.length, changeBytes);
+    return committer.submit((draft) => {
+      const stream = metastore.stagedStream(draft, meta);
+      const recorded = this.#recorded<RoutedAppendReply>(draft, stream, command.idempotency);
+      if (recorded !== undefined) return { reply: recorded, replayed: true };
+      const token: TokenEntry[] = [];
+      const appends = batches.map(({ partition, batch }) => {
+        const { baseOffset, lastOffset } = log.stageAppend(draft, stream, partition, batch);
+        const entry = { stream: stream.id, partition, offset: lastOffset };
+        token.push(entry);
+        return { partition, baseOffset, lastOffset, token: [entry] };
+      });
+      const reply = { appends, token };
+      this.#record(draft, stream, command.idempotency, reply);
+      return { reply, replayed: false };
+    }, bytes);
+  }
+
+  async fetch(command: FetchCommand, signal?: AbortSignal): Promise<FetchResult> {
+    const { log, draining } = this.#deps;
+    const meta = this.#stream(command);
+    const { partition } = command;
+    checkPartition(meta, partition);
+    if (command.token.length > 0) await this.#tokens.wait(meta, command.token, partition, signal);
+    const offset = this.startOf(command);
+    this.#checkRange(meta, partition, offset);
+    if (command.waitMs > 0 && offset === log.highWatermark(meta, partition)) {
+      const stop = signal === undefined ? draining : AbortSignal.any([signal, draining]);
+      await log.waitAbove(meta, partition, offset, command.waitMs, stop);
+      // Both the stream and its start may have changed while this waited.
+      this.#current(meta);
+      this.#checkRange(meta, partition, offset);
+    }
+    return {
+      offset,
+      highWatermark: log.highWatermark(meta, partition),
+      logStartOffset: log.startOffset(meta, partition),
+      read: (from) => log.read(meta, partition, from),
+    };
+  }
+
+  /** The offset at which a fetch starts: as given, or the first record at or after a time. */
+  startOf(command: Pick<FetchCommand, "namespace" | "stream" | "partition" | "from">): number {
+    const { from } = command;
+    if ("offset" in from) return from.offset;
+    const meta = this.#stream(command);
+    checkPartition(meta, command.partition);
+    return this.#deps.log.seekTime(meta, command.partition, from.timestampMs);
+  }
+
+  #stream(ref: StreamRef): StreamMeta {
+    return this.#deps.metastore.stream(ref.namespace, ref.stream);
+  }
+
+  #current(meta: StreamMeta): void {
+    const current = this.#deps.metastore.stream(meta.namespace, meta.name);
+    if (current.id !== meta.id) throw notFound(`stream ${JSON.stringify(meta.name)} was dropped`);
+  }
+
+  #checkRange(meta: StreamMeta, partition: number, offset: number): void {
+    const { log } = this.#deps;
+    const highWatermark = log.highWatermark(meta, partition);
+    const logStartOffset = log.startOffset(meta, partition);
+    assert(logStartOffset <= highWatermark, "a partition starts before it ends");
+    if (offset >= logStartOffset && offset <= highWatermark) return;
+    throw new EngineError(
+      "offset_out_of_range",
+      `offset: ${offset} is outside the partition's range from ${logStartOffset} to ${highWatermark}`,
+      { details: { offset, log_start_offset: logStartOffset, high_watermark: highWatermark } },
+    );
+  }
+
+  #recorded<T>(draft: Parameters<IdempotencyRecords["replay"]>[0], stream: StreamMeta, key: Idempotency | undefined) {
+    return key === undefined ? undefined : this.#deps.idempotency.replay<T>(draft, stream.id, key);
+  }
+
+  #record(
+    draft: Parameters<IdempotencyRecords["record"]>[0],
+    stream: StreamMeta,
+    key: Idempotency | undefined,
+    reply: unknown,
+  ): void {
+    if (key !== undefined) this.#deps.idempotency.record(draft, stream.id, key, reply);
+  }
+
+  #route(meta: StreamMeta, records: readonly RecordInput[]): Map<number, RecordInput[]> {
+    const routed = new Map<number, RecordInput[]>();
+    let keyless: number | undefined;
+    for (const record of records) {
+      let partition: number;
+      if (record.key !== undefined) partition = partitionOf(record.key, meta.partitions);
+      else {
+        keyless ??= this.#nextKeyless++ % meta.partitions;
+        partition = keyless;
+      }
+      const list = routed.get(partition);
+      if (list === undefined) routed.set(partition, [record]);
+      else list.push(record);
+    }
+    return routed;
+  }
+
+  /** Keyless requests take turns over the partitions. */
+  #nextKeyless = 0;
+}
+
+export function checkPartition(meta: StreamMeta, partition: number): void {
+  if (partition < meta.partitions) return;
+  throw notFound(
+    `partition ${partition} does not exist: stream ${JSON.stringify(meta.name)} has partitions 0 to ${meta.partitions - 1}`,
+  );
+}

@@ -1,0 +1,239 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { type Connection, errorBody, type Registry, refuse } from "./registry.ts";
+import { WriteStall } from "./write-stall.ts";
+
+const kConnection = Symbol("http1 connection");
+
+/** The connection hangs on its socket: a property is cheaper to reach from a request than any map. */
+interface TrackedSocket extends Socket {
+  [kConnection]?: Http1Connection;
+}
+
+/** The inner HTTP/1 server. It never listens: sockets are handed to it. */
+export function createHttp1(registry: Registry): Server {
+  const { limits } = registry;
+  const server = createServer({
+    headersTimeout: limits.headersTimeoutMs,
+    // Ours instead (see sweep): Node's would also cut a request whose answer has begun.
+    requestTimeout: 0,
+    keepAliveTimeout: limits.idleTimeoutMs,
+    connectionsCheckingInterval: limits.sweepIntervalMs,
+    maxHeaderSize: limits.headerBytesMax,
+    // Checked in onRequest, so that the refusal has a body.
+    requireHostHeader: false,
+  });
+  server.maxHeadersCount = limits.headersMax;
+  server.on("request", onRequest);
+  server.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) => {
+    refuse(response, 417, "invalid_argument", "Expect: only 100-continue is supported");
+  });
+  server.on("connect", (_request: IncomingMessage, socket: TrackedSocket) => {
+    socket[kConnection]?.answerAndClose(405, "CONNECT is not supported");
+  });
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: TrackedSocket) => {
+    const connection = socket[kConnection];
+    if (connection === undefined) socket.destroy();
+    else connection.onClientError(error);
+  });
+  // Node starts to look for expired headers when the server listens, which this one never does.
+  server.emit("listening");
+  return server;
+}
+
+function onRequest(request: IncomingMessage, response: ServerResponse): void {
+  (request.socket as TrackedSocket)[kConnection]!.begin(request, response);
+}
+
+/** Hot path: one listener per request, shared by all, and no closure. */
+function onResponseClose(this: ServerResponse): void {
+  (this.req.socket as TrackedSocket)[kConnection]!.finish(this);
+}
+
+/** Takes the request deadline off; false where the request is not HTTP/1. */
+export function liftHttp1Deadline(request: IncomingMessage): boolean {
+  const connection = (request.socket as TrackedSocket)[kConnection];
+  if (connection === undefined) return false;
+  connection.lift(request);
+  return true;
+}
+
+export class Http1Connection implements Connection {
+  readonly #registry: Registry;
+  readonly #socket: TrackedSocket;
+  readonly #stall: WriteStall;
+  /** The newest request, until both it and its answer are complete. */
+  #request: IncomingMessage | undefined;
+  /** The answer to it, until it is complete. */
+  #response: ServerResponse | undefined;
+  #inFlight = 0;
+  #receivingSinceMs = 0;
+  #lifted = false;
+  #closingSinceMs = 0;
+
+  constructor(registry: Registry, server: Server, socket: Socket) {
+    this.#registry = registry;
+    this.#socket = socket;
+    this.#stall = new WriteStall(socket);
+    this.#socket[kConnection] = this;
+    registry.connections.add(this);
+    socket.once("close", () => this.#onClose());
+    server.emit("connection", socket);
+  }
+
+  begin(request: IncomingMessage, response: ServerResponse): void {
+    const registry = this.#registry;
+    this.#request = request;
+    this.#response = response;
+    this.#receivingSinceMs = 0;
+    this.#lifted = false;
+    if (registry.draining) response.shouldKeepAlive = false;
+    if (request.headers.host === undefined && request.httpVersionMinor === 1) {
+      response.shouldKeepAlive = false;
+      refuse(response, 400, "invalid_argument", "host: the header is missing");
+      return;
+    }
+    if (this.#inFlight === registry.limits.pipelinedMax) {
+      registry.counters.flooded++;
+      this.#socket.destroy();
+      return;
+    }
+    this.#inFlight++;
+    registry.inFlight++;
+    response.on("close", onResponseClose);
+    registry.handle(request, response);
+  }
+
+  finish(response: ServerResponse): void {
+    // After the socket's own close everything was counted out at once: Node raises no 'close' for pipelined answers.
+    if (this.#inFlight === 0) return;
+    this.#inFlight--;
+    if (this.#response === response) this.#response = undefined;
+    if (this.#request === response.req && response.req.complete) this.#request = undefined;
+    if (this.#registry.draining && this.#inFlight === 0) this.#socket.destroySoon();
+    this.#registry.ended(1);
+  }
+
+  lift(request: IncomingMessage): void {
+    if (this.#request === request) this.#lifted = true;
+  }
+
+  onClientError(error: NodeJS.ErrnoException): void {
+    const { counters, limits } = this.#registry;
+    // While we linger, everything that still arrives is an error to the parser and none to us.
+    if (this.#closingSinceMs !== 0) return;
+    switch (error.code) {
+      case "ERR_HTTP_REQUEST_TIMEOUT":
+        counters.timedOut++;
+        this.answerAndClose(408, `the request's headers did not arrive within ${limits.headersTimeoutMs} ms`);
+        break;
+      case "HPE_HEADER_OVERFLOW":
+        counters.malformed++;
+        this.answerAndClose(431, `the request's headers exceed ${limits.headerBytesMax} bytes`);
+        break;
+      case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
+        counters.malformed++;
+        this.answerAndClose(413, "the request's chunk extensions are too large");
+        break;
+      default:
+        if (error.code?.startsWith("HPE_")) {
+          counters.malformed++;
+          this.answerAndClose(400, "the request is not valid HTTP/1.1");
+        } else {
+          this.#socket.destroy();
+        }
+    }
+  }
+
+  /** Answers in place of the handler where the peer can tell what the answer is to, and closes. */
+  answerAndClose(status: number, message: string): void {
+    const socket = this.#socket;
+    if (this.#closingSinceMs !== 0) return;
+    if (!socket.writable || !this.#canAnswer()) {
+      socket.destroy();
+      return;
+    }
+    this.#closingSinceMs = performance.now();
+    // Not destroyed yet: a reset because of bytes we left unread would take the answer with it. See sweep.
+    socket.end(rawAnswer(status, message));
+    socket.resume();
+  }
+
+  #canAnswer(): boolean {
+    const request = this.#request;
+    const response = this.#response;
+    // No answer is owed: the fault is in the request now arriving, unless that one was answered already.
+    if (response === undefined) return this.#inFlight === 0 && (request === undefined || request.complete);
+    return this.#inFlight === 1 && !response.headersSent && !response.req.complete;
+  }
+
+  sweep(nowMs: number): void {
+    const { limits, counters } = this.#registry;
+    if (this.#closingSinceMs !== 0) {
+      if (nowMs - this.#closingSinceMs >= limits.lingerMs) this.#socket.destroy();
+      return;
+    }
+    if (this.#request !== undefined && this.#receivingMs(nowMs, this.#request) >= limits.requestTimeoutMs) {
+      counters.timedOut++;
+      this.answerAndClose(408, `the request's body did not arrive within ${limits.requestTimeoutMs} ms`);
+      return;
+    }
+    const stall = this.#stall;
+    if (stall.stalledMs(nowMs, stall.pending, stall.bytesWritten) >= limits.writeStallTimeoutMs) {
+      counters.stalled++;
+      this.#socket.destroy();
+    }
+  }
+
+  /** How long the body has been arriving, as seen by the sweep: requests that come and go between two cost no clock. */
+  #receivingMs(nowMs: number, request: IncomingMessage): number {
+    const response = this.#response;
+    if (request.complete) {
+      if (response === undefined) this.#request = undefined;
+      return 0;
+    }
+    if (this.#lifted || (response?.headersSent === true && !response.writableEnded)) {
+      this.#receivingSinceMs = 0;
+      return 0;
+    }
+    if (this.#receivingSinceMs === 0) this.#receivingSinceMs = nowMs;
+    return nowMs - this.#receivingSinceMs;
+  }
+
+  /** Idle connections are closed by the server itself (closeIdleConnections): only it knows of half a request. */
+  drain(): void {
+    if (this.#response !== undefined && !this.#response.headersSent) this.#response.shouldKeepAlive = false;
+  }
+
+  end(): void {
+    this.#socket.destroySoon();
+  }
+
+  #onClose(): void {
+    this.#registry.connections.delete(this);
+    const left = this.#inFlight;
+    this.#inFlight = 0;
+    this.#request = undefined;
+    this.#response = undefined;
+    this.#registry.ended(left);
+  }
+}
+
+const statusTexts: Readonly<Record<number, string>> = {
+  400: "Bad Request",
+  405: "Method Not Allowed",
+  408: "Request Timeout",
+  413: "Content Too Large",
+  431: "Request Header Fields Too Large",
+};
+
+function rawAnswer(status: number, message: string): string {
+  const body = errorBody("invalid_argument", message);
+  const head = [
+    `HTTP/1.1 ${status} ${statusTexts[status] ?? ""}`,
+    "connection: close",
+    "content-type: application/json",
+    `content-length: ${Buffer.byteLength(body)}`,
+  ];
+  return `${head.join("\r\n")}\r\n\r\n${body}`;
+}

@@ -1,0 +1,79 @@
+const KiB = 1024;
+const MiB = 1024 * KiB;
+
+/** Every bound of the listener, with its unit. Deadlines are enforced by a sweep, so one passes up to a sweep late. */
+export interface ListenerLimits {
+  /** Open connections; one more is closed at once and counted as refused. */
+  readonly connectionsMax: number;
+  /** Connections the operating system queues before we accept them. */
+  readonly backlogMax: number;
+  /** From the connection to its first bytes, and for the TLS handshake. */
+  readonly sniffTimeoutMs: number;
+  /** From a request's first byte to the end of its headers; on HTTP/2 also for the preface and first SETTINGS. */
+  readonly headersTimeoutMs: number;
+  /** From the end of the headers to the end of the body, unless the answer has begun by then. */
+  readonly requestTimeoutMs: number;
+  /** A connection without a request is kept this long. */
+  readonly idleTimeoutMs: number;
+  /** Data is waiting and the peer has taken none of it for this long. */
+  readonly writeStallTimeoutMs: number;
+  /** A connection that was told to go is given this long to take its last bytes. */
+  readonly lingerMs: number;
+  /** How often deadlines are looked at. */
+  readonly sweepIntervalMs: number;
+  /** TCP probes find peers that vanished, which matters to a connection that waits for hours. */
+  readonly tcpKeepAliveMs: number;
+  /** How often the certificate's files are looked at. */
+  readonly certificateCheckMs: number;
+  /** Request line and headers together. */
+  readonly headerBytesMax: number;
+  readonly headersMax: number;
+  /** Requests of one HTTP/1 connection that are in flight at once (pipelining). */
+  readonly pipelinedMax: number;
+  /** Requests of one HTTP/2 connection that are in flight at once. */
+  readonly http2StreamsMax: number;
+  /** Received bytes of one HTTP/2 request that wait for the handler. */
+  readonly http2StreamWindowBytes: number;
+  /** The same for a whole HTTP/2 connection. */
+  readonly http2SessionWindowBytes: number;
+  /** Above this an HTTP/2 connection gets no new requests until some of what it holds was sent. */
+  readonly http2SessionMemoryBytesMax: number;
+  /** Cancelled requests of one HTTP/2 connection: this many at once, and so many a second. */
+  readonly http2ResetsBurstMax: number;
+  readonly http2ResetsPerSecondMax: number;
+  /** Clients that probe the bandwidth send one PING a round trip, so this is a bound on floods and no more. */
+  readonly http2PingsPerSecondMax: number;
+  readonly http2SettingsPerSecondMax: number;
+  readonly http2InvalidFramesMax: number;
+  /** Requests refused for `http2StreamsMax` before the connection is closed. */
+  readonly http2RejectedStreamsMax: number;
+}
+
+export const listenerLimits: ListenerLimits = {
+  connectionsMax: 20_000,
+  backlogMax: 4_096,
+  sniffTimeoutMs: 10_000,
+  headersTimeoutMs: 20_000,
+  // The largest body, 16 MiB, at 1 Mbit/s takes 134 s.
+  requestTimeoutMs: 180_000,
+  // Longer than the 60 s after which common proxies drop an idle connection themselves.
+  idleTimeoutMs: 75_000,
+  writeStallTimeoutMs: 120_000,
+  lingerMs: 1_000,
+  sweepIntervalMs: 1_000,
+  tcpKeepAliveMs: 60_000,
+  certificateCheckMs: 10_000,
+  headerBytesMax: 32 * KiB,
+  headersMax: 256,
+  pipelinedMax: 256,
+  http2StreamsMax: 256,
+  http2StreamWindowBytes: 1 * MiB,
+  http2SessionWindowBytes: 4 * MiB,
+  http2SessionMemoryBytesMax: 64 * MiB,
+  http2ResetsBurstMax: 1_000,
+  http2ResetsPerSecondMax: 100,
+  http2PingsPerSecondMax: 10_000,
+  http2SettingsPerSecondMax: 100,
+  http2InvalidFramesMax: 100,
+  http2RejectedStreamsMax: 100,
+};

@@ -1,0 +1,289 @@
+import type { Server as Http1Server } from "node:http";
+import type { Http2Server, Http2ServerRequest } from "node:http2";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from "node:tls";
+import { type Address, formatAddress } from "./address.ts";
+import { Certificate, type CertificateFiles } from "./certificate.ts";
+import { createHttp1, Http1Connection, liftHttp1Deadline } from "./http1.ts";
+import { createHttp2, Http2Connection, liftHttp2Deadline } from "./http2.ts";
+import { type ListenerLimits, listenerLimits } from "./limits.ts";
+import {
+  type AnyRequest,
+  type Connection,
+  type Handler,
+  type ListenerCounters,
+  type ListenerLog,
+  Registry,
+} from "./registry.ts";
+import { type Protocol, sniff } from "./sniff.ts";
+
+export interface ListenerOptions {
+  readonly host: string;
+  /** 0 takes any free port. */
+  readonly port: number;
+  /** TLS with HTTP/2 and HTTP/1.1 by ALPN; read again when the files change. */
+  readonly tls?: CertificateFiles;
+  /** What is not given is taken from `listenerLimits`. */
+  readonly limits?: Partial<ListenerLimits>;
+  readonly handler: Handler;
+  readonly log: ListenerLog;
+}
+
+export interface ListenerAddress extends Address {
+  /** A URL under which this machine reaches the listener. */
+  readonly url: string;
+}
+
+/**
+ * Lifts the deadline for receiving this request, for a handler whose caller may stream for hours before the answer
+ * begins. Once an answer has begun there is no such deadline anyway.
+ */
+export function liftRequestDeadline(request: AnyRequest): void {
+  if ("stream" in request) liftHttp2Deadline(request as Http2ServerRequest);
+  else liftHttp1Deadline(request);
+}
+
+/** One port for HTTP/1.1 and HTTP/2, in clear text or with TLS. Knows nothing of routes. */
+export class Listener {
+  readonly address: ListenerAddress;
+  readonly #registry: Registry;
+  readonly #server: Server;
+  readonly #http1: Http1Server;
+  readonly #http2: Http2Server;
+  /** Also those still in their TLS handshake, which are no connection of the registry yet. */
+  readonly #sockets = new Set<Socket>();
+  readonly #timers: NodeJS.Timeout[] = [];
+  #refusedSeen = 0;
+  #drained: Promise<void> | undefined;
+  #closed: Promise<void> | undefined;
+  #hurry: (() => void) | undefined;
+
+  static async start(options: ListenerOptions): Promise<Listener> {
+    const limits = { ...listenerLimits, ...options.limits };
+    const registry = new Registry(limits, options.log, options.handler);
+    const socketOptions = {
+      // As node:http has it: a peer that has sent everything may still be owed an answer.
+      allowHalfOpen: true,
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: limits.tcpKeepAliveMs,
+    };
+    if (options.tls === undefined) {
+      const server = createServer(socketOptions);
+      await listen(server, options, limits);
+      return new Listener(server, registry, false);
+    }
+    const certificate = await Certificate.open(options.tls, options.log);
+    const server = createTlsServer({
+      ...socketOptions,
+      ...certificate.pair,
+      minVersion: "TLSv1.2",
+      ALPNProtocols: ["h2", "http/1.1"],
+      handshakeTimeout: limits.sniffTimeoutMs,
+    });
+    await listen(server, options, limits);
+    const listener = new Listener(server, registry, true);
+    listener.#every(limits.certificateCheckMs, () => certificate.refresh(server));
+    return listener;
+  }
+
+  private constructor(server: Server, registry: Registry, secure: boolean) {
+    this.#server = server;
+    this.#registry = registry;
+    this.#http1 = createHttp1(registry);
+    this.#http2 = createHttp2(registry);
+    this.address = describe(server.address() as AddressInfo, secure);
+    server.maxConnections = registry.limits.connectionsMax;
+    server.on("drop", () => {
+      registry.counters.refused++;
+    });
+    // For example no file descriptor left to accept with; the listener goes on.
+    server.on("error", (error) => registry.log.error({ err: error }, "listening socket"));
+    server.on("connection", (socket: Socket) => this.#onSocket(socket, secure));
+    if (secure) this.#secure(server as TlsServer);
+    this.#every(registry.limits.sweepIntervalMs, () => this.#sweep());
+  }
+
+  /** Requests whose answer is neither finished nor cut off. */
+  get inFlight(): number {
+    return this.#registry.inFlight;
+  }
+
+  /** Open connections, those in their TLS handshake included. */
+  get connections(): number {
+    return this.#sockets.size;
+  }
+
+  get counters(): Readonly<ListenerCounters> {
+    return this.#registry.counters;
+  }
+
+  get draining(): boolean {
+    return this.#registry.draining;
+  }
+
+  /**
+   * Lets the requests in flight finish and closes, at the latest after the given time. New connections are taken
+   * until then, so that the handler can say that it is not ready. A second call changes nothing.
+   */
+  drain(timeoutMs: number): Promise<void> {
+    this.#drained ??= this.#drain(timeoutMs);
+    return this.#drained;
+  }
+
+  /** Cuts everything off. */
+  close(): Promise<void> {
+    this.#hurry?.();
+    return this.#shut(0);
+  }
+
+  async #drain(timeoutMs: number): Promise<void> {
+    const registry = this.#registry;
+    registry.draining = true;
+    for (const connection of registry.connections) connection.drain();
+    this.#http1.closeIdleConnections();
+    const inTime = await this.#idle(timeoutMs);
+    if (!inTime) registry.log.warn({ inFlight: registry.inFlight }, "drain time is over; requests are cut off");
+    await this.#shut(inTime ? registry.limits.lingerMs : 0);
+  }
+
+  /** True once no request is in flight, false when the time is over or `close` was called. */
+  #idle(timeoutMs: number): Promise<boolean> {
+    const registry = this.#registry;
+    if (registry.inFlight === 0) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => done(false), timeoutMs);
+      const done = (idle: boolean) => {
+        clearTimeout(timer);
+        registry.onIdle = undefined;
+        this.#hurry = undefined;
+        resolve(idle);
+      };
+      registry.onIdle = () => done(true);
+      this.#hurry = () => done(false);
+    });
+  }
+
+  #shut(lingerMs: number): Promise<void> {
+    const destroyAll = () => {
+      for (const socket of this.#sockets) socket.destroy();
+    };
+    if (lingerMs === 0) destroyAll();
+    this.#closed ??= new Promise((resolve) => {
+      const timer = setTimeout(destroyAll, lingerMs);
+      this.#server.close(() => {
+        clearTimeout(timer);
+        for (const each of this.#timers) clearInterval(each);
+        // Never listened, so there is nothing to close but its timer.
+        this.#http1.close();
+        resolve();
+      });
+      for (const connection of this.#registry.connections) connection.end();
+    });
+    return this.#closed;
+  }
+
+  #onSocket(socket: Socket, secure: boolean): void {
+    this.#registry.counters.accepted++;
+    this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
+    // Stays for the socket's life: an error closes the socket, and that is all we want to know of it.
+    socket.on("error", ignore);
+    if (!secure) this.#open(socket);
+  }
+
+  #secure(server: TlsServer): void {
+    const { counters } = this.#registry;
+    server.on("secureConnection", (socket: TLSSocket) => {
+      socket.on("error", ignore);
+      if (socket.alpnProtocol === "h2") this.#adopt(socket, "http2");
+      else if (socket.alpnProtocol === "http/1.1") this.#adopt(socket, "http1");
+      else this.#open(socket);
+    });
+    server.on("tlsClientError", (error: NodeJS.ErrnoException, socket: TLSSocket) => {
+      if (error.code === "ERR_TLS_HANDSHAKE_TIMEOUT") counters.timedOut++;
+      else counters.handshakesFailed++;
+      socket.destroy();
+    });
+  }
+
+  #open(socket: Socket): void {
+    const { connections } = this.#registry;
+    const opening = new OpeningConnection(this.#registry, socket);
+    connections.add(opening);
+    const onClose = () => connections.delete(opening);
+    socket.once("close", onClose);
+    sniff(socket, (protocol) => {
+      connections.delete(opening);
+      socket.off("close", onClose);
+      if (socket.destroyed) return;
+      // Node's HTTP/2 server refuses a TLS socket without ALPN, though its first bytes have told us.
+      if (protocol === "http2" && "alpnProtocol" in socket) socket.alpnProtocol = "h2";
+      this.#adopt(socket, protocol);
+    });
+  }
+
+  #adopt(socket: Socket, protocol: Protocol): void {
+    if (protocol === "http2") new Http2Connection(this.#registry, this.#http2, socket);
+    else new Http1Connection(this.#registry, this.#http1, socket);
+  }
+
+  #sweep(): void {
+    const nowMs = performance.now();
+    for (const connection of this.#registry.connections) connection.sweep(nowMs);
+    const { counters, limits, log } = this.#registry;
+    if (counters.refused !== this.#refusedSeen) {
+      const refused = counters.refused - this.#refusedSeen;
+      this.#refusedSeen = counters.refused;
+      log.warn({ refused, connectionsMax: limits.connectionsMax }, "connections refused: too many are open");
+    }
+  }
+
+  #every(ms: number, run: () => void): void {
+    this.#timers.push(setInterval(run, ms).unref());
+  }
+}
+
+/** A connection that has not yet said which protocol it speaks. */
+class OpeningConnection implements Connection {
+  readonly #registry: Registry;
+  readonly #socket: Socket;
+  readonly #openedMs = performance.now();
+
+  constructor(registry: Registry, socket: Socket) {
+    this.#registry = registry;
+    this.#socket = socket;
+  }
+
+  sweep(nowMs: number): void {
+    if (nowMs - this.#openedMs < this.#registry.limits.sniffTimeoutMs) return;
+    this.#registry.counters.timedOut++;
+    this.#socket.destroy();
+  }
+
+  drain(): void {}
+
+  end(): void {
+    this.#socket.destroy();
+  }
+}
+
+function ignore(): void {}
+
+function listen(server: Server, options: ListenerOptions, limits: ListenerLimits): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    // Without a host Node takes every interface, of IPv6 too where the machine has it.
+    const host = options.host === "::" ? {} : { host: options.host };
+    server.listen({ ...host, port: options.port, backlog: limits.backlogMax }, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+}
+
+function describe(bound: AddressInfo, secure: boolean): ListenerAddress {
+  const reachable = bound.address === "::" ? "::1" : bound.address === "0.0.0.0" ? "127.0.0.1" : bound.address;
+  const authority = formatAddress({ host: reachable, port: bound.port });
+  return { host: bound.address, port: bound.port, url: `${secure ? "https" : "http"}://${authority}` };
+}

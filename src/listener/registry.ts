@@ -1,0 +1,97 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import type { ListenerLimits } from "./limits.ts";
+
+export type AnyRequest = IncomingMessage | Http2ServerRequest;
+export type AnyResponse = ServerResponse | Http2ServerResponse;
+export type Handler = (request: AnyRequest, response: AnyResponse) => void;
+
+/** The part of a pino logger that is used here. */
+export interface ListenerLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+/** What happened since the start; each only grows. */
+export interface ListenerCounters {
+  accepted: number;
+  /** Closed at once because of `connectionsMax`. */
+  refused: number;
+  /** Cut off by the sniff, TLS, header or request deadline. */
+  timedOut: number;
+  /** Cut off because the peer took none of the waiting data. */
+  stalled: number;
+  /** HTTP that could not be parsed, and headers over their bound. */
+  malformed: number;
+  /** Cut off for too many pipelined requests, PINGs or SETTINGS. */
+  flooded: number;
+  /** TLS handshakes that failed. */
+  handshakesFailed: number;
+}
+
+/** A connection whose protocol is known, or not yet. */
+export interface Connection {
+  /** Cuts the connection off if one of its deadlines has passed. */
+  sweep(nowMs: number): void;
+  /** Tells the peer to send no further request here, and closes if there is none in flight. */
+  drain(): void;
+  /** Closes once what was written is on its way. */
+  end(): void;
+}
+
+/** What the connections of one listener share. Requests in flight are counted here and nowhere else. */
+export class Registry {
+  readonly limits: ListenerLimits;
+  readonly log: ListenerLog;
+  readonly handler: Handler;
+  readonly connections = new Set<Connection>();
+  readonly counters: ListenerCounters = {
+    accepted: 0,
+    refused: 0,
+    timedOut: 0,
+    stalled: 0,
+    malformed: 0,
+    flooded: 0,
+    handshakesFailed: 0,
+  };
+  inFlight = 0;
+  draining = false;
+  /** Called each time the last request in flight has ended. */
+  onIdle: (() => void) | undefined;
+
+  constructor(limits: ListenerLimits, log: ListenerLog, handler: Handler) {
+    this.limits = limits;
+    this.log = log;
+    this.handler = handler;
+  }
+
+  ended(requests: number): void {
+    if (requests === 0) return;
+    this.inFlight -= requests;
+    if (this.inFlight === 0) this.onIdle?.();
+  }
+
+  /** Runs the handler. What it throws is its bug, answered as `internal`, and never reaches the process. */
+  handle(request: AnyRequest, response: AnyResponse): void {
+    try {
+      this.handler(request, response);
+    } catch (error) {
+      this.log.error({ err: error, method: request.method }, "request handler threw");
+      if (response.headersSent) response.destroy();
+      else refuse(response, 500, "internal", "internal error");
+    }
+  }
+}
+
+export function errorBody(error: string, message: string): string {
+  return JSON.stringify({ error, message });
+}
+
+export function refuse(response: AnyResponse, status: number, error: string, message: string): void {
+  const body = errorBody(error, message);
+  response.statusCode = status;
+  response.setHeader("content-type", "application/json");
+  response.setHeader("content-length", Buffer.byteLength(body));
+  (response as ServerResponse).end(body);
+}

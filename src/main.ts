@@ -1,0 +1,44 @@
+import { runServe } from "./cli/serve.ts";
+import { loadConfig, settingsHelp } from "./config.ts";
+import { EngineError } from "./engine/errors.ts";
+import { version } from "./version.ts";
+
+const usage = `native-engine ${version}: durable streams, hybrid search and SQL in one process
+
+  native-engine serve [flags]     run the server
+  native-engine --help            this text
+  native-engine --version         the version
+
+Flags of serve (flags win over environment variables, those over the configuration file):
+${settingsHelp()}
+`;
+
+async function run(argv: readonly string[]): Promise<number> {
+  const [command, ...rest] = argv;
+  switch (command) {
+    case "serve":
+      if (rest.includes("--help")) {
+        process.stdout.write(usage);
+        return 0;
+      }
+      return runServe(loadConfig({ argv: rest, env: process.env }));
+    case "--version":
+      process.stdout.write(`${version}\n`);
+      return 0;
+    case "--help":
+    case "help":
+      process.stdout.write(usage);
+      return 0;
+    default:
+      process.stderr.write(`${command === undefined ? "no command given" : `unknown command ${command}`}\n\n${usage}`);
+      return 2;
+  }
+}
+
+try {
+  process.exitCode = await run(process.argv.slice(2));
+} catch (error) {
+  if (!(error instanceof EngineError)) throw error;
+  process.stderr.write(`native-engine: ${error.message}\n`);
+  process.exitCode = 2;
+}

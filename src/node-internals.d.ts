@@ -1,0 +1,11 @@
+// Buffer's own per-encoding methods: public in every Node release, but missing from its type declarations. They skip
+// the encoding look-up of toString, which counts where thousands of small values are written into one answer.
+declare global {
+  interface Buffer {
+    base64Slice(start?: number, end?: number): string;
+    latin1Slice(start?: number, end?: number): string;
+    utf8Slice(start?: number, end?: number): string;
+  }
+}
+
+export {};

@@ -1,0 +1,90 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+
+export interface StartOptions {
+  /** A folder of the caller's; without it the process has one of its own that goes with it. */
+  readonly dataDir?: string;
+  readonly flags?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** The server as its own process, as a user starts it: on a free port, with a data folder. */
+export class ServerProcess implements AsyncDisposable {
+  readonly url: string;
+  readonly dataDir: string;
+  readonly child: ChildProcess;
+  readonly logs: string[];
+  readonly #ownsData: boolean;
+
+  private constructor(url: string, dataDir: string, child: ChildProcess, logs: string[], ownsData: boolean) {
+    this.url = url;
+    this.dataDir = dataDir;
+    this.child = child;
+    this.logs = logs;
+    this.#ownsData = ownsData;
+  }
+
+  static async start(options: StartOptions = {}): Promise<ServerProcess> {
+    const dataDir = options.dataDir ?? (await temporaryFolder());
+    const flags = ["--listen", "127.0.0.1:0", "--data-dir", dataDir, ...(options.flags ?? [])];
+    const child = spawn(process.execPath, [main, "serve", ...flags], {
+      env: { ...cleanEnvironment(), ...options.env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const logs: string[] = [];
+    const url = await listeningUrl(child, logs);
+    return new ServerProcess(url, dataDir, child, logs, options.dataDir === undefined);
+  }
+
+  /** Ends the process as an operator does, and returns its exit code. */
+  async stop(): Promise<number | null> {
+    if (this.child.exitCode === null && this.child.signalCode === null) {
+      this.child.kill("SIGTERM");
+      await once(this.child, "exit");
+    }
+    return this.child.exitCode;
+  }
+
+  /** Ends the process as a power cut does. */
+  async kill(): Promise<void> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    this.child.kill("SIGKILL");
+    await once(this.child, "exit");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+    if (this.#ownsData) await rm(this.dataDir, { recursive: true, force: true });
+  }
+}
+
+export function temporaryFolder(): Promise<string> {
+  return mkdtemp(join(tmpdir(), "native-engine-test-"));
+}
+
+/** No setting of the machine that runs the tests reaches the server. */
+function cleanEnvironment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("SERVICE_")));
+}
+
+function listeningUrl(child: ChildProcess, logs: string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const onLine = (line: string) => {
+      logs.push(line);
+      const match = /"url":"(http[^"]+)"/.exec(line);
+      if (match !== null) resolve(match[1]!);
+    };
+    createInterface({ input: child.stdout! }).on("line", onLine);
+    createInterface({ input: child.stderr! }).on("line", onLine);
+    child.once("exit", (code, signal) =>
+      reject(new Error(`the server ended (${code ?? signal}) before it listened:\n${logs.join("\n")}`)),
+    );
+  });
+}
