@@ -40,22 +40,22 @@ table { border-collapse: collapse; width: 100%; } td, th { border-top: 1px solid
 pre { background: var(--soft); border-radius: 6px; overflow: auto; padding: .6rem; }
 `;
 
-function escape(text: unknown): string {
+function escapeHtml(text: unknown): string {
   const named: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
   return String(text).replace(/[&<>"]/g, (character) => named[character]!);
 }
 
 function schemaBlock(title: string, schema: unknown): string {
   if (schema === undefined) return "";
-  return `<h4>${escape(title)}</h4><pre>${escape(JSON.stringify(schema, null, 2))}</pre>`;
+  return `<h4>${escapeHtml(title)}</h4><pre>${escapeHtml(JSON.stringify(schema, null, 2))}</pre>`;
 }
 
 function parameterRows(parameters: readonly ParameterDoc[]): string {
   if (parameters.length === 0) return "";
   const rows = parameters.map(({ name, in: place, required, description, schema }) => {
     const notes = [required ? "required" : "", description ?? ""].filter(Boolean).join("; ");
-    const fallback = schema?.default === undefined ? "" : ` (default ${escape(schema.default)})`;
-    return `<tr><td><code>${escape(name)}</code></td><td>${escape(place)}</td><td>${escape(schema?.type ?? "")}${fallback}</td><td>${escape(notes)}</td></tr>`;
+    const fallback = schema?.default === undefined ? "" : ` (default ${escapeHtml(schema.default)})`;
+    return `<tr><td><code>${escapeHtml(name)}</code></td><td>${escapeHtml(place)}</td><td>${escapeHtml(schema?.type ?? "")}${fallback}</td><td>${escapeHtml(notes)}</td></tr>`;
   });
   return `<table><tr><th>Parameter</th><th>In</th><th>Type</th><th></th></tr>${rows.join("")}</table>`;
 }
@@ -67,7 +67,7 @@ function operationBlock(path: string, method: string, operation: OperationDoc): 
     .map(([status, { description, content }]) =>
       schemaBlock(`${status} ${description ?? ""}`, content?.["application/json"]?.schema),
     );
-  return `<details><summary><span class="method">${escape(method.toUpperCase())}</span><span class="path">${escape(path)}</span><span class="note">${escape(operation.summary ?? "")}</span></summary>
+  return `<details><summary><span class="method">${escapeHtml(method.toUpperCase())}</span><span class="path">${escapeHtml(path)}</span><span class="note">${escapeHtml(operation.summary ?? "")}</span></summary>
 <div class="in">${parameterRows(operation.parameters ?? [])}${schemaBlock("Request body", body)}${responses.join("")}</div></details>`;
 }
 
@@ -80,11 +80,11 @@ export function docsPage(document: OpenApiDoc): string {
     }
   }
   const { title, version, description = "" } = document.info;
-  const sections = [...groups].map(([tag, blocks]) => `<h2>${escape(tag)}</h2>${blocks.join("\n")}`);
+  const sections = [...groups].map(([tag, blocks]) => `<h2>${escapeHtml(tag)}</h2>${blocks.join("\n")}`);
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escape(title)} API</title><style>${style}</style></head>
-<body><h1>${escape(title)} API</h1><p class="note">Version ${escape(version)}. ${escape(description)}. As a document: <a href="/openapi.json">/openapi.json</a></p>
+<title>${escapeHtml(title)} API</title><style>${style}</style></head>
+<body><h1>${escapeHtml(title)} API</h1><p class="note">Version ${escapeHtml(version)}. ${escapeHtml(description)}. As a document: <a href="/openapi.json">/openapi.json</a></p>
 ${sections.join("\n")}
 </body></html>`;
 }
