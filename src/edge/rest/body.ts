@@ -49,7 +49,7 @@ function readBody(request: FastifyRequest, payload: NodeJS.ReadableStream): Prom
       resolve(chunks === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(chunks, bytes)),
     );
     payload.once("error", reject);
-    payload.once("close", () => reject(invalid("body", "the request ended before its body was complete")));
+    payload.once("aborted", () => reject(invalid("body", "the request ended before its body was complete")));
   });
 }
 

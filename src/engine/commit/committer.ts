@@ -85,7 +85,11 @@ export class Committer {
   }
 
   async #run(): Promise<void> {
-    while (this.#queue.length > 0) await this.#commitGroup(this.#takeGroup());
+    while (this.#queue.length > 0) {
+      await this.#commitGroup(this.#takeGroup());
+      // Requests that are ready to be read now join the next group instead of waiting for the one after it.
+      if (this.#queue.length > 0) await new Promise((resolve) => setImmediate(resolve));
+    }
     this.#running = false;
     for (const resolve of this.#idle.splice(0)) resolve();
   }

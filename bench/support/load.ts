@@ -1,0 +1,127 @@
+// The load generator, in a process of its own: keep-alive HTTP/1.1 over raw sockets, one request in flight a
+// connection, so that it costs the machine as little as possible beside what it measures.
+import { connect, type Socket } from "node:net";
+
+export interface LoadPlan {
+  readonly port: number;
+  readonly connections: number;
+  readonly durationMs: number;
+  readonly warmUpMs: number;
+  /** Requests to send in turn; each connection starts at another one. */
+  readonly requests: readonly { readonly method: string; readonly path: string; readonly body?: string }[];
+}
+
+export interface LoadResult {
+  readonly requests: number;
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly bytes: number;
+}
+
+const headEnd = Buffer.from("\r\n\r\n");
+
+class Connection {
+  readonly #socket: Socket;
+  readonly #requests: readonly Buffer[];
+  readonly #done: (ms: number, bytes: number) => boolean;
+  #next: number;
+  #head: Buffer = Buffer.alloc(0);
+  #left = -1;
+  #bytes = 0;
+  #startedMs = 0;
+
+  constructor(port: number, requests: readonly Buffer[], first: number, done: (ms: number, bytes: number) => boolean) {
+    this.#requests = requests;
+    this.#next = first;
+    this.#done = done;
+    this.#socket = connect({ port, host: "127.0.0.1", noDelay: true });
+    this.#socket.once("connect", () => this.#send());
+    this.#socket.on("data", (data) => this.#onData(data));
+    this.#socket.on("error", (error) => {
+      process.stderr.write(`load: ${error.message}\n`);
+      process.exit(1);
+    });
+  }
+
+  end(): void {
+    this.#socket.destroy();
+  }
+
+  #send(): void {
+    this.#startedMs = performance.now();
+    this.#bytes = 0;
+    this.#socket.write(this.#requests[this.#next++ % this.#requests.length]!);
+  }
+
+  #onData(data: Buffer): void {
+    let body = data.length;
+    if (this.#left < 0) {
+      const head = this.#head.length === 0 ? data : Buffer.concat([this.#head, data]);
+      const end = head.indexOf(headEnd);
+      if (end < 0) {
+        this.#head = head;
+        return;
+      }
+      const text = head.latin1Slice(0, end);
+      if (!text.startsWith("HTTP/1.1 2")) throw new Error(`load: ${head.toString()}`);
+      const length = /content-length: (\d+)/i.exec(text);
+      if (length === null) throw new Error("load: an answer without a length");
+      this.#left = Number(length[1]);
+      body = head.length - end - 4;
+      this.#head = Buffer.alloc(0);
+    }
+    this.#left -= body;
+    this.#bytes += body;
+    if (this.#left > 0) return;
+    this.#left = -1;
+    if (this.#done(performance.now() - this.#startedMs, this.#bytes)) this.#send();
+  }
+}
+
+function encode(request: LoadPlan["requests"][number]): Buffer {
+  const { method, path, body = "" } = request;
+  const length = body === "" ? "" : `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`;
+  return Buffer.from(`${method} ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n${length}\r\n${body}`);
+}
+
+function quantile(sorted: Float64Array, q: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? 0;
+}
+
+function runPlan(plan: LoadPlan): Promise<LoadResult> {
+  return new Promise((resolve) => {
+    const requests = plan.requests.map(encode);
+    const times: number[] = [];
+    const startMs = performance.now() + plan.warmUpMs;
+    const endMs = startMs + plan.durationMs;
+    let bytes = 0;
+    let open = plan.connections;
+    const connections = Array.from({ length: plan.connections }, (_, i) => {
+      return new Connection(plan.port, requests, i * 7, (ms, size) => {
+        const nowMs = performance.now();
+        if (nowMs >= startMs && nowMs < endMs) {
+          times.push(ms);
+          bytes += size;
+        }
+        if (nowMs < endMs) return true;
+        if (--open === 0) {
+          for (const each of connections) each.end();
+          const sorted = Float64Array.from(times).sort();
+          resolve({
+            requests: times.length,
+            perSecond: (times.length * 1000) / plan.durationMs,
+            p50Ms: quantile(sorted, 0.5),
+            p99Ms: quantile(sorted, 0.99),
+            bytes,
+          });
+        }
+        return false;
+      });
+    });
+  });
+}
+
+process.once("message", async (plan: LoadPlan) => {
+  process.send!(await runPlan(plan), () => process.exit(0));
+});

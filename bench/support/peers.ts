@@ -1,0 +1,57 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { LoadPlan, LoadResult } from "./load.ts";
+
+function script(name: string): string {
+  return fileURLToPath(new URL(name, import.meta.url));
+}
+
+export async function runLoad(plan: LoadPlan): Promise<LoadResult> {
+  const child = fork(script("load.ts"), { stdio: "inherit" });
+  child.send(plan);
+  const [result] = (await once(child, "message")) as [LoadResult];
+  return result;
+}
+
+export interface Peer extends AsyncDisposable {
+  readonly port: number;
+  readonly pid: number;
+}
+
+export async function startBareServer(answerBytes: number): Promise<Peer> {
+  const child = fork(script("bare-server.ts"), [String(answerBytes)], { stdio: "inherit" });
+  const [port] = (await once(child, "message")) as [number];
+  return {
+    port,
+    pid: child.pid!,
+    async [Symbol.asyncDispose]() {
+      child.kill();
+      await once(child, "exit");
+    },
+  };
+}
+
+/** Median time of one fdatasync after a 4 KiB write, on the disk that holds a folder. */
+export function syncMs(folder: string): number {
+  const file = join(folder, "sync-probe");
+  const descriptor = openSync(file, "w");
+  const page = Buffer.alloc(4096);
+  const times: number[] = [];
+  for (let i = 0; i < 400; i++) {
+    writeSync(descriptor, page, 0, page.length, i * page.length);
+    const startedMs = performance.now();
+    fdatasyncSync(descriptor);
+    times.push(performance.now() - startedMs);
+  }
+  closeSync(descriptor);
+  rmSync(file);
+  return median(times);
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
