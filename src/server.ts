@@ -44,6 +44,7 @@ export class Server {
         clock: new NodeClock(),
         random: new NodeRandom(),
       },
+      { dedupWindowMs: config.dedupWindowMs },
       {
         onCommitGroup: (group) => metrics.onCommitGroup(group),
         onBackgroundError: (err) => log.error({ err }, "background work failed; it will be tried again"),

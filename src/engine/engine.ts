@@ -4,8 +4,12 @@ import type { Ownership } from "../port/ownership.ts";
 import type { Random } from "../port/random.ts";
 import type { Store } from "../port/store.ts";
 import { type CommitGroup, Committer } from "./commit/committer.ts";
+import { DedupKeys } from "./event/dedup.ts";
+import { Events } from "./event/events.ts";
 import { checkFormat } from "./format.ts";
 import { limits } from "./limits.ts";
+import { CounterTarget } from "./link/counter-target.ts";
+import { Links } from "./link/links.ts";
 import { Log } from "./log/log.ts";
 import { Trimmer } from "./log/trimmer.ts";
 import { Maintenance } from "./maintenance.ts";
@@ -21,6 +25,11 @@ export interface EnginePorts {
   readonly random: Random;
 }
 
+export interface EngineSettings {
+  /** How long a CloudEvent's source and id are remembered. */
+  readonly dedupWindowMs: number;
+}
+
 /** What the engine tells about itself; all optional. */
 export interface EngineObserver {
   onCommitGroup?(group: CommitGroup): void;
@@ -32,13 +41,16 @@ export class Engine {
   readonly metastore: Metastore;
   readonly log: Log;
   readonly streams: Streams;
+  readonly events: Events;
+  readonly links: Links;
+  readonly counters: CounterTarget;
   readonly committer: Committer;
   readonly #ports: EnginePorts;
   readonly #maintenance: Maintenance;
   readonly #draining = new AbortController();
   #started = false;
 
-  constructor(ports: EnginePorts, observer: EngineObserver = {}) {
+  constructor(ports: EnginePorts, settings: EngineSettings, observer: EngineObserver = {}) {
     const { store, clock } = ports;
     this.#ports = ports;
     this.committer = new Committer({
@@ -56,7 +68,12 @@ export class Engine {
     const draining = this.#draining.signal;
     this.streams = new Streams({ metastore, log, committer, trimmer, idempotency, clock, draining });
     const onError = (error: unknown) => observer.onBackgroundError?.(error);
-    this.#maintenance = new Maintenance({ store, clock, committer, metastore, trimmer, idempotency, onError });
+    const dedup = new DedupKeys(store, clock, settings.dedupWindowMs);
+    this.events = new Events({ metastore, log, committer, streams: this.streams, dedup, clock });
+    this.counters = new CounterTarget(store);
+    const targets = [this.counters];
+    this.links = new Links({ store, committer, metastore, log, clock, targets, onError });
+    this.#maintenance = new Maintenance({ store, clock, committer, metastore, trimmer, idempotency, dedup, onError });
   }
 
   /** Whether the metastore has a leader and the engine serves. */
@@ -72,6 +89,7 @@ export class Engine {
     await this.#ports.ownership.acquire(this.#draining.signal);
     await checkFormat(this.#ports.store);
     this.#maintenance.start();
+    this.links.start();
     this.#started = true;
   }
 
@@ -83,6 +101,7 @@ export class Engine {
   /** Ends background work and waits for every write that was accepted. The store is the caller's to close. */
   async stop(): Promise<void> {
     this.drain();
+    await this.links.stop();
     await this.#maintenance.stop();
     await this.committer.close();
     await this.#ports.ownership[Symbol.asyncDispose]();

@@ -18,6 +18,7 @@ export const tables = {
   link: 0x20,
   linkState: 0x21,
   counter: 0x22,
+  droppedLink: 0x23,
   collection: 0x30,
   instance: 0x50,
 } as const;

@@ -2,6 +2,7 @@ import type { Clock } from "../port/clock.ts";
 import type { Store } from "../port/store.ts";
 import type { Committer } from "./commit/committer.ts";
 import { EngineError } from "./errors.ts";
+import type { DedupKeys } from "./event/dedup.ts";
 import { afterPrefix, makeKey, readU64, tables } from "./keys.ts";
 import { limits } from "./limits.ts";
 import type { Trimmer } from "./log/trimmer.ts";
@@ -15,6 +16,7 @@ export interface MaintenanceDeps {
   readonly metastore: Metastore;
   readonly trimmer: Trimmer;
   readonly idempotency: IdempotencyRecords;
+  readonly dedup: DedupKeys;
   readonly onError: (error: unknown) => void;
 }
 
@@ -45,6 +47,7 @@ export class Maintenance {
       try {
         await this.#reclaimDropped();
         await this.#expireReplies();
+        await this.#expireEvents();
         await this.#trim();
       } catch (error) {
         if (!this.#stop.signal.aborted) onError(error);
@@ -74,13 +77,20 @@ export class Maintenance {
     }
   }
 
+  async #expireEvents(): Promise<void> {
+    const { dedup, committer } = this.#deps;
+    while (dedup.hasExpired() && !this.#stop.signal.aborted) {
+      await committer.submit((draft) => dedup.stageExpire(draft, limits.expireStepKeysMax));
+    }
+  }
+
   /** A dropped stream's batches and everything else that is keyed by its id. */
   async #reclaimDropped(): Promise<void> {
     const { store, committer } = this.#deps;
     const dropped = { from: makeKey(tables.droppedStream), to: makeKey(tables.retainedStream) };
     for (const marker of [...store.keys(dropped)]) {
       const id = readU64(marker, 1);
-      for (const table of [tables.log, tables.partition, tables.idempotency]) {
+      for (const table of [tables.log, tables.partition, tables.idempotency, tables.dedup]) {
         const from = makeKey(table, id);
         const range = { from, to: afterPrefix(from), limit: limits.trimStepBatchesMax };
         for (;;) {

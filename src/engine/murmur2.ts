@@ -1,28 +1,32 @@
-/** murmur2 as Kafka's default partitioner computes it, so that keys land where Kafka's clients expect them. */
-export function murmur2(data: Uint8Array): number {
-  const m = 0x5bd1e995;
-  const { length } = data;
-  let h = (0x9747b28c ^ length) | 0;
-  const blocks = length & ~3;
-  let i = 0;
-  for (; i < blocks; i += 4) {
-    let k = data[i]! | (data[i + 1]! << 8) | (data[i + 2]! << 16) | (data[i + 3]! << 24);
-    k = Math.imul(k, m);
-    k ^= k >>> 24;
-    k = Math.imul(k, m);
-    h = Math.imul(h, m) ^ k;
+/**
+ * Kafka's partitioner hash: MurmurHash2 (32 bits, little endian) with Kafka's seed. A key goes to the partition
+ * that a Kafka producer would choose, so both can write the same partitioned data.
+ */
+const seed = 0x9747b28c;
+const multiplier = 0x5bd1e995;
+
+/** The hash as a signed 32-bit integer, as the Java client returns it. */
+export function murmur2(bytes: Uint8Array): number {
+  const length = bytes.length;
+  const tail = length & ~3;
+  let hash = seed ^ length;
+  for (let at = 0; at < tail; at += 4) {
+    let word = bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24);
+    word = Math.imul(word, multiplier);
+    word ^= word >>> 24;
+    hash = Math.imul(hash, multiplier) ^ Math.imul(word, multiplier);
   }
-  const left = length - blocks;
-  if (left > 0) {
-    if (left === 3) h ^= data[i + 2]! << 16;
-    if (left >= 2) h ^= data[i + 1]! << 8;
-    h = Math.imul(h ^ data[i]!, m);
+  const rest = length - tail;
+  if (rest > 0) {
+    if (rest === 3) hash ^= bytes[tail + 2]! << 16;
+    if (rest >= 2) hash ^= bytes[tail + 1]! << 8;
+    hash = Math.imul(hash ^ bytes[tail]!, multiplier);
   }
-  h ^= h >>> 13;
-  h = Math.imul(h, m);
-  return h ^ (h >>> 15);
+  hash = Math.imul(hash ^ (hash >>> 13), multiplier);
+  return hash ^ (hash >>> 15);
 }
 
-export function partitionOf(key: Uint8Array, partitions: number): number {
+/** The partition of a key. Kafka clears the sign bit rather than taking the absolute value. */
+export function partitionOfKey(key: Uint8Array, partitions: number): number {
   return (murmur2(key) & 0x7fffffff) % partitions;
 }

@@ -82,6 +82,29 @@ export class Metrics {
       },
     });
     new Gauge({
+      name: "service_link_lag_records",
+      help: "Records that a link has not applied yet",
+      labelNames: ["namespace", "link"],
+      registers,
+      collect() {
+        this.reset();
+        let left = partitionsMax;
+        for (const { link, records } of engine.links.lags()) {
+          if (left-- === 0) return;
+          this.set({ namespace: link.namespace, link: link.name }, records);
+        }
+      },
+    });
+    new Counter({
+      name: "service_link_records_total",
+      help: "Records applied by all links",
+      registers,
+      collect() {
+        this.reset();
+        this.inc(engine.links.appliedRecords);
+      },
+    });
+    new Gauge({
       name: "service_log_queue_bytes",
       help: "Bytes that wait for the log's sync",
       registers,

@@ -11,6 +11,8 @@ import { docsPage } from "./docs-page.ts";
 import { errorReply, toEngineError } from "./error.ts";
 import type { Metrics } from "./metrics.ts";
 import type { Access, Route } from "./route.ts";
+import { eventRoutes } from "./routes/events.ts";
+import { linkRoutes } from "./routes/links.ts";
 import { namespaceRoutes } from "./routes/namespaces.ts";
 import { operationRoutes } from "./routes/operations.ts";
 import { recordRoutes } from "./routes/records.ts";
@@ -67,6 +69,8 @@ export async function createRest(options: RestOptions): Promise<RequestHandler> 
     ...namespaceRoutes(engine),
     ...streamRoutes(engine),
     ...recordRoutes(engine),
+    ...eventRoutes(engine),
+    ...linkRoutes(engine),
   ];
   await app.register(async (scope) => registerRoutes(scope, [...routes, ...documentRoutes(app)]));
   await app.ready();

@@ -6,7 +6,7 @@ import type { Log, Retention } from "../log/log.ts";
 import { type BatchCursor, encodeBatch, type RecordInput } from "../log/record-batch.ts";
 import type { Trimmer } from "../log/trimmer.ts";
 import type { Metastore, StreamMeta } from "../metastore/metastore.ts";
-import { partitionOf } from "../murmur2.ts";
+import { partitionOfKey } from "../murmur2.ts";
 import type { ConsistencyToken, TokenEntry } from "../token.ts";
 import type { Idempotency, IdempotencyRecords } from "./idempotency.ts";
 import { TokenWaiter } from "./token-waiter.ts";
@@ -273,7 +273,7 @@ export class Streams {
     let keyless: number | undefined;
     for (const record of records) {
       let partition: number;
-      if (record.key !== undefined) partition = partitionOf(record.key, meta.partitions);
+      if (record.key !== undefined) partition = partitionOfKey(record.key, meta.partitions);
       else {
         keyless ??= this.#nextKeyless++ % meta.partitions;
         partition = keyless;

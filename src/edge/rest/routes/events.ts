@@ -1,0 +1,115 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Engine } from "../../../engine/engine.ts";
+import { conflict } from "../../../engine/errors.ts";
+import type { CloudEvent } from "../../../engine/event/cloud-event.ts";
+import { batchJsonType, formatBinary, parseEvents } from "../cloudevents.ts";
+import { formatEventJson } from "../../../engine/event/json-format.ts";
+import { limits } from "../../../engine/limits.ts";
+import { type FetchQuery, fetchQuery, parseFrom } from "../fetch-query.ts";
+import { clientSignal, readToken, type Route, sendToken } from "../route.ts";
+import { answer, array, count, object, partitionPath, streamPath, text, token, tokenHeader } from "../schemas.ts";
+
+interface EventsQuery extends FetchQuery {
+  readonly mode?: "binary";
+  readonly partition?: number;
+}
+
+const eventAnswer = { status: text, partition: count, offset: count };
+
+async function appendEvents(engine: Engine, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  const { ns, stream } = request.params as { ns: string; stream: string };
+  const { partition } = request.query as EventsQuery;
+  const { events } = parseEvents({
+    headers: rawHeaders(request),
+    contentType: request.headers["content-type"],
+    body: (request.body as Buffer | undefined) ?? Buffer.alloc(0),
+  });
+  const target = { namespace: ns, stream, events, ...(partition === undefined ? {} : { partition }) };
+  const done = await engine.events.append(target);
+  sendToken(reply, done.token);
+  const body = { events: done.events, token: done.token };
+  if (!done.inFlight) return body;
+  reply.header("retry-after", "1");
+  throw conflict("an event of the request is being written by another request; retry", body);
+}
+
+/** Names and values by turns, as they arrived; HTTP/2's own pseudo headers are no part of an event. */
+function rawHeaders(request: FastifyRequest): readonly string[] {
+  return request.raw.rawHeaders;
+}
+
+async function readEvents(engine: Engine, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { ns, stream, partition } = request.params as { ns: string; stream: string; partition: number };
+  const query = request.query as EventsQuery;
+  const binary = query.mode === "binary";
+  const command = {
+    namespace: ns,
+    stream,
+    partition,
+    from: parseFrom(query),
+    waitMs: Math.min(query.max_wait_ms ?? 0, limits.fetchWaitMsMax),
+    token: readToken(request),
+  };
+  const bytesMax = Math.min(query.max_bytes ?? limits.fetchBytesDefault, limits.fetchBytesMax);
+  const texts: string[] = [];
+  let bytes = 2;
+  const fits = (event: CloudEvent, found: number): boolean => {
+    if (binary) return found === 0;
+    const json = formatEventJson(event);
+    const size = Buffer.byteLength(json) + 1;
+    if (found > 0 && bytes + size > bytesMax) return false;
+    bytes += size;
+    texts.push(json);
+    return true;
+  };
+  const result = await engine.events.read(command, fits, clientSignal(reply));
+  reply.header("service-next-offset", String(result.nextOffset));
+  reply.header("service-high-watermark", String(result.highWatermark));
+  if (!binary) return reply.header("content-type", batchJsonType).send(Buffer.from(`[${texts.join(",")}]`));
+  const [event] = result.events;
+  if (event === undefined) return reply.code(204).send();
+  const message = formatBinary(event);
+  return reply.headers(message.headers).send(message.body);
+}
+
+export function eventRoutes(engine: Engine): Route[] {
+  return [
+    {
+      method: "POST",
+      url: "/v1/namespaces/:ns/streams/:stream/events",
+      access: "write",
+      tag: "events",
+      rawBody: true,
+      schema: {
+        summary: "Append CloudEvents in binary, structured or batch mode, each source and id once inside the window",
+        params: streamPath,
+        querystring: object({ partition: { ...count, description: "Where all events go; else by their own keys" } }),
+        response: {
+          200: answer("Appended, or known from before", {
+            events: array({ type: "object", properties: eventAnswer }),
+            token,
+          }),
+        },
+      },
+      handler: (request, reply) => appendEvents(engine, request, reply),
+    },
+    {
+      method: "GET",
+      url: "/v1/namespaces/:ns/streams/:stream/partitions/:partition/events",
+      access: "read",
+      tag: "events",
+      schema: {
+        summary: "Fetch CloudEvents as a batch, or the first one in binary mode",
+        params: partitionPath,
+        headers: tokenHeader,
+        querystring: object({
+          ...fetchQuery,
+          timestamp_ms: { ...count, description: "In place of offset: from the first record at or after this time" },
+          mode: { type: "string", enum: ["binary"] },
+        }),
+        response: { 200: { description: "A CloudEvents batch", type: "array", items: { type: "object" } } },
+      },
+      handler: (request, reply) => readEvents(engine, request, reply),
+    },
+  ];
+}

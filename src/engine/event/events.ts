@@ -1,0 +1,177 @@
+import type { Clock } from "../../port/clock.ts";
+import type { Committer } from "../commit/committer.ts";
+import type { Draft } from "../commit/draft.ts";
+import type { Log } from "../log/log.ts";
+import { type BatchCursor, encodeBatch, type RecordInput } from "../log/record-batch.ts";
+import type { Metastore, StreamMeta } from "../metastore/metastore.ts";
+import { checkPartition, type FetchCommand, type StreamRef, type Streams } from "../stream/streams.ts";
+import type { ConsistencyToken } from "../token.ts";
+import type { CloudEvent } from "./cloud-event.ts";
+import { type DedupKeys, type EventPlace, eventDigest } from "./dedup.ts";
+import { partitionOfEvent } from "./partition.ts";
+import { eventOfRecord, recordOfEvent } from "./record-codec.ts";
+
+export type EventStatus = "appended" | "duplicate" | "in_flight";
+
+export interface EventResult {
+  readonly status: EventStatus;
+  /** Null while the event is in flight: its place is not known yet. */
+  readonly partition: number | null;
+  readonly offset: number | null;
+}
+
+export interface EventsReply {
+  readonly events: readonly EventResult[];
+  /** Names every event of the request, duplicates too. */
+  readonly token: ConsistencyToken;
+  readonly inFlight: boolean;
+}
+
+export interface AppendEventsCommand extends StreamRef {
+  readonly events: readonly CloudEvent[];
+  /** All events go there; without it each goes to the partition of its own keys. */
+  readonly partition?: number;
+}
+
+export interface ReadEventsResult {
+  readonly events: readonly CloudEvent[];
+  readonly nextOffset: number;
+  readonly highWatermark: number;
+}
+
+export interface EventsDeps {
+  readonly metastore: Metastore;
+  readonly log: Log;
+  readonly committer: Committer;
+  readonly streams: Streams;
+  readonly dedup: DedupKeys;
+  readonly clock: Clock;
+}
+
+interface Candidate {
+  readonly event: CloudEvent;
+  readonly digest: Buffer;
+  /** The key of the event among those being written; undefined when another request writes it right now. */
+  readonly flight: string | undefined;
+  readonly partition: number;
+}
+
+/** Records looked at by one read that finds few events among them. */
+const scanRecordsMax = 50_000;
+
+/** CloudEvents in streams: each source and id once inside the window. */
+export class Events {
+  readonly #deps: EventsDeps;
+  readonly #inFlight = new Set<string>();
+
+  constructor(deps: EventsDeps) {
+    this.#deps = deps;
+  }
+
+  async append(command: AppendEventsCommand): Promise<EventsReply> {
+    const { metastore, committer, clock } = this.#deps;
+    const meta = metastore.stream(command.namespace, command.stream);
+    if (command.partition !== undefined) checkPartition(meta, command.partition);
+    const candidates = this.#take(meta, command);
+    try {
+      const nowMs = clock.nowMs();
+      const bytes = candidates.reduce((sum, { event }) => sum + 512 + (event.data?.length ?? 0), 0);
+      return await committer.submit((draft) => this.#stage(draft, meta, candidates, nowMs), bytes);
+    } finally {
+      for (const { flight } of candidates) if (flight !== undefined) this.#inFlight.delete(flight);
+    }
+  }
+
+  /** Marks the request's events as being written, but for those that another request is writing. */
+  #take(meta: StreamMeta, command: AppendEventsCommand): Candidate[] {
+    const own = new Set<string>();
+    return command.events.map((event) => {
+      const digest = eventDigest(event.source, event.id);
+      const partition = command.partition ?? partitionOfEvent(event, meta.partitions);
+      const flight = `${meta.id}/${digest.toString("latin1")}`;
+      // The same event twice in one request is decided by its first place, not by a race with itself.
+      if (!own.has(flight) && this.#inFlight.has(flight)) return { event, digest, partition, flight: undefined };
+      own.add(flight);
+      this.#inFlight.add(flight);
+      return { event, digest, partition, flight };
+    });
+  }
+
+  #stage(draft: Draft, meta: StreamMeta, candidates: readonly Candidate[], nowMs: number): EventsReply {
+    const { metastore, log, dedup } = this.#deps;
+    const stream = metastore.stagedStream(draft, meta);
+    const batches = new Map<number, RecordInput[]>();
+    const places = new Map<string, EventPlace>();
+    const results = candidates.map(({ event, digest, partition, flight }): EventResult => {
+      if (flight === undefined) return { status: "in_flight", partition: null, offset: null };
+      const first = places.get(flight) ?? dedup.find(draft, stream.id, digest);
+      if (first !== undefined) return { status: "duplicate", ...first };
+      const records = batches.get(partition) ?? [];
+      batches.set(partition, records);
+      const place = { partition, offset: log.stagedNext(stream, partition) + records.length };
+      records.push(recordOfEvent(event) as RecordInput);
+      places.set(flight, place);
+      dedup.remember(draft, stream.id, digest, place);
+      return { status: "appended", ...place };
+    });
+    for (const [partition, records] of batches) {
+      log.stageAppend(draft, stream, partition, encodeBatch(records, nowMs));
+    }
+    return { events: results, token: tokenOf(stream.id, results), inFlight: results.some(isInFlight) };
+  }
+
+  /** Events from an offset on. Records that are none are passed over, and `nextOffset` moves past them. */
+  async read(
+    command: FetchCommand,
+    fits: (event: CloudEvent, count: number) => boolean,
+    signal?: AbortSignal,
+  ): Promise<ReadEventsResult> {
+    const { streams, clock } = this.#deps;
+    const deadlineMs = clock.steadyMs() + command.waitMs;
+    let from = command.from;
+    for (;;) {
+      const waitMs = Math.max(0, deadlineMs - clock.steadyMs());
+      const result = await streams.fetch({ ...command, from, waitMs }, signal);
+      const found = scan(result.read(result.offset), result.offset, fits);
+      const { highWatermark } = result;
+      const exhausted = found.nextOffset < highWatermark || streams.isDraining || signal?.aborted;
+      if (found.events.length > 0 || exhausted || clock.steadyMs() >= deadlineMs) return { ...found, highWatermark };
+      from = { offset: found.nextOffset };
+    }
+  }
+}
+
+function scan(
+  batches: Iterable<BatchCursor>,
+  start: number,
+  fits: (event: CloudEvent, count: number) => boolean,
+): Pick<ReadEventsResult, "events" | "nextOffset"> {
+  const events: CloudEvent[] = [];
+  let nextOffset = start;
+  for (const batch of batches) {
+    if (!batch.seek(nextOffset)) break;
+    do {
+      const event = batch.headerCount === 0 ? undefined : eventOfRecord(batch);
+      if (event !== undefined) {
+        if (!fits(event, events.length)) return { events, nextOffset };
+        events.push(event);
+      }
+      nextOffset = batch.offset + 1;
+      if (nextOffset - start >= scanRecordsMax) return { events, nextOffset };
+    } while (batch.next());
+  }
+  return { events, nextOffset };
+}
+
+function isInFlight({ status }: EventResult): boolean {
+  return status === "in_flight";
+}
+
+function tokenOf(stream: number, results: readonly EventResult[]): ConsistencyToken {
+  const offsets = new Map<number, number>();
+  for (const { partition, offset } of results) {
+    if (partition === null || offset === null) continue;
+    offsets.set(partition, Math.max(offset, offsets.get(partition) ?? 0));
+  }
+  return [...offsets].sort(([a], [b]) => a - b).map(([partition, offset]) => ({ stream, partition, offset }));
+}

@@ -1,0 +1,265 @@
+import { asBuffer } from "../../port/bytes.ts";
+import type { Clock } from "../../port/clock.ts";
+import type { Store } from "../../port/store.ts";
+import type { Committer } from "../commit/committer.ts";
+import { alreadyExists, EngineError, notFound } from "../errors.ts";
+import { makeKey, prefixRange, readU64, tables } from "../keys.ts";
+import { limits } from "../limits.ts";
+import type { Log } from "../log/log.ts";
+import { decode, encode, type Metastore, type StreamMeta, takeId } from "../metastore/metastore.ts";
+import type { ConsistencyToken } from "../token.ts";
+import { decodeLink, encodeLink, type LinkMeta, linkKey, readTotals, stageForgetState } from "./link-store.ts";
+import type { LinkTarget } from "./target.ts";
+import { LinkWorker } from "./worker.ts";
+
+export interface CreateLinkCommand {
+  readonly namespace: string;
+  readonly name: string;
+  readonly source: string;
+  readonly target: { readonly kind: string; readonly name: string };
+  readonly options: unknown;
+}
+
+export type LinkStatus = "running" | "unregistered";
+
+export interface LinkView {
+  readonly link: LinkMeta;
+  readonly status: LinkStatus;
+}
+
+export interface LinkDetail extends LinkView {
+  readonly applied: readonly { readonly partition: number; readonly offset: number }[] | undefined;
+  readonly lag: readonly { readonly partition: number; readonly records: number }[];
+  /** The target's own fields, as JSON text: counters can be larger than a JavaScript number. */
+  readonly fields: readonly string[];
+  readonly error: string | undefined;
+}
+
+export interface LinksDeps {
+  readonly store: Store;
+  readonly committer: Committer;
+  readonly metastore: Metastore;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly targets: readonly LinkTarget[];
+  readonly onError: (error: unknown) => void;
+}
+
+/** A read without a token waits this long for the link to catch up, then answers with the lag that is left. */
+const catchUpMsMax = 1_000;
+
+/** Pipes from streams into targets: their definitions and their workers. */
+export class Links {
+  readonly #deps: LinksDeps;
+  readonly #targets: ReadonlyMap<string, LinkTarget>;
+  readonly #workers = new Map<number, LinkWorker>();
+  readonly #bySource = new Map<number, Set<LinkWorker>>();
+  #stopListening: (() => void) | undefined;
+  /** Records applied by all links since the start. */
+  appliedRecords = 0;
+
+  constructor(deps: LinksDeps) {
+    this.#deps = deps;
+    this.#targets = new Map(deps.targets.map((target) => [target.kind, target]));
+  }
+
+  start(): void {
+    this.#stopListening = this.#deps.log.onAppend((stream, partition) => {
+      const workers = this.#bySource.get(stream);
+      if (workers !== undefined) for (const worker of workers) worker.notify(partition);
+    });
+    for (const link of this.#all()) this.#startWorker(link);
+    for (const { key, value } of [...this.#deps.store.range(prefixRange(tables.droppedLink))]) {
+      void this.#forget(readU64(key, 1), decode<{ kind: string }>(value).kind).catch(this.#deps.onError);
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#stopListening?.();
+    await Promise.all([...this.#workers.values()].map((worker) => worker.stop()));
+    this.#workers.clear();
+    this.#bySource.clear();
+  }
+
+  async create(command: CreateLinkCommand): Promise<{ id: number }> {
+    const { metastore, committer } = this.#deps;
+    this.#targets.get(command.target.kind)?.checkOptions(command.options);
+    const link = await committer.submit((draft) => {
+      const owner = metastore.stagedNamespace(draft, command.namespace);
+      const key = linkKey(owner.id, command.name);
+      const existing = draft.get(key);
+      if (existing !== undefined) {
+        const { id } = decodeLink(owner.id, owner.name, command.name, existing);
+        throw alreadyExists(`link ${JSON.stringify(command.name)} already exists`, id);
+      }
+      const source = metastore.stagedStream(draft, metastore.stream(command.namespace, command.source));
+      const made: LinkMeta = { ...command, id: takeId(draft, "link"), namespaceId: owner.id, sourceId: source.id };
+      draft.put(key, encodeLink(made));
+      return made;
+    });
+    this.#startWorker(link);
+    return { id: link.id };
+  }
+
+  async delete(namespace: string, name: string): Promise<void> {
+    const link = this.#find(namespace, name);
+    const worker = this.#workers.get(link.id);
+    // Stopped first: a step that commits after the link is gone would leave state behind.
+    await worker?.stop();
+    this.#forgetWorker(link);
+    const { committer } = this.#deps;
+    const marker = makeKey(tables.droppedLink, link.id);
+    await committer.submit((draft) => {
+      draft.delete(linkKey(link.namespaceId, link.name));
+      draft.put(marker, encode({ kind: link.target.kind }));
+      stageForgetState(draft, link.id);
+    });
+    await this.#forget(link.id, link.target.kind);
+  }
+
+  /** Frees what a deleted link's target kept, in steps; the marker lets a restart finish it. */
+  async #forget(linkId: number, kind: string): Promise<void> {
+    const { committer } = this.#deps;
+    const target = this.#targets.get(kind);
+    let more = target !== undefined;
+    while (more) more = await committer.submit((draft) => target!.stageForget(draft, linkId, limits.expireStepKeysMax));
+    await committer.submit((draft) => draft.delete(makeKey(tables.droppedLink, linkId)));
+  }
+
+  /** A namespace's links sorted by name. */
+  list(namespace: string): LinkView[] {
+    const { store, metastore } = this.#deps;
+    const owner = metastore.namespace(namespace);
+    return [...store.range(prefixRange(tables.link, owner.id))].map(({ key, value }) =>
+      this.#view(decodeLink(owner.id, owner.name, asBuffer(key).toString("latin1", 9), value)),
+    );
+  }
+
+  async detail(namespace: string, name: string, token: ConsistencyToken, signal?: AbortSignal): Promise<LinkDetail> {
+    const link = this.#find(namespace, name);
+    const source = this.#source(link);
+    const worker = this.#workers.get(link.id);
+    if (worker !== undefined && source !== undefined) await this.#catchUp(worker, source, token, signal);
+    const { log, store } = this.#deps;
+    const partitions = Array.from({ length: source?.partitions ?? 0 }, (_, partition) => partition);
+    const appliedTo = (partition: number) => worker?.applied(partition) ?? 0;
+    const target = this.#targets.get(link.target.kind);
+    return {
+      ...this.#view(link),
+      applied: worker && partitions.map((partition) => ({ partition, offset: appliedTo(partition) })),
+      lag: partitions.map((partition) => ({
+        partition,
+        records: Math.max(0, log.highWatermark(source!, partition) - appliedTo(partition)),
+      })),
+      fields: target?.detail(link, readTotals(store, link.id)) ?? [],
+      error: source === undefined ? "the source stream was deleted" : worker?.error,
+    };
+  }
+
+  /** The worker's counters by link, for SQL. */
+  target(kind: string): LinkTarget | undefined {
+    return this.#targets.get(kind);
+  }
+
+  /** Lag of every link with a worker, for metrics. */
+  *lags(): Iterable<{ link: LinkMeta; records: number }> {
+    for (const link of this.#all()) {
+      const worker = this.#workers.get(link.id);
+      const source = this.#source(link);
+      if (worker === undefined || source === undefined) continue;
+      let records = 0;
+      for (let partition = 0; partition < source.partitions; partition++) {
+        records += Math.max(0, this.#deps.log.highWatermark(source, partition) - worker.applied(partition));
+      }
+      yield { link, records };
+    }
+  }
+
+  /**
+   * A read sees what was acknowledged before it began. With a token it waits for the token's offsets or fails; without
+   * one it waits a moment for the worker, and then shows the lag instead of failing.
+   */
+  async #catchUp(worker: LinkWorker, source: StreamMeta, token: ConsistencyToken, signal?: AbortSignal): Promise<void> {
+    const { clock, log } = this.#deps;
+    const endMs = clock.steadyMs() + catchUpMsMax;
+    for (let partition = 0; partition < source.partitions; partition++) {
+      const leftMs = endMs - clock.steadyMs();
+      const target = log.highWatermark(source, partition);
+      if (leftMs > 0) await worker.waitApplied(partition, target, leftMs, signal);
+    }
+    const deadlineMs = clock.steadyMs() + limits.tokenWaitMsMax;
+    for (const { stream, partition, offset } of token) {
+      if (stream !== source.id) continue;
+      const seen =
+        partition < source.partitions &&
+        (await worker.waitApplied(partition, offset + 1, deadlineMs - clock.steadyMs(), signal));
+      if (!seen) {
+        throw new EngineError("deadline_exceeded", `the link has not applied the token's offset ${offset}`, {
+          retryAfterMs: 1000,
+        });
+      }
+    }
+  }
+
+  #view(link: LinkMeta): LinkView {
+    return { link, status: this.#targets.has(link.target.kind) ? "running" : "unregistered" };
+  }
+
+  #find(namespace: string, name: string): LinkMeta {
+    const { store, metastore } = this.#deps;
+    const owner = metastore.namespace(namespace);
+    const stored = store.get(linkKey(owner.id, name));
+    if (stored === undefined) {
+      throw notFound(`link ${JSON.stringify(name)} does not exist in namespace ${JSON.stringify(namespace)}`);
+    }
+    return decodeLink(owner.id, owner.name, name, stored);
+  }
+
+  *#all(): Iterable<LinkMeta> {
+    const { store, metastore } = this.#deps;
+    for (const owner of metastore.namespaces()) {
+      for (const { key, value } of store.range({ from: makeKey(tables.link, owner.id), to: makeKey(tables.link, owner.id + 1) })) {
+        yield decodeLink(owner.id, owner.name, asBuffer(key).toString("latin1", 9), value);
+      }
+    }
+  }
+
+  /** The stream the link was made for; a new stream of the same name is another one. */
+  #source(link: LinkMeta): StreamMeta | undefined {
+    try {
+      const found = this.#deps.metastore.stream(link.namespace, link.source);
+      return found.id === link.sourceId ? found : undefined;
+    } catch (error) {
+      if (error instanceof EngineError && error.reason === "not_found") return undefined;
+      throw error;
+    }
+  }
+
+  #startWorker(link: LinkMeta): void {
+    const target = this.#targets.get(link.target.kind);
+    if (target === undefined) return;
+    const { store, log, committer, clock } = this.#deps;
+    const worker = new LinkWorker(link, target, {
+      store,
+      log,
+      committer,
+      clock,
+      source: () => this.#source(link),
+      onApplied: (records) => {
+        this.appliedRecords += records;
+      },
+    });
+    this.#workers.set(link.id, worker);
+    const known = this.#bySource.get(link.sourceId) ?? new Set();
+    known.add(worker);
+    this.#bySource.set(link.sourceId, known);
+    worker.start();
+  }
+
+  #forgetWorker(link: LinkMeta): void {
+    const worker = this.#workers.get(link.id);
+    if (worker === undefined) return;
+    this.#workers.delete(link.id);
+    this.#bySource.get(link.sourceId)?.delete(worker);
+  }
+}
