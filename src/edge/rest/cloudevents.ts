@@ -5,10 +5,11 @@ import {
   batchJsonType,
   eventJsonType,
   formatBatchJson,
+  formatEventJson,
   parseBatchJson,
   parseEventJson,
 } from "../../engine/event/json-format.ts";
-import { parseMediaType, unquote } from "../../engine/event/media-type.ts";
+import { isEventFormat, parseMediaType, unquote } from "../../engine/event/media-type.ts";
 
 /** The HTTP protocol binding of CloudEvents 1.0.2. */
 
@@ -54,7 +55,7 @@ function modeOf({ headers, contentType }: EventRequest): EventMode {
     return essence === eventJsonType ? "structured" : "batch";
   }
   // Any other `application/cloudevents…` is an event format that this service does not read.
-  if (contentType !== undefined && /^\s*application\/cloudevents(?![a-z0-9])/i.test(contentType)) {
+  if (contentType !== undefined && isEventFormat(contentType)) {
     throw unsupported("only the JSON event format is supported");
   }
   for (let i = 0; i < headers.length; i += 2) if (isAttributeHeader(headers[i]!)) return "binary";
@@ -141,8 +142,14 @@ export interface BinaryMessage {
   readonly body: Buffer;
 }
 
-/** The event in binary mode. Data of zero bytes and no data look the same there. */
+/**
+ * The event in binary mode. Data of zero bytes and no data look the same there. An event whose data is itself in an
+ * event format comes in structured mode, since in binary mode a receiver would take the data for the event.
+ */
 export function formatBinary(event: CloudEvent): BinaryMessage {
+  if (event.datacontenttype !== undefined && isEventFormat(event.datacontenttype)) {
+    return { headers: { "content-type": eventJsonType }, body: Buffer.from(formatEventJson(event)) };
+  }
   const headers: Record<string, string> = {
     "ce-specversion": event.specversion,
     "ce-id": encodeHeader(event.id),

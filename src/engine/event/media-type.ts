@@ -71,6 +71,16 @@ export function parseMediaType(text: string): MediaType | undefined {
 
 const json: MediaType = { essence: "application/json", charset: undefined };
 
+/**
+ * Whether a content type is one of CloudEvents' own formats, known here or not. Where it stands in `content-type`, a
+ * reader takes the whole message for an event in structured mode.
+ */
+export function isEventFormat(contentType: string): boolean {
+  return eventFormat.test(contentType);
+}
+
+const eventFormat = /^\s*application\/cloudevents(?![a-z0-9])/i;
+
 /** Subtypes of `application/` that are text although neither their name's type nor its suffix says so. */
 const textEssences: ReadonlySet<string> = new Set([
   "application/ecmascript",

@@ -1,11 +1,13 @@
 import { isUtf8 } from "node:buffer";
 import { EngineError } from "../errors.ts";
 import { type AttributeValue, type CloudEvent, EventDraft, extensionOf } from "./cloud-event.ts";
-import { eventJsonType, parseEventJson } from "./json-format.ts";
-import { parseMediaType } from "./media-type.ts";
+import { eventJsonType, formatEventJson, parseEventJson } from "./json-format.ts";
+import { isEventFormat, parseMediaType } from "./media-type.ts";
 
 /**
  * Events as records, by the CloudEvents Kafka binding: written in binary mode, read in binary and structured mode.
+ * An event whose data is itself in an event format is written in structured mode: in binary mode its `content-type`
+ * would make every reader take the data for the event.
  *
  * The binding writes every attribute as a string. So that an integer or boolean extension comes back as what it
  * was, a record with such extensions has one more header, `service-ce-types` (`name=integer,name=boolean`), which
@@ -31,9 +33,20 @@ const attributePrefix = "ce_";
 // Shared by every record, and never written to.
 const specversionHeader: RecordHeader = { key: "ce_specversion", value: Buffer.from("1.0") };
 const jsonHeader: RecordHeader = { key: contentTypeHeader, value: Buffer.from("application/json") };
+const structuredHeader: RecordHeader = { key: contentTypeHeader, value: Buffer.from(eventJsonType) };
 
 /** The record of an event. The value is the event's data, which is not copied. */
 export function recordOfEvent(event: CloudEvent): EventRecord {
+  const partitionkey = event.extensions.length === 0 ? undefined : extensionOf(event, "partitionkey");
+  const key = partitionkey === undefined ? undefined : Buffer.from(String(partitionkey));
+  const type = event.datacontenttype;
+  if (type !== undefined && type !== "application/json" && isEventFormat(type)) {
+    return { key, value: Buffer.from(formatEventJson(event)), headers: [structuredHeader] };
+  }
+  return { key, value: event.data, headers: binaryHeaders(event) };
+}
+
+function binaryHeaders(event: CloudEvent): RecordHeader[] {
   const headers: RecordHeader[] = [
     specversionHeader,
     { key: "ce_id", value: Buffer.from(event.id) },
@@ -54,8 +67,7 @@ export function recordOfEvent(event: CloudEvent): EventRecord {
     headers.push({ key: contentTypeHeader, value: Buffer.from(event.datacontenttype) });
   }
   if (types !== "") headers.push({ key: typesHeader, value: Buffer.from(types) });
-  const key = event.extensions.length === 0 ? undefined : extensionOf(event, "partitionkey");
-  return { key: key === undefined ? undefined : Buffer.from(String(key)), value: event.data, headers };
+  return headers;
 }
 
 /** Whether a record holds a valid CloudEvent. Readers skip those that do not. */
@@ -89,7 +101,7 @@ function findHeaders(headers: readonly RecordHeader[]): FoundHeaders | undefined
     else if (key === "ce_specversion") binary = true;
   }
   const text = contentType === undefined ? undefined : decode(contentType);
-  if (text !== undefined && /^application\/cloudevents/i.test(text)) return { structured: true, contentType: text };
+  if (text !== undefined && isEventFormat(text)) return { structured: true, contentType: text };
   return binary ? { structured: false, contentType: text } : undefined;
 }
 
