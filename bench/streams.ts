@@ -21,7 +21,9 @@ function recordsPath(stream: string, partition: number): string {
 }
 
 function appends(path: string, records: number): Requests {
-  return [{ method: "POST", path, body: JSON.stringify({ records: Array.from({ length: records }, () => ({ value })) }) }];
+  return [
+    { method: "POST", path, body: JSON.stringify({ records: Array.from({ length: records }, () => ({ value })) }) },
+  ];
 }
 
 function latency({ p50Ms, p99Ms }: LoadResult): string {
@@ -139,7 +141,9 @@ async function measureStart(folder: string, rows: Row[], gigabytes: number): Pro
   const blob = Buffer.alloc(8 * 1024 * 1024, "x").toString("base64");
   const count = Math.round((gigabytes * 1024) / 8);
   for (let i = 0; i < count; i++) {
-    const { status, text } = await ask(`${filled.url}${recordsPath("large", i % 16)}`, { body: { records: [{ value: blob }] } });
+    const { status, text } = await ask(`${filled.url}${recordsPath("large", i % 16)}`, {
+      body: { records: [{ value: blob }] },
+    });
     if (status !== 200) throw new Error(text);
   }
   await filled.stop();

@@ -18,6 +18,8 @@ export function printTable(title: string, rows: readonly Row[]): void {
   console.log("|---|---|---|---|---|---|");
   for (const row of rows) {
     const bound = "atLeast" in row.bound ? `≥ ${row.bound.atLeast}` : `≤ ${row.bound.atMost}`;
-    console.log(`| ${row.what} | ${row.ours} | ${row.peer} | ${row.ratio.toFixed(2)} | ${bound} | ${holds(row) ? "ok" : "MISSED"} |`);
+    console.log(
+      `| ${row.what} | ${row.ours} | ${row.peer} | ${row.ratio.toFixed(2)} | ${bound} | ${holds(row) ? "ok" : "MISSED"} |`,
+    );
   }
 }

@@ -25,6 +25,10 @@ export const limits = {
   trimStepBatchesMax: 256,
   /** Expired keys one background step deletes at most. */
   expireStepKeysMax: 1_000,
+  /** Extension attributes of one CloudEvent; HTTP clients read no more headers than about this. */
+  eventExtensionsMax: 1_000,
+  /** Nesting of a JSON event. A body of brackets alone would otherwise hold the listener's thread for seconds. */
+  eventJsonDepthMax: 1_000,
 } as const;
 
 export const integerMax = Number.MAX_SAFE_INTEGER;

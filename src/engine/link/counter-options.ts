@@ -1,6 +1,6 @@
 import { invalid } from "../errors.ts";
-import type { BatchCursor } from "../log/record-batch.ts";
 import { parsePointer, resolvePointer } from "../json-pointer.ts";
+import type { BatchCursor } from "../log/record-batch.ts";
 
 /** How a record names its counter and its amount. */
 export interface CounterRule {

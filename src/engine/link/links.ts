@@ -218,7 +218,10 @@ export class Links {
   *#all(): Iterable<LinkMeta> {
     const { store, metastore } = this.#deps;
     for (const owner of metastore.namespaces()) {
-      for (const { key, value } of store.range({ from: makeKey(tables.link, owner.id), to: makeKey(tables.link, owner.id + 1) })) {
+      for (const { key, value } of store.range({
+        from: makeKey(tables.link, owner.id),
+        to: makeKey(tables.link, owner.id + 1),
+      })) {
         yield decodeLink(owner.id, owner.name, asBuffer(key).toString("latin1", 9), value);
       }
     }

@@ -2,11 +2,11 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Engine } from "../../../engine/engine.ts";
 import { conflict } from "../../../engine/errors.ts";
 import type { CloudEvent } from "../../../engine/event/cloud-event.ts";
-import { batchJsonType, formatBinary, parseEvents } from "../cloudevents.ts";
 import { formatEventJson } from "../../../engine/event/json-format.ts";
 import { limits } from "../../../engine/limits.ts";
+import { batchJsonType, formatBinary, parseEvents } from "../cloudevents.ts";
 import { type FetchQuery, fetchQuery, parseFrom } from "../fetch-query.ts";
-import { clientSignal, readToken, type Route, sendToken } from "../route.ts";
+import { clientSignal, type Route, readToken, sendToken } from "../route.ts";
 import { answer, array, count, object, partitionPath, streamPath, text, token, tokenHeader } from "../schemas.ts";
 
 interface EventsQuery extends FetchQuery {

@@ -1,8 +1,20 @@
 import type { FastifyReply } from "fastify";
 import type { Engine } from "../../../engine/engine.ts";
 import type { LinkDetail, LinkView } from "../../../engine/link/links.ts";
-import { clientSignal, readToken, type Route } from "../route.ts";
-import { answer, array, count, name, namespacePath, object, optional, positive, type Schema, text, tokenHeader } from "../schemas.ts";
+import { clientSignal, type Route, readToken } from "../route.ts";
+import {
+  answer,
+  array,
+  count,
+  name,
+  namespacePath,
+  object,
+  optional,
+  positive,
+  type Schema,
+  text,
+  tokenHeader,
+} from "../schemas.ts";
 
 interface LinkParams {
   readonly ns: string;
@@ -17,7 +29,9 @@ interface LinkJson {
 }
 
 const linkPath = object({ ns: name, link: name }, ["ns", "link"]);
-const target: Schema = object({ kind: { type: "string", minLength: 1, maxLength: 128 }, name: optional(name) }, ["kind"]);
+const target: Schema = object({ kind: { type: "string", minLength: 1, maxLength: 128 }, name: optional(name) }, [
+  "kind",
+]);
 const options: Schema = { type: "object", description: "What the target's kind takes" };
 const listed = { name: text, source: text, target, status: text };
 
@@ -42,7 +56,12 @@ function detailText({ link, status, applied, lag, fields, error }: LinkDetail): 
   return `{${members.join(",")}}`;
 }
 
-async function sendDetail(engine: Engine, params: LinkParams, reply: FastifyReply, token: ReturnType<typeof readToken>) {
+async function sendDetail(
+  engine: Engine,
+  params: LinkParams,
+  reply: FastifyReply,
+  token: ReturnType<typeof readToken>,
+) {
   const detail = await engine.links.detail(params.ns, params.link, token, clientSignal(reply));
   reply.header("content-type", "application/json; charset=utf-8");
   return reply.send(detailText(detail));

@@ -1,0 +1,160 @@
+import { isUtf8 } from "node:buffer";
+import { EngineError } from "../errors.ts";
+import { type AttributeValue, type CloudEvent, EventDraft, extensionOf } from "./cloud-event.ts";
+import { eventJsonType, formatEventJson, parseEventJson } from "./json-format.ts";
+import { isEventFormat, parseMediaType } from "./media-type.ts";
+
+/**
+ * Events as records, by the CloudEvents Kafka binding: written in binary mode, read in binary and structured mode.
+ * An event whose data is itself in an event format is written in structured mode: in binary mode its `content-type`
+ * would make every reader take the data for the event.
+ *
+ * The binding writes every attribute as a string. So that an integer or boolean extension comes back as what it
+ * was, a record with such extensions has one more header, `service-ce-types` (`name=integer,name=boolean`), which
+ * other Kafka consumers ignore.
+ */
+
+export interface RecordHeader {
+  readonly key: string;
+  readonly value?: Uint8Array | undefined;
+}
+
+export interface EventRecord {
+  readonly key?: Uint8Array | undefined;
+  readonly value?: Uint8Array | undefined;
+  readonly headers: readonly RecordHeader[];
+  readonly timestampMs?: number | undefined;
+}
+
+export const typesHeader = "service-ce-types";
+const contentTypeHeader = "content-type";
+const attributePrefix = "ce_";
+
+// Shared by every record, and never written to.
+const specversionHeader: RecordHeader = { key: "ce_specversion", value: Buffer.from("1.0") };
+const jsonHeader: RecordHeader = { key: contentTypeHeader, value: Buffer.from("application/json") };
+const structuredHeader: RecordHeader = { key: contentTypeHeader, value: Buffer.from(eventJsonType) };
+
+/** The record of an event. The value is the event's data, which is not copied. */
+export function recordOfEvent(event: CloudEvent): EventRecord {
+  const partitionkey = event.extensions.length === 0 ? undefined : extensionOf(event, "partitionkey");
+  const key = partitionkey === undefined ? undefined : Buffer.from(String(partitionkey));
+  const type = event.datacontenttype;
+  if (type !== undefined && type !== "application/json" && isEventFormat(type)) {
+    return { key, value: Buffer.from(formatEventJson(event)), headers: [structuredHeader] };
+  }
+  return { key, value: event.data, headers: binaryHeaders(event) };
+}
+
+function binaryHeaders(event: CloudEvent): RecordHeader[] {
+  const headers: RecordHeader[] = [
+    specversionHeader,
+    { key: "ce_id", value: Buffer.from(event.id) },
+    { key: "ce_source", value: Buffer.from(event.source) },
+    { key: "ce_type", value: Buffer.from(event.type) },
+  ];
+  if (event.subject !== undefined) headers.push({ key: "ce_subject", value: Buffer.from(event.subject) });
+  if (event.time !== undefined) headers.push({ key: "ce_time", value: Buffer.from(event.time) });
+  if (event.dataschema !== undefined) headers.push({ key: "ce_dataschema", value: Buffer.from(event.dataschema) });
+  let types = "";
+  for (const { name, value } of event.extensions) {
+    headers.push({ key: attributePrefix + name, value: Buffer.from(String(value)) });
+    if (typeof value === "string") continue;
+    types += `${types === "" ? "" : ","}${name}=${typeof value === "boolean" ? "boolean" : "integer"}`;
+  }
+  if (event.datacontenttype === "application/json") headers.push(jsonHeader);
+  else if (event.datacontenttype !== undefined) {
+    headers.push({ key: contentTypeHeader, value: Buffer.from(event.datacontenttype) });
+  }
+  if (types !== "") headers.push({ key: typesHeader, value: Buffer.from(types) });
+  return headers;
+}
+
+/** Whether a record holds a valid CloudEvent. Readers skip those that do not. */
+export function isCloudEvent(record: EventRecord): boolean {
+  return eventOfRecord(record) !== undefined;
+}
+
+/** The event in a record, or undefined when it holds none. Never throws, whatever the record has. */
+export function eventOfRecord(record: EventRecord): CloudEvent | undefined {
+  const found = findHeaders(record.headers);
+  if (found === undefined) return undefined;
+  try {
+    return found.structured ? readStructured(record, found.contentType) : readBinary(record, found.contentType);
+  } catch (error) {
+    if (error instanceof EngineError) return undefined;
+    throw error;
+  }
+}
+
+interface FoundHeaders {
+  readonly structured: boolean;
+  readonly contentType: string | undefined;
+}
+
+/** A cheap look at the headers, so that plain records cost nothing more. */
+function findHeaders(headers: readonly RecordHeader[]): FoundHeaders | undefined {
+  let contentType: Uint8Array | undefined;
+  let binary = false;
+  for (const { key, value } of headers) {
+    if (key === contentTypeHeader) contentType = value;
+    else if (key === "ce_specversion") binary = true;
+  }
+  const text = contentType === undefined ? undefined : decode(contentType);
+  if (text !== undefined && isEventFormat(text)) return { structured: true, contentType: text };
+  return binary ? { structured: false, contentType: text } : undefined;
+}
+
+function readStructured(record: EventRecord, contentType: string | undefined): CloudEvent | undefined {
+  const media = contentType === undefined ? undefined : parseMediaType(contentType);
+  if (media?.essence !== eventJsonType || (media.charset ?? "utf-8") !== "utf-8") return undefined;
+  return record.value === undefined ? undefined : parseEventJson(asBuffer(record.value));
+}
+
+function readBinary(record: EventRecord, contentType: string | undefined): CloudEvent | undefined {
+  const attributes = new Map<string, string>();
+  let types: string | undefined;
+  for (const { key, value } of record.headers) {
+    // A header without value is an unset attribute; of a repeated header the last counts, as in Kafka's clients.
+    if (value === undefined) continue;
+    if (key === typesHeader) types = decode(value);
+    else if (key.startsWith(attributePrefix)) {
+      const text = decode(value);
+      if (text === undefined) return undefined;
+      attributes.set(key.slice(attributePrefix.length), text);
+    }
+  }
+  // The binding has this attribute in `content-type` only, but some SDKs write it here as well.
+  if (contentType !== undefined) attributes.set("datacontenttype", contentType);
+  const draft = new EventDraft();
+  const kinds = types === undefined ? undefined : parseTypes(types);
+  for (const [name, text] of attributes) draft.set(name, typed(text, kinds?.get(name)));
+  draft.data = record.value;
+  return draft.finish();
+}
+
+function parseTypes(text: string): Map<string, string> {
+  const types = new Map<string, string>();
+  for (const entry of text.split(",")) {
+    const [name, type] = entry.split("=");
+    if (name !== undefined && type !== undefined) types.set(name, type);
+  }
+  return types;
+}
+
+/** Only a canonical string becomes a boolean or an integer, so that it is written back as it was read. */
+function typed(text: string, type: string | undefined): AttributeValue {
+  if (type === "boolean" && (text === "true" || text === "false")) return text === "true";
+  if (type === "integer" && String(Number(text) | 0) === text) return Number(text);
+  return text;
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+/** The UTF-8 text of a header value, or undefined when it is none. */
+function decode(bytes: Uint8Array): string | undefined {
+  const text = asBuffer(bytes).toString();
+  return text.includes("\ufffd") && !isUtf8(bytes) ? undefined : text;
+}
