@@ -3,6 +3,8 @@
 declare global {
   interface Buffer {
     base64Slice(start?: number, end?: number): string;
+    base64Write(text: string, offset?: number, length?: number): number;
+    latin1Write(text: string, offset?: number, length?: number): number;
     latin1Slice(start?: number, end?: number): string;
     utf8Slice(start?: number, end?: number): string;
   }

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import type { FetchResult } from "../../engine/stream/streams.ts";
-import { recordText } from "./record-json.ts";
+import { RecordWriter } from "./record-writer.ts";
 
 /** Pages up to this size are sent at once; larger ones in pieces of it, as fast as the client reads. */
 const pieceBytes = 1024 * 1024;
@@ -8,52 +8,71 @@ const open = '{"records":[';
 const closeBytesMax = 128;
 
 /** A fetch reply of at most `bytesMax` bytes, or of one record that is larger than that. */
-export function fetchPage(result: FetchResult, bytesMax: number): string | Readable {
-  const pieces = pagePieces(result, bytesMax);
-  const first = pieces.next();
-  if (first.done) return first.value;
-  return Readable.from(allPieces(first.value, pieces), { objectMode: false, highWaterMark: pieceBytes });
+export function fetchPage(result: FetchResult, bytesMax: number): Buffer | Readable {
+  const page = new PageEncoder(result, bytesMax);
+  const first = page.next();
+  if (page.done) return first;
+  return Readable.from(remaining(first, page), { objectMode: false, highWaterMark: pieceBytes });
 }
 
-function* allPieces(first: string, pieces: Generator<string, string>): Iterable<Buffer> {
-  yield Buffer.from(first);
-  for (;;) {
-    const { value } = pieces.next();
-    if (value === "") return;
-    yield Buffer.from(value);
+function* remaining(first: Buffer, page: PageEncoder): Iterable<Buffer> {
+  yield first;
+  while (!page.done) yield page.next();
+}
+
+class PageEncoder {
+  readonly #result: FetchResult;
+  readonly #budget: number;
+  readonly #writer: RecordWriter;
+  #next: number;
+  #sent = 0;
+  done = false;
+
+  constructor(result: FetchResult, bytesMax: number) {
+    this.#result = result;
+    this.#budget = bytesMax - closeBytesMax;
+    this.#next = result.offset;
+    const waiting = result.highWatermark > result.offset;
+    this.#writer = new RecordWriter(waiting ? Math.min(bytesMax, pieceBytes) + 1024 : 256);
+    this.#writer.text(open);
   }
-}
 
-/** Yields full pieces and returns the last one; after it, "" for ever. */
-function* pagePieces(result: FetchResult, bytesMax: number): Generator<string, string> {
-  const budget = bytesMax - open.length - closeBytesMax;
-  let next = result.offset;
-  let sent = 0;
-  let piece = open;
-  let full = false;
-  while (!full && next < result.highWatermark) {
-    const before = next;
-    scan: for (const batch of result.read(next)) {
-      if (!batch.seek(next)) break;
+  /** The next piece; after the last one `done` is true. */
+  next(): Buffer {
+    const { highWatermark, logStartOffset } = this.#result;
+    if (this.#next < highWatermark && !this.#fillPiece()) {
+      const piece = this.#writer.take(pieceBytes + 1024);
+      this.#sent += piece.length;
+      return piece;
+    }
+    this.#writer.text(
+      `],"next_offset":${this.#next},"high_watermark":${highWatermark},"log_start_offset":${logStartOffset}}`,
+    );
+    this.done = true;
+    return this.#writer.take();
+  }
+
+  /** Returns whether the page is complete: full, at the end, or trimmed under this reader. */
+  #fillPiece(): boolean {
+    const writer = this.#writer;
+    const { offset, highWatermark } = this.#result;
+    for (const batch of this.#result.read(this.#next)) {
+      if (!batch.seek(this.#next)) return true;
       do {
-        const text = recordText(batch);
-        const bytes = batch.headerCount > 0 ? Buffer.byteLength(text) : text.length;
-        full = next > result.offset && sent + bytes + 1 > budget;
-        if (full) break scan;
-        piece += next > result.offset ? `,${text}` : text;
-        sent += bytes + 1;
-        next = batch.offset + 1;
-        if (next >= result.highWatermark) break scan;
+        const before = writer.length;
+        const first = this.#next === offset;
+        // A record that can't fit needs not be written to know it.
+        if (!first && this.#sent + before + batch.valueLength > this.#budget) return true;
+        writer.record(batch, first);
+        if (!first && this.#sent + writer.length > this.#budget) {
+          writer.truncate(before);
+          return true;
+        }
+        this.#next = batch.offset + 1;
+        if (this.#next >= highWatermark) return true;
       } while (batch.next());
-      if (piece.length >= pieceBytes) break;
+      if (writer.length >= pieceBytes) return false;
     }
-    // Trimmed under this reader, who learns of it at the next fetch.
-    if (next === before) break;
-    if (!full && piece.length >= pieceBytes && next < result.highWatermark) {
-      yield piece;
-      piece = "";
-    }
+    return true;
   }
-  const { highWatermark, logStartOffset } = result;
-  return `${piece}],"next_offset":${next},"high_watermark":${highWatermark},"log_start_offset":${logStartOffset}}`;
 }

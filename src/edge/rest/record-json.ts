@@ -44,7 +44,8 @@ export function recordText(cursor: BatchCursor): string {
   return `${text}}`;
 }
 
-function headersText(cursor: BatchCursor): string {
+/** A record's headers as JSON text. */
+export function headersText(cursor: BatchCursor): string {
   return JSON.stringify(
     cursor.headers.map(({ key, value }) =>
       value === undefined

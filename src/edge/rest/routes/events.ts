@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Engine } from "../../../engine/engine.ts";
 import { conflict } from "../../../engine/errors.ts";
@@ -69,7 +70,9 @@ async function readEvents(engine: Engine, request: FastifyRequest, reply: Fastif
   const [event] = result.events;
   if (event === undefined) return reply.code(204).send();
   const message = formatBinary(event);
-  return reply.headers(message.headers).send(message.body);
+  // As a stream: a Buffer without a type would be given one, and the event a datacontenttype that it does not have.
+  reply.headers({ ...message.headers, "content-length": String(message.body.length) });
+  return reply.send(Readable.from([message.body], { objectMode: false }));
 }
 
 export function eventRoutes(engine: Engine): Route[] {
