@@ -78,6 +78,12 @@ export class Http1Connection implements Connection {
     this.#socket[kConnection] = this;
     registry.connections.add(this);
     socket.once("close", () => this.#onClose());
+    // Node ends a connection this way after its last answer, even while the peer is still sending that request.
+    const destroySoon = socket.destroySoon;
+    socket.destroySoon = () => {
+      if (this.#request?.complete === false) this.#linger();
+      else destroySoon.call(socket);
+    };
     server.emit("connection", socket);
   }
 
@@ -153,10 +159,14 @@ export class Http1Connection implements Connection {
       socket.destroy();
       return;
     }
-    this.#closingSinceMs = performance.now();
-    // Not destroyed yet: a reset because of bytes we left unread would take the answer with it. See sweep.
-    socket.end(rawAnswer(status, message));
-    socket.resume();
+    this.#linger(rawAnswer(status, message));
+  }
+
+  /** Closes our half and discards what still comes: a reset because of unread bytes would take the answer with it. */
+  #linger(lastWords = ""): void {
+    this.#closingSinceMs = this.#registry.nowMs;
+    this.#socket.end(lastWords);
+    this.#socket.resume();
   }
 
   #canAnswer(): boolean {
@@ -167,8 +177,8 @@ export class Http1Connection implements Connection {
     return this.#inFlight === 1 && !response.headersSent && !response.req.complete;
   }
 
-  sweep(nowMs: number): void {
-    const { limits, counters } = this.#registry;
+  sweep(): void {
+    const { limits, counters, nowMs } = this.#registry;
     if (this.#closingSinceMs !== 0) {
       if (nowMs - this.#closingSinceMs >= limits.lingerMs) this.#socket.destroy();
       return;

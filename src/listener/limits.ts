@@ -69,7 +69,8 @@ export const listenerLimits: ListenerLimits = {
   http2StreamsMax: 256,
   http2StreamWindowBytes: 1 * MiB,
   http2SessionWindowBytes: 4 * MiB,
-  http2SessionMemoryBytesMax: 64 * MiB,
+  // Sixteen of the largest answers; a proxy may carry many users over one connection.
+  http2SessionMemoryBytesMax: 256 * MiB,
   http2ResetsBurstMax: 1_000,
   http2ResetsPerSecondMax: 100,
   http2PingsPerSecondMax: 10_000,
