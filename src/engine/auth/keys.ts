@@ -14,6 +14,7 @@ export const keyLimits = {
   keysMax: 10_000,
   /** Decoded records kept in memory. */
   decodedKeysMax: 1_000,
+  lifetimeMsMax: 100 * 365 * 24 * 3_600_000,
   /** How long an ended key stays in the list before a later creation removes it. */
   endedKeyKeptMs: 90 * 24 * 3_600_000,
 } as const;
@@ -35,8 +36,8 @@ export interface CreateKey {
   readonly name: string;
   readonly role: Role;
   readonly namespace?: string;
-  /** Epoch milliseconds from which the key is refused. */
-  readonly expiresMs?: number;
+  /** Time from now after which the key is refused; without it the key does not expire. */
+  readonly lifetimeMs?: number;
 }
 
 export interface CreatedKey {
@@ -112,10 +113,11 @@ export class ApiKeys {
     const namespace = command.namespace === undefined ? undefined : parseName("namespace", command.namespace);
     if (!isRole(command.role)) throw invalid("role", "must be admin, writer or reader");
     const createdMs = this.#clock.nowMs();
-    const { expiresMs } = command;
-    if (expiresMs !== undefined && !(Number.isSafeInteger(expiresMs) && expiresMs > createdMs)) {
-      throw invalid("expires", "must be a time to come");
+    const { lifetimeMs } = command;
+    if (lifetimeMs !== undefined && !(lifetimeMs >= 1 && lifetimeMs <= keyLimits.lifetimeMsMax)) {
+      throw invalid("expires", "must be at most 100 years");
     }
+    const expiresMs = lifetimeMs === undefined ? undefined : createdMs + Math.round(lifetimeMs);
     if (this.#fixedNames.has(name)) throw taken(name);
     const all = this.list();
     if (all.some((key) => key.name === name && key.status === "live")) throw taken(name);
