@@ -11,6 +11,9 @@ interface SigningKey {
   readonly publicJwk: JWK;
 }
 
+/** Making an RSA key takes a while, so every provider starts with the same one. */
+let firstKey: Promise<SigningKey> | undefined;
+
 export interface TokenOptions {
   readonly claims?: JWTPayload;
   /** Claims to leave out. */
@@ -44,7 +47,8 @@ export class IdentityProvider {
 
   static async start(clock: Clock): Promise<IdentityProvider> {
     const provider = new IdentityProvider(clock);
-    provider.keys.push(await newSigningKey("RS256", "first"));
+    firstKey ??= newSigningKey("RS256", "first");
+    provider.keys.push(await firstKey);
     provider.#server.listen(0, "127.0.0.1");
     await once(provider.#server, "listening");
     return provider;
