@@ -28,7 +28,7 @@ const fileName = "data.mdb";
 export interface LmdbStoreOptions {
   /**
    * Other processes write to this store too. LMDB keeps one read transaction for a turn of the event loop, which
-   * hides their commits from it; a shared store takes a fresh one for every read (about 0.2 µs more each).
+   * hides their commits from it; a shared store takes a fresh one for every read (about 0.4 µs more each).
    */
   readonly shared?: boolean;
 }

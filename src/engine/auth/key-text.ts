@@ -36,22 +36,24 @@ export function newKeyText(random: Random): NewKeyText {
   return { id, text: body + checksum(body) };
 }
 
-/** The id inside a key, or undefined for what can't be a key of ours. */
-export function keyIdOf(text: string): string | undefined {
-  if (text.length !== keyLength || !keyPattern.test(text)) return undefined;
-  if (checksum(text.slice(0, checksumStart)) !== text.slice(checksumStart)) return undefined;
+/** The id that a key of ours would have at its place; cheap, and nothing is checked but the form around it. */
+export function claimedKeyId(text: string): string | undefined {
+  if (text.length !== keyLength || !text.startsWith(keyPrefix)) return undefined;
   return text.slice(idStart, idStart + idLength);
 }
 
-/** Writes the key's SHA-256 into `target`; through a string, which is 3 times as fast as asking for a buffer. */
-export function hashKeyInto(target: Buffer, text: string): void {
-  target.write(hash("sha256", text, "binary"), "latin1");
+/** Whether a key was written as we write them: neither mistyped nor cut. */
+export function isWellFormedKey(text: string): boolean {
+  return keyPattern.test(text) && checksum(text.slice(0, checksumStart)) === text.slice(checksumStart);
+}
+
+/** SHA-256 with one character for each byte: 3 times as fast to get as a buffer, and good as a map's key. */
+export function keyDigest(text: string): string {
+  return hash("sha256", text, "binary");
 }
 
 export function hashKey(text: string): Buffer {
-  const digest = Buffer.alloc(keyHashBytes);
-  hashKeyInto(digest, text);
-  return digest;
+  return Buffer.from(keyDigest(text), "latin1");
 }
 
 function checksum(body: string): string {

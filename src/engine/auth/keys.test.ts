@@ -5,7 +5,7 @@ import { MemoryStore } from "../../adapter/memory/store.ts";
 import { NodeRandom } from "../../adapter/node/random.ts";
 import { EngineError, type Reason } from "../errors.ts";
 import { parseFixedKeys } from "./fixed-keys.ts";
-import { keyIdOf } from "./key-text.ts";
+import { isWellFormedKey } from "./key-text.ts";
 import { ApiKeys, keyLimits } from "./keys.ts";
 import type { Role } from "./principal.ts";
 
@@ -65,7 +65,9 @@ test("what is not exactly the key is unknown", async () => {
   for (const wrong of ["", "nek_", `${key}=`, ` ${key}`, key.slice(0, -1), key.toUpperCase()]) {
     assert.equal(keys.verify(wrong), "unknown");
   }
-  assert.equal(keyIdOf(`${key.slice(0, 20)}${other.slice(20)}`), undefined, "the checksum covers the id");
+  assert.ok(isWellFormedKey(key));
+  assert.ok(!isWellFormedKey(`${key.slice(0, 20)}${other.slice(20)}`), "the checksum covers the id");
+  assert.ok(!isWellFormedKey(`${key.slice(0, -1)}${key.endsWith("A") ? "Q" : "A"}`));
 });
 
 test("a key that passes its checksum but not its hash is unknown", async () => {

@@ -6,7 +6,7 @@ import { EngineError, invalid, notFound } from "../errors.ts";
 import { parseName } from "../ids.ts";
 import type { FixedKey } from "./fixed-keys.ts";
 import { decodeRecord, encodeRecord, type KeyRecord, type KeyStatus, statusOf } from "./key-record.ts";
-import { hashKey, hashKeyInto, keyHashBytes, keyIdOf, newKeyText } from "./key-text.ts";
+import { claimedKeyId, hashKey, isWellFormedKey, keyDigest, keyHashBytes, newKeyText } from "./key-text.ts";
 import { isRole, type Principal, type Role } from "./principal.ts";
 
 export const keyLimits = {
@@ -76,7 +76,7 @@ export class ApiKeys {
   readonly #fixed: ReadonlyMap<string, { readonly hash: Uint8Array; readonly principal: Principal }>;
   readonly #fixedNames: ReadonlySet<string>;
   readonly #decoded = new Map<string, Decoded>();
-  // Reads of a store are synchronous, so one buffer serves every look-up: 0.5 µs less for each.
+  // Reads of a store are synchronous, so one buffer serves every look-up without an allocation.
   readonly #keyScratch = Buffer.from(`${storePrefix}0000000000000000`);
   readonly #hashScratch = Buffer.alloc(keyHashBytes);
 
@@ -85,21 +85,26 @@ export class ApiKeys {
     this.#clock = clock;
     this.#random = random;
     this.#fixed = new Map(
-      fixed.map((key) => [latin1(key.hash), { hash: key.hash, principal: principalOf(key.name, key.role, undefined) }]),
+      fixed.map((key) => [
+        Buffer.from(key.hash).toString("latin1"),
+        { hash: key.hash, principal: principalOf(key.name, key.role, undefined) },
+      ]),
     );
     this.#fixedNames = new Set(fixed.map((key) => key.name));
   }
 
   /** Whom a key stands for. The store is asked every time, so a revocation holds from the next request on. */
   verify(text: string): Principal | KeyRefusal {
+    const digest = keyDigest(text);
     const given = this.#hashScratch;
-    hashKeyInto(given, text);
+    given.write(digest, "latin1");
     if (this.#fixed.size > 0) {
-      const fixed = this.#fixed.get(latin1(given));
+      const fixed = this.#fixed.get(digest);
       if (fixed !== undefined && timingSafeEqual(fixed.hash, given)) return fixed.principal;
     }
-    const id = keyIdOf(text);
-    const known = id === undefined ? undefined : this.#load(id);
+    const id = claimedKeyId(text);
+    // The form is looked at only for an id that was not seen before: the hash decides in any case.
+    const known = id !== undefined && (this.#decoded.has(id) || isWellFormedKey(text)) ? this.#load(id) : undefined;
     if (known === undefined || !timingSafeEqual(known.record.hash, given)) return "unknown";
     const nowMs = this.#clock.nowMs();
     const status = statusOf(known.record, nowMs);
@@ -226,10 +231,6 @@ function isOutdated(key: ApiKeyInfo, nowMs: number): boolean {
 
 function storeKey(id: string): Buffer {
   return Buffer.from(storePrefix + id);
-}
-
-function latin1(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
 }
 
 function taken(name: string): EngineError {
