@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ManualClock } from "../../test/auth/manual-clock.ts";
+import { ManualClock } from "../../test/support/manual-clock.ts";
 import { MemoryStore } from "../adapter/memory/store.ts";
 import { NodeRandom } from "../adapter/node/random.ts";
 import { ApiKeys } from "../engine/auth/keys.ts";
@@ -78,7 +78,7 @@ const mistakes: readonly (readonly [readonly string[], number, RegExp])[] = [
   [["create", "--name", "a", "--role", "reader", "--namespace", "-"], 1, /namespace: /],
   [["create", "--name", "a", "--role", "reader", "--expires", "soon"], 1, /expires: /],
   [["create", "--name", "a", "--role", "reader", "--expires", "0d"], 1, /expires: /],
-  [["create", "--name", "a", "--role", "reader", "--expires", "99999999w"], 1, /expires: /],
+  [["create", "--name", "a", "--role", "reader", "--expires", "99999999d"], 1, /expires: /],
   [["list", "extra"], 2, /usage/],
   [["revoke"], 2, /usage/],
   [["revoke", "a", "b"], 2, /usage/],

@@ -1,8 +1,8 @@
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
+import { parseDuration } from "../config.ts";
 import type { ApiKeyInfo, ApiKeys } from "../engine/auth/keys.ts";
 import { isRole } from "../engine/auth/principal.ts";
 import { EngineError, invalid } from "../engine/errors.ts";
-import { parseDurationMs } from "./duration.ts";
 
 export interface CommandOutput {
   readonly stdout: { write(text: string): unknown };
@@ -63,7 +63,7 @@ async function create(argv: readonly string[], io: CommandOutput, keys: ApiKeys)
     name,
     role,
     ...(namespace === undefined ? {} : { namespace }),
-    ...(expires === undefined ? {} : { lifetimeMs: parseDurationMs("expires", expires) }),
+    ...(expires === undefined ? {} : { lifetimeMs: parseDuration(expires, "expires") }),
   });
   if (values.json) {
     io.stdout.write(`${JSON.stringify({ ...toJson(info), key })}\n`);

@@ -17,7 +17,7 @@ export function plainAddress(address: string): string {
 
 /** Whether an address, or the host part of a listen address or a URL, is this machine's own and nobody else's. */
 export function isLoopback(host: string): boolean {
-  if (host === "127.0.0.1" || host === "::1" || host === "localhost") return true;
+  if (host === "127.0.0.1" || host === "::1" || host.toLowerCase() === "localhost") return true;
   const address = plainAddress(host.startsWith("[") && host.endsWith("]") ? host.slice(1, -1) : host);
   const version = isIP(address);
   return version !== 0 && loopback.check(address, version === 4 ? "ipv4" : "ipv6");

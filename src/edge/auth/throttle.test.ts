@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ManualClock } from "../../../test/auth/manual-clock.ts";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { addressGroup, isLoopback } from "./address.ts";
 import { Throttle, throttleLimits } from "./throttle.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ManualClock } from "../../../test/auth/manual-clock.ts";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { MemoryStore } from "../../adapter/memory/store.ts";
 import { NodeRandom } from "../../adapter/node/random.ts";
 import { EngineError, type Reason } from "../errors.ts";

@@ -120,7 +120,7 @@ export class ApiKeys {
     const createdMs = this.#clock.nowMs();
     const { lifetimeMs } = command;
     if (lifetimeMs !== undefined && !(lifetimeMs >= 1 && lifetimeMs <= keyLimits.lifetimeMsMax)) {
-      throw invalid("expires", "must be at most 100 years");
+      throw invalid("expires", "must be more than 0 and at most 100 years");
     }
     const expiresMs = lifetimeMs === undefined ? undefined : createdMs + Math.round(lifetimeMs);
     if (this.#fixedNames.has(name)) throw taken(name);

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { MemoryStore } from "../../src/adapter/memory/store.ts";
-import { NodeRandom } from "../../src/adapter/node/random.ts";
-import { createAuthenticator } from "../../src/edge/auth/authenticator.ts";
-import { parseAuthConfig, type Settings } from "../../src/edge/auth/config.ts";
-import { meshLimits } from "../../src/edge/auth/mesh.ts";
-import { ApiKeys } from "../../src/engine/auth/keys.ts";
-import type { Principal } from "../../src/engine/auth/principal.ts";
-import { EngineError, type Reason } from "../../src/engine/errors.ts";
-import { ManualClock } from "./manual-clock.ts";
-import { MeshDaemon, taggedMachine, user, type Whois } from "./mesh-daemon.ts";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { MeshDaemon, taggedMachine, user, type Whois } from "../../../test/support/mesh-daemon.ts";
+import { MemoryStore } from "../../adapter/memory/store.ts";
+import { NodeRandom } from "../../adapter/node/random.ts";
+import { ApiKeys } from "../../engine/auth/keys.ts";
+import type { Principal } from "../../engine/auth/principal.ts";
+import { EngineError, type Reason } from "../../engine/errors.ts";
+import { createAuthenticator } from "./authenticator.ts";
+import { parseAuthConfig, type Settings } from "./config.ts";
+import { meshLimits } from "./mesh.ts";
 
 async function setup(settings: Settings = {}) {
   const clock = new ManualClock();

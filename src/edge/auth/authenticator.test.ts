@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { MemoryStore } from "../../src/adapter/memory/store.ts";
-import { NodeRandom } from "../../src/adapter/node/random.ts";
-import { createAuthenticator } from "../../src/edge/auth/authenticator.ts";
-import { parseAuthConfig, type Settings } from "../../src/edge/auth/config.ts";
-import { throttleLimits } from "../../src/edge/auth/throttle.ts";
-import { ApiKeys } from "../../src/engine/auth/keys.ts";
-import type { Principal } from "../../src/engine/auth/principal.ts";
-import { EngineError, type Reason } from "../../src/engine/errors.ts";
-import { StoreError } from "../../src/port/store.ts";
-import { IdentityProvider } from "./identity-provider.ts";
-import { ManualClock } from "./manual-clock.ts";
+import { IdentityProvider } from "../../../test/support/identity-provider.ts";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { MemoryStore } from "../../adapter/memory/store.ts";
+import { NodeRandom } from "../../adapter/node/random.ts";
+import { ApiKeys } from "../../engine/auth/keys.ts";
+import type { Principal } from "../../engine/auth/principal.ts";
+import { EngineError, type Reason } from "../../engine/errors.ts";
+import { StoreError } from "../../port/store.ts";
+import { createAuthenticator } from "./authenticator.ts";
+import { parseAuthConfig, type Settings } from "./config.ts";
+import { throttleLimits } from "./throttle.ts";
 
 function setup(settings: Settings, { clock = new ManualClock(), store = new MemoryStore() } = {}) {
   const config = parseAuthConfig(settings);

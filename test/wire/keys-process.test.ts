@@ -25,7 +25,7 @@ async function setup() {
     folder,
     keys,
     child() {
-      const child = fork(new URL("./keys-process.ts", import.meta.url), [folder]);
+      const child = fork(new URL("../support/keys-process.ts", import.meta.url), [folder]);
       children.push(child);
       return child;
     },

@@ -2,17 +2,17 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import test from "node:test";
 import { type CryptoKey, exportSPKI, importJWK } from "jose";
-import { MemoryStore } from "../../src/adapter/memory/store.ts";
-import { NodeRandom } from "../../src/adapter/node/random.ts";
-import { createAuthenticator } from "../../src/edge/auth/authenticator.ts";
-import { parseAuthConfig, type Settings } from "../../src/edge/auth/config.ts";
-import { oidcLimits } from "../../src/edge/auth/oidc.ts";
-import { providerLimits } from "../../src/edge/auth/provider-keys.ts";
-import { ApiKeys } from "../../src/engine/auth/keys.ts";
-import type { Principal } from "../../src/engine/auth/principal.ts";
-import { EngineError, type Reason } from "../../src/engine/errors.ts";
-import { IdentityProvider, newSigningKey, type TokenOptions } from "./identity-provider.ts";
-import { ManualClock } from "./manual-clock.ts";
+import { IdentityProvider, newSigningKey, type TokenOptions } from "../../../test/support/identity-provider.ts";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { MemoryStore } from "../../adapter/memory/store.ts";
+import { NodeRandom } from "../../adapter/node/random.ts";
+import { ApiKeys } from "../../engine/auth/keys.ts";
+import type { Principal } from "../../engine/auth/principal.ts";
+import { EngineError, type Reason } from "../../engine/errors.ts";
+import { createAuthenticator } from "./authenticator.ts";
+import { parseAuthConfig, type Settings } from "./config.ts";
+import { oidcLimits } from "./oidc.ts";
+import { providerLimits } from "./provider-keys.ts";
 
 interface Setup extends AsyncDisposable {
   readonly provider: IdentityProvider;
