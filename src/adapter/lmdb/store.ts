@@ -25,6 +25,14 @@ interface ReadOptions {
 
 const fileName = "data.mdb";
 
+export interface LmdbStoreOptions {
+  /**
+   * Other processes write to this store too. LMDB keeps one read transaction for a turn of the event loop, which
+   * hides their commits from it; a shared store takes a fresh one for every read (about 0.4 µs more each).
+   */
+  readonly shared?: boolean;
+}
+
 /**
  * The default store. Writes run on LMDB's own thread: a batch's pages are synced, then its meta page, before the
  * promise resolves (`overlappingSync` off). Reads come from the memory map, on the caller's thread.
@@ -33,8 +41,10 @@ export class LmdbStore implements Store {
   readonly #db: Database;
   readonly #file: string;
   readonly #reader: LmdbReader;
+  readonly #shared: boolean;
 
-  constructor(directory: string) {
+  constructor(directory: string, { shared = false }: LmdbStoreOptions = {}) {
+    this.#shared = shared;
     mkdirSync(directory, { recursive: true });
     this.#file = join(directory, fileName);
     try {
@@ -59,18 +69,22 @@ export class LmdbStore implements Store {
   }
 
   get(key: Bytes): Bytes | undefined {
+    this.#refresh();
     return this.#reader.get(key);
   }
 
   head(key: Bytes, bytesMax: number): Bytes | undefined {
+    this.#refresh();
     return this.#reader.head(key, bytesMax);
   }
 
   range(range: Range): Iterable<Entry> {
+    this.#refresh();
     return this.#reader.range(range);
   }
 
   keys(range: Range): Iterable<Bytes> {
+    this.#refresh();
     return this.#reader.keys(range);
   }
 
@@ -94,6 +108,7 @@ export class LmdbStore implements Store {
   }
 
   snapshot(): Snapshot {
+    this.#refresh();
     const transaction = this.#db.useReadTransaction();
     return new LmdbSnapshot(this.#db, transaction);
   }
@@ -105,6 +120,10 @@ export class LmdbStore implements Store {
 
   async close(): Promise<void> {
     await this.#db.close();
+  }
+
+  #refresh(): void {
+    if (this.#shared) this.#db.resetReadTxn();
   }
 }
 
