@@ -266,7 +266,7 @@ class SegmentCursor extends PostingsCursor {
 
   appendPositions(out: U32List): void {
     const bytes = this.#text.positions;
-    if (this.#positionAt === -1 || this.#positionAt > this.at) {
+    if (this.#positionAt === -1) {
       this.#positionAt = 0;
       this.#positionByte = this.#text.blockPositionAts[this.#block]!;
     }
