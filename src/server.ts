@@ -6,43 +6,54 @@ import { LmdbStore } from "./adapter/lmdb/store.ts";
 import { NodeClock } from "./adapter/node/clock.ts";
 import { NodeRandom } from "./adapter/node/random.ts";
 import { SingleOwnership } from "./adapter/single/ownership.ts";
-import type { Config } from "./config.ts";
+import type { ServerConfig } from "./config.ts";
+import { createAuthenticator } from "./edge/auth/authenticator.ts";
+import { checkAuthConfig } from "./edge/auth/config.ts";
 import { Metrics } from "./edge/rest/metrics.ts";
 import { createRest } from "./edge/rest/server.ts";
+import { ApiKeys } from "./engine/auth/keys.ts";
 import { Engine } from "./engine/engine.ts";
 import { Listener } from "./listener/listener.ts";
 import { version } from "./version.ts";
+
+/** API keys live in a store of their own, which the command line may write while the server runs. */
+export function openAuthStore(dataDir: string): LmdbStore {
+  return new LmdbStore(join(dataDir, "auth"), { shared: true });
+}
 
 /** The composition root: the only place where adapters are constructed and edges meet the engine. */
 export class Server {
   readonly url: string;
   readonly #engine: Engine;
   readonly #listener: Listener;
-  readonly #store: LmdbStore;
+  readonly #closeStores: () => Promise<void>;
   readonly #drainTimeoutMs: number;
 
-  private constructor(engine: Engine, listener: Listener, store: LmdbStore, drainTimeoutMs: number) {
+  private constructor(engine: Engine, listener: Listener, closeStores: () => Promise<void>, drainTimeoutMs: number) {
     this.url = listener.address.url;
     this.#engine = engine;
     this.#listener = listener;
-    this.#store = store;
+    this.#closeStores = closeStores;
     this.#drainTimeoutMs = drainTimeoutMs;
   }
 
-  static async start(config: Config, log: Logger): Promise<Server> {
-    mkdirSync(config.dataDir, { recursive: true });
+  static async start(config: ServerConfig, log: Logger): Promise<Server> {
+    for (const warning of checkAuthConfig(config.auth, [config.listen.host])) log.warn(warning);
+    mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
     const ownership = new SingleOwnership(config.dataDir);
     // Before the store is opened: another process's store must not be touched.
     await ownership.acquire(AbortSignal.timeout(10_000));
     const store = new LmdbStore(join(config.dataDir, "store"));
+    const clock = new NodeClock();
+    const random = new NodeRandom();
     const metrics = new Metrics();
     const engine = new Engine(
       {
         store,
         objects: new FilesObjectStore(join(config.dataDir, "objects")),
         ownership,
-        clock: new NodeClock(),
-        random: new NodeRandom(),
+        clock,
+        random,
       },
       { dedupWindowMs: config.dedupWindowMs },
       {
@@ -51,7 +62,11 @@ export class Server {
       },
     );
     await engine.start();
-    const rest = await createRest({ engine, metrics, log, version });
+    const authStore = openAuthStore(config.dataDir);
+    const keys = new ApiKeys({ store: authStore, clock, random, fixed: config.auth.fixedKeys });
+    const authenticator = createAuthenticator(config.auth, { keys, clock, report: (message) => log.warn(message) });
+    authenticator.prepare();
+    const rest = await createRest({ engine, metrics, log, version, authenticator });
     const { tlsCertFile, tlsKeyFile } = config;
     const listener = await Listener.start({
       ...config.listen,
@@ -67,7 +82,12 @@ export class Server {
       () => store.stats().diskBytes,
       () => listener.connections,
     );
-    return new Server(engine, listener, store, config.drainTimeoutMs);
+    const close = async () => {
+      authenticator.close();
+      await authStore.close();
+      await store.close();
+    };
+    return new Server(engine, listener, close, config.drainTimeoutMs);
   }
 
   /** Answers what is in flight, then closes everything. */
@@ -75,6 +95,6 @@ export class Server {
     this.#engine.drain();
     await this.#listener.drain(this.#drainTimeoutMs);
     await this.#engine.stop();
-    await this.#store.close();
+    await this.#closeStores();
   }
 }

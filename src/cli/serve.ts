@@ -1,9 +1,9 @@
 import { pino } from "pino";
-import type { Config } from "../config.ts";
+import type { ServerConfig } from "../config.ts";
 import { Server } from "../server.ts";
 
 /** Runs the server until it is told to stop. Resolves with the exit code. */
-export async function runServe(config: Config): Promise<number> {
+export async function runServe(config: ServerConfig): Promise<number> {
   const log = pino({
     level: config.logLevel,
     base: null,

@@ -4,13 +4,16 @@ import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import swagger from "@fastify/swagger";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import { authorize } from "../../engine/auth/access.ts";
+import type { Principal } from "../../engine/auth/principal.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { EngineError, unavailable } from "../../engine/errors.ts";
+import type { Authenticator } from "../auth/authenticator.ts";
 import { registerBodyParser } from "./body.ts";
 import { docsPage } from "./docs-page.ts";
 import { errorReply, toEngineError } from "./error.ts";
 import type { Metrics } from "./metrics.ts";
-import type { Access, Route } from "./route.ts";
+import { type Access, needOf, type Route } from "./route.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { linkRoutes } from "./routes/links.ts";
 import { namespaceRoutes } from "./routes/namespaces.ts";
@@ -23,6 +26,10 @@ declare module "fastify" {
   interface FastifyContextConfig {
     readonly access?: Access;
   }
+  interface FastifyRequest {
+    /** Who the request acts as. */
+    principal: Principal;
+  }
 }
 
 export interface RestOptions {
@@ -30,6 +37,7 @@ export interface RestOptions {
   readonly metrics: Metrics;
   readonly log: FastifyBaseLogger;
   readonly version: string;
+  readonly authenticator: Authenticator;
 }
 
 /** HTTP/1 requests, or HTTP/2 ones in Node's compatible form. */
@@ -62,7 +70,8 @@ export async function createRest(options: RestOptions): Promise<RequestHandler> 
     sendError(new EngineError("not_found", `no route ${request.method} ${pathOnly(request.url)}`), request, reply);
   });
   registerBodyParser(app);
-  registerHooks(app, engine, metrics);
+  app.decorateRequest("principal", undefined as unknown as Principal);
+  registerHooks(app, options);
   await app.register(swagger, { openapi: openapiInfo(version) });
   const routes = [
     ...operationRoutes(engine, metrics),
@@ -114,12 +123,33 @@ function sendError(error: EngineError, request: FastifyRequest, reply: FastifyRe
     .send(JSON.stringify(sent));
 }
 
-function registerHooks(app: FastifyInstance, engine: Engine, metrics: Metrics): void {
+function registerHooks(app: FastifyInstance, { engine, metrics, authenticator }: RestOptions): void {
   app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);
-    if (engine.isDraining && request.routeOptions.config.access !== "open") {
-      done(unavailable("the server is draining"));
-    } else done();
+    // What is no route needs a credential too: an outsider learns nothing of which routes there are.
+    const { access = "signed-in" } = request.routeOptions.config;
+    if (access === "open") return done();
+    if (engine.isDraining) return done(unavailable("the server is draining"));
+    const { remoteAddress, remotePort } = request.socket;
+    const found = authenticator.authenticate({
+      authorization: request.headers.authorization,
+      remoteAddress,
+      remotePort,
+    });
+    const admit = (principal: Principal) => {
+      request.principal = principal;
+      authorize(principal, needOf(access, (request.params as { ns?: string }).ns ?? ""));
+    };
+    if (found instanceof Promise) {
+      found.then(admit).then(() => done(), done);
+      return;
+    }
+    try {
+      admit(found);
+    } catch (error) {
+      return done(error as Error);
+    }
+    done();
   });
   app.addHook("onResponse", (request, reply, done) => {
     const route = request.routeOptions.url ?? "unknown";
@@ -198,7 +228,7 @@ function documentRoutes(app: FastifyInstance): Route[] {
     {
       method: "GET",
       url: "/openapi.json",
-      access: "read",
+      access: "signed-in",
       tag: "operations",
       schema: { summary: "This API as an OpenAPI 3.1 document" },
       handler: () => app.swagger(),
@@ -206,7 +236,7 @@ function documentRoutes(app: FastifyInstance): Route[] {
     {
       method: "GET",
       url: "/docs",
-      access: "read",
+      access: "signed-in",
       tag: "operations",
       schema: { summary: "This API as a page" },
       handler: (_request, reply) => {

@@ -33,7 +33,7 @@ export function operationRoutes(engine: Engine, metrics: Metrics): Route[] {
     {
       method: "GET",
       url: "/metrics",
-      access: "read",
+      access: "instance-read",
       tag: "operations",
       schema: { summary: "Metrics in the Prometheus text format" },
       handler: async (_request, reply) => {
