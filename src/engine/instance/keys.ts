@@ -1,0 +1,11 @@
+/** Where the instance's own state lives in the Store: one tag byte, then one byte per thing. */
+const instanceTag = 0x50;
+
+export const instanceKeys = {
+  /** UTF-8 ULID of the instance. */
+  identity: Uint8Array.of(instanceTag, 0x00),
+  /** JSON: the signing keys and the state of their rotation. */
+  signing: Uint8Array.of(instanceTag, 0x01),
+  /** JSON: the org and its owner, once set up. */
+  setup: Uint8Array.of(instanceTag, 0x02),
+} as const;
