@@ -1,0 +1,22 @@
+import { limits } from "../../engine/limits.ts";
+
+/** The bounds of the RPC edge. */
+export const rpcLimits = {
+  /** One message, after decompression. */
+  readBytesMax: limits.bodyBytesMax,
+  writeBytesMax: 64 * 1024 * 1024,
+  /** Smaller replies cost more to compress than they save. */
+  compressBytesMin: 1024,
+  /** A caller's deadline is cut to this; it also bounds what the timer can hold. */
+  timeoutMsMax: 24 * 3_600_000,
+  /** Streams of Health.Watch that are open at a time. */
+  healthWatchersMax: 10_000,
+  preflightAgeSMax: 7200,
+  keySetAgeSMax: 300,
+  houseConnectMsMax: 5_000,
+  /** How long the front end may take to begin its answer. */
+  houseFirstByteMsMax: 60_000,
+  /** How long a proxied stream may stay silent both ways. */
+  houseIdleMsMax: 300_000,
+  houseRequestsMax: 1_000,
+} as const;

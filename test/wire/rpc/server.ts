@@ -1,0 +1,112 @@
+import { createServer as createHttp1 } from "node:http";
+import { createServer as createHttp2 } from "node:http2";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { MemoryStore } from "../../../src/adapter/memory/store.ts";
+import { NodeClock } from "../../../src/adapter/node/clock.ts";
+import { NodeRandom } from "../../../src/adapter/node/random.ts";
+import { createRpcHandler, type RpcDeps } from "../../../src/edge/rpc/handler.ts";
+import { HealthState } from "../../../src/edge/rpc/health.ts";
+import type { Authenticate, RpcPrincipal } from "../../../src/edge/rpc/principal.ts";
+import { alreadyExists, EngineError } from "../../../src/engine/errors.ts";
+import { parseName } from "../../../src/engine/ids.ts";
+import { Instance, type InstanceDeps } from "../../../src/engine/instance/instance.ts";
+import { defaultInstanceSettings } from "../../../src/engine/instance/settings.ts";
+
+export const loopback: RpcPrincipal = {
+  id: "dev-loopback",
+  kind: "service_account",
+  displayName: "dev-loopback",
+  role: "admin",
+};
+
+/** A bearer token is the JSON of the principal. */
+export const bearerJson: Authenticate = async ({ headers }) => {
+  const { authorization } = headers;
+  if (typeof authorization !== "string") throw new EngineError("unauthenticated", "no credential");
+  const token = authorization.replace(/^Bearer /, "");
+  if (token === "expired") throw new EngineError("token_expired", "the token has expired");
+  return JSON.parse(token) as RpcPrincipal;
+};
+
+export interface ServerOptions {
+  readonly rpc?: Partial<RpcDeps>;
+  readonly instance?: Partial<InstanceDeps>;
+}
+
+export interface TestServer extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  readonly health: HealthState;
+  readonly instance: Instance;
+  /** What was logged as an error. */
+  readonly logged: object[];
+}
+
+function namespacesInMemory(): RpcDeps["engine"]["namespaces"] {
+  const ids = new Map<string, number>();
+  return {
+    async create(name) {
+      parseName("name", name);
+      const known = ids.get(name);
+      if (known !== undefined) throw alreadyExists(`namespace ${name} exists`, known);
+      ids.set(name, ids.size + 1);
+      return { id: ids.size };
+    },
+  };
+}
+
+/** The RPC edge on one port for HTTP/1.1 and HTTP/2, told apart by the first bytes. */
+export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
+  const health = new HealthState();
+  const logged: object[] = [];
+  const instance = await Instance.open({
+    store: new MemoryStore(),
+    clock: new NodeClock(),
+    random: new NodeRandom(),
+    settings: defaultInstanceSettings,
+    version: "0.1.0",
+    authModes: ["off"],
+    features: { streams: true },
+    house: options.rpc?.houseUrl !== undefined,
+    ...options.instance,
+  });
+  const handler = createRpcHandler({
+    instance,
+    engine: { namespaces: namespacesInMemory() },
+    authenticate: async () => loopback,
+    health,
+    development: true,
+    log: { error: (fields) => logged.push(fields) },
+    ...options.rpc,
+  });
+  health.setReady(true);
+
+  const http1 = createHttp1((request, response) => handler.handle(request, response));
+  const http2 = createHttp2((request, response) => handler.handle(request, response));
+  const sockets = new Set<Socket>();
+  const listener = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+    socket.on("error", () => undefined);
+    socket.once("readable", () => {
+      const first = socket.read() as Buffer | null;
+      if (first === null) return;
+      socket.unshift(first);
+      (first.subarray(0, 3).toString("latin1") === "PRI" ? http2 : http1).emit("connection", socket);
+    });
+  });
+  await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
+  const { port } = listener.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    health,
+    instance,
+    logged,
+    async [Symbol.asyncDispose]() {
+      handler.close();
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => listener.close(resolve));
+    },
+  };
+}
