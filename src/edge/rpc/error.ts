@@ -103,7 +103,8 @@ function hasInfo(error: ConnectError): boolean {
 function fromLibrary(error: ConnectError, context: ErrorContext): ConnectError {
   const message = error.rawMessage;
   // The library calls a request that it can't decode an internal error; the fault is the caller's.
-  const malformed = /^parse binary|^protocol error|^premature|^missing|invalid compress|decompress/i.test(message);
+  const undecodable = /^parse binary|^protocol error|decompress|invalid envelope/i.test(message);
+  const malformed = undecodable && error.code !== Code.ResourceExhausted;
   const reason = malformed ? "invalid_argument" : libraryReasons[error.code];
   if (reason === undefined) return fromEngine(EngineError.from(error), context);
   const metadata = reason === "invalid_argument" ? { field: fieldOf(message) } : {};

@@ -22,7 +22,7 @@ import { instanceService, jwksPath } from "./instance.ts";
 import { createGuard } from "./interceptor.ts";
 import { rpcLimits } from "./limits.ts";
 import { type Namespaces, namespaceService } from "./namespace.ts";
-import { type AnyNodeResponse, header, type NodeRequest, type NodeResponse, pathOf } from "./node.ts";
+import { type AnyNodeResponse, bodyOf, header, type NodeRequest, type NodeResponse, pathOf } from "./node.ts";
 import { type Authenticate, authorizeRole, needsCredential, principalKey, type RpcPrincipal } from "./principal.ts";
 import { protocolOf } from "./protocol.ts";
 import { addReflection, Reflection, reflectionServices } from "./reflection.ts";
@@ -170,7 +170,7 @@ class Handler implements RpcHandler {
       const values = createContextValues();
       if (principal !== undefined) values.set(principalKey, principal);
       const call = universalRequestFromNodeRequest(request, response, undefined, values);
-      const reply = await handler(call);
+      const reply = await handler({ ...call, body: bodyOf(request) });
       await writeReply(reply, request, response, protocol, extra, (error) => toConnectError(error, context));
     } catch (error) {
       if (!response.headersSent) writeError(toConnectError(error, context), request, response, protocol, extra);

@@ -19,7 +19,8 @@ export interface NodeResponse {
 /** Whether nobody reads the reply any more. */
 export function isGone(request: NodeRequest): boolean {
   if ("stream" in request) return request.stream.destroyed || request.stream.closed;
-  return request.socket.destroyed;
+  // Node takes the socket away from a request that was broken off.
+  return request.socket?.destroyed ?? true;
 }
 
 export function header(request: NodeRequest, name: string): string | undefined {
@@ -31,4 +32,9 @@ export function pathOf(request: NodeRequest): string {
   const url = request.url ?? "";
   const end = url.indexOf("?");
   return end < 0 ? url : url.slice(0, end);
+}
+
+/** The body, of which the rest may be left unread: the reply still has to go out on the same stream. */
+export function bodyOf(request: NodeRequest): AsyncIterable<Uint8Array> {
+  return { [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }) };
 }

@@ -5,16 +5,18 @@ import { type ErrorInfo, ErrorInfoSchema } from "../../../src/gen/service/errors
 
 /** Every protocol over every HTTP version that carries it. */
 export function transports(url: string): [name: string, transport: Transport][] {
+  // Node's client drops a reply that comes while it has more than 10 MB to send.
+  const h2 = { httpVersion: "2", nodeOptions: { maxSessionMemory: 100 } } as const;
   return [
     ["connect json h1", createConnectTransport({ baseUrl: url, httpVersion: "1.1", useBinaryFormat: false })],
     ["connect proto h1", createConnectTransport({ baseUrl: url, httpVersion: "1.1" })],
-    ["connect json h2", createConnectTransport({ baseUrl: url, httpVersion: "2", useBinaryFormat: false })],
-    ["connect proto h2", createConnectTransport({ baseUrl: url, httpVersion: "2" })],
+    ["connect json h2", createConnectTransport({ baseUrl: url, ...h2, useBinaryFormat: false })],
+    ["connect proto h2", createConnectTransport({ baseUrl: url, ...h2 })],
     ["grpc-web h1", createGrpcWebTransport({ baseUrl: url, httpVersion: "1.1" })],
     ["grpc-web json h1", createGrpcWebTransport({ baseUrl: url, httpVersion: "1.1", useBinaryFormat: false })],
-    ["grpc-web h2", createGrpcWebTransport({ baseUrl: url, httpVersion: "2" })],
-    ["grpc h2", createGrpcTransport({ baseUrl: url })],
-    ["grpc json h2", createGrpcTransport({ baseUrl: url, useBinaryFormat: false })],
+    ["grpc-web h2", createGrpcWebTransport({ baseUrl: url, ...h2 })],
+    ["grpc h2", createGrpcTransport({ baseUrl: url, ...h2 })],
+    ["grpc json h2", createGrpcTransport({ baseUrl: url, ...h2, useBinaryFormat: false })],
   ];
 }
 

@@ -82,7 +82,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   health.setReady(true);
 
   const http1 = createHttp1((request, response) => handler.handle(request, response));
-  const http2 = createHttp2((request, response) => handler.handle(request, response));
+  const http2 = createHttp2({ maxSessionMemory: 256 }, (request, response) => handler.handle(request, response));
   const sockets = new Set<Socket>();
   const listener = createServer((socket) => {
     sockets.add(socket);
