@@ -5,6 +5,8 @@ export const rpcLimits = {
   /** One message, after decompression. */
   readBytesMax: limits.bodyBytesMax,
   writeBytesMax: 64 * 1024 * 1024,
+  /** What is read and dropped of a call that has been answered already. */
+  dropBytesMax: 4 * limits.bodyBytesMax,
   /** Smaller replies cost more to compress than they save. */
   compressBytesMin: 1024,
   /** A caller's deadline is cut to this; it also bounds what the timer can hold. */

@@ -12,6 +12,7 @@ import {
 } from "@connectrpc/connect/protocol-connect";
 import { findTrailerError, setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { trailerFlag, trailerParse, trailerSerialize } from "@connectrpc/connect/protocol-grpc-web";
+import { rpcLimits } from "./limits.ts";
 import { isGone, type NodeRequest, type NodeResponse } from "./node.ts";
 import type { Protocol } from "./protocol.ts";
 
@@ -120,7 +121,7 @@ export async function writeReply(
     for (const [key, value] of extra) header.set(key, value);
     if (reply.status === 405) header.set("allow", "POST");
     const error = new ConnectError(bare[1], bare[0]);
-    sendWhole(request, response, reply.status, header, errorToJsonBytes(explain(error), undefined));
+    sendJson(request, response, reply.status, header, errorToJsonBytes(explain(error), undefined));
     return;
   }
   if (protocol === "connect") {
@@ -135,7 +136,7 @@ export async function writeReply(
     const error = explain(readError(plain(whole, header.get("content-encoding"))));
     header.delete("content-encoding");
     for (const [key, value] of extra) header.set(key, value);
-    sendWhole(request, response, codeToHttpStatus(error.code), header, errorToJsonBytes(error, undefined));
+    sendJson(request, response, codeToHttpStatus(error.code), header, errorToJsonBytes(error, undefined));
     return;
   }
   await writeStream(body ?? [], request, response, protocol, { status: reply.status, header, trailer, extra }, explain);
@@ -168,33 +169,33 @@ async function writeStream(
     response.addTrailers(nodeHeaders(trailer) as Record<string, string>);
   }
   response.end();
-  abandonRequest(request, response);
+  abandonRequest(request);
 }
 
-/** What the caller still sends is not wanted: HTTP/2 says so, HTTP/1 is read to its end by Node. */
-function abandonRequest(request: NodeRequest, response: NodeResponse): void {
-  if (!("stream" in request) || request.complete) return;
-  const { stream } = request;
-  response.on("finish", () => {
-    if (!request.complete) stream.close(constants.NGHTTP2_NO_ERROR);
+/** What the caller still sends is read and dropped, within bounds: a reset would race with the reply. */
+function abandonRequest(request: NodeRequest): void {
+  if (request.complete) return;
+  let dropped = 0;
+  request.on("data", (chunk: Uint8Array) => {
+    dropped += chunk.byteLength;
+    if (dropped <= rpcLimits.dropBytesMax) return;
+    if ("stream" in request) request.stream.close(constants.NGHTTP2_NO_ERROR);
+    else request.destroy();
   });
 }
 
-function sendWhole(
+function sendJson(
   request: NodeRequest,
   response: NodeResponse,
   status: number,
   header: Headers,
-  body: Uint8Array | undefined,
+  body: Uint8Array,
 ): void {
-  if (body !== undefined) {
-    header.set("content-type", "application/json");
-    header.set("content-length", String(body.byteLength));
-  }
+  header.set("content-type", "application/json");
+  header.set("content-length", String(body.byteLength));
   response.writeHead(status, nodeHeaders(header));
-  if (body === undefined) response.end();
-  else response.end(body);
-  abandonRequest(request, response);
+  response.end(body);
+  abandonRequest(request);
 }
 
 /** Refuses a call without reading it. */
@@ -212,7 +213,7 @@ export function writeError(
       error.metadata.forEach((value, key) => {
         header.set(key, value);
       });
-      sendWhole(request, response, codeToHttpStatus(error.code), header, errorToJsonBytes(error, undefined));
+      sendJson(request, response, codeToHttpStatus(error.code), header, errorToJsonBytes(error, undefined));
       return;
     }
     case "connect-stream": {
@@ -220,15 +221,20 @@ export function writeError(
       header.set("content-type", contentType);
       response.writeHead(200, nodeHeaders(header));
       response.end(encodeEnvelope(endStreamFlag, end));
-      abandonRequest(request, response);
+      abandonRequest(request);
       return;
     }
     case "grpc":
     case "grpc-web": {
-      // Trailers only: with nothing else to say, the status travels in the head.
+      // Trailers only: with nothing else to say, the status travels in the head, which has to end the stream itself.
       header.set("content-type", contentType);
       setTrailerStatus(header, error);
-      sendWhole(request, response, 200, header, undefined);
+      if ("stream" in request) request.stream.respond(nodeHeaders(header), { endStream: true });
+      else {
+        response.writeHead(200, nodeHeaders(header));
+        response.end();
+      }
+      abandonRequest(request);
       return;
     }
   }

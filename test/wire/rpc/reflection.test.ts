@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { createFileRegistry, fromBinary } from "@bufbuild/protobuf";
-import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { create, createFileRegistry, fromBinary } from "@bufbuild/protobuf";
+import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Code, createClient } from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { ServerReflection } from "../../../src/gen/grpc/reflection/v1/reflection_pb.ts";
 import { ServerReflection as ServerReflectionAlpha } from "../../../src/gen/grpc/reflection/v1alpha/reflection_pb.ts";
@@ -67,10 +68,11 @@ test("every question of both versions has its answer", async () => {
     { case: "allExtensionNumbersOfType", value: "no.such.Thing" },
     { case: undefined },
   ] as const;
-  for (const service of [ServerReflection, ServerReflectionAlpha] as const) {
-    const client = createClient(service as typeof ServerReflection, transport);
+  // The two differ in their package name alone.
+  for (const service of [ServerReflection, ServerReflectionAlpha as unknown as typeof ServerReflection]) {
+    const client = createClient(service, transport);
     const requests = questions.map((messageRequest) => ({ host: "h", messageRequest }));
-    const replies = await Array.fromAsync(client.serverReflectionInfo(requests as never));
+    const replies = await Array.fromAsync(client.serverReflectionInfo(createAsyncIterable(requests)));
     const answers = replies.map((reply) => reply.messageResponse);
     assert.deepEqual(
       answers.map((answer) => (answer.case === "errorResponse" ? answer.value.errorCode : answer.case)),
@@ -90,8 +92,16 @@ test("every question of both versions has its answer", async () => {
     const files = answers[1];
     assert.ok(files?.case === "fileDescriptorResponse");
     // All that the file needs comes with it.
-    const file = files.value.fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes));
-    const registry = createFileRegistry({ $typeName: FileDescriptorSetSchema.typeName, file });
+    const all = files.value.fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes));
+    const file: FileDescriptorProto[] = [];
+    const add = (name: string): void => {
+      const found = all.find((one) => one.name === name);
+      assert.ok(found, name);
+      found.dependency.forEach(add);
+      if (!file.includes(found)) file.push(found);
+    };
+    add("service/collection/v1/query.proto");
+    const registry = createFileRegistry(create(FileDescriptorSetSchema, { file }));
     assert.equal(registry.getMessage("service.collection.v1.SearchRequest")?.field["from"]?.number, 2);
   }
 });
@@ -99,7 +109,7 @@ test("every question of both versions has its answer", async () => {
 test("production has no reflection", async () => {
   await using server = await startServer({ rpc: { development: false } });
   const client = createClient(ServerReflection, createGrpcTransport({ baseUrl: server.url }));
-  const error = await failureOf(() => Array.fromAsync(client.serverReflectionInfo([] as never)));
+  const error = await failureOf(() => Array.fromAsync(client.serverReflectionInfo(createAsyncIterable([]))));
   assert.deepEqual([error.code, infoOf(error).reason], [Code.Unimplemented, "not_implemented"]);
 });
 
