@@ -22,7 +22,7 @@ import { instanceService, jwksPath } from "./instance.ts";
 import { createGuard } from "./interceptor.ts";
 import { rpcLimits } from "./limits.ts";
 import { type Namespaces, namespaceService } from "./namespace.ts";
-import { type AnyNodeResponse, bodyOf, header, type NodeRequest, type NodeResponse, pathOf } from "./node.ts";
+import { type AnyNodeResponse, bodyOf, header, isGone, type NodeRequest, type NodeResponse, pathOf } from "./node.ts";
 import { type Authenticate, authorizeRole, needsCredential, principalKey, type RpcPrincipal } from "./principal.ts";
 import { protocolOf } from "./protocol.ts";
 import { addReflection, Reflection, reflectionServices } from "./reflection.ts";
@@ -118,7 +118,9 @@ function refusal(path: string, house: boolean): EngineError {
   return new EngineError("not_implemented", "no such method");
 }
 
-function checkProtocolVersion(request: NodeRequest): void {
+function checkHeaders(request: NodeRequest): void {
+  const host = "authority" in request ? request.authority : request.headers.host;
+  if (!URL.canParse(`http://${host ?? ""}`)) throw invalid("Host", "must name the server");
   const version = header(request, "connect-protocol-version");
   if (version !== undefined && version !== "1") throw invalid("Connect-Protocol-Version", "the only version is 1");
 }
@@ -157,14 +159,18 @@ class Handler implements RpcHandler {
   async #answer(request: NodeRequest, response: AnyNodeResponse, path: string): Promise<void> {
     const protocol = protocolOf(header(request, "content-type"));
     const extra = this.#cors.headersFor(request);
-    const context = { acceptLanguage: header(request, "accept-language"), report: this.#report };
+    const context: ErrorContext = {
+      acceptLanguage: header(request, "accept-language"),
+      // A caller that has left is answered for the form of it; that is not worth a line in the log.
+      report: (error) => (isGone(request) ? "" : this.#report(error)),
+    };
     try {
       const principal = needsCredential(path) ? await this.#admit(request, path) : undefined;
       if (this.#house !== undefined && isHousePath(path)) {
         await this.#house.forward(request, response, path, extra);
         return;
       }
-      checkProtocolVersion(request);
+      checkHeaders(request);
       const handler = this.#paths.get(path);
       if (handler === undefined) throw refusal(path, this.#house !== undefined);
       const values = createContextValues();

@@ -61,13 +61,15 @@ function hasDeadline(header: Headers): boolean {
  */
 export function createGuard(report: ErrorContext["report"]): Interceptor {
   return (next) => async (request) => {
-    const explain = (error: unknown) =>
-      toConnectError(error, { acceptLanguage: request.header.get("accept-language"), report });
+    const explain = (error: unknown) => {
+      const known = error instanceof EngineError || error instanceof ConnectError;
+      // What a handler throws once its call is over is no bug.
+      const cause = request.signal.aborted && !known ? abortError(request.signal) : error;
+      return toConnectError(cause, { acceptLanguage: request.header.get("accept-language"), report });
+    };
     try {
       const principal = request.contextValues.get(principalKey);
-      if (principal !== undefined && !request.stream) {
-        authorizeNamespace(principal, new URL(request.url).pathname, request.message);
-      }
+      if (principal !== undefined && !request.stream) authorizeNamespace(principal, request.method, request.message);
       const reply = next(request);
       const response = hasDeadline(request.header) ? await orAborted(reply, request.signal) : await reply;
       if (!response.stream) return response;

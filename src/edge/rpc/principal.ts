@@ -1,3 +1,4 @@
+import type { DescMethod } from "@bufbuild/protobuf";
 import { createContextKey } from "@connectrpc/connect";
 import { EngineError } from "../../engine/errors.ts";
 
@@ -61,9 +62,9 @@ export function authorizeRole(principal: RpcPrincipal, path: string): void {
 }
 
 /** A credential of one namespace may name no other; creating one names it in `name`. */
-export function authorizeNamespace(principal: RpcPrincipal, path: string, message: object): void {
+export function authorizeNamespace(principal: RpcPrincipal, method: DescMethod, message: object): void {
   if (principal.namespace === undefined) return;
-  const field = path.endsWith("/CreateNamespace") ? "name" : "namespace";
+  const field = method.name === "CreateNamespace" ? "name" : "namespace";
   const named = (message as Readonly<Record<string, unknown>>)[field];
   if (typeof named === "string" && named !== principal.namespace) {
     throw new EngineError("permission_denied", "the credential is limited to another namespace");

@@ -1,8 +1,4 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test } from "node:test";
 import { compactVerify, createLocalJWKSet, decodeProtectedHeader } from "jose";
 import { MemoryStore } from "../../adapter/memory/store.ts";
@@ -12,7 +8,7 @@ import type { Store } from "../../port/store.ts";
 import { EngineError } from "../errors.ts";
 import { Instance, type InstanceDeps } from "./instance.ts";
 import { defaultInstanceSettings, parseInstanceSettings } from "./settings.ts";
-import { spkiHash } from "./tls-pins.ts";
+import { spkiHash, type TlsCertificates } from "./tls-pins.ts";
 
 function deps(store: Store, more: Partial<InstanceDeps> = {}): InstanceDeps {
   return {
@@ -129,41 +125,43 @@ test("the catalogue tells what is served", async () => {
   }
 });
 
+/** Self-signed; their keys are gone. */
+const certificateA = `-----BEGIN CERTIFICATE-----
+MIIBfDCCASOgAwIBAgIUd0HRz+SHklDpXnOQIjmHq7Id47AwCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MB4XDTI2MTExNTA0MDUzNVoXDTM2MTExMjA0
+MDUzNVowFDESMBAGA1UEAwwJbG9jYWxob3N0MFkwEwYHKoZIzj0CAQYIKoZIzj0D
+AQcDQgAEC4i8RwGu1UJY3WKfrEG12oKCJuW86BK0pxtmPvRc1zFt94sz/4YB4VzU
+JGDZy7d6cmGcD5QIBvbw52+bvRvr7KNTMFEwHQYDVR0OBBYEFAzGpB7ggL9wZRqB
+EXxdLDbFrBvOMB8GA1UdIwQYMBaAFAzGpB7ggL9wZRqBEXxdLDbFrBvOMA8GA1Ud
+EwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDRwAwRAIgISIssyFeb8pwkhDSBlmRneZP
+Onr5Akfwr2e0KjdcdoQCIBKwJ7N76uZmmqYWr2GqCOXmcCg5Y1NhWeFbsKszDlPJ
+-----END CERTIFICATE-----
+`;
+const certificateB = `-----BEGIN CERTIFICATE-----
+MIIBfjCCASOgAwIBAgIUfLdN05ClQjMm29qxZgj+tGSHzXswCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MB4XDTI2MTExNTA0MDUzNVoXDTM2MTExMjA0
+MDUzNVowFDESMBAGA1UEAwwJbG9jYWxob3N0MFkwEwYHKoZIzj0CAQYIKoZIzj0D
+AQcDQgAEaobyJZh1z+rPEohnWDV0p5dezYcK/L0LQ30V8hPl7zKtOq56aphIZSQU
+vasV0dUV7MG4SKs3qv++wjKuRS2c86NTMFEwHQYDVR0OBBYEFCp1m5Fyu+hvFsD2
+pVrcyNxaDqu4MB8GA1UdIwQYMBaAFCp1m5Fyu+hvFsD2pVrcyNxaDqu4MA8GA1Ud
+EwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDSQAwRgIhAJ+AgpqJEMmJkx9CsRs4pDPo
+POI0t983ZxhDhdd4B/KnAiEAlWhRPi0zYnvXiUmqfw1CDBgTGX6Qao1naSBIcPt7
+Ur8=
+-----END CERTIFICATE-----
+`;
+
 test("TLS pins are signed and follow the certificate", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "native-engine-pins-"));
-  try {
-    const pems = ["a", "b"].map((name) => {
-      const path = join(folder, name);
-      execFileSync(
-        "openssl",
-        [
-          "req",
-          "-x509",
-          "-newkey",
-          "ec",
-          "-pkeyopt",
-          "ec_paramgen_curve:P-256",
-          "-nodes",
-          "-subj",
-          "/CN=localhost",
-        ].concat(["-days", "2", "-keyout", `${path}.key`, "-out", `${path}.crt`]),
-        { stdio: "ignore" },
-      );
-      return readFileSync(`${path}.crt`, "utf8");
-    });
-    const [a, b] = [pems[0]!, pems[1]!];
-    let certificates = { current: a } as { current: string; next?: string };
-    const instance = await Instance.open(deps(new MemoryStore(), { privateTls: () => certificates }));
-    const first = (await instance.describe()).tlsPins;
-    assert.equal((await instance.describe()).tlsPins, first);
-    certificates = { current: a, next: b };
-    const pins = await verified(instance, (await instance.describe()).tlsPins);
-    assert.deepEqual(pins["current"], [spkiHash(a)]);
-    assert.deepEqual(pins["next"], [spkiHash(b)]);
-    assert.notEqual(spkiHash(a), spkiHash(b));
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  let certificates: TlsCertificates = { current: certificateA };
+  const instance = await Instance.open(deps(new MemoryStore(), { privateTls: () => certificates }));
+  const first = (await instance.describe()).tlsPins;
+  assert.equal((await instance.describe()).tlsPins, first);
+  assert.deepEqual((await verified(instance, first))["next"], []);
+  certificates = { current: certificateA, next: certificateB };
+  const pins = await verified(instance, (await instance.describe()).tlsPins);
+  assert.deepEqual(pins["current"], [spkiHash(certificateA)]);
+  assert.deepEqual(pins["next"], [spkiHash(certificateB)]);
+  assert.equal(Buffer.from(spkiHash(certificateA), "base64").byteLength, 32);
+  assert.notEqual(spkiHash(certificateA), spkiHash(certificateB));
 });
 
 test("settings name the field at fault", () => {

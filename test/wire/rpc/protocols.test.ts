@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { request } from "node:http";
 import { test } from "node:test";
 import { Code, type ConnectRouter, createClient } from "@connectrpc/connect";
 import { compressionBrotli, compressionGzip, createConnectTransport } from "@connectrpc/connect-node";
@@ -170,3 +171,53 @@ test("a partly written service refuses the rest", async () => {
     assert.deepEqual([error.code, infoOf(error).reason], [Code.Unimplemented, "not_implemented"], name);
   }
 });
+
+test("callers that leave stop the work and leave no line in the log", async () => {
+  for (const kind of ["during the call", "during the upload"] as const) {
+    let started = Promise.withResolvers<void>();
+    let ended = Promise.withResolvers<void>();
+    const slow = served(QueryService, {
+      search(_request, context) {
+        started.resolve();
+        return new Promise((_, reject) => {
+          context.signal.addEventListener("abort", () => {
+            ended.resolve();
+            reject(new Error("stopped"));
+          });
+        });
+      },
+    });
+    await using server = await startServer({ rpc: { services: [slow] } });
+    for (const [name, transport] of transports(server.url)) {
+      if (kind === "during the call") {
+        started = Promise.withResolvers<void>();
+        ended = Promise.withResolvers<void>();
+        const stop = new AbortController();
+        const call = failureOf(() => createClient(QueryService, transport).search({}, { signal: stop.signal }));
+        await started.promise;
+        stop.abort();
+        assert.equal((await call).code, Code.Canceled, name);
+        await ended.promise;
+      } else {
+        const contentType = name.includes("grpc") ? "application/grpc-web+proto" : "application/json";
+        await brokenUpload(server.port, contentType);
+      }
+    }
+    assert.deepEqual(server.logged, []);
+    // The server goes on.
+    const [, transport] = transports(server.url)[0]!;
+    assert.equal((await createClient(InstanceService, transport).getInstance({})).name, "native-engine");
+  }
+});
+
+/** Promises a body, sends its beginning and hangs up. */
+async function brokenUpload(port: number, contentType: string): Promise<void> {
+  const path = "/service.collection.v1.QueryService/Search";
+  const headers = { "content-type": contentType, "content-length": 1000 };
+  const call = request({ port, host: "127.0.0.1", method: "POST", path, headers });
+  await new Promise<void>((resolve) => {
+    call.on("error", () => undefined);
+    call.on("close", resolve);
+    call.write("{", () => call.destroy());
+  });
+}
