@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { constants } from "node:http2";
 import type { DescService } from "@bufbuild/protobuf";
 import { type ConnectRouter, createConnectRouter, createContextValues, type ServiceImpl } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
@@ -15,6 +16,7 @@ import { file_service_errors_v1_errors } from "../../gen/service/errors/v1/error
 import { InstanceService } from "../../gen/service/instance/v1/instance_pb.ts";
 import { file_service_live_v1_live } from "../../gen/service/live/v1/live_pb.ts";
 import { Cors } from "./cors.ts";
+import { deadlineMs, within } from "./deadline.ts";
 import { type ErrorContext, toConnectError } from "./error.ts";
 import { type HealthState, healthService } from "./health.ts";
 import { HouseProxy, isHousePath } from "./house.ts";
@@ -149,7 +151,7 @@ class Handler implements RpcHandler {
     const path = pathOf(request);
     if (request.method === "OPTIONS") this.#cors.preflight(request, response);
     else if (path === jwksPath) this.#writeKeySet(request, response);
-    else void this.#answer(request, response, path);
+    else this.#answer(request, response, path).catch(this.#report);
   }
 
   close(): void {
@@ -176,7 +178,11 @@ class Handler implements RpcHandler {
       const values = createContextValues();
       if (principal !== undefined) values.set(principalKey, principal);
       const call = universalRequestFromNodeRequest(request, response, undefined, values);
-      const reply = await handler({ ...call, body: bodyOf(request) });
+      const deadline = deadlineMs(request);
+      const reply = await within(
+        handler({ ...call, body: bodyOf(request) }),
+        deadline === undefined ? undefined : deadline + rpcLimits.timeoutGraceMs,
+      );
       await writeReply(reply, request, response, protocol, extra, (error) => toConnectError(error, context));
     } catch (error) {
       if (!response.headersSent) writeError(toConnectError(error, context), request, response, protocol, extra);
@@ -193,7 +199,7 @@ class Handler implements RpcHandler {
 
   /** A reply that has begun can't become an error any more: the caller must see that it is not whole. */
   #breakOff(request: NodeRequest): void {
-    if ("stream" in request) request.stream.destroy();
+    if ("stream" in request) request.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
     else request.socket.destroy();
   }
 

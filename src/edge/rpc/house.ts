@@ -2,9 +2,8 @@ import { Agent, request as httpRequest, type IncomingHttpHeaders, type IncomingM
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 import { request as httpsRequest, Agent as TlsAgent } from "node:https";
 import type { Readable, Writable } from "node:stream";
-import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
-import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
 import { EngineError, unavailable } from "../../engine/errors.ts";
+import { deadlineError, deadlineMs } from "./deadline.ts";
 import { rpcLimits } from "./limits.ts";
 import { header, isGone, type NodeRequest, type NodeResponse } from "./node.ts";
 import { protocolOf } from "./protocol.ts";
@@ -57,13 +56,6 @@ function passedOn(headers: IncomingHttpHeaders): Fields {
   return kept;
 }
 
-function deadlineMs(request: NodeRequest): number | undefined {
-  const max = rpcLimits.timeoutMsMax;
-  const grpc = header(request, "grpc-timeout");
-  if (grpc !== undefined) return parseGrpcTimeout(grpc, max).timeoutMs;
-  return parseConnectTimeout(header(request, "connect-timeout-ms") ?? null, max).timeoutMs;
-}
-
 /** The front end's answer, whichever HTTP version brought it. */
 interface Answer {
   readonly status: number;
@@ -113,13 +105,10 @@ export class HouseProxy {
     const target = this.#base.pathname.replace(/\/$/, "") + path;
     // gRPC needs HTTP/2 for its trailers; the other protocols are happy with what every server speaks.
     const grpc = protocolOf(header(request, "content-type")) === "grpc";
-    const { outgoing, answer: answered } = grpc ? this.#callHttp2(request, target) : this.#callHttp1(request, target);
+    const { outgoing, answer: answered } = this.#call(grpc, request, target);
     const deadline = deadlineMs(request);
     const wait = Math.min(rpcLimits.houseFirstByteMsMax, deadline ?? Number.POSITIVE_INFINITY);
-    const late =
-      deadline === wait
-        ? new EngineError("deadline_exceeded", "the caller's deadline passed")
-        : unavailable("the house service does not answer");
+    const late = deadline === wait ? deadlineError() : unavailable("the house service does not answer");
     const timer = setTimeout(() => outgoing.destroy(late), wait);
     const leave = () => outgoing.destroy();
     response.on("close", leave);
@@ -134,6 +123,14 @@ export class HouseProxy {
     }
     await copy(answer, request, response, extra);
     response.off("close", leave);
+  }
+
+  #call(grpc: boolean, request: NodeRequest, path: string): Exchange {
+    try {
+      return grpc ? this.#callHttp2(request, path) : this.#callHttp1(request, path);
+    } catch (error) {
+      throw unavailable("the house service can't be reached", error);
+    }
   }
 
   #callHttp1(request: NodeRequest, path: string): Exchange {

@@ -11,6 +11,8 @@ export const rpcLimits = {
   compressBytesMin: 1024,
   /** A caller's deadline is cut to this; it also bounds what the timer can hold. */
   timeoutMsMax: 24 * 3_600_000,
+  /** The handler's own clock is given this long to answer before a call that is still being read is cut off. */
+  timeoutGraceMs: 50,
   /** Streams of Health.Watch that are open at a time. */
   healthWatchersMax: 10_000,
   preflightAgeSMax: 7200,

@@ -182,6 +182,8 @@ function abandonRequest(request: NodeRequest): void {
     if ("stream" in request) request.stream.close(constants.NGHTTP2_NO_ERROR);
     else request.destroy();
   });
+  // A proxy may have paused it.
+  request.resume();
 }
 
 function sendJson(
@@ -206,6 +208,7 @@ export function writeError(
   protocol: Protocol,
   extra: Headers,
 ): void {
+  if (isGone(request)) return;
   const header = new Headers(extra);
   const contentType = request.headers["content-type"] ?? "";
   switch (protocol) {

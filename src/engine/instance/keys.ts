@@ -1,5 +1,7 @@
-/** Where the instance's own state lives in the Store: one tag byte, then one byte per thing. */
-const instanceTag = 0x50;
+import { tables } from "../keys.ts";
+
+/** Where the instance's own state lives in the Store: the table's tag, then one byte per thing. */
+const instanceTag = tables.instance;
 
 export const instanceKeys = {
   /** UTF-8 ULID of the instance. */

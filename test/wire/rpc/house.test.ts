@@ -1,14 +1,20 @@
 import assert from "node:assert/strict";
 import { createServer as createHttp1, type IncomingHttpHeaders, type Server } from "node:http";
 import { connect, createServer as createHttp2, type Http2Server } from "node:http2";
-import type { AddressInfo } from "node:net";
-import { test } from "node:test";
+import type { AddressInfo, Socket } from "node:net";
+import { type TestContext, test } from "node:test";
 import { served } from "../../../src/edge/rpc/handler.ts";
 import { CollectionService } from "../../../src/gen/service/collection/v1/collection_pb.ts";
 import { infoOfJson, type JsonError, post } from "./clients.ts";
 import { startServer } from "./server.ts";
 
-async function listen(server: Server | Http2Server): Promise<string> {
+async function listen(t: TestContext, server: Server | Http2Server): Promise<string> {
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket: Socket) => sockets.add(socket));
+  t.after(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
@@ -16,7 +22,7 @@ async function listen(server: Server | Http2Server): Promise<string> {
 const path = "/service.house.v1.HouseService/Do";
 const secrets = { authorization: "Bearer s3cret", cookie: "sid=s3cret", "x-api-key": "s3cret" };
 
-test("calls reach the front end, streamed and without credentials", async () => {
+test("calls reach the front end, streamed and without credentials", async (t) => {
   let seen: IncomingHttpHeaders = {};
   const house = createHttp1((request, response) => {
     seen = request.headers;
@@ -25,7 +31,7 @@ test("calls reach the front end, streamed and without credentials", async () => 
     request.on("data", (chunk: Buffer) => response.write(chunk.toString().toUpperCase()));
     request.on("end", () => response.end("|end"));
   });
-  const houseUrl = await listen(house);
+  const houseUrl = await listen(t, house);
   await using server = await startServer({ rpc: { houseUrl } });
 
   const session = connect(server.url);
@@ -52,10 +58,9 @@ test("calls reach the front end, streamed and without credentials", async () => 
   assert.equal(seen["x-custom"], "kept");
   assert.doesNotMatch(JSON.stringify(seen), /s3cret/);
   session.close();
-  house.close();
 });
 
-test("gRPC keeps its trailers", async () => {
+test("gRPC keeps its trailers", async (t) => {
   let seen: IncomingHttpHeaders = {};
   const house = createHttp2((request, response) => {
     seen = request.headers;
@@ -65,7 +70,7 @@ test("gRPC keeps its trailers", async () => {
     response.addTrailers({ "grpc-status": "5", "grpc-message": "gone" });
     response.end();
   });
-  const houseUrl = await listen(house);
+  const houseUrl = await listen(t, house);
   await using server = await startServer({ rpc: { houseUrl } });
   const session = connect(server.url);
   const stream = session.request({ ":method": "POST", ":path": path, "content-type": "application/grpc", ...secrets });
@@ -78,14 +83,13 @@ test("gRPC keeps its trailers", async () => {
   assert.doesNotMatch(JSON.stringify(seen), /s3cret/);
   session.close();
   await new Promise((resolve) => stream.once("close", resolve));
-  house.close();
 });
 
-test("a front end that is down, silent or broken is unavailable", async () => {
+test("a front end that is down, silent or broken is unavailable", async (t) => {
   const silent = createHttp1(() => undefined);
   const broken = createHttp1((request) => request.socket.destroy());
   const gone = createHttp1();
-  const [silentUrl, brokenUrl, goneUrl] = [await listen(silent), await listen(broken), await listen(gone)];
+  const [silentUrl, brokenUrl, goneUrl] = [await listen(t, silent), await listen(t, broken), await listen(t, gone)];
   await new Promise((resolve) => gone.close(resolve));
   const table = [
     [silentUrl, { "connect-timeout-ms": "50" }, "deadline_exceeded", 504],
@@ -100,18 +104,29 @@ test("a front end that is down, silent or broken is unavailable", async () => {
     assert.equal(grpc.status, 200);
     assert.match(grpc.headers.get("grpc-status") ?? "", /^(4|14)$/);
   }
-  silent.closeAllConnections();
-  silent.close();
-  broken.close();
 });
 
-test("only methods of the package are forwarded", async () => {
+test("an answer that breaks off is seen to be broken", async (t) => {
+  const house = createHttp1((_request, response) => {
+    response.writeHead(200, { "content-type": "application/json" });
+    response.write("{", () => response.destroy());
+  });
+  await using server = await startServer({ rpc: { houseUrl: await listen(t, house) } });
+  await assert.rejects(post(server.url + path, "{}"));
+  const session = connect(server.url);
+  const stream = session.request({ ":method": "POST", ":path": path, "content-type": "application/json" });
+  stream.end("{}");
+  await assert.rejects(Array.fromAsync(stream));
+  session.close();
+});
+
+test("only methods of the package are forwarded", async (t) => {
   const paths: string[] = [];
   const house = createHttp1((request, response) => {
     paths.push(request.url ?? "");
     response.end("{}");
   });
-  const houseUrl = `${await listen(house)}/base/`;
+  const houseUrl = `${await listen(t, house)}/base/`;
   const mine = served(CollectionService, { scan: () => ({ tailRecords: 1n }) });
   await using server = await startServer({ rpc: { houseUrl, services: [mine] } });
   assert.equal((await post(`${server.url + path}?q=1`, "{}")).status, 200);
@@ -128,6 +143,4 @@ test("only methods of the package are forwarded", async () => {
   assert.deepEqual(paths, ["/base/service.house.v1.HouseService/Do"]);
   const { json } = await post(`${server.url}/service.instance.v1.InstanceService/GetInstance`, "{}");
   assert.ok((json as { apiVersions: string[] }).apiVersions.includes("service.house.v1"));
-  house.closeAllConnections();
-  house.close();
 });

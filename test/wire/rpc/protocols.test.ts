@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { request } from "node:http";
+import { connect, type IncomingHttpHeaders } from "node:http2";
 import { test } from "node:test";
 import { Code, type ConnectRouter, createClient } from "@connectrpc/connect";
 import { compressionBrotli, compressionGzip, createConnectTransport } from "@connectrpc/connect-node";
@@ -11,7 +13,7 @@ import { NamespaceService } from "../../../src/gen/service/collection/v1/namespa
 import { QueryService } from "../../../src/gen/service/collection/v1/query_pb.ts";
 import { InstanceService } from "../../../src/gen/service/instance/v1/instance_pb.ts";
 import { LiveService } from "../../../src/gen/service/live/v1/live_pb.ts";
-import { failureOf, infoOf, transports } from "./clients.ts";
+import { failureOf, infoOf, infoOfJson, type JsonError, post, transports } from "./clients.ts";
 import { startServer } from "./server.ts";
 
 test("every protocol makes unary and streaming calls", async () => {
@@ -207,6 +209,36 @@ test("callers that leave stop the work and leave no line in the log", async () =
     // The server goes on.
     const [, transport] = transports(server.url)[0]!;
     assert.equal((await createClient(InstanceService, transport).getInstance({})).name, "native-engine");
+  }
+});
+
+test("the deadline counts while the message is still on its way", async () => {
+  await using server = await startServer();
+  const session = connect(server.url);
+  const table = [
+    [{ "content-type": "application/json", "connect-timeout-ms": "30" }, 504],
+    [{ "content-type": "application/grpc", "grpc-timeout": "30m" }, "4"],
+    [{ "content-type": "application/grpc-web", "grpc-timeout": "30m" }, "4"],
+  ] as const;
+  for (const [headers, want] of table) {
+    const path = "/service.collection.v1.NamespaceService/CreateNamespace";
+    const call = session.request({ ":method": "POST", ":path": path, ...headers });
+    call.write("{");
+    const [reply] = (await once(call, "response")) as [IncomingHttpHeaders];
+    assert.equal(reply["grpc-status"] ?? reply[":status"], want);
+    call.close();
+  }
+  session.close();
+});
+
+test("what nests too deep is refused", async () => {
+  const part = served(QueryService, { search: () => ({}) });
+  await using server = await startServer({ rpc: { services: [part] } });
+  const deep = (open: string, close: string) => `${open.repeat(200_000)}{}${close.repeat(200_000)}`;
+  for (const body of [`{"filter":${deep('{"not":', "}")}}`, `{"filter":{"term":{"a":${deep("[", "]")}}}}`]) {
+    const { status, json } = await post(`${server.url}/service.collection.v1.QueryService/Search`, body);
+    assert.equal(status, 400);
+    assert.equal(infoOfJson(json as JsonError).reason, "invalid_argument");
   }
 });
 

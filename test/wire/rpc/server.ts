@@ -1,6 +1,3 @@
-import { createServer as createHttp1 } from "node:http";
-import { createServer as createHttp2 } from "node:http2";
-import { type AddressInfo, createServer, type Socket } from "node:net";
 import { MemoryStore } from "../../../src/adapter/memory/store.ts";
 import { NodeClock } from "../../../src/adapter/node/clock.ts";
 import { NodeRandom } from "../../../src/adapter/node/random.ts";
@@ -11,6 +8,7 @@ import { alreadyExists, EngineError } from "../../../src/engine/errors.ts";
 import { parseName } from "../../../src/engine/ids.ts";
 import { Instance, type InstanceDeps } from "../../../src/engine/instance/instance.ts";
 import { defaultInstanceSettings } from "../../../src/engine/instance/settings.ts";
+import { Listener } from "../../../src/listener/listener.ts";
 
 export const loopback: RpcPrincipal = {
   id: "dev-loopback",
@@ -55,7 +53,7 @@ function namespacesInMemory(): RpcDeps["engine"]["namespaces"] {
   };
 }
 
-/** The RPC edge on one port for HTTP/1.1 and HTTP/2, told apart by the first bytes. */
+/** The RPC edge alone on a listener. */
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
   const health = new HealthState();
   const logged: object[] = [];
@@ -81,32 +79,21 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   });
   health.setReady(true);
 
-  const http1 = createHttp1((request, response) => handler.handle(request, response));
-  const http2 = createHttp2({ maxSessionMemory: 256 }, (request, response) => handler.handle(request, response));
-  const sockets = new Set<Socket>();
-  const listener = createServer((socket) => {
-    sockets.add(socket);
-    socket.on("close", () => sockets.delete(socket));
-    socket.on("error", () => undefined);
-    socket.once("readable", () => {
-      const first = socket.read() as Buffer | null;
-      if (first === null) return;
-      socket.unshift(first);
-      (first.subarray(0, 3).toString("latin1") === "PRI" ? http2 : http1).emit("connection", socket);
-    });
+  const listener = await Listener.start({
+    host: "127.0.0.1",
+    port: 0,
+    handler: (request, response) => handler.handle(request, response),
+    log: { error: () => undefined, warn: () => undefined, info: () => undefined },
   });
-  await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
-  const { port } = listener.address() as AddressInfo;
   return {
-    url: `http://127.0.0.1:${port}`,
-    port,
+    url: listener.address.url,
+    port: listener.address.port,
     health,
     instance,
     logged,
     async [Symbol.asyncDispose]() {
       handler.close();
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => listener.close(resolve));
+      await listener.close();
     },
   };
 }
