@@ -55,9 +55,9 @@ export interface ErrorContext {
 function metadataOf(error: EngineError, hint: string): Record<string, string> {
   const metadata: Record<string, string> = {};
   for (const key of reasons[error.reason].metadata) {
-    const value =
-      error.metadata[key] ??
-      (key === "retry_after_ms" ? error.retryAfterMs?.toString() : key === "hint" ? hint : undefined);
+    const given = error.metadata[key] ?? (key === "retry_after_ms" ? error.retryAfterMs?.toString() : undefined);
+    // The engine's hint is English; the caller's language is known only here.
+    const value = key === "hint" ? hint : given;
     if (value !== undefined) metadata[key] = value;
   }
   return metadata;

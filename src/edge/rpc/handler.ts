@@ -4,6 +4,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { type ConnectRouter, createConnectRouter, createContextValues, type ServiceImpl } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { compressionBrotli, compressionGzip, universalRequestFromNodeRequest } from "@connectrpc/connect-node";
+import type { Principal } from "../../engine/auth/principal.ts";
 import { EngineError, invalid } from "../../engine/errors.ts";
 import { buildVariant, isAbsent } from "../../engine/instance/catalogue.ts";
 import type { Instance } from "../../engine/instance/instance.ts";
@@ -15,6 +16,8 @@ import { file_service_collection_v1_query } from "../../gen/service/collection/v
 import { file_service_errors_v1_errors } from "../../gen/service/errors/v1/errors_pb.ts";
 import { InstanceService } from "../../gen/service/instance/v1/instance_pb.ts";
 import { file_service_live_v1_live } from "../../gen/service/live/v1/live_pb.ts";
+import type { Authenticator } from "../auth/authenticator.ts";
+import { authorizeCall, needsCredential, principalKey } from "./access.ts";
 import { Cors } from "./cors.ts";
 import { deadlineMs, within } from "./deadline.ts";
 import { type ErrorContext, toConnectError } from "./error.ts";
@@ -25,7 +28,6 @@ import { createGuard } from "./interceptor.ts";
 import { rpcLimits } from "./limits.ts";
 import { type Namespaces, namespaceService } from "./namespace.ts";
 import { type AnyNodeResponse, bodyOf, header, isGone, type NodeRequest, type NodeResponse, pathOf } from "./node.ts";
-import { type Authenticate, authorizeRole, needsCredential, principalKey, type RpcPrincipal } from "./principal.ts";
 import { protocolOf } from "./protocol.ts";
 import { addReflection, Reflection, reflectionServices } from "./reflection.ts";
 import { writeError, writeReply } from "./respond.ts";
@@ -47,7 +49,7 @@ export function served<S extends DescService>(descriptor: S, implementation: Par
 export interface RpcDeps {
   readonly instance: Instance;
   readonly engine: { readonly namespaces: Namespaces };
-  readonly authenticate: Authenticate;
+  readonly authenticator: Pick<Authenticator, "authenticate">;
   readonly health: HealthState;
   readonly log: RpcLog;
   /** Reflection is mounted in development only. */
@@ -190,10 +192,11 @@ class Handler implements RpcHandler {
     }
   }
 
-  async #admit(request: NodeRequest, path: string): Promise<RpcPrincipal> {
-    const { headers } = request;
-    const principal = await this.#deps.authenticate({ headers, remoteAddress: request.socket.remoteAddress, path });
-    authorizeRole(principal, path);
+  async #admit(request: NodeRequest, path: string): Promise<Principal> {
+    const { remoteAddress, remotePort } = request.socket;
+    const { authorization } = request.headers;
+    const principal = await this.#deps.authenticator.authenticate({ authorization, remoteAddress, remotePort });
+    authorizeCall(principal, path);
     return principal;
   }
 

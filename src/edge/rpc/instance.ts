@@ -1,8 +1,9 @@
 import type { ServiceImpl } from "@connectrpc/connect";
+import type { Principal } from "../../engine/auth/principal.ts";
 import { EngineError } from "../../engine/errors.ts";
 import type { Instance, SignInMethod } from "../../engine/instance/instance.ts";
 import { Edition, type InstanceService, PrincipalKind, SignInKind } from "../../gen/service/instance/v1/instance_pb.ts";
-import { principalKey, type RpcPrincipal } from "./principal.ts";
+import { principalKey } from "./access.ts";
 
 export const jwksPath = "/.well-known/jwks.json";
 
@@ -13,7 +14,7 @@ const signInKinds: Record<SignInMethod["kind"], SignInKind> = {
   pairing: SignInKind.PAIRING,
 };
 
-const principalKinds: Record<RpcPrincipal["kind"], PrincipalKind> = {
+const principalKinds: Record<Principal["kind"], PrincipalKind> = {
   user: PrincipalKind.USER,
   service_account: PrincipalKind.SERVICE_ACCOUNT,
   agent: PrincipalKind.AGENT,

@@ -1,7 +1,7 @@
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { EngineError } from "../../engine/errors.ts";
+import { authorizeMessage, principalKey } from "./access.ts";
 import { type ErrorContext, toConnectError } from "./error.ts";
-import { authorizeNamespace, principalKey } from "./principal.ts";
 
 /** Settles as the promise does, or fails as soon as the signal is aborted. Leaves no listener behind. */
 async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
@@ -69,7 +69,9 @@ export function createGuard(report: ErrorContext["report"]): Interceptor {
     };
     try {
       const principal = request.contextValues.get(principalKey);
-      if (principal !== undefined && !request.stream) authorizeNamespace(principal, request.method, request.message);
+      if (principal !== undefined && !request.stream) {
+        authorizeMessage(principal, `/${request.service.typeName}/${request.method.name}`, request.message);
+      }
       const reply = next(request);
       const response = hasDeadline(request.header) ? await orAborted(reply, request.signal) : await reply;
       if (!response.stream) return response;

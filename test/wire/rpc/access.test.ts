@@ -1,22 +1,31 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Code, createClient } from "@connectrpc/connect";
-import type { RpcPrincipal } from "../../../src/edge/rpc/principal.ts";
+import { served } from "../../../src/edge/rpc/handler.ts";
+import type { Principal } from "../../../src/engine/auth/principal.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../../../src/gen/grpc/health/v1/health_pb.ts";
 import { NamespaceService } from "../../../src/gen/service/collection/v1/namespace_pb.ts";
+import { QueryService } from "../../../src/gen/service/collection/v1/query_pb.ts";
 import { InstanceService, PrincipalKind } from "../../../src/gen/service/instance/v1/instance_pb.ts";
 import { LiveService } from "../../../src/gen/service/live/v1/live_pb.ts";
 import { failureOf, infoOf, post, transports } from "./clients.ts";
 import { bearerJson, startServer } from "./server.ts";
 
-const ada: RpcPrincipal = { id: "sub-1", kind: "user", displayName: "Ada", email: "ada@example.com", role: "reader" };
+const ada: Principal = {
+  id: "sub-1",
+  kind: "user",
+  displayName: "Ada",
+  email: "ada@example.com",
+  role: "reader",
+  method: "oidc",
+};
 
-function as(principal: RpcPrincipal): { headers: Record<string, string> } {
+function as(principal: Principal): { headers: Record<string, string> } {
   return { headers: { authorization: `Bearer ${JSON.stringify(principal)}` } };
 }
 
 test("only GetInstance and health are open", async () => {
-  await using server = await startServer({ rpc: { authenticate: bearerJson } });
+  await using server = await startServer({ rpc: { authenticator: bearerJson } });
   for (const [name, transport] of transports(server.url)) {
     const instance = createClient(InstanceService, transport);
     assert.equal((await instance.getInstance({})).instanceId, server.instance.id);
@@ -38,7 +47,7 @@ test("only GetInstance and health are open", async () => {
 });
 
 test("WhoAmI tells who calls", async () => {
-  await using server = await startServer({ rpc: { authenticate: bearerJson } });
+  await using server = await startServer({ rpc: { authenticator: bearerJson } });
   const { org } = await server.instance.setUp({ org: "Acme", owner: "ada@example.com" });
   const kinds = [
     ["user", PrincipalKind.USER],
@@ -65,25 +74,32 @@ test("with authentication off everybody is the loopback developer", async () => 
 });
 
 test("roles and namespaces bound what a credential may do", async () => {
-  await using server = await startServer({ rpc: { authenticate: bearerJson } });
+  const found = served(QueryService, { search: () => ({}) });
+  await using server = await startServer({ rpc: { authenticator: bearerJson, services: [found] } });
   const [, transport] = transports(server.url)[0]!;
-  const create = async (principal: RpcPrincipal, name: string) =>
+  const create = async (principal: Principal, name: string) =>
     await createClient(NamespaceService, transport).createNamespace({ name }, as(principal));
   for (const role of ["reader", "writer"] as const) {
     const error = await failureOf(() => create({ ...ada, role }, "a"));
     assert.deepEqual([error.code, infoOf(error).reason], [Code.PermissionDenied, "permission_denied"]);
   }
-  const scoped = await failureOf(() => create({ ...ada, role: "admin", namespace: "mine" }, "other"));
+  const scoped = await failureOf(() => create({ ...ada, role: "admin", namespace: "mine" }, "mine"));
   assert.equal(infoOf(scoped).reason, "permission_denied");
-  await create({ ...ada, role: "admin", namespace: "mine" }, "mine");
   await create({ ...ada, role: "admin" }, "other");
+
+  const search = async (principal: Principal, namespace: string) =>
+    await createClient(QueryService, transport).search({ namespace }, as(principal));
+  await search(ada, "any");
+  await search({ ...ada, namespace: "mine" }, "mine");
+  const elsewhere = await failureOf(() => search({ ...ada, namespace: "mine" }, "other"));
+  assert.equal(infoOf(elsewhere).reason, "permission_denied");
 });
 
 test("pages of configured origins may call, others learn nothing", async () => {
   const path = "/service.instance.v1.InstanceService/GetInstance";
   const preflight = async (url: string, origin: string) =>
     await fetch(url + path, { method: "OPTIONS", headers: { origin, "access-control-request-method": "POST" } });
-  await using open = await startServer({ rpc: { origins: ["https://app.example.com"], authenticate: bearerJson } });
+  await using open = await startServer({ rpc: { origins: ["https://app.example.com"], authenticator: bearerJson } });
   const allowed = await preflight(open.url, "https://app.example.com");
   assert.equal(allowed.status, 204);
   assert.equal(allowed.headers.get("access-control-allow-origin"), "https://app.example.com");

@@ -1,29 +1,24 @@
 import { MemoryStore } from "../../../src/adapter/memory/store.ts";
 import { NodeClock } from "../../../src/adapter/node/clock.ts";
 import { NodeRandom } from "../../../src/adapter/node/random.ts";
+import { tokenExpired, unauthenticated } from "../../../src/edge/auth/refusal.ts";
 import { createRpcHandler, type RpcDeps } from "../../../src/edge/rpc/handler.ts";
 import { HealthState } from "../../../src/edge/rpc/health.ts";
-import type { Authenticate, RpcPrincipal } from "../../../src/edge/rpc/principal.ts";
-import { alreadyExists, EngineError } from "../../../src/engine/errors.ts";
+import { devLoopback, type Principal } from "../../../src/engine/auth/principal.ts";
+import { alreadyExists } from "../../../src/engine/errors.ts";
 import { parseName } from "../../../src/engine/ids.ts";
 import { Instance, type InstanceDeps } from "../../../src/engine/instance/instance.ts";
 import { defaultInstanceSettings } from "../../../src/engine/instance/settings.ts";
 import { Listener } from "../../../src/listener/listener.ts";
 
-export const loopback: RpcPrincipal = {
-  id: "dev-loopback",
-  kind: "service_account",
-  displayName: "dev-loopback",
-  role: "admin",
-};
-
 /** A bearer token is the JSON of the principal. */
-export const bearerJson: Authenticate = async ({ headers }) => {
-  const { authorization } = headers;
-  if (typeof authorization !== "string") throw new EngineError("unauthenticated", "no credential");
-  const token = authorization.replace(/^Bearer /, "");
-  if (token === "expired") throw new EngineError("token_expired", "the token has expired");
-  return JSON.parse(token) as RpcPrincipal;
+export const bearerJson: RpcDeps["authenticator"] = {
+  async authenticate({ authorization }) {
+    if (authorization === undefined) throw unauthenticated("no credential");
+    const token = authorization.replace(/^Bearer /, "");
+    if (token === "expired") throw tokenExpired();
+    return JSON.parse(token) as Principal;
+  },
 };
 
 export interface ServerOptions {
@@ -71,7 +66,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const handler = createRpcHandler({
     instance,
     engine: { namespaces: namespacesInMemory() },
-    authenticate: async () => loopback,
+    authenticator: { authenticate: () => devLoopback },
     health,
     development: true,
     log: { error: (fields) => logged.push(fields) },
