@@ -1,9 +1,11 @@
-// The static checks: types, lint, format. Each runs even if one before it failed, so that one run tells everything.
+// The static checks: types, lint, format, generated code. Each runs even if one before it failed, so that one run
+// tells everything.
 import { spawnSync } from "node:child_process";
 
 const checks: readonly (readonly string[])[] = [
   ["tsc", "-p", "."],
   ["biome", "ci", "--error-on-warnings", "."],
+  ["node", "scripts/proto.ts", "--check"],
 ];
 
 let failed = false;
