@@ -6,12 +6,14 @@ import { LmdbStore } from "./adapter/lmdb/store.ts";
 import { NodeClock } from "./adapter/node/clock.ts";
 import { NodeRandom } from "./adapter/node/random.ts";
 import { SingleOwnership } from "./adapter/single/ownership.ts";
+import { WorkerThreads } from "./adapter/threads/threads.ts";
 import type { ServerConfig } from "./config.ts";
 import { createAuthenticator } from "./edge/auth/authenticator.ts";
 import { checkAuthConfig } from "./edge/auth/config.ts";
 import { Metrics } from "./edge/rest/metrics.ts";
 import { createRest } from "./edge/rest/server.ts";
 import { ApiKeys } from "./engine/auth/keys.ts";
+import { defaultCollectionSettings } from "./engine/collection/settings.ts";
 import { Engine } from "./engine/engine.ts";
 import { Listener } from "./listener/listener.ts";
 import { version } from "./version.ts";
@@ -54,8 +56,9 @@ export class Server {
         ownership,
         clock,
         random,
+        threads: new WorkerThreads(new URL("./worker.ts", import.meta.url), { dataDir: config.dataDir }),
       },
-      { dedupWindowMs: config.dedupWindowMs },
+      { dedupWindowMs: config.dedupWindowMs, collections: defaultCollectionSettings },
       {
         onCommitGroup: (group) => metrics.onCommitGroup(group),
         onBackgroundError: (err) => log.error({ err }, "background work failed; it will be tried again"),

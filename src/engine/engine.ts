@@ -3,6 +3,14 @@ import type { ObjectStore } from "../port/object-store.ts";
 import type { Ownership } from "../port/ownership.ts";
 import type { Random } from "../port/random.ts";
 import type { Store } from "../port/store.ts";
+import type { Threads } from "../port/threads.ts";
+import { Catalog } from "./collection/catalog.ts";
+import { Collections } from "./collection/collections.ts";
+import { Documents } from "./collection/documents.ts";
+import { type BuildThread, EngineThread, type IndexThread } from "./collection/runtime.ts";
+import { Runtimes } from "./collection/runtimes.ts";
+import { Sealer } from "./collection/sealer.ts";
+import type { CollectionSettings } from "./collection/settings.ts";
 import { type CommitGroup, Committer } from "./commit/committer.ts";
 import { DedupKeys } from "./event/dedup.ts";
 import { Events } from "./event/events.ts";
@@ -23,9 +31,11 @@ export interface EnginePorts {
   readonly ownership: Ownership;
   readonly clock: Clock;
   readonly random: Random;
+  readonly threads: Threads;
 }
 
 export interface EngineSettings {
+  readonly collections: CollectionSettings;
   /** How long a CloudEvent's source and id are remembered. */
   readonly dedupWindowMs: number;
 }
@@ -44,6 +54,11 @@ export class Engine {
   readonly events: Events;
   readonly links: Links;
   readonly counters: CounterTarget;
+  readonly collections: Collections;
+  readonly documents: Documents;
+  readonly #index: IndexThread;
+  readonly #build: BuildThread;
+  readonly #sealer: Sealer;
   readonly committer: Committer;
   readonly #ports: EnginePorts;
   readonly #maintenance: Maintenance;
@@ -68,6 +83,15 @@ export class Engine {
     const draining = this.#draining.signal;
     this.streams = new Streams({ metastore, log, committer, trimmer, idempotency, clock, draining });
     const onError = (error: unknown) => observer.onBackgroundError?.(error);
+    this.#index = new EngineThread(ports.threads.start("index"));
+    this.#build = new EngineThread(ports.threads.start("build"));
+    const { objects } = ports;
+    const catalog = new Catalog(store, metastore);
+    const runtimes = new Runtimes(store, log, this.#index);
+    const shared = { store, objects, committer, catalog, runtimes, index: this.#index, log, clock };
+    this.collections = new Collections({ ...shared, metastore, settings: settings.collections });
+    this.documents = new Documents({ ...shared, idempotency, settings: settings.collections });
+    this.#sealer = new Sealer({ ...shared, build: this.#build, settings: settings.collections, onError });
     const dedup = new DedupKeys(store, clock, settings.dedupWindowMs);
     this.events = new Events({ metastore, log, committer, streams: this.streams, dedup, clock });
     this.counters = new CounterTarget(store);
@@ -90,6 +114,7 @@ export class Engine {
     await checkFormat(this.#ports.store);
     this.#maintenance.start();
     this.links.start();
+    this.#sealer.start();
     this.#started = true;
   }
 
@@ -102,6 +127,10 @@ export class Engine {
   async stop(): Promise<void> {
     this.drain();
     await this.links.stop();
+    // Ended before the sealer: a build under way would hold the stop for as long as it takes.
+    await this.#build.close();
+    await this.#sealer.stop();
+    await this.#index.close();
     await this.#maintenance.stop();
     await this.committer.close();
     await this.#ports.ownership[Symbol.asyncDispose]();

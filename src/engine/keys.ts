@@ -20,6 +20,11 @@ export const tables = {
   counter: 0x22,
   droppedLink: 0x23,
   collection: 0x30,
+  alias: 0x31,
+  document: 0x32,
+  manifest: 0x33,
+  collectionTotals: 0x34,
+  droppedCollection: 0x35,
   instance: 0x50,
 } as const;
 

@@ -23,6 +23,13 @@ export const limits = {
   partitionStatesMax: 100_000,
   /** Batches one background step of the trimmer frees at most. */
   trimStepBatchesMax: 256,
+  /** Documents of one scroll page, of one get and of one write. */
+  scrollLimitMax: 10_000,
+  getIdsMax: 10_000,
+  writeOpsMax: 10_000,
+  filterWriteDocumentsMax: 100_000,
+  pageSizeDefault: 100,
+  pageSizeMax: 1_000,
   /** Expired keys one background step deletes at most. */
   expireStepKeysMax: 1_000,
   /** Extension attributes of one CloudEvent; HTTP clients read no more headers than about this. */

@@ -14,13 +14,15 @@ import { docsPage } from "./docs-page.ts";
 import { errorReply, toEngineError } from "./error.ts";
 import type { Metrics } from "./metrics.ts";
 import { type Access, needOf, type Route } from "./route.ts";
+import { collectionRoutes } from "./routes/collections.ts";
+import { documentRoutes } from "./routes/documents.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { linkRoutes } from "./routes/links.ts";
 import { namespaceRoutes } from "./routes/namespaces.ts";
 import { operationRoutes } from "./routes/operations.ts";
 import { recordRoutes } from "./routes/records.ts";
 import { streamRoutes } from "./routes/streams.ts";
-import { errorAnswer } from "./schemas.ts";
+import { errorAnswer, type Schema } from "./schemas.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -80,8 +82,10 @@ export async function createRest(options: RestOptions): Promise<RequestHandler> 
     ...recordRoutes(engine),
     ...eventRoutes(engine),
     ...linkRoutes(engine),
+    ...collectionRoutes(engine),
+    ...documentRoutes(engine),
   ];
-  await app.register(async (scope) => registerRoutes(scope, [...routes, ...documentRoutes(app)]));
+  await app.register(async (scope) => registerRoutes(scope, [...routes, ...descriptionRoutes(app)]));
   await app.ready();
   // The router takes both forms; its type names the first.
   return (request, response) => app.routing(request as IncomingMessage, response as ServerResponse);
@@ -167,6 +171,8 @@ function registerRoutes(app: FastifyInstance, routes: readonly Route[]): void {
       method,
       url,
       config: { access, rawBody },
+      // A body whose every field is optional may be left out.
+      ...(isOptional(schema.body) ? { preValidation: fillEmptyBody } : {}),
       schema: {
         ...schema,
         tags: [tag],
@@ -178,6 +184,15 @@ function registerRoutes(app: FastifyInstance, routes: readonly Route[]): void {
     });
   }
   for (const [url, known] of served) refuseOtherMethods(app, url, known);
+}
+
+function isOptional(body: Schema | undefined): boolean {
+  return body !== undefined && (body["required"] as readonly string[]).length === 0;
+}
+
+function fillEmptyBody(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
+  request.body ??= {};
+  done();
 }
 
 const noParameters = { type: "object", properties: {}, additionalProperties: false };
@@ -223,7 +238,7 @@ function openapiInfo(version: string) {
 }
 
 /** The API's description and the page that shows it. */
-function documentRoutes(app: FastifyInstance): Route[] {
+function descriptionRoutes(app: FastifyInstance): Route[] {
   return [
     {
       method: "GET",

@@ -192,8 +192,16 @@ export class Log {
    * Frees batches below the implied start, as part of a change: at most `batchesMax`, the oldest first.
    */
   stageTrim(draft: Draft, stream: LogStream, partition: number, batchesMax: number): void {
+    this.stageTrimTo(draft, stream, partition, this.startOffset(stream, partition), batchesMax);
+  }
+
+  storedStart(stream: LogStream, partition: number): number {
+    return this.#state(stream.id, partition).storedStart;
+  }
+
+  /** The same up to a given offset, which must be the start of a batch or the end of the partition. */
+  stageTrimTo(draft: Draft, stream: LogStream, partition: number, target: number, batchesMax: number): void {
     const state = this.#state(stream.id, partition);
-    const target = this.startOffset(stream, partition);
     if (target <= state.storedStart) return;
     const from = logKey(stream.id, partition, state.storedStart);
     const to = logKey(stream.id, partition, target);
