@@ -89,3 +89,14 @@ test("a zero vector has cosine 0, and scores are those of their distance", () =>
     assert.equal(found.length, 3);
   }
 });
+
+test("a product that overflows on the way does not hide its row", () => {
+  const schema = parseSchema({ vectors: [{ name: "v", dim: 4, distance: "dot" }] });
+  const tail = new TailIndex(schema);
+  for (let id = 0; id < 20; id++) tail.add(id, 1, extract(schema, {}, { v: [0, 0, 0, 1] }));
+  tail.add(20, 1, extract(schema, {}, { v: [-3.6e19, 3.3e19, 1.6e19, 1.6e19] }));
+  assert.deepEqual(
+    searchVectors([tail], "v", Float32Array.of(1e19, 1e19, 1e19, 1e19), 2).map(({ id }) => id),
+    [20, 0],
+  );
+});

@@ -26,9 +26,9 @@ interface RowSearch {
   readonly ids: Float64Array;
   readonly rows: VectorRows;
   readonly query: Float32Array;
-  /** 1 / length of the query, and its length squared. */
+  /** The query's length, and 1 / length. */
+  readonly length: number;
   readonly inverseNorm: number;
-  readonly squaredNorm: number;
   readonly allowed: Bitset | undefined;
 }
 
@@ -49,21 +49,19 @@ const underflowMax = 2e-45;
  * not ruled out by any comparison.
  */
 function scoreBound(search: RowSearch, row: number, product: number): number {
-  const { rows } = search;
-  const inverse = rows.inverseNorms[row]!;
-  const lengths = inverse === 0 ? 0 : Math.sqrt(search.squaredNorm) / inverse;
-  const error = (rows.dim + 8) * (roundingShare * lengths + underflowMax);
   if (!Number.isFinite(product)) return Number.NaN;
-  switch (rows.distance) {
-    case "cosine":
-      return (product + error) * search.inverseNorm * inverse;
-    case "dot":
-      return product + error;
-    case "l2": {
-      const squared = search.squaredNorm + (inverse === 0 ? 0 : 1 / (inverse * inverse));
-      return 1 / (1 + Math.max(0, squared * (1 - 1e-12) - 2 * (product + error)));
-    }
+  const { rows } = search;
+  const slack = rows.dim + 8;
+  const inverse = rows.inverseNorms[row]!;
+  // The lengths cancel out, which spares the division that the others need.
+  if (rows.distance === "cosine") {
+    return (product + slack * underflowMax) * search.inverseNorm * inverse + slack * roundingShare;
   }
+  const length = inverse === 0 ? 0 : 1 / inverse;
+  const most = product + slack * (roundingShare * search.length * length + underflowMax);
+  if (rows.distance === "dot") return most;
+  const squared = search.length * search.length + length * length;
+  return 1 / (1 + Math.max(0, squared * (1 - 1e-12) - 2 * most));
 }
 
 /** Rules out by SIMD what cannot be among the best, and scores the rest exactly. */
@@ -97,7 +95,7 @@ export function searchVectors(
   filters?: readonly (Bitset | undefined)[],
 ): Hit[] {
   const top = new TopK(k);
-  const squaredNorm = dotAt(query, query, 0, query.length);
+  const length = Math.sqrt(dotAt(query, query, 0, query.length));
   readers.forEach((reader, r) => {
     const rows = reader.vectors(field);
     if (rows === undefined) return;
@@ -108,7 +106,7 @@ export function searchVectors(
       rows,
       query,
       inverseNorm: inverseNorm(query),
-      squaredNorm,
+      length,
       allowed,
     };
     if (allowed !== undefined && allowed.count() < rows.rowCount * allowedShare) searchAllowed(search, allowed, top);
