@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseSchema } from "../../collection/schema-parse.ts";
 import { extract } from "../document.ts";
+import { searchVectors } from "../vector/exact.ts";
 import { Bitset } from "./bitset.ts";
 import { Deletes } from "./deletes.ts";
 import { compareTerms } from "./reader.ts";
@@ -31,6 +32,19 @@ test("a segment opens at any place of a buffer", () => {
   const shifted = new Uint8Array(bytes.length + 3);
   shifted.set(bytes, 3);
   assert.equal(openSegment(shifted.subarray(3)).docOf(9), 1);
+});
+
+test("a segment opens in memory that threads share", () => {
+  const shared = new Uint8Array(new SharedArrayBuffer(bytes.length));
+  shared.set(bytes);
+  const segment = openSegment(shared);
+  segment.verify();
+  const reader = new SegmentReader(segment);
+  assert.equal(reader.text("t")!.ordinal("again"), 0);
+  assert.deepEqual(
+    searchVectors([reader], "v", Float32Array.of(1, 0), 1).map(({ id }) => id),
+    [9],
+  );
 });
 
 test("damage is found: in the header at opening, elsewhere by verify", () => {
