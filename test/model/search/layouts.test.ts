@@ -1,20 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { findField } from "../../src/engine/collection/schema.ts";
-import { parseDate } from "../../src/engine/search/date.ts";
-import { parseSparseValue } from "../../src/engine/search/document.ts";
-import { facetOfHits, facetOfMatches } from "../../src/engine/search/facets.ts";
-import { countMatches, evaluateFilter } from "../../src/engine/search/filter/evaluate.ts";
-import { parseFilter } from "../../src/engine/search/filter/parse.ts";
-import { groupHits } from "../../src/engine/search/group.ts";
-import type { IndexReader } from "../../src/engine/search/index/reader.ts";
-import type { Hit } from "../../src/engine/search/index/top-k.ts";
-import { matchesAfter, sortMatches } from "../../src/engine/search/sort.ts";
-import { parseTextQuery } from "../../src/engine/search/text/query.ts";
-import { matchedClauses, searchText } from "../../src/engine/search/text/search.ts";
-import { searchVectors } from "../../src/engine/search/vector/exact.ts";
-import { searchSparse } from "../../src/engine/search/vector/sparse.ts";
+import { findField } from "../../../src/engine/collection/schema.ts";
+import { parseDate } from "../../../src/engine/search/date.ts";
+import { parseSparseValue } from "../../../src/engine/search/document.ts";
+import { facetOfHits, facetOfMatches } from "../../../src/engine/search/facets.ts";
+import { countMatches, evaluateFilter } from "../../../src/engine/search/filter/evaluate.ts";
+import { parseFilter } from "../../../src/engine/search/filter/parse.ts";
+import { groupHits } from "../../../src/engine/search/group.ts";
+import type { IndexReader } from "../../../src/engine/search/index/reader.ts";
+import type { Hit } from "../../../src/engine/search/index/top-k.ts";
+import { matchesAfter, sortMatches } from "../../../src/engine/search/sort.ts";
+import { parseTextQuery } from "../../../src/engine/search/text/query.ts";
+import { matchedClauses, searchText } from "../../../src/engine/search/text/search.ts";
+import { searchVectors } from "../../../src/engine/search/vector/exact.ts";
+import { searchSparse } from "../../../src/engine/search/vector/sparse.ts";
 import {
   best,
   type Doc,

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { findField } from "../../src/engine/collection/schema.ts";
-import { Bitset } from "../../src/engine/search/index/bitset.ts";
-import type { IndexReader } from "../../src/engine/search/index/reader.ts";
-import { TailIndex } from "../../src/engine/search/index/tail.ts";
-import { sortMatches } from "../../src/engine/search/sort.ts";
-import { parseTextQuery } from "../../src/engine/search/text/query.ts";
-import { searchText } from "../../src/engine/search/text/search.ts";
+import { findField } from "../../../src/engine/collection/schema.ts";
+import { Bitset } from "../../../src/engine/search/index/bitset.ts";
+import type { IndexReader } from "../../../src/engine/search/index/reader.ts";
+import { TailIndex } from "../../../src/engine/search/index/tail.ts";
+import { sortMatches } from "../../../src/engine/search/sort.ts";
+import { parseTextQuery } from "../../../src/engine/search/text/query.ts";
+import { searchText } from "../../../src/engine/search/text/search.ts";
 import { best, type Doc, Layout, schema, TextModel } from "./model.ts";
 
 /** Enough documents for several blocks of postings and several windows of the scorer. */
