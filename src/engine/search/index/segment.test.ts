@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseSchema } from "../../collection/schema-parse.ts";
+import { addFields, parseFields, parseSchema } from "../../collection/schema-parse.ts";
 import { extract } from "../document.ts";
+import { evaluateFilter } from "../filter/evaluate.ts";
+import { parseFilter } from "../filter/parse.ts";
 import { searchVectors } from "../vector/exact.ts";
 import { Bitset } from "./bitset.ts";
 import { Deletes } from "./deletes.ts";
@@ -75,6 +77,32 @@ test("fields added later are missing from older segments, and empty after a merg
   const merged = new SegmentReader(openSegment(mergeSegments(wider, [old, tail])));
   assert.deepEqual(merged.present("k")!.toArray(), Uint32Array.of(1));
   assert.deepEqual([...merged.ids], [2, 5, 9]);
+});
+
+test("a tail takes over more fields, which its documents so far do not have", () => {
+  const tail = new TailIndex(schema);
+  tail.add(1, 1, extract(schema, { t: "one", k: "early" }));
+  const more = [
+    { name: "k", kind: "keyword" },
+    { name: "u", kind: "text" },
+    { name: "n", kind: "i64" },
+    { name: "j", kind: "json" },
+    { name: "m", kind: "i64" },
+  ];
+  const wider = addFields(schema, parseFields("fields", more));
+  tail.extend(wider);
+  tail.add(2, 1, extract(wider, { t: "two", k: "x", u: "words", n: 5, m: 6 }));
+  tail.add(1, 2, extract(wider, { t: "one", n: 7 }));
+  for (const reader of [tail, new SegmentReader(openSegment(mergeSegments(wider, [tail])))]) {
+    const found = (filter: unknown) =>
+      [...evaluateFilter(parseFilter(filter, wider), reader).toArray()].map((doc) => reader.ids[doc]);
+    assert.deepEqual(found({ term: { k: "x" } }), [2]);
+    assert.deepEqual(found({ term: { k: "early" } }), []);
+    assert.deepEqual(found({ match: { u: "words" } }), [2]);
+    assert.deepEqual(found({ range: { n: { gt: 5 } } }), [1]);
+    assert.deepEqual(found({ exists: { field: "m" } }), [2]);
+    assert.equal(reader.text("u")!.liveDocs, 1);
+  }
 });
 
 test("an empty segment is a segment", () => {
