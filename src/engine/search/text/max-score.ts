@@ -40,8 +40,8 @@ function scoreInto(
   needed: number,
   part: ScoredPart,
 ): void {
-  // The hot loop of text search: typed arrays only, nothing allocated, no calls; 3 times as fast as one call per
-  // posting through the cursor.
+  // The hot loop of text search: typed arrays only, nothing allocated, no calls. Stepping the cursor posting by
+  // posting instead costs a sixth of the queries a second.
   const { scores, marked } = window;
   const { lengths, base, slope } = part;
   const { docs, freqs } = cursor;
