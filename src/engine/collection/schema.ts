@@ -51,10 +51,6 @@ export function isNumeric(kind: FieldKind): boolean {
   return kind.kind === "i64" || kind.kind === "f64" || kind.kind === "date" || kind.kind === "bool";
 }
 
-export function fieldIndex(schema: Schema, name: string): number {
-  return schema.fields.findIndex((field) => field.name === name);
-}
-
 export function findField(schema: Schema, name: string): FieldSpec | undefined {
   return schema.fields.find((field) => field.name === name);
 }

@@ -47,6 +47,13 @@ function collect(value: unknown, path: string, into: unknown[], depth: number): 
   if (Object.hasOwn(value, head)) collect(value[head], path.slice(dot + 1), into, depth + 1);
 }
 
+/** The values at a dotted path of a source, as they are: what a result row shows and a highlight marks. */
+export function sourceValues(source: unknown, path: string): unknown[] {
+  const found: unknown[] = [];
+  collect(source, path, found, 0);
+  return found;
+}
+
 function asString(path: string, value: unknown): string {
   if (typeof value !== "string") throw invalid(path, `must be a string, not ${typeName(value)}`);
   return value.isWellFormed() ? value : value.toWellFormed();
@@ -94,10 +101,8 @@ export function fieldValue(field: FieldSpec, path: string, value: unknown): stri
 
 function extractField(field: FieldSpec, source: Json, root: string): FieldValues {
   if (field.kind.kind === "json") return [];
-  const found: unknown[] = [];
-  collect(source, field.sourcePath, found, 0);
   const path = `${root}.${field.sourcePath}`;
-  return found.map((value) => fieldValue(field, path, value)) as FieldValues;
+  return sourceValues(source, field.sourcePath).map((value) => fieldValue(field, path, value)) as FieldValues;
 }
 
 function checkStrict(paths: SchemaPaths, value: unknown, path: string, root: string, depth: number): void {

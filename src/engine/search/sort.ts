@@ -75,6 +75,40 @@ export function sortHits<H extends Hit>(
     .map(({ hit }) => hit);
 }
 
+/** The place of the first document whose id is above `after`, where ids ascend. */
+function firstAfter(ids: Float64Array, count: number, after: number): number {
+  let low = 0;
+  let high = count;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (ids[middle]! <= after) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The first `count` matches with an id above `after`, by id: a page of a scroll. Reads a segment only as far as needed. */
+export function matchesAfter(
+  readers: readonly IndexReader[],
+  matches: readonly Bitset[],
+  after: number,
+  count: number,
+): Hit[] {
+  const found: Hit[] = [];
+  readers.forEach((reader, r) => {
+    const { ids, idsAscending, docCount } = reader;
+    const set = matches[r]!;
+    let taken = 0;
+    let doc = set.next(idsAscending ? firstAfter(ids, docCount, after) : 0);
+    for (; doc !== -1 && (!idsAscending || taken < count); doc = set.next(doc + 1)) {
+      if (ids[doc]! <= after) continue;
+      found.push({ id: ids[doc]!, score: 0, reader: r, doc });
+      taken++;
+    }
+  });
+  return found.sort((x, y) => x.id - y.id).slice(0, count);
+}
+
 /**
  * The first `count` of all matches, given per part, by the given keys, or by id without any. Keeps at most twice as
  * many as asked for at a time.
@@ -85,6 +119,8 @@ export function sortMatches(
   matches: readonly Bitset[],
   count: number,
 ): Hit[] {
+  const first = keys[0];
+  if (first === undefined) return matchesAfter(readers, matches, -1, count);
   const order = comparator<Hit>(keys);
   let kept: Keyed<Hit>[] = [];
   let worst: Keyed<Hit> | undefined;
@@ -92,6 +128,11 @@ export function sortMatches(
     const { ids } = reader;
     const set = matches[r]!;
     for (let doc = set.next(0); doc !== -1; doc = set.next(doc + 1)) {
+      // Most documents fall behind by their first key, before anything is made for them.
+      if (worst !== undefined && typeof first.field === "object") {
+        const value = sortValue(reader, first.field.name, doc, first.order);
+        if (compareValues(value, worst.values[0], first.order) > 0) continue;
+      }
       const hit = keyed(readers, keys, { id: ids[doc]!, score: 0, reader: r, doc });
       if (worst !== undefined && order(hit, worst) > 0) continue;
       kept.push(hit);

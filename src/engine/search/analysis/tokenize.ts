@@ -47,7 +47,7 @@ function classTable(size: number): Uint8Array {
 const asciiClasses = classTable(128);
 let bmpClasses: Uint8Array | undefined;
 
-/** Classes of the basic plane, made at the first text that needs them (about 30 ms, once). */
+/** Classes of the basic plane, made at the first text that needs them (about 20 ms, once). */
 function bmp(): Uint8Array {
   bmpClasses ??= classTable(0x10000);
   return bmpClasses;

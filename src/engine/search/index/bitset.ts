@@ -37,15 +37,6 @@ export class Bitset {
     this.words[doc >>> 5]! &= ~(1 << (doc & 31));
   }
 
-  /** Adds every number from `from` to below `to`. */
-  addRange(from: number, to: number): void {
-    let doc = from;
-    while (doc < to && (doc & 31) !== 0) this.add(doc++);
-    const wordEnd = to >>> 5;
-    if (doc < to) this.words.fill(0xffffffff, doc >>> 5, wordEnd);
-    for (doc = Math.max(doc, wordEnd << 5); doc < to; doc++) this.add(doc);
-  }
-
   and(other: Bitset): this {
     for (let i = 0; i < this.words.length; i++) this.words[i]! &= other.words[i]!;
     return this;

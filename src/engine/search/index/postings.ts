@@ -4,18 +4,32 @@ export const blockSize = 128;
 /** Past every document number; a small integer, so that the cursors' fields stay unboxed. */
 export const endOfPostings = 0x7fffffff;
 
+/** Making these arrays took a tenth of a short query, so that a few are kept. */
+const spareBlocks: Uint32Array[] = [];
+const spareBlocksMax = 128;
+
 /**
  * Walks the postings of one term in document order, a block at a time: the block's documents and frequencies are
  * plain arrays that the scorer's loops read directly. Only loading a block differs between tail and segments.
  */
 export abstract class PostingsCursor {
-  readonly docs = new Uint32Array(blockSize);
-  readonly freqs = new Uint32Array(blockSize);
+  readonly docs: Uint32Array;
+  readonly freqs: Uint32Array;
   /** Postings in the loaded block, and the place within it. */
   count = 0;
   at = 0;
   /** The current document, or `endOfPostings`. */
   doc = -1;
+
+  constructor() {
+    this.docs = spareBlocks.pop() ?? new Uint32Array(blockSize);
+    this.freqs = spareBlocks.pop() ?? new Uint32Array(blockSize);
+  }
+
+  /** Gives the cursor's arrays back, for those who make many cursors; it must not be used after that. */
+  release(): void {
+    if (spareBlocks.length < spareBlocksMax) spareBlocks.push(this.docs, this.freqs);
+  }
 
   /** Loads the block after the loaded one; false at the end. */
   protected abstract loadNext(): boolean;
@@ -66,6 +80,14 @@ export abstract class PostingsCursor {
     this.at = low;
     this.doc = docs[low]!;
     return this.doc;
+  }
+
+  /**
+   * How often the term stands in a document, 0 if not at all. Documents must ascend from call to call and not be
+   * before the current one; the cursor may stay where it is.
+   */
+  frequencyIn(doc: number): number {
+    return this.advance(doc) === doc ? this.freqs[this.at]! : 0;
   }
 
   get freq(): number {

@@ -175,6 +175,7 @@ class SegmentCursor extends PostingsCursor {
   readonly #firstBlock: number;
   #block: number;
   #shallow: number;
+  #lookup: number;
   /** Posting within the block whose positions start at `#positionByte`; -1 when none is known. */
   #positionAt = -1;
   #positionByte = 0;
@@ -187,6 +188,7 @@ class SegmentCursor extends PostingsCursor {
     this.#lastBlock = text.termBlocks[ordinal + 1]! - 1;
     this.#block = this.#firstBlock - 1;
     this.#shallow = this.#firstBlock;
+    this.#lookup = this.#firstBlock;
   }
 
   protected loadNext(): boolean {
@@ -257,6 +259,33 @@ class SegmentCursor extends PostingsCursor {
       if (bound > best) best = bound;
     }
     return best;
+  }
+
+  /** Looks into the stored block without loading it: a lookup seldom needs more than one of its postings. */
+  override frequencyIn(doc: number): number {
+    if (this.count > 0 && doc <= this.docs[this.count - 1]!) return super.frequencyIn(doc);
+    const text = this.#text;
+    const block = this.#blockReaching(Math.max(this.#lookup, this.#block), doc);
+    this.#lookup = block;
+    if (block > this.#lastBlock) return 0;
+    const target = doc - text.blockFirsts[block]!;
+    if (target < 0) return 0;
+    const shape = text.blockShapes[block]!;
+    const docWidth = shape & 3;
+    const pool = docWidth === width8 ? text.pool8 : docWidth === width16 ? text.pool16 : text.pool32;
+    const from = text.blockDocAts[block]!;
+    let low = from;
+    let high = from + Math.min(blockSize, this.#frequency - (block - this.#firstBlock) * blockSize) - 1;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (pool[middle]! < target) low = middle + 1;
+      else high = middle;
+    }
+    if (pool[low] !== target) return 0;
+    const at = text.blockFreqAts[block]! + (low - from);
+    const freqWidth = shape >> freqShift;
+    if (freqWidth === widthNone) return 1;
+    return freqWidth === width8 ? text.pool8[at]! : freqWidth === width16 ? text.pool16[at]! : text.pool32[at]!;
   }
 
   positions(out: U32List): void {

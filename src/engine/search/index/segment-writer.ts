@@ -1,4 +1,4 @@
-import { type FieldSpec, isNumeric, type Schema } from "../../collection/schema.ts";
+import { type FieldSpec, isNumeric, type Schema, type VectorSpec } from "../../collection/schema.ts";
 import { formatSchema } from "../../collection/schema-parse.ts";
 import type { ExtractedDocument } from "../document.ts";
 import { Bitset } from "./bitset.ts";
@@ -43,7 +43,7 @@ export function* segmentSteps(schema: Schema, readers: readonly IndexReader[]): 
   for (const [i, field] of schema.fields.entries()) {
     if (field.indexed || field.fast) yield* writeField(`f${i}`, field, readers, maps, out);
   }
-  for (const [i, vector] of schema.vectors.entries()) yield* writeVectors(`v${i}`, vector.name, readers, maps, out);
+  for (const [i, vector] of schema.vectors.entries()) yield* writeVectors(`v${i}`, vector, readers, maps, out);
   for (const [i, sparse] of schema.sparseVectors.entries()) {
     yield* writeSparse(`s${i}`, sparse.name, readers, maps, out);
   }
@@ -226,28 +226,31 @@ export function lowerBound(values: Float64Array, value: number): number {
 
 function* writeVectors(
   prefix: string,
-  name: string,
+  { name, dim }: VectorSpec,
   readers: readonly IndexReader[],
   maps: DocMaps,
   out: SectionWriter,
 ): Steps<void> {
   const sources = readers.map((reader) => reader.vectors(name));
-  const data = new F32List();
   const docs = new U32List();
-  const inverseNorms = new F64List();
   for (let doc = 0; doc < maps.count; doc++) {
-    const source = sources[maps.readerOf[doc]!];
-    const row = source?.rowOf(maps.docOf[doc]!) ?? -1;
-    if (source !== undefined && row !== -1) {
-      docs.push(doc);
-      data.append(source.data.subarray(row * source.dim, (row + 1) * source.dim));
-      inverseNorms.push(source.inverseNorms[row]!);
-    }
-    if (doc % stepRows === 0) yield;
+    if ((sources[maps.readerOf[doc]!]?.rowOf(maps.docOf[doc]!) ?? -1) !== -1) docs.push(doc);
   }
-  out.add(`${prefix}.data`, data.view());
+  yield;
+  // Vectors are most of a segment's bytes: made at their full size at once, not grown.
+  const data = new Float32Array(docs.length * dim);
+  const inverseNorms = new Float64Array(docs.length);
+  for (let row = 0; row < docs.length; row++) {
+    const doc = docs.data[row]!;
+    const source = sources[maps.readerOf[doc]!]!;
+    const from = source.rowOf(maps.docOf[doc]!);
+    data.set(source.data.subarray(from * dim, (from + 1) * dim), row * dim);
+    inverseNorms[row] = source.inverseNorms[from]!;
+    if (row % stepRows === 0) yield;
+  }
+  out.add(`${prefix}.data`, data);
   out.add(`${prefix}.docs`, docs.view());
-  out.add(`${prefix}.inverseNorms`, inverseNorms.view());
+  out.add(`${prefix}.inverseNorms`, inverseNorms);
 }
 
 function* writeSparse(

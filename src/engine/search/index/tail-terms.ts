@@ -50,7 +50,7 @@ export class TailTerms implements TermDictionary {
   }
 
   sortedOrdinals(): Uint32Array {
-    // The built-in order of strings is several times as fast and differs only where there are surrogates.
+    // The built-in order of strings needs no comparator and differs only where there are surrogates.
     const sorted = this.#terms.slice().sort();
     if (sorted.some((term) => /[\ud800-\udfff]/.test(term))) sorted.sort(compareTerms);
     return Uint32Array.from(sorted, (term) => this.#ordinals.get(term)!);

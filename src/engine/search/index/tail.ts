@@ -1,5 +1,5 @@
-import { isNumeric, type Schema } from "../../collection/schema.ts";
-import type { ExtractedDocument } from "../document.ts";
+import { type FieldSpec, isNumeric, type Schema } from "../../collection/schema.ts";
+import type { ExtractedDocument, FieldValues } from "../document.ts";
 import { Bitset } from "./bitset.ts";
 import { F64List } from "./growable.ts";
 import type { IndexReader, NumberIndex, SparseIndex, StringIndex, TextIndex, VectorRows } from "./reader.ts";
@@ -38,13 +38,20 @@ class GrowingBits {
   }
 }
 
+function addValues(field: TailField, doc: number, values: FieldValues): void {
+  field.present.set(doc, values.length > 0);
+  field.text?.add(values as readonly string[]);
+  field.strings?.addValues(values as readonly string[]);
+  field.numbers?.addValues(values as readonly number[]);
+}
+
 /**
  * The newest documents of a collection, in memory: searchable as soon as they are added. A document that is replaced
  * or deleted stays as a dead one until the tail is sealed; the statistics leave it out at once.
  */
 export class TailIndex implements IndexReader {
-  readonly schema: Schema;
   readonly idsAscending = false;
+  #schema: Schema;
   readonly #ids = new F64List();
   readonly #versions = new F64List();
   readonly #docsById = new Map<number, number>();
@@ -55,24 +62,37 @@ export class TailIndex implements IndexReader {
   readonly #sparse: readonly TailSparse[];
 
   constructor(schema: Schema) {
-    this.schema = schema;
-    this.#fieldList = schema.fields.map((field) => {
-      if (!field.indexed && !field.fast) return undefined;
-      const made: TailField = {
-        text:
-          field.kind.kind === "text" && field.indexed
-            ? new TailText(field.kind.analyzer, field.kind.positions)
-            : undefined,
-        strings:
-          field.kind.kind === "keyword" || (field.kind.kind === "text" && field.fast) ? new TailStrings() : undefined,
-        numbers: isNumeric(field.kind) ? new TailNumbers() : undefined,
-        present: new GrowingBits(),
-      };
-      this.#fields.set(field.name, made);
-      return made;
-    });
+    this.#schema = schema;
+    this.#fieldList = schema.fields.map((field) => this.#makeField(field));
     this.#vectors = schema.vectors.map((spec) => new TailVectors(spec));
     this.#sparse = schema.sparseVectors.map(() => new TailSparse());
+  }
+
+  #makeField(field: FieldSpec): TailField | undefined {
+    if (!field.indexed && !field.fast) return undefined;
+    const { kind } = field;
+    const made: TailField = {
+      text: kind.kind === "text" && field.indexed ? new TailText(kind.analyzer, kind.positions) : undefined,
+      strings: kind.kind === "keyword" || (kind.kind === "text" && field.fast) ? new TailStrings() : undefined,
+      numbers: isNumeric(kind) ? new TailNumbers() : undefined,
+      present: new GrowingBits(),
+    };
+    this.#fields.set(field.name, made);
+    return made;
+  }
+
+  /** Takes over a schema with more fields at its end; the documents that are here have no values in them. */
+  extend(schema: Schema): void {
+    for (const field of schema.fields.slice(this.#schema.fields.length)) {
+      const made = this.#makeField(field);
+      for (let doc = 0; doc < this.docCount && made !== undefined; doc++) addValues(made, doc, []);
+      this.#fieldList.push(made);
+    }
+    this.#schema = schema;
+  }
+
+  get schema(): Schema {
+    return this.#schema;
   }
 
   get docCount(): number {
@@ -113,12 +133,7 @@ export class TailIndex implements IndexReader {
     this.#ids.push(id);
     this.#versions.push(version);
     this.#fieldList.forEach((field, i) => {
-      if (field === undefined) return;
-      const values = document.values[i] ?? [];
-      field.present.set(doc, values.length > 0);
-      field.text?.add(values as readonly string[]);
-      field.strings?.addValues(values as readonly string[]);
-      field.numbers?.addValues(values as readonly number[]);
+      if (field !== undefined) addValues(field, doc, document.values[i] ?? []);
     });
     this.#vectors.forEach((vectors, i) => {
       vectors.add(document.vectors[i]);

@@ -14,7 +14,7 @@ const allowedShare = 1 / 16;
 interface PartClauses {
   readonly cursors: readonly PostingsCursor[];
   readonly weights: readonly number[];
-  readonly postings: number;
+  readonly postings: readonly number[];
 }
 
 function openClause(
@@ -49,8 +49,12 @@ function openClauses(
   return {
     cursors: opened.map((part) => part.cursor),
     weights: opened.map((part) => part.weight),
-    postings: opened.reduce((sum, part) => sum + part.postings, 0),
+    postings: opened.map((part) => part.postings),
   };
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }
 
 function searchAll(part: ScoredPart, clauses: PartClauses, top: TopK): void {
@@ -97,9 +101,10 @@ export function searchText(
       slope,
     };
     if (query.operator === "and") searchAll(part, clauses, top);
-    else if (allowed !== undefined && allowed.count() < clauses.postings * allowedShare) {
+    else if (allowed !== undefined && allowed.count() < sum(clauses.postings) * allowedShare) {
       searchAllowed(part, allowed, clauses.cursors, clauses.weights, top);
-    } else searchAny(part, clauses.cursors, clauses.weights, window, top);
+    } else searchAny(part, clauses.cursors, clauses.weights, clauses.postings, window, top);
+    for (const cursor of clauses.cursors) cursor.release();
   });
   return top.hits();
 }

@@ -1,6 +1,6 @@
 /**
- * Inner product in double precision with four sums: 3.4 times as fast as one sum, which waits for each addition. The
- * order of the additions is fixed, so that a vector scores the same wherever it is stored.
+ * Inner product in double precision. The order of the additions is fixed, so that a vector scores the same wherever it
+ * is stored.
  */
 export function dotAt(query: Float32Array, data: Float32Array, offset: number, dim: number): number {
   let a = 0;

@@ -2,6 +2,7 @@ import type { Bitset } from "../index/bitset.ts";
 import type { IndexReader, VectorRows } from "../index/reader.ts";
 import { type Hit, TopK } from "../index/top-k.ts";
 import { dotAt, inverseNorm, squaredDistanceAt } from "./distance.ts";
+import { dotKernel } from "./dot-kernel.ts";
 
 /** Below this share of allowed documents, the allowed ones are looked up instead of walking all rows. */
 const allowedShare = 1 / 8;
@@ -19,29 +20,66 @@ export function rowScore(rows: VectorRows, query: Float32Array, queryInverseNorm
   }
 }
 
-function searchRows(
-  reader: IndexReader,
-  r: number,
-  rows: VectorRows,
-  query: Float32Array,
-  norm: number,
-  allowed: Bitset | undefined,
-  top: TopK,
-): void {
-  const { docs, rowCount } = rows;
-  const { ids } = reader;
-  if (allowed !== undefined && allowed.count() < rowCount * allowedShare) {
-    for (let doc = allowed.next(0); doc !== -1; doc = allowed.next(doc + 1)) {
-      const row = rows.rowOf(doc);
-      if (row !== -1) top.offer(rowScore(rows, query, norm, row), ids[doc]!, r, doc);
-    }
-    return;
+/** One part of a search, and what its scores are made of. */
+interface RowSearch {
+  readonly reader: number;
+  readonly ids: Float64Array;
+  readonly rows: VectorRows;
+  readonly query: Float32Array;
+  /** The query's length, and 1 / length. */
+  readonly length: number;
+  readonly inverseNorm: number;
+  readonly allowed: Bitset | undefined;
+}
+
+function searchAllowed(search: RowSearch, allowed: Bitset, top: TopK): void {
+  const { rows, ids, query, inverseNorm } = search;
+  for (let doc = allowed.next(0); doc !== -1; doc = allowed.next(doc + 1)) {
+    const row = rows.rowOf(doc);
+    if (row !== -1) top.offer(rowScore(rows, query, inverseNorm, row), ids[doc]!, search.reader, doc);
   }
-  for (let row = 0; row < rowCount; row++) {
-    const doc = docs[row]!;
-    if (allowed !== undefined && !allowed.has(doc)) continue;
-    const score = rowScore(rows, query, norm, row);
-    if (score >= top.threshold) top.offer(score, ids[doc]!, r, doc);
+}
+
+/** Single precision rounds each product and sum by 2^-24 of itself; what underflows loses at most this. */
+const roundingShare = 2 ** -23;
+const underflowMax = 2e-45;
+
+/**
+ * What a row can score at most, given its inner product in single precision. NaN when that overflowed: such a row is
+ * not ruled out by any comparison.
+ */
+function scoreBound(search: RowSearch, row: number, product: number): number {
+  if (!Number.isFinite(product)) return Number.NaN;
+  const { rows } = search;
+  const slack = rows.dim + 8;
+  const inverse = rows.inverseNorms[row]!;
+  // The lengths cancel out, which spares the division that the others need.
+  if (rows.distance === "cosine") {
+    return (product + slack * underflowMax) * search.inverseNorm * inverse + slack * roundingShare;
+  }
+  const length = inverse === 0 ? 0 : 1 / inverse;
+  const most = product + slack * (roundingShare * search.length * length + underflowMax);
+  if (rows.distance === "dot") return most;
+  const squared = search.length * search.length + length * length;
+  return 1 / (1 + Math.max(0, squared * (1 - 1e-12) - 2 * most));
+}
+
+/** Rules out by SIMD what cannot be among the best, and scores the rest exactly. */
+function searchRows(search: RowSearch, top: TopK): void {
+  const { rows, ids, query, inverseNorm, allowed } = search;
+  const kernel = dotKernel();
+  kernel.setQuery(query);
+  for (let from = 0; from < rows.rowCount; from += kernel.rowsMax) {
+    const count = Math.min(kernel.rowsMax, rows.rowCount - from);
+    const products = kernel.products(rows.data, from, count);
+    for (let i = 0; i < count; i++) {
+      const row = from + i;
+      if (scoreBound(search, row, products[i]!) < top.threshold) continue;
+      const doc = rows.docs[row]!;
+      if (allowed !== undefined && !allowed.has(doc)) continue;
+      const score = rowScore(rows, query, inverseNorm, row);
+      if (score >= top.threshold) top.offer(score, ids[doc]!, search.reader, doc);
+    }
   }
 }
 
@@ -57,10 +95,22 @@ export function searchVectors(
   filters?: readonly (Bitset | undefined)[],
 ): Hit[] {
   const top = new TopK(k);
-  const norm = inverseNorm(query);
+  const length = Math.sqrt(dotAt(query, query, 0, query.length));
   readers.forEach((reader, r) => {
     const rows = reader.vectors(field);
-    if (rows !== undefined) searchRows(reader, r, rows, query, norm, filters?.[r] ?? reader.live, top);
+    if (rows === undefined) return;
+    const allowed = filters?.[r] ?? reader.live;
+    const search: RowSearch = {
+      reader: r,
+      ids: reader.ids,
+      rows,
+      query,
+      inverseNorm: inverseNorm(query),
+      length,
+      allowed,
+    };
+    if (allowed !== undefined && allowed.count() < rows.rowCount * allowedShare) searchAllowed(search, allowed, top);
+    else searchRows(search, top);
   });
   return top.hits();
 }

@@ -1,20 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { findField } from "../../src/engine/collection/schema.ts";
-import { parseDate } from "../../src/engine/search/date.ts";
-import { parseSparseValue } from "../../src/engine/search/document.ts";
-import { facetOfHits, facetOfMatches } from "../../src/engine/search/facets.ts";
-import { countMatches, evaluateFilter } from "../../src/engine/search/filter/evaluate.ts";
-import { parseFilter } from "../../src/engine/search/filter/parse.ts";
-import { groupHits } from "../../src/engine/search/group.ts";
-import type { IndexReader } from "../../src/engine/search/index/reader.ts";
-import type { Hit } from "../../src/engine/search/index/top-k.ts";
-import { sortMatches } from "../../src/engine/search/sort.ts";
-import { parseTextQuery } from "../../src/engine/search/text/query.ts";
-import { matchedClauses, searchText } from "../../src/engine/search/text/search.ts";
-import { searchVectors } from "../../src/engine/search/vector/exact.ts";
-import { searchSparse } from "../../src/engine/search/vector/sparse.ts";
+import { findField } from "../../../src/engine/collection/schema.ts";
+import { parseDate } from "../../../src/engine/search/date.ts";
+import { parseSparseValue } from "../../../src/engine/search/document.ts";
+import { facetOfHits, facetOfMatches } from "../../../src/engine/search/facets.ts";
+import { countMatches, evaluateFilter } from "../../../src/engine/search/filter/evaluate.ts";
+import { parseFilter } from "../../../src/engine/search/filter/parse.ts";
+import { groupHits } from "../../../src/engine/search/group.ts";
+import type { IndexReader } from "../../../src/engine/search/index/reader.ts";
+import type { Hit } from "../../../src/engine/search/index/top-k.ts";
+import { matchesAfter, sortMatches } from "../../../src/engine/search/sort.ts";
+import { parseTextQuery } from "../../../src/engine/search/text/query.ts";
+import { matchedClauses, searchText } from "../../../src/engine/search/text/search.ts";
+import { searchVectors } from "../../../src/engine/search/vector/exact.ts";
+import { searchSparse } from "../../../src/engine/search/vector/sparse.ts";
 import {
   best,
   type Doc,
@@ -373,6 +373,17 @@ test("facets, groups and sorting agree with brute force, in every layout", () =>
         matching.map(([id]) => id),
       );
       assert.deepEqual(facetOfHits(readers, field, byId, 100), facets);
+
+      const paged: number[] = [];
+      for (let after = -1; ; after = paged.at(-1)!) {
+        const page = matchesAfter(readers, found, after, 3);
+        paged.push(...page.map((hit) => hit.id));
+        if (page.length < 3) break;
+      }
+      assert.deepEqual(
+        paged,
+        matching.map(([id]) => id),
+      );
 
       const groups = groupHits(readers, field, byId, 2, 1000);
       const members = new Map<unknown, number[]>();

@@ -1,13 +1,13 @@
-import type { Schema } from "../../src/engine/collection/schema.ts";
-import { parseSchema } from "../../src/engine/collection/schema-parse.ts";
-import { analyzerByName } from "../../src/engine/search/analysis/analyzer.ts";
-import { TokenBuffer } from "../../src/engine/search/analysis/tokens.ts";
-import { Extractor } from "../../src/engine/search/document.ts";
-import { impact } from "../../src/engine/search/index/postings.ts";
-import type { IndexReader } from "../../src/engine/search/index/reader.ts";
-import { openSegment, SegmentReader } from "../../src/engine/search/index/segment.ts";
-import { mergeSegments } from "../../src/engine/search/index/segment-writer.ts";
-import { TailIndex } from "../../src/engine/search/index/tail.ts";
+import type { Schema } from "../../../src/engine/collection/schema.ts";
+import { parseSchema } from "../../../src/engine/collection/schema-parse.ts";
+import { analyzerByName } from "../../../src/engine/search/analysis/analyzer.ts";
+import { TokenBuffer } from "../../../src/engine/search/analysis/tokens.ts";
+import { Extractor } from "../../../src/engine/search/document.ts";
+import { impact } from "../../../src/engine/search/index/postings.ts";
+import type { IndexReader } from "../../../src/engine/search/index/reader.ts";
+import { openSegment, SegmentReader } from "../../../src/engine/search/index/segment.ts";
+import { mergeSegments } from "../../../src/engine/search/index/segment-writer.ts";
+import { TailIndex } from "../../../src/engine/search/index/tail.ts";
 
 /** A schema with every kind of field and access. */
 export const schema: Schema = parseSchema({

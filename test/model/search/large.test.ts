@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Bitset } from "../../src/engine/search/index/bitset.ts";
-import type { IndexReader } from "../../src/engine/search/index/reader.ts";
-import { TailIndex } from "../../src/engine/search/index/tail.ts";
-import { parseTextQuery } from "../../src/engine/search/text/query.ts";
-import { searchText } from "../../src/engine/search/text/search.ts";
-import { best, type Doc, Layout, TextModel } from "./model.ts";
+import { findField } from "../../../src/engine/collection/schema.ts";
+import { Bitset } from "../../../src/engine/search/index/bitset.ts";
+import type { IndexReader } from "../../../src/engine/search/index/reader.ts";
+import { TailIndex } from "../../../src/engine/search/index/tail.ts";
+import { sortMatches } from "../../../src/engine/search/sort.ts";
+import { parseTextQuery } from "../../../src/engine/search/text/query.ts";
+import { searchText } from "../../../src/engine/search/text/search.ts";
+import { best, type Doc, Layout, schema, TextModel } from "./model.ts";
 
 /** Enough documents for several blocks of postings and several windows of the scorer. */
 const docCount = 10_000;
@@ -120,6 +122,26 @@ for (const text of queries) {
     });
   }
 }
+
+test("sorting keeps the first of many", () => {
+  const many = new Layout();
+  const random = generator(3);
+  const numbers = new Map<number, number>();
+  for (let id = 0; id < 5000; id++) {
+    const n = Math.floor(random() * 1000);
+    numbers.set(id, n);
+    many.upsert(id, { source: { n }, vectors: {}, sparse: {} });
+    if (id === 3000) many.seal();
+  }
+  const field = findField(schema, "n")!;
+  const all = many.readers.map((reader) => Bitset.full(reader.docCount));
+  for (const order of ["asc", "desc"] as const) {
+    const sign = order === "asc" ? 1 : -1;
+    const wanted = [...numbers].sort(([i, x], [j, y]) => sign * (x - y) || i - j).map(([id]) => id);
+    const found = sortMatches(many.readers, [{ field, order }], all, 20).map((hit) => hit.id);
+    assert.deepEqual(found, wanted.slice(0, 20));
+  }
+});
 
 test("the parts are of several kinds", () => {
   assert.equal(layout.segments.length, 3);
