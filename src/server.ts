@@ -39,13 +39,14 @@ export class Server {
     this.#drainTimeoutMs = drainTimeoutMs;
   }
 
-  static async start(config: ServerConfig, log: Logger): Promise<Server> {
+  /** `onFatal` is called when the store can't go on in this process. */
+  static async start(config: ServerConfig, log: Logger, onFatal: (error: Error) => void): Promise<Server> {
     for (const warning of checkAuthConfig(config.auth, [config.listen.host])) log.warn(warning);
     mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
     const ownership = new SingleOwnership(config.dataDir);
     // Before the store is opened: another process's store must not be touched.
     await ownership.acquire(AbortSignal.timeout(10_000));
-    const store = new LmdbStore(join(config.dataDir, "store"));
+    const store = new LmdbStore(join(config.dataDir, "store"), { exclusive: true, onFatal });
     const clock = new NodeClock();
     const random = new NodeRandom();
     const metrics = new Metrics();

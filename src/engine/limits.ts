@@ -5,6 +5,8 @@ const hourMs = 3_600_000;
 
 export const limits = {
   bodyBytesMax: 16 * MiB,
+  /** Bytes of all request bodies that are held at once; more are refused with `unavailable`. */
+  bodiesBytesMax: 128 * MiB,
   fetchBytesDefault: 1 * MiB,
   fetchBytesMax: 16 * MiB,
   fetchWaitMsMax: 60_000,

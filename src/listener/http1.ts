@@ -67,6 +67,8 @@ export class Http1Connection implements Connection {
   /** The answer to it, until it is complete. */
   #response: ServerResponse | undefined;
   #inFlight = 0;
+  /** Of those in flight, the ones that the handler has not seen yet; made when a peer pipelines that much. */
+  #held: [IncomingMessage, ServerResponse][] | undefined;
   #receivingSinceMs = 0;
   #lifted = false;
   #closingSinceMs = 0;
@@ -107,7 +109,12 @@ export class Http1Connection implements Connection {
     this.#inFlight++;
     registry.inFlight++;
     response.on("close", onResponseClose);
-    registry.handle(request, response);
+    if (this.#inFlight <= registry.limits.pipelinedHandledMax) {
+      registry.handle(request, response);
+      return;
+    }
+    this.#held ??= [];
+    this.#held.push([request, response]);
   }
 
   finish(response: ServerResponse): void {
@@ -118,6 +125,8 @@ export class Http1Connection implements Connection {
     if (this.#request === response.req && response.req.complete) this.#request = undefined;
     if (this.#registry.draining && this.#inFlight === 0) this.#socket.destroySoon();
     this.#registry.ended(1);
+    const next = this.#held?.shift();
+    if (next !== undefined) this.#registry.handle(...next);
   }
 
   lift(request: IncomingMessage): void {
@@ -223,6 +232,7 @@ export class Http1Connection implements Connection {
     this.#registry.connections.delete(this);
     const left = this.#inFlight;
     this.#inFlight = 0;
+    this.#held = undefined;
     this.#request = undefined;
     this.#response = undefined;
     this.#registry.ended(left);

@@ -13,6 +13,8 @@ export interface StartOptions {
   readonly dataDir?: string;
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** A command that runs the server, for example to set limits first; the server's own command line follows it. */
+  readonly under?: readonly string[];
 }
 
 /** The server as its own process, as a user starts it: on a free port, with a data folder. */
@@ -34,7 +36,8 @@ export class ServerProcess implements AsyncDisposable {
   static async start(options: StartOptions = {}): Promise<ServerProcess> {
     const dataDir = options.dataDir ?? (await temporaryFolder());
     const flags = ["--listen", "127.0.0.1:0", "--data-dir", dataDir, ...(options.flags ?? [])];
-    const child = spawn(process.execPath, [main, "serve", ...flags], {
+    const [command, ...args] = [...(options.under ?? []), process.execPath, main, "serve", ...flags];
+    const child = spawn(command!, args, {
       env: { ...cleanEnvironment(), ...options.env },
       stdio: ["ignore", "pipe", "pipe"],
     });

@@ -130,6 +130,7 @@ function sendError(error: EngineError, request: FastifyRequest, reply: FastifyRe
 function registerHooks(app: FastifyInstance, { engine, metrics, authenticator }: RestOptions): void {
   app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);
+    request.response = reply.raw;
     // What is no route needs a credential too: an outsider learns nothing of which routes there are.
     const { access = "signed-in" } = request.routeOptions.config;
     if (access === "open") return done();

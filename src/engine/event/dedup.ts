@@ -1,9 +1,9 @@
 import { hash } from "node:crypto";
-import { asBuffer } from "../../port/bytes.ts";
 import type { Clock } from "../../port/clock.ts";
 import type { Store } from "../../port/store.ts";
 import type { Draft } from "../commit/draft.ts";
 import { makeKey, prefixRange, readU64, tables, writeU64 } from "../keys.ts";
+import { openValue, sealValue } from "../stored-value.ts";
 
 /** Where an event was first written. */
 export interface EventPlace {
@@ -18,7 +18,7 @@ export function eventDigest(source: string, id: string): Buffer {
 }
 
 /**
- * Which events were written inside the window. Value: u64 expiry, u32 partition, u64 offset. A second key, ordered by
+ * Which events were written inside the window. Value, behind its checksum: u64 expiry, u32 partition, u64 offset. A second key, ordered by
  * expiry, lets the background forget old ones without a scan. Both change in the commit that writes the event.
  */
 export class DedupKeys {
@@ -35,8 +35,10 @@ export class DedupKeys {
   /** The first write of an event, while it is remembered. */
   find(draft: Draft, stream: number, digest: Uint8Array): EventPlace | undefined {
     const stored = draft.get(makeKey(tables.dedup, stream, digest));
-    if (stored === undefined || readU64(stored, 0) <= this.#clock.nowMs()) return undefined;
-    return { partition: asBuffer(stored).readUInt32BE(8), offset: readU64(stored, 12) };
+    if (stored === undefined) return undefined;
+    const value = openValue(stored);
+    if (readU64(value, 0) <= this.#clock.nowMs()) return undefined;
+    return { partition: value.readUInt32BE(8), offset: readU64(value, 12) };
   }
 
   remember(draft: Draft, stream: number, digest: Uint8Array, place: EventPlace): void {
@@ -44,13 +46,13 @@ export class DedupKeys {
     const key = makeKey(tables.dedup, stream, digest);
     const old = draft.get(key);
     // Expired but not yet forgotten: its place in the order of expiry must not take the new key with it.
-    if (old !== undefined) draft.delete(expiryKey(readU64(old, 0), stream, digest));
+    if (old !== undefined) draft.delete(expiryKey(readU64(openValue(old), 0), stream, digest));
     const expiryMs = this.#clock.nowMs() + this.#windowMs;
     const value = Buffer.allocUnsafe(20);
     writeU64(value, 0, expiryMs);
     value.writeUInt32BE(place.partition, 8);
     writeU64(value, 12, place.offset);
-    draft.put(key, value);
+    draft.put(key, sealValue(value));
     draft.put(expiryKey(expiryMs, stream, digest), Buffer.alloc(0));
   }
 

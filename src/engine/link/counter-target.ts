@@ -4,6 +4,7 @@ import type { Store } from "../../port/store.ts";
 import type { Draft } from "../commit/draft.ts";
 import { makeKey, prefixRange, tables } from "../keys.ts";
 import type { BatchCursor } from "../log/record-batch.ts";
+import { openValue, sealValue } from "../stored-value.ts";
 import { type CounterRule, parseCounterOptions } from "./counter-options.ts";
 import type { LinkContext, LinkStep, LinkTarget, LinkTotals } from "./target.ts";
 
@@ -52,7 +53,7 @@ export class CounterTarget implements LinkTarget {
   /** A link's counters, in the order of their keys. */
   *counters(linkId: number): Iterable<{ name: string; value: bigint }> {
     for (const { key, value } of this.#store.range(prefixRange(tables.counter, linkId))) {
-      const stored = asBuffer(value);
+      const stored = openValue(value);
       const name = stored.length > 8 ? stored.toString("utf8", 8) : asBuffer(key).toString("utf8", 10);
       yield { name, value: stored.readBigInt64BE(0) };
     }
@@ -88,11 +89,11 @@ class CounterStep implements LinkStep {
     for (const [name, sum] of this.#sums) {
       const { key, kept } = counterKey(this.#linkId, name);
       const stored = draft.get(key);
-      const before = stored === undefined ? 0n : asBuffer(stored).readBigInt64BE(0);
+      const before = stored === undefined ? 0n : openValue(stored).readBigInt64BE(0);
       const value = Buffer.allocUnsafe(8 + (kept?.length ?? 0));
       value.writeBigInt64BE(saturate(before + BigInt(sum)), 0);
       kept?.copy(value, 8);
-      draft.put(key, value);
+      draft.put(key, sealValue(value));
     }
     return this.#skipped;
   }

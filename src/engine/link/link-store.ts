@@ -1,8 +1,8 @@
-import { asBuffer } from "../../port/bytes.ts";
 import type { Reader } from "../../port/store.ts";
 import type { Draft } from "../commit/draft.ts";
 import { makeKey, prefixRange, readU64, tables, writeU64 } from "../keys.ts";
 import { decode, encode } from "../metastore/metastore.ts";
+import { openValue, sealValue } from "../stored-value.ts";
 import type { LinkContext, LinkTotals } from "./target.ts";
 
 export interface LinkMeta extends LinkContext {
@@ -40,13 +40,13 @@ export function stageTotals(draft: Draft, linkId: number, totals: LinkTotals): v
 
 export function readApplied(reader: Pick<Reader, "get">, linkId: number, partition: number): number {
   const stored = reader.get(makeKey(tables.linkState, linkId, partition));
-  return stored === undefined ? 0 : readU64(asBuffer(stored), 0);
+  return stored === undefined ? 0 : readU64(openValue(stored), 0);
 }
 
 export function stageApplied(draft: Draft, linkId: number, partition: number, offset: number): void {
   const value = Buffer.allocUnsafe(8);
   writeU64(value, 0, offset);
-  draft.put(makeKey(tables.linkState, linkId, partition), value);
+  draft.put(makeKey(tables.linkState, linkId, partition), sealValue(value));
 }
 
 export function stageForgetState(draft: Draft, linkId: number): void {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { Clock } from "../../port/clock.ts";
 import type { Store } from "../../port/store.ts";
 import type { Draft } from "../commit/draft.ts";
+import { damaged } from "../errors.ts";
 import { logKey, logKeyOffset, partitionKey } from "../keys.ts";
 import { limits } from "../limits.ts";
 import { decodePartition, emptyTail, encodePartition, type PartitionState, type Tail } from "./partition-state.ts";
@@ -63,14 +64,15 @@ export class Log {
       // A timestamp in the future must not keep a record longer than its age in the log allows.
       prefixRetentionMs: Math.max(before.prefixRetentionMs, Math.min(batch.maxTimestampMs, nowMs)),
     };
-    sealBatch(batch, {
+    const key = logKey(stream.id, partition, before.next);
+    sealBatch(batch, key, {
       baseOffset: before.next,
       appendTimeMs: nowMs,
       prefixTimestampMs: tail.prefixTimestampMs,
       prefixRetentionMs: tail.prefixRetentionMs,
       bytesBefore: before.bytes,
     });
-    draft.put(logKey(stream.id, partition, before.next), batch.bytes);
+    draft.put(key, batch.bytes);
     state.staged = tail;
     draft.onUndo(() => {
       state.staged = before;
@@ -125,13 +127,27 @@ export class Log {
     return start;
   }
 
-  /** The batches from the one that holds `offset` up to the high watermark, verified as they are opened. */
+  /**
+   * The batches from the one that holds `offset` up to the high watermark, verified as they are opened. Each follows
+   * on the one before: a hole is damage, unless what was there has been trimmed.
+   */
   *read(stream: LogStream, partition: number, offset: number): Iterable<BatchCursor> {
     const end = this.highWatermark(stream, partition);
+    if (offset >= end) return;
     const base = this.#baseOf(stream.id, partition, offset);
-    if (base === undefined) return;
-    const range = { from: logKey(stream.id, partition, base), to: logKey(stream.id, partition, end) };
-    for (const { value } of this.#store.range(range)) yield new BatchCursor(value);
+    let next = offset;
+    if (base !== undefined) {
+      const range = { from: logKey(stream.id, partition, base), to: logKey(stream.id, partition, end) };
+      for (const { key, value } of this.#store.range(range)) {
+        const batch = new BatchCursor(key, value);
+        if (batch.header.baseOffset > next || batch.endOffset <= next) break;
+        yield batch;
+        next = batch.endOffset;
+      }
+    }
+    if (next < end && next >= this.startOffset(stream, partition)) {
+      throw damaged(`offset ${next} of partition ${partition} of stream ${stream.id} is missing in the log`);
+    }
   }
 
   /** The offset of the first record at or after a time; the high watermark when there is none. */
@@ -267,8 +283,8 @@ export class Log {
 
   #header(key: Uint8Array): { bytes: number; batch: BatchHeader } {
     const head = this.#store.head(key, headerBytes);
-    assert(head !== undefined, "a listed batch is stored");
-    const batch = decodeHeader(head);
+    if (head === undefined) throw damaged("a record batch that the log lists can't be found");
+    const batch = decodeHeader(key, head);
     return { bytes: headerBytes + batch.bodyBytes, batch };
   }
 
@@ -280,7 +296,10 @@ export class Log {
       reverse: true,
       limit: 1,
     };
-    for (const key of this.#store.keys(range)) return logKeyOffset(key);
+    for (const key of this.#store.keys(range)) {
+      if (key.length !== range.from.length) throw damaged("a key of the log is damaged");
+      return logKeyOffset(key);
+    }
     return undefined;
   }
 

@@ -1,5 +1,6 @@
 import type { Bytes } from "../../port/store.ts";
 import { readU64, writeU64 } from "../keys.ts";
+import { openValue, sealValue } from "../stored-value.ts";
 
 /** The end of a partition: what the next batch continues from. Never changed, only replaced. */
 export interface Tail {
@@ -30,7 +31,7 @@ export interface PartitionState {
 }
 
 /**
- * What remains of a partition's head after trimming: u64 stored start, then the tail, which is needed once no batch
+ * What remains of a partition's head after trimming, behind its checksum: u64 stored start, then the tail, which is needed once no batch
  * is left to tell it: u64 next, and f64 bytes, timestamp and retention maxima.
  */
 export function encodePartition(storedStart: number, tail: Tail): Buffer {
@@ -40,18 +41,18 @@ export function encodePartition(storedStart: number, tail: Tail): Buffer {
   bytes.writeDoubleBE(tail.bytes, 16);
   bytes.writeDoubleBE(tail.prefixTimestampMs, 24);
   bytes.writeDoubleBE(tail.prefixRetentionMs, 32);
-  return bytes;
+  return sealValue(bytes);
 }
 
-export function decodePartition(bytes: Bytes): { storedStart: number; tail: Tail } {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+export function decodePartition(stored: Bytes): { storedStart: number; tail: Tail } {
+  const bytes = openValue(stored);
   return {
     storedStart: readU64(bytes, 0),
     tail: {
       next: readU64(bytes, 8),
-      bytes: view.getFloat64(16),
-      prefixTimestampMs: view.getFloat64(24),
-      prefixRetentionMs: view.getFloat64(32),
+      bytes: bytes.readDoubleBE(16),
+      prefixTimestampMs: bytes.readDoubleBE(24),
+      prefixRetentionMs: bytes.readDoubleBE(32),
     },
   };
 }

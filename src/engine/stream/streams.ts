@@ -1,7 +1,6 @@
-import assert from "node:assert/strict";
 import type { Clock } from "../../port/clock.ts";
 import type { Committer } from "../commit/committer.ts";
-import { conflict, EngineError, notFound } from "../errors.ts";
+import { conflict, damaged, EngineError, notFound } from "../errors.ts";
 import type { Log, Retention } from "../log/log.ts";
 import { type BatchCursor, encodeBatch, type RecordInput } from "../log/record-batch.ts";
 import type { Trimmer } from "../log/trimmer.ts";
@@ -220,7 +219,8 @@ export class Streams {
       offset,
       highWatermark: log.highWatermark(meta, partition),
       logStartOffset: log.startOffset(meta, partition),
-      read: (from) => log.read(meta, partition, from),
+      // What is freed of a dropped stream, or under a new retention, must not look like damage to a slow reader.
+      read: (from) => log.read(this.#current(meta), partition, from),
     };
   }
 
@@ -237,16 +237,17 @@ export class Streams {
     return this.#deps.metastore.stream(ref.namespace, ref.stream);
   }
 
-  #current(meta: StreamMeta): void {
+  #current(meta: StreamMeta): StreamMeta {
     const current = this.#deps.metastore.stream(meta.namespace, meta.name);
     if (current.id !== meta.id) throw notFound(`stream ${JSON.stringify(meta.name)} was dropped`);
+    return current;
   }
 
   #checkRange(meta: StreamMeta, partition: number, offset: number): void {
     const { log } = this.#deps;
     const highWatermark = log.highWatermark(meta, partition);
     const logStartOffset = log.startOffset(meta, partition);
-    assert(logStartOffset <= highWatermark, "a partition starts before it ends");
+    if (logStartOffset > highWatermark) throw damaged("a partition of the log ends before it starts");
     if (offset >= logStartOffset && offset <= highWatermark) return;
     throw new EngineError(
       "offset_out_of_range",
