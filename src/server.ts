@@ -16,25 +16,27 @@ import { version } from "./version.ts";
 /** The composition root: the only place where adapters are constructed and edges meet the engine. */
 export class Server {
   readonly url: string;
-  readonly #engine: Engine;
   readonly #listener: Listener;
-  readonly #store: LmdbStore;
   readonly #drainTimeoutMs: number;
+  readonly #engine: Engine;
+  readonly #opened: AsyncDisposableStack;
 
-  private constructor(engine: Engine, listener: Listener, store: LmdbStore, drainTimeoutMs: number) {
+  private constructor(engine: Engine, listener: Listener, drainTimeoutMs: number, opened: AsyncDisposableStack) {
     this.url = listener.address.url;
     this.#engine = engine;
     this.#listener = listener;
-    this.#store = store;
     this.#drainTimeoutMs = drainTimeoutMs;
+    this.#opened = opened;
   }
 
   static async start(config: Config, log: Logger): Promise<Server> {
+    // Whatever fails below, what was opened before it is closed again, so that the process can end.
+    await using opened = new AsyncDisposableStack();
     mkdirSync(config.dataDir, { recursive: true });
-    const ownership = new SingleOwnership(config.dataDir);
+    const ownership = opened.use(new SingleOwnership(config.dataDir));
     // Before the store is opened: another process's store must not be touched.
     await ownership.acquire(AbortSignal.timeout(10_000));
-    const store = new LmdbStore(join(config.dataDir, "store"));
+    const store = opened.adopt(new LmdbStore(join(config.dataDir, "store")), (each) => each.close());
     const metrics = new Metrics();
     const engine = new Engine(
       {
@@ -49,6 +51,7 @@ export class Server {
         onBackgroundError: (err) => log.error({ err }, "background work failed; it will be tried again"),
       },
     );
+    opened.defer(() => engine.stop());
     await engine.start();
     const rest = await createRest({ engine, metrics, log, version });
     const { tlsCertFile, tlsKeyFile } = config;
@@ -61,19 +64,14 @@ export class Server {
       handler: rest,
       log,
     });
-    metrics.observe(
-      engine,
-      () => store.stats().diskBytes,
-      () => listener.connections,
-    );
-    return new Server(engine, listener, store, config.drainTimeoutMs);
+    metrics.observe(engine, () => store.stats(), listener);
+    return new Server(engine, listener, config.drainTimeoutMs, opened.move());
   }
 
   /** Answers what is in flight, then closes everything. */
   async stop(): Promise<void> {
     this.#engine.drain();
     await this.#listener.drain(this.#drainTimeoutMs);
-    await this.#engine.stop();
-    await this.#store.close();
+    await this.#opened.disposeAsync();
   }
 }

@@ -18,13 +18,13 @@ export function fetchPage(result: FetchResult, bytesMax: number): string | Reada
 function* allPieces(first: string, pieces: Generator<string, string>): Iterable<Buffer> {
   yield Buffer.from(first);
   for (;;) {
-    const { value } = pieces.next();
-    if (value === "") return;
+    const { value, done } = pieces.next();
     yield Buffer.from(value);
+    if (done) return;
   }
 }
 
-/** Yields full pieces and returns the last one; after it, "" for ever. */
+/** Yields full pieces and returns the last one. */
 function* pagePieces(result: FetchResult, bytesMax: number): Generator<string, string> {
   const budget = bytesMax - open.length - closeBytesMax;
   let next = result.offset;
