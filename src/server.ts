@@ -26,27 +26,31 @@ export function openAuthStore(dataDir: string): LmdbStore {
 /** The composition root: the only place where adapters are constructed and edges meet the engine. */
 export class Server {
   readonly url: string;
-  readonly #engine: Engine;
   readonly #listener: Listener;
-  readonly #closeStores: () => Promise<void>;
   readonly #drainTimeoutMs: number;
+  readonly #engine: Engine;
+  readonly #opened: AsyncDisposableStack;
 
-  private constructor(engine: Engine, listener: Listener, closeStores: () => Promise<void>, drainTimeoutMs: number) {
+  private constructor(engine: Engine, listener: Listener, drainTimeoutMs: number, opened: AsyncDisposableStack) {
     this.url = listener.address.url;
     this.#engine = engine;
     this.#listener = listener;
-    this.#closeStores = closeStores;
     this.#drainTimeoutMs = drainTimeoutMs;
+    this.#opened = opened;
   }
 
   /** `onFatal` is called when the store can't go on in this process. */
   static async start(config: ServerConfig, log: Logger, onFatal: (error: Error) => void): Promise<Server> {
     for (const warning of checkAuthConfig(config.auth, [config.listen.host])) log.warn(warning);
+    // Whatever fails below, what was opened before it is closed again, so that the process can end.
+    await using opened = new AsyncDisposableStack();
     mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
-    const ownership = new SingleOwnership(config.dataDir);
+    const ownership = opened.use(new SingleOwnership(config.dataDir));
     // Before the store is opened: another process's store must not be touched.
     await ownership.acquire(AbortSignal.timeout(10_000));
-    const store = new LmdbStore(join(config.dataDir, "store"), { exclusive: true, onFatal });
+    const store = opened.adopt(new LmdbStore(join(config.dataDir, "store"), { exclusive: true, onFatal }), (each) =>
+      each.close(),
+    );
     const clock = new NodeClock();
     const random = new NodeRandom();
     const metrics = new Metrics();
@@ -65,10 +69,12 @@ export class Server {
         onBackgroundError: (err) => log.error({ err }, "background work failed; it will be tried again"),
       },
     );
+    opened.defer(() => engine.stop());
     await engine.start();
-    const authStore = openAuthStore(config.dataDir);
+    const authStore = opened.adopt(openAuthStore(config.dataDir), (each) => each.close());
     const keys = new ApiKeys({ store: authStore, clock, random, fixed: config.auth.fixedKeys });
     const authenticator = createAuthenticator(config.auth, { keys, clock, report: (message) => log.warn(message) });
+    opened.defer(() => authenticator.close());
     authenticator.prepare();
     const rest = await createRest({ engine, metrics, log, version, authenticator });
     const { tlsCertFile, tlsKeyFile } = config;
@@ -81,24 +87,14 @@ export class Server {
       handler: rest,
       log,
     });
-    metrics.observe(
-      engine,
-      () => store.stats().diskBytes,
-      () => listener.connections,
-    );
-    const close = async () => {
-      authenticator.close();
-      await authStore.close();
-      await store.close();
-    };
-    return new Server(engine, listener, close, config.drainTimeoutMs);
+    metrics.observe(engine, () => store.stats(), listener);
+    return new Server(engine, listener, config.drainTimeoutMs, opened.move());
   }
 
   /** Answers what is in flight, then closes everything. */
   async stop(): Promise<void> {
     this.#engine.drain();
     await this.#listener.drain(this.#drainTimeoutMs);
-    await this.#engine.stop();
-    await this.#closeStores();
+    await this.#opened.disposeAsync();
   }
 }

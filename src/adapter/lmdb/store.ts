@@ -49,6 +49,8 @@ export interface LmdbStoreOptions {
    */
   readonly shared?: boolean;
 }
+/** Below every other key. Without an end of its own a reversed range would leave this one out. */
+const lowestKey = Buffer.of(0);
 
 /**
  * The default store. Writes run on LMDB's own thread: a batch's pages are synced, then its meta page, before the
@@ -245,7 +247,7 @@ class LmdbReader implements Reader {
       bounds["reverse"] = true;
       // Reversed, LMDB's start is the upper end: ours is exclusive there and inclusive at the lower one.
       if (to !== undefined) Object.assign(bounds, { start: to, exclusiveStart: true });
-      if (from !== undefined) Object.assign(bounds, { end: from, inclusiveEnd: true });
+      Object.assign(bounds, { end: from ?? lowestKey, inclusiveEnd: true });
     } else {
       if (from !== undefined) bounds["start"] = from;
       if (to !== undefined) bounds["end"] = to;

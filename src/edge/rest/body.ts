@@ -65,7 +65,13 @@ class BodyAccount {
 }
 
 const jsonType = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json\s*(?:;|$)/i;
-const foreignCharset = /;\s*charset\s*=\s*"?(?!utf-?8)/i;
+const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i;
+
+/** Whether the body is JSON by its type; JSON is UTF-8, whatever a charset says. */
+function isJson(contentType: string): boolean {
+  const [, given = "utf-8"] = charset.exec(contentType) ?? [];
+  return jsonType.test(contentType) && /^utf-?8$/i.test(given);
+}
 
 function tooLarge(): EngineError {
   return new EngineError("body_too_large", `body: is larger than ${limits.bodyBytesMax} bytes`, {
@@ -129,7 +135,7 @@ export function registerBodyParser(app: FastifyInstance): void {
   app.addContentTypeParser("*", async (request: FastifyRequest, payload: NodeJS.ReadableStream) => {
     const contentType = request.headers["content-type"];
     const { rawBody = false } = request.routeOptions.config;
-    if (!rawBody && contentType !== undefined && (!jsonType.test(contentType) || foreignCharset.test(contentType))) {
+    if (!rawBody && contentType !== undefined && !isJson(contentType)) {
       throw new EngineError(
         "unsupported_media_type",
         `content-type: ${JSON.stringify(contentType)} is not supported; send application/json`,

@@ -59,8 +59,12 @@ export function readToken(request: FastifyRequest): ConsistencyToken {
   return parseToken("Service-Consistency-Token", Array.isArray(value) ? value.join(",") : value);
 }
 
+/** Clients refuse answers whose headers are larger than some bound, often 16 KiB; the body has the token anyway. */
+const tokenHeaderBytesMax = 8 * 1024;
+
 export function sendToken(reply: FastifyReply, token: ConsistencyToken): void {
-  reply.header(tokenHeaderName, formatToken(token));
+  const text = formatToken(token);
+  if (text.length <= tokenHeaderBytesMax) reply.header(tokenHeaderName, text);
 }
 
 /** The idempotency of a write: the key, and what the request asks for. */

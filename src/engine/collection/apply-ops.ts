@@ -3,7 +3,7 @@ import { alreadyExists, EngineError, invalid } from "../errors.ts";
 import { type ExtractedDocument, Extractor } from "../search/document.ts";
 import { matchesDocument } from "../search/filter/evaluate.ts";
 import { documentKey } from "./collection-store.ts";
-import { decodeDocument, encodeDocument, encodeStored, type StoredDocument, storedVersion } from "./document-codec.ts";
+import { decodeDocument, encodeDocument, encodeStored, openStored, type StoredDocument } from "./document-codec.ts";
 import type { OpResult, WriteOp } from "./ops.ts";
 import type { Schema } from "./schema.ts";
 import { inferFields } from "./schema.ts";
@@ -83,7 +83,9 @@ export class OpApplier {
       return changed.document === undefined ? undefined : { version: changed.version, bytes: changed.document };
     }
     const stored = this.#draft.get(documentKey(this.#collectionId, id));
-    return stored === undefined ? undefined : { version: storedVersion(stored), bytes: stored.subarray(8) };
+    if (stored === undefined) return undefined;
+    const { version, document } = openStored(stored);
+    return { version, bytes: document };
   }
 
   #holds(op: WriteOp, current: Current | undefined): boolean {

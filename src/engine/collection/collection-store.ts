@@ -1,8 +1,8 @@
-import { asBuffer } from "../../port/bytes.ts";
 import type { Reader } from "../../port/store.ts";
 import type { Draft } from "../commit/draft.ts";
 import { makeKey, prefixRange, readU64, tables } from "../keys.ts";
 import { decode, encode } from "../metastore/metastore.ts";
+import { openValue, sealValue } from "../stored-value.ts";
 import type { Schema } from "./schema.ts";
 import { formatSchema, parseSchema } from "./schema-parse.ts";
 
@@ -100,7 +100,7 @@ export function documentIdOf(key: Uint8Array): number {
 export function readCollectionTotals(reader: Pick<Reader, "get">, collectionId: number): CollectionTotals {
   const stored = reader.get(makeKey(tables.collectionTotals, collectionId));
   if (stored === undefined) return noTotals;
-  const bytes = asBuffer(stored);
+  const bytes = openValue(stored);
   return { changes: bytes.readDoubleLE(0), bytes: bytes.readDoubleLE(8), documents: bytes.readDoubleLE(16) };
 }
 
@@ -109,7 +109,7 @@ export function stageCollectionTotals(draft: Draft, collectionId: number, totals
   value.writeDoubleLE(totals.changes, 0);
   value.writeDoubleLE(totals.bytes, 8);
   value.writeDoubleLE(totals.documents, 16);
-  draft.put(makeKey(tables.collectionTotals, collectionId), value);
+  draft.put(makeKey(tables.collectionTotals, collectionId), sealValue(value));
 }
 
 /** The newest manifest, or the empty one. */

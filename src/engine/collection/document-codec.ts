@@ -1,5 +1,6 @@
+import { crc32 } from "node:zlib";
 import { asBuffer } from "../../port/bytes.ts";
-import { EngineError } from "../errors.ts";
+import { damaged, EngineError } from "../errors.ts";
 import type { SparseVector } from "../search/document.ts";
 
 /** A document as it is stored: its source as JSON text, its vectors by name. */
@@ -98,18 +99,25 @@ function copyOf(bytes: Buffer, at: number, length: number): ArrayBuffer {
   return copy;
 }
 
-/** What the store keeps under a document's key: f64 version, then the document. */
+/** What the store keeps under a document's key: u32 crc32 of the rest, f64 version, then the document. */
 export function encodeStored(version: number, document: Uint8Array): Buffer {
-  const out = Buffer.allocUnsafe(8 + document.length);
-  out.writeDoubleLE(version);
-  out.set(document, 8);
+  const out = Buffer.allocUnsafe(12 + document.length);
+  out.writeDoubleLE(version, 4);
+  out.set(document, 12);
+  out.writeUInt32LE(crc32(out.subarray(4)), 0);
   return out;
 }
 
-export function decodeStored(id: number, stored: Uint8Array): VersionedDocument {
-  return { id, version: asBuffer(stored).readDoubleLE(0), ...decodeDocument(stored.subarray(8)) };
+/** A stored document's parts; its checksum is verified. */
+export function openStored(stored: Uint8Array): { version: number; document: Buffer } {
+  const bytes = asBuffer(stored);
+  if (bytes.length < 12 || bytes.readUInt32LE(0) !== crc32(bytes.subarray(4))) {
+    throw damaged("a stored document is damaged (checksum)");
+  }
+  return { version: bytes.readDoubleLE(4), document: bytes.subarray(12) };
 }
 
-export function storedVersion(stored: Uint8Array): number {
-  return asBuffer(stored).readDoubleLE(0);
+export function decodeStored(id: number, stored: Uint8Array): VersionedDocument {
+  const { version, document } = openStored(stored);
+  return { id, version, ...decodeDocument(document) };
 }

@@ -174,10 +174,10 @@ export class Log {
   ): Promise<boolean> {
     const state = this.#state(stream.id, partition);
     if (state.durable.next > offset) return true;
-    if (waitMs <= 0 || signal?.aborted) return false;
+    if (waitMs <= 0 || signal?.aborted || state.gone) return false;
     const woken = new AbortController();
     const waiter = () => {
-      if (state.durable.next > offset) woken.abort();
+      if (state.durable.next > offset || state.gone) woken.abort();
     };
     const stop = () => woken.abort();
     state.waiters ??= new Set();
@@ -193,10 +193,15 @@ export class Log {
     return state.durable.next > offset;
   }
 
-  /** Wakes every waiting reader of a stream, for example because the stream is gone. */
+  /** Forgets a dropped stream and wakes its waiting readers. */
   forget(stream: LogStream): void {
     for (let partition = 0; partition < stream.partitions; partition++) {
-      this.#states.delete(stateKey(stream.id, partition));
+      const key = stateKey(stream.id, partition);
+      const state = this.#states.get(key);
+      if (state === undefined) continue;
+      this.#states.delete(key);
+      state.gone = true;
+      wake(state);
     }
   }
 
@@ -239,7 +244,7 @@ export class Log {
   #publish(state: PartitionState, tail: Tail): void {
     assert(tail.next > state.durable.next, "a high watermark only rises");
     state.durable = tail;
-    if (state.waiters !== undefined) for (const waiter of [...state.waiters]) waiter();
+    wake(state);
     for (const listener of this.#listeners) listener(state.stream, state.partition, tail.next);
   }
 
@@ -269,7 +274,8 @@ export class Log {
       };
     }
     const { storedStart } = trimmed;
-    return { stream, partition, durable: tail, staged: tail, storedStart, implied: undefined, waiters: undefined };
+    const empty = { implied: undefined, waiters: undefined, gone: false };
+    return { stream, partition, durable: tail, staged: tail, storedStart, ...empty };
   }
 
   #evict(): void {
@@ -322,6 +328,10 @@ export class Log {
     }
     return found;
   }
+}
+
+function wake(state: PartitionState): void {
+  if (state.waiters !== undefined) for (const waiter of [...state.waiters]) waiter();
 }
 
 function stateKey(stream: number, partition: number): string {

@@ -12,7 +12,7 @@ export interface Tail {
 
 export const emptyTail: Tail = { next: 0, bytes: 0, prefixTimestampMs: 0, prefixRetentionMs: 0 };
 
-/** Woken when the partition's high watermark rises. */
+/** Woken when the partition's high watermark rises, and when its stream is gone. */
 export type Waiter = () => void;
 
 /** What is kept in memory of a partition; all of it can be read from the store again. */
@@ -28,6 +28,8 @@ export interface PartitionState {
   /** The start that retention implied when it was last worked out, and until when that holds. */
   implied: { start: number; tail: Tail; untilMs: number; retention: object | undefined } | undefined;
   waiters: Set<Waiter> | undefined;
+  /** The stream was dropped: nobody waits here any more. */
+  gone: boolean;
 }
 
 /**

@@ -76,7 +76,10 @@ export class IdempotencyRecords {
     for (const key of this.#store.keys({ from, to, limit: keysMax })) {
       count++;
       draft.delete(key);
-      draft.delete(makeKey(tables.idempotency, key.subarray(9)));
+      const recorded = makeKey(tables.idempotency, key.subarray(9));
+      const stored = draft.get(recorded);
+      // A change before this one in the group may have recorded the key anew.
+      if (stored !== undefined && openValue(stored).readDoubleBE(0) === readU64(key, 1)) draft.delete(recorded);
     }
     return count === keysMax;
   }

@@ -124,7 +124,7 @@ export class Streams {
 
   async detail(ref: StreamRef, token: ConsistencyToken, signal?: AbortSignal): Promise<StreamDetail> {
     const meta = this.#stream(ref);
-    await this.#tokens.wait(meta, token, undefined, signal);
+    if (token.length > 0) await this.#tokens.wait(meta, token, undefined, this.#until(signal));
     const partitions = Array.from({ length: meta.partitions }, (_, partition) => ({
       partition,
       logStartOffset: this.#deps.log.startOffset(meta, partition),
@@ -201,16 +201,15 @@ export class Streams {
   }
 
   async fetch(command: FetchCommand, signal?: AbortSignal): Promise<FetchResult> {
-    const { log, draining } = this.#deps;
+    const { log } = this.#deps;
     const meta = this.#stream(command);
     const { partition } = command;
     checkPartition(meta, partition);
-    if (command.token.length > 0) await this.#tokens.wait(meta, command.token, partition, signal);
+    if (command.token.length > 0) await this.#tokens.wait(meta, command.token, partition, this.#until(signal));
     const offset = this.startOf(command);
     this.#checkRange(meta, partition, offset);
     if (command.waitMs > 0 && offset === log.highWatermark(meta, partition)) {
-      const stop = signal === undefined ? draining : AbortSignal.any([signal, draining]);
-      await log.waitAbove(meta, partition, offset, command.waitMs, stop);
+      await log.waitAbove(meta, partition, offset, command.waitMs, this.#until(signal));
       // Both the stream and its start may have changed while this waited.
       this.#current(meta);
       this.#checkRange(meta, partition, offset);
@@ -231,6 +230,12 @@ export class Streams {
     const meta = this.#stream(command);
     checkPartition(meta, command.partition);
     return this.#deps.log.seekTime(meta, command.partition, from.timestampMs);
+  }
+
+  /** A wait ends when its reader leaves and when the server drains. */
+  #until(signal: AbortSignal | undefined): AbortSignal {
+    const { draining } = this.#deps;
+    return signal === undefined ? draining : AbortSignal.any([signal, draining]);
   }
 
   #stream(ref: StreamRef): StreamMeta {
