@@ -15,6 +15,9 @@ import { type Arrow, loadLance } from "./load.ts";
 import { listName } from "./names.ts";
 import { DatasetSync } from "./sync.ts";
 
+/** Tags that start with it hold what is pinned, between one clean-up and the next. */
+const pinTag = "pinned-";
+
 /** About what a row takes in memory while it is written. */
 function rowBytes(row: ColumnarRow): number {
   let bytes = 64 + row.source.length * 2;
@@ -169,18 +172,43 @@ export class LanceDataset implements ColumnarDataset {
       const versions = await this.#table.listVersions();
       let keepFromMs = options.keepFromMs;
       for (const { version, timestamp } of versions) {
-        // A millisecond of slack, as the stored time is finer.
-        if (options.pinned.includes(version)) keepFromMs = Math.min(keepFromMs, timestamp.getTime() - 1);
+        if (options.pinned.includes(version)) keepFromMs = Math.min(keepFromMs, timestamp.getTime());
       }
+      keepFromMs -= lanceLimits.cleanupSlackMs;
       const old = versions.filter(({ timestamp }) => timestamp.getTime() < keepFromMs).length;
       const doubled = numFragments >= lanceLimits.fragmentsMin && numRows - lengths.max >= lengths.max;
       const many = numFragments >= lanceLimits.fragmentsMax || old >= lanceLimits.oldVersionsMax;
       if (!doubled && !many && options.force !== true) return { version: await this.#table.version(), done: false };
-      // Files of no version are left by a crash: no other writer can be at work on them.
-      await this.#table.optimize({ cleanupOlderThan: new Date(keepFromMs), deleteUnverified: true });
+      await this.#table.optimize({ cleanupOlderThan: new Date(0) });
+      const known = new Set(versions.map(({ version }) => version));
+      await this.#cleanUp(
+        keepFromMs,
+        options.pinned.filter((version) => known.has(version)),
+      );
       await this.#sync.run();
       return { version: await this.#table.version(), done: true };
     });
+  }
+
+  /**
+   * Lancedb turns the time into an age and back into a time when it gets to work, so what it frees depends on how long
+   * it took to get there. Compaction is done before for that reason, and the tags make sure: lance refuses to free a
+   * tagged version.
+   */
+  async #cleanUp(keepFromMs: number, pinned: readonly number[]): Promise<void> {
+    const tags = await this.#table.tags();
+    const wanted = new Map(pinned.map((version) => [`${pinTag}${version}`, version]));
+    for (const [name, { version }] of Object.entries(await tags.list())) {
+      if (wanted.get(name) === version) wanted.delete(name);
+      else if (name.startsWith(pinTag)) await tags.delete(name);
+    }
+    for (const [name, version] of wanted) await tags.create(name, version);
+    try {
+      // Files of no version are left by a crash: no other writer can be at work on them.
+      await this.#table.optimize({ cleanupOlderThan: new Date(keepFromMs), deleteUnverified: true });
+    } catch (error) {
+      if (!(error instanceof Error) || !error.message.includes("tagged version")) throw error;
+    }
   }
 
   async close(): Promise<void> {

@@ -16,4 +16,6 @@ export const lanceLimits = {
   fragmentsMax: 256,
   /** Versions that may be freed are freed when there are so many. */
   oldVersionsMax: 256,
+  /** Versions are kept this much longer than asked. */
+  cleanupSlackMs: 500,
 } as const;

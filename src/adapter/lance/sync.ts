@@ -10,10 +10,6 @@ async function syncPath(path: string): Promise<void> {
   }
 }
 
-function missing(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "ENOENT";
-}
-
 /**
  * Lance leaves what it wrote to the page cache, so a power cut could take a version that the manifest names. This
  * syncs the files that appeared since the last call, then their folders. Lance never changes a file it has written,
@@ -36,20 +32,19 @@ export class DatasetSync {
   async #folder(folder: string, seen: Set<string>): Promise<void> {
     let grew = !this.#known.has(folder);
     seen.add(folder);
+    const syncs: Promise<void>[] = [];
     for (const entry of await readdir(folder, { withFileTypes: true })) {
       const path = join(folder, entry.name);
+      const known = this.#known.has(path);
+      grew ||= !known;
       if (entry.isDirectory()) {
-        grew ||= !this.#known.has(path);
-        await this.#folder(path, seen);
+        syncs.push(this.#folder(path, seen));
       } else {
         seen.add(path);
-        if (this.#known.has(path)) continue;
-        grew = true;
-        await syncPath(path).catch((error: unknown) => {
-          if (!missing(error)) throw error;
-        });
+        if (!known) syncs.push(syncPath(path));
       }
     }
+    await Promise.all(syncs);
     if (grew) await syncPath(folder);
   }
 }
