@@ -61,8 +61,8 @@ test("an edge does not reach into another edge", () => {
   }
 });
 
-test("adapters are constructed by the composition root, the command line and tests only", () => {
-  const constructors = /^src\/(?:server|main)\.ts$|^src\/cli\//;
+test("adapters are constructed by the composition roots, the command line and tests only", () => {
+  const constructors = /^src\/(?:server|main|worker)\.ts$|^src\/cli\//;
   for (const { path, imports } of program) {
     if (layerOf(path) === "adapter" || constructors.test(path)) continue;
     for (const to of imports) assert.notEqual(layerOf(to), "adapter", `${path} imports ${to}`);

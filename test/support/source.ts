@@ -12,7 +12,8 @@ export interface SourceFile {
   readonly imports: readonly string[];
 }
 
-const importPattern = /(?:\bfrom\s+|\bimport\s+|\bimport\()\s*"(\.[^"]+)"/g;
+/** A worker's file is named by its URL. */
+const importPattern = /(?:\bfrom\s+|\bimport\s+|\bimport\(|\bnew URL\((?="[^"]+\.ts"))\s*"(\.[^"]+)"/g;
 
 export function sourceFiles(...globs: readonly string[]): SourceFile[] {
   return globSync(globs as string[], { cwd: root })
