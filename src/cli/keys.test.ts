@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ManualClock } from "../../test/support/manual-clock.ts";
 import { MemoryStore } from "../adapter/memory/store.ts";
 import { NodeRandom } from "../adapter/node/random.ts";
+import { SimulatedClock } from "../adapter/simulated/clock.ts";
 import { ApiKeys } from "../engine/auth/keys.ts";
 import { runKeys } from "./keys.ts";
 
 function setup() {
-  const clock = new ManualClock(Date.UTC(2030, 0, 1));
+  const clock = new SimulatedClock(Date.UTC(2030, 0, 1));
   const keys = new ApiKeys({ store: new MemoryStore(), clock, random: new NodeRandom() });
   const run = async (...argv: string[]) => {
     let stdout = "";

@@ -26,6 +26,8 @@ interface ReadOptions {
 }
 
 const fileName = "data.mdb";
+/** Below every other key. Without an end of its own a reversed range would leave this one out. */
+const lowestKey = Buffer.of(0);
 /**
  * Pages looked at before the file is opened: the top ones always, which is all of a small store; more after an
  * unclean end or a change from outside, but for a second at most; all of them after a second unclean end in a row.
@@ -49,8 +51,6 @@ export interface LmdbStoreOptions {
    */
   readonly shared?: boolean;
 }
-/** Below every other key. Without an end of its own a reversed range would leave this one out. */
-const lowestKey = Buffer.of(0);
 
 /**
  * The default store. Writes run on LMDB's own thread: a batch's pages are synced, then its meta page, before the

@@ -23,6 +23,11 @@ export class SimulatedClock implements Clock {
     return this.#passedMs;
   }
 
+  /** How many sleep now. */
+  get sleeping(): number {
+    return this.#sleepers.size;
+  }
+
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       if (signal?.aborted || ms <= 0) return resolve();

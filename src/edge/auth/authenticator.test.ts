@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { IdentityProvider } from "../../../test/support/identity-provider.ts";
-import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { MemoryStore } from "../../adapter/memory/store.ts";
 import { NodeRandom } from "../../adapter/node/random.ts";
+import { SimulatedClock } from "../../adapter/simulated/clock.ts";
 import { ApiKeys } from "../../engine/auth/keys.ts";
 import type { Principal } from "../../engine/auth/principal.ts";
 import { EngineError, type Reason } from "../../engine/errors.ts";
@@ -12,7 +12,7 @@ import { createAuthenticator } from "./authenticator.ts";
 import { parseAuthConfig, type Settings } from "./config.ts";
 import { throttleLimits } from "./throttle.ts";
 
-function setup(settings: Settings, { clock = new ManualClock(), store = new MemoryStore() } = {}) {
+function setup(settings: Settings, { clock = new SimulatedClock(Date.now()), store = new MemoryStore() } = {}) {
   const config = parseAuthConfig(settings);
   const keys = new ApiKeys({ store, clock, random: new NodeRandom(), fixed: config.fixedKeys });
   const authenticator = createAuthenticator(config, { keys, clock });
@@ -108,7 +108,7 @@ test("a store that can't be read refuses everyone as unavailable", async () => {
 });
 
 test("apikey,oidc: each credential goes where it fits", async () => {
-  const clock = new ManualClock();
+  const clock = new SimulatedClock(Date.now());
   await using provider = await IdentityProvider.start(clock);
   const settings = {
     SERVICE_AUTH_MODE: "apikey, oidc",

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { MeshDaemon, taggedMachine, user, type Whois } from "../../../test/support/mesh-daemon.ts";
 import { MemoryStore } from "../../adapter/memory/store.ts";
 import { NodeRandom } from "../../adapter/node/random.ts";
+import { SimulatedClock } from "../../adapter/simulated/clock.ts";
 import { ApiKeys } from "../../engine/auth/keys.ts";
 import type { Principal } from "../../engine/auth/principal.ts";
 import { EngineError, type Reason } from "../../engine/errors.ts";
@@ -12,7 +12,7 @@ import { parseAuthConfig, type Settings } from "./config.ts";
 import { meshLimits } from "./mesh.ts";
 
 async function setup(settings: Settings = {}) {
-  const clock = new ManualClock();
+  const clock = new SimulatedClock(Date.now());
   const daemon = await MeshDaemon.start();
   const reports: string[] = [];
   const keys = new ApiKeys({ store: new MemoryStore(), clock, random: new NodeRandom() });

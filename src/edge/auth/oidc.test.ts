@@ -3,9 +3,9 @@ import { createHmac } from "node:crypto";
 import test from "node:test";
 import { type CryptoKey, exportSPKI, importJWK } from "jose";
 import { IdentityProvider, newSigningKey, type TokenOptions } from "../../../test/support/identity-provider.ts";
-import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { MemoryStore } from "../../adapter/memory/store.ts";
 import { NodeRandom } from "../../adapter/node/random.ts";
+import { SimulatedClock } from "../../adapter/simulated/clock.ts";
 import { ApiKeys } from "../../engine/auth/keys.ts";
 import type { Principal } from "../../engine/auth/principal.ts";
 import { EngineError, type Reason } from "../../engine/errors.ts";
@@ -16,13 +16,13 @@ import { providerLimits } from "./provider-keys.ts";
 
 interface Setup extends AsyncDisposable {
   readonly provider: IdentityProvider;
-  readonly clock: ManualClock;
+  readonly clock: SimulatedClock;
   readonly reports: string[];
   present(token: string): Promise<Principal>;
 }
 
 async function setup(settings: Settings = {}, prepare = (_: IdentityProvider) => {}): Promise<Setup> {
-  const clock = new ManualClock();
+  const clock = new SimulatedClock(Date.now());
   const provider = await IdentityProvider.start(clock);
   prepare(provider);
   const reports: string[] = [];

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { SimulatedClock } from "../../adapter/simulated/clock.ts";
 import { addressGroup, isLoopback } from "./address.ts";
 import { Throttle, throttleLimits } from "./throttle.ts";
 
 /** Fails `count` times and returns the delays of the answers, in milliseconds. */
-async function delays(throttle: Throttle, clock: ManualClock, address: string, count: number): Promise<number[]> {
+async function delays(throttle: Throttle, clock: SimulatedClock, address: string, count: number): Promise<number[]> {
   const seen: number[] = [];
   for (let n = 0; n < count; n++) {
     const startMs = clock.nowMs();
@@ -22,7 +22,7 @@ async function delays(throttle: Throttle, clock: ManualClock, address: string, c
 }
 
 test("the first 20 failures of a minute are answered at once, later ones ever more slowly", async () => {
-  const clock = new ManualClock();
+  const clock = new SimulatedClock(Date.now());
   const throttle = new Throttle(clock);
   const seen = await delays(throttle, clock, "192.0.2.1", 28);
   assert.deepEqual(seen.slice(0, 20), new Array(20).fill(0));
@@ -33,7 +33,7 @@ test("the first 20 failures of a minute are answered at once, later ones ever mo
 });
 
 test("answers held back are bounded", async () => {
-  const clock = new ManualClock();
+  const clock = new SimulatedClock(Date.now());
   const throttle = new Throttle(clock);
   await delays(throttle, clock, "192.0.2.1", 20);
   const held = Array.from({ length: throttleLimits.delayedAnswersMax }, () => throttle.failed("192.0.2.1"));
@@ -45,7 +45,7 @@ test("answers held back are bounded", async () => {
 });
 
 test("a caller that goes, or a server that stops, ends the wait", async () => {
-  const clock = new ManualClock();
+  const clock = new SimulatedClock(Date.now());
   const throttle = new Throttle(clock);
   await delays(throttle, clock, "192.0.2.1", 20);
   const gone = new AbortController();
@@ -61,7 +61,7 @@ test("a caller that goes, or a server that stops, ends the wait", async () => {
 });
 
 test("addresses that are tracked are bounded: the oldest is forgotten first", async () => {
-  const clock = new ManualClock();
+  const clock = new SimulatedClock(Date.now());
   const throttle = new Throttle(clock);
   await delays(throttle, clock, "192.0.2.1", 20);
   for (let n = 0; n < throttleLimits.addressesMax; n++) await throttle.failed(`10.0.${n >> 8}.${n & 255}`);

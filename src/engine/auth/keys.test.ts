@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { MemoryStore } from "../../adapter/memory/store.ts";
 import { NodeRandom } from "../../adapter/node/random.ts";
+import { SimulatedClock } from "../../adapter/simulated/clock.ts";
 import { EngineError, type Reason } from "../errors.ts";
 import { parseFixedKeys } from "./fixed-keys.ts";
 import { isWellFormedKey } from "./key-text.ts";
@@ -11,7 +11,7 @@ import type { Role } from "./principal.ts";
 
 const dayMs = 24 * 3_600_000;
 
-function open({ fixed = "", store = new MemoryStore(), clock = new ManualClock() } = {}) {
+function open({ fixed = "", store = new MemoryStore(), clock = new SimulatedClock(Date.now()) } = {}) {
   const keys = new ApiKeys({
     store,
     clock,

@@ -142,7 +142,7 @@ function damaged(what: string): EngineError {
 export function decodeHeader(key: Uint8Array, given: Uint8Array): BatchHeader {
   const bytes = asBuffer(given);
   if (bytes.length < headerBytes) throw damaged("short header");
-  if (bytes[0] !== magic) throw damaged("unknown format");
+  if (bytes[0] !== magic || bytes.readUInt16LE(2) !== 0) throw damaged("unknown format");
   if (bytes[1] !== version) throw damaged(`format version ${bytes[1]}`);
   if (bytes.readUInt32LE(4) !== headerSum(bytes, key)) throw damaged("header checksum");
   return {

@@ -75,11 +75,10 @@ export class IdempotencyRecords {
     let count = 0;
     for (const key of this.#store.keys({ from, to, limit: keysMax })) {
       count++;
+      // A change before this one in the group has recorded the key anew.
+      if (draft.get(key) === undefined) continue;
       draft.delete(key);
-      const recorded = makeKey(tables.idempotency, key.subarray(9));
-      const stored = draft.get(recorded);
-      // A change before this one in the group may have recorded the key anew.
-      if (stored !== undefined && openValue(stored).readDoubleBE(0) === readU64(key, 1)) draft.delete(recorded);
+      draft.delete(makeKey(tables.idempotency, key.subarray(9)));
     }
     return count === keysMax;
   }
