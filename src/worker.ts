@@ -1,6 +1,8 @@
 import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import { FilesObjectStore } from "./adapter/files/object-store.ts";
+import { LanceColumnar } from "./adapter/lance/columnar.ts";
+import { NodeClock } from "./adapter/node/clock.ts";
 import type { ThreadFailure, ThreadReply, ThreadRequest } from "./adapter/threads/threads.ts";
 import { BuildService } from "./engine/collection/build/build-service.ts";
 import { IndexService } from "./engine/collection/index/index-service.ts";
@@ -17,7 +19,9 @@ export interface WorkerData {
 function createService(role: ThreadRole, { dataDir }: WorkerData): ThreadService {
   const objects = new FilesObjectStore(join(dataDir, "objects"));
   const loader = new ObjectSegmentLoader(objects);
-  return role === "index" ? new IndexService(loader) : new BuildService(objects, loader);
+  return role === "index"
+    ? new IndexService(loader)
+    : new BuildService(objects, loader, new NodeClock(), new LanceColumnar());
 }
 
 function failureOf(error: unknown): ThreadFailure {

@@ -1,3 +1,5 @@
+import type { Clock } from "../../../port/clock.ts";
+import type { Columnar, ColumnarChange, ColumnarRow } from "../../../port/columnar.ts";
 import type { ObjectStore } from "../../../port/object-store.ts";
 import type { ThreadService } from "../../../port/threads.ts";
 import { EngineError } from "../../errors.ts";
@@ -12,6 +14,8 @@ import type { Schema } from "../schema.ts";
 import { parseSchema } from "../schema-parse.ts";
 import { StoredExtractor } from "../stored-extract.ts";
 import { type DocumentChange, decodeChanges } from "../write-record.ts";
+import { ColumnarDatasets } from "./columnar-datasets.ts";
+import { columnarRow } from "./columnar-rows.ts";
 import type { BuildMessage, BuildReply } from "./messages.ts";
 
 interface Job {
@@ -22,15 +26,37 @@ interface Job {
   readonly changes: Map<number, DocumentChange>;
 }
 
+/** The last state of every changed document: as an index to be sealed, and as rows for the columnar dataset. */
+function collect(job: Job): { tail: TailIndex; change: ColumnarChange } {
+  const tail = new TailIndex(job.schema);
+  const extractor = new StoredExtractor(job.schema);
+  const upserts: ColumnarRow[] = [];
+  const deletes: number[] = [];
+  for (const { id, version, document } of job.changes.values()) {
+    if (document === undefined) {
+      deletes.push(id);
+      continue;
+    }
+    const stored = decodeDocument(document);
+    const extracted = extractor.extract(stored);
+    tail.add(id, version, extracted);
+    upserts.push(columnarRow(job.schema, id, version, stored, extracted));
+  }
+  return { tail, change: { upserts, deletes } };
+}
+
 /** What runs in the build thread: turns changes into segments, and segments into larger ones. */
 export class BuildService implements ThreadService {
   readonly #objects: ObjectStore;
   readonly #loader: SegmentLoader;
+  readonly #columns: ColumnarDatasets | undefined;
   readonly #jobs = new Map<number, Job>();
 
-  constructor(objects: ObjectStore, loader: SegmentLoader) {
+  /** Without `columnar` no dataset is kept. */
+  constructor(objects: ObjectStore, loader: SegmentLoader, clock: Clock, columnar?: Columnar) {
     this.#objects = objects;
     this.#loader = loader;
+    this.#columns = columnar === undefined ? undefined : new ColumnarDatasets(columnar, objects, clock);
   }
 
   handle(message: unknown): unknown {
@@ -65,12 +91,9 @@ export class BuildService implements ThreadService {
   async #seal(jobId: number, id: string, deletes: FrozenDeletes): Promise<BuildReply> {
     const job = this.#job(jobId);
     this.#jobs.delete(jobId);
-    const tail = new TailIndex(job.schema);
-    const extractor = new StoredExtractor(job.schema);
-    for (const { id: document, version, document: bytes } of job.changes.values()) {
-      if (bytes !== undefined) tail.add(document, version, extractor.extract(decodeDocument(bytes)));
-    }
+    const { tail, change } = collect(job);
     const segment = await this.#write(job, id, [tail]);
+    const lance = await this.#columns?.apply(job.folder, job.schema, change);
     const written = await Promise.all(
       deletes.map(async ({ segment: of, words, count }) => {
         const path = `${job.folder}/deletes/${id}-${of}`;
@@ -78,7 +101,7 @@ export class BuildService implements ThreadService {
         return { segment: of, path, count };
       }),
     );
-    return { segment, deletes: written, lance: null };
+    return { segment, deletes: written, lance: lance ?? null };
   }
 
   async #merge(jobId: number, id: string, entries: readonly SegmentEntry[]): Promise<BuildReply> {
