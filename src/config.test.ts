@@ -1,7 +1,20 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
 import { loadConfig, parseDuration, settings, settingsHelp } from "./config.ts";
 import { EngineError } from "./engine/errors.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "native-engine-config-"));
+after(() => rmSync(folder, { recursive: true }));
+
+let written = 0;
+function fileOf(content: string): string {
+  const file = join(folder, `${written++}.json`);
+  writeFileSync(file, content);
+  return file;
+}
 
 for (const [text, ms] of [
   ["0ms", 0],
@@ -47,4 +60,52 @@ test("every setting has a name of its own and its line in the help", () => {
     assert.match(env, /^SERVICE_[A-Z_]+$/);
     assert.ok(settingsHelp().includes(env) && settingsHelp().includes(`--${flag} `), env);
   }
+});
+
+for (const [argv, env, want] of [
+  [["--prot", "1"], {}, [/--prot/, /--listen, .*--mode/]],
+  [["stray"], {}, [/stray/, /--listen/]],
+  [["-l", "1"], {}, [/-l/, /--listen/]],
+  [["--listen"], {}, [/--listen/, /needs a value/]],
+  [["--listen", "localhost"], {}, [/--listen/, /port/]],
+  [["--listen", "127.0.0.1:99999"], {}, [/--listen/, /65535/]],
+  [["--mode", "fast"], {}, [/--mode/, /development, production/]],
+  [["--mode=production", "--mode=development"], {}, [/--mode/, /twice/]],
+  [["--cloudevents-dedup-window", "soon"], {}, [/--cloudevents-dedup-window/, /ms, s, m, h or d/]],
+  [["--connections-max", "0"], {}, [/--connections-max/, /1 to 1000000/]],
+  [["--log-level", "loud"], {}, [/--log-level/, /debug, info/]],
+  [["--data-dir", ""], {}, [/--data-dir/, /empty/]],
+  [["--config", "missing/file.json"], {}, [/config/, /missing/]],
+  [["--tls-cert-file", "a.pem"], {}, [/SERVICE_TLS_KEY_FILE/]],
+  [[], { SERVICE_LISTEN: "nowhere" }, [/SERVICE_LISTEN/, /port/]],
+  [[], { SERVICE_RUN_MODE: "fast" }, [/SERVICE_RUN_MODE/, /development, production/]],
+  [["--config", fileOf("{")], {}, [/JSON/]],
+  [["--config", fileOf("[]")], {}, [/object/]],
+  [["--config", fileOf('{"prot":1}')], {}, [/prot/, /listen/]],
+  [["--config", fileOf('{"mode":"fast"}')], {}, [/mode/, /development, production/]],
+  [["--config", fileOf('{"listen":true}')], {}, [/listen/]],
+] as const) {
+  test(`${JSON.stringify(argv.map((each) => each.replace(folder, "")))} ${JSON.stringify(env)} is refused`, () => {
+    assert.throws(
+      () => loadConfig({ argv, env }),
+      (error) => error instanceof EngineError && want.every((each) => each.test(error.message)),
+    );
+  });
+}
+
+test("flags win over the environment, that over the file, that over the defaults", () => {
+  const file = fileOf('{"mode":"development","connections-max":50}');
+  const fromFile = ["--config", file];
+  for (const [argv, env, want] of [
+    [[], {}, "production"],
+    [[], { SERVICE_RUN_MODE: "development" }, "development"],
+    [["--mode", "production"], { SERVICE_RUN_MODE: "development" }, "production"],
+    [fromFile, {}, "development"],
+    [[], { SERVICE_CONFIG_FILE: file }, "development"],
+    [fromFile, { SERVICE_RUN_MODE: "production" }, "production"],
+    [[...fromFile, "--mode=development"], { SERVICE_RUN_MODE: "production" }, "development"],
+  ] as const) {
+    assert.equal(loadConfig({ argv, env }).mode, want, JSON.stringify([argv, env]));
+  }
+  assert.equal(loadConfig({ argv: fromFile, env: {} }).connectionsMax, 50);
 });

@@ -50,7 +50,7 @@ async function draining(server: ServerProcess): Promise<void> {
 
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
   test(`${signal} answers long polls with what there is, and the process exits with 0`, {
-    timeout: 30_000,
+    timeout: 50_000,
   }, async () => {
     const { server, client } = await started();
     await using _ = server;
@@ -71,7 +71,7 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
 }
 
 test("while it drains: /ready is 503, /health 200, new work 503, and what was begun is finished", {
-  timeout: 30_000,
+  timeout: 50_000,
 }, async () => {
   const { server, client } = await started();
   await using _ = server;
@@ -97,7 +97,7 @@ test("while it drains: /ready is 503, /health 200, new work 503, and what was be
   assert.equal((await ask(url)).json.records.length, 2);
 });
 
-test("a request that is never finished is cut off when the drain time is over", { timeout: 30_000 }, async () => {
+test("a request that is never finished is cut off when the drain time is over", { timeout: 50_000 }, async () => {
   await using server = await ServerProcess.start({ flags: ["--drain-timeout", "200ms"] });
   const client = await StreamClient.create(server.url, "n");
   await client.createStream("s");
@@ -107,7 +107,7 @@ test("a request that is never finished is cut off when the drain time is over", 
   assert.equal(code, 0);
 });
 
-test("an idle server stops at once", { timeout: 10_000 }, async () => {
+test("an idle server stops at once", { timeout: 50_000 }, async () => {
   const { server } = await started();
   await using _ = server;
   assert.equal(await server.stop(), 0);

@@ -155,7 +155,7 @@ test("a long poll that sees nothing answers an empty page; one with records does
   assertError(await client.fetch("ten", "offset=11&max_wait_ms=60000"), 416, "offset_out_of_range");
 });
 
-test("a long poll on a stream that is dropped answers 404 at once", { timeout: 20_000 }, async () => {
+test("a long poll on a stream that is dropped answers 404 at once", { timeout: 50_000 }, async () => {
   await client.createStream("doomed");
   const poll = client.fetch("doomed", "offset=0&max_wait_ms=60000");
   await ask(client.streamUrl("doomed"), { method: "DELETE" });

@@ -40,7 +40,7 @@ async function send(method: string, path: string, body?: string | Buffer, header
   return { headers: received, status: received[":status"], text };
 }
 
-test("a stream's life over cleartext HTTP/2", { timeout: 30_000 }, async () => {
+test("a stream's life over cleartext HTTP/2", { timeout: 50_000 }, async () => {
   assert.equal((await send("POST", "/v1/namespaces", '{"name":"two"}')).status, 201);
   assert.equal((await send("POST", "/v1/namespaces/two/streams", '{"name":"s"}')).status, 201);
   const records = "/v1/namespaces/two/streams/s/partitions/0/records";
@@ -59,7 +59,7 @@ test("a stream's life over cleartext HTTP/2", { timeout: 30_000 }, async () => {
   assert.equal((await send("DELETE", "/v1/namespaces/two/streams/s")).status, 200);
 });
 
-test("errors over HTTP/2 have their body and status", { timeout: 30_000 }, async () => {
+test("errors over HTTP/2 have their body and status", { timeout: 50_000 }, async () => {
   for (const [method, path, body, status, error] of [
     ["GET", "/nowhere", undefined, 404, "not_found"],
     ["PUT", "/v1/namespaces", undefined, 405, "invalid_argument"],
@@ -75,7 +75,7 @@ test("errors over HTTP/2 have their body and status", { timeout: 30_000 }, async
   }
 });
 
-test("large bodies and answers pass over HTTP/2", { timeout: 30_000 }, async () => {
+test("large bodies and answers pass over HTTP/2", { timeout: 50_000 }, async () => {
   await send("POST", "/v1/namespaces", '{"name":"large"}');
   await send("POST", "/v1/namespaces/large/streams", '{"name":"s"}');
   const records = "/v1/namespaces/large/streams/s/partitions/0/records";
@@ -86,7 +86,7 @@ test("large bodies and answers pass over HTTP/2", { timeout: 30_000 }, async () 
   assert.equal(JSON.parse(page.text).records.length, 3);
 });
 
-test("a tail over HTTP/2 sends events until it is closed", { timeout: 30_000 }, async () => {
+test("a tail over HTTP/2 sends events until it is closed", { timeout: 50_000 }, async () => {
   await send("POST", "/v1/namespaces", '{"name":"tail"}');
   await send("POST", "/v1/namespaces/tail/streams", '{"name":"s"}');
   const records = "/v1/namespaces/tail/streams/s/partitions/0/records";

@@ -76,7 +76,7 @@ async function* readEvents(response: Response): AsyncGenerator<TailEvent> {
   }
 }
 
-test("a tail sends what is there and then what is appended, one event a record", { timeout: 30_000 }, async () => {
+test("a tail sends what is there and then what is appended, one event a record", { timeout: 50_000 }, async () => {
   await client.createStream("live");
   await client.append("live", ["a", "b"]);
   await using tail = await Tail.open(`${client.recordsUrl("live")}?offset=1`);
@@ -93,7 +93,7 @@ test("a tail sends what is there and then what is appended, one event a record",
   ]);
 });
 
-test("an event's data is the record as a fetch shows it", { timeout: 30_000 }, async () => {
+test("an event's data is the record as a fetch shows it", { timeout: 50_000 }, async () => {
   await client.createStream("shown");
   const record = { key: base64("k"), value: base64("v"), headers: [{ key: "h", value: "" }], timestamp_ms: 5 };
   await ask(client.recordsUrl("shown"), { body: { records: [record] } });
@@ -102,7 +102,7 @@ test("an event's data is the record as a fetch shows it", { timeout: 30_000 }, a
   assert.deepEqual(JSON.parse(event!.data!), (await client.fetch("shown", "offset=0")).json.records[0]);
 });
 
-test("Last-Event-ID resumes where the last event ended, over the offset of the URL", { timeout: 30_000 }, async () => {
+test("Last-Event-ID resumes where the last event ended, over the offset of the URL", { timeout: 50_000 }, async () => {
   await client.createStream("resumed");
   await client.append("resumed", ["a", "b", "c"]);
   await using first = await Tail.open(`${client.recordsUrl("resumed")}?offset=0`);
@@ -113,7 +113,7 @@ test("Last-Event-ID resumes where the last event ended, over the offset of the U
   }
 });
 
-test("a tail reads many large records in order", { timeout: 30_000 }, async () => {
+test("a tail reads many large records in order", { timeout: 50_000 }, async () => {
   await client.createStream("long");
   const values = Array.from({ length: 40 }, (_, i) => `${i}:${"x".repeat(50_000)}`);
   for (let i = 0; i < values.length; i += 10) await client.append("long", values.slice(i, i + 10));
@@ -125,7 +125,7 @@ test("a tail reads many large records in order", { timeout: 30_000 }, async () =
   );
 });
 
-test("timestamp_ms starts a tail at a time", { timeout: 30_000 }, async () => {
+test("timestamp_ms starts a tail at a time", { timeout: 50_000 }, async () => {
   await client.createStream("timed");
   const records = [1, 2, 3].map((timestamp_ms) => ({ value: base64(String(timestamp_ms)), timestamp_ms }));
   await ask(client.recordsUrl("timed"), { body: { records } });
@@ -148,7 +148,7 @@ for (const [query, headers, status, error] of [
   });
 }
 
-test("a tail ends with an error event when its stream is dropped", { timeout: 20_000 }, async () => {
+test("a tail ends with an error event when its stream is dropped", { timeout: 50_000 }, async () => {
   await client.createStream("dropped");
   await client.append("dropped", ["a"]);
   await using tail = await Tail.open(`${client.recordsUrl("dropped")}?offset=0`);
@@ -160,7 +160,7 @@ test("a tail ends with an error event when its stream is dropped", { timeout: 20
   assert.equal(await tail.next(), undefined);
 });
 
-test("a tail ends when the server drains, and the server does not wait for it", { timeout: 20_000 }, async () => {
+test("a tail ends when the server drains, and the server does not wait for it", { timeout: 50_000 }, async () => {
   await using own = await ServerProcess.start();
   const writer = await StreamClient.create(own.url, "n");
   await writer.createStream("s");

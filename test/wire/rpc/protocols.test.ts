@@ -74,27 +74,29 @@ test("calls that nothing answers are refused in the caller's protocol", async ()
 });
 
 test("the deadline ends the call and the handler's work", async () => {
-  let aborted = 0;
+  let working = 0;
+  let begun = 0;
   const slow = served(QueryService, {
-    search: (_request, context) =>
-      new Promise((_, reject) => {
-        context.signal.addEventListener("abort", () => {
-          aborted++;
-          // Never answers in time: the edge must not wait for it.
-          void reject;
-        });
-      }),
+    // Never answers: the edge must not wait for it. On a busy machine the time can be over before it begins.
+    search: (_request, { signal }) => {
+      begun++;
+      if (!signal.aborted) {
+        working++;
+        signal.addEventListener("abort", () => working--);
+      }
+      return new Promise(() => {});
+    },
   });
   await using server = await startServer({ rpc: { services: [slow] } });
-  let calls = 0;
   for (const [name, transport] of transports(server.url)) {
     // The client's own clock must not be what ends the call.
     const header = name.startsWith("connect") ? { "connect-timeout-ms": "30" } : { "grpc-timeout": "30m" };
     const error = await failureOf(() => createClient(QueryService, transport).search({}, { headers: header }));
     assert.equal(error.code, Code.DeadlineExceeded, name);
     assert.equal(infoOf(error).reason, "deadline_exceeded", name);
-    assert.equal(aborted, ++calls, name);
+    assert.equal(working, 0, name);
   }
+  assert.ok(begun > 0);
 });
 
 test("what breaks inside is logged under the id that the caller gets", async () => {
