@@ -1,7 +1,6 @@
 import type { Clock } from "../../port/clock.ts";
 import type { Store } from "../../port/store.ts";
 import type { Committer } from "../commit/committer.ts";
-import { limits } from "../limits.ts";
 import type { Log } from "../log/log.ts";
 import { encodeBatch } from "../log/record-batch.ts";
 import { type Filter, matchAll } from "../search/filter/filter.ts";
@@ -198,8 +197,13 @@ export class Documents {
   }
 
   /** Deletes what matches now, in steps; a document that changes meanwhile is left as it is. */
-  deleteByFilter(ref: DocumentRef, write: FilterWrite, options: ReadOptions): Promise<FilterWriteReply> {
-    return this.#writeByFilter(ref, write, options, (id, version) => ({
+  deleteByFilter(
+    ref: DocumentRef,
+    write: FilterWrite,
+    options: ReadOptions,
+    signal?: AbortSignal,
+  ): Promise<FilterWriteReply> {
+    return this.#writeByFilter(ref, write, options, signal, (id, version) => ({
       kind: "delete",
       id,
       condition: undefined,
@@ -213,8 +217,9 @@ export class Documents {
     write: FilterWrite,
     patch: DocumentContent,
     options: ReadOptions,
+    signal?: AbortSignal,
   ): Promise<FilterWriteReply> {
-    return this.#writeByFilter(ref, write, options, (id, version) => ({
+    return this.#writeByFilter(ref, write, options, signal, (id, version) => ({
       kind: "patch",
       id,
       ...patch,
@@ -227,15 +232,18 @@ export class Documents {
     ref: DocumentRef,
     write: FilterWrite,
     options: ReadOptions,
+    signal: AbortSignal | undefined,
     opOf: (id: number, version: number) => WriteOp,
   ): Promise<FilterWriteReply> {
     const { settings, store } = this.#deps;
-    const runtime = await this.#reading(ref, options);
+    const runtime = await this.#reading(ref, options, signal);
     const found = await this.#match(runtime, write.filter, write.afterId, write.maxDocuments, false);
     let affected = 0;
     let done = 0;
     let token = this.token(runtime);
     while (done < found.ids.length) {
+      // Nobody waits for the answer any more: what was written stays, and nothing is added to it.
+      signal?.throwIfAborted();
       if (done > 0 && backpressureOf(runtime, settings).throttled) break;
       const ops: WriteOp[] = [];
       for (let i = done; i < Math.min(done + filterWriteStep, found.ids.length); i++) {
@@ -308,5 +316,3 @@ export class Documents {
     return next === 0 ? [] : [{ stream: runtime.meta.streamId, partition: 0, offset: next - 1 }];
   }
 }
-
-export const scrollLimits = { limitDefault: 100, limitMax: limits.scrollLimitMax } as const;
