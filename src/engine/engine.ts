@@ -6,6 +6,7 @@ import type { Store } from "../port/store.ts";
 import type { Threads } from "../port/threads.ts";
 import { Catalog } from "./collection/catalog.ts";
 import { Collections } from "./collection/collections.ts";
+import { DocumentWriter } from "./collection/document-writer.ts";
 import { Documents } from "./collection/documents.ts";
 import { type BuildThread, EngineThread, type IndexThread } from "./collection/runtime.ts";
 import { Runtimes } from "./collection/runtimes.ts";
@@ -16,6 +17,7 @@ import { DedupKeys } from "./event/dedup.ts";
 import { Events } from "./event/events.ts";
 import { checkFormat } from "./format.ts";
 import { limits } from "./limits.ts";
+import { CollectionTarget } from "./link/collection-target.ts";
 import { CounterTarget } from "./link/counter-target.ts";
 import { Links } from "./link/links.ts";
 import { Log } from "./log/log.ts";
@@ -89,13 +91,20 @@ export class Engine {
     const catalog = new Catalog(store, metastore);
     const runtimes = new Runtimes(store, log, this.#index);
     const shared = { store, objects, committer, catalog, runtimes, index: this.#index, log, clock };
-    this.collections = new Collections({ ...shared, metastore, settings: settings.collections });
-    this.documents = new Documents({ ...shared, idempotency, settings: settings.collections });
+    const writer = new DocumentWriter(runtimes, log, clock);
+    this.collections = new Collections({
+      ...shared,
+      metastore,
+      settings: settings.collections,
+      onCreated: ({ namespace, name }) => this.links.targetMade("collection", namespace, name),
+    });
+    this.documents = new Documents({ ...shared, writer, idempotency, settings: settings.collections });
     this.#sealer = new Sealer({ ...shared, build: this.#build, settings: settings.collections, onError });
     const dedup = new DedupKeys(store, clock, settings.dedupWindowMs);
     this.events = new Events({ metastore, log, committer, streams: this.streams, dedup, clock });
     this.counters = new CounterTarget(store);
-    const targets = [this.counters];
+    const filler = new CollectionTarget({ ...shared, metastore, writer, settings: settings.collections });
+    const targets = [this.counters, filler];
     this.links = new Links({ store, committer, metastore, log, clock, targets, onError });
     this.#maintenance = new Maintenance({ store, clock, committer, metastore, trimmer, idempotency, dedup, onError });
   }

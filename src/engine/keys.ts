@@ -19,6 +19,7 @@ export const tables = {
   linkState: 0x21,
   counter: 0x22,
   droppedLink: 0x23,
+  linkFill: 0x24,
   collection: 0x30,
   alias: 0x31,
   document: 0x32,

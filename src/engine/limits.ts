@@ -26,10 +26,13 @@ export const limits = {
   /** Batches one background step of the trimmer frees at most. */
   trimStepBatchesMax: 256,
   /** Documents of one scroll page, of one get and of one write. */
+  scrollLimitDefault: 100,
   scrollLimitMax: 10_000,
   getIdsMax: 10_000,
   writeOpsMax: 10_000,
   filterWriteDocumentsMax: 100_000,
+  filterWriteDocumentsDefault: 10_000,
+  aliasActionsMax: 1_000,
   pageSizeDefault: 100,
   pageSizeMax: 1_000,
   /** Expired keys one background step deletes at most. */

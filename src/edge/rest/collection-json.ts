@@ -1,4 +1,4 @@
-import type { Manifest } from "../../engine/collection/collection-store.ts";
+import { manifestBytes, manifestRecords } from "../../engine/collection/collection-store.ts";
 import type { CollectionInfo, ScanPlan } from "../../engine/collection/collections.ts";
 import type { VersionedDocument } from "../../engine/collection/document-codec.ts";
 import type { WriteOp } from "../../engine/collection/ops.ts";
@@ -12,10 +12,6 @@ import { parseFilter } from "../../engine/search/filter/parse.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-export function manifestRecords(manifest: Manifest): number {
-  return manifest.segments.reduce((sum, { documents, deleted }) => sum + documents - deleted, 0);
-}
-
 export function infoJson(info: CollectionInfo) {
   const { meta, manifest, hot, backpressure, lance } = info;
   return {
@@ -28,7 +24,7 @@ export function infoJson(info: CollectionInfo) {
     manifest: {
       version: manifest.version,
       records: manifestRecords(manifest),
-      bytes: manifest.segments.reduce((sum, { bytes }) => sum + bytes, 0),
+      bytes: manifestBytes(manifest),
       lance,
       applied: manifest.applied,
     },
@@ -135,16 +131,4 @@ export function parsePatch(path: string, value: unknown) {
     vectors: optionalObject(`${path}.vectors`, body["vectors"]),
     sparseVectors: optionalObject(`${path}.sparse_vectors`, body["sparse_vectors"]),
   };
-}
-
-/** A cursor is opaque to clients: the id after which the next page starts. */
-export function formatCursor(afterId: number | undefined): string | null {
-  return afterId === undefined ? null : Buffer.from(`after:${afterId}`).toString("base64url");
-}
-
-export function parseCursor(path: string, cursor: string | null | undefined): number {
-  if (cursor === undefined || cursor === null || cursor === "") return -1;
-  const match = /^after:(\d{1,16})$/.exec(Buffer.from(cursor, "base64url").toString("latin1"));
-  if (match === null) throw invalid(path, "is not a cursor of this service");
-  return Number(match[1]);
 }

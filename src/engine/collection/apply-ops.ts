@@ -12,7 +12,6 @@ import { StoredExtractor } from "./stored-extract.ts";
 import type { DocumentChange } from "./write-record.ts";
 
 export interface AppliedOps {
-  readonly results: readonly OpResult[];
   readonly changes: readonly DocumentChange[];
   /** With the fields that dynamic documents have added. */
   readonly schema: Schema;
@@ -25,7 +24,7 @@ interface Current {
   readonly bytes: Uint8Array;
 }
 
-/** Applies a batch of operations to a collection's documents as part of a change: all of them or, by throwing, none. */
+/** Applies operations to a collection's documents as part of a change, each on what the ones before it leave. */
 export class OpApplier {
   readonly #draft: Draft;
   readonly #collectionId: number;
@@ -41,18 +40,34 @@ export class OpApplier {
     this.#extractor = new Extractor(schema);
   }
 
-  apply(ops: readonly WriteOp[]): AppliedOps {
-    const results = ops.map((op, i) => this.#applyOne(op, `ops[${i}].${op.kind}`));
+  /** An operation that does not fit leaves the documents and the schema as they were. */
+  applyIfItFits(op: WriteOp): OpResult | EngineError {
+    const schema = this.#schema;
+    const extractor = this.#extractor;
+    try {
+      return this.apply(op, "");
+    } catch (error) {
+      if (!(error instanceof EngineError) || error.reason !== "invalid_argument") throw error;
+      this.#schema = schema;
+      this.#extractor = extractor;
+      return error;
+    }
+  }
+
+  /** Writes what the operations have changed. */
+  finish(): AppliedOps {
     for (const { id, version, document } of this.#changes.values()) {
       const key = documentKey(this.#collectionId, id);
       if (document === undefined) this.#draft.delete(key);
       else this.#draft.put(key, encodeStored(version, document));
     }
     const changes = [...this.#changes.values()];
-    return { results, changes, schema: this.#schema, documentsAdded: this.#documentsAdded };
+    return { changes, schema: this.#schema, documentsAdded: this.#documentsAdded };
   }
 
-  #applyOne(op: WriteOp, path: string): OpResult {
+  /** `prefix` stands before the names in errors, for example `ops[3].upsert.`. */
+  apply(op: WriteOp, prefix: string): OpResult {
+    const path = prefix.slice(0, -1);
     const current = this.#current(op.id);
     const version = current?.version ?? 0;
     if (op.kind === "insert" && current !== undefined) {
@@ -70,7 +85,7 @@ export class OpApplier {
       this.#changes.set(op.id, { id: op.id, version: version + 1, document: undefined });
       return { id: op.id, status: "deleted", version: version + 1 };
     }
-    const document = op.kind === "patch" ? this.#patched(op, current!, path) : this.#made(op, path);
+    const document = op.kind === "patch" ? this.#patched(op, current!, prefix) : this.#made(op, prefix);
     if (current === undefined) this.#documentsAdded++;
     this.#changes.set(op.id, { id: op.id, version: version + 1, document: encodeDocument(document) });
     return { id: op.id, status: current === undefined ? "created" : "updated", version: version + 1 };
@@ -96,20 +111,20 @@ export class OpApplier {
     return matchesDocument(op.condition, this.#schema, op.id, extracted);
   }
 
-  #made(op: Exclude<WriteOp, { kind: "delete" }>, path: string): StoredDocument {
-    const extracted = this.#extract(op.source, op.vectors, op.sparseVectors, `${path}.`);
+  #made(op: Exclude<WriteOp, { kind: "delete" }>, prefix: string): StoredDocument {
+    const extracted = this.#extract(op.source, op.vectors, op.sparseVectors, prefix);
     return this.#stored(op.source, extracted);
   }
 
   /** Top-level source keys are merged, null removes one; named vectors are replaced, null removes one. */
-  #patched(op: Exclude<WriteOp, { kind: "delete" }>, current: Current, path: string): StoredDocument {
+  #patched(op: Exclude<WriteOp, { kind: "delete" }>, current: Current, prefix: string): StoredDocument {
     const before = decodeDocument(current.bytes);
     const source: Record<string, unknown> = { ...(JSON.parse(before.source) as Record<string, unknown>) };
     for (const [name, value] of Object.entries(op.source)) {
       if (value === null) delete source[name];
       else Object.defineProperty(source, name, { value, enumerable: true, configurable: true, writable: true });
     }
-    const after = this.#stored(source, this.#extract(source, op.vectors, op.sparseVectors, `${path}.`));
+    const after = this.#stored(source, this.#extract(source, op.vectors, op.sparseVectors, prefix));
     return {
       source: after.source,
       vectors: replaced(before.vectors, after.vectors, op.vectors),

@@ -65,6 +65,15 @@ export const emptyManifest: Manifest = {
   lance: null,
 };
 
+/** The documents that a manifest's segments hold. */
+export function manifestRecords({ segments }: Manifest): number {
+  return segments.reduce((sum, { documents, deleted }) => sum + documents - deleted, 0);
+}
+
+export function manifestBytes({ segments }: Manifest): number {
+  return segments.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
 type StoredCollection = Pick<CollectionMeta, "id" | "streamId" | "schemaVersion" | "hot"> & { schema: unknown };
 
 export function collectionKey(namespaceId: number, name: string): Buffer {

@@ -56,6 +56,8 @@ export interface CollectionsDeps {
   readonly log: Log;
   readonly clock: Clock;
   readonly settings: CollectionSettings;
+  /** Told of each collection that was made, once it is durable. */
+  readonly onCreated: (meta: CollectionMeta) => void;
 }
 
 /** What a user does with collections, but for their documents. */
@@ -68,7 +70,7 @@ export class Collections {
 
   /** Makes a collection; the same name with the same schema again gives the same one. */
   async create(namespace: string, name: string, schema: Schema): Promise<CollectionInfo> {
-    const { committer, metastore } = this.#deps;
+    const { committer, metastore, onCreated } = this.#deps;
     const meta = await committer.submit((draft) => {
       const owner = metastore.stagedNamespace(draft, namespace);
       const key = collectionKey(owner.id, name);
@@ -97,6 +99,7 @@ export class Collections {
         hot: false,
       };
       draft.put(key, encodeCollection(made));
+      draft.onCommit(() => onCreated(made));
       return made;
     });
     return this.#info(meta);

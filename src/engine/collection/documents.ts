@@ -1,32 +1,21 @@
 import type { Clock } from "../../port/clock.ts";
 import type { Store } from "../../port/store.ts";
 import type { Committer } from "../commit/committer.ts";
-import { limits } from "../limits.ts";
 import type { Log } from "../log/log.ts";
-import { encodeBatch } from "../log/record-batch.ts";
 import { type Filter, matchAll } from "../search/filter/filter.ts";
 import type { Idempotency, IdempotencyRecords } from "../stream/idempotency.ts";
 import { TokenWaiter } from "../stream/token-waiter.ts";
 import type { ConsistencyToken } from "../token.ts";
-import { OpApplier } from "./apply-ops.ts";
 import type { Catalog } from "./catalog.ts";
-import {
-  type CollectionMeta,
-  collectionKey,
-  documentIdOf,
-  documentKey,
-  encodeCollection,
-  readCollectionTotals,
-  stageCollectionTotals,
-} from "./collection-store.ts";
+import { type CollectionMeta, documentIdOf, documentKey } from "./collection-store.ts";
 import { checkNotThrottled } from "./collections.ts";
 import { decodeStored, type VersionedDocument } from "./document-codec.ts";
+import { type DocumentWriter, tokenAt } from "./document-writer.ts";
 import type { MatchReply } from "./index/messages.ts";
 import type { DocumentContent, OpResult, WriteOp } from "./ops.ts";
 import type { CollectionRuntime, IndexThread } from "./runtime.ts";
 import type { Runtimes } from "./runtimes.ts";
 import { type Backpressure, backpressureOf, type CollectionSettings } from "./settings.ts";
-import { encodeChanges } from "./write-record.ts";
 
 export interface DocumentRef {
   readonly namespace: string;
@@ -72,6 +61,7 @@ export interface DocumentsDeps {
   readonly committer: Committer;
   readonly catalog: Catalog;
   readonly runtimes: Runtimes;
+  readonly writer: DocumentWriter;
   readonly index: IndexThread;
   readonly log: Log;
   readonly idempotency: IdempotencyRecords;
@@ -103,7 +93,7 @@ export class Documents {
     bytes: number,
     idempotency?: Idempotency,
   ): Promise<WriteReply> {
-    const { settings, runtimes, committer, idempotency: records } = this.#deps;
+    const { settings, runtimes, committer, writer, idempotency: records } = this.#deps;
     const meta = this.find(ref);
     const runtime = runtimes.of(meta);
     checkNotThrottled(runtime, settings);
@@ -113,39 +103,11 @@ export class Documents {
         const recorded = records.replay<Pick<WriteReply, "token" | "results">>(draft, meta.streamId, idempotency);
         if (recorded !== undefined) return { ...recorded, replayed: true };
       }
-      const reply = this.#stageWrite(draft, runtime, current, ops);
+      const reply = writer.stage(draft, current, ops);
       if (idempotency !== undefined) records.record(draft, meta.streamId, idempotency, reply);
       return { ...reply, replayed: false };
     }, bytes);
     return { ...done, backlog: backpressureOf(runtime, settings) };
-  }
-
-  #stageWrite(
-    draft: Parameters<Parameters<Committer["submit"]>[0]>[0],
-    runtime: CollectionRuntime,
-    meta: CollectionMeta,
-    ops: readonly WriteOp[],
-  ): Pick<WriteReply, "token" | "results"> {
-    const { log, clock } = this.#deps;
-    const { results, changes, schema, documentsAdded } = new OpApplier(draft, meta.id, meta.schema).apply(ops);
-    if (changes.length === 0) return { token: this.#tokenAt(runtime, log.stagedNext(runtime.stream, 0)), results };
-    const nowMs = clock.nowMs();
-    const value = encodeChanges(changes);
-    const { lastOffset } = log.stageAppend(draft, runtime.stream, 0, encodeBatch([{ value }], nowMs));
-    const before = readCollectionTotals(draft, meta.id);
-    const totals = {
-      changes: before.changes + changes.length,
-      bytes: before.bytes + value.length,
-      documents: before.documents + documentsAdded,
-    };
-    stageCollectionTotals(draft, meta.id, totals);
-    if (schema !== meta.schema) {
-      const changed = { ...meta, schema, schemaVersion: meta.schemaVersion + 1 };
-      draft.put(collectionKey(meta.namespaceId, meta.name), encodeCollection(changed));
-      draft.onCommit(() => runtime.onSchema(changed));
-    }
-    draft.onCommit(() => runtime.onCommitted(lastOffset + 1, value, totals, nowMs));
-    return { token: [{ stream: meta.streamId, partition: 0, offset: lastOffset }], results };
   }
 
   /** The documents of these ids in the order asked for. Documents change in the commit that acknowledges a write. */
@@ -198,8 +160,13 @@ export class Documents {
   }
 
   /** Deletes what matches now, in steps; a document that changes meanwhile is left as it is. */
-  deleteByFilter(ref: DocumentRef, write: FilterWrite, options: ReadOptions): Promise<FilterWriteReply> {
-    return this.#writeByFilter(ref, write, options, (id, version) => ({
+  deleteByFilter(
+    ref: DocumentRef,
+    write: FilterWrite,
+    options: ReadOptions,
+    signal?: AbortSignal,
+  ): Promise<FilterWriteReply> {
+    return this.#writeByFilter(ref, write, options, signal, (id, version) => ({
       kind: "delete",
       id,
       condition: undefined,
@@ -213,8 +180,9 @@ export class Documents {
     write: FilterWrite,
     patch: DocumentContent,
     options: ReadOptions,
+    signal?: AbortSignal,
   ): Promise<FilterWriteReply> {
-    return this.#writeByFilter(ref, write, options, (id, version) => ({
+    return this.#writeByFilter(ref, write, options, signal, (id, version) => ({
       kind: "patch",
       id,
       ...patch,
@@ -227,15 +195,18 @@ export class Documents {
     ref: DocumentRef,
     write: FilterWrite,
     options: ReadOptions,
+    signal: AbortSignal | undefined,
     opOf: (id: number, version: number) => WriteOp,
   ): Promise<FilterWriteReply> {
     const { settings, store } = this.#deps;
-    const runtime = await this.#reading(ref, options);
+    const runtime = await this.#reading(ref, options, signal);
     const found = await this.#match(runtime, write.filter, write.afterId, write.maxDocuments, false);
     let affected = 0;
     let done = 0;
     let token = this.token(runtime);
     while (done < found.ids.length) {
+      // Nobody waits for the answer any more: what was written stays, and nothing is added to it.
+      signal?.throwIfAborted();
       if (done > 0 && backpressureOf(runtime, settings).throttled) break;
       const ops: WriteOp[] = [];
       for (let i = done; i < Math.min(done + filterWriteStep, found.ids.length); i++) {
@@ -301,12 +272,6 @@ export class Documents {
 
   /** What a read of the collection reflects. */
   token(runtime: CollectionRuntime): ConsistencyToken {
-    return this.#tokenAt(runtime, this.#deps.log.highWatermark(runtime.stream, 0));
-  }
-
-  #tokenAt(runtime: CollectionRuntime, next: number): ConsistencyToken {
-    return next === 0 ? [] : [{ stream: runtime.meta.streamId, partition: 0, offset: next - 1 }];
+    return tokenAt(runtime.meta.streamId, this.#deps.log.highWatermark(runtime.stream, 0));
   }
 }
-
-export const scrollLimits = { limitDefault: 100, limitMax: limits.scrollLimitMax } as const;

@@ -26,6 +26,10 @@ export class CounterTarget implements LinkTarget {
     parseCounterOptions(options);
   }
 
+  async ready(): Promise<boolean> {
+    return false;
+  }
+
   begin(link: LinkContext): LinkStep {
     return new CounterStep(link.id, parseCounterOptions(link.options));
   }
@@ -75,14 +79,15 @@ class CounterStep implements LinkStep {
     return this.#sums.size;
   }
 
-  take(cursor: BatchCursor): void {
+  take(cursor: BatchCursor): boolean {
     const name = this.#rule.name(cursor);
     const amount = name === undefined ? undefined : this.#rule.amount(cursor);
     if (name === undefined || amount === undefined) {
       this.#skipped++;
-      return;
+      return true;
     }
     this.#sums.set(name, add(this.#sums.get(name) ?? 0, amount));
+    return true;
   }
 
   stage(draft: Draft): number {

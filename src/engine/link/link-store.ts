@@ -7,7 +7,6 @@ import type { LinkContext, LinkTotals } from "./target.ts";
 
 export interface LinkMeta extends LinkContext {
   readonly namespaceId: number;
-  readonly source: string;
   /** The stream that had the source's name when the link was made. */
   readonly sourceId: number;
 }

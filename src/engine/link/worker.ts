@@ -28,6 +28,8 @@ interface Progress {
   readonly applied: Map<number, number>;
   records: number;
   lost: number;
+  /** The step is to be committed before more is read. */
+  full: boolean;
 }
 
 /**
@@ -35,19 +37,20 @@ interface Progress {
  * its offsets are one commit, so that a crash repeats nothing and loses nothing.
  */
 export class LinkWorker {
-  readonly #link: LinkMeta;
+  readonly link: LinkMeta;
   readonly #target: LinkTarget;
   readonly #deps: WorkerDeps;
   readonly #stop = new AbortController();
   readonly #applied = new Map<number, number>();
   readonly #dirty = new Set<number>();
   #wake: (() => void) | undefined;
+  #retry: (() => void) | undefined;
   #running: Promise<void> | undefined;
   #progressWaiters = new Set<() => void>();
   #error: string | undefined;
 
   constructor(link: LinkMeta, target: LinkTarget, deps: WorkerDeps) {
-    this.#link = link;
+    this.link = link;
     this.#target = target;
     this.#deps = deps;
   }
@@ -75,10 +78,16 @@ export class LinkWorker {
     this.#wake?.();
   }
 
+  /** The target may be ready now, or be another one. */
+  targetChanged(): void {
+    this.#retry?.();
+    this.#wake?.();
+  }
+
   applied(partition: number): number {
     const known = this.#applied.get(partition);
     if (known !== undefined) return known;
-    const stored = readApplied(this.#deps.store, this.#link.id, partition);
+    const stored = readApplied(this.#deps.store, this.link.id, partition);
     this.#applied.set(partition, stored);
     return stored;
   }
@@ -111,10 +120,18 @@ export class LinkWorker {
       } catch (error) {
         if (this.#stop.signal.aborted) return;
         this.#error = (error as Error).message;
-        await this.#deps.clock.sleep(retryMs, this.#stop.signal);
+        await this.#pause(retryMs);
         retryMs = Math.min(retryMs * 2, retryMsMax);
       }
     }
+  }
+
+  /** Until the time is over, the target has changed or the worker is stopped. */
+  async #pause(ms: number): Promise<void> {
+    const over = new AbortController();
+    this.#retry = () => over.abort();
+    await this.#deps.clock.sleep(ms, AbortSignal.any([over.signal, this.#stop.signal]));
+    this.#retry = undefined;
   }
 
   #sleep(): Promise<void> {
@@ -136,17 +153,20 @@ export class LinkWorker {
       this.#dirty.clear();
       return false;
     }
-    const step = this.#target.begin(this.#link);
-    const progress: Progress = { applied: new Map(), records: 0, lost: 0 };
+    if (await this.#target.ready(this.link, this.#stop.signal)) this.#startOver(source);
+    if (this.#stop.signal.aborted) return false;
+    this.#error = undefined;
+    const step = this.#target.begin(this.link);
+    const progress: Progress = { applied: new Map(), records: 0, lost: 0, full: false };
     const endMs = this.#deps.clock.steadyMs() + stepMsMax;
     for (const partition of [...this.#dirty]) {
       const finished = this.#collect(source, partition, step, progress, endMs);
       // A notification may come while the commit waits, so what is finished is taken off before it.
       if (finished) this.#dirty.delete(partition);
-      else break;
+      if (!finished || progress.full) break;
     }
     if (progress.applied.size === 0) return false;
-    const linkId = this.#link.id;
+    const linkId = this.link.id;
     try {
       await committer.submit((draft) => {
         const skipped = step.stage(draft);
@@ -168,6 +188,11 @@ export class LinkWorker {
     return true;
   }
 
+  #startOver(source: LogStream): void {
+    this.#applied.clear();
+    for (let partition = 0; partition < source.partitions; partition++) this.#dirty.add(partition);
+  }
+
   /** Collects one partition's records; returns whether it has reached the end. */
   #collect(
     source: LogStream,
@@ -187,19 +212,18 @@ export class LinkWorker {
     }
     if (next >= end) return true;
     let untilLook = recordsPerLook;
-    let full = false;
     for (const batch of log.read(source, partition, next)) {
       if (!batch.seek(next)) break;
       do {
-        step.take(batch, partition);
+        progress.full = !step.take(batch, partition);
         next = batch.offset + 1;
         progress.records++;
-        if (--untilLook === 0) {
+        if (!progress.full && --untilLook === 0) {
           untilLook = recordsPerLook;
-          full = clock.steadyMs() >= endMs || step.size >= stepSizeMax || progress.records >= stepRecordsMax;
+          progress.full = clock.steadyMs() >= endMs || step.size >= stepSizeMax || progress.records >= stepRecordsMax;
         }
-      } while (!full && batch.next());
-      if (full) break;
+      } while (!progress.full && batch.next());
+      if (progress.full) break;
     }
     progress.applied.set(partition, next);
     return next >= end;

@@ -1,10 +1,12 @@
+import { manifestRecords } from "../../../engine/collection/collection-store.ts";
 import type { AliasAction } from "../../../engine/collection/collections.ts";
 import { formatSchema, parseFields, parseSchema } from "../../../engine/collection/schema-parse.ts";
 import type { Engine } from "../../../engine/engine.ts";
 import { invalid } from "../../../engine/errors.ts";
 import { limits } from "../../../engine/limits.ts";
-import { infoJson, manifestRecords, scanJson } from "../collection-json.ts";
-import type { Route } from "../route.ts";
+import { formatPageToken, parsePageToken } from "../../cursor.ts";
+import { infoJson, scanJson } from "../collection-json.ts";
+import { type Route, sendToken } from "../route.ts";
 import {
   answer,
   array,
@@ -37,16 +39,6 @@ const infoAnswer = answer("The collection", {
   hot: anyObject,
   backpressure: anyObject,
 });
-
-function formatPageToken(after: string): string {
-  return after === "" ? "" : Buffer.from(after).toString("base64url");
-}
-
-function parsePageToken(token: string): string {
-  const after = Buffer.from(token, "base64url").toString("latin1");
-  if (token !== "" && formatPageToken(after) !== token) throw invalid("page_token", "is not a token of this service");
-  return after;
-}
 
 function createdAt(ms: number): string {
   return new Date(ms).toISOString();
@@ -195,7 +187,7 @@ export function collectionRoutes(engine: Engine): Route[] {
       schema: {
         summary: "Apply alias actions, all or none",
         params: namespacePath,
-        body: object({ actions: array(anyObject, { minItems: 1, maxItems: 1_000 }) }, ["actions"]),
+        body: object({ actions: array(anyObject, { minItems: 1, maxItems: limits.aliasActionsMax }) }, ["actions"]),
         response: { 200: answer("The aliases", { aliases: array(object({ alias: text, collection: text })) }) },
       },
       handler: async (request) => {
@@ -254,9 +246,11 @@ export function collectionRoutes(engine: Engine): Route[] {
           }),
         },
       },
-      handler: (request) => {
+      handler: (request, reply) => {
         const { ns, c } = request.params as CollectionParams;
-        return scanJson(collections.scan(ns, c));
+        const plan = collections.scan(ns, c);
+        sendToken(reply, plan.token);
+        return scanJson(plan);
       },
     },
   ];

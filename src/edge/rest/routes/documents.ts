@@ -3,15 +3,8 @@ import type { DocumentRef, FilterWriteReply, ReadOptions } from "../../../engine
 import type { Engine } from "../../../engine/engine.ts";
 import { invalid, notFound } from "../../../engine/errors.ts";
 import { limits } from "../../../engine/limits.ts";
-import {
-  backlogJson,
-  documentText,
-  formatCursor,
-  parseCursor,
-  parseFilterField,
-  parseOps,
-  parsePatch,
-} from "../collection-json.ts";
+import { formatCursor, parseCursor } from "../../cursor.ts";
+import { backlogJson, documentText, parseFilterField, parseOps, parsePatch } from "../collection-json.ts";
 import { clientSignal, type Route, readIdempotency, readToken, sendReplayed, sendToken } from "../route.ts";
 import {
   answer,
@@ -86,7 +79,11 @@ export function documentRoutes(engine: Engine): Route[] {
     const body = request.body as { filter: unknown; max_docs?: number | null; cursor?: string | null };
     const parsed = parseFilterField("filter", body.filter, documents.find(refOf(request)).schema);
     if (parsed === undefined) throw invalid("filter", "is required");
-    return { filter: parsed, maxDocuments: body.max_docs ?? 10_000, afterId: parseCursor("cursor", body.cursor) };
+    return {
+      filter: parsed,
+      maxDocuments: body.max_docs ?? limits.filterWriteDocumentsDefault,
+      afterId: parseCursor("cursor", body.cursor),
+    };
   };
   return [
     {
@@ -189,7 +186,7 @@ export function documentRoutes(engine: Engine): Route[] {
         } & Readable;
         const page = {
           filter: parseFilterField("filter", body.filter, documents.find(ref).schema),
-          limit: body.limit ?? 100,
+          limit: body.limit ?? limits.scrollLimitDefault,
           afterId: parseCursor("cursor", body.cursor),
         };
         const done = await documents.scroll(ref, page, readOptions(request, body), clientSignal(reply));

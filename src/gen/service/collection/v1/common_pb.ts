@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file service/collection/v1/common.proto.
  */
 export const file_service_collection_v1_common: GenFile = /*@__PURE__*/
-  fileDesc("CiJzZXJ2aWNlL2NvbGxlY3Rpb24vdjEvY29tbW9uLnByb3RvEhVzZXJ2aWNlLmNvbGxlY3Rpb24udjEiPwoKVG9rZW5FbnRyeRIOCgZzdHJlYW0YASABKAMSEQoJcGFydGl0aW9uGAIgASgFEg4KBm9mZnNldBgDIAEoAyIYCgZWZWN0b3ISDgoGdmFsdWVzGAEgAygCIi8KDFNwYXJzZVZlY3RvchIPCgdpbmRpY2VzGAEgAygNEg4KBnZhbHVlcxgCIAMoAiIsCgxMYW5jZVZlcnNpb24SCwoDdXJpGAEgASgJEg8KB3ZlcnNpb24YAiABKAMiMgoNQXBwbGllZE9mZnNldBIRCglwYXJ0aXRpb24YASABKAUSDgoGb2Zmc2V0GAIgASgDIjwKB0JhY2tsb2cSDwoHcmVjb3JkcxgBIAEoAxINCgVieXRlcxgCIAEoAxIRCgl0aHJvdHRsZWQYAyABKAhiBnByb3RvMw");
+  fileDesc("CiJzZXJ2aWNlL2NvbGxlY3Rpb24vdjEvY29tbW9uLnByb3RvEhVzZXJ2aWNlLmNvbGxlY3Rpb24udjEiPwoKVG9rZW5FbnRyeRIOCgZzdHJlYW0YASABKAMSEQoJcGFydGl0aW9uGAIgASgFEg4KBm9mZnNldBgDIAEoAyIYCgZWZWN0b3ISDgoGdmFsdWVzGAEgAygCIi8KDFNwYXJzZVZlY3RvchIPCgdpbmRpY2VzGAEgAygNEg4KBnZhbHVlcxgCIAMoAiIsCgxMYW5jZVZlcnNpb24SCwoDdXJpGAEgASgJEg8KB3ZlcnNpb24YAiABKAMiPAoHQmFja2xvZxIPCgdyZWNvcmRzGAEgASgDEg0KBWJ5dGVzGAIgASgDEhEKCXRocm90dGxlZBgDIAEoCGIGcHJvdG8z");
 
 /**
  * Names the offset of the last record written to a partition. A reader that has applied it sees the write.
@@ -107,28 +107,6 @@ export const LanceVersionSchema: GenMessage<LanceVersion> = /*@__PURE__*/
   messageDesc(file_service_collection_v1_common, 3);
 
 /**
- * @generated from message service.collection.v1.AppliedOffset
- */
-export type AppliedOffset = Message<"service.collection.v1.AppliedOffset"> & {
-  /**
-   * @generated from field: int32 partition = 1;
-   */
-  partition: number;
-
-  /**
-   * @generated from field: int64 offset = 2;
-   */
-  offset: bigint;
-};
-
-/**
- * Describes the message service.collection.v1.AppliedOffset.
- * Use `create(AppliedOffsetSchema)` to create a new message.
- */
-export const AppliedOffsetSchema: GenMessage<AppliedOffset> = /*@__PURE__*/
-  messageDesc(file_service_collection_v1_common, 4);
-
-/**
  * Writes that the indexes have not taken in yet.
  *
  * @generated from message service.collection.v1.Backlog
@@ -155,5 +133,5 @@ export type Backlog = Message<"service.collection.v1.Backlog"> & {
  * Use `create(BacklogSchema)` to create a new message.
  */
 export const BacklogSchema: GenMessage<Backlog> = /*@__PURE__*/
-  messageDesc(file_service_collection_v1_common, 5);
+  messageDesc(file_service_collection_v1_common, 4);
 
