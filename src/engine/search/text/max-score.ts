@@ -1,9 +1,12 @@
 import type { Bitset } from "../index/bitset.ts";
 import { endOfPostings, impact, type PostingsCursor } from "../index/postings.ts";
 import type { TopK } from "../index/top-k.ts";
+import type { Steps } from "../steps.ts";
 
 /** Documents that are scored together. */
 const windowDocs = 4096;
+/** Windows of one step. */
+const stepWindows = 16;
 const rounding = 1.5 * 2 ** 20;
 
 /** What a search needs besides the index; made once per search and used for each of its parts. */
@@ -66,13 +69,13 @@ function scoreInto(
  * the clauses whose bounds together cannot reach the k-th score are only looked up for documents that another clause
  * found, and a window in which that holds for all clauses is skipped unread.
  */
-export function searchAny(
+export function* searchAny(
   part: ScoredPart,
   cursors: readonly PostingsCursor[],
   weights: readonly number[],
   window: ScoreWindow,
   top: TopK,
-): void {
+): Steps<void> {
   const count = cursors.length;
   const bounds = new Float64Array(count);
   const order = Uint32Array.from(cursors, (_, i) => i);
@@ -80,7 +83,9 @@ export function searchAny(
   const cumulated = new Float64Array(count + 1);
   for (const cursor of cursors) cursor.next();
   let end = 0;
-  for (;;) {
+  for (let windows = 1; ; windows++) {
+    // Between windows only: what a window holds is of no use after it, so that searches can share it.
+    if (windows % stepWindows === 0) yield;
     let next = endOfPostings;
     for (let i = 0; i < count; i++) {
       const doc = cursors[i]!.doc;

@@ -78,6 +78,21 @@ export function findPhrase(
   return found;
 }
 
+/** Whether one document holds the phrase: jumps to it instead of walking the postings. */
+export function isPhraseIn(
+  text: TextIndex,
+  terms: readonly string[],
+  offsets: readonly number[],
+  doc: number,
+): boolean {
+  const ordinals = terms.map((term) => text.ordinal(term));
+  if (ordinals.includes(-1) || terms.length === 0) return false;
+  const cursors = ordinals.map((ordinal) => text.cursor(ordinal));
+  if (!cursors.every((cursor) => cursor.advance(doc) === doc)) return false;
+  const lists = cursors.map(() => new U32List());
+  return phraseFrequency(cursors, offsets, lists, new Uint32Array(cursors.length)) > 0;
+}
+
 /** Walks postings that are whole in memory. */
 export class ListCursor extends PostingsCursor {
   readonly #postings: PhrasePostings;
