@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 
 const suites: Readonly<Record<string, readonly string[]>> = {
-  quick: ["src/**/*.test.ts", "test/{contract,port,wire,house,model}/**/*.test.ts"],
+  quick: ["src/**/*.test.ts", "test/{contract,port,wire,house,model,search}/**/*.test.ts"],
   fault: ["test/fault/**/*.test.ts"],
 };
 
