@@ -1,6 +1,12 @@
 import type { FieldSpec } from "../collection/schema.ts";
 import type { Bitset } from "./index/bitset.ts";
-import { compareTerms, type IndexReader, type NumberIndex, type StringIndex } from "./index/reader.ts";
+import {
+  compareTerms,
+  type IndexReader,
+  type NumberIndex,
+  type SortedNumbers,
+  type StringIndex,
+} from "./index/reader.ts";
 import type { Hit } from "./index/top-k.ts";
 import { Firsts } from "./sort.ts";
 import { runSteps, type Steps, stepDocs } from "./steps.ts";
@@ -69,6 +75,25 @@ function* countNumbers(numbers: NumberIndex, matches: Bitset, counts: Counts): S
   }
 }
 
+/** Value by value, which looks each of them up once and not once per document. */
+function* countSorted({ values, starts, docs }: SortedNumbers, matches: Bitset, counts: Counts): Steps<void> {
+  let visited = 0;
+  for (let v = 0; v < values.length; v++) {
+    let count = 0;
+    let last = -1;
+    for (let i = starts[v]!; i < starts[v + 1]!; i++) {
+      const doc = docs[i]!;
+      if (doc !== last && matches.has(doc)) count++;
+      last = doc;
+    }
+    if (count > 0) add(counts, values[v]!, count);
+    visited += starts[v + 1]! - starts[v]!;
+    if (visited < stepDocs) continue;
+    visited = 0;
+    yield;
+  }
+}
+
 /** Counts a field's values over all matches, given per part. */
 export function facetOfMatches(
   readers: readonly IndexReader[],
@@ -90,7 +115,9 @@ export function* facetOfMatchesSteps(
     const strings = reader.strings(field.name);
     const numbers = reader.numbers(field.name);
     if (strings !== undefined) yield* countStrings(strings, matches[r]!, counts);
-    else if (numbers !== undefined) yield* countNumbers(numbers, matches[r]!, counts);
+    else if (numbers?.sorted !== undefined && matches[r]!.count() * 4 > numbers.sorted.docs.length) {
+      yield* countSorted(numbers.sorted, matches[r]!, counts);
+    } else if (numbers !== undefined) yield* countNumbers(numbers, matches[r]!, counts);
     yield;
   }
   return finish(field, counts, limit);

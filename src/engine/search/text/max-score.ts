@@ -1,7 +1,7 @@
 import type { Bitset } from "../index/bitset.ts";
 import { endOfPostings, impact, type PostingsCursor } from "../index/postings.ts";
 import type { TopK } from "../index/top-k.ts";
-import type { Steps } from "../steps.ts";
+import { type Steps, stepDocs } from "../steps.ts";
 
 /** Documents that are scored together. */
 const windowDocs = 4096;
@@ -9,10 +9,15 @@ const windowDocs = 4096;
 const stepWindows = 16;
 const rounding = 1.5 * 2 ** 20;
 
-/** What a search needs besides the index; made once per search and used for each of its parts. */
+/** Scores of the documents of one window; empty before and after each. */
 export class ScoreWindow {
   readonly scores = new Float64Array(windowDocs);
   readonly touched = new Uint32Array(windowDocs / 32);
+
+  clear(): void {
+    this.scores.fill(0);
+    this.touched.fill(0);
+  }
 }
 
 /** One part of the index as the scorers see it. */
@@ -113,8 +118,6 @@ export function* searchAny(
       if (end >= part.docCount) return;
       continue;
     }
-    window.scores.fill(0);
-    window.touched.fill(0);
     for (let i = essential; i < count; i++) {
       scoreInto(window, cursors[order[i]!]!, start, end, weights[order[i]!]!, part);
     }
@@ -140,26 +143,43 @@ function collect(
   const allowed = part.allowed?.words;
   const firstWord = start >>> 5;
   for (let w = 0; w < touched.length; w++) {
-    let word = touched[w]!;
-    if (word === 0) continue;
-    if (allowed !== undefined) word &= allowed[firstWord + w]!;
+    // A signed number of 32 bits stays unboxed.
+    const found = touched[w]! | 0;
+    if (found === 0) continue;
+    touched[w] = 0;
+    const kept = allowed === undefined ? found : found & allowed[firstWord + w]!;
+    let word = kept;
     while (word !== 0) {
       const bit = 31 - Math.clz32(word & -word);
       word &= word - 1;
       const at = (w << 5) + bit;
       const doc = start + at;
       let score = scores[at]!;
+      scores[at] = 0;
       if (score + cumulated[essential]! < top.threshold) continue;
       for (let i = essential - 1; i >= 0; i--) {
         if (score + cumulated[i + 1]! < top.threshold) break;
         const c = order[i]!;
-        const cursor = cursors[c]!;
-        if (cursor.advance(doc) === doc) score += impact(weights[c]!, cursor.freq, lengths[doc]!, base, slope);
+        const freq = cursors[c]!.freqIn(doc);
+        if (freq > 0) score += impact(weights[c]!, freq, lengths[doc]!, base, slope);
       }
       // A score that was left incomplete is below the threshold even with all that is missing.
       if (score >= top.threshold) top.offer(score, ids[doc]!, part.reader, doc);
     }
+    if (kept !== found) clearScores(scores, w, found & ~kept);
   }
+}
+
+/** Empties the given places of a word's 32; many of them by clearing them all. */
+function clearScores(scores: Float64Array, word: number, bits: number): void {
+  const first = word << 5;
+  let left = bits;
+  for (let count = 0; count < 8; count++) {
+    if (left === 0) return;
+    scores[first + (31 - Math.clz32(left & -left))] = 0;
+    left &= left - 1;
+  }
+  for (let at = first; at < first + 32; at++) scores[at] = 0;
 }
 
 /** Insertion sort: a handful of clauses, nearly in order from the window before. */
@@ -176,21 +196,34 @@ function sortByBound(order: Uint32Array, bounds: Float64Array): void {
   }
 }
 
-/** Top k of documents that match any clause, led by the few documents that a filter allows. */
-export function searchAllowed(
+/**
+ * Top k of documents that match any clause, led by the few documents that a filter allows. The clauses are looked up
+ * from the one that can add most, until what is left cannot bring the document in.
+ */
+export function* searchAllowed(
   part: ScoredPart,
   allowed: Bitset,
   cursors: readonly PostingsCursor[],
   weights: readonly number[],
   top: TopK,
-): void {
-  const { ids, lengths, base, slope } = part;
+): Steps<void> {
+  const { ids, lengths, base, slope, docCount } = part;
+  const count = cursors.length;
+  const bounds = Float64Array.from(cursors, (cursor, i) => cursor.boundOver(0, docCount, weights[i]!, base, slope));
+  const order = Uint32Array.from(cursors, (_, i) => i);
+  sortByBound(order, bounds);
+  const cumulated = new Float64Array(count + 1);
+  for (let i = 0; i < count; i++) cumulated[i + 1] = cumulated[i]! + bounds[order[i]!]!;
+  let visited = 0;
   for (let doc = allowed.next(0); doc !== -1; doc = allowed.next(doc + 1)) {
     let score = 0;
-    for (let i = 0; i < cursors.length; i++) {
-      const cursor = cursors[i]!;
-      if (cursor.advance(doc) === doc) score += impact(weights[i]!, cursor.freq, lengths[doc]!, base, slope);
+    for (let i = count - 1; i >= 0; i--) {
+      if (score + cumulated[i + 1]! < top.threshold) break;
+      const c = order[i]!;
+      const freq = cursors[c]!.freqIn(doc);
+      if (freq > 0) score += impact(weights[c]!, freq, lengths[doc]!, base, slope);
     }
-    if (score > 0) top.offer(score, ids[doc]!, part.reader, doc);
+    if (score > 0 && score >= top.threshold) top.offer(score, ids[doc]!, part.reader, doc);
+    if (++visited % stepDocs === 0) yield;
   }
 }

@@ -1,6 +1,6 @@
 import type { Bitset } from "../index/bitset.ts";
 import { U32List } from "../index/growable.ts";
-import { blockSize, endOfPostings, impact, PostingsCursor } from "../index/postings.ts";
+import { blockSize, endOfPostings, firstReaching, impact, PostingsCursor } from "../index/postings.ts";
 import type { TextIndex } from "../index/reader.ts";
 
 /** Visits the documents that hold all terms of the cursors, in order. */
@@ -99,6 +99,7 @@ export class ListCursor extends PostingsCursor {
   readonly #lengths: Uint32Array;
   #loaded = 0;
   #shallow = 0;
+  #lookup = 0;
 
   constructor(postings: PhrasePostings, lengths: Uint32Array) {
     super();
@@ -133,6 +134,12 @@ export class ListCursor extends PostingsCursor {
       if (exact > best) best = exact;
     }
     return best;
+  }
+
+  freqIn(doc: number): number {
+    const { docs, freqs } = this.#postings;
+    this.#lookup = firstReaching(docs.data, doc, this.#lookup, docs.length);
+    return this.#lookup < docs.length && docs.data[this.#lookup] === doc ? freqs.data[this.#lookup]! : 0;
   }
 
   positions(out: U32List): void {

@@ -11,6 +11,9 @@ import type { TextClause, TextQuery } from "./query.ts";
 /** Below this share of allowed documents to postings, walking the allowed ones is cheaper than scoring windows. */
 const allowedShare = 1 / 16;
 
+/** One for the thread: a search uses it within its steps only, and making it anew costs as much as a short search. */
+const scratch = new ScoreWindow();
+
 /** What one part has of a query: the clauses that occur in it, rarest first. */
 interface PartClauses {
   readonly cursors: readonly PostingsCursor[];
@@ -88,7 +91,8 @@ export function* searchTextSteps(
   statistics: TextStatistics,
 ): Steps<Hit[]> {
   const top = new TopK(k);
-  const window = new ScoreWindow();
+  // Whatever an error may have left behind.
+  scratch.clear();
   const { base, slope } = lengthNorm(statistics);
   const weightOf = new Map(query.clauses.map((clause) => [clause, clauseWeight(clause, statistics)]));
   for (const [r, reader] of readers.entries()) {
@@ -109,8 +113,8 @@ export function* searchTextSteps(
     };
     if (query.operator === "and") searchAll(part, clauses, top);
     else if (allowed !== undefined && allowed.count() < clauses.postings * allowedShare) {
-      searchAllowed(part, allowed, clauses.cursors, clauses.weights, top);
-    } else yield* searchAny(part, clauses.cursors, clauses.weights, window, top);
+      yield* searchAllowed(part, allowed, clauses.cursors, clauses.weights, top);
+    } else yield* searchAny(part, clauses.cursors, clauses.weights, scratch, top);
     yield;
   }
   return top.hits();
