@@ -27,41 +27,40 @@ function normalized(hits: readonly Hit[]): (score: number) => number {
   return (score) => (span === 0 ? 1 : (score - low) / span);
 }
 
-/** What a retriever adds for each of its hits. */
-function contributions(ranking: Ranking, fusion: Fusion): number[] {
+/** What a retriever adds for a hit of this rank (from 1) and score. */
+function contribution(ranking: Ranking, fusion: Fusion): (rank: number, score: number) => number {
+  const { weight } = ranking;
   switch (fusion.method) {
     case "rrf":
-      return ranking.hits.map((_, i) => ranking.weight / (fusion.k + i + 1));
+      return (rank) => weight / (fusion.k + rank);
     case "weighted": {
       const normalize = normalized(ranking.hits);
-      return ranking.hits.map((hit) => ranking.weight * normalize(hit.score));
+      return (_, score) => weight * normalize(score);
     }
   }
 }
 
 /** All hits of all retrievers, each document once, best first and ties by id. */
 export function fuse(rankings: readonly Ranking[], fusion: Fusion = defaultFusion): FusedHit[] {
-  interface Building {
-    hit: Hit;
-    score: number;
-    sources: ({ rank: number; score: number } | undefined)[];
-  }
-  const byId = new Map<number, Building>();
+  const byId = new Map<number, { -readonly [K in keyof FusedHit]: FusedHit[K] }>();
   rankings.forEach((ranking, r) => {
-    const added = contributions(ranking, fusion);
+    const adds = contribution(ranking, fusion);
     ranking.hits.forEach((hit, i) => {
-      let fused = byId.get(hit.id);
-      if (fused === undefined) {
-        fused = { hit, score: 0, sources: rankings.map(() => undefined) };
-        byId.set(hit.id, fused);
+      const { id, reader, doc, score } = hit;
+      const added = adds(i + 1, score);
+      const source = { rank: i + 1, score };
+      const known = byId.get(id);
+      if (known === undefined) {
+        const sources = Array<FusedHit["sources"][number]>(rankings.length).fill(undefined);
+        sources[r] = source;
+        byId.set(id, { id, score: added, reader, doc, sources });
+        return;
       }
-      fused.score += added[i]!;
-      fused.sources[r] = { rank: i + 1, score: hit.score };
+      known.score += added;
+      (known.sources as FusedHit["sources"][number][])[r] = source;
     });
   });
-  return [...byId.values()]
-    .map(({ hit, score, sources }) => ({ id: hit.id, reader: hit.reader, doc: hit.doc, score, sources }))
-    .sort(compareHits);
+  return [...byId.values()].sort(compareHits);
 }
 
 /** One retriever's answer kept as it is, in the shape of a fused one. */

@@ -36,4 +36,5 @@ export const searchLimits = {
   highlightFragmentLength: 160,
   /** UTF-16 units of a stored text that are searched for highlights. */
   highlightTextLengthMax: 1_000_000,
+  facetValuesMax: 10_000,
 } as const;

@@ -1,7 +1,8 @@
 import type { FieldSpec } from "../collection/schema.ts";
 import type { Bitset } from "./index/bitset.ts";
 import { compareTerms, type IndexReader } from "./index/reader.ts";
-import type { Hit } from "./index/top-k.ts";
+import { type Hit, TopK } from "./index/top-k.ts";
+import { runSteps, type Steps, stepDocs } from "./steps.ts";
 
 export const sortOrders = ["asc", "desc"] as const;
 export type SortOrder = (typeof sortOrders)[number];
@@ -39,12 +40,12 @@ function compareValues(x: Value, y: Value, order: SortOrder): number {
   return order === "asc" ? compare(x, y) : compare(y, x);
 }
 
-interface Keyed<H> {
+export interface Keyed<H> {
   readonly hit: H;
   readonly values: readonly Value[];
 }
 
-function keyed<H extends Hit>(readers: readonly IndexReader[], keys: readonly SortKey[], hit: H): Keyed<H> {
+export function keyed<H extends Hit>(readers: readonly IndexReader[], keys: readonly SortKey[], hit: H): Keyed<H> {
   const values = keys.map(({ field, order }) => {
     if (field === "_id") return hit.id;
     if (field === "_score") return hit.score;
@@ -53,7 +54,7 @@ function keyed<H extends Hit>(readers: readonly IndexReader[], keys: readonly So
   return { hit, values };
 }
 
-function comparator<H extends Hit>(keys: readonly SortKey[]): (x: Keyed<H>, y: Keyed<H>) => number {
+export function comparator<H extends Hit>(keys: readonly SortKey[]): (x: Keyed<H>, y: Keyed<H>) => number {
   return (x, y) => {
     for (let i = 0; i < keys.length; i++) {
       const order = compareValues(x.values[i], y.values[i], keys[i]!.order);
@@ -109,40 +110,101 @@ export function matchesAfter(
   return found.sort((x, y) => x.id - y.id).slice(0, count);
 }
 
-/**
- * The first `count` of all matches, given per part, by the given keys, or by id without any. Keeps at most twice as
- * many as asked for at a time.
- */
+/** The first `count` of many in the given order, keeping at most twice as many at a time. */
+export class Firsts<T> {
+  readonly #count: number;
+  readonly #order: (x: T, y: T) => number;
+  #kept: T[] = [];
+  #worst: T | undefined;
+
+  constructor(count: number, order: (x: T, y: T) => number) {
+    this.#count = count;
+    this.#order = order;
+  }
+
+  offer(value: T): void {
+    if (this.#worst !== undefined && this.#order(value, this.#worst) > 0) return;
+    this.#kept.push(value);
+    if (this.#kept.length < Math.max(2 * this.#count, 1024)) return;
+    this.#kept = this.finish();
+    this.#worst = this.#kept.at(-1);
+  }
+
+  finish(): T[] {
+    return this.#kept.sort(this.#order).slice(0, this.#count);
+  }
+}
+
+/** A number by which the matches of one part can be ordered, greatest first, ties by id; undefined if there is none. */
+function rankBy(reader: IndexReader, keys: readonly SortKey[]): ((doc: number) => number) | undefined {
+  const key = keys[0];
+  // Without a retriever no match has a score.
+  if (key === undefined || (key.field === "_score" && keys.length === 1)) return () => 0;
+  const sign = key.order === "asc" ? -1 : 1;
+  if (key.field === "_id") return (doc) => sign * reader.ids[doc]!;
+  if (key.field === "_score" || keys.length > 1) return undefined;
+  const strings = reader.strings(key.field.name);
+  // In a segment the ordinals follow the terms; in a tail they do not.
+  if (strings !== undefined && !reader.idsAscending) return undefined;
+  const column = strings?.column ?? reader.numbers(key.field.name)?.column;
+  if (column === undefined) return () => Number.NEGATIVE_INFINITY;
+  const { starts, values } = column;
+  return (doc) => {
+    let best = Number.NEGATIVE_INFINITY;
+    for (let i = starts[doc]!; i < starts[doc + 1]!; i++) best = Math.max(best, sign * values[i]!);
+    return best;
+  };
+}
+
+/** The first matches of one part: by a number where one will do, which makes no object for each match. */
+function* firstOfPart(
+  readers: readonly IndexReader[],
+  r: number,
+  keys: readonly SortKey[],
+  set: Bitset,
+  count: number,
+): Steps<Hit[]> {
+  const reader = readers[r]!;
+  const { ids } = reader;
+  let visited = 0;
+  const rank = rankBy(reader, keys);
+  if (rank !== undefined) {
+    const enough = keys.length === 0 && reader.idsAscending ? count : Number.POSITIVE_INFINITY;
+    const top = new TopK(Math.min(count, reader.docCount));
+    for (let doc = set.next(0); doc !== -1 && visited < enough; doc = set.next(doc + 1)) {
+      top.offer(rank(doc), ids[doc]!, r, doc);
+      if (++visited % stepDocs === 0) yield;
+    }
+    return top.hits().map((hit) => ({ ...hit, score: 0 }));
+  }
+  const firsts = new Firsts(count, comparator<Hit>(keys));
+  for (let doc = set.next(0); doc !== -1; doc = set.next(doc + 1)) {
+    firsts.offer(keyed(readers, keys, { id: ids[doc]!, score: 0, reader: r, doc }));
+    if (++visited % stepDocs === 0) yield;
+  }
+  return firsts.finish().map(({ hit }) => hit);
+}
+
+/** The first `count` of all matches, given per part, by the given keys, or by id without any. Their score is 0. */
 export function sortMatches(
   readers: readonly IndexReader[],
   keys: readonly SortKey[],
   matches: readonly Bitset[],
   count: number,
 ): Hit[] {
-  const first = keys[0];
-  if (first === undefined) return matchesAfter(readers, matches, -1, count);
-  const order = comparator<Hit>(keys);
-  let kept: Keyed<Hit>[] = [];
-  let worst: Keyed<Hit> | undefined;
-  readers.forEach((reader, r) => {
-    const { ids } = reader;
-    const set = matches[r]!;
-    for (let doc = set.next(0); doc !== -1; doc = set.next(doc + 1)) {
-      // Most documents fall behind by their first key, before anything is made for them.
-      if (worst !== undefined && typeof first.field === "object") {
-        const value = sortValue(reader, first.field.name, doc, first.order);
-        if (compareValues(value, worst.values[0], first.order) > 0) continue;
-      }
-      const hit = keyed(readers, keys, { id: ids[doc]!, score: 0, reader: r, doc });
-      if (worst !== undefined && order(hit, worst) > 0) continue;
-      kept.push(hit);
-      if (kept.length < Math.max(2 * count, 1024)) continue;
-      kept = kept.sort(order).slice(0, count);
-      worst = kept.at(-1);
-    }
-  });
-  return kept
-    .sort(order)
-    .slice(0, count)
-    .map(({ hit }) => hit);
+  return runSteps(sortMatchesSteps(readers, keys, matches, count));
+}
+
+export function* sortMatchesSteps(
+  readers: readonly IndexReader[],
+  keys: readonly SortKey[],
+  matches: readonly Bitset[],
+  count: number,
+): Steps<Hit[]> {
+  const found: Hit[][] = [];
+  for (const r of readers.keys()) {
+    found.push(yield* firstOfPart(readers, r, keys, matches[r]!, count));
+    yield;
+  }
+  return sortHits(readers, keys, found.flat()).slice(0, count);
 }

@@ -8,7 +8,7 @@ export type ClientValue = string | number | boolean;
 /** A field that sort, facets and groups can use; anything else is an error that names `path`. */
 export function fastField(schema: Schema, name: string, path: string): FieldSpec {
   const field = findField(schema, name);
-  if (field === undefined) throw invalid(path, `the schema has no field "${name}"`);
+  if (field === undefined) throw invalid(path, `the schema has no field "${name.slice(0, 255)}"`);
   if (!field.fast) throw invalid(path, `"${name}" is not fast`);
   return field;
 }

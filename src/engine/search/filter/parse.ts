@@ -21,7 +21,9 @@ function onlyEntry(path: string, value: unknown, what: string): readonly [string
 /** The field of a leaf; one that is neither indexed nor fast cannot be filtered. */
 function filterField(schema: Schema, name: string, path: string): FieldSpec {
   const field = findField(schema, name);
-  if (field === undefined) throw invalid(path, `the schema has no field "${name}"`);
+  if (field === undefined) {
+    throw invalid(path, `the schema has no field "${name.slice(0, searchLimits.fieldNameLengthMax)}"`);
+  }
   if (!field.indexed && !field.fast) throw invalid(path, `"${name}" is neither indexed nor fast`);
   return field;
 }
@@ -41,13 +43,21 @@ function string(path: string, value: unknown): string {
   return value.toWellFormed();
 }
 
+/** Words to look for; of a text field's, as much as is analysed. */
+function words(field: FieldSpec, path: string, value: unknown): string {
+  const text = string(path, value);
+  return field.kind.kind === "text" ? text.slice(0, searchLimits.queryTextLengthMax) : text;
+}
+
 /** Reads the filter language of REST, checking each leaf against the schema. */
 class FilterParser {
   readonly #schema: Schema;
+  readonly #root: string;
   #nodes = 0;
 
-  constructor(schema: Schema) {
+  constructor(schema: Schema, root: string) {
     this.#schema = schema;
+    this.#root = root;
   }
 
   parse(value: unknown, path: string, depth: number): Filter {
@@ -55,10 +65,10 @@ class FilterParser {
       throw invalid(path.slice(0, 200), `is nested more than ${searchLimits.filterDepthMax} levels deep`);
     }
     if (++this.#nodes > searchLimits.filterNodesMax) {
-      throw invalid("filter", `has more than ${searchLimits.filterNodesMax} clauses`);
+      throw invalid(this.#root, `has more than ${searchLimits.filterNodesMax} clauses`);
     }
     const [kind, body] = onlyEntry(path, value, "the kind of filter");
-    const at = `${path}.${kind}`;
+    const at = `${path}.${kind.slice(0, 64)}`;
     switch (kind) {
       case "match_all":
         if (!isObject(body) || Object.keys(body).length > 0) throw invalid(at, "must be {}");
@@ -124,7 +134,7 @@ class FilterParser {
     path: string,
   ): Filter {
     const [name, value] = onlyEntry(path, body, "the field");
-    const at = `${path}.${name}`;
+    const at = `${path}.${name.slice(0, searchLimits.fieldNameLengthMax)}`;
     const field = filterField(this.#schema, name, at);
     switch (kind) {
       case "term":
@@ -148,11 +158,11 @@ class FilterParser {
       }
       case "match":
         needStrings(field, at, "match");
-        return { kind, field: name, text: string(at, value) };
+        return { kind, field: name, text: words(field, at, value) };
       case "phrase":
         needStrings(field, at, "phrase");
         if (field.kind.kind === "text" && !field.kind.positions) throw invalid(at, `"${name}" keeps no positions`);
-        return { kind, field: name, text: string(at, value) };
+        return { kind, field: name, text: words(field, at, value) };
     }
   }
 }
@@ -204,5 +214,5 @@ function rangeBound(field: FieldSpec, bound: unknown, path: string): FilterValue
 
 /** Parses and validates a filter; every error names the place in it. */
 export function parseFilter(value: unknown, schema: Schema, path = "filter"): Filter {
-  return new FilterParser(schema).parse(value, path, 0);
+  return new FilterParser(schema, path).parse(value, path, 0);
 }

@@ -43,6 +43,12 @@ export abstract class PostingsCursor {
    */
   abstract boundOver(start: number, end: number, weight: number, base: number, slope: number): number;
 
+  /**
+   * How often the term stands in a document, 0 if it does not. Looks the posting up where it is stored: the cursor does
+   * not move and no block is loaded. `doc` must not go back from call to call.
+   */
+  abstract freqIn(doc: number): number;
+
   /** The word positions of the current document, ascending, into `out`. */
   abstract positions(out: U32List): void;
 
@@ -82,14 +88,6 @@ export abstract class PostingsCursor {
     return this.doc;
   }
 
-  /**
-   * How often the term stands in a document, 0 if not at all. Documents must ascend from call to call and not be
-   * before the current one; the cursor may stay where it is.
-   */
-  frequencyIn(doc: number): number {
-    return this.advance(doc) === doc ? this.freqs[this.at]! : 0;
-  }
-
   get freq(): number {
     return this.freqs[this.at]!;
   }
@@ -110,4 +108,21 @@ const rounding = 1.5 * 2 ** 20;
 
 export function impact(weight: number, freq: number, length: number, base: number, slope: number): number {
   return (weight * freq) / (freq + base + slope * length) + rounding - rounding;
+}
+
+/** The first place from `from` on, below `to`, that reaches `value`, in steps that double and then halve; else `to`. */
+export function firstReaching(values: ArrayLike<number>, value: number, from: number, to: number): number {
+  let low = from;
+  let high = from;
+  for (let step = 1; high < to && values[high]! < value; step *= 2) {
+    low = high + 1;
+    high += step;
+  }
+  if (high > to) high = to;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (values[middle]! < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

@@ -80,8 +80,17 @@ export interface StringIndex extends TermDictionary {
   addDocs(ordinals: readonly number[], into: Bitset): void;
 }
 
+/** The distinct values ascending; value i has the documents from starts[i] to starts[i + 1], ascending. */
+export interface SortedNumbers {
+  readonly values: Float64Array;
+  readonly starts: Uint32Array;
+  readonly docs: Uint32Array;
+}
+
 export interface NumberIndex {
   readonly column: NumberColumn;
+  /** Only where a segment keeps it. */
+  readonly sorted?: SortedNumbers | undefined;
   /** Adds the documents, dead ones too, with a value in the range. */
   addRange(range: NumberRange, into: Bitset): void;
 }

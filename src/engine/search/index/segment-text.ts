@@ -1,7 +1,7 @@
 import { searchLimits } from "../limits.ts";
 import type { Deletes } from "./deletes.ts";
 import type { U32List } from "./growable.ts";
-import { blockSize, endOfPostings, impact, PostingsCursor, type PostingsSink } from "./postings.ts";
+import { blockSize, endOfPostings, firstReaching, impact, PostingsCursor, type PostingsSink } from "./postings.ts";
 import type { TextIndex } from "./reader.ts";
 import type { SectionReader } from "./segment-format.ts";
 import { SegmentTerms } from "./segment-terms.ts";
@@ -175,7 +175,9 @@ class SegmentCursor extends PostingsCursor {
   readonly #firstBlock: number;
   #block: number;
   #shallow: number;
+  /** The block of the last posting that was looked up. */
   #lookup: number;
+  #lookupPlace = 0;
   /** Posting within the block whose positions start at `#positionByte`; -1 when none is known. */
   #positionAt = -1;
   #positionByte = 0;
@@ -261,31 +263,36 @@ class SegmentCursor extends PostingsCursor {
     return best;
   }
 
-  /** Looks into the stored block without loading it: a lookup seldom needs more than one of its postings. */
-  override frequencyIn(doc: number): number {
-    if (this.count > 0 && doc <= this.docs[this.count - 1]!) return super.frequencyIn(doc);
+  // Searches the packed numbers themselves: a candidate costs seven comparisons and not a block to unpack.
+  freqIn(doc: number): number {
     const text = this.#text;
-    const block = this.#blockReaching(Math.max(this.#lookup, this.#block), doc);
-    this.#lookup = block;
-    if (block > this.#lastBlock) return 0;
-    const target = doc - text.blockFirsts[block]!;
-    if (target < 0) return 0;
-    const shape = text.blockShapes[block]!;
-    const docWidth = shape & 3;
-    const pool = docWidth === width8 ? text.pool8 : docWidth === width16 ? text.pool16 : text.pool32;
-    const from = text.blockDocAts[block]!;
-    let low = from;
-    let high = from + Math.min(blockSize, this.#frequency - (block - this.#firstBlock) * blockSize) - 1;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (pool[middle]! < target) low = middle + 1;
-      else high = middle;
+    const block = this.#blockReaching(this.#lookup, doc);
+    if (block !== this.#lookup) {
+      this.#lookup = block;
+      this.#lookupPlace = 0;
     }
-    if (pool[low] !== target) return 0;
-    const at = text.blockFreqAts[block]! + (low - from);
+    if (block > this.#lastBlock) return 0;
+    const wanted = doc - text.blockFirsts[block]!;
+    if (wanted < 0) return 0;
+    const shape = text.blockShapes[block]!;
+    const docAt = text.blockDocAts[block]!;
+    const from = docAt + this.#lookupPlace;
+    const to = docAt + Math.min(blockSize, this.#frequency - (block - this.#firstBlock) * blockSize);
+    const docWidth = shape & 3;
+    // The block's last document is not below, so that there is a place at or after it.
+    let place: number;
+    if (docWidth === width8) place = firstReaching(text.pool8, wanted, from, to);
+    else if (docWidth === width16) place = firstReaching(text.pool16, wanted, from, to);
+    else place = firstReaching(text.pool32, wanted, from, to);
+    this.#lookupPlace = place - docAt;
+    const found =
+      docWidth === width8 ? text.pool8[place] : docWidth === width16 ? text.pool16[place] : text.pool32[place];
+    if (found !== wanted) return 0;
+    const freqAt = text.blockFreqAts[block]! + place - docAt;
     const freqWidth = shape >> freqShift;
     if (freqWidth === widthNone) return 1;
-    return freqWidth === width8 ? text.pool8[at]! : freqWidth === width16 ? text.pool16[at]! : text.pool32[at]!;
+    if (freqWidth === width8) return text.pool8[freqAt]!;
+    return freqWidth === width16 ? text.pool16[freqAt]! : text.pool32[freqAt]!;
   }
 
   positions(out: U32List): void {

@@ -1,6 +1,7 @@
 import { type FieldSpec, isNumeric, type Schema, type VectorSpec } from "../../collection/schema.ts";
 import { formatSchema } from "../../collection/schema-parse.ts";
 import type { ExtractedDocument } from "../document.ts";
+import { runSteps, type Steps } from "../steps.ts";
 import { Bitset } from "./bitset.ts";
 import { type DocMaps, mapDocs, unmapped } from "./doc-map.ts";
 import { F32List, F64List, U32List } from "./growable.ts";
@@ -11,8 +12,7 @@ import { TailIndex } from "./tail.ts";
 import { mergeText } from "./text-merge.ts";
 import { DictionaryWriter } from "./text-writer.ts";
 
-/** A step of writing: the caller may do other work before the next one. */
-export type Steps<T> = Generator<undefined, T, undefined>;
+export { runSteps, type Steps };
 
 /** Rows that one step copies at most. */
 const stepRows = 4096;
@@ -48,12 +48,6 @@ export function* segmentSteps(schema: Schema, readers: readonly IndexReader[]): 
     yield* writeSparse(`s${i}`, sparse.name, readers, maps, out);
   }
   return out.finish({ schema: formatSchema(schema), docCount: maps.count });
-}
-
-export function runSteps<T>(steps: Steps<T>): T {
-  let step = steps.next();
-  while (!step.done) step = steps.next();
-  return step.value;
 }
 
 /** Seals a tail, or merges segments, at once. */

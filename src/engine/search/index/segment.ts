@@ -9,6 +9,7 @@ import {
   type NumberIndex,
   type NumberRange,
   type OrdinalColumn,
+  type SortedNumbers,
   type SparseIndex,
   type SparseList,
   type StringIndex,
@@ -56,13 +57,12 @@ class SegmentStrings extends SegmentTerms implements StringIndex {
 
 class SegmentNumbers implements NumberIndex {
   readonly column: NumberColumn;
-  /** The distinct values, and the documents of each. */
-  readonly #sorted: { values: Float64Array; starts: Uint32Array; docs: Uint32Array } | undefined;
+  readonly sorted: SortedNumbers | undefined;
 
   constructor(sections: SectionReader, prefix: string) {
     this.column = { starts: sections.u32(`${prefix}.starts`), values: sections.f64(`${prefix}.values`) };
     if (!sections.has(`${prefix}.sortedValues`)) return;
-    this.#sorted = {
+    this.sorted = {
       values: sections.f64(`${prefix}.sortedValues`),
       starts: sections.u32(`${prefix}.sortedStarts`),
       docs: sections.u32(`${prefix}.sortedDocs`),
@@ -70,14 +70,14 @@ class SegmentNumbers implements NumberIndex {
   }
 
   addRange(range: NumberRange, into: Bitset): void {
-    if (this.#sorted === undefined) {
+    if (this.sorted === undefined) {
       const { starts, values } = this.column;
       for (let doc = 0; doc < starts.length - 1; doc++) {
         for (let i = starts[doc]!; i < starts[doc + 1]!; i++) if (inNumberRange(values[i]!, range)) into.add(doc);
       }
       return;
     }
-    const { values, starts, docs } = this.#sorted;
+    const { values, starts, docs } = this.sorted;
     let from = 0;
     let to = values.length;
     if (range.gte !== undefined) from = Math.max(from, lowerBound(values, range.gte));

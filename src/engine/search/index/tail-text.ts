@@ -1,7 +1,7 @@
 import { type Analyzer, analyzerByName } from "../analysis/analyzer.ts";
 import { TokenBuffer } from "../analysis/tokens.ts";
 import { U32List } from "./growable.ts";
-import { blockSize, endOfPostings, impact, PostingsCursor, type PostingsSink } from "./postings.ts";
+import { blockSize, endOfPostings, firstReaching, impact, PostingsCursor, type PostingsSink } from "./postings.ts";
 import type { TermRange, TextIndex } from "./reader.ts";
 import { TailTerms } from "./tail-terms.ts";
 
@@ -268,6 +268,8 @@ class TailCursor extends PostingsCursor {
   #next: number;
   /** The first chunk that reaches the start of the last asked stretch. */
   #shallow: number;
+  /** The chunk of the last posting that was looked up. */
+  #lookup: number;
 
   constructor(text: TailText, term: number) {
     super();
@@ -275,6 +277,7 @@ class TailCursor extends PostingsCursor {
     this.#term = term;
     this.#next = text.firstChunks.data[term]!;
     this.#shallow = this.#next;
+    this.#lookup = this.#next;
   }
 
   protected loadNext(): boolean {
@@ -321,6 +324,18 @@ class TailCursor extends PostingsCursor {
       if (bound > best) best = bound;
     }
     return best;
+  }
+
+  freqIn(doc: number): number {
+    const text = this.#text;
+    for (; this.#lookup !== none; this.#lookup = text.chunkNexts.data[this.#lookup]!) {
+      const from = text.chunkStarts.data[this.#lookup]!;
+      const to = from + text.chunkCounts.data[this.#lookup]!;
+      if (text.postingDocs.data[to - 1]! < doc) continue;
+      const place = firstReaching(text.postingDocs.data, doc, from, to);
+      return text.postingDocs.data[place] === doc ? text.postingFreqs.data[place]! : 0;
+    }
+    return 0;
   }
 
   positions(out: U32List): void {

@@ -1,6 +1,7 @@
 import { analyzerByName } from "../analysis/analyzer.ts";
 import { TokenBuffer } from "../analysis/tokens.ts";
 import { searchLimits } from "../limits.ts";
+import type { TextClause } from "./query.ts";
 
 export interface HighlightOptions {
   readonly fragments?: number;
@@ -63,6 +64,33 @@ function mark(
   return (shown + text.slice(at, to)).trim();
 }
 
+/** The tokens that a clause asks for, as places in the token list: of a phrase only those that stand as it does. */
+function matchingTokens(tokens: TokenBuffer, clauses: readonly TextClause[]): number[] {
+  const single = new Set<string>();
+  const phrases: Extract<TextClause, { kind: "phrase" }>[] = [];
+  for (const clause of clauses) {
+    if (clause.kind === "term") single.add(clause.term);
+    else phrases.push(clause);
+  }
+  const matches = new Set<number>();
+  const places = new Map<number, number>();
+  for (let i = 0; i < tokens.count; i++) {
+    if (single.has(tokens.terms[i]!)) matches.add(i);
+    if (phrases.length > 0) places.set(tokens.positions[i]!, i);
+  }
+  for (const { terms, offsets } of phrases) {
+    for (let i = 0; i < tokens.count; i++) {
+      if (tokens.terms[i] !== terms[0]) continue;
+      const found = terms.map((term, t) => {
+        const place = places.get(tokens.positions[i]! + offsets[t]!) ?? -1;
+        return place !== -1 && tokens.terms[place] === term ? place : -1;
+      });
+      if (!found.includes(-1)) for (const place of found) matches.add(place);
+    }
+  }
+  return [...matches].sort((x, y) => x - y);
+}
+
 /**
  * The best stretches of a text with its matching words marked, in the order of the text. The text is analysed again, as
  * it was for the index, so that a marked word is one that matched.
@@ -70,15 +98,14 @@ function mark(
 export function highlight(
   text: string,
   analyzer: string,
-  terms: ReadonlySet<string>,
+  clauses: readonly TextClause[],
   options: HighlightOptions = {},
 ): string[] {
   const length = options.fragmentLength ?? searchLimits.highlightFragmentLength;
   const searched = text.slice(0, searchLimits.highlightTextLengthMax);
   const tokens = new TokenBuffer();
   analyzerByName(analyzer).analyze(searched, 0, tokens);
-  const matches: number[] = [];
-  for (let i = 0; i < tokens.count; i++) if (terms.has(tokens.terms[i]!)) matches.push(i);
+  const matches = matchingTokens(tokens, clauses);
   return runs(tokens, matches, length)
     .sort((x, y) => y.distinct - x.distinct || y.to - y.from - (x.to - x.from) || x.from - y.from)
     .slice(0, options.fragments ?? searchLimits.highlightFragmentsMax)

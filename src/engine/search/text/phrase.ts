@@ -1,6 +1,6 @@
 import type { Bitset } from "../index/bitset.ts";
 import { U32List } from "../index/growable.ts";
-import { blockSize, endOfPostings, impact, PostingsCursor } from "../index/postings.ts";
+import { blockSize, endOfPostings, firstReaching, impact, PostingsCursor } from "../index/postings.ts";
 import type { TextIndex } from "../index/reader.ts";
 
 /** Visits the documents that hold all terms of the cursors, in order. */
@@ -78,12 +78,28 @@ export function findPhrase(
   return found;
 }
 
+/** Whether one document holds the phrase: jumps to it instead of walking the postings. */
+export function isPhraseIn(
+  text: TextIndex,
+  terms: readonly string[],
+  offsets: readonly number[],
+  doc: number,
+): boolean {
+  const ordinals = terms.map((term) => text.ordinal(term));
+  if (ordinals.includes(-1) || terms.length === 0) return false;
+  const cursors = ordinals.map((ordinal) => text.cursor(ordinal));
+  if (!cursors.every((cursor) => cursor.advance(doc) === doc)) return false;
+  const lists = cursors.map(() => new U32List());
+  return phraseFrequency(cursors, offsets, lists, new Uint32Array(cursors.length)) > 0;
+}
+
 /** Walks postings that are whole in memory. */
 export class ListCursor extends PostingsCursor {
   readonly #postings: PhrasePostings;
   readonly #lengths: Uint32Array;
   #loaded = 0;
   #shallow = 0;
+  #lookup = 0;
 
   constructor(postings: PhrasePostings, lengths: Uint32Array) {
     super();
@@ -118,6 +134,12 @@ export class ListCursor extends PostingsCursor {
       if (exact > best) best = exact;
     }
     return best;
+  }
+
+  freqIn(doc: number): number {
+    const { docs, freqs } = this.#postings;
+    this.#lookup = firstReaching(docs.data, doc, this.#lookup, docs.length);
+    return this.#lookup < docs.length && docs.data[this.#lookup] === doc ? freqs.data[this.#lookup]! : 0;
   }
 
   positions(out: U32List): void {

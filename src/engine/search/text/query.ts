@@ -21,7 +21,7 @@ export interface TextQuery {
 
 function textField(schema: Schema, name: string, path: string): FieldSpec & { kind: { kind: "text" } } {
   const field = findField(schema, name);
-  if (field === undefined) throw invalid(path, `the schema has no field "${name}"`);
+  if (field === undefined) throw invalid(path, `the schema has no field "${name.slice(0, 255)}"`);
   if (field.kind.kind !== "text") throw invalid(path, `"${name}" is not a text field`);
   if (!field.indexed) throw invalid(path, `"${name}" is not indexed`);
   return field as FieldSpec & { kind: { kind: "text" } };

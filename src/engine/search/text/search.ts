@@ -1,20 +1,24 @@
-import { Bitset } from "../index/bitset.ts";
+import type { Bitset } from "../index/bitset.ts";
 import { impact, type PostingsCursor } from "../index/postings.ts";
 import type { IndexReader, TextIndex } from "../index/reader.ts";
 import { type Hit, TopK } from "../index/top-k.ts";
+import { runSteps, type Steps } from "../steps.ts";
 import { clauseWeight, lengthNorm, type TextStatistics, textStatistics } from "./bm25.ts";
 import { type ScoredPart, ScoreWindow, searchAllowed, searchAny } from "./max-score.ts";
-import { findPhrase, forEachShared, ListCursor } from "./phrase.ts";
+import { findPhrase, forEachShared, isPhraseIn, ListCursor } from "./phrase.ts";
 import type { TextClause, TextQuery } from "./query.ts";
 
 /** Below this share of allowed documents to postings, walking the allowed ones is cheaper than scoring windows. */
 const allowedShare = 1 / 16;
 
+/** One for the thread: a search uses it within its steps only, and making it anew costs as much as a short search. */
+const scratch = new ScoreWindow();
+
 /** What one part has of a query: the clauses that occur in it, rarest first. */
 interface PartClauses {
   readonly cursors: readonly PostingsCursor[];
   readonly weights: readonly number[];
-  readonly postings: readonly number[];
+  readonly postings: number;
 }
 
 function openClause(
@@ -49,12 +53,8 @@ function openClauses(
   return {
     cursors: opened.map((part) => part.cursor),
     weights: opened.map((part) => part.weight),
-    postings: opened.map((part) => part.postings),
+    postings: opened.reduce((sum, part) => sum + part.postings, 0),
   };
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }
 
 function searchAll(part: ScoredPart, clauses: PartClauses, top: TopK): void {
@@ -80,16 +80,27 @@ export function searchText(
   filters?: readonly (Bitset | undefined)[],
   statistics: TextStatistics = textStatistics(readers, query),
 ): Hit[] {
+  return runSteps(searchTextSteps(readers, query, k, filters, statistics));
+}
+
+export function* searchTextSteps(
+  readers: readonly IndexReader[],
+  query: TextQuery,
+  k: number,
+  filters: readonly (Bitset | undefined)[] | undefined,
+  statistics: TextStatistics,
+): Steps<Hit[]> {
   const top = new TopK(k);
-  const window = new ScoreWindow();
+  // Whatever an error may have left behind.
+  scratch.clear();
   const { base, slope } = lengthNorm(statistics);
   const weightOf = new Map(query.clauses.map((clause) => [clause, clauseWeight(clause, statistics)]));
-  readers.forEach((reader, r) => {
+  for (const [r, reader] of readers.entries()) {
     const text = reader.text(query.field);
     const allowed = filters?.[r] ?? reader.live;
-    if (text === undefined) return;
+    if (text === undefined) continue;
     const clauses = openClauses(text, query, weightOf, allowed);
-    if (clauses === undefined) return;
+    if (clauses === undefined) continue;
     const part: ScoredPart = {
       reader: r,
       docCount: reader.docCount,
@@ -101,11 +112,11 @@ export function searchText(
       slope,
     };
     if (query.operator === "and") searchAll(part, clauses, top);
-    else if (allowed !== undefined && allowed.count() < sum(clauses.postings) * allowedShare) {
-      searchAllowed(part, allowed, clauses.cursors, clauses.weights, top);
-    } else searchAny(part, clauses.cursors, clauses.weights, clauses.postings, window, top);
-    for (const cursor of clauses.cursors) cursor.release();
-  });
+    else if (allowed !== undefined && allowed.count() < clauses.postings * allowedShare) {
+      yield* searchAllowed(part, allowed, clauses.cursors, clauses.weights, top);
+    } else yield* searchAny(part, clauses.cursors, clauses.weights, scratch, top);
+    yield;
+  }
   return top.hits();
 }
 
@@ -118,21 +129,9 @@ export function matchedClauses(reader: IndexReader, doc: number, query: TextQuer
     if (clause.kind === "term") {
       const ordinal = text.ordinal(clause.term);
       if (ordinal !== -1 && text.cursor(ordinal).advance(doc) === doc) matched.push(clause.term);
-    } else if (phraseIn(text, clause.terms, clause.offsets, doc, reader.docCount)) {
+    } else if (isPhraseIn(text, clause.terms, clause.offsets, doc)) {
       matched.push(`"${clause.terms.join(" ")}"`);
     }
   }
   return matched;
-}
-
-function phraseIn(
-  text: TextIndex,
-  terms: readonly string[],
-  offsets: readonly number[],
-  doc: number,
-  docCount: number,
-) {
-  const only = new Bitset(docCount);
-  only.add(doc);
-  return findPhrase(text, terms, offsets, only).docs.length > 0;
 }

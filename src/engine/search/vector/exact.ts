@@ -1,6 +1,7 @@
 import type { Bitset } from "../index/bitset.ts";
 import type { IndexReader, VectorRows } from "../index/reader.ts";
 import { type Hit, TopK } from "../index/top-k.ts";
+import { runSteps, type Steps, stepDocs } from "../steps.ts";
 import { dotAt, inverseNorm, squaredDistanceAt } from "./distance.ts";
 import { dotKernel } from "./dot-kernel.ts";
 
@@ -32,11 +33,13 @@ interface RowSearch {
   readonly allowed: Bitset | undefined;
 }
 
-function searchAllowed(search: RowSearch, allowed: Bitset, top: TopK): void {
+function* searchAllowed(search: RowSearch, allowed: Bitset, top: TopK): Steps<void> {
   const { rows, ids, query, inverseNorm } = search;
+  let visited = 0;
   for (let doc = allowed.next(0); doc !== -1; doc = allowed.next(doc + 1)) {
     const row = rows.rowOf(doc);
     if (row !== -1) top.offer(rowScore(rows, query, inverseNorm, row), ids[doc]!, search.reader, doc);
+    if (++visited % stepDocs === 0) yield;
   }
 }
 
@@ -64,22 +67,32 @@ function scoreBound(search: RowSearch, row: number, product: number): number {
   return 1 / (1 + Math.max(0, squared * (1 - 1e-12) - 2 * most));
 }
 
-/** Rules out by SIMD what cannot be among the best, and scores the rest exactly. */
-function searchRows(search: RowSearch, top: TopK): void {
+/** Rules out by SIMD what cannot be among the best, and scores the rest exactly: the rows from `from` to below `to`. */
+function offerRows(search: RowSearch, from: number, to: number, top: TopK): void {
   const { rows, ids, query, inverseNorm, allowed } = search;
   const kernel = dotKernel();
+  // Set for every step: another search may have used the kernel since the last one.
   kernel.setQuery(query);
-  for (let from = 0; from < rows.rowCount; from += kernel.rowsMax) {
-    const count = Math.min(kernel.rowsMax, rows.rowCount - from);
-    const products = kernel.products(rows.data, from, count);
+  for (let first = from; first < to; first += kernel.rowsMax) {
+    const count = Math.min(kernel.rowsMax, to - first);
+    const products = kernel.products(rows.data, first, count);
     for (let i = 0; i < count; i++) {
-      const row = from + i;
+      const row = first + i;
       if (scoreBound(search, row, products[i]!) < top.threshold) continue;
       const doc = rows.docs[row]!;
       if (allowed !== undefined && !allowed.has(doc)) continue;
       const score = rowScore(rows, query, inverseNorm, row);
       if (score >= top.threshold) top.offer(score, ids[doc]!, search.reader, doc);
     }
+  }
+}
+
+function* searchRows(search: RowSearch, top: TopK): Steps<void> {
+  // Taken once: a tail may grow between two steps, and what is added then is not part of this search.
+  const { rowCount } = search.rows;
+  for (let from = 0; from < rowCount; from += stepDocs) {
+    if (from > 0) yield;
+    offerRows(search, from, Math.min(from + stepDocs, rowCount), top);
   }
 }
 
@@ -94,23 +107,28 @@ export function searchVectors(
   k: number,
   filters?: readonly (Bitset | undefined)[],
 ): Hit[] {
+  return runSteps(searchVectorsSteps(readers, field, query, k, filters));
+}
+
+export function* searchVectorsSteps(
+  readers: readonly IndexReader[],
+  field: string,
+  query: Float32Array,
+  k: number,
+  filters?: readonly (Bitset | undefined)[],
+): Steps<Hit[]> {
   const top = new TopK(k);
   const length = Math.sqrt(dotAt(query, query, 0, query.length));
-  readers.forEach((reader, r) => {
+  for (const [r, reader] of readers.entries()) {
     const rows = reader.vectors(field);
-    if (rows === undefined) return;
+    if (rows === undefined) continue;
     const allowed = filters?.[r] ?? reader.live;
-    const search: RowSearch = {
-      reader: r,
-      ids: reader.ids,
-      rows,
-      query,
-      inverseNorm: inverseNorm(query),
-      length,
-      allowed,
-    };
-    if (allowed !== undefined && allowed.count() < rows.rowCount * allowedShare) searchAllowed(search, allowed, top);
-    else searchRows(search, top);
-  });
+    const norm = inverseNorm(query);
+    const search: RowSearch = { reader: r, ids: reader.ids, rows, query, inverseNorm: norm, length, allowed };
+    if (allowed !== undefined && allowed.count() < rows.rowCount * allowedShare) {
+      yield* searchAllowed(search, allowed, top);
+    } else yield* searchRows(search, top);
+    yield;
+  }
   return top.hits();
 }

@@ -2,6 +2,7 @@ import type { SparseVector } from "../document.ts";
 import { Bitset } from "../index/bitset.ts";
 import type { IndexReader } from "../index/reader.ts";
 import { type Hit, TopK } from "../index/top-k.ts";
+import { runSteps, type Steps, stepDocs } from "../steps.ts";
 
 /**
  * The k documents with the highest inner product, of those that share an index with the query. The query's indices are
@@ -14,10 +15,21 @@ export function searchSparse(
   k: number,
   filters?: readonly (Bitset | undefined)[],
 ): Hit[] {
+  return runSteps(searchSparseSteps(readers, field, query, k, filters));
+}
+
+export function* searchSparseSteps(
+  readers: readonly IndexReader[],
+  field: string,
+  query: SparseVector,
+  k: number,
+  filters?: readonly (Bitset | undefined)[],
+): Steps<Hit[]> {
   const top = new TopK(k);
-  readers.forEach((reader, r) => {
+  for (const [r, reader] of readers.entries()) {
     const index = reader.sparse(field);
-    if (index === undefined) return;
+    if (index === undefined) continue;
+    let visited = 0;
     const scores = new Float64Array(reader.docCount);
     const touched = new Bitset(reader.docCount);
     for (let q = 0; q < query.indices.length; q++) {
@@ -30,6 +42,10 @@ export function searchSparse(
         scores[doc]! += weight * weights[i]!;
         touched.add(doc);
       }
+      visited += to - from;
+      if (visited < stepDocs) continue;
+      visited = 0;
+      yield;
     }
     const allowed = filters?.[r] ?? reader.live;
     if (allowed !== undefined) touched.and(allowed);
@@ -38,6 +54,7 @@ export function searchSparse(
       const score = scores[doc]!;
       if (score >= top.threshold) top.offer(score, ids[doc]!, r, doc);
     }
-  });
+    yield;
+  }
   return top.hits();
 }
