@@ -52,7 +52,7 @@ function filterWriteJson(reply: FastifyReply, done: FilterWriteReply) {
     matched: done.matched,
     affected: done.affected,
     partial: done.partial,
-    next_cursor: formatCursor(done.nextAfterId),
+    next_cursor: formatCursor(done.nextCursor),
     token: done.token,
     backlog: backlogJson(done.backlog),
   };
@@ -82,7 +82,7 @@ export function documentRoutes(engine: Engine): Route[] {
     return {
       filter: parsed,
       maxDocuments: body.max_docs ?? limits.filterWriteDocumentsDefault,
-      afterId: parseCursor("cursor", body.cursor),
+      cursor: parseCursor("cursor", body.cursor),
     };
   };
   return [
@@ -187,11 +187,11 @@ export function documentRoutes(engine: Engine): Route[] {
         const page = {
           filter: parseFilterField("filter", body.filter, documents.find(ref).schema),
           limit: body.limit ?? limits.scrollLimitDefault,
-          afterId: parseCursor("cursor", body.cursor),
+          cursor: parseCursor("cursor", body.cursor),
         };
         const done = await documents.scroll(ref, page, readOptions(request, body), clientSignal(reply));
         const texts = done.documents.map((document) => documentText(document));
-        const cursor = JSON.stringify(formatCursor(done.nextAfterId));
+        const cursor = JSON.stringify(formatCursor(done.nextCursor));
         sendToken(reply, done.token);
         return sendText(
           reply,
