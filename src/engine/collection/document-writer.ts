@@ -1,4 +1,5 @@
 import type { Clock } from "../../port/clock.ts";
+import type { Store } from "../../port/store.ts";
 import type { Committer } from "../commit/committer.ts";
 import type { Draft } from "../commit/draft.ts";
 import type { Log } from "../log/log.ts";
@@ -33,6 +34,7 @@ export interface WriteReply {
 type Written = Pick<WriteReply, "token" | "results">;
 
 export interface DocumentWriterDeps {
+  readonly store: Store;
   readonly committer: Committer;
   readonly catalog: Catalog;
   readonly runtimes: Runtimes;
@@ -60,8 +62,13 @@ export class DocumentWriter {
     idempotency: Idempotency | undefined,
     options: ApplyOptions,
   ): Promise<WriteReply> {
-    const { settings, runtimes, committer, clock } = this.#deps;
+    const { store, settings, runtimes, committer, clock, idempotency: records } = this.#deps;
     const runtime = runtimes.of(meta);
+    if (idempotency !== undefined) {
+      // Before anything is checked: what was done is done, whatever the schema and the backlog have become.
+      const recorded = records.replay<Written>(store, meta.streamId, idempotency);
+      if (recorded !== undefined) return { ...recorded, replayed: true, backlog: backpressureOf(runtime, settings) };
+    }
     checkNotThrottled(runtime, settings);
     const { schema, schemaVersion } = meta;
     const prepared = await runInTurns(prepareOps(ops, schema, schemaVersion, options.pathOf), clock);
