@@ -64,6 +64,7 @@ export class Pins {
 
   /** Runs over what is pinned; undefined when it is gone. */
   async use<T>(pin: number, collectionId: number, run: (pinned: Pinned) => Promise<T>): Promise<T | undefined> {
+    this.sweep();
     const held = this.#held.get(pin);
     if (held?.collectionId !== collectionId) return undefined;
     this.#held.delete(pin);

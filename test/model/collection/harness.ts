@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FilesObjectStore } from "../../../src/adapter/files/object-store.ts";
-import { InlineThreads } from "../../../src/adapter/inline/threads.ts";
 import { LmdbStore } from "../../../src/adapter/lmdb/store.ts";
 import { MemoryObjectStore } from "../../../src/adapter/memory/object-store.ts";
 import { MemoryStore } from "../../../src/adapter/memory/store.ts";
@@ -16,7 +15,8 @@ import { type CollectionSettings, defaultCollectionSettings } from "../../../src
 import { Engine } from "../../../src/engine/engine.ts";
 import type { ObjectStore } from "../../../src/port/object-store.ts";
 import type { Store } from "../../../src/port/store.ts";
-import type { Threads } from "../../../src/port/threads.ts";
+import type { ThreadRole, Threads } from "../../../src/port/threads.ts";
+import { LosableThreads } from "../../support/losable-threads.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 
 export type Adapters = "memory" | "disk";
@@ -29,6 +29,7 @@ export class EngineHarness implements AsyncDisposable {
   readonly errors: unknown[] = [];
   engine!: Engine;
   store: Store;
+  #losable: LosableThreads | undefined;
   readonly #folder: string;
   readonly #adapters: Adapters;
   readonly #settings: CollectionSettings;
@@ -104,13 +105,19 @@ export class EngineHarness implements AsyncDisposable {
     return new LmdbStore(join(this.#folder, "store"));
   }
 
+  /** Takes a thread away with all it holds; in memory only. */
+  lose(role: ThreadRole): void {
+    this.#losable?.lose(role);
+  }
+
   #threads(): Threads {
     if (this.#adapters === "disk") {
       return new WorkerThreads(new URL("../../../src/worker.ts", import.meta.url), { dataDir: this.#folder });
     }
     const loader = new ObjectSegmentLoader(this.objects);
-    return new InlineThreads((role) =>
+    this.#losable = new LosableThreads((role) =>
       role === "index" ? new IndexService(loader) : new BuildService(this.objects, loader),
     );
+    return this.#losable;
   }
 }
