@@ -103,7 +103,7 @@ export class Driver {
         meta.schema,
       );
     const idempotency = key === undefined ? undefined : { key: `k${key}`, fingerprint: fingerprint(text) };
-    const write = async () => this.#documents.write(ref, parsed(), text.length, idempotency);
+    const write = async () => this.#documents.write(ref, await parsed(), text.length, idempotency);
     if (known !== undefined) {
       if (known.ops !== text) return rejects(write, "aborted");
       const again = await write();

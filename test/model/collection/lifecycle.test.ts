@@ -18,12 +18,12 @@ async function create(harness: EngineHarness): Promise<void> {
 /** Upserts documents with these ids; the tag says whether the id is odd. */
 async function put(harness: EngineHarness, ids: readonly number[]): Promise<void> {
   const ops = ids.map((id) => ({ upsert: { id, source: { tag: id % 2 === 0 ? "even" : "odd", late: id } } }));
-  await harness.engine.documents.write(ref, parseOps(ops, schema), 100);
+  await harness.engine.documents.write(ref, await parseOps(ops, schema), 100);
 }
 
 async function remove(harness: EngineHarness, ids: readonly number[]): Promise<void> {
   const ops = ids.map((id) => ({ delete: { id } }));
-  await harness.engine.documents.write(ref, parseOps(ops, schema), 100);
+  await harness.engine.documents.write(ref, await parseOps(ops, schema), 100);
 }
 
 function count(harness: EngineHarness, filter: unknown): Promise<number> {
