@@ -9,7 +9,7 @@ import { type BuildThread, yieldTurn } from "./engine-thread.ts";
 import type { CollectionRuntime } from "./runtime.ts";
 import { formatSchema } from "./schema-parse.ts";
 import type { CollectionSettings } from "./settings.ts";
-import { encodeChanges } from "./write-record.ts";
+import { decodeChanges, encodeChanges } from "./write-record.ts";
 
 export interface BuilderDeps {
   readonly store: Store;
@@ -77,16 +77,20 @@ export class Builder {
     if (runtime.state === "hot") await runtime.freeze(upTo);
     const next = this.#next(manifest);
     const segments: SegmentEntry[] = [];
+    let { lance } = manifest;
     let afterId = -1;
     for (let piece = 0; afterId !== Infinity; piece++) {
       const built = await this.#job(runtime, async (job) => {
+        // The dataset beside the index must hear of what was deleted: the documents no longer tell.
+        if (piece === 0) await this.#sendLog(runtime, job, manifest.applied, upTo, deletesOf);
         afterId = await this.#sendDocuments(runtime, job, afterId, settings.sealRecords, signal);
         const id = `${next.version}-${piece}`;
         return this.#deps.build.request<BuildReply>({ kind: "seal", job, id, deletes: [] });
       });
       if (built.segment !== null) segments.push(built.segment);
+      lance = built.lance ?? lance;
     }
-    return { ...next, applied: upTo, totals, segments };
+    return { ...next, applied: upTo, totals, segments, lance };
   }
 
   #next(manifest: Manifest): Manifest {
@@ -107,7 +111,13 @@ export class Builder {
     }
   }
 
-  async #sendLog(runtime: CollectionRuntime, job: number, from: number, to: number): Promise<void> {
+  async #sendLog(
+    runtime: CollectionRuntime,
+    job: number,
+    from: number,
+    to: number,
+    choose: (changes: Uint8Array) => Uint8Array = (changes) => changes,
+  ): Promise<void> {
     const { log } = this.#deps;
     let next = from;
     while (next < to) {
@@ -116,7 +126,7 @@ export class Builder {
       for (const batch of log.read(runtime.stream, 0, next)) {
         if (!batch.seek(next)) break;
         do {
-          this.#send(job, batch.value!);
+          this.#send(job, choose(batch.value!));
           bytes += batch.valueLength;
           next = batch.offset + 1;
         } while (next < to && batch.next());
@@ -167,6 +177,10 @@ export class Builder {
     const copy = new Uint8Array(changes);
     this.#deps.build.post({ kind: "changes", job, changes: copy }, [copy.buffer]);
   }
+}
+
+function deletesOf(changes: Uint8Array): Uint8Array {
+  return encodeChanges([...decodeChanges(changes)].filter(({ document }) => document === undefined));
 }
 
 function withDeletes(entry: SegmentEntry, written: BuildReply["deletes"]): SegmentEntry {

@@ -2,6 +2,7 @@ import type { Clock } from "../../port/clock.ts";
 import type { Store } from "../../port/store.ts";
 import type { Committer } from "../commit/committer.ts";
 import type { Draft } from "../commit/draft.ts";
+import type { EngineError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import { encodeBatch } from "../log/record-batch.ts";
 import type { Idempotency, IdempotencyRecords } from "../stream/idempotency.ts";
@@ -18,7 +19,7 @@ import {
 } from "./collection-store.ts";
 import { checkNotThrottled } from "./collections.ts";
 import type { OpResult, WriteOp } from "./ops.ts";
-import { type PreparedOps, prepareOps } from "./prepare-ops.ts";
+import { type PreparedOps, prepareFitting, prepareOps } from "./prepare-ops.ts";
 import type { CollectionRuntime } from "./runtime.ts";
 import type { Runtimes } from "./runtimes.ts";
 import { type Backpressure, backpressureOf, type CollectionSettings } from "./settings.ts";
@@ -103,6 +104,14 @@ export class DocumentWriter {
     const reply = yield* this.#stageOps(draft, runtime, current, fitting, options);
     if (idempotency !== undefined) records.record(draft, meta.streamId, idempotency, reply);
     return { ...reply, replayed: false };
+  }
+
+  /** Writes the operations that fit the schema. Returns, for each, why it was left out, or undefined. */
+  stageFitting(draft: Draft, meta: CollectionMeta, ops: readonly WriteOp[]): readonly (EngineError | undefined)[] {
+    const { prepared, misfits } = prepareFitting(ops, meta.schema, meta.schemaVersion);
+    const steps = this.#stageOps(draft, this.#deps.runtimes.of(meta), meta, prepared, requestOps);
+    while (!steps.next().done);
+    return misfits;
   }
 
   *#stageOps(

@@ -1,3 +1,4 @@
+import { EngineError } from "../errors.ts";
 import { Extractor } from "../search/document.ts";
 import type { Steps } from "../turns.ts";
 import { encodeDocument, type StoredDocument } from "./document-codec.ts";
@@ -48,6 +49,26 @@ export function* prepareOps(
   return { ops: prepared, schemaVersion, schema: preparer.schema, addsFields: preparer.schema !== schema };
 }
 
+export interface FittingOps {
+  readonly prepared: PreparedOps;
+  /** For each operation why it was left out, or undefined. */
+  readonly misfits: readonly (EngineError | undefined)[];
+}
+
+/** The operations that fit the schema, at once. */
+export function prepareFitting(ops: readonly WriteOp[], schema: Schema, schemaVersion: number): FittingOps {
+  const preparer = new Preparer(schema);
+  const fitting: PreparedOp[] = [];
+  const misfits = ops.map((op) => {
+    const prepared = preparer.prepareIfItFits(op);
+    if (prepared instanceof EngineError) return prepared;
+    fitting.push(prepared);
+    return undefined;
+  });
+  const addsFields = preparer.schema !== schema;
+  return { prepared: { ops: fitting, schemaVersion, schema: preparer.schema, addsFields }, misfits };
+}
+
 class Preparer {
   schema: Schema;
   #extractor: Extractor;
@@ -55,6 +76,20 @@ class Preparer {
   constructor(schema: Schema) {
     this.schema = schema;
     this.#extractor = new Extractor(schema);
+  }
+
+  /** An operation that does not fit leaves the schema as it was. */
+  prepareIfItFits(op: WriteOp): PreparedOp | EngineError {
+    const { schema } = this;
+    const extractor = this.#extractor;
+    try {
+      return this.prepare(op, "");
+    } catch (error) {
+      if (!(error instanceof EngineError) || error.reason !== "invalid_argument") throw error;
+      this.schema = schema;
+      this.#extractor = extractor;
+      return error;
+    }
   }
 
   prepare(op: WriteOp, path: string): PreparedOp {
@@ -69,7 +104,7 @@ class Preparer {
 
   #stored(op: ContentOp, path: string): StoredDocument {
     if (this.schema.dynamic === "dynamic") this.#addInferred(op.source);
-    const extracted = this.#extractor.extract(op.source, op.vectors, op.sparseVectors, `${path}.`);
+    const extracted = this.#extractor.extract(op.source, op.vectors, op.sparseVectors, path === "" ? "" : `${path}.`);
     return {
       source: op.kind === "patch" ? "" : JSON.stringify(op.source),
       vectors: named(this.schema.vectors, extracted.vectors),

@@ -16,7 +16,7 @@ import type { Pins } from "./pins.ts";
 import { Publisher } from "./publisher.ts";
 import type { CollectionRuntime } from "./runtime.ts";
 import type { Runtimes } from "./runtimes.ts";
-import { backpressureOf, type CollectionSettings } from "./settings.ts";
+import type { CollectionSettings } from "./settings.ts";
 
 export interface SealerDeps {
   readonly store: Store;
@@ -123,7 +123,7 @@ export class Sealer {
   #isDue(runtime: CollectionRuntime): boolean {
     const { clock, settings } = this.#deps;
     if (runtime.backlogRecords === 0) return false;
-    if (runtime.tailLacksFields || backpressureOf(runtime, settings).throttled) return true;
+    if (runtime.tailLacksFields) return true;
     if (runtime.backlogRecords >= settings.sealRecords || runtime.backlogBytes >= settings.sealBytes) return true;
     const nowMs = clock.nowMs();
     return (

@@ -6,6 +6,7 @@ import { LmdbStore } from "../../../src/adapter/lmdb/store.ts";
 import { MemoryObjectStore } from "../../../src/adapter/memory/object-store.ts";
 import { MemoryStore } from "../../../src/adapter/memory/store.ts";
 import { NodeRandom } from "../../../src/adapter/node/random.ts";
+import { SimulatedClock } from "../../../src/adapter/simulated/clock.ts";
 import { SingleOwnership } from "../../../src/adapter/single/ownership.ts";
 import { WorkerThreads } from "../../../src/adapter/threads/threads.ts";
 import { BuildService } from "../../../src/engine/collection/build/build-service.ts";
@@ -17,13 +18,12 @@ import type { ObjectStore } from "../../../src/port/object-store.ts";
 import type { Store } from "../../../src/port/store.ts";
 import type { ThreadRole, Threads } from "../../../src/port/threads.ts";
 import { LosableThreads } from "../../support/losable-threads.ts";
-import { ManualClock } from "../../support/manual-clock.ts";
 
 export type Adapters = "memory" | "disk";
 
 /** An engine that can be stopped and started over the same data, with time in the test's hand. */
 export class EngineHarness implements AsyncDisposable {
-  readonly clock = new ManualClock(1_750_000_000_000);
+  readonly clock = new SimulatedClock();
   readonly objects: ObjectStore;
   /** What failed in the background; empty unless a test broke something on purpose. */
   readonly errors: unknown[] = [];
@@ -116,7 +116,7 @@ export class EngineHarness implements AsyncDisposable {
     }
     const loader = new ObjectSegmentLoader(this.objects);
     this.#losable = new LosableThreads((role) =>
-      role === "index" ? new IndexService(loader) : new BuildService(this.objects, loader),
+      role === "index" ? new IndexService(loader) : new BuildService(this.objects, loader, this.clock),
     );
     return this.#losable;
   }
