@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { type AuthConfig, authSettings, parseAuthConfig } from "./edge/auth/config.ts";
+import { defaultCollectionSettings } from "./engine/collection/settings.ts";
 import { invalid } from "./engine/errors.ts";
 import { type Address, parseAddress } from "./listener/address.ts";
 
@@ -81,6 +82,38 @@ export const settings = {
     value: "DURATION",
     help: "how long a CloudEvent's source and id are remembered, such as 30s, 15m, 1h, 7d",
     fallback: 3_600_000,
+    parse: parseDuration,
+  }),
+  collectionTailRecordsMax: setting<number>({
+    flag: "collection-tail-records-max",
+    env: "SERVICE_COLLECTION_TAIL_RECORDS_MAX",
+    value: "NUMBER",
+    help: "document changes that a collection's index may be behind; above, writes are refused with 429",
+    fallback: defaultCollectionSettings.tailRecordsMax,
+    parse: wholeNumber(1, 1_000_000_000),
+  }),
+  collectionTailBytesMax: setting<number>({
+    flag: "collection-tail-bytes-max",
+    env: "SERVICE_COLLECTION_TAIL_BYTES_MAX",
+    value: "BYTES",
+    help: "the same in bytes",
+    fallback: defaultCollectionSettings.tailBytesMax,
+    parse: wholeNumber(1, 2 ** 40),
+  }),
+  collectionSealRecords: setting<number>({
+    flag: "collection-seal-records",
+    env: "SERVICE_COLLECTION_SEAL_RECORDS",
+    value: "NUMBER",
+    help: "document changes after which they are made a segment of the index",
+    fallback: defaultCollectionSettings.sealRecords,
+    parse: wholeNumber(1, 1_000_000),
+  }),
+  collectionSealIdleMs: setting<number>({
+    flag: "collection-seal-idle",
+    env: "SERVICE_COLLECTION_SEAL_IDLE",
+    value: "DURATION",
+    help: "time without a write after which the same is done with fewer",
+    fallback: defaultCollectionSettings.sealIdleMs,
     parse: parseDuration,
   }),
   tlsCertFile: setting<string | undefined>({

@@ -13,7 +13,7 @@ import { checkAuthConfig } from "./edge/auth/config.ts";
 import { Metrics } from "./edge/rest/metrics.ts";
 import { createRest } from "./edge/rest/server.ts";
 import { ApiKeys } from "./engine/auth/keys.ts";
-import { defaultCollectionSettings } from "./engine/collection/settings.ts";
+import { type CollectionSettings, defaultCollectionSettings } from "./engine/collection/settings.ts";
 import { Engine } from "./engine/engine.ts";
 import { Listener } from "./listener/listener.ts";
 import { version } from "./version.ts";
@@ -21,6 +21,16 @@ import { version } from "./version.ts";
 /** API keys live in a store of their own, which the command line may write while the server runs. */
 export function openAuthStore(dataDir: string): LmdbStore {
   return new LmdbStore(join(dataDir, "auth"), { shared: true });
+}
+
+function collectionSettings(config: ServerConfig): CollectionSettings {
+  return {
+    ...defaultCollectionSettings,
+    tailRecordsMax: config.collectionTailRecordsMax,
+    tailBytesMax: config.collectionTailBytesMax,
+    sealRecords: config.collectionSealRecords,
+    sealIdleMs: config.collectionSealIdleMs,
+  };
 }
 
 /** The composition root: the only place where adapters are constructed and edges meet the engine. */
@@ -48,6 +58,8 @@ export class Server {
     const ownership = opened.use(new SingleOwnership(config.dataDir));
     // Before the store is opened: another process's store must not be touched.
     await ownership.acquire(AbortSignal.timeout(10_000));
+    const objects = new FilesObjectStore(join(config.dataDir, "objects"));
+    await objects.removePartial();
     const store = opened.adopt(new LmdbStore(join(config.dataDir, "store"), { exclusive: true, onFatal }), (each) =>
       each.close(),
     );
@@ -57,13 +69,13 @@ export class Server {
     const engine = new Engine(
       {
         store,
-        objects: new FilesObjectStore(join(config.dataDir, "objects")),
+        objects,
         ownership,
         clock,
         random,
         threads: new WorkerThreads(new URL("./worker.ts", import.meta.url), { dataDir: config.dataDir }),
       },
-      { dedupWindowMs: config.dedupWindowMs, collections: defaultCollectionSettings },
+      { dedupWindowMs: config.dedupWindowMs, collections: collectionSettings(config) },
       {
         onCommitGroup: (group) => metrics.onCommitGroup(group),
         onBackgroundError: (err) => log.error({ err }, "background work failed; it will be tried again"),

@@ -1,17 +1,19 @@
+import type { Cursor } from "../engine/collection/pinned-reads.ts";
 import { invalid } from "../engine/errors.ts";
 
 /** Cursors and page tokens are opaque to clients, and the same over REST and RPC. */
 
-/** The id after which the next page of documents starts. */
-export function formatCursor(afterId: number | undefined): string | null {
-  return afterId === undefined ? null : Buffer.from(`after:${afterId}`).toString("base64url");
+/** Where the next page of documents starts, and in what. */
+export function formatCursor(cursor: Cursor | undefined): string | null {
+  if (cursor === undefined) return null;
+  return Buffer.from(`${cursor.pin}:${cursor.afterId}:${cursor.filter}`).toString("base64url");
 }
 
-export function parseCursor(path: string, cursor: string | null | undefined): number {
-  if (cursor === undefined || cursor === null || cursor === "") return -1;
-  const match = /^after:(\d{1,16})$/.exec(Buffer.from(cursor, "base64url").toString("latin1"));
+export function parseCursor(path: string, text: string | null | undefined): Cursor | undefined {
+  if (text === undefined || text === null || text === "") return undefined;
+  const match = /^(\d{1,16}):(\d{1,16}):([\w-]{12})$/.exec(Buffer.from(text, "base64url").toString("latin1"));
   if (match === null) throw invalid(path, "is not a cursor of this service");
-  return Number(match[1]);
+  return { pin: Number(match[1]), afterId: Number(match[2]), filter: match[3]! };
 }
 
 /** The name after which the next page of collections starts. */

@@ -8,7 +8,8 @@ import { Catalog } from "./collection/catalog.ts";
 import { Collections } from "./collection/collections.ts";
 import { DocumentWriter } from "./collection/document-writer.ts";
 import { Documents } from "./collection/documents.ts";
-import { type BuildThread, EngineThread, type IndexThread } from "./collection/runtime.ts";
+import { type BuildThread, EngineThread, type IndexThread } from "./collection/engine-thread.ts";
+import { Pins } from "./collection/pins.ts";
 import { Runtimes } from "./collection/runtimes.ts";
 import { Sealer } from "./collection/sealer.ts";
 import type { CollectionSettings } from "./collection/settings.ts";
@@ -61,6 +62,7 @@ export class Engine {
   readonly #index: IndexThread;
   readonly #build: BuildThread;
   readonly #sealer: Sealer;
+  readonly #pins: Pins;
   readonly committer: Committer;
   readonly #ports: EnginePorts;
   readonly #maintenance: Maintenance;
@@ -89,16 +91,17 @@ export class Engine {
     this.#build = new EngineThread(ports.threads.start("build"));
     const { objects } = ports;
     const catalog = new Catalog(store, metastore);
-    const runtimes = new Runtimes(store, log, this.#index);
-    const shared = { store, objects, committer, catalog, runtimes, index: this.#index, log, clock };
-    const writer = new DocumentWriter(runtimes, log, clock);
+    const runtimes = new Runtimes(store, log, this.#index, onError);
+    this.#pins = new Pins(clock, ports.random);
+    const shared = { store, objects, committer, catalog, runtimes, pins: this.#pins, log, clock };
+    const writer = new DocumentWriter({ ...shared, idempotency, settings: settings.collections });
     this.collections = new Collections({
       ...shared,
       metastore,
       settings: settings.collections,
       onCreated: ({ namespace, name }) => this.links.targetMade("collection", namespace, name),
     });
-    this.documents = new Documents({ ...shared, writer, idempotency, settings: settings.collections });
+    this.documents = new Documents({ ...shared, writer, settings: settings.collections });
     this.#sealer = new Sealer({ ...shared, build: this.#build, settings: settings.collections, onError });
     const dedup = new DedupKeys(store, clock, settings.dedupWindowMs);
     this.events = new Events({ metastore, log, committer, streams: this.streams, dedup, clock });
@@ -142,6 +145,7 @@ export class Engine {
     await this.#index.close();
     await this.#maintenance.stop();
     await this.committer.close();
+    this.#pins.close();
     await this.#ports.ownership[Symbol.asyncDispose]();
   }
 }

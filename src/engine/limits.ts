@@ -32,6 +32,10 @@ export const limits = {
   writeOpsMax: 10_000,
   filterWriteDocumentsMax: 100_000,
   filterWriteDocumentsDefault: 10_000,
+  /** What one document of a filtered write is taken to add to the log's queue. */
+  filterWriteOpBytes: 256,
+  /** Stored bytes of one page of documents; it ends there, with a cursor. */
+  pageBytesMax: 16 * MiB,
   aliasActionsMax: 1_000,
   pageSizeDefault: 100,
   pageSizeMax: 1_000,

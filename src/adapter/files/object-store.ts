@@ -74,6 +74,20 @@ export class FilesObjectStore implements ObjectStore {
     }
   }
 
+  /** Deletes what writes left behind that were cut short. For the start of the process, when nobody writes. */
+  async removePartial(): Promise<void> {
+    let entries: Awaited<ReturnType<typeof readdirDeep>>;
+    try {
+      entries = await readdirDeep(this.#root);
+    } catch (error) {
+      if (isMissing(error)) return;
+      throw error;
+    }
+    for (const entry of entries) {
+      if (entry.isFile() && entry.name.endsWith(partial)) await rm(join(entry.parentPath, entry.name), { force: true });
+    }
+  }
+
   uri(path: string): string {
     return pathToFileURL(this.localPath(path)).href;
   }

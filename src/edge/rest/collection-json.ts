@@ -9,6 +9,7 @@ import { invalid } from "../../engine/errors.ts";
 import { integerMax } from "../../engine/limits.ts";
 import type { Filter } from "../../engine/search/filter/filter.ts";
 import { parseFilter } from "../../engine/search/filter/parse.ts";
+import { inTurns } from "./in-turns.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -96,8 +97,8 @@ const opKinds = ["upsert", "insert", "patch", "delete"] as const;
 const writeFields = ["id", "source", "vectors", "sparse_vectors", "if", "if_version"];
 const deleteFields = ["id", "if", "if_version"];
 
-export function parseOps(ops: readonly unknown[], schema: Schema): WriteOp[] {
-  return ops.map((op, i) => parseOp(`ops[${i}]`, op, schema));
+export function parseOps(ops: readonly unknown[], schema: Schema): Promise<WriteOp[]> {
+  return inTurns(ops, (op, i) => parseOp(`ops[${i}]`, op, schema));
 }
 
 function parseOp(path: string, value: unknown, schema: Schema): WriteOp {

@@ -40,7 +40,7 @@ function filterWriteMessage(context: HandlerContext, done: FilterWriteReply) {
     matched: BigInt(done.matched),
     affected: BigInt(done.affected),
     partial: done.partial,
-    nextCursor: formatCursor(done.nextAfterId) ?? "",
+    nextCursor: formatCursor(done.nextCursor) ?? "",
     token: sendToken(context, done.token),
     backlog: backlogMessage(done.backlog),
   };
@@ -55,7 +55,7 @@ export function documentService(documents: Documents): ServiceImpl<typeof Docume
     return {
       filter,
       maxDocuments: toSize("max_docs", request.maxDocs, filterWriteDocumentsDefault, filterWriteDocumentsMax),
-      afterId: parseCursor("cursor", request.cursor),
+      cursor: parseCursor("cursor", request.cursor),
     };
   };
   return {
@@ -90,13 +90,13 @@ export function documentService(documents: Documents): ServiceImpl<typeof Docume
       const page = {
         filter: filterOf("filter", request.filter, schemaOf(ref)),
         limit: toSize("page_size", request.pageSize || undefined, limits.scrollLimitDefault, limits.scrollLimitMax),
-        afterId: parseCursor("page_token", request.pageToken),
+        cursor: parseCursor("page_token", request.pageToken),
       };
       const options = readOptions(context, request.consistency);
       const done = await documents.scroll(ref, page, options, context.signal);
       return {
         documents: done.documents.map(documentMessage),
-        nextPageToken: formatCursor(done.nextAfterId) ?? "",
+        nextPageToken: formatCursor(done.nextCursor) ?? "",
         token: sendToken(context, done.token),
       };
     },

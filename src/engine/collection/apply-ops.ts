@@ -1,171 +1,136 @@
 import type { Draft } from "../commit/draft.ts";
-import { alreadyExists, EngineError, invalid } from "../errors.ts";
-import { type ExtractedDocument, Extractor } from "../search/document.ts";
+import { alreadyExists, EngineError } from "../errors.ts";
 import { matchesDocument } from "../search/filter/evaluate.ts";
+import type { Steps } from "../turns.ts";
 import { documentKey } from "./collection-store.ts";
-import { decodeDocument, encodeDocument, encodeStored, openStored, type StoredDocument } from "./document-codec.ts";
-import type { OpResult, WriteOp } from "./ops.ts";
+import {
+  decodeDocument,
+  encodeDocument,
+  encodeStored,
+  type OpenedDocument,
+  openStored,
+  storedVersion,
+  versionBytes,
+} from "./document-codec.ts";
+import type { ContentOp, OpResult } from "./ops.ts";
+import type { OpPath, PreparedOp } from "./prepare-ops.ts";
 import type { Schema } from "./schema.ts";
-import { inferFields } from "./schema.ts";
-import { addFields } from "./schema-parse.ts";
 import { StoredExtractor } from "./stored-extract.ts";
 import type { DocumentChange } from "./write-record.ts";
 
 export interface AppliedOps {
+  readonly results: readonly OpResult[];
   readonly changes: readonly DocumentChange[];
-  /** With the fields that dynamic documents have added. */
-  readonly schema: Schema;
   /** How many documents there are more than before. */
   readonly documentsAdded: number;
 }
 
-interface Current {
-  readonly version: number;
-  readonly bytes: Uint8Array;
+export interface ApplyOptions {
+  readonly pathOf: OpPath;
+  /** A patch of a document that is gone is no failure: what a filter found may have been deleted since. */
+  readonly skipMissing: boolean;
 }
 
-/** Applies operations to a collection's documents as part of a change, each on what the ones before it leave. */
+/** Applies a batch of operations to a collection's documents as part of a change: all of them or, by throwing, none. */
 export class OpApplier {
   readonly #draft: Draft;
   readonly #collectionId: number;
+  readonly #schema: Schema;
+  readonly #options: ApplyOptions;
   readonly #changes = new Map<number, DocumentChange>();
-  #schema: Schema;
-  #extractor: Extractor;
+  #extractor: StoredExtractor | undefined;
   #documentsAdded = 0;
 
-  constructor(draft: Draft, collectionId: number, schema: Schema) {
+  constructor(draft: Draft, collectionId: number, schema: Schema, options: ApplyOptions) {
     this.#draft = draft;
     this.#collectionId = collectionId;
     this.#schema = schema;
-    this.#extractor = new Extractor(schema);
+    this.#options = options;
   }
 
-  /** An operation that does not fit leaves the documents and the schema as they were. */
-  applyIfItFits(op: WriteOp): OpResult | EngineError {
-    const schema = this.#schema;
-    const extractor = this.#extractor;
-    try {
-      return this.apply(op, "");
-    } catch (error) {
-      if (!(error instanceof EngineError) || error.reason !== "invalid_argument") throw error;
-      this.#schema = schema;
-      this.#extractor = extractor;
-      return error;
+  *apply(ops: readonly PreparedOp[]): Steps<AppliedOps> {
+    const results: OpResult[] = [];
+    for (const [i, prepared] of ops.entries()) {
+      results.push(this.#applyOne(prepared, i));
+      yield;
     }
-  }
-
-  /** Writes what the operations have changed. */
-  finish(): AppliedOps {
     for (const { id, version, document } of this.#changes.values()) {
       const key = documentKey(this.#collectionId, id);
       if (document === undefined) this.#draft.delete(key);
-      else this.#draft.put(key, encodeStored(version, document));
+      else this.#draft.put(key, encodeStored(key, version, document));
+      yield;
     }
-    const changes = [...this.#changes.values()];
-    return { changes, schema: this.#schema, documentsAdded: this.#documentsAdded };
+    return { results, changes: [...this.#changes.values()], documentsAdded: this.#documentsAdded };
   }
 
-  /** `prefix` stands before the names in errors, for example `ops[3].upsert.`. */
-  apply(op: WriteOp, prefix: string): OpResult {
-    const path = prefix.slice(0, -1);
-    const current = this.#current(op.id);
-    const version = current?.version ?? 0;
-    if (op.kind === "insert" && current !== undefined) {
-      throw alreadyExists(`${path}: a document with the id ${op.id} already exists`, op.id);
+  #applyOne(prepared: PreparedOp, i: number): OpResult {
+    const { op } = prepared;
+    const { id } = op;
+    const version = this.#version(id);
+    if (op.kind === "insert" && version > 0) {
+      throw alreadyExists(`${this.#path(prepared, i)}: a document with the id ${id} already exists`, id);
     }
-    if (op.kind === "patch" && current === undefined) {
-      throw new EngineError("not_found", `${path}: there is no document with the id ${op.id}`, {
-        details: { field: path },
-      });
+    if (op.kind === "patch" && version === 0) {
+      if (this.#options.skipMissing) return { id, status: "condition_failed", version };
+      const field = this.#path(prepared, i);
+      throw new EngineError("not_found", `${field}: there is no document with the id ${id}`, { details: { field } });
     }
-    if (!this.#holds(op, current)) return { id: op.id, status: "condition_failed", version };
+    if (!this.#holds(prepared, version)) return { id, status: "condition_failed", version };
     if (op.kind === "delete") {
-      if (current === undefined) return { id: op.id, status: "noop", version: 0 };
+      if (version === 0) return { id, status: "noop", version };
       this.#documentsAdded--;
-      this.#changes.set(op.id, { id: op.id, version: version + 1, document: undefined });
-      return { id: op.id, status: "deleted", version: version + 1 };
+      this.#changes.set(id, { id, version: version + 1, document: undefined });
+      return { id, status: "deleted", version: version + 1 };
     }
-    const document = op.kind === "patch" ? this.#patched(op, current!, prefix) : this.#made(op, prefix);
-    if (current === undefined) this.#documentsAdded++;
-    this.#changes.set(op.id, { id: op.id, version: version + 1, document: encodeDocument(document) });
-    return { id: op.id, status: current === undefined ? "created" : "updated", version: version + 1 };
+    const document = prepared.document ?? this.#patched(op, prepared);
+    if (version === 0) this.#documentsAdded++;
+    this.#changes.set(id, { id, version: version + 1, document });
+    return { id, status: version === 0 ? "created" : "updated", version: version + 1 };
   }
 
-  /** The document as the operations before this one leave it. */
-  #current(id: number): Current | undefined {
+  #path({ op }: PreparedOp, i: number): string {
+    return this.#options.pathOf(i, op);
+  }
+
+  /** The version as the operations before this one leave it, 0 when there is no document. */
+  #version(id: number): number {
     const changed = this.#changes.get(id);
-    if (changed !== undefined) {
-      return changed.document === undefined ? undefined : { version: changed.version, bytes: changed.document };
-    }
-    const stored = this.#draft.get(documentKey(this.#collectionId, id));
-    if (stored === undefined) return undefined;
-    const { version, document } = openStored(stored);
-    return { version, bytes: document };
+    if (changed !== undefined) return changed.document === undefined ? 0 : changed.version;
+    const head = this.#draft.head(documentKey(this.#collectionId, id), versionBytes);
+    return head === undefined ? 0 : storedVersion(head);
   }
 
-  #holds(op: WriteOp, current: Current | undefined): boolean {
-    if (op.ifVersion !== undefined && op.ifVersion !== (current?.version ?? 0)) return false;
+  /** The document as the operations before this one leave it; there must be one. */
+  #current(id: number): OpenedDocument {
+    const changed = this.#changes.get(id);
+    if (changed !== undefined) return { version: changed.version, document: changed.document! };
+    const key = documentKey(this.#collectionId, id);
+    return openStored(key, this.#draft.get(key)!);
+  }
+
+  #holds({ op }: PreparedOp, version: number): boolean {
+    if (op.ifVersion !== undefined && op.ifVersion !== version) return false;
     if (op.condition === undefined) return true;
-    if (current === undefined) return false;
-    const extracted = new StoredExtractor(this.#schema).extract(decodeDocument(current.bytes));
+    if (version === 0) return false;
+    this.#extractor ??= new StoredExtractor(this.#schema);
+    const extracted = this.#extractor.extract(decodeDocument(this.#current(op.id).document));
     return matchesDocument(op.condition, this.#schema, op.id, extracted);
   }
 
-  #made(op: Exclude<WriteOp, { kind: "delete" }>, prefix: string): StoredDocument {
-    const extracted = this.#extract(op.source, op.vectors, op.sparseVectors, prefix);
-    return this.#stored(op.source, extracted);
-  }
-
   /** Top-level source keys are merged, null removes one; named vectors are replaced, null removes one. */
-  #patched(op: Exclude<WriteOp, { kind: "delete" }>, current: Current, prefix: string): StoredDocument {
-    const before = decodeDocument(current.bytes);
-    const source: Record<string, unknown> = { ...(JSON.parse(before.source) as Record<string, unknown>) };
+  #patched(op: ContentOp, { vectors, sparse }: PreparedOp): Buffer {
+    const before = decodeDocument(this.#current(op.id).document);
+    const source: Record<string, unknown> = JSON.parse(before.source);
     for (const [name, value] of Object.entries(op.source)) {
       if (value === null) delete source[name];
       else Object.defineProperty(source, name, { value, enumerable: true, configurable: true, writable: true });
     }
-    const after = this.#stored(source, this.#extract(source, op.vectors, op.sparseVectors, prefix));
-    return {
-      source: after.source,
-      vectors: replaced(before.vectors, after.vectors, op.vectors),
-      sparse: replaced(before.sparse, after.sparse, op.sparseVectors),
-    };
-  }
-
-  #extract(source: unknown, vectors: unknown, sparse: unknown, prefix: string): ExtractedDocument {
-    if (this.#schema.dynamic === "dynamic") this.#addInferred(source, prefix);
-    return this.#extractor.extract(source, vectors, sparse, prefix);
-  }
-
-  #addInferred(source: unknown, prefix: string): void {
-    const fields = inferFields(this.#schema, source);
-    if (fields.length === 0) return;
-    if (this.#schema.fields.length + fields.length > this.#schema.maxFields) {
-      throw invalid(
-        `${prefix}source.${fields[0]!.sourcePath}`,
-        `the schema has its max_fields of ${this.#schema.maxFields}`,
-      );
-    }
-    this.#schema = addFields(this.#schema, fields);
-    this.#extractor = new Extractor(this.#schema);
-  }
-
-  #stored(source: unknown, extracted: ExtractedDocument): StoredDocument {
-    return {
+    return encodeDocument({
       source: JSON.stringify(source),
-      vectors: named(this.#schema.vectors, extracted.vectors),
-      sparse: named(this.#schema.sparseVectors, extracted.sparse),
-    };
+      vectors: replaced(before.vectors, vectors, op.vectors),
+      sparse: replaced(before.sparse, sparse, op.sparseVectors),
+    });
   }
-}
-
-function named<T>(specs: readonly { readonly name: string }[], values: readonly (T | undefined)[]): Map<string, T> {
-  const found = new Map<string, T>();
-  for (const [i, { name }] of specs.entries()) {
-    const value = values[i];
-    if (value !== undefined) found.set(name, value);
-  }
-  return found;
 }
 
 function replaced<T>(

@@ -11,10 +11,14 @@ export interface Alias {
   readonly collection: string;
 }
 
+/** Collections whose decoded form is kept. */
+const decodedMax = 10_000;
+
 /** Collections and aliases by name. */
 export class Catalog {
   readonly #store: Store;
   readonly #metastore: Metastore;
+  readonly #decoded = new Map<string, { readonly stored: Uint8Array; readonly meta: CollectionMeta }>();
 
   constructor(store: Store, metastore: Metastore) {
     this.#store = store;
@@ -32,8 +36,7 @@ export class Catalog {
   /** The same as a change sees it; fails when the collection is another one by now. */
   staged(draft: Draft, meta: CollectionMeta): CollectionMeta {
     const stored = draft.get(collectionKey(meta.namespaceId, meta.name));
-    const found =
-      stored === undefined ? undefined : decodeCollection(meta.namespaceId, meta.namespace, meta.name, stored);
+    const found = stored === undefined ? undefined : this.#decode(meta.namespaceId, meta.namespace, meta.name, stored);
     if (found?.id !== meta.id) throw collectionMissing(meta.namespace, meta.name);
     return found;
   }
@@ -44,7 +47,7 @@ export class Catalog {
     const { to } = prefixRange(tables.collection, owner.id);
     const from = Buffer.concat([collectionKey(owner.id, after), Buffer.of(0)]);
     for (const { key, value } of this.#store.range({ from, to })) {
-      yield decodeCollection(owner.id, namespace, asBuffer(key).toString("latin1", 9), value);
+      yield this.#decode(owner.id, namespace, asBuffer(key).toString("latin1", 9), value);
     }
   }
 
@@ -74,12 +77,23 @@ export class Catalog {
 
   #read(reader: Pick<Store, "get">, namespaceId: number, namespace: string, name: string): CollectionMeta | undefined {
     const stored = reader.get(collectionKey(namespaceId, name));
-    if (stored !== undefined) return decodeCollection(namespaceId, namespace, name, stored);
+    if (stored !== undefined) return this.#decode(namespaceId, namespace, name, stored);
     const alias = reader.get(aliasKey(namespaceId, name));
     if (alias === undefined) return undefined;
     const target = decode<string>(alias);
     const collection = reader.get(collectionKey(namespaceId, target));
-    return collection === undefined ? undefined : decodeCollection(namespaceId, namespace, target, collection);
+    return collection === undefined ? undefined : this.#decode(namespaceId, namespace, target, collection);
+  }
+
+  /** A schema is parsed once for each of its versions, not once for each request. */
+  #decode(namespaceId: number, namespace: string, name: string, stored: Uint8Array): CollectionMeta {
+    const key = `${namespaceId}/${name}`;
+    const known = this.#decoded.get(key);
+    if (known !== undefined && Buffer.compare(known.stored, stored) === 0) return known.meta;
+    const meta = decodeCollection(namespaceId, namespace, name, stored);
+    if (this.#decoded.size >= decodedMax) this.#decoded.clear();
+    this.#decoded.set(key, { stored: Uint8Array.from(stored), meta });
+    return meta;
   }
 }
 

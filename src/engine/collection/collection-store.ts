@@ -17,6 +17,11 @@ export interface CollectionMeta {
   readonly schema: Schema;
   /** Grows by one with each change of the schema. */
   readonly schemaVersion: number;
+  /**
+   * The schema's version when fields were last added by hand: documents that were indexed before it may have values
+   * for them. Inferred fields are none of these, since no document before had a value at their path.
+   */
+  readonly fillVersion: number;
   readonly hot: boolean;
 }
 
@@ -74,14 +79,23 @@ export function manifestBytes({ segments }: Manifest): number {
   return segments.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
-type StoredCollection = Pick<CollectionMeta, "id" | "streamId" | "schemaVersion" | "hot"> & { schema: unknown };
+type StoredCollection = Pick<CollectionMeta, "id" | "streamId" | "schemaVersion" | "fillVersion" | "hot"> & {
+  schema: unknown;
+};
 
 export function collectionKey(namespaceId: number, name: string): Buffer {
   return makeKey(tables.collection, namespaceId, name);
 }
 
-export function encodeCollection({ id, streamId, schema, schemaVersion, hot }: CollectionMeta): Buffer {
-  return encode({ id, streamId, schemaVersion, hot, schema: formatSchema(schema) } satisfies StoredCollection);
+export function encodeCollection({ id, streamId, schema, schemaVersion, fillVersion, hot }: CollectionMeta): Buffer {
+  return encode({
+    id,
+    streamId,
+    schemaVersion,
+    fillVersion,
+    hot,
+    schema: formatSchema(schema),
+  } satisfies StoredCollection);
 }
 
 export function decodeCollection(
@@ -90,8 +104,8 @@ export function decodeCollection(
   name: string,
   bytes: Uint8Array,
 ): CollectionMeta {
-  const { id, streamId, schemaVersion, hot, schema } = decode<StoredCollection>(bytes);
-  return { id, namespaceId, namespace, name, streamId, schemaVersion, hot, schema: parseSchema(schema) };
+  const { schema, ...stored } = decode<StoredCollection>(bytes);
+  return { ...stored, namespaceId, namespace, name, schema: parseSchema(schema) };
 }
 
 export function aliasKey(namespaceId: number, alias: string): Buffer {

@@ -2,7 +2,7 @@ import type { Clock } from "../../port/clock.ts";
 import type { ObjectStore } from "../../port/object-store.ts";
 import type { Store } from "../../port/store.ts";
 import type { Committer } from "../commit/committer.ts";
-import { alreadyExists, conflict, EngineError, invalid, notFound } from "../errors.ts";
+import { alreadyExists, conflict, EngineError, notFound } from "../errors.ts";
 import { parseName } from "../ids.ts";
 import { makeKey, tables } from "../keys.ts";
 import type { Log } from "../log/log.ts";
@@ -18,6 +18,7 @@ import {
   type Manifest,
   readManifests,
 } from "./collection-store.ts";
+import type { Pins } from "./pins.ts";
 import type { CollectionRuntime } from "./runtime.ts";
 import type { Runtimes } from "./runtimes.ts";
 import { type FieldSpec, type Schema, sameSchema } from "./schema.ts";
@@ -53,6 +54,7 @@ export interface CollectionsDeps {
   readonly metastore: Metastore;
   readonly catalog: Catalog;
   readonly runtimes: Runtimes;
+  readonly pins: Pins;
   readonly log: Log;
   readonly clock: Clock;
   readonly settings: CollectionSettings;
@@ -96,6 +98,7 @@ export class Collections {
         streamId: stream.id,
         schema,
         schemaVersion: 1,
+        fillVersion: 1,
         hot: false,
       };
       draft.put(key, encodeCollection(made));
@@ -119,7 +122,7 @@ export class Collections {
   }
 
   async drop(namespace: string, name: string): Promise<void> {
-    const { catalog, committer, metastore, runtimes, log } = this.#deps;
+    const { catalog, committer, metastore, runtimes, pins, log } = this.#deps;
     const meta = catalog.find(namespace, name);
     if (meta.name !== name) throw notFound(`${JSON.stringify(name)} is an alias; drop ${JSON.stringify(meta.name)}`);
     const stream = metastore.stream(namespace, backingStreamName(name));
@@ -133,6 +136,7 @@ export class Collections {
       }
       draft.onCommit(() => {
         runtimes.drop(meta.id);
+        pins.dropCollection(meta.id);
         log.forget(stream);
       });
     });
@@ -157,11 +161,11 @@ export class Collections {
         );
       }
       const schema = addFields(current.schema, fields);
-      if (schema.fields.length > schema.maxFields) throw invalid("fields", `more than max_fields ${schema.maxFields}`);
       if (sameSchema(schema, current.schema)) return current;
-      const changed = { ...current, schema, schemaVersion: current.schemaVersion + 1 };
+      const schemaVersion = current.schemaVersion + 1;
+      const changed = { ...current, schema, schemaVersion, fillVersion: schemaVersion };
       draft.put(collectionKey(current.namespaceId, current.name), encodeCollection(changed));
-      draft.onCommit(() => runtimes.of(changed).onSchema(changed));
+      draft.onCommit(() => runtimes.of(changed).onMeta(changed));
       return changed;
     });
   }
@@ -196,7 +200,8 @@ export class Collections {
           throw conflict(`${path}.alias: ${JSON.stringify(action.alias)} is a collection`);
         }
         if (draft.get(collectionKey(owner.id, action.collection)) === undefined) {
-          throw collectionMissing(namespace, action.collection);
+          const missing = collectionMissing(namespace, action.collection);
+          throw notFound(`${path}.collection: ${missing.message}`);
         }
         catalog.stageAlias(draft, owner.id, action.alias, action.collection);
       });
@@ -210,11 +215,10 @@ export class Collections {
     const changed = await committer.submit((draft) => {
       const current = { ...catalog.staged(draft, meta), hot: enabled };
       draft.put(collectionKey(current.namespaceId, current.name), encodeCollection(current));
+      draft.onCommit(() => runtimes.of(current).onMeta(current));
       return current;
     });
-    const runtime = runtimes.of(changed);
-    runtime.meta = changed;
-    if (enabled) this.#load(runtime);
+    if (enabled) this.#load(runtimes.of(changed));
     return this.#info(changed).hot;
   }
 
@@ -239,6 +243,7 @@ export class Collections {
   }
 
   #load(runtime: CollectionRuntime): void {
+    runtime.lastUseMs = this.#deps.clock.nowMs();
     runtime.open().catch(() => {});
   }
 

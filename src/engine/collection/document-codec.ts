@@ -99,25 +99,42 @@ function copyOf(bytes: Buffer, at: number, length: number): ArrayBuffer {
   return copy;
 }
 
-/** What the store keeps under a document's key: u32 crc32 of the rest, f64 version, then the document. */
-export function encodeStored(version: number, document: Uint8Array): Buffer {
-  const out = Buffer.allocUnsafe(12 + document.length);
+/**
+ * What the store keeps under a document's key: u32 crc32 of the rest and the key · f64 version · the document. Little
+ * endian.
+ */
+const storedHeaderBytes = 12;
+/** Enough of a stored document to tell its version, which is not verified. */
+export const versionBytes = storedHeaderBytes;
+
+export function encodeStored(key: Uint8Array, version: number, document: Uint8Array): Buffer {
+  const out = Buffer.allocUnsafe(storedHeaderBytes + document.length);
   out.writeDoubleLE(version, 4);
-  out.set(document, 12);
-  out.writeUInt32LE(crc32(out.subarray(4)), 0);
+  out.set(document, storedHeaderBytes);
+  out.writeUInt32LE(crc32(out.subarray(4), crc32(key)), 0);
   return out;
 }
 
-/** A stored document's parts; its checksum is verified. */
-export function openStored(stored: Uint8Array): { version: number; document: Buffer } {
-  const bytes = asBuffer(stored);
-  if (bytes.length < 12 || bytes.readUInt32LE(0) !== crc32(bytes.subarray(4))) {
-    throw damaged("a stored document is damaged (checksum)");
-  }
-  return { version: bytes.readDoubleLE(4), document: bytes.subarray(12) };
+export interface OpenedDocument {
+  readonly version: number;
+  /** Encoded. */
+  readonly document: Uint8Array;
 }
 
-export function decodeStored(id: number, stored: Uint8Array): VersionedDocument {
-  const { version, document } = openStored(stored);
+/** A stored document, verified to be what was written under this key. */
+export function openStored(key: Uint8Array, stored: Uint8Array): OpenedDocument {
+  const bytes = asBuffer(stored);
+  if (bytes.length < storedHeaderBytes || bytes.readUInt32LE(0) !== crc32(bytes.subarray(4), crc32(key))) {
+    throw damaged("a stored document is damaged (checksum)");
+  }
+  return { version: bytes.readDoubleLE(4), document: bytes.subarray(storedHeaderBytes) };
+}
+
+export function decodeStored(id: number, key: Uint8Array, stored: Uint8Array): VersionedDocument {
+  const { version, document } = openStored(key, stored);
   return { id, version, ...decodeDocument(document) };
+}
+
+export function storedVersion(head: Uint8Array): number {
+  return asBuffer(head).readDoubleLE(4);
 }

@@ -1,10 +1,15 @@
 import type { Clock } from "../../port/clock.ts";
+import type { Store } from "../../port/store.ts";
+import type { Committer } from "../commit/committer.ts";
 import type { Draft } from "../commit/draft.ts";
-import { EngineError } from "../errors.ts";
+import type { EngineError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import { encodeBatch } from "../log/record-batch.ts";
+import type { Idempotency, IdempotencyRecords } from "../stream/idempotency.ts";
 import type { ConsistencyToken } from "../token.ts";
-import { type AppliedOps, OpApplier } from "./apply-ops.ts";
+import { runInTurns, type Steps } from "../turns.ts";
+import { type ApplyOptions, OpApplier } from "./apply-ops.ts";
+import type { Catalog } from "./catalog.ts";
 import {
   type CollectionMeta,
   collectionKey,
@@ -12,60 +17,118 @@ import {
   readCollectionTotals,
   stageCollectionTotals,
 } from "./collection-store.ts";
+import { checkNotThrottled } from "./collections.ts";
 import type { OpResult, WriteOp } from "./ops.ts";
+import { type PreparedOps, prepareFitting, prepareOps } from "./prepare-ops.ts";
+import type { CollectionRuntime } from "./runtime.ts";
 import type { Runtimes } from "./runtimes.ts";
+import { type Backpressure, backpressureOf, type CollectionSettings } from "./settings.ts";
 import { encodeChanges } from "./write-record.ts";
 
-/** The token of a collection's log up to an offset. */
-export function tokenAt(streamId: number, next: number): ConsistencyToken {
-  return next === 0 ? [] : [{ stream: streamId, partition: 0, offset: next - 1 }];
-}
-
-export interface StagedWrite {
+export interface WriteReply {
   readonly token: ConsistencyToken;
   readonly results: readonly OpResult[];
+  readonly replayed: boolean;
+  readonly backlog: Backpressure;
 }
 
-/**
- * The one way into a collection: operations become one record of its log, its documents and its totals in one change,
- * and the index hears of them once they are durable.
- */
+type Written = Pick<WriteReply, "token" | "results">;
+
+export interface DocumentWriterDeps {
+  readonly store: Store;
+  readonly committer: Committer;
+  readonly catalog: Catalog;
+  readonly runtimes: Runtimes;
+  readonly log: Log;
+  readonly idempotency: IdempotencyRecords;
+  readonly clock: Clock;
+  readonly settings: CollectionSettings;
+}
+
+/** How the operations of a request are named in errors. */
+export const requestOps: ApplyOptions = { pathOf: (i, { kind }) => `ops[${i}].${kind}`, skipMissing: false };
+
+/** Writes batches of operations: each is logged as one record and applied in the same commit, all of it or none. */
 export class DocumentWriter {
-  readonly #runtimes: Runtimes;
-  readonly #log: Log;
-  readonly #clock: Clock;
+  readonly #deps: DocumentWriterDeps;
 
-  constructor(runtimes: Runtimes, log: Log, clock: Clock) {
-    this.#runtimes = runtimes;
-    this.#log = log;
-    this.#clock = clock;
+  constructor(deps: DocumentWriterDeps) {
+    this.#deps = deps;
   }
 
-  /** All operations or, by throwing, none. `meta` is the collection as the change sees it. */
-  stage(draft: Draft, meta: CollectionMeta, ops: readonly WriteOp[]): StagedWrite {
-    const applier = new OpApplier(draft, meta.id, meta.schema);
-    const results = ops.map((op, i) => applier.apply(op, `ops[${i}].${op.kind}.`));
-    return { token: this.#stageApplied(draft, meta, applier.finish()), results };
+  async write(
+    meta: CollectionMeta,
+    ops: readonly WriteOp[],
+    bytes: number,
+    idempotency: Idempotency | undefined,
+    options: ApplyOptions,
+  ): Promise<WriteReply> {
+    const { store, settings, runtimes, committer, clock, idempotency: records } = this.#deps;
+    const runtime = runtimes.of(meta);
+    if (idempotency !== undefined) {
+      // Before anything is checked: what was done is done, whatever the schema and the backlog have become.
+      const recorded = records.replay<Written>(store, meta.streamId, idempotency);
+      if (recorded !== undefined) return { ...recorded, replayed: true, backlog: backpressureOf(runtime, settings) };
+    }
+    checkNotThrottled(runtime, settings);
+    const { schema, schemaVersion } = meta;
+    const prepared = await runInTurns(prepareOps(ops, schema, schemaVersion, options.pathOf), clock);
+    const done = await committer.submitSteps(
+      (draft) => this.#stage(draft, runtime, meta, ops, prepared, idempotency, options),
+      bytes,
+    );
+    return { ...done, backlog: backpressureOf(runtime, settings) };
   }
 
-  /** The operations that fit the schema. Returns, for each, why it was left out, or undefined. */
-  stageFitting(draft: Draft, meta: CollectionMeta, ops: readonly WriteOp[]): (EngineError | undefined)[] {
-    const applier = new OpApplier(draft, meta.id, meta.schema);
-    const misfits = ops.map((op) => {
-      const result = applier.applyIfItFits(op);
-      return result instanceof EngineError ? result : undefined;
-    });
-    this.#stageApplied(draft, meta, applier.finish());
+  *#stage(
+    draft: Draft,
+    runtime: CollectionRuntime,
+    meta: CollectionMeta,
+    ops: readonly WriteOp[],
+    prepared: PreparedOps,
+    idempotency: Idempotency | undefined,
+    options: ApplyOptions,
+  ): Steps<Omit<WriteReply, "backlog">> {
+    const { catalog, idempotency: records } = this.#deps;
+    const current = catalog.staged(draft, meta);
+    if (idempotency !== undefined) {
+      const recorded = records.replay<Written>(draft, meta.streamId, idempotency);
+      if (recorded !== undefined) return { ...recorded, replayed: true };
+    }
+    // The schema may have grown while the request waited for its turn.
+    const { schema, schemaVersion } = current;
+    const fitting =
+      schemaVersion === prepared.schemaVersion
+        ? prepared
+        : yield* prepareOps(ops, schema, schemaVersion, options.pathOf);
+    const reply = yield* this.#stageOps(draft, runtime, current, fitting, options);
+    if (idempotency !== undefined) records.record(draft, meta.streamId, idempotency, reply);
+    return { ...reply, replayed: false };
+  }
+
+  /** Writes the operations that fit the schema. Returns, for each, why it was left out, or undefined. */
+  stageFitting(draft: Draft, meta: CollectionMeta, ops: readonly WriteOp[]): readonly (EngineError | undefined)[] {
+    const { prepared, misfits } = prepareFitting(ops, meta.schema, meta.schemaVersion);
+    const steps = this.#stageOps(draft, this.#deps.runtimes.of(meta), meta, prepared, requestOps);
+    while (!steps.next().done);
     return misfits;
   }
 
-  #stageApplied(draft: Draft, meta: CollectionMeta, applied: AppliedOps): ConsistencyToken {
-    const { changes, schema, documentsAdded } = applied;
-    const runtime = this.#runtimes.of(meta);
-    if (changes.length === 0) return tokenAt(meta.streamId, this.#log.stagedNext(runtime.stream, 0));
-    const nowMs = this.#clock.nowMs();
+  *#stageOps(
+    draft: Draft,
+    runtime: CollectionRuntime,
+    meta: CollectionMeta,
+    { ops, schema, addsFields }: PreparedOps,
+    options: ApplyOptions,
+  ): Steps<Written> {
+    const { log, clock } = this.#deps;
+    const applier = new OpApplier(draft, meta.id, schema, options);
+    const { results, changes, documentsAdded } = yield* applier.apply(ops);
+    if (changes.length === 0) return { token: tokenAt(meta.streamId, log.stagedNext(runtime.stream, 0)), results };
+    const nowMs = clock.nowMs();
     const value = encodeChanges(changes);
-    const { lastOffset } = this.#log.stageAppend(draft, runtime.stream, 0, encodeBatch([{ value }], nowMs));
+    yield;
+    const { lastOffset } = log.stageAppend(draft, runtime.stream, 0, encodeBatch([{ value }], nowMs));
     const before = readCollectionTotals(draft, meta.id);
     const totals = {
       changes: before.changes + changes.length,
@@ -73,12 +136,17 @@ export class DocumentWriter {
       documents: before.documents + documentsAdded,
     };
     stageCollectionTotals(draft, meta.id, totals);
-    if (schema !== meta.schema) {
+    if (addsFields) {
       const changed = { ...meta, schema, schemaVersion: meta.schemaVersion + 1 };
       draft.put(collectionKey(meta.namespaceId, meta.name), encodeCollection(changed));
-      draft.onCommit(() => runtime.onSchema(changed));
+      draft.onCommit(() => runtime.onMeta(changed));
     }
     draft.onCommit(() => runtime.onCommitted(lastOffset + 1, value, totals, nowMs));
-    return tokenAt(meta.streamId, lastOffset + 1);
+    return { token: tokenAt(meta.streamId, lastOffset + 1), results };
   }
+}
+
+/** The token of a collection's log up to an offset. */
+export function tokenAt(streamId: number, next: number): ConsistencyToken {
+  return next === 0 ? [] : [{ stream: streamId, partition: 0, offset: next - 1 }];
 }

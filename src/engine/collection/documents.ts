@@ -1,19 +1,22 @@
 import type { Clock } from "../../port/clock.ts";
-import type { Store } from "../../port/store.ts";
+import type { Reader, Store } from "../../port/store.ts";
 import type { Committer } from "../commit/committer.ts";
+import { limits } from "../limits.ts";
 import type { Log } from "../log/log.ts";
 import { type Filter, matchAll } from "../search/filter/filter.ts";
-import type { Idempotency, IdempotencyRecords } from "../stream/idempotency.ts";
+import type { Idempotency } from "../stream/idempotency.ts";
 import { TokenWaiter } from "../stream/token-waiter.ts";
 import type { ConsistencyToken } from "../token.ts";
+import { runInTurns, type Steps } from "../turns.ts";
+import type { ApplyOptions } from "./apply-ops.ts";
 import type { Catalog } from "./catalog.ts";
-import { type CollectionMeta, documentIdOf, documentKey } from "./collection-store.ts";
-import { checkNotThrottled } from "./collections.ts";
+import { type CollectionMeta, documentKey } from "./collection-store.ts";
 import { decodeStored, type VersionedDocument } from "./document-codec.ts";
-import { type DocumentWriter, tokenAt } from "./document-writer.ts";
-import type { MatchReply } from "./index/messages.ts";
-import type { DocumentContent, OpResult, WriteOp } from "./ops.ts";
-import type { CollectionRuntime, IndexThread } from "./runtime.ts";
+import { type DocumentWriter, requestOps, tokenAt, type WriteReply } from "./document-writer.ts";
+import type { DocumentContent, WriteOp } from "./ops.ts";
+import { type Cursor, filterName, firstAbove, PinnedReads } from "./pinned-reads.ts";
+import type { Pinned, Pins } from "./pins.ts";
+import type { CollectionRuntime } from "./runtime.ts";
 import type { Runtimes } from "./runtimes.ts";
 import { type Backpressure, backpressureOf, type CollectionSettings } from "./settings.ts";
 
@@ -28,31 +31,31 @@ export interface ReadOptions {
   readonly eventual: boolean;
 }
 
-export interface WriteReply {
-  readonly token: ConsistencyToken;
-  readonly results: readonly OpResult[];
-  readonly replayed: boolean;
-  readonly backlog: Backpressure;
-}
-
 export interface FilterWrite {
   readonly filter: Filter;
   readonly maxDocuments: number;
-  readonly afterId: number;
+  readonly cursor: Cursor | undefined;
 }
 
 export interface FilterWriteReply {
   readonly matched: number;
   readonly affected: number;
   readonly partial: boolean;
-  readonly nextAfterId: number | undefined;
+  readonly nextCursor: Cursor | undefined;
   readonly token: ConsistencyToken;
   readonly backlog: Backpressure;
 }
 
+export interface ScrollRequest {
+  readonly filter: Filter | undefined;
+  readonly limit: number;
+  readonly cursor: Cursor | undefined;
+}
+
 export interface ScrollPage {
   readonly documents: readonly VersionedDocument[];
-  readonly nextAfterId: number | undefined;
+  readonly nextCursor: Cursor | undefined;
+  /** What every page of the scroll reflects; another one tells that the scroll was given up and began anew. */
   readonly token: ConsistencyToken;
 }
 
@@ -61,25 +64,29 @@ export interface DocumentsDeps {
   readonly committer: Committer;
   readonly catalog: Catalog;
   readonly runtimes: Runtimes;
-  readonly writer: DocumentWriter;
-  readonly index: IndexThread;
+  readonly pins: Pins;
   readonly log: Log;
-  readonly idempotency: IdempotencyRecords;
+  readonly writer: DocumentWriter;
   readonly clock: Clock;
   readonly settings: CollectionSettings;
 }
 
 /** Operations of one commit when many documents are written by a filter. */
 const filterWriteStep = 500;
+const filterOps: ApplyOptions = { pathOf: (_i, { kind }) => kind, skipMissing: true };
 
 /** What a user does with documents. */
 export class Documents {
   readonly #deps: DocumentsDeps;
   readonly #tokens: TokenWaiter;
+  readonly #writer: DocumentWriter;
+  readonly #reads: PinnedReads;
 
   constructor(deps: DocumentsDeps) {
     this.#deps = deps;
     this.#tokens = new TokenWaiter(deps.log, deps.clock);
+    this.#writer = deps.writer;
+    this.#reads = new PinnedReads(deps);
   }
 
   find(ref: DocumentRef): CollectionMeta {
@@ -87,76 +94,43 @@ export class Documents {
   }
 
   /** A batch of operations: logged as one record and applied in the same commit, all of them or none. */
-  async write(
-    ref: DocumentRef,
-    ops: readonly WriteOp[],
-    bytes: number,
-    idempotency?: Idempotency,
-  ): Promise<WriteReply> {
-    const { settings, runtimes, committer, writer, idempotency: records } = this.#deps;
-    const meta = this.find(ref);
-    const runtime = runtimes.of(meta);
-    checkNotThrottled(runtime, settings);
-    const done = await committer.submit((draft) => {
-      const current = this.#deps.catalog.staged(draft, meta);
-      if (idempotency !== undefined) {
-        const recorded = records.replay<Pick<WriteReply, "token" | "results">>(draft, meta.streamId, idempotency);
-        if (recorded !== undefined) return { ...recorded, replayed: true };
-      }
-      const reply = writer.stage(draft, current, ops);
-      if (idempotency !== undefined) records.record(draft, meta.streamId, idempotency, reply);
-      return { ...reply, replayed: false };
-    }, bytes);
-    return { ...done, backlog: backpressureOf(runtime, settings) };
+  write(ref: DocumentRef, ops: readonly WriteOp[], bytes: number, idempotency?: Idempotency): Promise<WriteReply> {
+    return this.#writer.write(this.find(ref), ops, bytes, idempotency, requestOps);
   }
 
   /** The documents of these ids in the order asked for. Documents change in the commit that acknowledges a write. */
   async get(ref: DocumentRef, ids: readonly number[], options: ReadOptions, signal?: AbortSignal) {
-    const runtime = await this.#reading(ref, options, signal);
-    const { store } = this.#deps;
-    const documents = ids.map((id): VersionedDocument | undefined => {
-      const stored = store.get(documentKey(runtime.meta.id, id));
-      return stored === undefined ? undefined : decodeStored(id, stored);
-    });
-    return { documents, token: this.token(runtime) };
+    const { runtime } = await this.#reading(ref, options, signal);
+    const { store, clock } = this.#deps;
+    const { id } = runtime.meta;
+    const token = this.token(runtime);
+    if (ids.length === 1) return { documents: [readDocument(store, id, ids[0]!)], token };
+    using snapshot = store.snapshot();
+    return { documents: await runInTurns(readDocuments(snapshot, id, ids), clock), token };
   }
 
   async count(ref: DocumentRef, filter: Filter | undefined, options: ReadOptions, signal?: AbortSignal) {
-    const runtime = await this.#reading(ref, options, signal);
-    const token = this.token(runtime);
-    if (filter === undefined && !options.eventual) return { count: runtime.totals.documents, token };
-    await runtime.open();
-    const { eventual } = options;
-    const collection = runtime.meta.id;
-    const count = await this.#deps.index.request<number>({
-      kind: "count",
-      collection,
-      filter: filter ?? matchAll,
-      eventual,
-    });
-    return { count, token };
+    const { runtime, eventual } = await this.#reading(ref, options, signal);
+    const token = eventual ? tokenAt(runtime.meta.streamId, runtime.manifest.applied) : this.token(runtime);
+    if (filter === undefined && !eventual) return { count: runtime.totals.documents, token };
+    return { count: await runtime.ask<number>({ kind: "count", filter: filter ?? matchAll, eventual }), token };
   }
 
-  /** Documents by primary key, after one of them. */
-  async scroll(
-    ref: DocumentRef,
-    page: { readonly filter: Filter | undefined; readonly afterId: number; readonly limit: number },
-    options: ReadOptions,
-    signal?: AbortSignal,
-  ): Promise<ScrollPage> {
-    const runtime = await this.#reading(ref, options, signal);
-    const token = this.token(runtime);
-    const documents =
-      page.filter === undefined && !options.eventual
-        ? this.#scan(runtime.meta.id, page.afterId, page.limit + 1)
-        : await this.#scanMatches(
-            runtime,
-            { ...page, filter: page.filter ?? matchAll, limit: page.limit + 1 },
-            options,
-          );
-    const more = documents.length > page.limit;
-    const kept = documents.slice(0, page.limit);
-    return { documents: kept, nextAfterId: more ? kept.at(-1)!.id : undefined, token };
+  /** A page of documents by primary key. Every page of one scroll is of the same moment. */
+  async scroll(ref: DocumentRef, page: ScrollRequest, options: ReadOptions, signal?: AbortSignal): Promise<ScrollPage> {
+    const { runtime, eventual } = await this.#reading(ref, options, signal);
+    const { done, pinned, next } = await this.#reads.over(
+      runtime,
+      page.cursor,
+      filterName(page.filter, options.eventual),
+      (held) => reaches(runtime.meta, held.token, options.token),
+      async (afterId) =>
+        page.filter === undefined && !eventual
+          ? this.#reads.pinAll(runtime)
+          : this.#reads.pinMatches(runtime, page.filter, afterId, eventual),
+      (held, afterId) => this.#reads.page(runtime, held, afterId, page.limit),
+    );
+    return { documents: done.documents, nextCursor: next, token: pinned.token };
   }
 
   /** Deletes what matches now, in steps; a document that changes meanwhile is left as it is. */
@@ -198,80 +172,96 @@ export class Documents {
     signal: AbortSignal | undefined,
     opOf: (id: number, version: number) => WriteOp,
   ): Promise<FilterWriteReply> {
-    const { settings, store } = this.#deps;
-    const runtime = await this.#reading(ref, options, signal);
-    const found = await this.#match(runtime, write.filter, write.afterId, write.maxDocuments, false);
-    let affected = 0;
-    let done = 0;
-    let token = this.token(runtime);
-    while (done < found.ids.length) {
-      // Nobody waits for the answer any more: what was written stays, and nothing is added to it.
-      signal?.throwIfAborted();
-      if (done > 0 && backpressureOf(runtime, settings).throttled) break;
-      const ops: WriteOp[] = [];
-      for (let i = done; i < Math.min(done + filterWriteStep, found.ids.length); i++) {
-        const id = found.ids[i]!;
-        // A document that has gone since is no failure of a filter.
-        if (store.get(documentKey(runtime.meta.id, id)) !== undefined) ops.push(opOf(id, found.versions[i]!));
-      }
-      done = Math.min(done + filterWriteStep, found.ids.length);
-      if (ops.length === 0) continue;
-      const reply = await this.write(ref, ops, ops.length * 256);
-      token = reply.token;
-      affected += reply.results.filter(({ status }) => status === "deleted" || status === "updated").length;
-    }
-    const partial = done < found.total;
+    const { runtime } = await this.#reading(ref, options, signal);
+    const { done, next } = await this.#reads.over(
+      runtime,
+      write.cursor,
+      filterName(write.filter, false),
+      (held) => reaches(runtime.meta, held.token, options.token),
+      async (afterId) => {
+        const { snapshot, ...rest } = await this.#reads.pinMatches(runtime, write.filter, afterId, false);
+        // The versions guard every write, so that the documents themselves need not be kept.
+        snapshot?.[Symbol.dispose]();
+        return { ...rest, snapshot: undefined };
+      },
+      (held, afterId) => this.#writeMatches(ref, runtime, held, afterId, write.maxDocuments, signal, opOf),
+    );
+    const { nextAfterId: _, ...reply } = done;
     return {
-      matched: done,
-      affected,
-      partial,
-      nextAfterId: partial && done > 0 ? found.ids[done - 1] : undefined,
-      token,
-      backlog: backpressureOf(runtime, settings),
+      ...reply,
+      partial: next !== undefined,
+      nextCursor: next,
+      backlog: backpressureOf(runtime, this.#deps.settings),
     };
   }
 
-  #scan(collectionId: number, afterId: number, limit: number): VersionedDocument[] {
-    const from = documentKey(collectionId, afterId + 1);
-    const to = documentKey(collectionId + 1, 0);
-    const found: VersionedDocument[] = [];
-    for (const { key, value } of this.#deps.store.range({ from, to, limit })) {
-      found.push(decodeStored(documentIdOf(key), value));
-    }
-    return found;
-  }
-
-  async #scanMatches(
+  async #writeMatches(
+    ref: DocumentRef,
     runtime: CollectionRuntime,
-    page: { readonly filter: Filter; readonly afterId: number; readonly limit: number },
-    options: ReadOptions,
-  ): Promise<VersionedDocument[]> {
-    const { store } = this.#deps;
-    const found = await this.#match(runtime, page.filter, page.afterId, page.limit, options.eventual);
-    const documents: VersionedDocument[] = [];
-    for (const id of found.ids) {
-      const stored = store.get(documentKey(runtime.meta.id, id));
-      if (stored !== undefined) documents.push(decodeStored(id, stored));
+    { matches }: Pinned,
+    afterId: number,
+    maxDocuments: number,
+    signal: AbortSignal | undefined,
+    opOf: (id: number, version: number) => WriteOp,
+  ) {
+    const { ids, versions } = matches!;
+    const from = firstAbove(ids, afterId);
+    const to = Math.min(ids.length, from + maxDocuments);
+    let at = from;
+    let affected = 0;
+    let token = this.token(runtime);
+    while (at < to) {
+      // Nobody waits for the answer any more: what was written stays, and nothing is added to it.
+      signal?.throwIfAborted();
+      if (at > from && backpressureOf(runtime, this.#deps.settings).throttled) break;
+      const end = Math.min(at + filterWriteStep, to);
+      const ops: WriteOp[] = [];
+      for (; at < end; at++) ops.push(opOf(ids[at]!, versions[at]!));
+      const bytes = ops.length * limits.filterWriteOpBytes;
+      const reply = await this.#writer.write(this.find(ref), ops, bytes, undefined, filterOps);
+      token = reply.token;
+      for (const { status } of reply.results) if (status === "deleted" || status === "updated") affected++;
     }
-    return documents;
-  }
-
-  async #match(runtime: CollectionRuntime, filter: Filter, afterId: number, limit: number, eventual: boolean) {
-    await runtime.open();
-    const collection = runtime.meta.id;
-    return this.#deps.index.request<MatchReply>({ kind: "match", collection, filter, afterId, limit, eventual });
+    return { matched: at - from, affected, token, nextAfterId: at < ids.length ? ids[at - 1] : undefined };
   }
 
   /** The collection, once it has what the read's token names. */
-  async #reading(ref: DocumentRef, options: ReadOptions, signal?: AbortSignal): Promise<CollectionRuntime> {
+  async #reading(ref: DocumentRef, { token, eventual }: ReadOptions, signal?: AbortSignal) {
     const runtime = this.#deps.runtimes.of(this.find(ref));
-    if (options.token.length > 0) await this.#tokens.wait(runtime.stream, options.token, 0, signal);
+    if (token.length > 0) await this.#tokens.wait(runtime.stream, token, 0, signal);
     runtime.lastUseMs = this.#deps.clock.nowMs();
-    return runtime;
+    // A token is a promise that the read reflects it, which the last manifest may not.
+    const published = tokenAt(runtime.meta.streamId, runtime.manifest.applied);
+    return { runtime, eventual: eventual && reaches(runtime.meta, published, token) };
   }
 
   /** What a read of the collection reflects. */
   token(runtime: CollectionRuntime): ConsistencyToken {
     return tokenAt(runtime.meta.streamId, this.#deps.log.highWatermark(runtime.stream, 0));
   }
+}
+
+/** Whether what reflects one token of a collection reflects all that another names of it. */
+function reaches(meta: CollectionMeta, held: ConsistencyToken, wanted: ConsistencyToken): boolean {
+  const offset = held[0]?.offset ?? -1;
+  return wanted.every((entry) => entry.stream !== meta.streamId || entry.partition !== 0 || entry.offset <= offset);
+}
+
+function readDocument(reader: Pick<Reader, "get">, collectionId: number, id: number): VersionedDocument | undefined {
+  const key = documentKey(collectionId, id);
+  const stored = reader.get(key);
+  return stored === undefined ? undefined : decodeStored(id, key, stored);
+}
+
+function* readDocuments(
+  reader: Pick<Reader, "get">,
+  collectionId: number,
+  ids: readonly number[],
+): Steps<(VersionedDocument | undefined)[]> {
+  const documents: (VersionedDocument | undefined)[] = [];
+  for (const id of ids) {
+    documents.push(readDocument(reader, collectionId, id));
+    yield;
+  }
+  return documents;
 }

@@ -1,6 +1,6 @@
 import type { Filter } from "../search/filter/filter.ts";
 
-/** What an operation writes, as the caller gave it; it is checked against the schema when it is applied. */
+/** What an operation writes, as the caller gave it; it is checked against the schema before it is applied. */
 export interface DocumentContent {
   readonly source: Readonly<Record<string, unknown>>;
   readonly vectors: Readonly<Record<string, unknown>> | undefined;
@@ -17,6 +17,8 @@ export interface OpCondition {
 export type WriteOp =
   | ({ readonly kind: "upsert" | "insert" | "patch"; readonly id: number } & DocumentContent & OpCondition)
   | ({ readonly kind: "delete"; readonly id: number } & OpCondition);
+
+export type ContentOp = Exclude<WriteOp, { kind: "delete" }>;
 
 export type OpStatus = "created" | "updated" | "deleted" | "noop" | "condition_failed";
 

@@ -1,19 +1,29 @@
 import type { Store } from "../../port/store.ts";
 import type { Log } from "../log/log.ts";
-import { type CollectionMeta, readCollectionTotals, readManifest } from "./collection-store.ts";
-import { CollectionRuntime, type IndexThread } from "./runtime.ts";
+import { collectionMissing } from "./catalog.ts";
+import {
+  type CollectionMeta,
+  collectionKey,
+  decodeCollection,
+  readCollectionTotals,
+  readManifest,
+} from "./collection-store.ts";
+import type { IndexThread } from "./engine-thread.ts";
+import { CollectionRuntime } from "./runtime.ts";
 
 /** The collections in use. */
 export class Runtimes {
   readonly #store: Store;
   readonly #log: Log;
   readonly #index: IndexThread;
+  readonly #onError: (error: unknown) => void;
   readonly #runtimes = new Map<number, CollectionRuntime>();
 
-  constructor(store: Store, log: Log, index: IndexThread) {
+  constructor(store: Store, log: Log, index: IndexThread, onError: (error: unknown) => void) {
     this.#store = store;
     this.#log = log;
     this.#index = index;
+    this.#onError = onError;
     index.onLost(() => {
       for (const runtime of this.#runtimes.values()) runtime.onLost();
     });
@@ -22,9 +32,14 @@ export class Runtimes {
   of(meta: CollectionMeta): CollectionRuntime {
     const known = this.#runtimes.get(meta.id);
     if (known !== undefined) return known;
+    // A request that began before the drop must not bring the collection's runtime back.
+    const stored = this.#store.get(collectionKey(meta.namespaceId, meta.name));
+    if (stored === undefined || decodeCollection(meta.namespaceId, meta.namespace, meta.name, stored).id !== meta.id) {
+      throw collectionMissing(meta.namespace, meta.name);
+    }
     const manifest = readManifest(this.#store, meta.id);
     const totals = readCollectionTotals(this.#store, meta.id);
-    const made = new CollectionRuntime(meta, manifest, totals, this.#index, this.#log);
+    const made = new CollectionRuntime(meta, manifest, totals, this.#index, this.#log, this.#onError);
     this.#runtimes.set(meta.id, made);
     return made;
   }
@@ -34,7 +49,7 @@ export class Runtimes {
   }
 
   drop(collectionId: number): void {
-    this.#runtimes.get(collectionId)?.close();
+    this.#runtimes.get(collectionId)?.drop();
     this.#runtimes.delete(collectionId);
   }
 

@@ -13,6 +13,10 @@ export interface CollectionSettings {
   readonly sealAgeMs: number;
   /** Manifests kept at least this long, for readers that hold a plan. */
   readonly manifestKeepMs: number;
+  /** An index that is not kept hot is closed when nobody used it for this long, */
+  readonly openIdleMs: number;
+  /** or, the least recently used first, when the open indexes take more than this. */
+  readonly openBytesMax: number;
 }
 
 const MiB = 1024 * 1024;
@@ -25,6 +29,8 @@ export const defaultCollectionSettings: CollectionSettings = {
   sealIdleMs: 1_000,
   sealAgeMs: 10_000,
   manifestKeepMs: 3_900_000,
+  openIdleMs: 600_000,
+  openBytesMax: 2048 * MiB,
 };
 
 export interface Backpressure {

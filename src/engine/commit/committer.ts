@@ -1,10 +1,14 @@
 import type { Clock } from "../../port/clock.ts";
 import { type Store, StoreError, type WriteOp } from "../../port/store.ts";
 import { unavailable } from "../errors.ts";
+import { runInTurns, type Steps } from "../turns.ts";
 import { Draft } from "./draft.ts";
 
 /** Decides and writes one change. Runs alone, after every change before it; throwing drops its writes. */
 export type Change<T> = (draft: Draft) => T;
+
+/** The same in steps, for a change that would hold the thread too long. Nothing else is decided meanwhile. */
+export type SteppedChange<T> = (draft: Draft) => Steps<T>;
 
 export interface CommitGroup {
   readonly changes: number;
@@ -23,7 +27,8 @@ export interface CommitterOptions {
 }
 
 interface Waiting {
-  readonly change: Change<unknown>;
+  readonly change: (draft: Draft) => unknown;
+  readonly stepped: boolean;
   readonly bytes: number;
   readonly resolve: (value: never) => void;
   readonly reject: (error: unknown) => void;
@@ -55,13 +60,22 @@ export class Committer {
 
   /** `bytes` is about what the change writes; it counts against the queue's limit while it waits. */
   submit<T>(change: Change<T>, bytes = 0): Promise<T> {
+    return this.#enqueue(change, false, bytes);
+  }
+
+  submitSteps<T>(change: SteppedChange<T>, bytes = 0): Promise<T> {
+    return this.#enqueue(change, true, bytes);
+  }
+
+  #enqueue<T>(change: (draft: Draft) => unknown, stepped: boolean, bytes: number): Promise<T> {
     if (this.#closed) return Promise.reject(unavailable("the server is shutting down"));
     if (bytes > 0 && this.#queuedBytes > 0 && this.#queuedBytes + bytes > this.#options.queueBytesMax) {
       return Promise.reject(unavailable("too many bytes wait for the log's sync; retry"));
     }
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({
-        change: change as Change<unknown>,
+        change,
+        stepped,
         bytes,
         resolve: resolve as (value: never) => void,
         reject,
@@ -120,7 +134,8 @@ export class Committer {
       bytes += waiting.bytes;
       draft.begin();
       try {
-        waiting.result = waiting.change(draft);
+        const made = waiting.change(draft);
+        waiting.result = waiting.stepped ? await runInTurns(made as Steps<unknown>, clock) : made;
       } catch (error) {
         draft.rollback();
         waiting.error = error;

@@ -24,6 +24,12 @@ export class Draft {
     return op.kind === "put" ? op.value : undefined;
   }
 
+  head(key: Bytes, bytesMax: number): Bytes | undefined {
+    const op = this.#written().get(text(key));
+    if (op === undefined) return this.#store.head(key, bytesMax);
+    return op.kind === "put" ? op.value.subarray(0, bytesMax) : undefined;
+  }
+
   *range(range: Range): Iterable<Entry> {
     yield* merge(this.#store.range({ ...range, limit: Infinity }), this.#inRange(range), range);
   }

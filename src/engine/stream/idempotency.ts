@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../port/clock.ts";
-import type { Store } from "../../port/store.ts";
+import type { Reader, Store } from "../../port/store.ts";
 import type { Draft } from "../commit/draft.ts";
 import { conflict, invalid } from "../errors.ts";
 import { makeKey, prefixRange, readU64, tables } from "../keys.ts";
@@ -43,8 +43,8 @@ export class IdempotencyRecords {
   }
 
   /** The recorded reply to the same request, if there is one. */
-  replay<T>(draft: Draft, stream: number, request: Idempotency): T | undefined {
-    const stored = draft.get(recordKey(stream, request.key));
+  replay<T>(reader: Pick<Reader, "get">, stream: number, request: Idempotency): T | undefined {
+    const stored = reader.get(recordKey(stream, request.key));
     if (stored === undefined) return undefined;
     const bytes = openValue(stored);
     if (bytes.readDoubleBE(0) <= this.#clock.nowMs()) return undefined;

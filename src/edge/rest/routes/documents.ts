@@ -5,6 +5,7 @@ import { invalid, notFound } from "../../../engine/errors.ts";
 import { limits } from "../../../engine/limits.ts";
 import { formatCursor, parseCursor } from "../../cursor.ts";
 import { backlogJson, documentText, parseFilterField, parseOps, parsePatch } from "../collection-json.ts";
+import { inTurns } from "../in-turns.ts";
 import { clientSignal, type Route, readIdempotency, readToken, sendReplayed, sendToken } from "../route.ts";
 import {
   answer,
@@ -52,7 +53,7 @@ function filterWriteJson(reply: FastifyReply, done: FilterWriteReply) {
     matched: done.matched,
     affected: done.affected,
     partial: done.partial,
-    next_cursor: formatCursor(done.nextAfterId),
+    next_cursor: formatCursor(done.nextCursor),
     token: done.token,
     backlog: backlogJson(done.backlog),
   };
@@ -82,7 +83,7 @@ export function documentRoutes(engine: Engine): Route[] {
     return {
       filter: parsed,
       maxDocuments: body.max_docs ?? limits.filterWriteDocumentsDefault,
-      afterId: parseCursor("cursor", body.cursor),
+      cursor: parseCursor("cursor", body.cursor),
     };
   };
   return [
@@ -104,7 +105,7 @@ export function documentRoutes(engine: Engine): Route[] {
       handler: async (request, reply) => {
         const body = request.body as { ops: unknown[]; idempotency_key?: string | null };
         const ref = refOf(request);
-        const ops = parseOps(body.ops, documents.find(ref).schema);
+        const ops = await parseOps(body.ops, documents.find(ref).schema);
         const bytes = Number(request.headers["content-length"] ?? 1024);
         const done = await documents.write(ref, ops, bytes, readIdempotency(request, body.idempotency_key));
         sendToken(reply, done.token);
@@ -153,7 +154,7 @@ export function documentRoutes(engine: Engine): Route[] {
       handler: async (request, reply) => {
         const body = request.body as { ids: number[] } & Readable;
         const done = await documents.get(refOf(request), body.ids, readOptions(request, body), clientSignal(reply));
-        const texts = done.documents.map((document, i) =>
+        const texts = await inTurns(done.documents, (document, i) =>
           document === undefined ? `{"id":${body.ids[i]},"found":false}` : documentText(document, `"found":true,`),
         );
         sendToken(reply, done.token);
@@ -187,11 +188,11 @@ export function documentRoutes(engine: Engine): Route[] {
         const page = {
           filter: parseFilterField("filter", body.filter, documents.find(ref).schema),
           limit: body.limit ?? limits.scrollLimitDefault,
-          afterId: parseCursor("cursor", body.cursor),
+          cursor: parseCursor("cursor", body.cursor),
         };
         const done = await documents.scroll(ref, page, readOptions(request, body), clientSignal(reply));
-        const texts = done.documents.map((document) => documentText(document));
-        const cursor = JSON.stringify(formatCursor(done.nextAfterId));
+        const texts = await inTurns(done.documents, (document) => documentText(document));
+        const cursor = JSON.stringify(formatCursor(done.nextCursor));
         sendToken(reply, done.token);
         return sendText(
           reply,
@@ -234,9 +235,10 @@ export function documentRoutes(engine: Engine): Route[] {
       },
       handler: async (request, reply) => {
         const write = parseFilterWrite(request);
+        const options = readOptions(request, undefined);
         return filterWriteJson(
           reply,
-          await documents.deleteByFilter(refOf(request), write, readOptions(request, undefined)),
+          await documents.deleteByFilter(refOf(request), write, options, clientSignal(reply)),
         );
       },
     },
@@ -255,9 +257,10 @@ export function documentRoutes(engine: Engine): Route[] {
       handler: async (request, reply) => {
         const write = parseFilterWrite(request);
         const patch = parsePatch("patch", (request.body as { patch: unknown }).patch);
+        const options = readOptions(request, undefined);
         return filterWriteJson(
           reply,
-          await documents.patchByFilter(refOf(request), write, patch, readOptions(request, undefined)),
+          await documents.patchByFilter(refOf(request), write, patch, options, clientSignal(reply)),
         );
       },
     },

@@ -10,6 +10,7 @@ import type { SegmentEntry } from "../collection-store.ts";
 import { decodeDocument } from "../document-codec.ts";
 import type { SegmentLoader } from "../index/collection-index.ts";
 import type { FrozenDeletes } from "../index/messages.ts";
+import { encodeDeletes } from "../index/segment-loader.ts";
 import type { Schema } from "../schema.ts";
 import { parseSchema } from "../schema-parse.ts";
 import { StoredExtractor } from "../stored-extract.ts";
@@ -97,7 +98,7 @@ export class BuildService implements ThreadService {
     const written = await Promise.all(
       deletes.map(async ({ segment: of, words, count }) => {
         const path = `${job.folder}/deletes/${id}-${of}`;
-        await this.#objects.put(path, new Uint8Array(words.buffer, words.byteOffset, words.byteLength));
+        await this.#objects.put(path, encodeDeletes(words));
         return { segment: of, path, count };
       }),
     );

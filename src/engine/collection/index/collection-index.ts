@@ -1,6 +1,7 @@
 import { EngineError } from "../../errors.ts";
 import { countMatches, evaluateFilter } from "../../search/filter/evaluate.ts";
 import type { Filter } from "../../search/filter/filter.ts";
+import type { Bitset } from "../../search/index/bitset.ts";
 import type { Deletes } from "../../search/index/deletes.ts";
 import type { IndexReader } from "../../search/index/reader.ts";
 import { type Segment, SegmentReader } from "../../search/index/segment.ts";
@@ -28,7 +29,7 @@ interface OpenSegment {
 
 /** Changes in memory. `upTo` is set when the tail was frozen: no later change goes into it. */
 interface Tail {
-  index: TailIndex;
+  readonly index: TailIndex;
   /** Every id that a change went to while this tail took them. */
   readonly touched: Set<number>;
   upTo: number | undefined;
@@ -41,12 +42,15 @@ export class CollectionIndex {
   #segments: OpenSegment[] = [];
   #tails: Tail[];
   #applied: number;
+  /** The offset that the segments go up to. */
+  #published: number;
 
   constructor(schema: Schema, applied: number) {
     this.#schema = schema;
     this.#extractor = new StoredExtractor(schema);
     this.#tails = [newTail(schema)];
     this.#applied = applied;
+    this.#published = applied;
   }
 
   static async open(schema: Schema, manifest: Manifest, loader: SegmentLoader): Promise<CollectionIndex> {
@@ -93,9 +97,7 @@ export class CollectionIndex {
   setSchema(schema: Schema): void {
     this.#schema = schema;
     this.#extractor = new StoredExtractor(schema);
-    const active = this.#tails.at(-1)!;
-    if (active.index.docCount === 0) active.index = new TailIndex(schema);
-    else this.#tails.push(newTail(schema));
+    this.#tails.at(-1)!.index.extend(schema);
   }
 
   freeze(upTo: number): FrozenDeletes {
@@ -120,19 +122,34 @@ export class CollectionIndex {
       manifest.segments.map(async (entry) => {
         const open = known.get(entry.id);
         const segment = open?.current.segment ?? (await loader.segment(entry));
-        return { entry, segment, open, deletes: await loader.deletes(entry) };
+        const published =
+          open?.entry.deletesPath === entry.deletesPath
+            ? open.published
+            : new SegmentReader(segment, await loader.deletes(entry));
+        return { entry, open, published };
       }),
     );
+    this.#checkFits(manifest);
     const remaining = this.#tails.filter(({ upTo }) => upTo === undefined || upTo > manifest.applied);
-    this.#segments = loaded.map(({ entry, segment, open, deletes }) => {
-      const current = open?.current ?? new SegmentReader(segment, deletes.snapshot());
+    this.#segments = loaded.map(({ entry, open, published }) => {
+      const current = open?.current ?? new SegmentReader(published.segment, published.deletes.snapshot());
       if (open === undefined) {
         // Changes after the manifest that its new segments do not know of.
         for (const { touched } of remaining) for (const id of touched) current.delete(id);
       }
-      return { entry, current, published: new SegmentReader(segment, deletes) };
+      return { entry, current, published };
     });
     this.#tails = remaining;
+  }
+
+  /** What the manifest's segments hold must be in tails that go with it, or documents would be there twice. */
+  #checkFits(manifest: Manifest): void {
+    const { applied } = manifest;
+    if (applied === this.#published) return;
+    if (!this.#tails.some(({ upTo }) => upTo === applied)) {
+      throw new EngineError("unavailable", `no tail of the index ends at offset ${applied}; retry`);
+    }
+    this.#published = applied;
   }
 
   count(filter: Filter, eventual: boolean): number {
@@ -140,22 +157,42 @@ export class CollectionIndex {
   }
 
   match(filter: Filter, afterId: number, limit: number, eventual: boolean): MatchReply {
-    const found: { id: number; version: number }[] = [];
-    for (const reader of this.readers(eventual)) {
-      const matches = evaluateFilter(filter, reader);
-      const { ids, versions } = reader;
-      for (let doc = matches.next(0); doc !== -1; doc = matches.next(doc + 1)) {
-        if (ids[doc]! > afterId) found.push({ id: ids[doc]!, version: versions[doc]! });
+    const readers = this.readers(eventual);
+    const lists = readers.map((reader) => docsAfter(reader, evaluateFilter(filter, reader), afterId));
+    const total = lists.reduce((sum, docs) => sum + docs.length, 0);
+    const count = Math.min(total, limit);
+    const ids = new Float64Array(count);
+    const versions = new Float64Array(count);
+    const heads = new Uint32Array(readers.length);
+    for (let n = 0; n < count; n++) {
+      let best = -1;
+      let bestId = Number.POSITIVE_INFINITY;
+      for (let r = 0; r < readers.length; r++) {
+        const head = heads[r]!;
+        if (head === lists[r]!.length) continue;
+        const id = readers[r]!.ids[lists[r]![head]!]!;
+        if (id < bestId) {
+          best = r;
+          bestId = id;
+        }
       }
+      ids[n] = bestId;
+      versions[n] = readers[best]!.versions[lists[best]![heads[best]!++]!]!;
     }
-    found.sort((a, b) => a.id - b.id);
-    const page = found.slice(0, limit);
-    return {
-      ids: Float64Array.from(page, ({ id }) => id),
-      versions: Float64Array.from(page, ({ version }) => version),
-      total: found.length,
-    };
+    return { ids, versions, total };
   }
+}
+
+/** The matches of one part with an id above `afterId`, by id. */
+function docsAfter(reader: IndexReader, matches: Bitset, afterId: number): Uint32Array {
+  const { ids } = reader;
+  const docs = matches.toArray();
+  if (reader.idsAscending) {
+    let from = 0;
+    while (from < docs.length && ids[docs[from]!]! <= afterId) from++;
+    return docs.subarray(from);
+  }
+  return docs.filter((doc) => ids[doc]! > afterId).sort((a, b) => ids[a]! - ids[b]!);
 }
 
 function newTail(schema: Schema): Tail {

@@ -29,6 +29,7 @@ export class IndexService implements ThreadService {
 
   async #answer(message: IndexMessage): Promise<unknown> {
     if (message.kind === "open") {
+      this.#open.delete(message.collection);
       const index = await CollectionIndex.open(parseSchema(message.schema), message.manifest, this.#loader);
       this.#open.set(message.collection, index);
       return undefined;
@@ -39,22 +40,41 @@ export class IndexService implements ThreadService {
     }
     const index = this.#open.get(message.collection);
     if (index === undefined) throw new EngineError("unavailable", "the collection's index is not open; retry");
+    return changes.has(message.kind) ? this.#change(index, message) : this.#read(index, message);
+  }
+
+  /** An index that missed a change must not answer: it is closed, and its next reader opens it anew. */
+  async #change(index: CollectionIndex, message: IndexMessage): Promise<unknown> {
+    try {
+      switch (message.kind) {
+        case "apply":
+          return index.apply(message.next, message.changes);
+        case "schema":
+          return index.setSchema(parseSchema(message.schema));
+        case "freeze":
+          return index.freeze(message.upTo);
+        case "publish":
+          return await index.publish(message.manifest, this.#loader);
+        default:
+          return undefined;
+      }
+    } catch (error) {
+      this.#open.delete(message.collection);
+      throw error;
+    }
+  }
+
+  #read(index: CollectionIndex, message: IndexMessage): unknown {
     switch (message.kind) {
-      case "apply":
-        index.apply(message.next, message.changes);
-        return undefined;
-      case "schema":
-        index.setSchema(parseSchema(message.schema));
-        return undefined;
-      case "freeze":
-        return index.freeze(message.upTo);
-      case "publish":
-        await index.publish(message.manifest, this.#loader);
-        return undefined;
       case "count":
         return index.count(message.filter, message.eventual);
       case "match":
         return index.match(message.filter, message.afterId, message.limit, message.eventual);
+      default:
+        return undefined;
     }
   }
 }
+
+/** What changes an index; everything else only reads it. */
+const changes: ReadonlySet<IndexMessage["kind"]> = new Set(["apply", "schema", "freeze", "publish"]);

@@ -1,28 +1,35 @@
 import type { Filter } from "../../search/filter/filter.ts";
 import type { Manifest } from "../collection-store.ts";
 
+/** What the index of one collection is asked. */
+export type IndexQuestion =
+  /** Everything up to here becomes a segment; later changes go to a new tail. Answers with `FrozenDeletes`. */
+  | { readonly kind: "freeze"; readonly upTo: number }
+  | { readonly kind: "count"; readonly filter: Filter; readonly eventual: boolean }
+  | {
+      readonly kind: "match";
+      readonly filter: Filter;
+      readonly afterId: number;
+      /** How many to answer with; the first by id. */
+      readonly limit: number;
+      readonly eventual: boolean;
+    };
+
+type IndexOrder =
+  | { readonly kind: "open"; readonly schema: unknown; readonly manifest: Manifest }
+  | { readonly kind: "close" }
+  /** Changes of one log record, and the offset after it. */
+  | { readonly kind: "apply"; readonly next: number; readonly changes: Uint8Array }
+  /** Answers once every message before it was handled. */
+  | { readonly kind: "sync" }
+  | { readonly kind: "schema"; readonly schema: unknown }
+  | { readonly kind: "publish"; readonly manifest: Manifest };
+
 /**
  * What the listener's thread tells the index thread. Messages about one collection are handled in the order in which
  * they were sent, so a question sees every change that was sent before it.
  */
-export type IndexMessage =
-  | { readonly kind: "open"; readonly collection: number; readonly schema: unknown; readonly manifest: Manifest }
-  | { readonly kind: "close"; readonly collection: number }
-  /** Changes of one log record, and the offset after it. */
-  | { readonly kind: "apply"; readonly collection: number; readonly next: number; readonly changes: Uint8Array }
-  | { readonly kind: "schema"; readonly collection: number; readonly schema: unknown }
-  /** Everything up to here becomes a segment; later changes go to a new tail. Answers with `FrozenDeletes`. */
-  | { readonly kind: "freeze"; readonly collection: number; readonly upTo: number }
-  | { readonly kind: "publish"; readonly collection: number; readonly manifest: Manifest }
-  | { readonly kind: "count"; readonly collection: number; readonly filter: Filter; readonly eventual: boolean }
-  | {
-      readonly kind: "match";
-      readonly collection: number;
-      readonly filter: Filter;
-      readonly afterId: number;
-      readonly limit: number;
-      readonly eventual: boolean;
-    };
+export type IndexMessage = (IndexQuestion | IndexOrder) & { readonly collection: number };
 
 /** Deleted documents of the segments as of the freeze: the words of a bitmap by segment. */
 export type FrozenDeletes = readonly {

@@ -1,11 +1,13 @@
+import { crc32 } from "node:zlib";
+import { asBuffer } from "../../../port/bytes.ts";
 import type { ObjectStore } from "../../../port/object-store.ts";
-import { EngineError } from "../../errors.ts";
 import { Deletes } from "../../search/index/deletes.ts";
 import { openSegment, type Segment } from "../../search/index/segment.ts";
 import type { SegmentEntry } from "../collection-store.ts";
 import type { SegmentLoader } from "./collection-index.ts";
+import { indexDamage } from "./damage.ts";
 
-/** Segments from the object store, read whole into memory of their own. */
+/** Segments from the object store, read whole into memory of their own and verified to the last byte. */
 export class ObjectSegmentLoader implements SegmentLoader {
   readonly #objects: ObjectStore;
 
@@ -13,26 +15,57 @@ export class ObjectSegmentLoader implements SegmentLoader {
     this.#objects = objects;
   }
 
-  async segment(entry: SegmentEntry): Promise<Segment> {
-    return openSegment(aligned(await this.#read(entry.path)));
+  segment(entry: SegmentEntry): Promise<Segment> {
+    return this.#load(entry.path, (bytes) => {
+      const segment = openSegment(bytes);
+      segment.verify();
+      if (segment.docCount !== entry.documents) throw new Error(`it holds ${segment.docCount} documents`);
+      return segment;
+    });
   }
 
   async deletes(entry: SegmentEntry): Promise<Deletes> {
     if (entry.deletesPath === null) return new Deletes(entry.documents);
-    const bytes = aligned(await this.#read(entry.deletesPath));
-    return Deletes.fromWords(entry.documents, new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4));
+    return this.#load(entry.deletesPath, (bytes) => {
+      const deletes = Deletes.fromWords(entry.documents, decodeDeletes(bytes, entry.documents));
+      if (deletes.count !== entry.deleted) throw new Error(`it holds ${deletes.count} deleted documents`);
+      return deletes;
+    });
   }
 
-  async #read(path: string): Promise<Uint8Array> {
+  async #load<T>(path: string, read: (bytes: Uint8Array) => T): Promise<T> {
     const bytes = await this.#objects.get(path);
-    if (bytes === undefined) {
-      throw new EngineError("internal", `the index object ${path} is missing; rebuild the collection's index`);
+    if (bytes === undefined) throw indexDamage(path, "it is missing");
+    try {
+      return read(aligned(bytes));
+    } catch (error) {
+      throw indexDamage(path, error);
     }
-    return bytes;
   }
 }
 
 /** Typed arrays are views into the blob, so it must start at a multiple of eight. */
 function aligned(bytes: Uint8Array): Uint8Array {
   return bytes.byteOffset % 8 === 0 ? bytes : new Uint8Array(bytes);
+}
+
+const deletesHeaderBytes = 8;
+
+/** u32 crc32 of the rest · u32 word count · the words of the bitmap. Little endian. */
+export function encodeDeletes(words: Uint32Array): Uint8Array {
+  const out = Buffer.alloc(deletesHeaderBytes + words.byteLength);
+  out.writeUInt32LE(words.length, 4);
+  out.set(new Uint8Array(words.buffer, words.byteOffset, words.byteLength), deletesHeaderBytes);
+  out.writeUInt32LE(crc32(out.subarray(4)), 0);
+  return out;
+}
+
+function decodeDeletes(given: Uint8Array, documents: number): Uint32Array {
+  const bytes = asBuffer(given);
+  const wanted = (documents + 31) >>> 5;
+  if (bytes.length !== deletesHeaderBytes + wanted * 4 || bytes.readUInt32LE(4) !== wanted) {
+    throw new Error("its size is wrong");
+  }
+  if (bytes.readUInt32LE(0) !== crc32(bytes.subarray(4))) throw new Error("its checksum is wrong");
+  return new Uint32Array(given.buffer, given.byteOffset + deletesHeaderBytes, wanted);
 }

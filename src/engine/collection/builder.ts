@@ -1,0 +1,189 @@
+import type { Clock } from "../../port/clock.ts";
+import type { Entry, Store } from "../../port/store.ts";
+import type { Log } from "../log/log.ts";
+import type { BuildReply } from "./build/messages.ts";
+import { documentIdOf, documentKey, type Manifest, type SegmentEntry } from "./collection-store.ts";
+import { folderOf } from "./collections.ts";
+import { openStored } from "./document-codec.ts";
+import { type BuildThread, yieldTurn } from "./engine-thread.ts";
+import type { CollectionRuntime } from "./runtime.ts";
+import { formatSchema } from "./schema-parse.ts";
+import type { CollectionSettings } from "./settings.ts";
+import { decodeChanges, encodeChanges } from "./write-record.ts";
+
+export interface BuilderDeps {
+  readonly store: Store;
+  readonly build: BuildThread;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly settings: CollectionSettings;
+}
+
+/** Bytes that are handed to the build thread before other work gets a turn. */
+const pieceBytes = 256 * 1024;
+
+/** Has the build thread make what a new manifest names, fed from the log or the documents. One job at a time. */
+export class Builder {
+  readonly #deps: BuilderDeps;
+  #nextJob = 1;
+
+  constructor(deps: BuilderDeps) {
+    this.#deps = deps;
+  }
+
+  /** Freezes the tail and makes a segment of it. */
+  async seal(runtime: CollectionRuntime): Promise<Manifest> {
+    const { log } = this.#deps;
+    await runtime.open();
+    // In one turn: the totals and the freeze are of the same offset, since changes are sent as they are committed.
+    const upTo = log.highWatermark(runtime.stream, 0);
+    const { totals, manifest } = runtime;
+    const deletes = await runtime.freeze(upTo);
+    const next = this.#next(manifest);
+    const built = await this.#job(runtime, async (job) => {
+      await this.#sendLog(runtime, job, manifest.applied, upTo);
+      return this.#deps.build.request<BuildReply>({ kind: "seal", job, id: `${next.version}`, deletes });
+    });
+    const segments = manifest.segments
+      .map((entry) => withDeletes(entry, built.deletes))
+      .filter(({ documents, deleted }) => deleted < documents);
+    return {
+      ...next,
+      applied: upTo,
+      totals,
+      segments: built.segment === null ? segments : [...segments, built.segment],
+      lance: built.lance ?? manifest.lance,
+    };
+  }
+
+  async merge(runtime: CollectionRuntime, chosen: readonly SegmentEntry[]): Promise<Manifest> {
+    const { manifest } = runtime;
+    const next = this.#next(manifest);
+    const built = await this.#job(runtime, (job) =>
+      this.#deps.build.request<BuildReply>({ kind: "merge", job, id: `${next.version}`, segments: chosen }),
+    );
+    const left = manifest.segments.filter((entry) => !chosen.includes(entry));
+    return { ...next, segments: built.segment === null ? left : [...left, built.segment] };
+  }
+
+  /**
+   * Makes the whole index again from the documents: after damage, and when fields were added. A document that changes
+   * while this runs may go in as it was or as it is; the tail, which has the change too, stands above it either way.
+   */
+  async rebuild(runtime: CollectionRuntime, signal: AbortSignal): Promise<Manifest> {
+    const { log, settings } = this.#deps;
+    const upTo = log.highWatermark(runtime.stream, 0);
+    const { totals, manifest } = runtime;
+    if (runtime.state === "hot") await runtime.freeze(upTo);
+    const next = this.#next(manifest);
+    const segments: SegmentEntry[] = [];
+    let { lance } = manifest;
+    let afterId = -1;
+    for (let piece = 0; afterId !== Infinity; piece++) {
+      const built = await this.#job(runtime, async (job) => {
+        // The dataset beside the index must hear of what was deleted: the documents no longer tell.
+        if (piece === 0) await this.#sendLog(runtime, job, manifest.applied, upTo, deletesOf);
+        afterId = await this.#sendDocuments(runtime, job, afterId, settings.sealRecords, signal);
+        const id = `${next.version}-${piece}`;
+        return this.#deps.build.request<BuildReply>({ kind: "seal", job, id, deletes: [] });
+      });
+      if (built.segment !== null) segments.push(built.segment);
+      lance = built.lance ?? lance;
+    }
+    return { ...next, applied: upTo, totals, segments, lance };
+  }
+
+  #next(manifest: Manifest): Manifest {
+    return { ...manifest, version: manifest.version + 1, createdAtMs: this.#deps.clock.nowMs() };
+  }
+
+  /** A job that fails leaves nothing behind in the build thread. */
+  async #job<T>(runtime: CollectionRuntime, run: (job: number) => Promise<T>): Promise<T> {
+    const { build } = this.#deps;
+    const job = this.#nextJob++;
+    const { id, schema, schemaVersion } = runtime.meta;
+    build.post({ kind: "begin", job, schema: formatSchema(schema), schemaVersion, folder: folderOf(id) });
+    try {
+      return await run(job);
+    } catch (error) {
+      build.post({ kind: "cancel", job });
+      throw error;
+    }
+  }
+
+  async #sendLog(
+    runtime: CollectionRuntime,
+    job: number,
+    from: number,
+    to: number,
+    choose: (changes: Uint8Array) => Uint8Array = (changes) => changes,
+  ): Promise<void> {
+    const { log } = this.#deps;
+    let next = from;
+    while (next < to) {
+      const before = next;
+      let bytes = 0;
+      for (const batch of log.read(runtime.stream, 0, next)) {
+        if (!batch.seek(next)) break;
+        do {
+          this.#send(job, choose(batch.value!));
+          bytes += batch.valueLength;
+          next = batch.offset + 1;
+        } while (next < to && batch.next());
+        if (bytes >= pieceBytes || next >= to) break;
+      }
+      if (next === before) throw new Error(`the log of collection ${runtime.meta.id} ends at ${next}, not at ${to}`);
+      await yieldTurn();
+    }
+  }
+
+  /** Sends the documents after an id, at most `count`; returns the last id, or Infinity when there are no more. */
+  async #sendDocuments(
+    runtime: CollectionRuntime,
+    job: number,
+    afterId: number,
+    count: number,
+    signal: AbortSignal,
+  ): Promise<number> {
+    const { id } = runtime.meta;
+    let last = afterId;
+    let left = count;
+    while (left > 0) {
+      signal.throwIfAborted();
+      const entries = this.#documents(id, last, left);
+      if (entries.length === 0) return Infinity;
+      const changes = entries.map(({ key, value }) => ({ id: documentIdOf(key), ...openStored(key, value) }));
+      this.#send(job, encodeChanges(changes));
+      last = changes.at(-1)!.id;
+      left -= entries.length;
+      await yieldTurn();
+    }
+    return last;
+  }
+
+  #documents(collectionId: number, afterId: number, limit: number): Entry[] {
+    const range = { from: documentKey(collectionId, afterId + 1), to: documentKey(collectionId + 1, 0), limit };
+    const found: Entry[] = [];
+    let bytes = 0;
+    for (const entry of this.#deps.store.range(range)) {
+      found.push(entry);
+      bytes += entry.value.length;
+      if (bytes >= pieceBytes) break;
+    }
+    return found;
+  }
+
+  #send(job: number, changes: Uint8Array): void {
+    const copy = new Uint8Array(changes);
+    this.#deps.build.post({ kind: "changes", job, changes: copy }, [copy.buffer]);
+  }
+}
+
+function deletesOf(changes: Uint8Array): Uint8Array {
+  return encodeChanges([...decodeChanges(changes)].filter(({ document }) => document === undefined));
+}
+
+function withDeletes(entry: SegmentEntry, written: BuildReply["deletes"]): SegmentEntry {
+  const found = written.find(({ segment }) => segment === entry.id);
+  return found === undefined ? entry : { ...entry, deleted: found.count, deletesPath: found.path };
+}

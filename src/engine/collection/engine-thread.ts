@@ -1,0 +1,48 @@
+import { type Thread, ThreadError } from "../../port/threads.ts";
+import { EngineError, type Reason, reasons } from "../errors.ts";
+import type { BuildMessage } from "./build/messages.ts";
+import type { IndexMessage } from "./index/messages.ts";
+
+/** A thread of the engine, with its errors as the engine's own. */
+export class EngineThread<M> {
+  readonly #thread: Thread;
+
+  constructor(thread: Thread) {
+    this.#thread = thread;
+  }
+
+  post(message: M, transfer: readonly ArrayBuffer[] = []): void {
+    this.#thread.post(message, transfer);
+  }
+
+  async request<T>(message: M, transfer: readonly ArrayBuffer[] = []): Promise<T> {
+    try {
+      return (await this.#thread.request(message, transfer)) as T;
+    } catch (error) {
+      throw engineError(error);
+    }
+  }
+
+  onLost(callback: () => void): void {
+    this.#thread.onLost(callback);
+  }
+
+  close(): Promise<void> {
+    return this.#thread.close();
+  }
+}
+
+export type IndexThread = EngineThread<IndexMessage>;
+export type BuildThread = EngineThread<BuildMessage>;
+
+function engineError(error: unknown): unknown {
+  if (!(error instanceof ThreadError) || error.reason === undefined || !(error.reason in reasons)) return error;
+  const reason = error.reason as Reason;
+  const retry = reason === "unavailable" ? { retryAfterMs: 1000 } : {};
+  return new EngineError(reason, error.message, { details: error.details, cause: error, ...retry });
+}
+
+/** Lets everything else that is ready run before the caller goes on. */
+export function yieldTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,18 @@
+import type { Clock } from "../port/clock.ts";
+
+/** Work in small steps: between two of them the caller may do something else. */
+export type Steps<T> = Generator<undefined, T, undefined>;
+
+/** How long work may hold the listener's thread before everything else that is ready gets a turn. */
+const turnMs = 2;
+
+/** Runs steps to their end, giving way whenever a turn is used up. */
+export async function runInTurns<T>(steps: Steps<T>, clock: Clock): Promise<T> {
+  let untilMs = clock.steadyMs() + turnMs;
+  for (let step = steps.next(); ; step = steps.next()) {
+    if (step.done) return step.value;
+    if (clock.steadyMs() < untilMs) continue;
+    await new Promise((resolve) => setImmediate(resolve));
+    untilMs = clock.steadyMs() + turnMs;
+  }
+}
