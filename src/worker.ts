@@ -19,9 +19,10 @@ export interface WorkerData {
 function createService(role: ThreadRole, { dataDir }: WorkerData): ThreadService {
   const objects = new FilesObjectStore(join(dataDir, "objects"));
   const loader = new ObjectSegmentLoader(objects);
+  const clock = new NodeClock();
   return role === "index"
-    ? new IndexService(loader)
-    : new BuildService(objects, loader, new NodeClock(), new LanceColumnar());
+    ? new IndexService(loader, clock)
+    : new BuildService(objects, loader, clock, new LanceColumnar());
 }
 
 function failureOf(error: unknown): ThreadFailure {

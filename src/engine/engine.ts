@@ -25,6 +25,7 @@ import { Log } from "./log/log.ts";
 import { Trimmer } from "./log/trimmer.ts";
 import { Maintenance } from "./maintenance.ts";
 import { Metastore } from "./metastore/metastore.ts";
+import { Queries } from "./query/queries.ts";
 import { IdempotencyRecords } from "./stream/idempotency.ts";
 import { Streams } from "./stream/streams.ts";
 
@@ -59,6 +60,7 @@ export class Engine {
   readonly counters: CounterTarget;
   readonly collections: Collections;
   readonly documents: Documents;
+  readonly queries: Queries;
   readonly #index: IndexThread;
   readonly #build: BuildThread;
   readonly #sealer: Sealer;
@@ -102,6 +104,7 @@ export class Engine {
       onCreated: ({ namespace, name }) => this.links.targetMade("collection", namespace, name),
     });
     this.documents = new Documents({ ...shared, writer, settings: settings.collections });
+    this.queries = new Queries({ ...shared, documents: this.documents, index: this.#index });
     this.#sealer = new Sealer({ ...shared, build: this.#build, settings: settings.collections, onError });
     const dedup = new DedupKeys(store, clock, settings.dedupWindowMs);
     this.events = new Events({ metastore, log, committer, streams: this.streams, dedup, clock });

@@ -13,7 +13,7 @@ import type { Threads } from "../../src/port/threads.ts";
 export function inlineThreads(objects: ObjectStore, clock: Clock = new NodeClock()): Threads {
   const loader = new ObjectSegmentLoader(objects);
   return new InlineThreads((role) =>
-    role === "index" ? new IndexService(loader) : new BuildService(objects, loader, clock),
+    role === "index" ? new IndexService(loader, clock) : new BuildService(objects, loader, clock),
   );
 }
 

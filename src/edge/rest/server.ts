@@ -27,6 +27,7 @@ import { eventRoutes } from "./routes/events.ts";
 import { linkRoutes } from "./routes/links.ts";
 import { namespaceRoutes } from "./routes/namespaces.ts";
 import { operationRoutes } from "./routes/operations.ts";
+import { queryRoutes } from "./routes/query.ts";
 import { recordRoutes } from "./routes/records.ts";
 import { streamRoutes } from "./routes/streams.ts";
 import { answer, errorAnswer, type Schema, textAnswer } from "./schemas.ts";
@@ -89,6 +90,7 @@ export async function createRest(options: RestOptions): Promise<RequestHandler> 
     ...linkRoutes(engine),
     ...collectionRoutes(engine),
     ...documentRoutes(engine),
+    ...queryRoutes(engine),
     ...descriptionRoutes(app),
   ];
   registerHooks(app, options, new RouteTable(routes));

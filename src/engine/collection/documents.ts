@@ -100,7 +100,7 @@ export class Documents {
 
   /** The documents of these ids in the order asked for. Documents change in the commit that acknowledges a write. */
   async get(ref: DocumentRef, ids: readonly number[], options: ReadOptions, signal?: AbortSignal) {
-    const { runtime } = await this.#reading(ref, options, signal);
+    const { runtime } = await this.reading(ref, options, signal);
     const { store, clock } = this.#deps;
     const { id } = runtime.meta;
     const token = this.token(runtime);
@@ -110,7 +110,7 @@ export class Documents {
   }
 
   async count(ref: DocumentRef, filter: Filter | undefined, options: ReadOptions, signal?: AbortSignal) {
-    const { runtime, eventual } = await this.#reading(ref, options, signal);
+    const { runtime, eventual } = await this.reading(ref, options, signal);
     const token = eventual ? tokenAt(runtime.meta.streamId, runtime.manifest.applied) : this.token(runtime);
     if (filter === undefined && !eventual) return { count: runtime.totals.documents, token };
     return { count: await runtime.ask<number>({ kind: "count", filter: filter ?? matchAll, eventual }), token };
@@ -118,7 +118,7 @@ export class Documents {
 
   /** A page of documents by primary key. Every page of one scroll is of the same moment. */
   async scroll(ref: DocumentRef, page: ScrollRequest, options: ReadOptions, signal?: AbortSignal): Promise<ScrollPage> {
-    const { runtime, eventual } = await this.#reading(ref, options, signal);
+    const { runtime, eventual } = await this.reading(ref, options, signal);
     const { done, pinned, next } = await this.#reads.over(
       runtime,
       page.cursor,
@@ -172,7 +172,7 @@ export class Documents {
     signal: AbortSignal | undefined,
     opOf: (id: number, version: number) => WriteOp,
   ): Promise<FilterWriteReply> {
-    const { runtime } = await this.#reading(ref, options, signal);
+    const { runtime } = await this.reading(ref, options, signal);
     const { done, next } = await this.#reads.over(
       runtime,
       write.cursor,
@@ -226,7 +226,7 @@ export class Documents {
   }
 
   /** The collection, once it has what the read's token names. */
-  async #reading(ref: DocumentRef, { token, eventual }: ReadOptions, signal?: AbortSignal) {
+  async reading(ref: DocumentRef, { token, eventual }: ReadOptions, signal?: AbortSignal) {
     const runtime = this.#deps.runtimes.of(this.find(ref));
     if (token.length > 0) await this.#tokens.wait(runtime.stream, token, 0, signal);
     runtime.lastUseMs = this.#deps.clock.nowMs();

@@ -116,7 +116,7 @@ export class EngineHarness implements AsyncDisposable {
     }
     const loader = new ObjectSegmentLoader(this.objects);
     this.#losable = new LosableThreads((role) =>
-      role === "index" ? new IndexService(loader) : new BuildService(this.objects, loader, this.clock),
+      role === "index" ? new IndexService(loader, this.clock) : new BuildService(this.objects, loader, this.clock),
     );
     return this.#losable;
   }

@@ -1,8 +1,12 @@
+import type { Clock } from "../../../port/clock.ts";
 import type { ThreadService } from "../../../port/threads.ts";
 import { EngineError } from "../../errors.ts";
+import { executeSteps } from "../../query/execute.ts";
+import type { QueryOutcome } from "../../query/outcome.ts";
 import { parseSchema } from "../schema-parse.ts";
 import { CollectionIndex, type SegmentLoader } from "./collection-index.ts";
 import type { IndexMessage } from "./messages.ts";
+import { QueryRunner } from "./query-runner.ts";
 
 /** What runs in the index thread: the open collections' indexes. */
 export class IndexService implements ThreadService {
@@ -11,20 +15,51 @@ export class IndexService implements ThreadService {
   /** The end of each collection's line of messages. */
   readonly #lines = new Map<number, Promise<unknown>>();
 
-  constructor(loader: SegmentLoader) {
+  readonly #clock: Clock;
+  readonly #runner: QueryRunner;
+
+  constructor(loader: SegmentLoader, clock: Clock) {
     this.#loader = loader;
+    this.#clock = clock;
+    this.#runner = new QueryRunner(clock);
   }
 
-  handle(message: unknown): Promise<unknown> {
+  handle(message: unknown): unknown {
     const given = message as IndexMessage;
-    const before = this.#lines.get(given.collection) ?? Promise.resolve();
-    const done = before.then(() => this.#answer(given));
+    switch (given.kind) {
+      case "cancel":
+        return this.#runner.cancel(given.query);
+      case "search":
+        // It starts in its turn, with the parts as they are then; the messages after it do not wait for its end.
+        return this.#inTurn(given, () => ({ outcome: this.#search(given) })).then(({ outcome }) => outcome);
+      default:
+        return this.#inTurn(given, () => this.#answer(given));
+    }
+  }
+
+  #inTurn<T>({ collection }: IndexMessage, answer: () => T | Promise<T>): Promise<T> {
+    const before = this.#lines.get(collection) ?? Promise.resolve();
+    const done = before.then(answer);
     const settled = done.catch(() => {});
-    this.#lines.set(given.collection, settled);
+    this.#lines.set(collection, settled);
     void settled.then(() => {
-      if (this.#lines.get(given.collection) === settled) this.#lines.delete(given.collection);
+      if (this.#lines.get(collection) === settled) this.#lines.delete(collection);
     });
     return done;
+  }
+
+  #search({ collection, query, plan }: Extract<IndexMessage, { kind: "search" }>): Promise<QueryOutcome> {
+    const readers = this.#index(collection).readers(plan.consistency === "eventual");
+    const outcome = this.#runner.run(query, executeSteps(plan, { readers, steadyMs: () => this.#clock.steadyMs() }));
+    // Whoever asked awaits it a turn later.
+    outcome.catch(() => {});
+    return outcome;
+  }
+
+  #index(collection: number): CollectionIndex {
+    const index = this.#open.get(collection);
+    if (index === undefined) throw new EngineError("unavailable", "the collection's index is not open; retry");
+    return index;
   }
 
   async #answer(message: IndexMessage): Promise<unknown> {
@@ -38,8 +73,7 @@ export class IndexService implements ThreadService {
       this.#open.delete(message.collection);
       return undefined;
     }
-    const index = this.#open.get(message.collection);
-    if (index === undefined) throw new EngineError("unavailable", "the collection's index is not open; retry");
+    const index = this.#index(message.collection);
     return changes.has(message.kind) ? this.#change(index, message) : this.#read(index, message);
   }
 

@@ -1,3 +1,4 @@
+import type { SearchPlan } from "../../query/plan.ts";
 import type { Filter } from "../../search/filter/filter.ts";
 import type { Manifest } from "../collection-store.ts";
 
@@ -5,6 +6,8 @@ import type { Manifest } from "../collection-store.ts";
 export type IndexQuestion =
   /** Everything up to here becomes a segment; later changes go to a new tail. Answers with `FrozenDeletes`. */
   | { readonly kind: "freeze"; readonly upTo: number }
+  /** Answers with a `QueryOutcome`; other messages are handled while it runs. `query` names it for `cancel`. */
+  | { readonly kind: "search"; readonly query: number; readonly plan: SearchPlan }
   | { readonly kind: "count"; readonly filter: Filter; readonly eventual: boolean }
   | {
       readonly kind: "match";
@@ -18,6 +21,7 @@ export type IndexQuestion =
 type IndexOrder =
   | { readonly kind: "open"; readonly schema: unknown; readonly manifest: Manifest }
   | { readonly kind: "close" }
+  | { readonly kind: "cancel"; readonly query: number }
   /** Changes of one log record, and the offset after it. */
   | { readonly kind: "apply"; readonly next: number; readonly changes: Uint8Array }
   /** Answers once every message before it was handled. */

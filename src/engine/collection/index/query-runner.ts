@@ -1,0 +1,69 @@
+import type { Clock } from "../../../port/clock.ts";
+import { EngineError } from "../../errors.ts";
+import type { QueryOutcome } from "../../query/outcome.ts";
+import type { Steps } from "../../search/steps.ts";
+
+/** A query gives the thread to others after this long. */
+const sliceMs = 2;
+
+interface Running {
+  readonly steps: Steps<QueryOutcome>;
+  readonly resolve: (outcome: QueryOutcome) => void;
+  readonly reject: (error: unknown) => void;
+  cancelled: boolean;
+}
+
+/** Runs queries by turns, so that a long one does not hold up short ones or the writes that the thread applies. */
+export class QueryRunner {
+  readonly #clock: Clock;
+  readonly #running = new Map<number, Running>();
+  #scheduled = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  run(id: number, steps: Steps<QueryOutcome>): Promise<QueryOutcome> {
+    return new Promise((resolve, reject) => {
+      const running: Running = { steps, resolve, reject, cancelled: false };
+      // Most queries end within their first slice and never wait for a turn.
+      if (this.#slice(running)) return;
+      this.#running.set(id, running);
+      this.#schedule();
+    });
+  }
+
+  cancel(id: number): void {
+    const running = this.#running.get(id);
+    if (running !== undefined) running.cancelled = true;
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      for (const [id, running] of [...this.#running]) if (this.#slice(running)) this.#running.delete(id);
+      if (this.#running.size > 0) this.#schedule();
+    });
+  }
+
+  /** Returns whether the query has ended. */
+  #slice(running: Running): boolean {
+    const endMs = this.#clock.steadyMs() + sliceMs;
+    try {
+      do {
+        if (running.cancelled) throw new EngineError("deadline_exceeded", "the query was stopped by its deadline");
+        const step = running.steps.next();
+        if (step.done) {
+          running.resolve(step.value);
+          return true;
+        }
+      } while (this.#clock.steadyMs() < endMs);
+      return false;
+    } catch (error) {
+      running.reject(error);
+      return true;
+    }
+  }
+}

@@ -1,0 +1,152 @@
+import type { Clock } from "../../port/clock.ts";
+import type { Reader, Store } from "../../port/store.ts";
+import type { Catalog } from "../collection/catalog.ts";
+import { documentKey, readCollectionTotals } from "../collection/collection-store.ts";
+import { decodeStored } from "../collection/document-codec.ts";
+import { tokenAt } from "../collection/document-writer.ts";
+import type { Documents } from "../collection/documents.ts";
+import type { IndexThread } from "../collection/engine-thread.ts";
+import type { CollectionRuntime } from "../collection/runtime.ts";
+import type { Schema } from "../collection/schema.ts";
+import type { Committer } from "../commit/committer.ts";
+import { EngineError, unavailable } from "../errors.ts";
+import type { ConsistencyToken } from "../token.ts";
+import type { QueryOutcome, RankedHit } from "./outcome.ts";
+import { type QueryPlan, searchPart } from "./plan.ts";
+import { buildResult, type LoadedDocument, type QueryResult } from "./result.ts";
+
+export interface QueriesDeps {
+  readonly store: Store;
+  readonly catalog: Catalog;
+  readonly committer: Committer;
+  readonly documents: Documents;
+  readonly index: IndexThread;
+  readonly clock: Clock;
+}
+
+/** Queries under way at once; each holds a snapshot of the store. More wait for their turn, */
+const runningMax = 128;
+/** and no more than this wait. */
+const waitingMax = 2_000;
+/** How many times a view of store and index together is tried for. */
+const attemptsMax = 5;
+
+/** Hybrid retrieval: the plan runs in the index thread, the rows are made here from a snapshot of the same moment. */
+export class Queries {
+  readonly #deps: QueriesDeps;
+  readonly #waiting: (() => void)[] = [];
+  #running = 0;
+  #nextQuery = 1;
+
+  constructor(deps: QueriesDeps) {
+    this.#deps = deps;
+  }
+
+  /** The schema of a collection or alias, for parsing a query. */
+  schemaOf(namespace: string, collection: string): Schema {
+    return this.#deps.catalog.find(namespace, collection).schema;
+  }
+
+  async run(namespace: string, plan: QueryPlan, token: ConsistencyToken, signal?: AbortSignal): Promise<QueryResult> {
+    const { clock, documents } = this.#deps;
+    const startedMs = clock.steadyMs();
+    const wanted = { token, eventual: plan.consistency === "eventual" };
+    const { runtime, eventual } = await documents.reading({ namespace, collection: plan.collection }, wanted, signal);
+    const kept: QueryPlan = { ...plan, consistency: eventual ? "eventual" : "strong" };
+    await this.#turn(signal);
+    try {
+      return await this.#search(runtime, kept, startedMs, signal);
+    } finally {
+      this.#running--;
+      this.#waiting.shift()?.();
+    }
+  }
+
+  async #search(
+    runtime: CollectionRuntime,
+    plan: QueryPlan,
+    startedMs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<QueryResult> {
+    const { clock, committer } = this.#deps;
+    const query = this.#nextQuery++;
+    for (let attempt = 1; ; attempt++) {
+      await runtime.open();
+      const take = () => this.#take(runtime, plan, query);
+      // Between two commits the store is exactly what the index was told.
+      const taken = take() ?? (await committer.submit(take));
+      if (taken === undefined) {
+        if (attempt < attemptsMax) continue;
+        throw unavailable("the collection's index and documents could not be read at one moment; retry");
+      }
+      using snapshot = taken.snapshot;
+      try {
+        const outcome = await this.#cancellable(runtime, query, taken.searching, signal);
+        const load = ({ id }: RankedHit) => loadDocument(snapshot, runtime.meta.id, id);
+        return buildResult(plan, outcome, load, taken.token, round(clock.steadyMs() - startedMs));
+      } catch (error) {
+        const lost = error instanceof EngineError && error.reason === "unavailable";
+        if (!lost || attempt >= attemptsMax) throw error;
+      }
+    }
+  }
+
+  /** A snapshot of the store and a search of the same moment; undefined when the index was not told of all of it yet. */
+  #take(runtime: CollectionRuntime, plan: QueryPlan, query: number) {
+    const { store, documents } = this.#deps;
+    if (runtime.state !== "hot") return undefined;
+    const snapshot = store.snapshot();
+    if (readCollectionTotals(snapshot, runtime.meta.id).changes !== runtime.totals.changes) {
+      snapshot[Symbol.dispose]();
+      return undefined;
+    }
+    const eventual = plan.consistency === "eventual";
+    const token = eventual ? tokenAt(runtime.meta.streamId, runtime.manifest.applied) : documents.token(runtime);
+    const searching = runtime.askNow<QueryOutcome>({ kind: "search", query, plan: searchPart(plan) });
+    // Whoever takes it awaits it a turn later.
+    searching.catch(() => {});
+    return { snapshot, searching, token };
+  }
+
+  async #cancellable(
+    runtime: CollectionRuntime,
+    query: number,
+    searching: Promise<QueryOutcome>,
+    signal: AbortSignal | undefined,
+  ): Promise<QueryOutcome> {
+    if (signal === undefined) return searching;
+    const cancel = () => this.#deps.index.post({ kind: "cancel", collection: runtime.meta.id, query });
+    signal.addEventListener("abort", cancel, { once: true });
+    try {
+      return await searching;
+    } finally {
+      signal.removeEventListener("abort", cancel);
+    }
+  }
+
+  async #turn(signal: AbortSignal | undefined): Promise<void> {
+    if (this.#running >= runningMax) {
+      if (this.#waiting.length >= waitingMax) throw unavailable("too many queries wait; retry");
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+    this.#running++;
+    if (signal?.aborted) {
+      this.#running--;
+      this.#waiting.shift()?.();
+      throw new EngineError("deadline_exceeded", "the query was stopped by its deadline");
+    }
+  }
+}
+
+function loadDocument(reader: Pick<Reader, "get">, collectionId: number, id: number): LoadedDocument | undefined {
+  const key = documentKey(collectionId, id);
+  const stored = reader.get(key);
+  if (stored === undefined) return undefined;
+  const { source, vectors, sparse } = decodeStored(id, key, stored);
+  return { source, vectors: Object.fromEntries(vectors), sparseVectors: Object.fromEntries(sparse) };
+}
+
+/** Milliseconds to the microsecond. */
+function round(ms: number): number {
+  return Math.round(ms * 1000) / 1000;
+}
