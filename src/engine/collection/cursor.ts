@@ -1,6 +1,6 @@
-import { invalid } from "../engine/errors.ts";
+import { invalid } from "../errors.ts";
 
-/** Cursors and page tokens are opaque to clients, and the same over REST and RPC. */
+/** Cursors and page tokens are opaque to clients, and the same on every edge. */
 
 /** The id after which the next page of documents starts. */
 export function formatCursor(afterId: number | undefined): string | null {
