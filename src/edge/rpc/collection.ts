@@ -1,4 +1,5 @@
 import type { ServiceImpl } from "@connectrpc/connect";
+import { formatPageToken, parsePageToken } from "../../engine/collection/cursor.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { invalid } from "../../engine/errors.ts";
 import { parseName } from "../../engine/ids.ts";
@@ -6,7 +7,6 @@ import { limits } from "../../engine/limits.ts";
 import { searchLimits } from "../../engine/search/limits.ts";
 import { CollectionService } from "../../gen/service/collection/v1/collection_pb.ts";
 import { DocumentService } from "../../gen/service/collection/v1/document_pb.ts";
-import { formatPageToken, parsePageToken } from "../cursor.ts";
 import {
   infoMessage,
   parseAliasAction,

@@ -1,4 +1,5 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import { formatCursor, parseCursor } from "../../engine/collection/cursor.ts";
 import type { DocumentRef, Documents, FilterWrite, FilterWriteReply } from "../../engine/collection/documents.ts";
 import { invalid } from "../../engine/errors.ts";
 import { limits } from "../../engine/limits.ts";
@@ -9,7 +10,6 @@ import type {
   PatchByFilterRequest,
   WriteDocumentsRequest,
 } from "../../gen/service/collection/v1/document_pb.ts";
-import { formatCursor, parseCursor } from "../cursor.ts";
 import {
   backlogMessage,
   canonicalText,

@@ -1,10 +1,10 @@
 import { manifestRecords } from "../../../engine/collection/collection-store.ts";
 import type { AliasAction } from "../../../engine/collection/collections.ts";
+import { formatPageToken, parsePageToken } from "../../../engine/collection/cursor.ts";
 import { formatSchema, parseFields, parseSchema } from "../../../engine/collection/schema-parse.ts";
 import type { Engine } from "../../../engine/engine.ts";
 import { invalid } from "../../../engine/errors.ts";
 import { limits } from "../../../engine/limits.ts";
-import { formatPageToken, parsePageToken } from "../../cursor.ts";
 import { infoJson, scanJson } from "../collection-json.ts";
 import { type Route, sendToken } from "../route.ts";
 import {

@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { formatCursor, parseCursor } from "../../../engine/collection/cursor.ts";
 import type { DocumentRef, FilterWriteReply, ReadOptions } from "../../../engine/collection/documents.ts";
 import type { Engine } from "../../../engine/engine.ts";
 import { invalid, notFound } from "../../../engine/errors.ts";
 import { limits } from "../../../engine/limits.ts";
-import { formatCursor, parseCursor } from "../../cursor.ts";
 import { backlogJson, documentText, parseFilterField, parseOps, parsePatch } from "../collection-json.ts";
 import { inTurns } from "../in-turns.ts";
 import { clientSignal, type Route, readIdempotency, readToken, sendReplayed, sendToken } from "../route.ts";

@@ -1,7 +1,7 @@
-import type { Cursor } from "../engine/collection/pinned-reads.ts";
-import { invalid } from "../engine/errors.ts";
+import { invalid } from "../errors.ts";
+import type { Cursor } from "./pinned-reads.ts";
 
-/** Cursors and page tokens are opaque to clients, and the same over REST and RPC. */
+/** Cursors and page tokens are opaque to clients, and the same on every edge. */
 
 /** Where the next page of documents starts, and in what. */
 export function formatCursor(cursor: Cursor | undefined): string | null {
