@@ -1,8 +1,10 @@
 // `npm run bench -- streams …`: runs the named benchmarks, or all of them.
 import { benchStreams } from "./streams.ts";
+import { benchVectors } from "./vectors.ts";
 
 const benches: Readonly<Record<string, (argv: readonly string[]) => Promise<void>>> = {
   streams: benchStreams,
+  vectors: benchVectors,
 };
 
 const argv = process.argv.slice(2);

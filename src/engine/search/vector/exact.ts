@@ -8,6 +8,9 @@ import { dotKernel } from "./dot-kernel.ts";
 /** Below this share of allowed documents, the allowed ones are looked up instead of walking all rows. */
 const allowedShare = 1 / 8;
 
+/** Rows that are walked in the time of one that is looked up (0.07 µs to 0.45 µs at 128 numbers). */
+const walkedPerLookUp = 6;
+
 /** The score of one row: cosine, dot, or 1 / (1 + d²). A graph index scores its candidates with it too. */
 export function rowScore(rows: VectorRows, query: Float32Array, queryInverseNorm: number, row: number): number {
   const offset = row * rows.dim;
@@ -96,6 +99,27 @@ function* searchRows(search: RowSearch, top: TopK): Steps<void> {
   }
 }
 
+/** What comparing all costs when this many rows of a part are allowed, in rows that are looked up. */
+export function exactCost(rowCount: number, allowedCount: number): number {
+  return allowedCount < rowCount * allowedShare ? allowedCount : rowCount / walkedPerLookUp;
+}
+
+/** Compares the query with every allowed row of one part. */
+export function* searchPartSteps(
+  reader: IndexReader,
+  r: number,
+  rows: VectorRows,
+  query: Float32Array,
+  allowed: Bitset | undefined,
+  top: TopK,
+): Steps<void> {
+  const length = Math.sqrt(dotAt(query, query, 0, query.length));
+  const search = { reader: r, ids: reader.ids, rows, query, inverseNorm: inverseNorm(query), length, allowed };
+  if (allowed !== undefined && allowed.count() < rows.rowCount * allowedShare) {
+    yield* searchAllowed(search, allowed, top);
+  } else yield* searchRows(search, top);
+}
+
 /**
  * The k nearest documents, by comparing the query with every vector. `filters[i]` restricts part i; without it all live
  * documents may be found.
@@ -118,16 +142,10 @@ export function* searchVectorsSteps(
   filters?: readonly (Bitset | undefined)[],
 ): Steps<Hit[]> {
   const top = new TopK(k);
-  const length = Math.sqrt(dotAt(query, query, 0, query.length));
   for (const [r, reader] of readers.entries()) {
     const rows = reader.vectors(field);
     if (rows === undefined) continue;
-    const allowed = filters?.[r] ?? reader.live;
-    const norm = inverseNorm(query);
-    const search: RowSearch = { reader: r, ids: reader.ids, rows, query, inverseNorm: norm, length, allowed };
-    if (allowed !== undefined && allowed.count() < rows.rowCount * allowedShare) {
-      yield* searchAllowed(search, allowed, top);
-    } else yield* searchRows(search, top);
+    yield* searchPartSteps(reader, r, rows, query, filters?.[r] ?? reader.live, top);
     yield;
   }
   return top.hits();

@@ -1,0 +1,49 @@
+import { crc32 } from "node:zlib";
+
+/**
+ * What follows the graph in its file: usearch maps a file without checking what it points to, and a damaged one ends
+ * the process. Little endian: magic (8 bytes), bytes of the graph (f64), factor (f64), rows (u32), dim (u32), distance
+ * (u32), CRC-32 of the graph (u32), CRC-32 of the footer so far (u32).
+ */
+export interface Footer {
+  readonly graphBytes: number;
+  /** What vectors were multiplied with, see `scale.ts`. */
+  readonly factor: number;
+  readonly rowCount: number;
+  readonly dim: number;
+  readonly distance: "cosine" | "dot" | "l2";
+  readonly checksum: number;
+}
+
+export const footerBytes = 44;
+const magic = Buffer.from("NEVGRF01");
+const distances = ["cosine", "dot", "l2"] as const;
+
+export function encodeFooter(footer: Footer): Buffer {
+  const bytes = Buffer.alloc(footerBytes);
+  magic.copy(bytes);
+  bytes.writeDoubleLE(footer.graphBytes, 8);
+  bytes.writeDoubleLE(footer.factor, 16);
+  bytes.writeUInt32LE(footer.rowCount, 24);
+  bytes.writeUInt32LE(footer.dim, 28);
+  bytes.writeUInt32LE(distances.indexOf(footer.distance), 32);
+  bytes.writeUInt32LE(footer.checksum, 36);
+  bytes.writeUInt32LE(crc32(bytes.subarray(0, 40)), 40);
+  return bytes;
+}
+
+/** Undefined when it is none. */
+export function decodeFooter(bytes: Buffer): Footer | undefined {
+  if (bytes.length !== footerBytes || !bytes.subarray(0, magic.length).equals(magic)) return undefined;
+  if (bytes.readUInt32LE(40) !== crc32(bytes.subarray(0, 40))) return undefined;
+  const distance = distances[bytes.readUInt32LE(32)];
+  if (distance === undefined) return undefined;
+  return {
+    graphBytes: bytes.readDoubleLE(8),
+    factor: bytes.readDoubleLE(16),
+    rowCount: bytes.readUInt32LE(24),
+    dim: bytes.readUInt32LE(28),
+    distance,
+    checksum: bytes.readUInt32LE(36),
+  };
+}

@@ -1,0 +1,183 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { copyFile, mkdtemp, readdir, readFile, rename, rm, truncate, unlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { Worker } from "node:worker_threads";
+import { Clusters, generator } from "../../../test/support/vectors.ts";
+import type { VectorGraphInput } from "../../port/vector-graph.ts";
+import { UsearchGraphs } from "./graphs.ts";
+
+const dim = 16;
+const rowCount = 3_000;
+const graphs = new UsearchGraphs();
+const clusters = new Clusters(dim, 40, 1);
+const rows = flat(clusters.many(rowCount));
+const queries = clusters.many(30);
+let folder: string;
+let count = 0;
+const fresh = () => join(folder, `g${count++}`);
+let built: string;
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "graphs-"));
+  built = fresh();
+  await graphs.build(built, { rows, dim, distance: "l2" });
+});
+after(() => rm(folder, { recursive: true, force: true }));
+
+function flat(vectors: readonly Float32Array[]): Float32Array {
+  const all = new Float32Array(vectors.length * dim);
+  vectors.forEach((vector, i) => {
+    all.set(vector, i * dim);
+  });
+  return all;
+}
+
+function score(distance: VectorGraphInput["distance"], query: Float32Array, row: Float32Array): number {
+  let dot = 0;
+  let squared = 0;
+  let length = 0;
+  for (let i = 0; i < dim; i++) {
+    dot += query[i]! * row[i]!;
+    squared += (query[i]! - row[i]!) ** 2;
+    length += row[i]! ** 2;
+  }
+  if (distance === "l2") return -squared;
+  return distance === "dot" || length === 0 ? dot : dot / Math.sqrt(length);
+}
+
+function nearest(distance: VectorGraphInput["distance"], all: Float32Array, query: Float32Array, k: number): number[] {
+  return Array.from({ length: all.length / dim }, (_, row) => row)
+    .map((row) => ({ row, score: score(distance, query, all.subarray(row * dim, (row + 1) * dim)) }))
+    .sort((a, b) => b.score - a.score)
+    .slice(0, k)
+    .map(({ row }) => row);
+}
+
+for (const distance of ["cosine", "dot", "l2"] as const) {
+  for (const magnitude of [1, 1e30, 1e-30]) {
+    test(`${distance} finds the nearest among numbers of about ${magnitude}`, async () => {
+      const scaled = rows.map((value) => value * magnitude);
+      const path = fresh();
+      const { bytes } = await graphs.build(path, { rows: scaled, dim, distance });
+      const graph = await graphs.open(path);
+      assert.deepEqual([graph.rowCount, graph.dim, graph.bytes], [rowCount, dim, bytes]);
+      let found = 0;
+      for (const query of queries) {
+        const candidates = new Set(
+          graph.search(
+            query.map((value) => value * magnitude),
+            48,
+          ),
+        );
+        found += nearest(distance, rows, query, 10).filter((row) => candidates.has(row)).length;
+      }
+      assert.ok(found >= queries.length * 10 * 0.95, `found ${found}`);
+    });
+  }
+}
+
+test("more candidates than rows, one row, and none", async () => {
+  const whole = await graphs.open(built);
+  assert.equal(new Set(whole.search(queries[0]!, rowCount * 2)).size, rowCount);
+  for (const size of [0, 1, 2]) {
+    const path = fresh();
+    await graphs.build(path, { rows: rows.slice(0, size * dim), dim, distance: "cosine" });
+    const graph = await graphs.open(path);
+    assert.equal(graph.rowCount, size);
+    assert.equal(graph.search(queries[0]!, 10)?.length, size);
+  }
+});
+
+test("a zero row is as far as its similarity of 0, and a zero query can't be answered", async () => {
+  const path = fresh();
+  const some = rows.slice(0, 100 * dim);
+  some.fill(0, 7 * dim, 8 * dim);
+  some.fill(0, 50 * dim, 51 * dim);
+  await graphs.build(path, { rows: some, dim, distance: "cosine" });
+  const graph = await graphs.open(path);
+  const found = [...graph.search(queries[0]!, 100)!];
+  assert.equal(found.length, 100);
+  const similarities = found.map((row) => score("cosine", queries[0]!, some.subarray(row * dim, (row + 1) * dim)));
+  const at = found.indexOf(7);
+  // Rounding may swap close neighbours, so a margin on both sides.
+  assert.ok(similarities.slice(0, at).every((each) => each > -0.1));
+  assert.ok(similarities.slice(at + 1).every((each) => each < 0.1));
+  assert.equal(graph.search(new Float32Array(dim), 10), undefined);
+  assert.equal(graph.search(new Float32Array(dim).fill(Number.NaN), 10), undefined);
+  assert.throws(() => graph.search(new Float32Array(dim + 1), 10), { name: "VectorGraphError" });
+});
+
+test("an open graph outlives its file, and a closed one finds nothing", async () => {
+  const path = fresh();
+  await copyFile(built, path);
+  const graph = await graphs.open(path);
+  const found = graph.search(queries[0]!, 10);
+  const other = fresh();
+  await graphs.build(other, { rows: rows.slice(0, 20 * dim), dim, distance: "dot" });
+  await rename(other, path);
+  assert.deepEqual(graph.search(queries[0]!, 10), found, "replaced");
+  const second = await graphs.open(path);
+  await unlink(path);
+  assert.equal(second.search(queries[0]!, 50)?.length, 20, "deleted");
+  graph.close();
+  assert.equal(graph.search(queries[0]!, 10), undefined);
+});
+
+test("a file that is no whole graph is refused, whatever is wrong with it", async () => {
+  const bytes = await readFile(built);
+  const random = generator(3);
+  const refused = async (contents: Uint8Array) => {
+    const path = fresh();
+    await writeFile(path, contents);
+    await assert.rejects(graphs.open(path), { kind: "damaged" });
+  };
+  await assert.rejects(graphs.open(join(folder, "missing")), { kind: "damaged" });
+  for (const size of [0, 1, 43, 44, 45, 112, bytes.length >> 1, bytes.length - 1])
+    await refused(bytes.subarray(0, size));
+  await refused(Buffer.concat([bytes, Buffer.alloc(1)]));
+  await refused(Buffer.alloc(5_000, 7));
+  for (let i = 0; i < 20; i++) {
+    const flipped = Buffer.from(bytes);
+    flipped[Math.floor(random() * bytes.length)]! ^= 1 << Math.floor(random() * 8);
+    await refused(flipped);
+  }
+  const cut = fresh();
+  await copyFile(built, cut);
+  await truncate(cut, bytes.length - 4_096);
+  await assert.rejects(graphs.open(cut, { verify: false }), { kind: "damaged" });
+  assert.equal((await graphs.open(built, { verify: false })).rowCount, rowCount);
+});
+
+test("a build that is aborted leaves nothing", async () => {
+  const path = fresh();
+  const stop = new AbortController();
+  const building = graphs.build(path, { rows, dim, distance: "cosine" }, stop.signal);
+  setImmediate(() => stop.abort(new Error("no longer wanted")));
+  await assert.rejects(building, /no longer wanted/);
+  const name = path.slice(folder.length + 1);
+  assert.deepEqual(
+    (await readdir(folder)).filter((each) => each.startsWith(`${name}.`) || each === name),
+    [],
+  );
+});
+
+test("worker threads build a graph and search one file at once", async () => {
+  const path = fresh();
+  const inWorker = async (data: object) => {
+    const worker = new Worker(join(import.meta.dirname, "../../../test/support/graph-worker.ts"), {
+      workerData: { path, queries, times: 50, ...data },
+    });
+    const [found] = await once(worker, "message");
+    await worker.terminate();
+    return found as number[][];
+  };
+  const first = await inWorker({ rows, times: 1 });
+  const mine = await graphs.open(path);
+  const searching = [inWorker({}), inWorker({})];
+  const found = queries.map((query) => [...mine.search(query, 10)!]);
+  assert.deepEqual(found, first);
+  for (const each of await Promise.all(searching)) assert.deepEqual(each, first);
+});

@@ -1,0 +1,46 @@
+/** A graph over the vectors of one sealed segment, for finding near ones without comparing all. Rows are numbered from 0. */
+export interface VectorGraphInput {
+  /** All rows, one after another. Finite numbers. */
+  readonly rows: Float32Array;
+  readonly dim: number;
+  readonly distance: "cosine" | "dot" | "l2";
+}
+
+export interface VectorGraph {
+  readonly rowCount: number;
+  readonly dim: number;
+  /** Of its file, which is mapped into memory. */
+  readonly bytes: number;
+  /**
+   * About the `count` nearest rows, nearest first; the more are asked for, the more of the graph is explored and the
+   * surer the nearest are among them. The caller has the vectors and scores the rows exactly. Undefined when the
+   * distances to this query can't be told apart (a zero query under cosine, numbers out of range).
+   */
+  search(query: Float32Array, count: number): Uint32Array | undefined;
+  /** After this, search finds nothing. */
+  close(): void;
+}
+
+export interface VectorGraphs {
+  /**
+   * Builds a graph in short steps and leaves it, synced, in a file that appears whole or not at all. Keeps one thread
+   * busy: for a worker. Aborting rejects with the signal's reason and leaves nothing.
+   */
+  build(path: string, input: VectorGraphInput, signal?: AbortSignal): Promise<{ readonly bytes: number }>;
+  /**
+   * Opens a built graph. The file may be deleted or replaced by another while it is open, but never changed in place.
+   * A file that is no whole graph is a VectorGraphError; `verify: false` leaves its contents unread until needed.
+   */
+  open(path: string, options?: { readonly verify?: boolean }): Promise<VectorGraph>;
+}
+
+export class VectorGraphError extends Error {
+  /** `damaged`: the file can't be trusted and should be built again. `failed`: anything else. */
+  readonly kind: "damaged" | "failed";
+
+  constructor(kind: VectorGraphError["kind"], message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = "VectorGraphError";
+    this.kind = kind;
+  }
+}

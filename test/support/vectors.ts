@@ -1,0 +1,59 @@
+import type { Distance } from "../../src/engine/collection/schema.ts";
+import { parseSchema } from "../../src/engine/collection/schema-parse.ts";
+import { extract } from "../../src/engine/search/document.ts";
+import { openSegment, SegmentReader } from "../../src/engine/search/index/segment.ts";
+import { buildSegment } from "../../src/engine/search/index/segment-writer.ts";
+
+/** Small and seeded: the same numbers in every run. */
+export function generator(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+function normal(random: () => number): number {
+  return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+}
+
+/** Vectors in clusters, as embeddings are; further ones of the same clusters serve as queries. */
+export class Clusters {
+  readonly dim: number;
+  readonly #random: () => number;
+  readonly #centres: Float32Array[];
+
+  constructor(dim: number, count: number, seed: number) {
+    this.dim = dim;
+    this.#random = generator(seed);
+    this.#centres = Array.from({ length: count }, () => Float32Array.from({ length: dim }, () => normal(this.#random)));
+  }
+
+  next(): Float32Array {
+    const centre = this.#centres[Math.floor(this.#random() * this.#centres.length)]!;
+    return centre.map((value) => value + 0.4 * normal(this.#random));
+  }
+
+  many(count: number): Float32Array[] {
+    return Array.from({ length: count }, () => this.next());
+  }
+}
+
+/** A segment of documents with the vector `v`, which every seventh lacks if `gaps` is set; ids are even. */
+export function vectorSegment(
+  vectors: readonly Float32Array[],
+  distance: Distance,
+  gaps = false,
+  firstId = 0,
+): SegmentReader {
+  const dim = vectors[0]!.length;
+  const schema = parseSchema({ fields: [], vectors: [{ name: "v", dim, distance }] });
+  const documents = vectors.map((vector, i) => ({
+    id: firstId + i * 2,
+    version: 1,
+    document: extract(schema, {}, gaps && i % 7 === 3 ? {} : { v: vector }),
+  }));
+  return new SegmentReader(openSegment(buildSegment(schema, documents)));
+}
