@@ -3,7 +3,9 @@ import { parentPort, workerData } from "node:worker_threads";
 import { FilesObjectStore } from "./adapter/files/object-store.ts";
 import { LanceColumnar } from "./adapter/lance/columnar.ts";
 import { NodeClock } from "./adapter/node/clock.ts";
+import { NodeRandom } from "./adapter/node/random.ts";
 import type { ThreadFailure, ThreadReply, ThreadRequest } from "./adapter/threads/threads.ts";
+import { UsearchGraphs } from "./adapter/usearch/graphs.ts";
 import { BuildService } from "./engine/collection/build/build-service.ts";
 import { IndexService } from "./engine/collection/index/index-service.ts";
 import { ObjectSegmentLoader } from "./engine/collection/index/segment-loader.ts";
@@ -18,11 +20,12 @@ export interface WorkerData {
 /** The composition root of a worker thread. */
 function createService(role: ThreadRole, { dataDir }: WorkerData): ThreadService {
   const objects = new FilesObjectStore(join(dataDir, "objects"));
-  const loader = new ObjectSegmentLoader(objects);
+  const graphs = new UsearchGraphs();
+  const loader = new ObjectSegmentLoader(objects, graphs);
   const clock = new NodeClock();
   return role === "index"
-    ? new IndexService(loader, clock)
-    : new BuildService(objects, loader, clock, new LanceColumnar());
+    ? new IndexService(loader, clock, new NodeRandom())
+    : new BuildService(objects, loader, clock, new LanceColumnar(), graphs);
 }
 
 function failureOf(error: unknown): ThreadFailure {

@@ -1,5 +1,6 @@
 import { InlineThreads } from "../../src/adapter/inline/threads.ts";
 import { NodeClock } from "../../src/adapter/node/clock.ts";
+import { SeededRandom } from "../../src/adapter/simulated/random.ts";
 import { BuildService } from "../../src/engine/collection/build/build-service.ts";
 import { IndexService } from "../../src/engine/collection/index/index-service.ts";
 import { ObjectSegmentLoader } from "../../src/engine/collection/index/segment-loader.ts";
@@ -13,7 +14,7 @@ import type { Threads } from "../../src/port/threads.ts";
 export function inlineThreads(objects: ObjectStore, clock: Clock = new NodeClock()): Threads {
   const loader = new ObjectSegmentLoader(objects);
   return new InlineThreads((role) =>
-    role === "index" ? new IndexService(loader, clock) : new BuildService(objects, loader, clock),
+    role === "index" ? new IndexService(loader, clock, new SeededRandom(1)) : new BuildService(objects, loader, clock),
   );
 }
 

@@ -1,4 +1,4 @@
-import { open, rename, rm } from "node:fs/promises";
+import { mkdir, open, rename, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import { setImmediate } from "node:timers/promises";
@@ -46,6 +46,7 @@ export class UsearchGraphs implements VectorGraphs {
     const rowCount = rows.length / dim;
     if (!Number.isInteger(rowCount)) throw new VectorGraphError("failed", `${rows.length} is no multiple of ${dim}`);
     signal?.throwIfAborted();
+    await mkdir(dirname(path), { recursive: true });
     const factor = scaleFactor(input);
     const index = newIndex(dim, distance);
     const step = Math.max(1, Math.min(usearchLimits.stepRowsMax, Math.floor(usearchLimits.stepNumbersMax / dim)));

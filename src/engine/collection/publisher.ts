@@ -63,7 +63,7 @@ export class Publisher {
         for (const graph of Object.values(graphs)) named.add(graph);
       }
     }
-    for (const kind of ["segments", "deletes"]) {
+    for (const kind of ["segments", "deletes", "graphs"]) {
       for (const { path } of await objects.list(`${folderOf(runtime.meta.id)}/${kind}/`)) {
         if (!named.has(path)) await objects.delete(path);
       }

@@ -4,12 +4,14 @@ import type { Catalog } from "../collection/catalog.ts";
 import { documentKey, readCollectionTotals } from "../collection/collection-store.ts";
 import { decodeStored } from "../collection/document-codec.ts";
 import { tokenAt } from "../collection/document-writer.ts";
-import type { Documents } from "../collection/documents.ts";
+import type { DocumentRef, Documents } from "../collection/documents.ts";
 import type { IndexThread } from "../collection/engine-thread.ts";
 import type { CollectionRuntime } from "../collection/runtime.ts";
 import type { Schema } from "../collection/schema.ts";
 import type { Committer } from "../commit/committer.ts";
 import { EngineError, unavailable } from "../errors.ts";
+import type { Filter } from "../search/filter/filter.ts";
+import type { Recall } from "../search/vector/recall.ts";
 import type { ConsistencyToken } from "../token.ts";
 import type { QueryOutcome, RankedHit } from "./outcome.ts";
 import { type QueryPlan, searchPart } from "./plan.ts";
@@ -60,6 +62,15 @@ export class Queries {
       this.#running--;
       this.#waiting.shift()?.();
     }
+  }
+
+  /** How much of the exact answer the vector graphs find, and how long both take. */
+  async recall(
+    ref: DocumentRef,
+    question: { readonly field: string; readonly num: number; readonly k: number; readonly filter: Filter | undefined },
+  ): Promise<Recall> {
+    const { runtime } = await this.#deps.documents.reading(ref, { token: [], eventual: false });
+    return runtime.ask<Recall>({ kind: "recall", ...question });
   }
 
   async #search(

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { formatCursor, parseCursor } from "../../../src/engine/collection/cursor.ts";
 import { parseFilterField, parseOps, parsePatch } from "../../../src/edge/rest/collection-json.ts";
+import { formatCursor, parseCursor } from "../../../src/engine/collection/cursor.ts";
 import type { WriteReply } from "../../../src/engine/collection/document-writer.ts";
 import type {
   DocumentRef,

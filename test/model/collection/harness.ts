@@ -7,6 +7,7 @@ import { MemoryObjectStore } from "../../../src/adapter/memory/object-store.ts";
 import { MemoryStore } from "../../../src/adapter/memory/store.ts";
 import { NodeRandom } from "../../../src/adapter/node/random.ts";
 import { SimulatedClock } from "../../../src/adapter/simulated/clock.ts";
+import { SeededRandom } from "../../../src/adapter/simulated/random.ts";
 import { SingleOwnership } from "../../../src/adapter/single/ownership.ts";
 import { WorkerThreads } from "../../../src/adapter/threads/threads.ts";
 import { BuildService } from "../../../src/engine/collection/build/build-service.ts";
@@ -116,7 +117,9 @@ export class EngineHarness implements AsyncDisposable {
     }
     const loader = new ObjectSegmentLoader(this.objects);
     this.#losable = new LosableThreads((role) =>
-      role === "index" ? new IndexService(loader, this.clock) : new BuildService(this.objects, loader, this.clock),
+      role === "index"
+        ? new IndexService(loader, this.clock, new SeededRandom(1))
+        : new BuildService(this.objects, loader, this.clock),
     );
     return this.#losable;
   }

@@ -1,8 +1,13 @@
+import { findVector } from "../../../engine/collection/schema.ts";
 import type { Engine } from "../../../engine/engine.ts";
+import { invalid } from "../../../engine/errors.ts";
 import { holdsQueries, parseQueries, parseQuery } from "../../../engine/query/parse.ts";
+import { parseFilterField } from "../collection-json.ts";
 import { clientSignal, type Route, readToken, sendToken } from "../route.ts";
-import { answer, array, namespacePath, type Schema, token, tokenHeader } from "../schemas.ts";
+import { answer, array, namespacePath, object, optional, type Schema, text, token, tokenHeader } from "../schemas.ts";
+import { type CollectionParams, collectionPath } from "./collections.ts";
 
+const number: Schema = { type: "number" };
 const anyObject: Schema = { type: "object" };
 
 /** The body is checked by the query's own parser, against the collection's schema. */
@@ -40,6 +45,36 @@ export function queryRoutes(engine: Engine): Route[] {
         }
         const plans = parseQueries(request.body, schemaOf);
         return { results: await Promise.all(plans.map((plan) => queries.run(ns, plan, given, signal))) };
+      },
+    },
+    {
+      method: "POST",
+      url: "/v1/namespaces/:ns/collections/:c/recall",
+      access: "read",
+      tag: "query",
+      schema: {
+        summary: "Measure how much of the exact answer the vector index finds",
+        params: collectionPath,
+        body: object(
+          {
+            field: text,
+            num: optional({ type: "integer", minimum: 1, maximum: 1_000 }),
+            k: optional({ type: "integer", minimum: 1, maximum: 1_000 }),
+            filter: { type: ["object", "null"] },
+          },
+          ["field"],
+        ),
+        response: { 200: answer("The measurement", { recall: number, ann_ms: number, exact_ms: number }) },
+      },
+      handler: async (request) => {
+        const { ns, c } = request.params as CollectionParams;
+        const body = request.body as { field: string; num?: number | null; k?: number | null; filter?: unknown };
+        const schema = queries.schemaOf(ns, c);
+        if (findVector(schema, body.field) === undefined) throw invalid("field", "is no vector of the collection");
+        const filter = parseFilterField("filter", body.filter, schema);
+        const question = { field: body.field, num: body.num ?? 100, k: body.k ?? 10, filter };
+        const found = await queries.recall({ namespace: ns, collection: c }, question);
+        return { recall: found.recall, ann_ms: found.annMs, exact_ms: found.exactMs };
       },
     },
   ];

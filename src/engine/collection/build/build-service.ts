@@ -2,10 +2,12 @@ import type { Clock } from "../../../port/clock.ts";
 import type { Columnar, ColumnarChange, ColumnarRow } from "../../../port/columnar.ts";
 import type { ObjectStore } from "../../../port/object-store.ts";
 import type { ThreadService } from "../../../port/threads.ts";
+import type { VectorGraphs } from "../../../port/vector-graph.ts";
 import { EngineError } from "../../errors.ts";
-import { SegmentReader } from "../../search/index/segment.ts";
+import { openSegment, type Segment, SegmentReader } from "../../search/index/segment.ts";
 import { mergeSegments } from "../../search/index/segment-writer.ts";
 import { TailIndex } from "../../search/index/tail.ts";
+import { graphRowsMin } from "../../search/vector/ann.ts";
 import type { SegmentEntry } from "../collection-store.ts";
 import { decodeDocument } from "../document-codec.ts";
 import type { SegmentLoader } from "../index/collection-index.ts";
@@ -51,10 +53,12 @@ export class BuildService implements ThreadService {
   readonly #objects: ObjectStore;
   readonly #loader: SegmentLoader;
   readonly #columns: ColumnarDatasets | undefined;
+  readonly #graphs: VectorGraphs | undefined;
   readonly #jobs = new Map<number, Job>();
 
-  /** Without `columnar` no dataset is kept. */
-  constructor(objects: ObjectStore, loader: SegmentLoader, clock: Clock, columnar?: Columnar) {
+  /** Without `columnar` no dataset is kept, without `graphs` no vector graph is made. */
+  constructor(objects: ObjectStore, loader: SegmentLoader, clock: Clock, columnar?: Columnar, graphs?: VectorGraphs) {
+    this.#graphs = graphs;
     this.#objects = objects;
     this.#loader = loader;
     this.#columns = columnar === undefined ? undefined : new ColumnarDatasets(columnar, objects, clock);
@@ -121,7 +125,24 @@ export class BuildService implements ThreadService {
     const bytes = mergeSegments(job.schema, parts);
     const path = `${job.folder}/segments/${id}`;
     await this.#objects.put(path, bytes);
+    const graphs = await this.#writeGraphs(job, id, openSegment(bytes));
     const { schemaVersion } = job;
-    return { id, documents, bytes: bytes.length, deleted: 0, deletesPath: null, path, graphs: {}, schemaVersion };
+    return { id, documents, bytes: bytes.length, deleted: 0, deletesPath: null, path, graphs, schemaVersion };
+  }
+
+  /** A graph for each vector field that has enough rows for one to be worth it. */
+  async #writeGraphs(job: Job, id: string, segment: Segment): Promise<Record<string, string>> {
+    const written: Record<string, string> = {};
+    for (const [i, { name }] of job.schema.vectors.entries()) {
+      const rows = segment.vectors(name);
+      const path = `${job.folder}/graphs/${id}-${i}`;
+      const local = this.#objects.localPath(path);
+      if (this.#graphs === undefined || local === undefined || rows === undefined || rows.rowCount < graphRowsMin)
+        continue;
+      const { data, dim, distance } = rows;
+      await this.#graphs.build(local, { rows: data.subarray(0, rows.rowCount * dim), dim, distance });
+      written[name] = path;
+    }
+    return written;
   }
 }

@@ -1,3 +1,4 @@
+import type { VectorGraph } from "../../../port/vector-graph.ts";
 import { EngineError } from "../../errors.ts";
 import { countMatches, evaluateFilter } from "../../search/filter/evaluate.ts";
 import type { Filter } from "../../search/filter/filter.ts";
@@ -17,7 +18,11 @@ import type { FrozenDeletes, MatchReply } from "./messages.ts";
 export interface SegmentLoader {
   segment(entry: SegmentEntry): Promise<Segment>;
   deletes(entry: SegmentEntry): Promise<Deletes>;
+  graphs(entry: SegmentEntry): Promise<SegmentGraphs>;
 }
+
+/** A segment's vector graphs by field. */
+export type SegmentGraphs = ReadonlyMap<string, VectorGraph>;
 
 interface OpenSegment {
   readonly entry: SegmentEntry;
@@ -25,6 +30,7 @@ interface OpenSegment {
   readonly current: SegmentReader;
   /** Without what was deleted up to the manifest only: what an eventual read sees. */
   readonly published: SegmentReader;
+  readonly graphs: SegmentGraphs;
 }
 
 /** Changes in memory. `upTo` is set when the tail was frozen: no later change goes into it. */
@@ -78,6 +84,12 @@ export class CollectionIndex {
     return [...this.#segments.map(({ current }) => current), ...tails];
   }
 
+  /** The vector graphs of those parts; a tail has none. */
+  graphs(eventual: boolean): (SegmentGraphs | undefined)[] {
+    const { length } = this.readers(eventual);
+    return Array.from({ length }, (_, i) => this.#segments[i]?.graphs);
+  }
+
   /** Takes the changes of one record; a record that was taken before changes nothing. */
   apply(next: number, changes: Uint8Array): void {
     if (next <= this.#applied) return;
@@ -126,18 +138,18 @@ export class CollectionIndex {
           open?.entry.deletesPath === entry.deletesPath
             ? open.published
             : new SegmentReader(segment, await loader.deletes(entry));
-        return { entry, open, published };
+        return { entry, open, published, graphs: open?.graphs ?? (await loader.graphs(entry)) };
       }),
     );
     this.#checkFits(manifest);
     const remaining = this.#tails.filter(({ upTo }) => upTo === undefined || upTo > manifest.applied);
-    this.#segments = loaded.map(({ entry, open, published }) => {
+    this.#segments = loaded.map(({ entry, open, published, graphs }) => {
       const current = open?.current ?? new SegmentReader(published.segment, published.deletes.snapshot());
       if (open === undefined) {
         // Changes after the manifest that its new segments do not know of.
         for (const { touched } of remaining) for (const id of touched) current.delete(id);
       }
-      return { entry, current, published };
+      return { entry, current, published, graphs };
     });
     this.#tails = remaining;
   }

@@ -1,10 +1,15 @@
 import type { Clock } from "../../../port/clock.ts";
+import type { Random } from "../../../port/random.ts";
 import type { ThreadService } from "../../../port/threads.ts";
 import { EngineError } from "../../errors.ts";
 import { executeSteps } from "../../query/execute.ts";
 import type { QueryOutcome } from "../../query/outcome.ts";
+import type { VectorSearch } from "../../query/retrieve.ts";
+import { evaluateFilter } from "../../search/filter/evaluate.ts";
+import { searchAnn } from "../../search/vector/ann.ts";
+import { measureRecall, type Recall } from "../../search/vector/recall.ts";
 import { parseSchema } from "../schema-parse.ts";
-import { CollectionIndex, type SegmentLoader } from "./collection-index.ts";
+import { CollectionIndex, type SegmentGraphs, type SegmentLoader } from "./collection-index.ts";
 import type { IndexMessage } from "./messages.ts";
 import { QueryRunner } from "./query-runner.ts";
 
@@ -18,9 +23,12 @@ export class IndexService implements ThreadService {
   readonly #clock: Clock;
   readonly #runner: QueryRunner;
 
-  constructor(loader: SegmentLoader, clock: Clock) {
+  readonly #random: Random;
+
+  constructor(loader: SegmentLoader, clock: Clock, random: Random) {
     this.#loader = loader;
     this.#clock = clock;
+    this.#random = random;
     this.#runner = new QueryRunner(clock);
   }
 
@@ -49,11 +57,32 @@ export class IndexService implements ThreadService {
   }
 
   #search({ collection, query, plan }: Extract<IndexMessage, { kind: "search" }>): Promise<QueryOutcome> {
-    const readers = this.#index(collection).readers(plan.consistency === "eventual");
-    const outcome = this.#runner.run(query, executeSteps(plan, { readers, steadyMs: () => this.#clock.steadyMs() }));
+    const index = this.#index(collection);
+    const eventual = plan.consistency === "eventual";
+    const steps = executeSteps(plan, {
+      readers: index.readers(eventual),
+      graphs: index.graphs(eventual),
+      vectorSearch: searchGraphs,
+      steadyMs: () => this.#clock.steadyMs(),
+    });
+    const outcome = this.#runner.run(query, steps);
     // Whoever asked awaits it a turn later.
     outcome.catch(() => {});
     return outcome;
+  }
+
+  #recall(index: CollectionIndex, question: Extract<IndexMessage, { kind: "recall" }>): Promise<Recall> {
+    const { field, num, k, filter } = question;
+    const readers = index.readers(false);
+    const graphs = index.graphs(false).map((each) => each?.get(field));
+    return measureRecall(readers, graphs, field, {
+      num,
+      k,
+      ...(filter === undefined ? {} : { filters: readers.map((reader) => evaluateFilter(filter, reader)) }),
+      random: this.#random,
+      clock: this.#clock,
+      pause: () => new Promise((resolve) => setImmediate(resolve)),
+    });
   }
 
   #index(collection: number): CollectionIndex {
@@ -102,6 +131,8 @@ export class IndexService implements ThreadService {
     switch (message.kind) {
       case "count":
         return index.count(message.filter, message.eventual);
+      case "recall":
+        return this.#recall(index, message);
       case "match":
         return index.match(message.filter, message.afterId, message.limit, message.eventual);
       default:
@@ -109,6 +140,16 @@ export class IndexService implements ThreadService {
     }
   }
 }
+
+const searchGraphs: VectorSearch<SegmentGraphs> = (readers, graphs, field, query, k, options) =>
+  searchAnn(
+    readers,
+    graphs.map((each) => each?.get(field)),
+    field,
+    query,
+    k,
+    options,
+  );
 
 /** What changes an index; everything else only reads it. */
 const changes: ReadonlySet<IndexMessage["kind"]> = new Set(["apply", "schema", "freeze", "publish"]);

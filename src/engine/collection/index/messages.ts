@@ -10,6 +10,13 @@ export type IndexQuestion =
   | { readonly kind: "search"; readonly query: number; readonly plan: SearchPlan }
   | { readonly kind: "count"; readonly filter: Filter; readonly eventual: boolean }
   | {
+      readonly kind: "recall";
+      readonly field: string;
+      readonly num: number;
+      readonly k: number;
+      readonly filter: Filter | undefined;
+    }
+  | {
       readonly kind: "match";
       readonly filter: Filter;
       readonly afterId: number;

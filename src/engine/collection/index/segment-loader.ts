@@ -1,18 +1,23 @@
 import { crc32 } from "node:zlib";
 import { asBuffer } from "../../../port/bytes.ts";
 import type { ObjectStore } from "../../../port/object-store.ts";
+import { type VectorGraph, VectorGraphError, type VectorGraphs } from "../../../port/vector-graph.ts";
 import { Deletes } from "../../search/index/deletes.ts";
 import { openSegment, type Segment } from "../../search/index/segment.ts";
 import type { SegmentEntry } from "../collection-store.ts";
-import type { SegmentLoader } from "./collection-index.ts";
+import type { SegmentGraphs, SegmentLoader } from "./collection-index.ts";
 import { indexDamage } from "./damage.ts";
 
 /** Segments from the object store, read whole into memory of their own and verified to the last byte. */
 export class ObjectSegmentLoader implements SegmentLoader {
   readonly #objects: ObjectStore;
 
-  constructor(objects: ObjectStore) {
+  readonly #graphs: VectorGraphs | undefined;
+
+  /** Without `graphs` every vector search is exact. */
+  constructor(objects: ObjectStore, graphs?: VectorGraphs) {
     this.#objects = objects;
+    this.#graphs = graphs;
   }
 
   segment(entry: SegmentEntry): Promise<Segment> {
@@ -31,6 +36,21 @@ export class ObjectSegmentLoader implements SegmentLoader {
       if (deletes.count !== entry.deleted) throw new Error(`it holds ${deletes.count} deleted documents`);
       return deletes;
     });
+  }
+
+  /** The graphs of a segment by field. One that can't be trusted is left out: its field is searched exactly. */
+  async graphs(entry: SegmentEntry): Promise<SegmentGraphs> {
+    const found = new Map<string, VectorGraph>();
+    for (const [field, path] of Object.entries(entry.graphs)) {
+      const local = this.#objects.localPath(path);
+      if (local === undefined || this.#graphs === undefined) continue;
+      try {
+        found.set(field, await this.#graphs.open(local));
+      } catch (error) {
+        if (!(error instanceof VectorGraphError) || error.kind !== "damaged") throw error;
+      }
+    }
+    return found;
   }
 
   async #load<T>(path: string, read: (bytes: Uint8Array) => T): Promise<T> {
