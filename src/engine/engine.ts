@@ -4,7 +4,7 @@ import type { Ownership } from "../port/ownership.ts";
 import type { Random } from "../port/random.ts";
 import type { Store } from "../port/store.ts";
 import { type CommitGroup, Committer } from "./commit/committer.ts";
-import { DedupKeys } from "./event/dedup.ts";
+import { DedupIndex } from "./event/dedup/dedup-index.ts";
 import { Events } from "./event/events.ts";
 import { checkFormat } from "./format.ts";
 import { limits } from "./limits.ts";
@@ -46,6 +46,7 @@ export class Engine {
   readonly counters: CounterTarget;
   readonly committer: Committer;
   readonly #ports: EnginePorts;
+  readonly #dedup: DedupIndex;
   readonly #maintenance: Maintenance;
   readonly #draining = new AbortController();
   #started = false;
@@ -68,7 +69,8 @@ export class Engine {
     const draining = this.#draining.signal;
     this.streams = new Streams({ metastore, log, committer, trimmer, idempotency, clock, draining });
     const onError = (error: unknown) => observer.onBackgroundError?.(error);
-    const dedup = new DedupKeys(store, clock, settings.dedupWindowMs);
+    const dedup = new DedupIndex({ store, committer, clock, windowMs: settings.dedupWindowMs });
+    this.#dedup = dedup;
     this.events = new Events({ metastore, log, committer, streams: this.streams, dedup, clock });
     this.counters = new CounterTarget(store);
     const targets = [this.counters];
@@ -88,6 +90,7 @@ export class Engine {
   async start(): Promise<void> {
     await this.#ports.ownership.acquire(this.#draining.signal);
     await checkFormat(this.#ports.store);
+    this.#dedup.load();
     this.#maintenance.start();
     this.links.start();
     this.#started = true;

@@ -7,7 +7,8 @@ import type { Metastore, StreamMeta } from "../metastore/metastore.ts";
 import { checkPartition, type FetchCommand, type StreamRef, type Streams } from "../stream/streams.ts";
 import type { ConsistencyToken } from "../token.ts";
 import type { CloudEvent } from "./cloud-event.ts";
-import { type DedupKeys, type EventPlace, eventDigest } from "./dedup.ts";
+import type { DedupIndex } from "./dedup/dedup-index.ts";
+import { eventDigest } from "./dedup/entry.ts";
 import { partitionOfEvent } from "./partition.ts";
 import { eventOfRecord, recordOfEvent } from "./record-codec.ts";
 
@@ -44,16 +45,16 @@ export interface EventsDeps {
   readonly log: Log;
   readonly committer: Committer;
   readonly streams: Streams;
-  readonly dedup: DedupKeys;
+  readonly dedup: DedupIndex;
   readonly clock: Clock;
 }
 
 interface Candidate {
   readonly event: CloudEvent;
-  readonly digest: Buffer;
-  /** The key of the event among those being written; undefined when another request writes it right now. */
-  readonly flight: string | undefined;
+  readonly digest: string;
   readonly partition: number;
+  /** Another request writes the same event right now. */
+  readonly inFlight: boolean;
 }
 
 /** Records looked at by one read that finds few events among them. */
@@ -78,42 +79,42 @@ export class Events {
       const bytes = candidates.reduce((sum, { event }) => sum + 512 + (event.data?.length ?? 0), 0);
       return await committer.submit((draft) => this.#stage(draft, meta, candidates, nowMs), bytes);
     } finally {
-      for (const { flight } of candidates) if (flight !== undefined) this.#inFlight.delete(flight);
+      for (const { digest, inFlight } of candidates) if (!inFlight) this.#inFlight.delete(digest);
     }
   }
 
   /** Marks the request's events as being written, but for those that another request is writing. */
   #take(meta: StreamMeta, command: AppendEventsCommand): Candidate[] {
-    const own = new Set<string>();
-    return command.events.map((event) => {
-      const digest = eventDigest(event.source, event.id);
+    const candidates = command.events.map((event): Candidate => {
+      const digest = eventDigest(meta.id, event.source, event.id);
       const partition = command.partition ?? partitionOfEvent(event, meta.partitions);
-      const flight = `${meta.id}/${digest.toString("latin1")}`;
-      // The same event twice in one request is decided by its first place, not by a race with itself.
-      if (!own.has(flight) && this.#inFlight.has(flight)) return { event, digest, partition, flight: undefined };
-      own.add(flight);
-      this.#inFlight.add(flight);
-      return { event, digest, partition, flight };
+      return { event, digest, partition, inFlight: this.#inFlight.has(digest) };
     });
+    // Only now: the same event twice in one request is decided by its first place, not by a race with itself.
+    for (const { digest, inFlight } of candidates) if (!inFlight) this.#inFlight.add(digest);
+    return candidates;
   }
 
   #stage(draft: Draft, meta: StreamMeta, candidates: readonly Candidate[], nowMs: number): EventsReply {
     const { metastore, log, dedup } = this.#deps;
     const stream = metastore.stagedStream(draft, meta);
     const batches = new Map<number, RecordInput[]>();
-    const places = new Map<string, EventPlace>();
-    const results = candidates.map(({ event, digest, partition, flight }): EventResult => {
-      if (flight === undefined) return { status: "in_flight", partition: null, offset: null };
-      const first = places.get(flight) ?? dedup.find(draft, stream.id, digest);
-      if (first !== undefined) return { status: "duplicate", ...first };
-      const records = batches.get(partition) ?? [];
-      batches.set(partition, records);
-      const place = { partition, offset: log.stagedNext(stream, partition) + records.length };
+    const own = dedup.begin(draft);
+    const results = candidates.map(({ event, digest, partition, inFlight }): EventResult => {
+      if (inFlight) return { status: "in_flight", partition: null, offset: null };
+      const first = dedup.find(digest, nowMs, own);
+      if (first !== undefined) return { status: "duplicate", partition: first.partition, offset: first.offset };
+      let records = batches.get(partition);
+      if (records === undefined) {
+        records = [];
+        batches.set(partition, records);
+      }
+      const place = { status: "appended", partition, offset: log.stagedNext(stream, partition) + records.length } as const;
       records.push(recordOfEvent(event) as RecordInput);
-      places.set(flight, place);
-      dedup.remember(draft, stream.id, digest, place);
-      return { status: "appended", ...place };
+      dedup.addFound(draft, nowMs, place);
+      return place;
     });
+    dedup.end(own);
     for (const [partition, records] of batches) {
       log.stageAppend(draft, stream, partition, encodeBatch(records, nowMs));
     }
