@@ -37,6 +37,8 @@ export const limits = {
   eventExtensionsMax: 1_000,
   /** Nesting of a JSON event. A body of brackets alone would otherwise hold the listener's thread for seconds. */
   eventJsonDepthMax: 1_000,
+  /** A JSON event or batch up to this size is parsed in milliseconds however deep it nests. */
+  eventJsonSmallBytes: 64 * KiB,
 } as const;
 
 export const integerMax = Number.MAX_SAFE_INTEGER;

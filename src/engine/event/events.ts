@@ -98,24 +98,24 @@ export class Events {
   #stage(draft: Draft, meta: StreamMeta, candidates: readonly Candidate[], nowMs: number): EventsReply {
     const { metastore, log, dedup } = this.#deps;
     const stream = metastore.stagedStream(draft, meta);
-    const batches = new Map<number, RecordInput[]>();
+    const batches = new Map<number, { readonly base: number; readonly records: RecordInput[] }>();
     const own = dedup.begin(draft);
     const results = candidates.map(({ event, digest, partition, inFlight }): EventResult => {
       if (inFlight) return { status: "in_flight", partition: null, offset: null };
       const first = dedup.find(digest, nowMs, own);
       if (first !== undefined) return { status: "duplicate", partition: first.partition, offset: first.offset };
-      let records = batches.get(partition);
-      if (records === undefined) {
-        records = [];
-        batches.set(partition, records);
+      let batch = batches.get(partition);
+      if (batch === undefined) {
+        batch = { base: log.stagedNext(stream, partition), records: [] };
+        batches.set(partition, batch);
       }
-      const place = { status: "appended", partition, offset: log.stagedNext(stream, partition) + records.length } as const;
-      records.push(recordOfEvent(event) as RecordInput);
+      const place = { status: "appended", partition, offset: batch.base + batch.records.length } as const;
+      batch.records.push(recordOfEvent(event));
       dedup.addFound(draft, nowMs, place);
       return place;
     });
     dedup.end(own);
-    for (const [partition, records] of batches) {
+    for (const [partition, { records }] of batches) {
       log.stageAppend(draft, stream, partition, encodeBatch(records, nowMs));
     }
     return { events: results, token: tokenOf(stream.id, results), inFlight: results.some(isInFlight) };

@@ -102,7 +102,8 @@ export class DedupIndex {
     digestWords(digest, words);
     const afterMs = nowMs - this.#deps.windowMs;
     const found =
-      this.#active.table.find(words, afterMs, own) ?? this.#sealing?.table.find(words, afterMs, Number.MAX_SAFE_INTEGER);
+      this.#active.table.find(words, afterMs, own) ??
+      this.#sealing?.table.find(words, afterMs, Number.MAX_SAFE_INTEGER);
     if (found !== undefined) return found;
     for (let i = this.#segments.length - 1; i >= 0; i--) {
       const segment = this.#segments[i]!;

@@ -57,10 +57,7 @@ export function writeEntry(
 
 export function entryHas(words: Uint32Array, at: number, digest: Uint32Array): boolean {
   return (
-    words[at] === digest[0] &&
-    words[at + 1] === digest[1] &&
-    words[at + 2] === digest[2] &&
-    words[at + 3] === digest[3]
+    words[at] === digest[0] && words[at + 1] === digest[1] && words[at + 2] === digest[2] && words[at + 3] === digest[3]
   );
 }
 

@@ -1,14 +1,7 @@
 import { asBuffer } from "../../../port/bytes.ts";
 import type { Reader } from "../../../port/store.ts";
 import { makeKey, readU64, tables, writeU64 } from "../../keys.ts";
-import {
-  type EventPlace,
-  entriesFromBytes,
-  entryHas,
-  entryPlace,
-  entryTimeMs,
-  entryWords,
-} from "./entry.ts";
+import { type EventPlace, entriesFromBytes, entryHas, entryPlace, entryTimeMs, entryWords } from "./entry.ts";
 import type { EntryTable } from "./entry-table.ts";
 
 /** Entries of a page on average: with few exceptions it then fits one page of the disk. */
@@ -136,15 +129,16 @@ export class SegmentWriter {
   nextPages(pagesMax: number): { key: Buffer; value: Buffer }[] {
     const { words } = this.#table;
     const written: { key: Buffer; value: Buffer }[] = [];
-    const end = Math.min(this.#pages, this.#next + pagesMax);
-    for (; this.#next < end; this.#next++) {
+    const last = Math.min(this.#pages, this.#next + pagesMax);
+    for (; this.#next < last; this.#next++) {
       const from = this.#starts[this.#next]!;
-      const to = this.#starts[this.#next + 1]!;
-      if (from === to) continue;
-      const page = new Uint32Array((to - from) * entryWords);
-      for (let i = from; i < to; i++) {
+      const end = this.#starts[this.#next + 1]!;
+      if (from === end) continue;
+      const page = new Uint32Array((end - from) * entryWords);
+      for (let i = from; i < end; i++) {
         const at = this.#order[i]! * entryWords;
-        page.set(words.subarray(at, at + entryWords), (i - from) * entryWords);
+        const to = (i - from) * entryWords;
+        for (let word = 0; word < entryWords; word++) page[to + word] = words[at + word]!;
         filterAdd(this.#filter, words[at + 1]!, words[at + 2]! | 1);
       }
       written.push({ key: pageKey(this.#seq, this.#next), value: Buffer.from(page.buffer) });
