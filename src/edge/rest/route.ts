@@ -38,8 +38,12 @@ export function readToken(request: FastifyRequest): ConsistencyToken {
   return parseToken("Service-Consistency-Token", Array.isArray(value) ? value.join(",") : value);
 }
 
+/** HTTP clients refuse longer heads; the body has the token too. */
+const tokenHeaderLengthMax = 8 * 1024;
+
 export function sendToken(reply: FastifyReply, token: ConsistencyToken): void {
-  reply.header(tokenHeaderName, formatToken(token));
+  const text = formatToken(token);
+  if (text.length <= tokenHeaderLengthMax) reply.header(tokenHeaderName, text);
 }
 
 /** The idempotency of a write: the key, and what the request asks for. */

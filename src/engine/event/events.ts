@@ -2,9 +2,15 @@ import type { Clock } from "../../port/clock.ts";
 import type { Committer } from "../commit/committer.ts";
 import type { Draft } from "../commit/draft.ts";
 import type { Log } from "../log/log.ts";
-import { type BatchCursor, encodeBatch, type RecordInput } from "../log/record-batch.ts";
+import { encodeBatch, type RecordInput } from "../log/record-batch.ts";
 import type { Metastore, StreamMeta } from "../metastore/metastore.ts";
-import { checkPartition, type FetchCommand, type StreamRef, type Streams } from "../stream/streams.ts";
+import {
+  checkPartition,
+  type FetchCommand,
+  type FetchResult,
+  type StreamRef,
+  type Streams,
+} from "../stream/streams.ts";
 import type { ConsistencyToken } from "../token.ts";
 import type { CloudEvent } from "./cloud-event.ts";
 import type { DedupIndex } from "./dedup/dedup-index.ts";
@@ -34,8 +40,10 @@ export interface AppendEventsCommand extends StreamRef {
   readonly partition?: number;
 }
 
+/** What a reader does with the next event, given how many it has: takes it, takes it as the last one, or leaves it. */
+export type TakeEvent = (event: CloudEvent, count: number) => "taken" | "last" | "refused";
+
 export interface ReadEventsResult {
-  readonly events: readonly CloudEvent[];
   readonly nextOffset: number;
   readonly highWatermark: number;
 }
@@ -59,6 +67,9 @@ interface Candidate {
 
 /** Records looked at by one read that finds few events among them. */
 const scanRecordsMax = 50_000;
+/** Other requests get their turn when a read has held the thread this long. */
+const sliceMsMax = 5;
+const recordsPerLook = 64;
 
 /** CloudEvents in streams: each source and id once inside the window. */
 export class Events {
@@ -121,47 +132,67 @@ export class Events {
     return { events: results, token: tokenOf(stream.id, results), inFlight: results.some(isInFlight) };
   }
 
-  /** Events from an offset on. Records that are none are passed over, and `nextOffset` moves past them. */
-  async read(
-    command: FetchCommand,
-    fits: (event: CloudEvent, count: number) => boolean,
-    signal?: AbortSignal,
-  ): Promise<ReadEventsResult> {
+  /**
+   * Events from an offset on, to `take` until it refuses one. Records that are none are passed over, and `nextOffset`
+   * moves past them; without any event the read waits for one, not just for records.
+   */
+  async read(command: FetchCommand, take: TakeEvent, signal?: AbortSignal): Promise<ReadEventsResult> {
     const { streams, clock } = this.#deps;
     const deadlineMs = clock.steadyMs() + command.waitMs;
     let from = command.from;
     for (;;) {
       const waitMs = Math.max(0, deadlineMs - clock.steadyMs());
-      const result = await streams.fetch({ ...command, from, waitMs }, signal);
-      const found = scan(result.read(result.offset), result.offset, fits);
-      const { highWatermark } = result;
-      const exhausted = found.nextOffset < highWatermark || streams.isDraining || signal?.aborted;
-      if (found.events.length > 0 || exhausted || clock.steadyMs() >= deadlineMs) return { ...found, highWatermark };
+      const page = await streams.fetch({ ...command, from, waitMs }, signal);
+      const found = await this.#scan(page, take);
+      const { highWatermark } = page;
+      const isOver = found.nextOffset < highWatermark || streams.isDraining || signal?.aborted;
+      if (found.events > 0 || isOver || clock.steadyMs() >= deadlineMs) {
+        return { nextOffset: found.nextOffset, highWatermark };
+      }
       from = { offset: found.nextOffset };
+    }
+  }
+
+  async #scan(page: FetchResult, take: TakeEvent): Promise<Scan> {
+    const scan: Scan = { nextOffset: page.offset, events: 0, isDone: false };
+    const lastRecord = Math.min(page.highWatermark, page.offset + scanRecordsMax);
+    for (;;) {
+      const before = scan.nextOffset;
+      this.#scanSlice(page, take, scan, lastRecord);
+      if (scan.isDone || scan.nextOffset >= lastRecord || scan.nextOffset === before) return scan;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  #scanSlice(page: FetchResult, take: TakeEvent, scan: Scan, lastRecord: number): void {
+    const endMs = this.#deps.clock.steadyMs() + sliceMsMax;
+    let untilLook = recordsPerLook;
+    for (const batch of page.read(scan.nextOffset)) {
+      if (!batch.seek(scan.nextOffset)) return;
+      do {
+        const event = batch.headerCount === 0 ? undefined : eventOfRecord(batch);
+        if (event !== undefined) {
+          const taken = take(event, scan.events);
+          if (taken === "refused") scan.isDone = true;
+          if (scan.isDone) return;
+          scan.events++;
+          if (taken === "last") scan.isDone = true;
+        }
+        scan.nextOffset = batch.offset + 1;
+        if (scan.isDone || scan.nextOffset >= lastRecord) return;
+        if (--untilLook > 0) continue;
+        untilLook = recordsPerLook;
+        if (this.#deps.clock.steadyMs() >= endMs) return;
+      } while (batch.next());
     }
   }
 }
 
-function scan(
-  batches: Iterable<BatchCursor>,
-  start: number,
-  fits: (event: CloudEvent, count: number) => boolean,
-): Pick<ReadEventsResult, "events" | "nextOffset"> {
-  const events: CloudEvent[] = [];
-  let nextOffset = start;
-  for (const batch of batches) {
-    if (!batch.seek(nextOffset)) break;
-    do {
-      const event = batch.headerCount === 0 ? undefined : eventOfRecord(batch);
-      if (event !== undefined) {
-        if (!fits(event, events.length)) return { events, nextOffset };
-        events.push(event);
-      }
-      nextOffset = batch.offset + 1;
-      if (nextOffset - start >= scanRecordsMax) return { events, nextOffset };
-    } while (batch.next());
-  }
-  return { events, nextOffset };
+interface Scan {
+  nextOffset: number;
+  events: number;
+  /** The reader wants no more. */
+  isDone: boolean;
 }
 
 function isInFlight({ status }: EventResult): boolean {

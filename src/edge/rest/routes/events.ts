@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Engine } from "../../../engine/engine.ts";
 import { conflict } from "../../../engine/errors.ts";
 import type { CloudEvent } from "../../../engine/event/cloud-event.ts";
+import type { TakeEvent } from "../../../engine/event/events.ts";
 import { formatEventJson } from "../../../engine/event/json-format.ts";
 import { limits } from "../../../engine/limits.ts";
 import { batchJsonType, formatBinary, parseEvents } from "../cloudevents.ts";
@@ -53,23 +54,24 @@ async function readEvents(engine: Engine, request: FastifyRequest, reply: Fastif
   };
   const bytesMax = Math.min(query.max_bytes ?? limits.fetchBytesDefault, limits.fetchBytesMax);
   const texts: string[] = [];
+  let first: CloudEvent | undefined;
   let bytes = 2;
-  const fits = (event: CloudEvent, found: number): boolean => {
-    if (binary) return found === 0;
+  const take: TakeEvent = (event, count) => {
+    first ??= event;
+    if (binary) return "last";
     const json = formatEventJson(event);
     const size = Buffer.byteLength(json) + 1;
-    if (found > 0 && bytes + size > bytesMax) return false;
+    if (count > 0 && bytes + size > bytesMax) return "refused";
     bytes += size;
     texts.push(json);
-    return true;
+    return "taken";
   };
-  const result = await engine.events.read(command, fits, clientSignal(reply));
+  const result = await engine.events.read(command, take, clientSignal(reply));
   reply.header("service-next-offset", String(result.nextOffset));
   reply.header("service-high-watermark", String(result.highWatermark));
   if (!binary) return reply.header("content-type", batchJsonType).send(Buffer.from(`[${texts.join(",")}]`));
-  const [event] = result.events;
-  if (event === undefined) return reply.code(204).send();
-  const message = formatBinary(event);
+  if (first === undefined) return reply.code(204).send();
+  const message = formatBinary(first);
   // As a stream: a Buffer without a type would be given one, and the event a datacontenttype that it does not have.
   reply.headers({ ...message.headers, "content-length": String(message.body.length) });
   return reply.send(Readable.from([message.body], { objectMode: false }));
