@@ -21,9 +21,11 @@ const eventAnswer = { status: text, partition: count, offset: count };
 async function appendEvents(engine: Engine, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const { ns, stream } = request.params as { ns: string; stream: string };
   const { partition } = request.query as EventsQuery;
+  // Names and values by turns, as they arrived.
+  const { rawHeaders: headers } = request.raw;
   const { events } = parseEvents({
-    headers: rawHeaders(request),
-    contentType: request.headers["content-type"],
+    headers,
+    contentType: headerOf(headers, "content-type"),
     body: (request.body as Buffer | undefined) ?? Buffer.alloc(0),
   });
   const target = { namespace: ns, stream, events, ...(partition === undefined ? {} : { partition }) };
@@ -35,9 +37,11 @@ async function appendEvents(engine: Engine, request: FastifyRequest, reply: Fast
   throw conflict("an event of the request is being written by another request; retry", body);
 }
 
-/** Names and values by turns, as they arrived; HTTP/2's own pseudo headers are no part of an event. */
-function rawHeaders(request: FastifyRequest): readonly string[] {
-  return request.raw.rawHeaders;
+function headerOf(headers: readonly string[], name: string): string | undefined {
+  for (let i = 0; i < headers.length; i += 2) {
+    if (headers[i]!.length === name.length && headers[i]!.toLowerCase() === name) return headers[i + 1];
+  }
+  return undefined;
 }
 
 async function readEvents(engine: Engine, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
