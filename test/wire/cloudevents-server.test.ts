@@ -81,7 +81,9 @@ for (const mode of [Mode.BINARY, Mode.STRUCTURED]) {
 
 test("events that the SDK wrote as JSON make a batch", async () => {
   const stream = await newStream();
-  const sent = ["a", "b", "c"].map((id) => new CloudEvent({ ...common, id, data: { id }, retries: 3, urgent: false }));
+  const sent = ["a", "b", "c"].map(
+    (id) => new CloudEvent({ ...common, id, data: { id }, datacontenttype: json, urgent: false }),
+  );
   const body = `[${sent.map((event) => event.toString()).join(",")}]`;
   const done = await ask(client.eventsUrl(stream), { headers: { "content-type": batchType }, body });
   assert.equal(done.status, 200, done.text);
