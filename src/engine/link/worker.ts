@@ -20,9 +20,9 @@ export interface WorkerDeps {
 
 /** The listener's thread is held no longer than this at a time; a step may take several such slices. */
 const sliceMsMax = 3;
-/** A step is committed when it has this much, even if there is more to read. */
+/** A step is committed when it has this much, even if there is more to read: staging holds the thread too. */
 const stepRecordsMax = 50_000;
-const stepSizeMax = 5_000;
+const stepSizeMax = 2_000;
 /** Records between two looks at the clock. */
 const recordsPerLook = 256;
 const retryMsMin = 100;

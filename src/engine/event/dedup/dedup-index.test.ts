@@ -29,7 +29,8 @@ class ManualClock implements Clock {
 class Remembered {
   readonly store = new MemoryStore();
   readonly clock = new ManualClock();
-  failNext = false;
+  /** Commits that succeed before one fails. */
+  commitsLeft = Infinity;
   committer!: Committer;
   index!: DedupIndex;
   windowMs = windowMs;
@@ -78,8 +79,8 @@ class Remembered {
       range: (range) => store.range(range),
       keys: (range) => store.keys(range),
       commit: (ops: readonly WriteOp[]) => {
-        if (!this.failNext) return store.commit(ops);
-        this.failNext = false;
+        if (this.commitsLeft-- > 0) return store.commit(ops);
+        this.commitsLeft = Infinity;
         return Promise.reject(new Error("no room"));
       },
       snapshot: () => store.snapshot(),
@@ -103,6 +104,7 @@ type Op =
   | { kind: "append whose commit fails"; ids: string[] }
   | { kind: "time passes"; ms: number }
   | { kind: "maintain" }
+  | { kind: "maintain until a commit fails"; commits: number; restart: boolean }
   | { kind: "restart" };
 
 const ids = fc.array(
@@ -115,6 +117,11 @@ const op: fc.Arbitrary<Op> = fc.oneof(
   fc.record({ kind: fc.constant("append whose commit fails" as const), ids }),
   fc.record({ kind: fc.constant("time passes" as const), ms: fc.integer({ min: 1, max: windowMs / 2 }) }),
   { weight: 3, arbitrary: fc.constant({ kind: "maintain" as const }) },
+  fc.record({
+    kind: fc.constant("maintain until a commit fails" as const),
+    commits: fc.nat(5),
+    restart: fc.boolean(),
+  }),
   fc.constant({ kind: "restart" as const }),
 );
 
@@ -216,6 +223,12 @@ async function run(memory: Remembered, model: Map<string, { offset: number; atMs
       return;
     case "maintain":
       return memory.maintain();
+    case "maintain until a commit fails":
+      memory.commitsLeft = each.commits;
+      await memory.maintain().catch(() => {});
+      memory.commitsLeft = Infinity;
+      if (each.restart) memory.restart();
+      return;
     case "restart":
       return memory.restart();
     case "append that fails":
@@ -229,7 +242,7 @@ async function run(memory: Remembered, model: Map<string, { offset: number; atMs
       const fresh = new Set(each.ids).isSubsetOf(new Set([...model].filter(isLive(memory)).map(([id]) => id)));
       // Nothing is written, so nothing can fail.
       if (fresh) return;
-      memory.failNext = true;
+      memory.commitsLeft = 0;
       await assert.rejects(memory.append(each.ids));
       return;
     }
