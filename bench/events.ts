@@ -103,9 +103,11 @@ async function fill(server: ServerProcess): Promise<void> {
   await Promise.all([write(), write(), write(), write()]);
 }
 
-async function residentMb(server: ServerProcess): Promise<number> {
-  const metrics = await ask(`${server.url}/metrics`);
-  return Number(/^process_resident_memory_bytes (\S+)/m.exec(metrics.text)?.[1]) / 2 ** 20;
+/** Memory of the process's own: the store's pages in the cache of the system are not counted. */
+async function ownMb(server: ServerProcess): Promise<number> {
+  const { text } = await ask(`${server.url}/metrics`);
+  const read = (name: string) => Number(new RegExp(`^${name} (\\S+)`, "m").exec(text)?.[1]);
+  return (read("nodejs_heap_size_used_bytes") + read("nodejs_external_memory_bytes")) / 2 ** 20;
 }
 
 export async function benchEvents(argv: readonly string[]): Promise<void> {
@@ -123,7 +125,7 @@ export async function benchEvents(argv: readonly string[]): Promise<void> {
     await pair("");
     if (!argv.includes("--no-fill")) {
       await fill(server);
-      await pair(`, with a million live keys (resident ${Math.round(await residentMb(server))} MB)`);
+      await pair(`, with a million live keys (heap and buffers ${Math.round(await ownMb(server))} MB)`);
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });

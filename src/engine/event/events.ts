@@ -2,7 +2,7 @@ import type { Clock } from "../../port/clock.ts";
 import type { Committer } from "../commit/committer.ts";
 import type { Draft } from "../commit/draft.ts";
 import type { Log } from "../log/log.ts";
-import { encodeBatch, type RecordInput } from "../log/record-batch.ts";
+import { type EncodedBatch, encodeBatch, type RecordInput, withoutRecords } from "../log/record-batch.ts";
 import type { Metastore, StreamMeta } from "../metastore/metastore.ts";
 import {
   checkPartition,
@@ -14,7 +14,7 @@ import {
 import type { ConsistencyToken } from "../token.ts";
 import type { CloudEvent } from "./cloud-event.ts";
 import type { DedupIndex } from "./dedup/dedup-index.ts";
-import { eventDigest } from "./dedup/entry.ts";
+import { entryBytes, eventDigest } from "./dedup/entry.ts";
 import { partitionOfEvent } from "./partition.ts";
 import { eventOfRecord, recordOfEvent } from "./record-codec.ts";
 
@@ -58,11 +58,20 @@ export interface EventsDeps {
 }
 
 interface Candidate {
-  readonly event: CloudEvent;
   readonly digest: string;
   readonly partition: number;
   /** Another request writes the same event right now. */
   readonly inFlight: boolean;
+}
+
+/** A request's events for one partition, encoded before it is known which of them are new. */
+interface PartitionEvents {
+  readonly encoded: EncodedBatch;
+  /** Events decided so far, and those of them that are not written. */
+  decided: number;
+  dropped: Set<number> | undefined;
+  /** The offset of its first record, once the change knows it. */
+  base: number;
 }
 
 /** Records looked at by one read that finds few events among them. */
@@ -84,11 +93,15 @@ export class Events {
     const { metastore, committer, clock } = this.#deps;
     const meta = metastore.stream(command.namespace, command.stream);
     if (command.partition !== undefined) checkPartition(meta, command.partition);
+    const nowMs = clock.nowMs();
     const candidates = this.#take(meta, command);
     try {
-      const nowMs = clock.nowMs();
-      const bytes = candidates.reduce((sum, { event }) => sum + 512 + (event.data?.length ?? 0), 0);
-      return await committer.submit((draft) => this.#stage(draft, meta, candidates, nowMs), bytes);
+      // Encoded at once, so that a request holds its bytes and no more while it waits.
+      const batches = encodeEvents(command.events, candidates, nowMs);
+      let bytes = 0;
+      for (const { encoded } of batches.values()) bytes += encoded.bytes.length;
+      bytes += candidates.length * entryBytes;
+      return await committer.submit((draft) => this.#stage(draft, meta, candidates, batches, nowMs), bytes);
     } finally {
       for (const { digest, inFlight } of candidates) if (!inFlight) this.#inFlight.delete(digest);
     }
@@ -99,35 +112,43 @@ export class Events {
     const candidates = command.events.map((event): Candidate => {
       const digest = eventDigest(meta.id, event.source, event.id);
       const partition = command.partition ?? partitionOfEvent(event, meta.partitions);
-      return { event, digest, partition, inFlight: this.#inFlight.has(digest) };
+      return { digest, partition, inFlight: this.#inFlight.has(digest) };
     });
     // Only now: the same event twice in one request is decided by its first place, not by a race with itself.
     for (const { digest, inFlight } of candidates) if (!inFlight) this.#inFlight.add(digest);
     return candidates;
   }
 
-  #stage(draft: Draft, meta: StreamMeta, candidates: readonly Candidate[], nowMs: number): EventsReply {
+  #stage(
+    draft: Draft,
+    meta: StreamMeta,
+    candidates: readonly Candidate[],
+    batches: ReadonlyMap<number, PartitionEvents>,
+    nowMs: number,
+  ): EventsReply {
     const { metastore, log, dedup } = this.#deps;
     const stream = metastore.stagedStream(draft, meta);
-    const batches = new Map<number, { readonly base: number; readonly records: RecordInput[] }>();
+    for (const [partition, batch] of batches) batch.base = log.stagedNext(stream, partition);
     const own = dedup.begin(draft);
-    const results = candidates.map(({ event, digest, partition, inFlight }): EventResult => {
-      if (inFlight) return { status: "in_flight", partition: null, offset: null };
-      const first = dedup.find(digest, nowMs, own);
-      if (first !== undefined) return { status: "duplicate", partition: first.partition, offset: first.offset };
-      let batch = batches.get(partition);
-      if (batch === undefined) {
-        batch = { base: log.stagedNext(stream, partition), records: [] };
-        batches.set(partition, batch);
+    const results = candidates.map(({ digest, partition, inFlight }): EventResult => {
+      const batch = batches.get(partition)!;
+      const record = batch.decided++;
+      const first = inFlight ? undefined : dedup.find(digest, nowMs, own);
+      if (inFlight || first !== undefined) {
+        batch.dropped ??= new Set();
+        batch.dropped.add(record);
+        if (first === undefined) return { status: "in_flight", partition: null, offset: null };
+        return { status: "duplicate", partition: first.partition, offset: first.offset };
       }
-      const place = { status: "appended", partition, offset: batch.base + batch.records.length } as const;
-      batch.records.push(recordOfEvent(event));
+      const offset = batch.base + record - (batch.dropped?.size ?? 0);
+      const place = { status: "appended", partition, offset } as const;
       dedup.addFound(draft, nowMs, place);
       return place;
     });
     dedup.end(own);
-    for (const [partition, { records }] of batches) {
-      log.stageAppend(draft, stream, partition, encodeBatch(records, nowMs));
+    for (const [partition, { encoded, dropped }] of batches) {
+      const kept = dropped === undefined ? encoded : withoutRecords(encoded, dropped);
+      if (kept.count > 0) log.stageAppend(draft, stream, partition, kept);
     }
     return { events: results, token: tokenOf(stream.id, results), inFlight: results.some(isInFlight) };
   }
@@ -193,6 +214,25 @@ interface Scan {
   events: number;
   /** The reader wants no more. */
   isDone: boolean;
+}
+
+function encodeEvents(
+  events: readonly CloudEvent[],
+  candidates: readonly Candidate[],
+  nowMs: number,
+): Map<number, PartitionEvents> {
+  const records = new Map<number, RecordInput[]>();
+  for (const [i, { partition }] of candidates.entries()) {
+    const record = recordOfEvent(events[i]!);
+    const list = records.get(partition);
+    if (list === undefined) records.set(partition, [record]);
+    else list.push(record);
+  }
+  const batches = new Map<number, PartitionEvents>();
+  for (const [partition, list] of records) {
+    batches.set(partition, { encoded: encodeBatch(list, nowMs), decided: 0, dropped: undefined, base: 0 });
+  }
+  return batches;
 }
 
 function isInFlight({ status }: EventResult): boolean {

@@ -47,11 +47,27 @@ export function skipSpace(bytes: Uint8Array, from: number): number {
   return at;
 }
 
+/** In longer strings the native search for the next quote is faster than a loop. */
+const shortStringBytes = 48;
+
 /** The index of the closing quote of the string that opens at `from`. */
 function closingQuote(bytes: Uint8Array, from: number): number {
   let at = from + 1;
-  for (let byte = bytes[at]!; byte !== quote; byte = bytes[at]!) at += byte === backslash ? 2 : 1;
+  const end = at + shortStringBytes;
+  for (let byte = bytes[at]!; byte !== quote; byte = bytes[at]!) {
+    at += byte === backslash ? 2 : 1;
+    if (at >= end) return closingQuoteOfLong(bytes, at);
+  }
   return at;
+}
+
+function closingQuoteOfLong(bytes: Uint8Array, from: number): number {
+  const at = bytes.indexOf(quote, from);
+  // The first quote from here on: it ends the string unless a backslash stands before it, which may itself be escaped.
+  if (at === from || bytes[at - 1] !== backslash) return at;
+  let next = from;
+  for (let byte = bytes[next]!; byte !== quote; byte = bytes[next]!) next += byte === backslash ? 2 : 1;
+  return next;
 }
 
 /** The index after the value that starts at `from`. Depth is counted, not recursed into: bodies may nest deeply. */

@@ -160,7 +160,7 @@ export class DedupIndex {
     return this.#deps.committer.submit((draft) => {
       if (this.#pending?.draft === draft) this.#flush();
       const full = this.#active;
-      this.#active = newOpen(full.seq + 1);
+      this.#active = newOpen(full.seq + 1, full.table.count);
       this.#sealing = full;
       draft.onUndo(() => {
         this.#active = full;
@@ -233,6 +233,6 @@ export class DedupIndex {
   }
 }
 
-function newOpen(seq: number): OpenSegment {
-  return { seq, table: new EntryTable(), nextRun: 0 };
+function newOpen(seq: number, entries = 0): OpenSegment {
+  return { seq, table: new EntryTable(entries), nextRun: 0 };
 }

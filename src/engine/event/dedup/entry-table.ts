@@ -8,13 +8,20 @@ const entriesMin = 1024;
  * numbers. Typed arrays, so that a quarter of a million entries cost the garbage collector nothing.
  */
 export class EntryTable {
-  words = new Uint32Array(entriesMin * entryWords);
+  words: Uint32Array;
   count = 0;
   /** When the first entry was written; Infinity while there is none. */
   firstMs = Infinity;
   lastMs = 0;
   /** An entry's number plus one; 0 is free. Twice as many as entries fit, so that probes stay short. */
-  #slots = new Uint32Array(entriesMin * 2);
+  #slots: Uint32Array;
+
+  /** `entries` is how many are expected. */
+  constructor(entries = 0) {
+    const size = 2 ** Math.ceil(Math.log2(Math.max(entriesMin, entries)));
+    this.words = new Uint32Array(size * entryWords);
+    this.#slots = new Uint32Array(size * 2);
+  }
 
   /** The place of a digest whose entry was written after `afterMs` or has at least the number `own`. */
   find(digest: Uint32Array, afterMs: number, own: number): EventPlace | undefined {
