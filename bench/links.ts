@@ -1,12 +1,10 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { FilesObjectStore } from "../src/adapter/files/object-store.ts";
 import { LmdbStore } from "../src/adapter/lmdb/store.ts";
 import { NodeClock } from "../src/adapter/node/clock.ts";
-import { NodeRandom } from "../src/adapter/node/random.ts";
-import { SingleOwnership } from "../src/adapter/single/ownership.ts";
-import { Engine } from "../src/engine/engine.ts";
+import { Committer } from "../src/engine/commit/committer.ts";
 import { Log } from "../src/engine/log/log.ts";
+import { encodeBatch } from "../src/engine/log/record-batch.ts";
 import { ask } from "../test/support/http.ts";
 import { ServerProcess, temporaryFolder } from "../test/support/process.ts";
 import { cpuSeconds } from "./support/cpu.ts";
@@ -19,33 +17,39 @@ const batchRecords = 100;
 const distinctKeys = 1_000;
 const perSecondMin = 200_000;
 const shareMin = 0.5;
-/** Filled by the engine itself, without a server: what is measured is the reading. */
+/** Filled without a server: what is measured is the reading. */
 async function fill(dataDir: string): Promise<number> {
+  const id = await createStream(dataDir);
   const store = new LmdbStore(join(dataDir, "store"));
-  const ports = {
-    store,
-    objects: new FilesObjectStore(join(dataDir, "objects")),
-    ownership: new SingleOwnership(dataDir),
-    clock: new NodeClock(),
-    random: new NodeRandom(),
-  };
-  const engine = new Engine(ports, { dedupWindowMs: 0 });
-  await engine.start();
-  await engine.metastore.createNamespace("bench");
-  const { id } = await engine.streams.create({ namespace: "bench", stream: "backlog" }, 1, undefined);
-  const target = { namespace: "bench", stream: "backlog", partition: 0 };
+  const clock = new NodeClock();
+  const log = new Log(store, clock);
+  const committer = new Committer({ store, clock, queueBytesMax: 2 ** 26, groupBytesMax: 2 ** 25 });
+  const stream = { id, partitions: 1, retention: undefined };
   const value = Buffer.from("1");
   for (let first = 0; first < records; ) {
     const group: Promise<unknown>[] = [];
     for (; group.length < 64 && first < records; first += batchRecords) {
-      const keys = Array.from({ length: batchRecords }, (_, i) => `key-${(first + i) % distinctKeys}`);
-      group.push(engine.streams.append({ ...target, records: keys.map((key) => ({ key: Buffer.from(key), value })) }));
+      const keys = Array.from({ length: batchRecords }, (_, i) => Buffer.from(`key-${(first + i) % distinctKeys}`));
+      const batch = encodeBatch(
+        keys.map((key) => ({ key, value })),
+        clock.nowMs(),
+      );
+      group.push(committer.submit((draft) => log.stageAppend(draft, stream, 0, batch)));
     }
     await Promise.all(group);
   }
-  await engine.stop();
+  await committer.close();
   await store.close();
   return id;
+}
+
+async function createStream(dataDir: string): Promise<number> {
+  await using server = await ServerProcess.start({ dataDir });
+  await ask(`${server.url}/v1/namespaces`, { body: { name: "bench" } });
+  const made = await ask(`${server.url}/v1/namespaces/bench/streams`, { body: { name: "backlog" } });
+  if (made.status !== 201) throw new Error(made.text);
+  await server.stop();
+  return made.json.id as number;
 }
 
 /** The peer: reads the same batches by the same code and sums them, and does nothing else. */

@@ -1,17 +1,20 @@
-// The static checks: types, lint, format. Each runs even if one before it failed, so that one run tells everything.
+// The static checks: types, lint and format, generated code, the house rules. Each runs even if one before it failed,
+// so that one run tells everything.
 import { spawnSync } from "node:child_process";
 
-const checks: readonly (readonly string[])[] = [
-  ["tsc", "-p", "."],
-  ["biome", "ci", "--error-on-warnings", "."],
+interface Check {
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+}
+
+const checks: readonly Check[] = [
+  { name: "types", command: "node_modules/.bin/tsc", args: ["-p", "."] },
+  { name: "lint and format", command: "node_modules/.bin/biome", args: ["ci", "--error-on-warnings", "."] },
+  { name: "generated code", command: process.execPath, args: ["scripts/proto.ts", "--check"] },
+  { name: "house rules", command: process.execPath, args: ["--test", "--test-reporter=dot", "test/house/*.test.ts"] },
 ];
 
-let failed = false;
-for (const [command, ...args] of checks) {
-  const { status } = spawnSync(`node_modules/.bin/${command}`, args, { stdio: "inherit" });
-  if (status !== 0) {
-    failed = true;
-    process.stderr.write(`check: ${command} ${args.join(" ")} failed\n`);
-  }
-}
-process.exitCode = failed ? 1 : 0;
+const failed = checks.filter(({ command, args }) => spawnSync(command, args, { stdio: "inherit" }).status !== 0);
+for (const { name } of failed) process.stderr.write(`check: ${name} failed\n`);
+process.exitCode = failed.length === 0 ? 0 : 1;

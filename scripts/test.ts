@@ -1,27 +1,35 @@
-// Runs node's test runner over one suite: `npm test` (everything quick) or `npm run test:fault` (longer, by name).
+// Runs one suite with Node's test runner.
+//
+//   npm test                             everything that is quick
+//   npm run test:fault                   what takes longer, by name
+//   npm test -- src/config.test.ts       these files only
+//   npm test -- --test-name-pattern=key  options of the test runner, written with `=`
 import { spawn } from "node:child_process";
 
 const suites: Readonly<Record<string, readonly string[]>> = {
-  quick: ["src/**/*.test.ts", "test/{contract,port,wire,house,model}/**/*.test.ts"],
+  quick: ["src/**/*.test.ts", "test/{contract,house,listener,model,port,wire}/**/*.test.ts"],
   fault: ["test/fault/**/*.test.ts"],
 };
 
-const [first, ...rest] = process.argv.slice(2);
-const named = first !== undefined && first in suites;
-const globs = suites[named ? first : "quick"]!;
-const extra = named ? rest : process.argv.slice(2);
-const child = spawn(
-  process.execPath,
-  [
-    "--test",
-    "--test-reporter=spec",
-    ...extra.filter((each) => each.startsWith("-")),
-    ...(extra.some((each) => !each.startsWith("-")) ? extra.filter((each) => !each.startsWith("-")) : globs),
-  ],
-  {
-    stdio: "inherit",
-  },
-);
+/** Each contract test is two busy processes, itself and its server: more files at once only wait for each other. */
+const filesAtOnce = 2;
+
+interface Run {
+  readonly options: readonly string[];
+  readonly files: readonly string[];
+}
+
+function parse(args: readonly string[]): Run {
+  const options = args.filter((each) => each.startsWith("-"));
+  const words = args.filter((each) => !each.startsWith("-"));
+  const suite = suites[words[0] ?? "quick"];
+  const files = suite === undefined ? words : words.slice(1);
+  return { options, files: files.length > 0 ? files : (suite ?? []) };
+}
+
+const { options, files } = parse(process.argv.slice(2));
+const runner = ["--test", "--test-reporter=spec", `--test-concurrency=${filesAtOnce}`, ...options, ...files];
+const child = spawn(process.execPath, runner, { stdio: "inherit" });
 child.once("exit", (code, signal) => {
   process.exitCode = code ?? (signal === null ? 1 : 130);
 });

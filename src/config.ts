@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { type AuthConfig, authSettings, parseAuthConfig } from "./edge/auth/config.ts";
 import { invalid } from "./engine/errors.ts";
 import { type Address, parseAddress } from "./listener/address.ts";
 
@@ -136,6 +137,32 @@ export interface ConfigSources {
 
 const configFlag = "config";
 const configEnv = "SERVICE_CONFIG_FILE";
+
+export type ServerConfig = Config & { readonly auth: AuthConfig };
+
+/** Everything that `serve` needs. */
+export function loadServerConfig(sources: ConfigSources): ServerConfig {
+  return { ...loadConfig(sources), auth: parseAuthConfig(withSecretFiles(sources.env)) };
+}
+
+/** The variables of authentication; a secret may be in a file that `NAME_FILE` names. */
+function withSecretFiles(env: ConfigSources["env"]): Record<string, string | undefined> {
+  const values: Record<string, string | undefined> = {};
+  for (const [name, { secret }] of Object.entries(authSettings)) {
+    const file = secret ? env[`${name}_FILE`] : undefined;
+    if (file !== undefined && env[name] !== undefined) throw invalid(name, `is given twice: also as ${name}_FILE`);
+    values[name] = file === undefined ? env[name] : readSecret(`${name}_FILE`, file);
+  }
+  return values;
+}
+
+function readSecret(field: string, path: string): string {
+  try {
+    return readFileSync(path, "utf8").trim();
+  } catch (error) {
+    throw invalid(field, `${path} can't be read: ${(error as Error).message}`);
+  }
+}
 
 export function loadConfig({ argv, env }: ConfigSources): Config {
   const flags = parseFlags(argv);

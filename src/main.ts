@@ -1,11 +1,13 @@
+import { runKeysCommand } from "./cli/keys-command.ts";
 import { runServe } from "./cli/serve.ts";
-import { loadConfig, settingsHelp } from "./config.ts";
+import { loadServerConfig, settingsHelp } from "./config.ts";
 import { EngineError } from "./engine/errors.ts";
 import { version } from "./version.ts";
 
 const usage = `native-engine ${version}: durable streams, hybrid search and SQL in one process
 
   native-engine serve [flags]     run the server
+  native-engine keys …            create, list and revoke API keys; see keys --help
   native-engine --help            this text
   native-engine --version         the version
 
@@ -21,7 +23,9 @@ async function run(argv: readonly string[]): Promise<number> {
         process.stdout.write(usage);
         return 0;
       }
-      return runServe(loadConfig({ argv: rest, env: process.env }));
+      return runServe(loadServerConfig({ argv: rest, env: process.env }));
+    case "keys":
+      return runKeysCommand(rest, process.env);
     case "--version":
       process.stdout.write(`${version}\n`);
       return 0;

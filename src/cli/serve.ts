@@ -1,9 +1,9 @@
 import { pino } from "pino";
-import type { Config } from "../config.ts";
+import type { ServerConfig } from "../config.ts";
 import { Server } from "../server.ts";
 
 /** Runs the server until it is told to stop. Resolves with the exit code. */
-export async function runServe(config: Config): Promise<number> {
+export async function runServe(config: ServerConfig): Promise<number> {
   const log = pino({
     level: config.logLevel,
     base: null,
@@ -12,7 +12,11 @@ export async function runServe(config: Config): Promise<number> {
   const stopping = signalled();
   let server: Server;
   try {
-    server = await Server.start(config, log);
+    server = await Server.start(config, log, (error) => {
+      log.fatal({ err: error }, `ending, to be started again: ${error.message}`);
+      // Nothing could be answered any more but errors, and a new process can go on with what is on the disk.
+      process.exit(1);
+    });
   } catch (error) {
     log.fatal({ err: error }, `could not start: ${(error as Error).message}`);
     return 1;

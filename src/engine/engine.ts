@@ -3,11 +3,21 @@ import type { ObjectStore } from "../port/object-store.ts";
 import type { Ownership } from "../port/ownership.ts";
 import type { Random } from "../port/random.ts";
 import type { Store } from "../port/store.ts";
+import type { Threads } from "../port/threads.ts";
+import { Catalog } from "./collection/catalog.ts";
+import { Collections } from "./collection/collections.ts";
+import { DocumentWriter } from "./collection/document-writer.ts";
+import { Documents } from "./collection/documents.ts";
+import { type BuildThread, EngineThread, type IndexThread } from "./collection/runtime.ts";
+import { Runtimes } from "./collection/runtimes.ts";
+import { Sealer } from "./collection/sealer.ts";
+import type { CollectionSettings } from "./collection/settings.ts";
 import { type CommitGroup, Committer } from "./commit/committer.ts";
 import { DedupIndex } from "./event/dedup/dedup-index.ts";
 import { Events } from "./event/events.ts";
 import { checkFormat } from "./format.ts";
 import { limits } from "./limits.ts";
+import { CollectionTarget } from "./link/collection-target.ts";
 import { CounterTarget } from "./link/counter-target.ts";
 import { Links } from "./link/links.ts";
 import { Log } from "./log/log.ts";
@@ -23,9 +33,11 @@ export interface EnginePorts {
   readonly ownership: Ownership;
   readonly clock: Clock;
   readonly random: Random;
+  readonly threads: Threads;
 }
 
 export interface EngineSettings {
+  readonly collections: CollectionSettings;
   /** How long a CloudEvent's source and id are remembered. */
   readonly dedupWindowMs: number;
 }
@@ -44,6 +56,11 @@ export class Engine {
   readonly events: Events;
   readonly links: Links;
   readonly counters: CounterTarget;
+  readonly collections: Collections;
+  readonly documents: Documents;
+  readonly #index: IndexThread;
+  readonly #build: BuildThread;
+  readonly #sealer: Sealer;
   readonly committer: Committer;
   readonly #ports: EnginePorts;
   readonly #dedup: DedupIndex;
@@ -69,11 +86,27 @@ export class Engine {
     const draining = this.#draining.signal;
     this.streams = new Streams({ metastore, log, committer, trimmer, idempotency, clock, draining });
     const onError = (error: unknown) => observer.onBackgroundError?.(error);
+    this.#index = new EngineThread(ports.threads.start("index"));
+    this.#build = new EngineThread(ports.threads.start("build"));
+    const { objects } = ports;
+    const catalog = new Catalog(store, metastore);
+    const runtimes = new Runtimes(store, log, this.#index);
+    const shared = { store, objects, committer, catalog, runtimes, index: this.#index, log, clock };
+    const writer = new DocumentWriter(runtimes, log, clock);
+    this.collections = new Collections({
+      ...shared,
+      metastore,
+      settings: settings.collections,
+      onCreated: ({ namespace, name }) => this.links.targetMade("collection", namespace, name),
+    });
+    this.documents = new Documents({ ...shared, writer, idempotency, settings: settings.collections });
+    this.#sealer = new Sealer({ ...shared, build: this.#build, settings: settings.collections, onError });
     const dedup = new DedupIndex({ store, committer, clock, windowMs: settings.dedupWindowMs });
     this.#dedup = dedup;
     this.events = new Events({ metastore, log, committer, streams: this.streams, dedup, clock });
     this.counters = new CounterTarget(store);
-    const targets = [this.counters];
+    const filler = new CollectionTarget({ ...shared, metastore, writer, settings: settings.collections });
+    const targets = [this.counters, filler];
     this.links = new Links({ store, committer, metastore, log, clock, targets, onError });
     this.#maintenance = new Maintenance({ store, clock, committer, metastore, trimmer, idempotency, dedup, onError });
   }
@@ -93,6 +126,7 @@ export class Engine {
     this.#dedup.load();
     this.#maintenance.start();
     this.links.start();
+    this.#sealer.start();
     this.#started = true;
   }
 
@@ -105,6 +139,10 @@ export class Engine {
   async stop(): Promise<void> {
     this.drain();
     await this.links.stop();
+    // Ended before the sealer: a build under way would hold the stop for as long as it takes.
+    await this.#build.close();
+    await this.#sealer.stop();
+    await this.#index.close();
     await this.#maintenance.stop();
     await this.committer.close();
     await this.#ports.ownership[Symbol.asyncDispose]();

@@ -1,8 +1,9 @@
+import { StoreError } from "../port/store.ts";
+
 /**
  * Everything that can go wrong, in one table. The engine throws an `EngineError` with a reason; each edge turns
  * the reason into its own wire form in one file (its error.ts) and nowhere else.
  */
-
 /** The codes of the Connect and gRPC protocols, by their Connect names. */
 export type RpcCode =
   | "canceled"
@@ -106,7 +107,9 @@ export class EngineError extends Error {
   /** What is not an EngineError is a bug: it becomes `internal`, with the original as its cause for the log. */
   static from(error: unknown): EngineError {
     if (error instanceof EngineError) return error;
-    return new EngineError("internal", "internal error", { cause: error });
+    // Damage is no bug: the caller is told what the operator can do about it.
+    const message = error instanceof StoreError && error.kind === "damaged" ? error.message : "internal error";
+    return new EngineError("internal", message, { cause: error });
   }
 }
 
@@ -121,6 +124,11 @@ export function notFound(message: string): EngineError {
 
 export function alreadyExists(message: string, id: number): EngineError {
   return new EngineError("already_exists", message, { details: { id } });
+}
+
+/** What is stored is not what was written: never served, and only the operator can help. */
+export function damaged(what: string): EngineError {
+  return new EngineError("internal", `${what}; restore the data from a backup`);
 }
 
 /** A concurrent or stale write: REST `conflict`, RPC `aborted`. */

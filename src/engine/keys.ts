@@ -20,7 +20,13 @@ export const tables = {
   linkState: 0x21,
   counter: 0x22,
   droppedLink: 0x23,
+  linkFill: 0x24,
   collection: 0x30,
+  alias: 0x31,
+  document: 0x32,
+  manifest: 0x33,
+  collectionTotals: 0x34,
+  droppedCollection: 0x35,
   instance: 0x50,
 } as const;
 

@@ -5,6 +5,8 @@ const hourMs = 3_600_000;
 
 export const limits = {
   bodyBytesMax: 16 * MiB,
+  /** Bytes of all request bodies that are held at once; more are refused with `unavailable`. */
+  bodiesBytesMax: 128 * MiB,
   fetchBytesDefault: 1 * MiB,
   fetchBytesMax: 16 * MiB,
   fetchWaitMsMax: 60_000,
@@ -23,6 +25,16 @@ export const limits = {
   partitionStatesMax: 100_000,
   /** Batches one background step of the trimmer frees at most. */
   trimStepBatchesMax: 256,
+  /** Documents of one scroll page, of one get and of one write. */
+  scrollLimitDefault: 100,
+  scrollLimitMax: 10_000,
+  getIdsMax: 10_000,
+  writeOpsMax: 10_000,
+  filterWriteDocumentsMax: 100_000,
+  filterWriteDocumentsDefault: 10_000,
+  aliasActionsMax: 1_000,
+  pageSizeDefault: 100,
+  pageSizeMax: 1_000,
   /** Expired keys one background step deletes at most. */
   expireStepKeysMax: 1_000,
   /** Remembered events that make a segment of pages on the disk. */

@@ -67,6 +67,8 @@ export class Http1Connection implements Connection {
   /** The answer to it, until it is complete. */
   #response: ServerResponse | undefined;
   #inFlight = 0;
+  /** Of those in flight, the ones that the handler has not seen yet; made when a peer pipelines that much. */
+  #held: [IncomingMessage, ServerResponse][] | undefined;
   #receivingSinceMs = 0;
   #lifted = false;
   #closingSinceMs = 0;
@@ -78,6 +80,12 @@ export class Http1Connection implements Connection {
     this.#socket[kConnection] = this;
     registry.connections.add(this);
     socket.once("close", () => this.#onClose());
+    // Node ends a connection this way after its last answer, even while the peer is still sending that request.
+    const destroySoon = socket.destroySoon;
+    socket.destroySoon = () => {
+      if (this.#request?.complete === false) this.#linger();
+      else destroySoon.call(socket);
+    };
     server.emit("connection", socket);
   }
 
@@ -101,7 +109,12 @@ export class Http1Connection implements Connection {
     this.#inFlight++;
     registry.inFlight++;
     response.on("close", onResponseClose);
-    registry.handle(request, response);
+    if (this.#inFlight <= registry.limits.pipelinedHandledMax) {
+      registry.handle(request, response);
+      return;
+    }
+    this.#held ??= [];
+    this.#held.push([request, response]);
   }
 
   finish(response: ServerResponse): void {
@@ -112,6 +125,8 @@ export class Http1Connection implements Connection {
     if (this.#request === response.req && response.req.complete) this.#request = undefined;
     if (this.#registry.draining && this.#inFlight === 0) this.#socket.destroySoon();
     this.#registry.ended(1);
+    const next = this.#held?.shift();
+    if (next !== undefined) this.#registry.handle(...next);
   }
 
   lift(request: IncomingMessage): void {
@@ -153,10 +168,14 @@ export class Http1Connection implements Connection {
       socket.destroy();
       return;
     }
-    this.#closingSinceMs = performance.now();
-    // Not destroyed yet: a reset because of bytes we left unread would take the answer with it. See sweep.
-    socket.end(rawAnswer(status, message));
-    socket.resume();
+    this.#linger(rawAnswer(status, message));
+  }
+
+  /** Closes our half and discards what still comes: a reset because of unread bytes would take the answer with it. */
+  #linger(lastWords = ""): void {
+    this.#closingSinceMs = this.#registry.nowMs;
+    this.#socket.end(lastWords);
+    this.#socket.resume();
   }
 
   #canAnswer(): boolean {
@@ -167,8 +186,8 @@ export class Http1Connection implements Connection {
     return this.#inFlight === 1 && !response.headersSent && !response.req.complete;
   }
 
-  sweep(nowMs: number): void {
-    const { limits, counters } = this.#registry;
+  sweep(): void {
+    const { limits, counters, nowMs } = this.#registry;
     if (this.#closingSinceMs !== 0) {
       if (nowMs - this.#closingSinceMs >= limits.lingerMs) this.#socket.destroy();
       return;
@@ -213,6 +232,7 @@ export class Http1Connection implements Connection {
     this.#registry.connections.delete(this);
     const left = this.#inFlight;
     this.#inFlight = 0;
+    this.#held = undefined;
     this.#request = undefined;
     this.#response = undefined;
     this.#registry.ended(left);

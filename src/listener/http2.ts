@@ -13,7 +13,6 @@ import { WriteStall } from "./write-stall.ts";
 
 const kConnection = Symbol("http2 connection");
 const MiB = 1024 * 1024;
-const streamIdMax = 2 ** 31 - 1;
 
 interface TrackedSession extends ServerHttp2Session {
   [kConnection]?: Http2Connection;
@@ -83,20 +82,22 @@ export class Http2Connection implements Connection {
   #session: ServerHttp2Session | undefined;
   /** Requests in flight, each with the time since when its body arrives. */
   readonly #streams = new Map<TrackedStream, number>();
-  readonly #openedMs = performance.now();
+  readonly #openedMs: number;
   #greeted = false;
   #idleSinceMs = 0;
   #closingSinceMs = 0;
-  #goingAway = false;
   #windowStartMs = 0;
   #pings = 0;
   #settings = 0;
 
   constructor(registry: Registry, server: Http2Server, socket: Socket) {
     this.#registry = registry;
+    this.#openedMs = registry.nowMs;
     this.#socket = socket;
     this.#stall = new WriteStall(socket);
     registry.connections.add(this);
+    // HTTP/2 has no half-closed connections: left open, one whose peer has gone would hold its requests for ever.
+    socket.allowHalfOpen = false;
     socket.once("close", () => this.#onClose());
     server.once("session", (session: TrackedSession) => this.#adopt(session));
     // Raises 'session' before it returns.
@@ -136,8 +137,8 @@ export class Http2Connection implements Connection {
     if (this.#streams.has(stream)) this.#streams.set(stream, received);
   }
 
-  sweep(nowMs: number): void {
-    const { limits, counters } = this.#registry;
+  sweep(): void {
+    const { limits, counters, nowMs } = this.#registry;
     const session = this.#session;
     if (session === undefined || session.destroyed) {
       // The session has said goodbye; a peer that keeps its end open does not keep ours.
@@ -200,15 +201,12 @@ export class Http2Connection implements Connection {
   }
 
   /**
-   * Goodbye in two steps: the first GOAWAY refuses nothing, so requests already on their way are still served; after
-   * a round trip the peer has seen it and the second one is final.
+   * Sends GOAWAY with the last request taken; the session ends with the last answer. A request that crosses it is
+   * beyond that number, so its client knows that it was not looked at. (The gentler notice that refuses nothing yet
+   * is not offered by Node: after any GOAWAY its HTTP/2 library ignores new requests.)
    */
   drain(): void {
-    const session = this.#session;
-    if (this.#goingAway || session === undefined || session.destroyed || session.closed) return;
-    this.#goingAway = true;
-    session.goaway(constants.NGHTTP2_NO_ERROR, streamIdMax);
-    session.ping(() => session.close());
+    this.#session?.close();
   }
 
   end(): void {

@@ -30,6 +30,8 @@ export interface ListenerLimits {
   readonly headersMax: number;
   /** Requests of one HTTP/1 connection that are in flight at once (pipelining). */
   readonly pipelinedMax: number;
+  /** How many of these the handler works on; the others wait, or a peer that does not read would fill the memory. */
+  readonly pipelinedHandledMax: number;
   /** Requests of one HTTP/2 connection that are in flight at once. */
   readonly http2StreamsMax: number;
   /** Received bytes of one HTTP/2 request that wait for the handler. */
@@ -66,10 +68,12 @@ export const listenerLimits: ListenerLimits = {
   headerBytesMax: 32 * KiB,
   headersMax: 256,
   pipelinedMax: 256,
+  pipelinedHandledMax: 4,
   http2StreamsMax: 256,
   http2StreamWindowBytes: 1 * MiB,
   http2SessionWindowBytes: 4 * MiB,
-  http2SessionMemoryBytesMax: 64 * MiB,
+  // Sixteen of the largest answers; a proxy may carry many users over one connection.
+  http2SessionMemoryBytesMax: 256 * MiB,
   http2ResetsBurstMax: 1_000,
   http2ResetsPerSecondMax: 100,
   http2PingsPerSecondMax: 10_000,

@@ -53,6 +53,7 @@ export class Listener {
   /** Also those still in their TLS handshake, which are no connection of the registry yet. */
   readonly #sockets = new Set<Socket>();
   readonly #timers: NodeJS.Timeout[] = [];
+  #sweptMs = performance.now();
   #refusedSeen = 0;
   #drained: Promise<void> | undefined;
   #closed: Promise<void> | undefined;
@@ -61,15 +62,10 @@ export class Listener {
   static async start(options: ListenerOptions): Promise<Listener> {
     const limits = { ...listenerLimits, ...options.limits };
     const registry = new Registry(limits, options.log, options.handler);
-    const socketOptions = {
-      // As node:http has it: a peer that has sent everything may still be owed an answer.
-      allowHalfOpen: true,
-      noDelay: true,
-      keepAlive: true,
-      keepAliveInitialDelay: limits.tcpKeepAliveMs,
-    };
+    const socketOptions = { noDelay: true, keepAlive: true, keepAliveInitialDelay: limits.tcpKeepAliveMs };
     if (options.tls === undefined) {
-      const server = createServer(socketOptions);
+      // Half-open as node:http has it: a peer that has sent everything may still be owed an answer.
+      const server = createServer({ ...socketOptions, allowHalfOpen: true });
       await listen(server, options, limits);
       return new Listener(server, registry, false);
     }
@@ -165,22 +161,26 @@ export class Listener {
   }
 
   #shut(lingerMs: number): Promise<void> {
-    const destroyAll = () => {
-      for (const socket of this.#sockets) socket.destroy();
-    };
-    if (lingerMs === 0) destroyAll();
-    this.#closed ??= new Promise((resolve) => {
-      const timer = setTimeout(destroyAll, lingerMs);
-      this.#server.close(() => {
-        clearTimeout(timer);
-        for (const each of this.#timers) clearInterval(each);
-        // Never listened, so there is nothing to close but its timer.
-        this.#http1.close();
-        resolve();
-      });
-      for (const connection of this.#registry.connections) connection.end();
-    });
+    if (lingerMs === 0) this.#destroyAll();
+    this.#closed ??= this.#closeAll(lingerMs);
     return this.#closed;
+  }
+
+  async #closeAll(lingerMs: number): Promise<void> {
+    const timer = setTimeout(() => this.#destroyAll(), lingerMs);
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    for (const connection of this.#registry.connections) connection.end();
+    await closed;
+    // The server counts a socket out when it is destroyed, a moment before the socket says so to us.
+    await Promise.all([...this.#sockets].map((socket) => new Promise((resolve) => socket.once("close", resolve))));
+    clearTimeout(timer);
+    for (const each of this.#timers) clearInterval(each);
+    // Never listened, so there is nothing to close but its timer.
+    this.#http1.close();
+  }
+
+  #destroyAll(): void {
+    for (const socket of this.#sockets) socket.destroy();
   }
 
   #onSocket(socket: Socket, secure: boolean): void {
@@ -230,7 +230,8 @@ export class Listener {
 
   #sweep(): void {
     const nowMs = performance.now();
-    for (const connection of this.#registry.connections) connection.sweep(nowMs);
+    this.#registry.sweep(nowMs - this.#sweptMs);
+    this.#sweptMs = nowMs;
     const { counters, limits, log } = this.#registry;
     if (counters.refused !== this.#refusedSeen) {
       const refused = counters.refused - this.#refusedSeen;
@@ -248,15 +249,16 @@ export class Listener {
 class OpeningConnection implements Connection {
   readonly #registry: Registry;
   readonly #socket: Socket;
-  readonly #openedMs = performance.now();
+  readonly #openedMs: number;
 
   constructor(registry: Registry, socket: Socket) {
     this.#registry = registry;
     this.#socket = socket;
+    this.#openedMs = registry.nowMs;
   }
 
-  sweep(nowMs: number): void {
-    if (nowMs - this.#openedMs < this.#registry.limits.sniffTimeoutMs) return;
+  sweep(): void {
+    if (this.#registry.nowMs - this.#openedMs < this.#registry.limits.sniffTimeoutMs) return;
     this.#registry.counters.timedOut++;
     this.#socket.destroy();
   }

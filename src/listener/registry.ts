@@ -33,7 +33,7 @@ export interface ListenerCounters {
 /** A connection whose protocol is known, or not yet. */
 export interface Connection {
   /** Cuts the connection off if one of its deadlines has passed. */
-  sweep(nowMs: number): void;
+  sweep(): void;
   /** Tells the peer to send no further request here, and closes if there is none in flight. */
   drain(): void;
   /** Closes once what was written is on its way. */
@@ -57,6 +57,11 @@ export class Registry {
   };
   inFlight = 0;
   draining = false;
+  /**
+   * The time by which deadlines are kept. It moves with the sweep and never jumps: while the process was held up its
+   * peers could not be heard, and what they sent meanwhile must not be held against them.
+   */
+  nowMs = 1;
   /** Called each time the last request in flight has ended. */
   onIdle: (() => void) | undefined;
 
@@ -64,6 +69,11 @@ export class Registry {
     this.limits = limits;
     this.log = log;
     this.handler = handler;
+  }
+
+  sweep(elapsedMs: number): void {
+    this.nowMs += Math.min(elapsedMs, 2 * this.limits.sweepIntervalMs);
+    for (const connection of this.connections) connection.sweep();
   }
 
   ended(requests: number): void {

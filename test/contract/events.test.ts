@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
-import { batchType, EventClient, eventuallyTrue, type Place } from "../support/events.ts";
+import { batchType, EventClient, type Place } from "../support/events.ts";
 import { type Answer, ask } from "../support/http.ts";
 import { ServerProcess, temporaryFolder } from "../support/process.ts";
+import { eventually } from "../support/streams.ts";
 
 let server: ServerProcess;
 let client: EventClient;
@@ -218,7 +219,7 @@ describe("each source and id once", () => {
     const each = await EventClient.create(brief.url, "brief");
     await each.createStream("s");
     const [first] = await each.append("s", { id: "a" });
-    const [later] = await eventuallyTrue(
+    const [later] = await eventually(
       () => each.append("s", { id: "a" }),
       ([place]) => place!.status === "appended",
     );

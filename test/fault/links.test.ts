@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { EventClient, eventuallyTrue, type Place } from "../support/events.ts";
+import { EventClient, type Place } from "../support/events.ts";
 import { type Answer, ask } from "../support/http.ts";
 import { ServerProcess, temporaryFolder } from "../support/process.ts";
+import { eventually } from "../support/streams.ts";
+import { SeededRandom } from "./random.ts";
 
 const rounds = Number(process.env["FAULT_ROUNDS"] ?? 20);
 const partitions = 3;
@@ -33,17 +35,19 @@ class Sent {
 test(`kill -9 over ${rounds} rounds: counters equal the log, and acknowledged events are duplicates`, async (t) => {
   const dataDir = await temporaryFolder();
   t.after(() => rm(dataDir, { recursive: true, force: true }));
+  const random = SeededRandom.fromEnvironment();
+  t.diagnostic(`FAULT_SEED=${random.seed}`);
   const sent = new Sent();
   for (let round = 0; round < rounds; round++) {
     const before = sent.events.length;
     {
       await using server = await ServerProcess.start({ dataDir });
       if (round === 0) await create(server.url);
-      await writeUntilKilled(server, sent, round);
+      await writeUntilKilled(server, sent, random, round);
     }
     await using restarted = await ServerProcess.start({ dataDir });
     const client = new EventClient(restarted.url, "fault");
-    await checkDuplicates(client, sent, before);
+    await checkDuplicates(client, sent, random, before);
     await checkCounters(client);
     assert.equal(await restarted.stop(), 0);
   }
@@ -66,27 +70,31 @@ async function create(url: string): Promise<void> {
   }
 }
 
-async function writeUntilKilled(server: ServerProcess, sent: Sent, round: number): Promise<void> {
+async function writeUntilKilled(server: ServerProcess, sent: Sent, random: SeededRandom, round: number): Promise<void> {
   const client = new EventClient(server.url, "fault");
   let acknowledged = 0;
   let reached: () => void = () => {};
   const killing = new Promise<void>((resolve) => {
     reached = resolve;
   });
-  const enough = 20 + Math.floor(Math.random() * 200);
+  const enough = random.between(20, 220);
   const onAcknowledged = () => {
     if (++acknowledged === enough) reached();
   };
   const work = [
-    ...Array.from({ length: recordWriters }, () => untilGone(() => writeRecords(client, sent), onAcknowledged)),
+    ...Array.from({ length: recordWriters }, () => {
+      const own = random.fork();
+      return untilGone(() => writeRecords(client, sent, own), onAcknowledged);
+    }),
     ...Array.from({ length: eventWriters }, (_, writer) => {
+      const own = random.fork();
       let n = 0;
-      return untilGone(() => writeEvents(client, sent, `${round}-${writer}-${n++}`), onAcknowledged);
+      return untilGone(() => writeEvents(client, sent, own, `${round}-${writer}-${n++}`), onAcknowledged);
     }),
   ];
   await killing;
   // The moment within a commit is what varies; nothing is waited for.
-  await delay(Math.random() * 15);
+  await delay(random.next() * 15);
   await server.kill();
   await Promise.all(work);
 }
@@ -103,18 +111,18 @@ async function untilGone(write: () => Promise<void>, onAcknowledged: () => void)
   }
 }
 
-async function writeRecords(client: EventClient, sent: Sent): Promise<void> {
-  const count = 1 + Math.floor(Math.random() * 20);
+async function writeRecords(client: EventClient, sent: Sent, random: SeededRandom): Promise<void> {
+  const count = random.between(1, 20);
   const records = Array.from({ length: count }, (_, i) => ({
-    key: `k${Math.floor(Math.random() * counterKeys)}`,
-    value: i % 5 === 0 ? "no number" : String(Math.floor(Math.random() * 2000) - 1000),
+    key: `k${random.between(0, counterKeys - 1)}`,
+    value: i % 5 === 0 ? "no number" : String(random.between(-1000, 1000)),
   }));
-  await client.records("records", records, Math.floor(Math.random() * partitions));
+  await client.records("records", records, random.between(0, partitions - 1));
   sent.records += count;
 }
 
-async function writeEvents(client: EventClient, sent: Sent, name: string): Promise<void> {
-  const count = Math.random() < 0.5 ? 1 : 1 + Math.floor(Math.random() * 10);
+async function writeEvents(client: EventClient, sent: Sent, random: SeededRandom, name: string): Promise<void> {
+  const count = random.chance(0.5) ? 1 : random.between(1, 10);
   const events: SentEvent[] = Array.from({ length: count }, (_, i) => ({ id: `${name}-${i}`, place: undefined }));
   sent.events.push(...events);
   const places = await client.append(
@@ -125,8 +133,8 @@ async function writeEvents(client: EventClient, sent: Sent, name: string): Promi
 }
 
 /** This round's events and some older ones, sent once more. */
-async function checkDuplicates(client: EventClient, sent: Sent, before: number): Promise<void> {
-  const older = sent.events.slice(0, before).filter(() => Math.random() < checkedPerRound / Math.max(1, before));
+async function checkDuplicates(client: EventClient, sent: Sent, random: SeededRandom, before: number): Promise<void> {
+  const older = sent.events.slice(0, before).filter(() => random.chance(checkedPerRound / Math.max(1, before)));
   const again = [...older, ...sent.events.slice(before)];
   const places = await client.append(
     "events",
@@ -171,7 +179,7 @@ function decode(text: string | undefined): string {
 
 async function checkCounters(client: EventClient): Promise<void> {
   const caughtUp = (link: string): Promise<Answer["json"]> =>
-    eventuallyTrue(
+    eventually(
       async () => (await ask(`${client.url}/links/${link}`)).json,
       ({ lag }) => lag.every(({ records }: { records: number }) => records === 0),
     );

@@ -118,14 +118,3 @@ export async function rawRequest(
   for await (const chunk of reply) chunks.push(chunk as Buffer);
   return { status: reply.statusCode!, headers: reply.headers, body: Buffer.concat(chunks) };
 }
-
-/** Waits until a look shows what is expected; fails with the last look after a while. */
-export async function eventuallyTrue<T>(look: () => Promise<T>, holds: (seen: T) => boolean): Promise<T> {
-  const deadlineMs = performance.now() + 30_000;
-  for (;;) {
-    const seen = await look();
-    if (holds(seen)) return seen;
-    if (performance.now() > deadlineMs) assert.fail(`did not come true; last seen: ${JSON.stringify(seen)}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}

@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 
 const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
@@ -13,6 +14,8 @@ export interface StartOptions {
   readonly dataDir?: string;
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** A command that runs the server, for example to set limits first; the server's own command line follows it. */
+  readonly under?: readonly string[];
 }
 
 /** The server as its own process, as a user starts it: on a free port, with a data folder. */
@@ -32,20 +35,27 @@ export class ServerProcess implements AsyncDisposable {
   }
 
   static async start(options: StartOptions = {}): Promise<ServerProcess> {
+    const ownsData = options.dataDir === undefined;
     const dataDir = options.dataDir ?? (await temporaryFolder());
     const flags = ["--listen", "127.0.0.1:0", "--data-dir", dataDir, ...(options.flags ?? [])];
-    const child = spawn(process.execPath, [main, "serve", ...flags], {
+    const [command, ...args] = [...(options.under ?? []), process.execPath, main, "serve", ...flags];
+    const child = spawn(command!, args, {
       env: { ...cleanEnvironment(), ...options.env },
       stdio: ["ignore", "pipe", "pipe"],
     });
     const logs: string[] = [];
-    const url = await listeningUrl(child, logs);
-    return new ServerProcess(url, dataDir, child, logs, options.dataDir === undefined);
+    try {
+      const url = await listeningUrl(child, logs);
+      return new ServerProcess(url, dataDir, child, logs, ownsData);
+    } catch (error) {
+      if (ownsData) await rm(dataDir, { recursive: true, force: true });
+      throw error;
+    }
   }
 
   /** Ends the process as an operator does, and returns its exit code. */
   async stop(): Promise<number | null> {
-    if (this.child.exitCode === null && this.child.signalCode === null) {
+    if (this.#runs) {
       this.child.kill("SIGTERM");
       await once(this.child, "exit");
     }
@@ -54,7 +64,7 @@ export class ServerProcess implements AsyncDisposable {
 
   /** Ends the process as a power cut does. */
   async kill(): Promise<void> {
-    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    if (!this.#runs) return;
     this.child.kill("SIGKILL");
     await once(this.child, "exit");
   }
@@ -63,6 +73,30 @@ export class ServerProcess implements AsyncDisposable {
     await this.kill();
     if (this.#ownsData) await rm(this.dataDir, { recursive: true, force: true });
   }
+
+  get #runs(): boolean {
+    return this.child.exitCode === null && this.child.signalCode === null;
+  }
+}
+
+export interface Finished {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs the command line to its end. */
+export async function runCommand(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const child = spawn(process.execPath, [main, ...args], {
+    env: { ...cleanEnvironment(), ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, "exit") as Promise<[number | null]>,
+  ]);
+  return { code, stdout, stderr } satisfies Finished;
 }
 
 export function temporaryFolder(): Promise<string> {

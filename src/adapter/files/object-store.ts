@@ -8,6 +8,7 @@ const partial = ".partial";
 /** Objects as files below one folder. A file appears under its name only when it is whole and synced. */
 export class FilesObjectStore implements ObjectStore {
   readonly #root: string;
+  #written = 0;
 
   constructor(root: string) {
     this.#root = resolve(root);
@@ -16,8 +17,9 @@ export class FilesObjectStore implements ObjectStore {
   async put(path: string, data: Uint8Array): Promise<void> {
     const target = this.localPath(path);
     const folder = dirname(target);
-    await mkdir(folder, { recursive: true });
-    const temporary = `${target}${partial}`;
+    const made = await mkdir(folder, { recursive: true });
+    // A name of its own, so that writers of one path don't write into each other's file.
+    const temporary = `${target}.${this.#written++}${partial}`;
     const file = await open(temporary, "w");
     try {
       await file.writeFile(data);
@@ -26,8 +28,12 @@ export class FilesObjectStore implements ObjectStore {
       await file.close();
     }
     await rename(temporary, target);
-    // The name itself is durable only once its folder is synced.
-    await syncFolder(folder);
+    // A name is durable only once its folder is synced: the object's, and those of the folders made for it.
+    const last = made === undefined ? folder : dirname(made);
+    for (let each = folder; ; each = dirname(each)) {
+      await syncFolder(each);
+      if (each === last) return;
+    }
   }
 
   async get(path: string): Promise<Uint8Array | undefined> {
@@ -53,13 +59,19 @@ export class FilesObjectStore implements ObjectStore {
       if (!entry.isFile() || entry.name.endsWith(partial)) continue;
       const full = join(entry.parentPath, entry.name);
       const path = relative(this.#root, full).split(sep).join("/");
-      if (path.startsWith(prefix)) found.push({ path, bytes: (await stat(full)).size });
+      if (!path.startsWith(prefix)) continue;
+      const bytes = await sizeOf(full);
+      if (bytes !== undefined) found.push({ path, bytes });
     }
     return found.sort((a, b) => (a.path < b.path ? -1 : 1));
   }
 
   async delete(path: string): Promise<void> {
-    await rm(this.localPath(path), { recursive: path.endsWith("/"), force: true });
+    try {
+      await rm(this.localPath(path), { recursive: path.endsWith("/"), force: true });
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+    }
   }
 
   uri(path: string): string {
@@ -88,6 +100,19 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
+/** Undefined where the file was deleted a moment ago. */
+async function sizeOf(file: string): Promise<number | undefined> {
+  try {
+    return (await stat(file)).size;
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+/** A folder is no object, and nothing lies below a file. */
+const missingCodes = ["ENOENT", "ENOTDIR", "EISDIR", "ERR_FS_EISDIR"];
+
 function isMissing(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException | undefined)?.code === "ENOENT";
+  return missingCodes.includes((error as NodeJS.ErrnoException | undefined)?.code ?? "");
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, statSync } from "node:fs";
+import { mkdirSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { open, type RootDatabase, type Transaction } from "lmdb";
 import {
@@ -12,6 +12,8 @@ import {
   type StoreStats,
   type WriteOp,
 } from "../../port/store.ts";
+import { checkPages, everyPage, PageDamage } from "./pages.ts";
+import { ShutdownMarker } from "./shutdown-marker.ts";
 
 /** The declared type of the library leaves out that binary reads take a transaction. */
 type Database = Omit<RootDatabase<Buffer, Buffer>, "getBinary" | "getBinaryFast"> & {
@@ -24,6 +26,31 @@ interface ReadOptions {
 }
 
 const fileName = "data.mdb";
+/** Below every other key. Without an end of its own a reversed range would leave this one out. */
+const lowestKey = Buffer.of(0);
+/**
+ * Pages looked at before the file is opened: the top ones always, which is all of a small store; more after an
+ * unclean end or a change from outside, but for a second at most; all of them after a second unclean end in a row.
+ */
+const pagesChecked = {
+  clean: { pages: 500, morePages: 0, moreMs: 0 },
+  unclean: { pages: 500, morePages: 50_000, moreMs: 1000 },
+  again: everyPage,
+} as const;
+/** A device with less than this free is taken for full when a write fails without saying why. */
+const roomBytesMin = 1024 * 1024;
+
+export interface LmdbStoreOptions {
+  /** No other process opens this store: its file is looked at before it is trusted, and how it is left is kept. */
+  readonly exclusive?: boolean;
+  /** Called once when LMDB gives up for good: every later read and write fails until the process starts anew. */
+  readonly onFatal?: (error: StoreError) => void;
+  /**
+   * Other processes write to this store too. LMDB keeps one read transaction for a turn of the event loop, which
+   * hides their commits from it; a shared store takes a fresh one for every read (about 0.4 µs more each).
+   */
+  readonly shared?: boolean;
+}
 
 /**
  * The default store. Writes run on LMDB's own thread: a batch's pages are synced, then its meta page, before the
@@ -33,10 +60,20 @@ export class LmdbStore implements Store {
   readonly #db: Database;
   readonly #file: string;
   readonly #reader: LmdbReader;
+  readonly #shared: boolean;
+  readonly #marker: ShutdownMarker | undefined;
+  readonly #onFatal: ((error: StoreError) => void) | undefined;
+  #fatal: StoreError | undefined;
 
-  constructor(directory: string) {
+  constructor(directory: string, options: LmdbStoreOptions = {}) {
+    this.#shared = options.shared === true;
     mkdirSync(directory, { recursive: true });
     this.#file = join(directory, fileName);
+    this.#onFatal = options.onFatal;
+    this.#marker = options.exclusive === true ? new ShutdownMarker(directory, this.#file) : undefined;
+    const existing = this.#marker !== undefined && inspect(this.#file, this.#marker);
+    // Before the file is mapped: should that end the process, the next start must look closer.
+    if (existing) this.#marker?.opened();
     try {
       this.#db = open<Buffer, Buffer>({
         path: this.#file,
@@ -56,44 +93,67 @@ export class LmdbStore implements Store {
       throw openError(this.#file, cause);
     }
     this.#reader = new LmdbReader(this.#db, undefined);
+    if (!existing) this.#marker?.opened();
   }
 
   get(key: Bytes): Bytes | undefined {
+    this.#refresh();
     return this.#reader.get(key);
   }
 
   head(key: Bytes, bytesMax: number): Bytes | undefined {
+    this.#refresh();
     return this.#reader.head(key, bytesMax);
   }
 
   range(range: Range): Iterable<Entry> {
+    this.#refresh();
     return this.#reader.range(range);
   }
 
   keys(range: Range): Iterable<Bytes> {
+    this.#refresh();
     return this.#reader.keys(range);
   }
 
   async commit(ops: readonly WriteOp[]): Promise<void> {
     if (ops.length === 0) return;
+    if (this.#fatal !== undefined) throw this.#fatal;
     const db = this.#db;
-    const writes: Promise<boolean>[] = [];
+    let bytes = 0;
     try {
-      const batch = db.batch(() => {
+      // Within a batch a write's own promise is settled already; the batch's tells of them all.
+      await db.batch(() => {
         for (const op of ops) {
-          if (op.kind === "put") writes.push(db.put(op.key as Buffer, op.value as Buffer));
-          else writes.push(db.remove(op.key as Buffer));
+          if (op.kind === "put") {
+            bytes += op.value.length;
+            db.put(op.key as Buffer, op.value as Buffer);
+          } else db.remove(op.key as Buffer);
         }
       });
-      await batch;
+    } catch (error) {
+      const cause = await commitCause(error);
+      this.#checkAlive();
+      throw this.#fatal ?? commitError(this.#file, cause, bytes);
+    }
+  }
+
+  /**
+   * A failed write of LMDB's meta page ends the environment: reads fail from then on, and the library would wait for
+   * ever on the next write. No transaction was lost, but only a new start can tell which of the two the file holds.
+   */
+  #checkAlive(): void {
+    try {
+      this.#db.resetReadTxn();
+      this.#db.getBinary(Buffer.from([0]));
     } catch (cause) {
-      // Each write has a promise of its own that fails with the batch; the batch's error is the one reported.
-      for (const write of writes) write.catch(() => {});
-      throw commitError(cause);
+      this.#fatal = new StoreError("failed", `the store gave up (${text(cause)}); restart the server`, cause);
+      this.#onFatal?.(this.#fatal);
     }
   }
 
   snapshot(): Snapshot {
+    this.#refresh();
     const transaction = this.#db.useReadTransaction();
     return new LmdbSnapshot(this.#db, transaction);
   }
@@ -105,6 +165,11 @@ export class LmdbStore implements Store {
 
   async close(): Promise<void> {
     await this.#db.close();
+    if (this.#fatal === undefined) this.#marker?.closed();
+  }
+
+  #refresh(): void {
+    if (this.#shared) this.#db.resetReadTxn();
   }
 }
 
@@ -118,23 +183,61 @@ class LmdbReader implements Reader {
   }
 
   get(key: Bytes): Bytes | undefined {
-    return this.#db.getBinary(key, this.#transaction);
+    try {
+      return this.#db.getBinary(key, this.#transaction);
+    } catch (cause) {
+      throw this.#failed(cause);
+    }
   }
 
   head(key: Bytes, bytesMax: number): Bytes | undefined {
-    const fast = this.#db.getBinaryFast(key, this.#transaction);
+    let fast: Buffer | undefined;
+    try {
+      fast = this.#db.getBinaryFast(key, this.#transaction);
+    } catch (cause) {
+      throw this.#failed(cause);
+    }
     // The fast buffer is shared with the next read; its head is copied out of it.
     return fast === undefined ? undefined : Uint8Array.prototype.slice.call(fast, 0, Math.min(bytesMax, fast.length));
   }
 
   *range(range: Range): Iterable<Entry> {
-    for (const { key, value } of this.#db.getRange(this.#options(range))) {
-      yield { key, value };
-    }
+    yield* this.#checked(this.#db.getRange(this.#options(range)));
   }
 
   *keys(range: Range): Iterable<Bytes> {
-    yield* this.#db.getKeys(this.#options(range));
+    yield* this.#checked(this.#db.getKeys(this.#options(range)));
+  }
+
+  /** What LMDB throws while it walks gets its reason; what the consumer throws is its own. */
+  *#checked<T>(entries: Iterable<T>): Iterable<T> {
+    let iterator: Iterator<T> | undefined;
+    try {
+      for (;;) {
+        let step: IteratorResult<T>;
+        try {
+          iterator ??= entries[Symbol.iterator]();
+          step = iterator.next();
+        } catch (cause) {
+          iterator = undefined;
+          throw this.#failed(cause);
+        }
+        if (step.done) {
+          iterator = undefined;
+          return;
+        }
+        yield step.value;
+      }
+    } finally {
+      // Left early: the cursor goes back to the library.
+      iterator?.return?.();
+    }
+  }
+
+  /** A transaction that met damage fails every read after it, so the next one gets a new one. */
+  #failed(cause: unknown): StoreError {
+    if (this.#transaction === undefined) this.#db.resetReadTxn();
+    return readError(cause);
   }
 
   #options({ from, to, reverse = false, limit }: Range) {
@@ -144,7 +247,7 @@ class LmdbReader implements Reader {
       bounds["reverse"] = true;
       // Reversed, LMDB's start is the upper end: ours is exclusive there and inclusive at the lower one.
       if (to !== undefined) Object.assign(bounds, { start: to, exclusiveStart: true });
-      if (from !== undefined) Object.assign(bounds, { end: from, inclusiveEnd: true });
+      Object.assign(bounds, { end: from ?? lowestKey, inclusiveEnd: true });
     } else {
       if (from !== undefined) bounds["start"] = from;
       if (to !== undefined) bounds["end"] = to;
@@ -166,6 +269,23 @@ class LmdbSnapshot extends LmdbReader implements Snapshot {
   }
 }
 
+/** Refuses a file that LMDB must not be let near; returns whether there is one. */
+function inspect(file: string, marker: ShutdownMarker): boolean {
+  const bytes = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  if (bytes === 0) {
+    // A first start that was cut short leaves an empty file, and no marker.
+    if (marker.known) throw openError(file, new PageDamage("it is empty or gone"));
+    return false;
+  }
+  const { clean, unclean, again } = pagesChecked;
+  try {
+    checkPages(file, [clean, unclean][marker.uncleanStarts] ?? again);
+  } catch (cause) {
+    throw openError(file, cause);
+  }
+  return true;
+}
+
 function text(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
@@ -178,12 +298,46 @@ function openError(file: string, cause: unknown): StoreError {
   );
 }
 
-const noRoom = /no space|ENOSPC|disk quota|EDQUOT|file too large|EFBIG|MDB_MAP_FULL/i;
+/** No memory, try again, the environment gave up, no reader slot left: not the fault of what is stored. */
+const soundCodes: readonly unknown[] = [12, 11, -30795, -30790];
 
-function commitError(cause: unknown): StoreError {
-  const causes = [cause, (cause as { commitError?: unknown } | undefined)?.commitError];
-  if (causes.some((each) => each !== undefined && noRoom.test(text(each)))) {
+function readError(cause: unknown): StoreError {
+  const { code } = cause as { code?: unknown };
+  // A length that no buffer can have is damage too, found by the runtime.
+  if (soundCodes.includes(code) || (typeof code !== "number" && !(cause instanceof RangeError))) {
+    return new StoreError("failed", `the store can't be read: ${text(cause)}`, cause);
+  }
+  return new StoreError("damaged", `the store is damaged (${text(cause)}); restore the data from a backup`, cause);
+}
+
+/** The library rejects with a wrapper; what happened is in a promise of its, which nobody else takes care of. */
+async function commitCause(error: unknown): Promise<unknown> {
+  const commitError = (error as { commitError?: unknown }).commitError;
+  if (!(commitError instanceof Promise)) return error;
+  return commitError.then(
+    () => error,
+    (cause: unknown) => cause,
+  );
+}
+
+const errnoIo = 5;
+/** EFBIG, ENOSPC, EDQUOT and LMDB's own for a map that can't grow. */
+const noRoomCodes: readonly unknown[] = [27, 28, 122, -30792];
+
+function commitError(file: string, cause: unknown, bytes: number): StoreError {
+  const { code } = cause as { code?: unknown };
+  // LMDB reports a write that was cut short, as the last one before a device is full, as an input/output error.
+  if (noRoomCodes.includes(code) || (code === errnoIo && freeBytes(file) < bytes + roomBytesMin)) {
     return new StoreError("full", "the disk has no room for the write", cause);
   }
   return new StoreError("failed", `the store could not commit: ${text(cause)}`, cause);
+}
+
+function freeBytes(file: string): number {
+  try {
+    const { bavail, bsize } = statfsSync(file);
+    return bavail * bsize;
+  } catch {
+    return Infinity;
+  }
 }

@@ -1,14 +1,16 @@
+import { copyBytes } from "../../port/bytes.ts";
 import type { ObjectInfo, ObjectStore } from "../../port/object-store.ts";
 
 export class MemoryObjectStore implements ObjectStore {
   readonly #objects = new Map<string, Uint8Array>();
 
   async put(path: string, data: Uint8Array): Promise<void> {
-    this.#objects.set(path, data.slice());
+    this.#objects.set(path, copyBytes(data));
   }
 
   async get(path: string): Promise<Uint8Array | undefined> {
-    return this.#objects.get(path)?.slice();
+    const data = this.#objects.get(path);
+    return data === undefined ? undefined : copyBytes(data);
   }
 
   async list(prefix: string): Promise<ObjectInfo[]> {

@@ -1,4 +1,4 @@
-import { compareBytes } from "../../port/bytes.ts";
+import { compareBytes, copyBytes } from "../../port/bytes.ts";
 import type { Bytes, Entry, Range, Snapshot, Store, StoreStats, WriteOp } from "../../port/store.ts";
 
 /** Sorted keys beside their values. A version is never changed once a snapshot shares it. */
@@ -27,24 +27,25 @@ class VersionReader {
 
   get(key: Bytes): Bytes | undefined {
     const value = this.#find(key);
-    return value === undefined ? undefined : value.slice();
+    return value === undefined ? undefined : copyBytes(value);
   }
 
   head(key: Bytes, bytesMax: number): Bytes | undefined {
-    return this.#find(key)?.slice(0, bytesMax);
+    const value = this.#find(key);
+    return value === undefined ? undefined : copyBytes(value.subarray(0, bytesMax));
   }
 
   *range(range: Range): Iterable<Entry> {
     // A reader walks the version it started on, as a cursor of a real store does.
     const version = this.version();
     for (const i of this.#indexes(version, range)) {
-      yield { key: version.keys[i]!.slice(), value: version.values[i]!.slice() };
+      yield { key: copyBytes(version.keys[i]!), value: copyBytes(version.values[i]!) };
     }
   }
 
   *keys(range: Range): Iterable<Bytes> {
     const version = this.version();
-    for (const i of this.#indexes(version, range)) yield version.keys[i]!.slice();
+    for (const i of this.#indexes(version, range)) yield copyBytes(version.keys[i]!);
   }
 
   #find(key: Bytes): Bytes | undefined {
@@ -87,10 +88,10 @@ export class MemoryStore extends VersionReader implements Store {
           keys.splice(i, 1);
           values.splice(i, 1);
         }
-      } else if (exists) values[i] = op.value.slice();
+      } else if (exists) values[i] = copyBytes(op.value);
       else {
-        keys.splice(i, 0, op.key.slice());
-        values.splice(i, 0, op.value.slice());
+        keys.splice(i, 0, copyBytes(op.key));
+        values.splice(i, 0, copyBytes(op.value));
       }
     }
   }

@@ -1,6 +1,6 @@
 import { isAscii, isUtf8 } from "node:buffer";
-import type { FastifyInstance, FastifyRequest } from "fastify";
-import { EngineError, invalid } from "../../engine/errors.ts";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { EngineError, invalid, unavailable } from "../../engine/errors.ts";
 import { limits } from "../../engine/limits.ts";
 
 declare module "fastify" {
@@ -11,11 +11,67 @@ declare module "fastify" {
   interface FastifyRequest {
     /** The body's bytes, kept for requests that are recorded by an idempotency key. */
     rawBody: Buffer | undefined;
+    /** The answer to come: what the request holds is given back when it is over. */
+    response: FastifyReply["raw"] | undefined;
+  }
+}
+
+/** Bodies smaller than this are not counted: the number of connections bounds them well enough. */
+const countedBytesMin = 64 * 1024;
+
+/** Counts what all requests hold, so that many large bodies at once can't take the process's memory. */
+class BodyBudget {
+  readonly #bytesMax: number;
+  #held = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  account(request: FastifyRequest): BodyAccount {
+    return new BodyAccount(this, request);
+  }
+
+  take(bytes: number): boolean {
+    if (this.#held + bytes > this.#bytesMax) return false;
+    this.#held += bytes;
+    return true;
+  }
+
+  giveBack(bytes: number): void {
+    this.#held -= bytes;
+  }
+}
+
+/** One request's share: counted as it arrives, so that a promise of bytes takes nothing from others. */
+class BodyAccount {
+  readonly #budget: BodyBudget;
+  readonly #request: FastifyRequest;
+  #taken = 0;
+
+  constructor(budget: BodyBudget, request: FastifyRequest) {
+    this.#budget = budget;
+    this.#request = request;
+  }
+
+  /** Whether the request may hold this many bytes in all. */
+  hold(bytes: number): boolean {
+    if (bytes < countedBytesMin) return true;
+    if (!this.#budget.take(bytes - this.#taken)) return false;
+    if (this.#taken === 0) this.#request.response?.once("close", () => this.#budget.giveBack(this.#taken));
+    this.#taken = bytes;
+    return true;
   }
 }
 
 const jsonType = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json\s*(?:;|$)/i;
-const foreignCharset = /;\s*charset\s*=\s*"?(?!utf-?8)/i;
+const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i;
+
+/** Whether the body is JSON by its type; JSON is UTF-8, whatever a charset says. */
+function isJson(contentType: string): boolean {
+  const [, given = "utf-8"] = charset.exec(contentType) ?? [];
+  return jsonType.test(contentType) && /^utf-?8$/i.test(given);
+}
 
 function tooLarge(): EngineError {
   return new EngineError("body_too_large", `body: is larger than ${limits.bodyBytesMax} bytes`, {
@@ -27,27 +83,33 @@ function tooLarge(): EngineError {
  * Collects a body of at most 16 MiB. What is over the limit is refused at once; the HTTP server discards the rest of
  * it without storing it, so that the client can read the answer.
  */
-function readBody(request: FastifyRequest, payload: NodeJS.ReadableStream): Promise<Buffer> {
+function readBody(request: FastifyRequest, payload: NodeJS.ReadableStream, account: BodyAccount): Promise<Buffer> {
   const declared = Number(request.headers["content-length"]);
   if (declared > limits.bodyBytesMax) return Promise.reject(tooLarge());
   return new Promise((resolve, reject) => {
     let first: Buffer | undefined;
     let chunks: Buffer[] | undefined;
     let bytes = 0;
+    let refused = false;
     const onData = (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes > limits.bodyBytesMax) {
         payload.removeListener("data", onData);
         payload.resume();
         reject(tooLarge());
+      } else if (refused || !account.hold(bytes)) {
+        // Read to its end without keeping it: many clients can't take an answer before they have sent everything.
+        refused = true;
+        first = chunks = undefined;
       } else if (first === undefined) first = chunk;
       else if (chunks === undefined) chunks = [first, chunk];
       else chunks.push(chunk);
     };
     payload.on("data", onData);
-    payload.once("end", () =>
-      resolve(chunks === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(chunks, bytes)),
-    );
+    payload.once("end", () => {
+      if (refused) reject(unavailable("too many bytes of requests are under way; retry"));
+      else resolve(chunks === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(chunks, bytes));
+    });
     payload.once("error", reject);
     payload.once("aborted", () => reject(invalid("body", "the request ended before its body was complete")));
   });
@@ -66,7 +128,9 @@ function parseJson(body: Buffer): unknown {
 }
 
 export function registerBodyParser(app: FastifyInstance): void {
+  const budget = new BodyBudget(limits.bodiesBytesMax);
   app.decorateRequest("rawBody", undefined);
+  app.decorateRequest("response", undefined);
   app.removeAllContentTypeParsers();
   app.addHook("onRequest", (request, _reply, done) => {
     // The framework refuses types that it can't read before any parser sees them. A handler of raw bodies judges the
@@ -79,14 +143,14 @@ export function registerBodyParser(app: FastifyInstance): void {
   app.addContentTypeParser("*", async (request: FastifyRequest, payload: NodeJS.ReadableStream) => {
     const contentType = request.headers["content-type"];
     const { rawBody = false } = request.routeOptions.config;
-    if (!rawBody && contentType !== undefined && (!jsonType.test(contentType) || foreignCharset.test(contentType))) {
+    if (!rawBody && contentType !== undefined && !isJson(contentType)) {
       throw new EngineError(
         "unsupported_media_type",
         `content-type: ${JSON.stringify(contentType)} is not supported; send application/json`,
         { details: { field: "content-type" } },
       );
     }
-    const body = await readBody(request, payload);
+    const body = await readBody(request, payload, budget.account(request));
     if (rawBody) return body;
     if (request.headers["idempotency-key"] !== undefined) request.rawBody = body;
     return body.length === 0 ? undefined : parseJson(body);

@@ -1,18 +1,26 @@
 import { Readable } from "node:stream";
+import type { BatchCursor } from "../../engine/log/record-batch.ts";
 import type { FetchResult } from "../../engine/stream/streams.ts";
 import { RecordWriter } from "./record-writer.ts";
 
-/** Pages up to this size are sent at once; larger ones in pieces of it, as fast as the client reads. */
-const pieceBytes = 1024 * 1024;
+/** Pages up to this size are sent at once; what is longer follows in pieces, as fast as the client reads. */
+const firstPieceBytes = 1024 * 1024;
+/** Small, for each slow client holds a few of them. */
+const pieceBytes = 256 * 1024;
+/** A large batch is cut too, but not so often that reading it anew for each piece would count. */
+export const piecesOfBatchMax = 16;
 const open = '{"records":[';
 const closeBytesMax = 128;
 
-/** A fetch reply of at most `bytesMax` bytes, or of one record that is larger than that. */
+/**
+ * A fetch reply of at most `bytesMax` bytes, or of one record that is larger than that. A page ends before a batch
+ * that can't be read: the fetch that starts there is the one that fails, with the reason.
+ */
 export function fetchPage(result: FetchResult, bytesMax: number): Buffer | Readable {
   const page = new PageEncoder(result, bytesMax);
   const first = page.next();
   if (page.done) return first;
-  return Readable.from(remaining(first, page), { objectMode: false, highWaterMark: pieceBytes });
+  return Readable.from(remaining(first, page), { objectMode: false, highWaterMark: 1 });
 }
 
 function* remaining(first: Buffer, page: PageEncoder): Iterable<Buffer> {
@@ -26,6 +34,7 @@ class PageEncoder {
   readonly #writer: RecordWriter;
   #next: number;
   #sent = 0;
+  #pieceBytes = firstPieceBytes;
   done = false;
 
   constructor(result: FetchResult, bytesMax: number) {
@@ -33,7 +42,7 @@ class PageEncoder {
     this.#budget = bytesMax - closeBytesMax;
     this.#next = result.offset;
     const waiting = result.highWatermark > result.offset;
-    this.#writer = new RecordWriter(waiting ? Math.min(bytesMax, pieceBytes) + 1024 : 256);
+    this.#writer = new RecordWriter(waiting ? Math.min(bytesMax, firstPieceBytes) + 1024 : 256);
     this.#writer.text(open);
   }
 
@@ -43,6 +52,7 @@ class PageEncoder {
     if (this.#next < highWatermark && !this.#fillPiece()) {
       const piece = this.#writer.take(pieceBytes + 1024);
       this.#sent += piece.length;
+      this.#pieceBytes = pieceBytes;
       return piece;
     }
     this.#writer.text(
@@ -52,27 +62,38 @@ class PageEncoder {
     return this.#writer.take();
   }
 
-  /** Returns whether the page is complete: full, at the end, or trimmed under this reader. */
+  /** Returns whether the page is complete: full, at the end, trimmed under this reader, or before damage. */
   #fillPiece(): boolean {
-    const writer = this.#writer;
-    const { offset, highWatermark } = this.#result;
-    for (const batch of this.#result.read(this.#next)) {
-      if (!batch.seek(this.#next)) return true;
-      do {
-        const before = writer.length;
-        const first = this.#next === offset;
-        // A record that can't fit needs not be written to know it.
-        if (!first && this.#sent + before + batch.valueLength > this.#budget) return true;
-        writer.record(batch, first);
-        if (!first && this.#sent + writer.length > this.#budget) {
-          writer.truncate(before);
-          return true;
-        }
-        this.#next = batch.offset + 1;
-        if (this.#next >= highWatermark) return true;
-      } while (batch.next());
-      if (writer.length >= pieceBytes) return false;
+    try {
+      for (const batch of this.#result.read(this.#next)) {
+        if (!batch.seek(this.#next)) return true;
+        const bytesMin = Math.max(this.#pieceBytes, batch.bytes.length / piecesOfBatchMax);
+        if (this.#fillFrom(batch, bytesMin)) return true;
+        if (this.#writer.length >= bytesMin) return false;
+      }
+    } catch (error) {
+      if (this.#next === this.#result.offset) throw error;
     }
     return true;
+  }
+
+  /** Returns whether the page is complete; else the batch is at its end, or the piece is full. */
+  #fillFrom(batch: BatchCursor, bytesMin: number): boolean {
+    const writer = this.#writer;
+    const { offset, highWatermark } = this.#result;
+    do {
+      const before = writer.length;
+      const first = this.#next === offset;
+      // A record that can't fit needs not be written to know it.
+      if (!first && this.#sent + before + batch.valueLength > this.#budget) return true;
+      writer.record(batch, first);
+      if (!first && this.#sent + writer.length > this.#budget) {
+        writer.truncate(before);
+        return true;
+      }
+      this.#next = batch.offset + 1;
+      if (this.#next >= highWatermark) return true;
+    } while (writer.length < bytesMin && batch.next());
+    return false;
   }
 }

@@ -10,15 +10,18 @@ export interface FetchQuery {
   readonly max_wait_ms?: number;
 }
 
+/** What is over its cap is lowered to it, however large. */
+const uncapped: Schema = { type: "integer", minimum: 0 };
+
 export const fetchQuery: Readonly<Record<string, Schema>> = {
   offset: { ...count, description: "First offset to read" },
   max_bytes: {
-    ...count,
+    ...uncapped,
     default: limits.fetchBytesDefault,
     description: `Upper bound of the answer's size; lowered to ${limits.fetchBytesMax}`,
   },
   max_wait_ms: {
-    ...count,
+    ...uncapped,
     default: 0,
     description: `How long to wait when no records are ready; lowered to ${limits.fetchWaitMsMax}`,
   },

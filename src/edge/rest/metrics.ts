@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { CommitGroup } from "../../engine/commit/committer.ts";
 import type { Engine } from "../../engine/engine.ts";
+import type { StoreStats } from "../../port/store.ts";
 
 /** Watermarks are reported for at most this many partitions, so that a scrape stays small. */
 const partitionsMax = 1_000;
@@ -10,6 +11,12 @@ const latencySeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.
 interface RouteCounts {
   readonly requests: Counter.Internal;
   readonly seconds: Histogram.Internal<"route" | "method">;
+}
+
+/** What is shown of the listener. */
+export interface ListenerGauges {
+  readonly connections: number;
+  readonly inFlight: number;
 }
 
 export class Metrics {
@@ -64,7 +71,7 @@ export class Metrics {
   }
 
   /** Adds what is read from the engine at each scrape. */
-  observe(engine: Engine, diskBytes: () => number, connections: () => number): void {
+  observe(engine: Engine, storeStats: () => StoreStats, listener: ListenerGauges): void {
     const registers = [this.registry];
     const labelNames = ["stream", "partition"] as const;
     new Gauge({
@@ -117,7 +124,15 @@ export class Metrics {
       help: "Size of the store on disk, space to reuse included",
       registers,
       collect() {
-        this.set(diskBytes());
+        this.set(storeStats().diskBytes);
+      },
+    });
+    new Gauge({
+      name: "service_store_entries",
+      help: "Entries in the store: record batches, names, keys",
+      registers,
+      collect() {
+        this.set(storeStats().entries);
       },
     });
     new Gauge({
@@ -125,7 +140,15 @@ export class Metrics {
       help: "Open connections",
       registers,
       collect() {
-        this.set(connections());
+        this.set(listener.connections);
+      },
+    });
+    new Gauge({
+      name: "service_requests_in_flight",
+      help: "Requests whose answer is not complete, this one included",
+      registers,
+      collect() {
+        this.set(listener.inFlight);
       },
     });
   }

@@ -1,12 +1,33 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { type Need, needs } from "../../engine/auth/access.ts";
 import { fingerprint, type Idempotency, parseIdempotencyKey } from "../../engine/stream/idempotency.ts";
 import { type ConsistencyToken, emptyToken, formatToken, parseToken } from "../../engine/token.ts";
 import type { Schema } from "./schemas.ts";
 
 export const tokenHeaderName = "service-consistency-token";
 
-/** What a caller must be allowed to do: `open` needs no credential. */
-export type Access = "open" | "read" | "write" | "admin";
+/**
+ * What a caller must be allowed to do: `open` needs no credential, `signed-in` any; `read`, `write` and `admin` act in
+ * the namespace of the path, the last two on the whole instance.
+ */
+export type Access = "open" | "signed-in" | "read" | "write" | "admin" | "instance-read" | "instance-admin";
+
+export function needOf(access: Exclude<Access, "open">, namespace: string): Need {
+  switch (access) {
+    case "signed-in":
+      return needs.signedIn;
+    case "read":
+      return needs.readIn(namespace);
+    case "write":
+      return needs.writeIn(namespace);
+    case "admin":
+      return needs.adminIn(namespace);
+    case "instance-read":
+      return needs.readInstance;
+    case "instance-admin":
+      return needs.adminInstance;
+  }
+}
 
 export interface RouteSchema {
   readonly summary: string;
@@ -38,12 +59,12 @@ export function readToken(request: FastifyRequest): ConsistencyToken {
   return parseToken("Service-Consistency-Token", Array.isArray(value) ? value.join(",") : value);
 }
 
-/** HTTP clients refuse longer heads; the body has the token too. */
-const tokenHeaderLengthMax = 8 * 1024;
+/** Clients refuse answers whose headers are larger than some bound, often 16 KiB; the body has the token anyway. */
+const tokenHeaderBytesMax = 8 * 1024;
 
 export function sendToken(reply: FastifyReply, token: ConsistencyToken): void {
   const text = formatToken(token);
-  if (text.length <= tokenHeaderLengthMax) reply.header(tokenHeaderName, text);
+  if (text.length <= tokenHeaderBytesMax) reply.header(tokenHeaderName, text);
 }
 
 /** The idempotency of a write: the key, and what the request asks for. */

@@ -12,6 +12,11 @@ export function answer(description: string, properties: Readonly<Record<string, 
   return { description, type: "object", properties };
 }
 
+/** An answer that is no JSON. */
+export function textAnswer(description: string, mediaType: string): Schema {
+  return { description, content: { [mediaType]: { schema: { type: "string" } } } };
+}
+
 export function array(items: Schema, more: Schema = {}): Schema {
   return { type: "array", items, ...more };
 }

@@ -2,26 +2,43 @@ import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import swagger from "@fastify/swagger";
-import { Ajv2020 } from "ajv/dist/2020.js";
-import fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import fastify, {
+  type FastifyBaseLogger,
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from "fastify";
+import { authorize } from "../../engine/auth/access.ts";
+import type { Principal } from "../../engine/auth/principal.ts";
 import type { Engine } from "../../engine/engine.ts";
-import { EngineError, unavailable } from "../../engine/errors.ts";
+import { type EngineError, invalid, unavailable } from "../../engine/errors.ts";
+import type { Authenticator } from "../auth/authenticator.ts";
 import { registerBodyParser } from "./body.ts";
 import { docsPage } from "./docs-page.ts";
 import { errorReply, toEngineError } from "./error.ts";
 import type { Metrics } from "./metrics.ts";
-import type { Access, Route } from "./route.ts";
+import { type Access, needOf, type Route } from "./route.ts";
+import { RouteTable } from "./route-table.ts";
+import { collectionRoutes } from "./routes/collections.ts";
+import { documentRoutes } from "./routes/documents.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { linkRoutes } from "./routes/links.ts";
 import { namespaceRoutes } from "./routes/namespaces.ts";
 import { operationRoutes } from "./routes/operations.ts";
 import { recordRoutes } from "./routes/records.ts";
 import { streamRoutes } from "./routes/streams.ts";
-import { errorAnswer } from "./schemas.ts";
+import { answer, errorAnswer, type Schema, textAnswer } from "./schemas.ts";
+import { compileSchema } from "./validation.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
     readonly access?: Access;
+  }
+  interface FastifyRequest {
+    /** Who the request acts as. */
+    principal: Principal;
   }
 }
 
@@ -30,6 +47,7 @@ export interface RestOptions {
   readonly metrics: Metrics;
   readonly log: FastifyBaseLogger;
   readonly version: string;
+  readonly authenticator: Authenticator;
 }
 
 /** HTTP/1 requests, or HTTP/2 ones in Node's compatible form. */
@@ -38,7 +56,6 @@ export type RequestHandler = (
   response: ServerResponse | Http2ServerResponse,
 ) => void;
 
-const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
 const requestIdPattern = /^[\x21-\x7e]{1,128}$/;
 
 /** The REST edge: JSON over HTTP, from one table of routes. */
@@ -46,23 +63,22 @@ export async function createRest(options: RestOptions): Promise<RequestHandler> 
   const { engine, metrics, log, version } = options;
   const app = fastify({
     loggerInstance: log,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     requestIdHeader: false,
     genReqId: requestIds(),
     routerOptions: { maxParamLength: 4096 },
     exposeHeadRoutes: true,
     return503OnClosing: false,
+    // A path that the router can't read never reaches the hooks and the error handler below.
+    frameworkErrors: (_error, request, reply) => {
+      reply.header("x-request-id", request.id);
+      sendError(invalid("path", "is not a valid URL path, or a part of it is too long"), request, reply);
+    },
   });
-  app.setValidatorCompiler(({ schema, httpPart }) =>
-    (httpPart === "body" ? bodyAjv : paramAjv).compile(schema as object),
-  );
+  app.setValidatorCompiler(compileSchema);
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));
-  app.setErrorHandler((error, request, reply) => sendError(toEngineError(error), request, reply));
-  app.setNotFoundHandler((request, reply) => {
-    sendError(new EngineError("not_found", `no route ${request.method} ${pathOnly(request.url)}`), request, reply);
-  });
   registerBodyParser(app);
-  registerHooks(app, engine, metrics);
+  app.decorateRequest("principal", undefined as unknown as Principal);
   await app.register(swagger, { openapi: openapiInfo(version) });
   const routes = [
     ...operationRoutes(engine, metrics),
@@ -71,21 +87,15 @@ export async function createRest(options: RestOptions): Promise<RequestHandler> 
     ...recordRoutes(engine),
     ...eventRoutes(engine),
     ...linkRoutes(engine),
+    ...collectionRoutes(engine),
+    ...documentRoutes(engine),
+    ...descriptionRoutes(app),
   ];
-  await app.register(async (scope) => registerRoutes(scope, [...routes, ...documentRoutes(app)]));
+  registerHooks(app, options, new RouteTable(routes));
+  await app.register(async (scope) => registerRoutes(scope, routes));
   await app.ready();
   // The router takes both forms; its type names the first.
   return (request, response) => app.routing(request as IncomingMessage, response as ServerResponse);
-}
-
-const ajvOptions = { allErrors: false, strict: true, allowUnionTypes: true, validateFormats: false } as const;
-const bodyAjv = new Ajv2020({ ...ajvOptions, coerceTypes: false });
-/** Paths and queries are text, so numbers in them are read from it. */
-const paramAjv = new Ajv2020({ ...ajvOptions, coerceTypes: true });
-
-function pathOnly(url: string): string {
-  const query = url.indexOf("?");
-  return query < 0 ? url : url.slice(0, query);
 }
 
 /** The caller's own id where it is printable; else a random prefix for the process and a count. */
@@ -107,6 +117,9 @@ function sendError(error: EngineError, request: FastifyRequest, reply: FastifyRe
     request.log[level]({ err: error.cause ?? error, route: request.routeOptions.url }, error.message);
   }
   const sent = status === 500 ? { ...body, request_id: request.id } : body;
+  // Fastify would close the connection after a refused body, under a client that still sends and then can't read the
+  // answer. The listener discards what still comes.
+  reply.removeHeader("connection");
   reply
     .code(status)
     .headers(headers)
@@ -114,12 +127,49 @@ function sendError(error: EngineError, request: FastifyRequest, reply: FastifyRe
     .send(JSON.stringify(sent));
 }
 
-function registerHooks(app: FastifyInstance, engine: Engine, metrics: Metrics): void {
+/**
+ * Who asks is decided first, for what is no route too, so that an outsider learns nothing of which routes there are;
+ * then the path and the method; the body is read only after that.
+ */
+function registerHooks(app: FastifyInstance, { engine, metrics, authenticator }: RestOptions, table: RouteTable): void {
+  const unroutable = (request: FastifyRequest, reply: FastifyReply) => {
+    const { error, allow } = table.refuse(request.method, request.url);
+    if (allow !== undefined) reply.header("allow", allow);
+    return error;
+  };
+  app.setErrorHandler((error: FastifyError, request, reply) => {
+    reply.header("x-request-id", request.id);
+    // A method that the router has never heard of, which only HTTP/2 lets through, passes by the hook.
+    const passed = error.code === "FST_ERR_NOT_FOUND";
+    sendError(passed ? unroutable(request, reply) : toEngineError(error), request, reply);
+  });
   app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);
-    if (engine.isDraining && request.routeOptions.config.access !== "open") {
-      done(unavailable("the server is draining"));
-    } else done();
+    request.response = reply.raw;
+    const { access = "signed-in" } = request.routeOptions.config;
+    if (access === "open") return done();
+    if (engine.isDraining) return done(unavailable("the server is draining"));
+    const { remoteAddress, remotePort } = request.socket;
+    const found = authenticator.authenticate({
+      authorization: request.headers.authorization,
+      remoteAddress,
+      remotePort,
+    });
+    const admit = (principal: Principal) => {
+      request.principal = principal;
+      if (request.is404) throw unroutable(request, reply);
+      authorize(principal, needOf(access, (request.params as { ns?: string }).ns ?? ""));
+    };
+    if (found instanceof Promise) {
+      found.then(admit).then(() => done(), done);
+      return;
+    }
+    try {
+      admit(found);
+    } catch (error) {
+      return done(error as Error);
+    }
+    done();
   });
   app.addHook("onResponse", (request, reply, done) => {
     const route = request.routeOptions.url ?? "unknown";
@@ -130,53 +180,37 @@ function registerHooks(app: FastifyInstance, engine: Engine, metrics: Metrics): 
 }
 
 function registerRoutes(app: FastifyInstance, routes: readonly Route[]): void {
-  const served = new Map<string, string[]>();
   for (const { method, url, access, tag, schema, rawBody = false, handler } of routes) {
-    served.set(url, [...(served.get(url) ?? []), method]);
+    // Probes may add parameters of their own to an open route; elsewhere a misspelt one must not be ignored.
+    const querystring = schema.querystring ?? (access === "open" ? undefined : noParameters);
     app.route({
       method,
       url,
       config: { access, rawBody },
+      // A body whose every field is optional may be left out.
+      ...(isOptional(schema.body) ? { preValidation: fillEmptyBody } : {}),
       schema: {
         ...schema,
         tags: [tag],
         ...(access === "open" ? { security: [] } : {}),
-        querystring: schema.querystring ?? noParameters,
+        ...(querystring === undefined ? {} : { querystring }),
         response: { ...schema.response, "4xx": errorAnswer, "5xx": errorAnswer },
       },
       handler: async (request, reply) => handler(request, reply),
     });
   }
-  for (const [url, known] of served) refuseOtherMethods(app, url, known);
+}
+
+function isOptional(body: Schema | undefined): boolean {
+  return body !== undefined && (body["required"] as readonly string[]).length === 0;
+}
+
+function fillEmptyBody(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
+  request.body ??= {};
+  done();
 }
 
 const noParameters = { type: "object", properties: {}, additionalProperties: false };
-
-function refuseOtherMethods(app: FastifyInstance, url: string, known: readonly string[]): void {
-  const allow = known.includes("GET") ? [...known, "HEAD"] : known;
-  const others = methods.filter((method) => !known.includes(method));
-  const refuse = (request: FastifyRequest, reply: FastifyReply) => {
-    reply.header("allow", allow.join(", "));
-    throw new EngineError(
-      "method_not_allowed",
-      `method: ${request.method} is not served here; use ${allow.join(", ")}`,
-    );
-  };
-  app.route({
-    method: others,
-    url,
-    schema: { hide: true },
-    // Before the body is read: the method alone decides.
-    onRequest: (request, reply, done) => {
-      try {
-        refuse(request, reply);
-      } catch (error) {
-        done(error as Error);
-      }
-    },
-    handler: refuse,
-  });
-}
 
 function openapiInfo(version: string) {
   return {
@@ -193,22 +227,25 @@ function openapiInfo(version: string) {
 }
 
 /** The API's description and the page that shows it. */
-function documentRoutes(app: FastifyInstance): Route[] {
+function descriptionRoutes(app: FastifyInstance): Route[] {
   return [
     {
       method: "GET",
       url: "/openapi.json",
-      access: "read",
+      access: "signed-in",
       tag: "operations",
-      schema: { summary: "This API as an OpenAPI 3.1 document" },
+      schema: {
+        summary: "This API as an OpenAPI 3.1 document",
+        response: { 200: answer("The document", {}) },
+      },
       handler: () => app.swagger(),
     },
     {
       method: "GET",
       url: "/docs",
-      access: "read",
+      access: "signed-in",
       tag: "operations",
-      schema: { summary: "This API as a page" },
+      schema: { summary: "This API as a page", response: { 200: textAnswer("The page", "text/html") } },
       handler: (_request, reply) => {
         reply.header("content-type", "text/html; charset=utf-8");
         return reply.send(docsPage(app.swagger() as unknown as Parameters<typeof docsPage>[0]));

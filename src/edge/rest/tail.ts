@@ -5,6 +5,7 @@ import { EngineError, invalid } from "../../engine/errors.ts";
 import { limits } from "../../engine/limits.ts";
 import type { FetchCommand, FetchResult, Streams } from "../../engine/stream/streams.ts";
 import { errorReply, toEngineError } from "./error.ts";
+import { piecesOfBatchMax } from "./fetch-page.ts";
 import { type FetchQuery, parseFrom } from "./fetch-query.ts";
 import { recordText } from "./record-json.ts";
 import { clientSignal, readToken } from "./route.ts";
@@ -68,13 +69,19 @@ async function follow(
   while (!signal.aborted) {
     let piece = "";
     const start = next;
-    for (const batch of result.read(next)) {
-      if (!batch.seek(next)) break;
-      do {
-        next = batch.offset + 1;
-        piece += `id: ${next}\ndata: ${recordText(batch)}\n\n`;
-      } while (batch.next());
-      if (piece.length >= pieceBytes) break;
+    try {
+      for (const batch of result.read(next)) {
+        if (!batch.seek(next)) break;
+        const enough = Math.max(pieceBytes, batch.bytes.length / piecesOfBatchMax);
+        do {
+          next = batch.offset + 1;
+          piece += `id: ${next}\ndata: ${recordText(batch)}\n\n`;
+        } while (piece.length < enough && batch.next());
+        if (piece.length >= enough) break;
+      }
+    } catch (error) {
+      // What comes before a batch that can't be read is sent first.
+      if (piece === "") throw error;
     }
     if (piece === "" && start < result.highWatermark) {
       throw new EngineError("offset_out_of_range", `offset: ${start} was trimmed before it could be sent`);

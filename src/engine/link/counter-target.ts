@@ -2,9 +2,9 @@ import { hash } from "node:crypto";
 import { asBuffer } from "../../port/bytes.ts";
 import type { Reader, Store } from "../../port/store.ts";
 import type { Draft } from "../commit/draft.ts";
-import { EngineError } from "../errors.ts";
 import { makeKey, prefixRange, tables } from "../keys.ts";
 import type { BatchCursor } from "../log/record-batch.ts";
+import { openValue, sealValue } from "../stored-value.ts";
 import { type CounterRule, parseCounterOptions } from "./counter-options.ts";
 import { CounterSum } from "./counter-sum.ts";
 import type { LinkContext, LinkStep, LinkTarget, LinkTotals } from "./target.ts";
@@ -25,6 +25,10 @@ export class CounterTarget implements LinkTarget {
 
   checkOptions(options: unknown): void {
     parseCounterOptions(options);
+  }
+
+  async ready(): Promise<boolean> {
+    return false;
   }
 
   begin(link: LinkContext): LinkStep {
@@ -57,9 +61,9 @@ export class CounterTarget implements LinkTarget {
   /** A link's counters, in the order of their keys. */
   *counters(linkId: number, view: Reader = this.#store): Iterable<{ name: string; value: bigint }> {
     for (const { key, value } of view.range(prefixRange(tables.counter, linkId))) {
-      const stored = asBuffer(value);
+      const stored = openValue(value);
       const name = stored.length > 8 ? stored.toString("utf8", 8) : asBuffer(key).toString("utf8", 10);
-      yield { name, value: readCounter(stored) };
+      yield { name, value: stored.readBigInt64BE(0) };
     }
   }
 }
@@ -79,12 +83,12 @@ class CounterStep implements LinkStep {
     return this.#sums.size;
   }
 
-  take(cursor: BatchCursor): void {
+  take(cursor: BatchCursor): boolean {
     const name = this.#rule.name(cursor);
     const amount = name === undefined ? undefined : this.#rule.amount(cursor);
     if (name === undefined || amount === undefined) {
       this.#skipped++;
-      return;
+      return true;
     }
     let sum = this.#sums.get(name);
     if (sum === undefined) {
@@ -92,26 +96,21 @@ class CounterStep implements LinkStep {
       this.#sums.set(name, sum);
     }
     sum.add(amount);
+    return true;
   }
 
   stage(draft: Draft): number {
     for (const [name, sum] of this.#sums) {
       const { key, kept } = counterKey(this.#linkId, name);
       const stored = draft.get(key);
-      const before = stored === undefined ? 0n : readCounter(asBuffer(stored));
+      const before = stored === undefined ? 0n : openValue(stored).readBigInt64BE(0);
       const value = Buffer.allocUnsafe(8 + (kept?.length ?? 0));
       value.writeBigInt64BE(sum.applyTo(before), 0);
       kept?.copy(value, 8);
-      draft.put(key, value);
+      draft.put(key, sealValue(value));
     }
     return this.#skipped;
   }
-}
-
-function readCounter(stored: Buffer): bigint {
-  if (stored.length < 8)
-    throw new EngineError("internal", "a stored counter is damaged; restore the data from a backup");
-  return stored.readBigInt64BE(0);
 }
 
 /** A flag byte tells a name from a digest; a name that is its own key need not be kept beside it. */

@@ -1,13 +1,12 @@
-import { asBuffer } from "../../port/bytes.ts";
 import type { Reader } from "../../port/store.ts";
 import type { Draft } from "../commit/draft.ts";
 import { makeKey, prefixRange, readU64, tables, writeU64 } from "../keys.ts";
 import { decode, encode } from "../metastore/metastore.ts";
+import { openValue, sealValue } from "../stored-value.ts";
 import type { LinkContext, LinkTotals } from "./target.ts";
 
 export interface LinkMeta extends LinkContext {
   readonly namespaceId: number;
-  readonly source: string;
   /** The stream that had the source's name when the link was made. */
   readonly sourceId: number;
 }
@@ -40,7 +39,7 @@ export function stageTotals(draft: Draft, linkId: number, totals: LinkTotals): v
 
 export function readApplied(reader: Pick<Reader, "get">, linkId: number, partition: number): number {
   const stored = reader.get(makeKey(tables.linkState, linkId, partition));
-  return stored === undefined ? 0 : readU64(asBuffer(stored), 0);
+  return stored === undefined ? 0 : readU64(openValue(stored), 0);
 }
 
 /** The same of every partition that was read from. */
@@ -50,7 +49,7 @@ export function readAllApplied(reader: Pick<Reader, "range">, linkId: number): M
     from: makeKey(tables.linkState, linkId, 0),
     to: prefixRange(tables.linkState, linkId).to,
   })) {
-    applied.set(readU64(key, 9), readU64(value, 0));
+    applied.set(readU64(key, 9), readU64(openValue(value), 0));
   }
   return applied;
 }
@@ -58,7 +57,7 @@ export function readAllApplied(reader: Pick<Reader, "range">, linkId: number): M
 export function stageApplied(draft: Draft, linkId: number, partition: number, offset: number): void {
   const value = Buffer.allocUnsafe(8);
   writeU64(value, 0, offset);
-  draft.put(makeKey(tables.linkState, linkId, partition), value);
+  draft.put(makeKey(tables.linkState, linkId, partition), sealValue(value));
 }
 
 export function stageForgetState(draft: Draft, linkId: number): void {

@@ -195,6 +195,16 @@ export class Links {
     };
   }
 
+  /** Tells the links into a target that it was made: those that wait for it go on, those of an older one start over. */
+  targetMade(kind: string, namespace: string, name: string): void {
+    for (const worker of this.#workers.values()) {
+      const { link } = worker;
+      if (link.namespace === namespace && link.target.kind === kind && link.target.name === name) {
+        worker.targetChanged();
+      }
+    }
+  }
+
   /** The worker's counters by link, for SQL. */
   target(kind: string): LinkTarget | undefined {
     return this.#targets.get(kind);

@@ -11,6 +11,11 @@ export interface LinkTarget {
   readonly kind: string;
   /** Throws invalid_argument for options that this kind does not know. */
   checkOptions(options: unknown): void;
+  /**
+   * Resolves when the target can take records, or the signal is aborted; rejects with why it can't. True when what the
+   * link had applied is gone, so that it starts over.
+   */
+  ready(link: LinkContext, signal: AbortSignal): Promise<boolean>;
   /** Starts collecting for one link. */
   begin(link: LinkContext): LinkStep;
   /** Frees what the target keeps for a link that was deleted, in steps; returns whether more is left. */
@@ -23,13 +28,14 @@ export interface LinkContext {
   readonly id: number;
   readonly namespace: string;
   readonly name: string;
+  readonly source: string;
   readonly target: { readonly kind: string; readonly name: string };
   readonly options: unknown;
 }
 
 export interface LinkStep {
-  /** Takes the record that the cursor stands on. */
-  take(cursor: BatchCursor, partition: number): void;
+  /** Takes the record that the cursor stands on; false when what was collected should be committed before more. */
+  take(cursor: BatchCursor, partition: number): boolean;
   /** How much was collected, in entries that the commit will write. */
   readonly size: number;
   /** Writes what was collected; returns how many records were skipped. */

@@ -35,6 +35,8 @@ interface Step {
   readonly next: Map<number, number>;
   records: number;
   lost: number;
+  /** It is to be committed before more is read. */
+  full: boolean;
 }
 
 /**
@@ -43,7 +45,7 @@ interface Step {
  * back only itself.
  */
 export class LinkWorker {
-  readonly #link: LinkMeta;
+  readonly link: LinkMeta;
   readonly #target: LinkTarget;
   readonly #deps: WorkerDeps;
   readonly #stop = new AbortController();
@@ -55,10 +57,11 @@ export class LinkWorker {
   readonly #progressWaiters = new Set<() => void>();
   #commitError: string | undefined;
   #wake: (() => void) | undefined;
+  #retry: (() => void) | undefined;
   #running: Promise<void> | undefined;
 
   constructor(link: LinkMeta, target: LinkTarget, deps: WorkerDeps) {
-    this.#link = link;
+    this.link = link;
     this.#target = target;
     this.#deps = deps;
   }
@@ -90,10 +93,16 @@ export class LinkWorker {
     this.#wake?.();
   }
 
+  /** The target may be ready now, or be another one. */
+  targetChanged(): void {
+    this.#retry?.();
+    this.#wake?.();
+  }
+
   applied(partition: number): number {
     const known = this.#applied.get(partition);
     if (known !== undefined) return known;
-    const stored = readApplied(this.#deps.store, this.#link.id, partition);
+    const stored = readApplied(this.#deps.store, this.link.id, partition);
     this.#applied.set(partition, stored);
     return stored;
   }
@@ -132,10 +141,18 @@ export class LinkWorker {
       } catch (error) {
         if (this.#stop.signal.aborted) return;
         this.#commitError = (error as Error).message;
-        await this.#deps.clock.sleep(retryMs, this.#stop.signal);
+        await this.#pause(retryMs);
         retryMs = Math.min(retryMs * 2, retryMsMax);
       }
     }
+  }
+
+  /** Until the time is over, the target has changed or the worker is stopped. */
+  async #pause(ms: number): Promise<void> {
+    const over = new AbortController();
+    this.#retry = () => over.abort();
+    await this.#deps.clock.sleep(ms, AbortSignal.any([over.signal, this.#stop.signal]));
+    this.#retry = undefined;
   }
 
   /** Until the source grows, the worker is stopped or the time is over. */
@@ -155,7 +172,16 @@ export class LinkWorker {
 
   /** Reads, collects and commits once; false when there was nothing to do. */
   async #step(): Promise<boolean> {
-    const step: Step = { target: this.#target.begin(this.#link), next: new Map(), records: 0, lost: 0 };
+    const source = this.#deps.source();
+    if (source === undefined) {
+      this.#dirty.clear();
+      return false;
+    }
+    if (await this.#target.ready(this.link, this.#stop.signal)) this.#startOver(source);
+    if (this.#stop.signal.aborted) return false;
+    // What kept the target from being ready is over.
+    this.#commitError = undefined;
+    const step: Step = { target: this.#target.begin(this.link), next: new Map(), records: 0, lost: 0, full: false };
     while (this.#collect(step)) {
       await this.#deps.turns.next();
       if (this.#stop.signal.aborted) return false;
@@ -173,8 +199,14 @@ export class LinkWorker {
     return true;
   }
 
+  #startOver(source: LogStream): void {
+    this.#applied.clear();
+    this.#unreadable.clear();
+    for (let partition = 0; partition < source.partitions; partition++) this.#dirty.add(partition);
+  }
+
   #commit(step: Step): Promise<void> {
-    const { id } = this.#link;
+    const { id } = this.link;
     return this.#deps.committer.submit((draft) => {
       const skipped = step.target.stage(draft);
       for (const [partition, offset] of step.next) stageApplied(draft, id, partition, offset);
@@ -204,7 +236,7 @@ export class LinkWorker {
       } catch (error) {
         this.#unreadable.set(partition, (error as Error).message);
       }
-      if (isFull(step)) return false;
+      if (step.full) return false;
       if (this.#deps.clock.steadyMs() >= endMs) break;
     }
     return this.#dirty.size > 0;
@@ -229,12 +261,14 @@ export class LinkWorker {
       for (const batch of log.read(source, partition, next)) {
         if (!batch.seek(next)) break;
         do {
-          target.take(batch, partition);
+          step.full = !target.take(batch, partition);
           next = batch.offset + 1;
           step.records++;
+          if (step.full) return next >= end;
           if (--untilLook > 0) continue;
           untilLook = recordsPerLook;
-          if (isFull(step) || clock.steadyMs() >= endMs) return next >= end;
+          step.full = step.records >= stepRecordsMax || target.size >= stepSizeMax;
+          if (step.full || clock.steadyMs() >= endMs) return next >= end;
         } while (batch.next());
       }
     } finally {
@@ -245,8 +279,4 @@ export class LinkWorker {
     if (next === from) throw new Error(`the record at offset ${next} is missing`);
     return next >= end;
   }
-}
-
-function isFull(step: Step): boolean {
-  return step.records >= stepRecordsMax || step.target.size >= stepSizeMax;
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { Clock } from "../../port/clock.ts";
 import type { Store } from "../../port/store.ts";
 import type { Draft } from "../commit/draft.ts";
+import { damaged } from "../errors.ts";
 import { logKey, logKeyOffset, partitionKey } from "../keys.ts";
 import { limits } from "../limits.ts";
 import { decodePartition, emptyTail, encodePartition, type PartitionState, type Tail } from "./partition-state.ts";
@@ -63,14 +64,15 @@ export class Log {
       // A timestamp in the future must not keep a record longer than its age in the log allows.
       prefixRetentionMs: Math.max(before.prefixRetentionMs, Math.min(batch.maxTimestampMs, nowMs)),
     };
-    sealBatch(batch, {
+    const key = logKey(stream.id, partition, before.next);
+    sealBatch(batch, key, {
       baseOffset: before.next,
       appendTimeMs: nowMs,
       prefixTimestampMs: tail.prefixTimestampMs,
       prefixRetentionMs: tail.prefixRetentionMs,
       bytesBefore: before.bytes,
     });
-    draft.put(logKey(stream.id, partition, before.next), batch.bytes);
+    draft.put(key, batch.bytes);
     state.staged = tail;
     draft.onUndo(() => {
       state.staged = before;
@@ -125,13 +127,27 @@ export class Log {
     return start;
   }
 
-  /** The batches from the one that holds `offset` up to the high watermark, verified as they are opened. */
+  /**
+   * The batches from the one that holds `offset` up to the high watermark, verified as they are opened. Each follows
+   * on the one before: a hole is damage, unless what was there has been trimmed.
+   */
   *read(stream: LogStream, partition: number, offset: number): Iterable<BatchCursor> {
     const end = this.highWatermark(stream, partition);
+    if (offset >= end) return;
     const base = this.#baseOf(stream.id, partition, offset);
-    if (base === undefined) return;
-    const range = { from: logKey(stream.id, partition, base), to: logKey(stream.id, partition, end) };
-    for (const { value } of this.#store.range(range)) yield new BatchCursor(value);
+    let next = offset;
+    if (base !== undefined) {
+      const range = { from: logKey(stream.id, partition, base), to: logKey(stream.id, partition, end) };
+      for (const { key, value } of this.#store.range(range)) {
+        const batch = new BatchCursor(key, value);
+        if (batch.header.baseOffset > next || batch.endOffset <= next) break;
+        yield batch;
+        next = batch.endOffset;
+      }
+    }
+    if (next < end && next >= this.startOffset(stream, partition)) {
+      throw damaged(`offset ${next} of partition ${partition} of stream ${stream.id} is missing in the log`);
+    }
   }
 
   /** The offset of the first record at or after a time; the high watermark when there is none. */
@@ -158,10 +174,10 @@ export class Log {
   ): Promise<boolean> {
     const state = this.#state(stream.id, partition);
     if (state.durable.next > offset) return true;
-    if (waitMs <= 0 || signal?.aborted) return false;
+    if (waitMs <= 0 || signal?.aborted || state.gone) return false;
     const woken = new AbortController();
     const waiter = () => {
-      if (state.durable.next > offset) woken.abort();
+      if (state.durable.next > offset || state.gone) woken.abort();
     };
     const stop = () => woken.abort();
     state.waiters ??= new Set();
@@ -177,10 +193,15 @@ export class Log {
     return state.durable.next > offset;
   }
 
-  /** Wakes every waiting reader of a stream, for example because the stream is gone. */
+  /** Forgets a dropped stream and wakes its waiting readers. */
   forget(stream: LogStream): void {
     for (let partition = 0; partition < stream.partitions; partition++) {
-      this.#states.delete(stateKey(stream.id, partition));
+      const key = stateKey(stream.id, partition);
+      const state = this.#states.get(key);
+      if (state === undefined) continue;
+      this.#states.delete(key);
+      state.gone = true;
+      wake(state);
     }
   }
 
@@ -192,8 +213,16 @@ export class Log {
    * Frees batches below the implied start, as part of a change: at most `batchesMax`, the oldest first.
    */
   stageTrim(draft: Draft, stream: LogStream, partition: number, batchesMax: number): void {
+    this.stageTrimTo(draft, stream, partition, this.startOffset(stream, partition), batchesMax);
+  }
+
+  storedStart(stream: LogStream, partition: number): number {
+    return this.#state(stream.id, partition).storedStart;
+  }
+
+  /** The same up to a given offset, which must be the start of a batch or the end of the partition. */
+  stageTrimTo(draft: Draft, stream: LogStream, partition: number, target: number, batchesMax: number): void {
     const state = this.#state(stream.id, partition);
-    const target = this.startOffset(stream, partition);
     if (target <= state.storedStart) return;
     const from = logKey(stream.id, partition, state.storedStart);
     const to = logKey(stream.id, partition, target);
@@ -215,7 +244,7 @@ export class Log {
   #publish(state: PartitionState, tail: Tail): void {
     assert(tail.next > state.durable.next, "a high watermark only rises");
     state.durable = tail;
-    if (state.waiters !== undefined) for (const waiter of [...state.waiters]) waiter();
+    wake(state);
     for (const listener of this.#listeners) listener(state.stream, state.partition, tail.next);
   }
 
@@ -245,7 +274,8 @@ export class Log {
       };
     }
     const { storedStart } = trimmed;
-    return { stream, partition, durable: tail, staged: tail, storedStart, implied: undefined, waiters: undefined };
+    const empty = { implied: undefined, waiters: undefined, gone: false };
+    return { stream, partition, durable: tail, staged: tail, storedStart, ...empty };
   }
 
   #evict(): void {
@@ -259,8 +289,8 @@ export class Log {
 
   #header(key: Uint8Array): { bytes: number; batch: BatchHeader } {
     const head = this.#store.head(key, headerBytes);
-    assert(head !== undefined, "a listed batch is stored");
-    const batch = decodeHeader(head);
+    if (head === undefined) throw damaged("a record batch that the log lists can't be found");
+    const batch = decodeHeader(key, head);
     return { bytes: headerBytes + batch.bodyBytes, batch };
   }
 
@@ -272,7 +302,10 @@ export class Log {
       reverse: true,
       limit: 1,
     };
-    for (const key of this.#store.keys(range)) return logKeyOffset(key);
+    for (const key of this.#store.keys(range)) {
+      if (key.length !== range.from.length) throw damaged("a key of the log is damaged");
+      return logKeyOffset(key);
+    }
     return undefined;
   }
 
@@ -295,6 +328,10 @@ export class Log {
     }
     return found;
   }
+}
+
+function wake(state: PartitionState): void {
+  if (state.waiters !== undefined) for (const waiter of [...state.waiters]) waiter();
 }
 
 function stateKey(stream: number, partition: number): string {

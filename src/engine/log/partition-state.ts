@@ -1,5 +1,6 @@
 import type { Bytes } from "../../port/store.ts";
 import { readU64, writeU64 } from "../keys.ts";
+import { openValue, sealValue } from "../stored-value.ts";
 
 /** The end of a partition: what the next batch continues from. Never changed, only replaced. */
 export interface Tail {
@@ -11,7 +12,7 @@ export interface Tail {
 
 export const emptyTail: Tail = { next: 0, bytes: 0, prefixTimestampMs: 0, prefixRetentionMs: 0 };
 
-/** Woken when the partition's high watermark rises. */
+/** Woken when the partition's high watermark rises, and when its stream is gone. */
 export type Waiter = () => void;
 
 /** What is kept in memory of a partition; all of it can be read from the store again. */
@@ -27,10 +28,12 @@ export interface PartitionState {
   /** The start that retention implied when it was last worked out, and until when that holds. */
   implied: { start: number; tail: Tail; untilMs: number; retention: object | undefined } | undefined;
   waiters: Set<Waiter> | undefined;
+  /** The stream was dropped: nobody waits here any more. */
+  gone: boolean;
 }
 
 /**
- * What remains of a partition's head after trimming: u64 stored start, then the tail, which is needed once no batch
+ * What remains of a partition's head after trimming, behind its checksum: u64 stored start, then the tail, which is needed once no batch
  * is left to tell it: u64 next, and f64 bytes, timestamp and retention maxima.
  */
 export function encodePartition(storedStart: number, tail: Tail): Buffer {
@@ -40,18 +43,18 @@ export function encodePartition(storedStart: number, tail: Tail): Buffer {
   bytes.writeDoubleBE(tail.bytes, 16);
   bytes.writeDoubleBE(tail.prefixTimestampMs, 24);
   bytes.writeDoubleBE(tail.prefixRetentionMs, 32);
-  return bytes;
+  return sealValue(bytes);
 }
 
-export function decodePartition(bytes: Bytes): { storedStart: number; tail: Tail } {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+export function decodePartition(stored: Bytes): { storedStart: number; tail: Tail } {
+  const bytes = openValue(stored);
   return {
     storedStart: readU64(bytes, 0),
     tail: {
       next: readU64(bytes, 8),
-      bytes: view.getFloat64(16),
-      prefixTimestampMs: view.getFloat64(24),
-      prefixRetentionMs: view.getFloat64(32),
+      bytes: bytes.readDoubleBE(16),
+      prefixTimestampMs: bytes.readDoubleBE(24),
+      prefixRetentionMs: bytes.readDoubleBE(32),
     },
   };
 }

@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import { asBuffer } from "../../port/bytes.ts";
-import { EngineError } from "../errors.ts";
+import { damaged as damagedData, type EngineError } from "../errors.ts";
 
 export interface RecordHeader {
   readonly key: string;
@@ -25,7 +25,7 @@ export interface RecordInput {
  * One append to one partition, stored as one value.
  *
  * header, 72 bytes, little endian
- *   0 u8 magic · u8 version · u16 zero · u32 crc32 of bytes 8 to 72 · u32 crc32 of the body · u32 record count
+ *   0 u8 magic · u8 version · u16 zero · u32 crc32 of the key and bytes 8 to 72 · u32 crc32 of the body · u32 record count
  *  16 f64 base offset · f64 append time · f64 largest timestamp
  *  40 f64 largest timestamp of the partition up to here · f64 largest retention time up to here
  *  56 f64 bytes stored in the partition before this batch · u32 body length · u32 zero
@@ -165,9 +165,10 @@ export function withoutRecords(batch: EncodedBatch, dropped: ReadonlySet<number>
   return { bytes, count: kept.length - 1, maxTimestampMs: batch.maxTimestampMs };
 }
 
-/** Completes a batch for its place in the partition. */
+/** Completes a batch for its place, which its key names: found under another key, it is damaged. */
 export function sealBatch(
   batch: EncodedBatch,
+  key: Uint8Array,
   place: Omit<BatchHeader, "count" | "maxTimestampMs" | "bodyBytes">,
 ): void {
   const { bytes } = batch;
@@ -183,20 +184,24 @@ export function sealBatch(
   bytes.writeDoubleLE(place.bytesBefore, 56);
   bytes.writeUInt32LE(bytes.length - headerBytes, 64);
   bytes.writeUInt32LE(0, 68);
-  bytes.writeUInt32LE(crc32(bytes.subarray(8, headerBytes)), 4);
+  bytes.writeUInt32LE(headerSum(bytes, key), 4);
+}
+
+function headerSum(bytes: Buffer, key: Uint8Array): number {
+  return crc32(bytes.subarray(8, headerBytes), crc32(key));
 }
 
 function damaged(what: string): EngineError {
-  return new EngineError("internal", `a stored record batch is damaged (${what}); restore the data from a backup`);
+  return damagedData(`a stored record batch is damaged (${what})`);
 }
 
-/** Reads and verifies a batch's header; `given` may be longer. */
-export function decodeHeader(given: Uint8Array): BatchHeader {
+/** Reads and verifies the header of the batch under a key; `given` may be longer. */
+export function decodeHeader(key: Uint8Array, given: Uint8Array): BatchHeader {
   const bytes = asBuffer(given);
   if (bytes.length < headerBytes) throw damaged("short header");
-  if (bytes[0] !== magic) throw damaged("unknown format");
+  if (bytes[0] !== magic || bytes.readUInt16LE(2) !== 0) throw damaged("unknown format");
   if (bytes[1] !== version) throw damaged(`format version ${bytes[1]}`);
-  if (bytes.readUInt32LE(4) !== crc32(bytes.subarray(8, headerBytes))) throw damaged("header checksum");
+  if (bytes.readUInt32LE(4) !== headerSum(bytes, key)) throw damaged("header checksum");
   return {
     count: bytes.readUInt32LE(12),
     baseOffset: bytes.readDoubleLE(16),
@@ -229,9 +234,9 @@ export class BatchCursor {
   #at = headerBytes;
   #left: number;
 
-  constructor(given: Uint8Array) {
+  constructor(key: Uint8Array, given: Uint8Array) {
     this.bytes = asBuffer(given);
-    this.header = decodeHeader(this.bytes);
+    this.header = decodeHeader(key, this.bytes);
     if (this.bytes.length !== headerBytes + this.header.bodyBytes) throw damaged("length");
     if (crc32(this.bytes.subarray(headerBytes)) !== this.bytes.readUInt32LE(8)) throw damaged("checksum");
     this.#left = this.header.count;

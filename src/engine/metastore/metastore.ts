@@ -6,6 +6,7 @@ import { alreadyExists, EngineError, notFound } from "../errors.ts";
 import { makeKey, prefixRange, tables } from "../keys.ts";
 import { integerMax } from "../limits.ts";
 import type { Retention } from "../log/log.ts";
+import { openValue, sealValue } from "../stored-value.ts";
 
 export interface NamespaceMeta {
   readonly id: number;
@@ -210,11 +211,11 @@ export function takeId(draft: Draft, kind: "namespace" | "stream" | "link" | "co
 }
 
 export function encode(value: unknown): Buffer {
-  return Buffer.from(JSON.stringify(value));
+  return sealValue(Buffer.from(JSON.stringify(value)));
 }
 
 export function decode<T>(bytes: Uint8Array): T {
-  return JSON.parse(asBuffer(bytes).toString()) as T;
+  return JSON.parse(openValue(bytes).toString()) as T;
 }
 
 function streamPath(namespace: string, name: string): string {

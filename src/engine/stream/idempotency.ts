@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
-import { asBuffer } from "../../port/bytes.ts";
 import type { Clock } from "../../port/clock.ts";
 import type { Store } from "../../port/store.ts";
 import type { Draft } from "../commit/draft.ts";
 import { conflict, invalid } from "../errors.ts";
 import { makeKey, prefixRange, readU64, tables } from "../keys.ts";
 import { limits } from "../limits.ts";
+import { openValue, sealValue } from "../stored-value.ts";
 
 /** A writer's promise that requests with the same key and content are one and the same. */
 export interface Idempotency {
@@ -30,7 +30,7 @@ export function fingerprint(...parts: readonly (string | Uint8Array)[]): Uint8Ar
 }
 
 /**
- * Recorded replies by stream and key. Value: f64 expiry, 32 bytes of fingerprint, the reply as JSON. A second key,
+ * Recorded replies by stream and key. Value, behind its checksum: f64 expiry, 32 bytes of fingerprint, the reply as JSON. A second key,
  * ordered by expiry, lets the background forget the old ones without a scan.
  */
 export class IdempotencyRecords {
@@ -46,7 +46,7 @@ export class IdempotencyRecords {
   replay<T>(draft: Draft, stream: number, request: Idempotency): T | undefined {
     const stored = draft.get(recordKey(stream, request.key));
     if (stored === undefined) return undefined;
-    const bytes = asBuffer(stored);
+    const bytes = openValue(stored);
     if (bytes.readDoubleBE(0) <= this.#clock.nowMs()) return undefined;
     if (!bytes.subarray(8, 40).equals(request.fingerprint)) {
       throw conflict("the Idempotency-Key was used with another body on this stream");
@@ -61,10 +61,10 @@ export class IdempotencyRecords {
     const key = recordKey(stream, request.key);
     const expired = draft.get(key);
     if (expired !== undefined) {
-      const expiredMs = asBuffer(expired).readDoubleBE(0);
+      const expiredMs = openValue(expired).readDoubleBE(0);
       draft.delete(makeKey(tables.idempotencyExpiry, expiredMs, key.subarray(1)));
     }
-    draft.put(key, Buffer.concat([head, request.fingerprint, Buffer.from(JSON.stringify(reply))]));
+    draft.put(key, sealValue(head, request.fingerprint, Buffer.from(JSON.stringify(reply))));
     draft.put(makeKey(tables.idempotencyExpiry, expiryMs, key.subarray(1)), Buffer.alloc(0));
   }
 
@@ -75,6 +75,8 @@ export class IdempotencyRecords {
     let count = 0;
     for (const key of this.#store.keys({ from, to, limit: keysMax })) {
       count++;
+      // A change before this one in the group has recorded the key anew.
+      if (draft.get(key) === undefined) continue;
       draft.delete(key);
       draft.delete(makeKey(tables.idempotency, key.subarray(9)));
     }

@@ -1,7 +1,6 @@
-import assert from "node:assert/strict";
 import type { Clock } from "../../port/clock.ts";
 import type { Committer } from "../commit/committer.ts";
-import { conflict, EngineError, notFound } from "../errors.ts";
+import { conflict, damaged, EngineError, notFound } from "../errors.ts";
 import type { Log, Retention } from "../log/log.ts";
 import { type BatchCursor, encodeBatch, type RecordInput } from "../log/record-batch.ts";
 import type { Trimmer } from "../log/trimmer.ts";
@@ -125,7 +124,7 @@ export class Streams {
 
   async detail(ref: StreamRef, token: ConsistencyToken, signal?: AbortSignal): Promise<StreamDetail> {
     const meta = this.#stream(ref);
-    await this.#tokens.wait(meta, token, undefined, signal);
+    if (token.length > 0) await this.#tokens.wait(meta, token, undefined, this.#until(signal));
     const partitions = Array.from({ length: meta.partitions }, (_, partition) => ({
       partition,
       logStartOffset: this.#deps.log.startOffset(meta, partition),
@@ -202,16 +201,15 @@ export class Streams {
   }
 
   async fetch(command: FetchCommand, signal?: AbortSignal): Promise<FetchResult> {
-    const { log, draining } = this.#deps;
+    const { log } = this.#deps;
     const meta = this.#stream(command);
     const { partition } = command;
     checkPartition(meta, partition);
-    if (command.token.length > 0) await this.#tokens.wait(meta, command.token, partition, signal);
+    if (command.token.length > 0) await this.#tokens.wait(meta, command.token, partition, this.#until(signal));
     const offset = this.startOf(command);
     this.#checkRange(meta, partition, offset);
     if (command.waitMs > 0 && offset === log.highWatermark(meta, partition)) {
-      const stop = signal === undefined ? draining : AbortSignal.any([signal, draining]);
-      await log.waitAbove(meta, partition, offset, command.waitMs, stop);
+      await log.waitAbove(meta, partition, offset, command.waitMs, this.#until(signal));
       // Both the stream and its start may have changed while this waited.
       this.#current(meta);
       this.#checkRange(meta, partition, offset);
@@ -220,7 +218,8 @@ export class Streams {
       offset,
       highWatermark: log.highWatermark(meta, partition),
       logStartOffset: log.startOffset(meta, partition),
-      read: (from) => log.read(meta, partition, from),
+      // What is freed of a dropped stream, or under a new retention, must not look like damage to a slow reader.
+      read: (from) => log.read(this.#current(meta), partition, from),
     };
   }
 
@@ -233,20 +232,27 @@ export class Streams {
     return this.#deps.log.seekTime(meta, command.partition, from.timestampMs);
   }
 
+  /** A wait ends when its reader leaves and when the server drains. */
+  #until(signal: AbortSignal | undefined): AbortSignal {
+    const { draining } = this.#deps;
+    return signal === undefined ? draining : AbortSignal.any([signal, draining]);
+  }
+
   #stream(ref: StreamRef): StreamMeta {
     return this.#deps.metastore.stream(ref.namespace, ref.stream);
   }
 
-  #current(meta: StreamMeta): void {
+  #current(meta: StreamMeta): StreamMeta {
     const current = this.#deps.metastore.stream(meta.namespace, meta.name);
     if (current.id !== meta.id) throw notFound(`stream ${JSON.stringify(meta.name)} was dropped`);
+    return current;
   }
 
   #checkRange(meta: StreamMeta, partition: number, offset: number): void {
     const { log } = this.#deps;
     const highWatermark = log.highWatermark(meta, partition);
     const logStartOffset = log.startOffset(meta, partition);
-    assert(logStartOffset <= highWatermark, "a partition starts before it ends");
+    if (logStartOffset > highWatermark) throw damaged("a partition of the log ends before it starts");
     if (offset >= logStartOffset && offset <= highWatermark) return;
     throw new EngineError(
       "offset_out_of_range",

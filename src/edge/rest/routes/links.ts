@@ -112,7 +112,7 @@ export function linkRoutes(engine: Engine): Route[] {
       access: "read",
       tag: "links",
       schema: {
-        summary: "Get a link with its lag and, for counters, its sums",
+        summary: "Get a link with its lag and what its target tells",
         params: linkPath,
         headers: tokenHeader,
         response: {
@@ -125,6 +125,9 @@ export function linkRoutes(engine: Engine): Route[] {
             lag: array({ type: "object", properties: { partition: count, records: count } }),
             counters: { type: "object" },
             skipped: count,
+            errors: array(object({ partition: count, offset: count, reason: text }), {
+              description: "Collection targets: the last records that became no document, and why",
+            }),
             lost: { ...count, description: "Records that retention trimmed before the link had read them" },
             error: { type: "string", description: "Why the link does not advance" },
           }),
@@ -138,7 +141,7 @@ export function linkRoutes(engine: Engine): Route[] {
       access: "admin",
       tag: "links",
       schema: {
-        summary: "Delete a link and what it has counted",
+        summary: "Delete a link and what it has counted; documents it wrote stay",
         params: linkPath,
         response: { 200: answer("Deleted", { dropped: { type: "boolean" } }) },
       },

@@ -1,3 +1,4 @@
+import { visibleNamespaces } from "../../../engine/auth/access.ts";
 import type { Engine } from "../../../engine/engine.ts";
 import type { Route } from "../route.ts";
 import { answer, array, name, namespacePath, object, positive, text } from "../schemas.ts";
@@ -10,7 +11,7 @@ export function namespaceRoutes(engine: Engine): Route[] {
     {
       method: "POST",
       url: "/v1/namespaces",
-      access: "admin",
+      access: "instance-admin",
       tag: "namespaces",
       schema: {
         summary: "Create a namespace",
@@ -26,7 +27,7 @@ export function namespaceRoutes(engine: Engine): Route[] {
     {
       method: "GET",
       url: "/v1/namespaces",
-      access: "read",
+      access: "signed-in",
       tag: "namespaces",
       schema: {
         summary: "List the namespaces, sorted by name",
@@ -34,7 +35,14 @@ export function namespaceRoutes(engine: Engine): Route[] {
           200: answer("The namespaces", { namespaces: array({ type: "object", properties: namespaceAnswer }) }),
         },
       },
-      handler: () => ({ namespaces: [...metastore.namespaces()].map((each) => ({ name: each.name, id: each.id })) }),
+      handler: (request) => ({
+        namespaces: visibleNamespaces(request.principal, [...metastore.namespaces()], (each) => each.name).map(
+          (each) => ({
+            name: each.name,
+            id: each.id,
+          }),
+        ),
+      }),
     },
     {
       method: "GET",
@@ -54,7 +62,7 @@ export function namespaceRoutes(engine: Engine): Route[] {
     {
       method: "DELETE",
       url: "/v1/namespaces/:ns",
-      access: "admin",
+      access: "instance-admin",
       tag: "namespaces",
       schema: {
         summary: "Delete an empty namespace",

@@ -2,7 +2,7 @@ import type { Engine } from "../../../engine/engine.ts";
 import { unavailable } from "../../../engine/errors.ts";
 import type { Metrics } from "../metrics.ts";
 import type { Route } from "../route.ts";
-import { answer, text } from "../schemas.ts";
+import { answer, text, textAnswer } from "../schemas.ts";
 
 /** Health, readiness and metrics. */
 export function operationRoutes(engine: Engine, metrics: Metrics): Route[] {
@@ -33,9 +33,12 @@ export function operationRoutes(engine: Engine, metrics: Metrics): Route[] {
     {
       method: "GET",
       url: "/metrics",
-      access: "read",
+      access: "instance-read",
       tag: "operations",
-      schema: { summary: "Metrics in the Prometheus text format" },
+      schema: {
+        summary: "Metrics in the Prometheus text format",
+        response: { 200: textAnswer("The metrics", "text/plain") },
+      },
       handler: async (_request, reply) => {
         reply.header("content-type", metrics.registry.contentType);
         return reply.send(await metrics.registry.metrics());

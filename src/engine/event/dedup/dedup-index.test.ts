@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { MemoryStore } from "../../../adapter/memory/store.ts";
-import type { Clock } from "../../../port/clock.ts";
+import { SimulatedClock } from "../../../adapter/simulated/clock.ts";
 import type { Store, WriteOp } from "../../../port/store.ts";
 import { Committer } from "../../commit/committer.ts";
 import { prefixRange, tables } from "../../keys.ts";
@@ -12,23 +12,10 @@ import { type EventPlace, eventDigest } from "./entry.ts";
 const windowMs = 60_000;
 const forever = new AbortController().signal;
 
-class ManualClock implements Clock {
-  ms = 1_700_000_000_000;
-  nowMs(): number {
-    return this.ms;
-  }
-  steadyMs(): number {
-    return this.ms;
-  }
-  sleep(): Promise<void> {
-    return Promise.resolve();
-  }
-}
-
 /** A server's memory of events, and another one on the same store after a restart. */
 class Remembered {
   readonly store = new MemoryStore();
-  readonly clock = new ManualClock();
+  readonly clock = new SimulatedClock();
   /** Commits that succeed before one fails. */
   commitsLeft = Infinity;
   committer!: Committer;
@@ -141,7 +128,7 @@ describe("remembered events", () => {
     const memory = new Remembered();
     for (let segment = 0; segment < 4; segment++) {
       await memory.append(names(segment * 1_000, 1_000));
-      memory.clock.ms += windowMs / 8;
+      memory.clock.advance(windowMs / 8);
       await memory.maintain();
     }
     assert.equal(memory.count(tables.dedupSegment), 4);
@@ -160,10 +147,10 @@ describe("remembered events", () => {
   test("what is older than the window leaves the store", async () => {
     const memory = new Remembered();
     await memory.append(names(0, 3_000));
-    memory.clock.ms += windowMs / 8;
+    memory.clock.advance(windowMs / 8);
     await memory.maintain();
     assert(memory.count(tables.dedupPage) > 20);
-    memory.clock.ms += windowMs;
+    memory.clock.advance(windowMs);
     await memory.maintain();
     for (const table of [tables.dedupPage, tables.dedupSegment, tables.dedupRun]) assert.equal(memory.count(table), 0);
     assert((await memory.append(["id-0"]))[0]!.isNew);
@@ -172,7 +159,7 @@ describe("remembered events", () => {
   test("a restart in the middle of sealing goes on with it", async () => {
     const memory = new Remembered();
     await memory.append(names(0, 3_000));
-    memory.clock.ms += windowMs / 8;
+    memory.clock.advance(windowMs / 8);
     const stopped = new AbortController();
     const work = memory.index.maintain(stopped.signal);
     stopped.abort();
@@ -191,15 +178,15 @@ describe("remembered events", () => {
   test("another window counts from when an event was written", async () => {
     const memory = new Remembered();
     await memory.append(["a"]);
-    memory.clock.ms += 10_000;
+    memory.clock.advance(10_000);
     memory.windowMs = 5_000;
     memory.restart();
     assert((await memory.append(["a"]))[0]!.isNew, "outside the shorter window");
-    memory.clock.ms += 4_999;
+    memory.clock.advance(4_999);
     assert(!(await memory.append(["a"]))[0]!.isNew);
     memory.windowMs = windowMs;
     memory.restart();
-    memory.clock.ms += 50_000;
+    memory.clock.advance(50_000);
     assert(!(await memory.append(["a"]))[0]!.isNew, "inside the longer window");
   });
 
@@ -219,7 +206,7 @@ describe("remembered events", () => {
 async function run(memory: Remembered, model: Map<string, { offset: number; atMs: number }>, each: Op): Promise<void> {
   switch (each.kind) {
     case "time passes":
-      memory.clock.ms += each.ms;
+      memory.clock.advance(each.ms);
       return;
     case "maintain":
       return memory.maintain();
@@ -251,17 +238,17 @@ async function run(memory: Remembered, model: Map<string, { offset: number; atMs
       for (const [i, id] of each.ids.entries()) {
         const { place, isNew } = done[i]!;
         const known = model.get(id);
-        const live = known !== undefined && known.atMs > memory.clock.ms - windowMs;
+        const live = known !== undefined && known.atMs > memory.clock.nowMs() - windowMs;
         assert.equal(isNew, !live, `${id} is ${live ? "known" : "new"}`);
         if (live) assert.deepEqual(place, { partition: 3, offset: known.offset });
-        else model.set(id, { offset: place.offset, atMs: memory.clock.ms });
+        else model.set(id, { offset: place.offset, atMs: memory.clock.nowMs() });
       }
     }
   }
 }
 
 function isLive(memory: Remembered) {
-  return ([, { atMs }]: [string, { atMs: number }]) => atMs > memory.clock.ms - windowMs;
+  return ([, { atMs }]: [string, { atMs: number }]) => atMs > memory.clock.nowMs() - windowMs;
 }
 
 function names(first: number, count: number): string[] {

@@ -6,6 +6,7 @@ import type { Draft } from "../../commit/draft.ts";
 import { unavailable } from "../../errors.ts";
 import { makeKey, prefixRange, readU64, tables } from "../../keys.ts";
 import { limits } from "../../limits.ts";
+import { openValue, sealValue } from "../../stored-value.ts";
 import { digestWords, type EventPlace, entriesFromBytes, entriesToBytes } from "./entry.ts";
 import { EntryTable } from "./entry-table.ts";
 import { DedupSegment, SegmentWriter } from "./segment.ts";
@@ -65,7 +66,7 @@ export class DedupIndex {
     let last = 0;
     for (const { key, value } of store.range(prefixRange(tables.dedupSegment))) {
       last = readU64(key, 1);
-      this.#list(DedupSegment.decode(last, value));
+      this.#list(DedupSegment.decode(last, openValue(value)));
     }
     const open: OpenSegment[] = [];
     // The runs of a listed segment are left over from its sealing.
@@ -76,7 +77,7 @@ export class DedupIndex {
       const seq = readU64(key, 1);
       if (open.at(-1)?.seq !== seq) open.push(newOpen(seq));
       const segment = open.at(-1)!;
-      segment.table.addStored(entriesFromBytes(value));
+      segment.table.addStored(entriesFromBytes(openValue(value)));
       segment.nextRun = readU64(key, 9) + 1;
     }
     assert(open.length <= 2, "a table is sealed before the next one is full");
@@ -137,7 +138,10 @@ export class DedupIndex {
     const { table } = open;
     // Changes that failed have taken their entries back.
     if (table.count <= first) return;
-    draft.put(makeKey(tables.dedupRun, open.seq, open.nextRun++), entriesToBytes(table.words, first, table.count));
+    draft.put(
+      makeKey(tables.dedupRun, open.seq, open.nextRun++),
+      sealValue(entriesToBytes(table.words, first, table.count)),
+    );
   }
 
   /** Seals and drops what is due, in bounded steps. */
@@ -181,7 +185,7 @@ export class DedupIndex {
     }
     const segment = writer.finish();
     await committer.submit((draft) => {
-      draft.put(DedupSegment.key(segment.seq), segment.encode());
+      draft.put(DedupSegment.key(segment.seq), sealValue(segment.encode()));
       draft.onCommit(() => {
         this.#list(segment);
         this.#sealing = undefined;

@@ -75,7 +75,7 @@ export function entryPlace(words: Uint32Array, at: number): EventPlace {
 /** Entries as they are stored. */
 export function entriesToBytes(words: Uint32Array, from: number, to: number): Buffer {
   const bytes = Buffer.allocUnsafe((to - from) * entryBytes);
-  // The copy keeps the value as it is while its commit waits; every platform served is little endian.
+  // Every platform served is little endian.
   bytes.set(new Uint8Array(words.buffer, words.byteOffset + from * entryBytes, bytes.length));
   return bytes;
 }

@@ -1,6 +1,7 @@
 import { asBuffer } from "../../../port/bytes.ts";
 import type { Reader } from "../../../port/store.ts";
 import { makeKey, readU64, tables, writeU64 } from "../../keys.ts";
+import { openValue, sealValue } from "../../stored-value.ts";
 import { type EventPlace, entriesFromBytes, entryHas, entryPlace, entryTimeMs, entryWords } from "./entry.ts";
 import type { EntryTable } from "./entry-table.ts";
 
@@ -31,7 +32,7 @@ export class DedupSegment {
     if (this.filter !== undefined && !filterHas(this.filter, digest)) return undefined;
     const stored = store.get(pageKey(this.seq, pageOf(digest[0]!, this.pages)));
     if (stored === undefined) return undefined;
-    const words = entriesFromBytes(stored);
+    const words = entriesFromBytes(openValue(stored));
     for (let at = 0; at + entryWords <= words.length; at += entryWords) {
       if (entryHas(words, at, digest) && entryTimeMs(words, at) > afterMs) return entryPlace(words, at);
     }
@@ -141,7 +142,7 @@ export class SegmentWriter {
         for (let word = 0; word < entryWords; word++) page[to + word] = words[at + word]!;
         filterAdd(this.#filter, words[at + 1]!, words[at + 2]! | 1);
       }
-      written.push({ key: pageKey(this.#seq, this.#next), value: Buffer.from(page.buffer) });
+      written.push({ key: pageKey(this.#seq, this.#next), value: sealValue(new Uint8Array(page.buffer)) });
     }
     return written;
   }

@@ -1,0 +1,152 @@
+/**
+ * Calls the RPC edge from a page in Chromium, with Connect and gRPC-Web, across origins.
+ *
+ *   node scripts/browser-rpc.ts [path of chromium]     default: CHROMIUM, then /usr/bin/chromium
+ *
+ * The page loads the client libraries and the generated code as they are: an import map stands for a bundler.
+ */
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import { stripTypeScriptTypes } from "node:module";
+import type { AddressInfo } from "node:net";
+import { join, normalize } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Browser, chromium } from "playwright-core";
+import { startServer } from "../test/wire/rpc/server.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const modules = "/node_modules";
+const servedFolders = [`${modules}/@bufbuild/protobuf/dist/`, `${modules}/@connectrpc/`, "/src/gen/"];
+
+const importMap = {
+  imports: {
+    "@bufbuild/protobuf": `${modules}/@bufbuild/protobuf/dist/esm/index.js`,
+    "@bufbuild/protobuf/codegenv2": `${modules}/@bufbuild/protobuf/dist/esm/codegenv2/index.js`,
+    "@bufbuild/protobuf/wire": `${modules}/@bufbuild/protobuf/dist/esm/wire/index.js`,
+    "@bufbuild/protobuf/wkt": `${modules}/@bufbuild/protobuf/dist/esm/wkt/index.js`,
+    "@connectrpc/connect": `${modules}/@connectrpc/connect/dist/esm/index.js`,
+    "@connectrpc/connect/protocol": `${modules}/@connectrpc/connect/dist/esm/protocol/index.js`,
+    "@connectrpc/connect/protocol-connect": `${modules}/@connectrpc/connect/dist/esm/protocol-connect/index.js`,
+    "@connectrpc/connect/protocol-grpc": `${modules}/@connectrpc/connect/dist/esm/protocol-grpc/index.js`,
+    "@connectrpc/connect/protocol-grpc-web": `${modules}/@connectrpc/connect/dist/esm/protocol-grpc-web/index.js`,
+    "@connectrpc/connect-web": `${modules}/@connectrpc/connect-web/dist/esm/index.js`,
+  },
+};
+
+/** Runs in the page: every protocol and format, unary, failing and streaming. */
+const pageScript = `
+import { createClient, ConnectError } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
+import { Health } from "/src/gen/grpc/health/v1/health_pb.ts";
+import { NamespaceService } from "/src/gen/service/collection/v1/namespace_pb.ts";
+import { ErrorInfoSchema } from "/src/gen/service/errors/v1/errors_pb.ts";
+import { InstanceService } from "/src/gen/service/instance/v1/instance_pb.ts";
+import { LiveService } from "/src/gen/service/live/v1/live_pb.ts";
+
+async function reasonOf(call) {
+  try {
+    await call();
+    return "no error";
+  } catch (error) {
+    return ConnectError.from(error).findDetails(ErrorInfoSchema)[0]?.reason ?? String(error);
+  }
+}
+
+window.callAll = async (baseUrl) => {
+  const results = {};
+  for (const [name, createTransport] of [["connect", createConnectTransport], ["grpc-web", createGrpcWebTransport]]) {
+    for (const useBinaryFormat of [false, true]) {
+      const transport = createTransport({ baseUrl, useBinaryFormat });
+      const { instanceId } = await createClient(InstanceService, transport).getInstance({});
+      const stop = new AbortController();
+      let status;
+      for await (const reply of createClient(Health, transport).watch({}, { signal: stop.signal })) {
+        status = reply.status;
+        break;
+      }
+      stop.abort();
+      results[name + (useBinaryFormat ? " binary" : " json")] = {
+        instanceId,
+        status,
+        bad: await reasonOf(() => createClient(NamespaceService, transport).createNamespace({ name: "?" })),
+        absent: await reasonOf(() => createClient(LiveService, transport).query({})),
+        absentStream: await reasonOf(async () => {
+          for await (const _ of createClient(LiveService, transport).watch({}));
+        }),
+      };
+    }
+  }
+  return results;
+};
+
+window.tryCall = async (baseUrl) => {
+  try {
+    await createClient(InstanceService, createConnectTransport({ baseUrl })).getInstance({});
+    return "answered";
+  } catch {
+    return "refused";
+  }
+};
+window.loaded = true;
+`;
+
+const page = `<!doctype html><title>RPC</title>
+<script type="importmap">${JSON.stringify(importMap)}</script>
+<script type="module">${pageScript}</script>`;
+
+function startPageServer(): Server {
+  return createServer((request, response) => {
+    const path = normalize(new URL(request.url ?? "/", "http://localhost").pathname);
+    if (path === "/") {
+      response.writeHead(200, { "content-type": "text/html" }).end(page);
+    } else if (servedFolders.some((folder) => path.startsWith(folder)) && existsSync(join(root, path))) {
+      const text = readFileSync(join(root, path), "utf8");
+      const script = path.endsWith(".ts") ? stripTypeScriptTypes(text) : text;
+      response.writeHead(200, { "content-type": "text/javascript" }).end(script);
+    } else {
+      response.writeHead(404).end();
+    }
+  });
+}
+
+async function callFrom(browser: Browser, pageUrl: string, expression: string): Promise<unknown> {
+  const tab = await browser.newPage();
+  tab.on("pageerror", (error) => console.error(error));
+  await tab.goto(pageUrl);
+  await tab.waitForFunction("window.loaded === true");
+  const result = await tab.evaluate(expression);
+  await tab.close();
+  return result;
+}
+
+const executablePath = process.argv[2] ?? process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+if (!existsSync(executablePath)) {
+  console.error(`no Chromium at ${executablePath}: install the package chromium, or name its path`);
+  process.exit(1);
+}
+
+const pages = startPageServer();
+await new Promise<void>((resolve) => pages.listen(0, "127.0.0.1", resolve));
+const origin = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`;
+await using server = await startServer({ rpc: { origins: [origin] } });
+await using closed = await startServer();
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+try {
+  const results = await callFrom(browser, origin, `window.callAll(${JSON.stringify(server.url)})`);
+  const want = {
+    instanceId: server.instance.id,
+    status: 1,
+    bad: "invalid_argument",
+    absent: "feature_not_in_variant",
+    absentStream: "feature_not_in_variant",
+  };
+  const kinds = ["connect json", "connect binary", "grpc-web json", "grpc-web binary"];
+  assert.deepEqual(results, Object.fromEntries(kinds.map((kind) => [kind, want])));
+  const call = `window.tryCall(${JSON.stringify(closed.url)})`;
+  assert.equal(await callFrom(browser, origin, call), "refused", "an origin that is not configured may not call");
+  console.log(`Chromium ${browser.version()}: passed`);
+} finally {
+  await browser.close();
+  pages.close();
+}

@@ -1,0 +1,121 @@
+import { Worker } from "node:worker_threads";
+import { type Thread, ThreadError, type ThreadRole, type Threads } from "../../port/threads.ts";
+
+/** What crosses the border of a thread. */
+export interface ThreadRequest {
+  readonly id: number;
+  readonly message: unknown;
+}
+
+export type ThreadReply =
+  | { readonly id: number; readonly value: unknown }
+  | { readonly id: number; readonly error: ThreadFailure };
+
+/** An error as it crosses: what the service threw, cut down to what the other side needs. */
+export interface ThreadFailure {
+  readonly reason: string | undefined;
+  readonly message: string;
+  readonly stack: string | undefined;
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+/** Threads of Node, each running `entry` with its role and the same data. */
+export class WorkerThreads implements Threads {
+  readonly #entry: URL;
+  readonly #data: unknown;
+
+  constructor(entry: URL, data: unknown) {
+    this.#entry = entry;
+    this.#data = data;
+  }
+
+  start(role: ThreadRole): Thread {
+    return new WorkerThread(() => new Worker(this.#entry, { workerData: { role, data: this.#data } }));
+  }
+}
+
+interface Waiting {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+class WorkerThread implements Thread {
+  readonly #launch: () => Worker;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #lostCallbacks: (() => void)[] = [];
+  #worker: Worker | undefined;
+  #nextId = 1;
+  #closed = false;
+
+  constructor(launch: () => Worker) {
+    this.#launch = launch;
+  }
+
+  post(message: unknown, transfer: readonly ArrayBuffer[] = []): void {
+    if (this.#closed) return;
+    this.#running().postMessage({ id: 0, message } satisfies ThreadRequest, transfer as ArrayBuffer[]);
+  }
+
+  request(message: unknown, transfer: readonly ArrayBuffer[] = []): Promise<unknown> {
+    if (this.#closed) return Promise.reject(lost("the server is shutting down"));
+    const id = this.#nextId++;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      this.#running().postMessage({ id, message } satisfies ThreadRequest, transfer as ArrayBuffer[]);
+    });
+  }
+
+  onLost(callback: () => void): void {
+    this.#lostCallbacks.push(callback);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#worker?.terminate();
+    this.#lose(lost("the server is shutting down"));
+  }
+
+  #running(): Worker {
+    if (this.#worker !== undefined) return this.#worker;
+    const worker = this.#launch();
+    this.#worker = worker;
+    // Waiting requests keep the process alive through their sockets; an idle thread must not.
+    worker.unref();
+    worker.on("message", (reply: ThreadReply) => this.#settle(reply));
+    worker.on("error", (error) => this.#onGone(worker, error));
+    worker.on("exit", () => this.#onGone(worker, new Error("a worker thread ended")));
+    return worker;
+  }
+
+  #settle(reply: ThreadReply): void {
+    const waiting = this.#waiting.get(reply.id);
+    if (waiting === undefined) return;
+    this.#waiting.delete(reply.id);
+    if ("error" in reply) waiting.reject(fromFailure(reply.error));
+    else waiting.resolve(reply.value);
+  }
+
+  #onGone(worker: Worker, cause: unknown): void {
+    if (this.#worker !== worker) return;
+    this.#worker = undefined;
+    const error = lost("a worker thread was lost; retry");
+    error.cause = cause;
+    this.#lose(error);
+    if (!this.#closed) for (const callback of this.#lostCallbacks) callback();
+  }
+
+  #lose(error: ThreadError): void {
+    for (const { reject } of this.#waiting.values()) reject(error);
+    this.#waiting.clear();
+  }
+}
+
+function lost(message: string): ThreadError {
+  return new ThreadError("unavailable", message);
+}
+
+function fromFailure({ reason, message, stack, details }: ThreadFailure): ThreadError {
+  const error = new ThreadError(reason, message, details);
+  if (stack !== undefined) error.stack = stack;
+  return error;
+}

@@ -1,0 +1,272 @@
+import { manifestRecords } from "../../../engine/collection/collection-store.ts";
+import type { AliasAction } from "../../../engine/collection/collections.ts";
+import { formatSchema, parseFields, parseSchema } from "../../../engine/collection/schema-parse.ts";
+import type { Engine } from "../../../engine/engine.ts";
+import { invalid } from "../../../engine/errors.ts";
+import { limits } from "../../../engine/limits.ts";
+import { formatPageToken, parsePageToken } from "../../cursor.ts";
+import { infoJson, scanJson } from "../collection-json.ts";
+import { type Route, sendToken } from "../route.ts";
+import {
+  answer,
+  array,
+  count,
+  flag,
+  name,
+  namespacePath,
+  object,
+  optional,
+  positive,
+  type Schema,
+  text,
+} from "../schemas.ts";
+
+export interface CollectionParams {
+  readonly ns: string;
+  readonly c: string;
+}
+
+export const collectionPath = object({ ns: name, c: name }, ["ns", "c"]);
+const anyObject: Schema = { type: "object" };
+const infoAnswer = answer("The collection", {
+  id: positive,
+  namespace: text,
+  name: text,
+  aliases: array(text),
+  schema: anyObject,
+  schema_version: positive,
+  manifest: anyObject,
+  hot: anyObject,
+  backpressure: anyObject,
+});
+
+function createdAt(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+export function collectionRoutes(engine: Engine): Route[] {
+  const { collections } = engine;
+  const one = "/v1/namespaces/:ns/collections/:c";
+  const tag = "collections";
+  return [
+    {
+      method: "POST",
+      url: "/v1/namespaces/:ns/collections",
+      access: "admin",
+      tag,
+      schema: {
+        summary: "Create a collection; the same name and schema again give the same one",
+        params: namespacePath,
+        body: object({ name, schema: { type: "object", description: "Fields, vectors and how to index them" } }, [
+          "name",
+          "schema",
+        ]),
+        response: { 200: infoAnswer },
+      },
+      handler: async (request) => {
+        const body = request.body as { name: string; schema: unknown };
+        return infoJson(
+          await collections.create((request.params as CollectionParams).ns, body.name, parseSchema(body.schema)),
+        );
+      },
+    },
+    {
+      method: "GET",
+      url: "/v1/namespaces/:ns/collections",
+      access: "read",
+      tag,
+      schema: {
+        summary: "List the collections of a namespace by name",
+        params: namespacePath,
+        querystring: object({
+          page_size: { type: "integer", minimum: 1, maximum: limits.pageSizeMax, default: limits.pageSizeDefault },
+          page_token: text,
+        }),
+        response: { 200: answer("A page", { collections: array(anyObject), next_page_token: text }) },
+      },
+      handler: (request) => {
+        const query = request.query as { page_size?: number; page_token?: string };
+        const after = parsePageToken(query.page_token ?? "");
+        const size = query.page_size ?? limits.pageSizeDefault;
+        const { infos, nextPageToken } = collections.list((request.params as CollectionParams).ns, size, after);
+        return { collections: infos.map(infoJson), next_page_token: formatPageToken(nextPageToken) };
+      },
+    },
+    {
+      method: "GET",
+      url: one,
+      access: "read",
+      tag,
+      schema: {
+        summary: "Get a collection by its name or an alias",
+        params: collectionPath,
+        response: { 200: infoAnswer },
+      },
+      handler: (request) => {
+        const { ns, c } = request.params as CollectionParams;
+        return infoJson(collections.get(ns, c));
+      },
+    },
+    {
+      method: "DELETE",
+      url: one,
+      access: "admin",
+      tag,
+      schema: {
+        summary: "Drop a collection with its documents, indexes and aliases",
+        params: collectionPath,
+        response: { 200: answer("Dropped", { dropped: flag }) },
+      },
+      handler: async (request) => {
+        const { ns, c } = request.params as CollectionParams;
+        await collections.drop(ns, c);
+        return { dropped: true };
+      },
+    },
+    {
+      method: "POST",
+      url: `${one}/fields`,
+      access: "admin",
+      tag,
+      schema: {
+        summary: "Add fields to the schema; stored documents are filled in behind",
+        params: collectionPath,
+        body: object({ fields: array(anyObject, { minItems: 1 }), expected_schema_version: optional(positive) }, [
+          "fields",
+        ]),
+        response: { 200: answer("The schema", { schema: anyObject, schema_version: positive }) },
+      },
+      handler: async (request) => {
+        const { ns, c } = request.params as CollectionParams;
+        const body = request.body as { fields: unknown[]; expected_schema_version?: number | null };
+        const fields = parseFields("fields", body.fields);
+        const meta = await collections.addFields(ns, c, fields, body.expected_schema_version ?? undefined);
+        return { schema: formatSchema(meta.schema), schema_version: meta.schemaVersion };
+      },
+    },
+    {
+      method: "GET",
+      url: `${one}/versions`,
+      access: "read",
+      tag,
+      schema: {
+        summary: "List the retained manifests",
+        params: collectionPath,
+        response: { 200: answer("The versions", { versions: array(anyObject) }) },
+      },
+      handler: (request) => {
+        const { ns, c } = request.params as CollectionParams;
+        return {
+          versions: collections.versions(ns, c).map(({ manifest, lance }) => ({
+            version: manifest.version,
+            created_at: createdAt(manifest.createdAtMs),
+            records: manifestRecords(manifest),
+            lance,
+            applied: manifest.applied,
+          })),
+        };
+      },
+    },
+    {
+      method: "GET",
+      url: "/v1/namespaces/:ns/aliases",
+      access: "read",
+      tag,
+      schema: {
+        summary: "List the aliases of a namespace",
+        params: namespacePath,
+        response: { 200: answer("The aliases", { aliases: array(object({ alias: text, collection: text })) }) },
+      },
+      handler: (request) => ({ aliases: collections.aliases((request.params as CollectionParams).ns) }),
+    },
+    {
+      method: "POST",
+      url: "/v1/namespaces/:ns/aliases",
+      access: "admin",
+      tag,
+      schema: {
+        summary: "Apply alias actions, all or none",
+        params: namespacePath,
+        body: object({ actions: array(anyObject, { minItems: 1, maxItems: limits.aliasActionsMax }) }, ["actions"]),
+        response: { 200: answer("The aliases", { aliases: array(object({ alias: text, collection: text })) }) },
+      },
+      handler: async (request) => {
+        const { actions } = request.body as { actions: unknown[] };
+        const parsed = actions.map((action, i) => parseAction(`actions[${i}]`, action));
+        return { aliases: await collections.updateAliases((request.params as CollectionParams).ns, parsed) };
+      },
+    },
+    {
+      method: "PUT",
+      url: `${one}/hot`,
+      access: "admin",
+      tag,
+      schema: {
+        summary: "Keep a collection's index in memory, or no longer",
+        params: collectionPath,
+        body: object({ enabled: flag }, ["enabled"]),
+        response: { 200: answer("The state", { hot: anyObject }) },
+      },
+      handler: async (request) => {
+        const { ns, c } = request.params as CollectionParams;
+        return { hot: await collections.setHot(ns, c, (request.body as { enabled: boolean }).enabled) };
+      },
+    },
+    {
+      method: "POST",
+      url: `${one}/warm`,
+      access: "write",
+      tag,
+      schema: {
+        summary: "Start loading a collection's index into memory",
+        params: collectionPath,
+        response: { 202: answer("Started", { status: text }) },
+      },
+      handler: (request, reply) => {
+        const { ns, c } = request.params as CollectionParams;
+        collections.warm(ns, c);
+        reply.code(202);
+        return { status: "accepted" };
+      },
+    },
+    {
+      method: "POST",
+      url: `${one}/scan`,
+      access: "read",
+      tag,
+      schema: {
+        summary: "Pin a version of the columnar dataset for readers outside",
+        params: collectionPath,
+        response: {
+          200: answer("The plan", {
+            lance: anyObject,
+            tail_records: count,
+            schema: anyObject,
+            token: array(anyObject),
+          }),
+        },
+      },
+      handler: (request, reply) => {
+        const { ns, c } = request.params as CollectionParams;
+        const plan = collections.scan(ns, c);
+        sendToken(reply, plan.token);
+        return scanJson(plan);
+      },
+    },
+  ];
+}
+
+function parseAction(path: string, value: unknown): AliasAction {
+  const [entry, ...more] = Object.entries(value as Record<string, unknown>);
+  if (entry === undefined || more.length > 0) throw invalid(path, "must have one key, add or remove");
+  const [kind, body] = entry;
+  if (kind !== "add" && kind !== "remove") throw invalid(`${path}.${kind}`, "unknown action; known are add and remove");
+  if (typeof body !== "object" || body === null) throw invalid(`${path}.${kind}`, "must be an object");
+  const { alias, collection, ...rest } = body as Record<string, unknown>;
+  const unknown = Object.keys(rest)[0] ?? (kind === "remove" && collection !== undefined ? "collection" : undefined);
+  if (unknown !== undefined) throw invalid(`${path}.${kind}.${unknown}`, "unknown field");
+  if (typeof alias !== "string") throw invalid(`${path}.${kind}.alias`, "must be a string");
+  if (kind === "remove") return { kind, alias };
+  if (typeof collection !== "string") throw invalid(`${path}.add.collection`, "must be a string");
+  return { kind, alias, collection };
+}

@@ -1,0 +1,265 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { DocumentRef, FilterWriteReply, ReadOptions } from "../../../engine/collection/documents.ts";
+import type { Engine } from "../../../engine/engine.ts";
+import { invalid, notFound } from "../../../engine/errors.ts";
+import { limits } from "../../../engine/limits.ts";
+import { formatCursor, parseCursor } from "../../cursor.ts";
+import { backlogJson, documentText, parseFilterField, parseOps, parsePatch } from "../collection-json.ts";
+import { clientSignal, type Route, readIdempotency, readToken, sendReplayed, sendToken } from "../route.ts";
+import {
+  answer,
+  array,
+  count,
+  flag,
+  idempotencyHeader,
+  name,
+  object,
+  optional,
+  type Schema,
+  text,
+  token,
+  tokenHeader,
+} from "../schemas.ts";
+import { type CollectionParams, collectionPath } from "./collections.ts";
+
+const anyObject: Schema = { type: "object" };
+const consistency: Schema = { type: "string", enum: ["strong", "eventual"] };
+const optionalConsistency: Schema = { type: ["string", "null"], enum: ["strong", "eventual", null] };
+const filter: Schema = { type: ["object", "null"], description: "Which documents; see the filter language" };
+const documentAnswer = { id: count, version: count, source: anyObject, vectors: anyObject };
+
+interface Readable {
+  readonly consistency?: "strong" | "eventual" | null;
+}
+
+function refOf(request: FastifyRequest): DocumentRef {
+  const { ns, c } = request.params as CollectionParams;
+  return { namespace: ns, collection: c };
+}
+
+function readOptions(request: FastifyRequest, given: Readable | undefined): ReadOptions {
+  return { token: readToken(request), eventual: given?.consistency === "eventual" };
+}
+
+/** Written as text: a document's source goes out as it was stored. */
+function sendText(reply: FastifyReply, body: string): FastifyReply {
+  return reply.header("content-type", "application/json; charset=utf-8").send(body);
+}
+
+function filterWriteJson(reply: FastifyReply, done: FilterWriteReply) {
+  sendToken(reply, done.token);
+  return {
+    matched: done.matched,
+    affected: done.affected,
+    partial: done.partial,
+    next_cursor: formatCursor(done.nextAfterId),
+    token: done.token,
+    backlog: backlogJson(done.backlog),
+  };
+}
+
+export function documentRoutes(engine: Engine): Route[] {
+  const { documents } = engine;
+  const base = "/v1/namespaces/:ns/collections/:c/documents";
+  const tag = "documents";
+  const filterWriteBody = {
+    filter: anyObject,
+    max_docs: optional({ type: "integer", minimum: 1, maximum: limits.filterWriteDocumentsMax }),
+    cursor: optional(text),
+  };
+  const filterWriteAnswer = answer("What was written", {
+    matched: count,
+    affected: count,
+    partial: flag,
+    next_cursor: optional(text),
+    token,
+    backlog: anyObject,
+  });
+  const parseFilterWrite = (request: FastifyRequest) => {
+    const body = request.body as { filter: unknown; max_docs?: number | null; cursor?: string | null };
+    const parsed = parseFilterField("filter", body.filter, documents.find(refOf(request)).schema);
+    if (parsed === undefined) throw invalid("filter", "is required");
+    return {
+      filter: parsed,
+      maxDocuments: body.max_docs ?? limits.filterWriteDocumentsDefault,
+      afterId: parseCursor("cursor", body.cursor),
+    };
+  };
+  return [
+    {
+      method: "POST",
+      url: base,
+      access: "write",
+      tag,
+      schema: {
+        summary: "Write documents: an atomic batch of upsert, insert, patch and delete",
+        params: collectionPath,
+        headers: idempotencyHeader,
+        body: object(
+          { ops: array(anyObject, { minItems: 1, maxItems: limits.writeOpsMax }), idempotency_key: optional(text) },
+          ["ops"],
+        ),
+        response: { 200: answer("Written", { token, results: array(anyObject), replayed: flag, backlog: anyObject }) },
+      },
+      handler: async (request, reply) => {
+        const body = request.body as { ops: unknown[]; idempotency_key?: string | null };
+        const ref = refOf(request);
+        const ops = parseOps(body.ops, documents.find(ref).schema);
+        const bytes = Number(request.headers["content-length"] ?? 1024);
+        const done = await documents.write(ref, ops, bytes, readIdempotency(request, body.idempotency_key));
+        sendToken(reply, done.token);
+        if (done.replayed) sendReplayed(reply);
+        return {
+          token: done.token,
+          results: done.results,
+          replayed: done.replayed,
+          backlog: backlogJson(done.backlog),
+        };
+      },
+    },
+    {
+      method: "GET",
+      url: `${base}/:id`,
+      access: "read",
+      tag,
+      schema: {
+        summary: "Get one document",
+        params: object({ ns: name, c: name, id: count }, ["ns", "c", "id"]),
+        headers: tokenHeader,
+        querystring: object({ consistency }),
+        response: { 200: answer("The document", documentAnswer) },
+      },
+      handler: async (request, reply) => {
+        const { id } = request.params as { id: number };
+        const options = readOptions(request, request.query as Readable);
+        const signal = options.token.length > 0 ? clientSignal(reply) : undefined;
+        const { documents: found } = await documents.get(refOf(request), [id], options, signal);
+        if (found[0] === undefined) throw notFound(`there is no document with the id ${id}`);
+        return sendText(reply, documentText(found[0]));
+      },
+    },
+    {
+      method: "POST",
+      url: `${base}/get`,
+      access: "read",
+      tag,
+      schema: {
+        summary: "Get documents by id, in the order asked for",
+        params: collectionPath,
+        headers: tokenHeader,
+        body: object({ ids: array(count, { maxItems: limits.getIdsMax }), consistency: optionalConsistency }, ["ids"]),
+        response: { 200: answer("The documents", { documents: array(anyObject), token }) },
+      },
+      handler: async (request, reply) => {
+        const body = request.body as { ids: number[] } & Readable;
+        const done = await documents.get(refOf(request), body.ids, readOptions(request, body), clientSignal(reply));
+        const texts = done.documents.map((document, i) =>
+          document === undefined ? `{"id":${body.ids[i]},"found":false}` : documentText(document, `"found":true,`),
+        );
+        sendToken(reply, done.token);
+        return sendText(reply, `{"documents":[${texts.join(",")}],"token":${JSON.stringify(done.token)}}`);
+      },
+    },
+    {
+      method: "POST",
+      url: `${base}/scroll`,
+      access: "read",
+      tag,
+      schema: {
+        summary: "Page through documents by primary key",
+        params: collectionPath,
+        headers: tokenHeader,
+        body: object({
+          filter,
+          limit: optional({ type: "integer", minimum: 1, maximum: limits.scrollLimitMax }),
+          cursor: optional(text),
+          consistency: optionalConsistency,
+        }),
+        response: { 200: answer("A page", { documents: array(anyObject), next_cursor: optional(text), token }) },
+      },
+      handler: async (request, reply) => {
+        const ref = refOf(request);
+        const body = (request.body ?? {}) as {
+          filter?: unknown;
+          limit?: number | null;
+          cursor?: string | null;
+        } & Readable;
+        const page = {
+          filter: parseFilterField("filter", body.filter, documents.find(ref).schema),
+          limit: body.limit ?? limits.scrollLimitDefault,
+          afterId: parseCursor("cursor", body.cursor),
+        };
+        const done = await documents.scroll(ref, page, readOptions(request, body), clientSignal(reply));
+        const texts = done.documents.map((document) => documentText(document));
+        const cursor = JSON.stringify(formatCursor(done.nextAfterId));
+        sendToken(reply, done.token);
+        return sendText(
+          reply,
+          `{"documents":[${texts.join(",")}],"next_cursor":${cursor},"token":${JSON.stringify(done.token)}}`,
+        );
+      },
+    },
+    {
+      method: "POST",
+      url: `${base}/count`,
+      access: "read",
+      tag,
+      schema: {
+        summary: "Count documents",
+        params: collectionPath,
+        headers: tokenHeader,
+        body: object({ filter, consistency: optionalConsistency }),
+        response: { 200: answer("The count", { count, token }) },
+      },
+      handler: async (request, reply) => {
+        const ref = refOf(request);
+        const body = (request.body ?? {}) as { filter?: unknown } & Readable;
+        const parsed = parseFilterField("filter", body.filter, documents.find(ref).schema);
+        const done = await documents.count(ref, parsed, readOptions(request, body), clientSignal(reply));
+        sendToken(reply, done.token);
+        return done;
+      },
+    },
+    {
+      method: "POST",
+      url: `${base}/delete_by_filter`,
+      access: "write",
+      tag,
+      schema: {
+        summary: "Delete what matches a filter now",
+        params: collectionPath,
+        headers: tokenHeader,
+        body: object(filterWriteBody, ["filter"]),
+        response: { 200: filterWriteAnswer },
+      },
+      handler: async (request, reply) => {
+        const write = parseFilterWrite(request);
+        return filterWriteJson(
+          reply,
+          await documents.deleteByFilter(refOf(request), write, readOptions(request, undefined)),
+        );
+      },
+    },
+    {
+      method: "POST",
+      url: `${base}/patch_by_filter`,
+      access: "write",
+      tag,
+      schema: {
+        summary: "Patch what matches a filter now; never creates a document",
+        params: collectionPath,
+        headers: tokenHeader,
+        body: object({ ...filterWriteBody, patch: anyObject }, ["filter", "patch"]),
+        response: { 200: filterWriteAnswer },
+      },
+      handler: async (request, reply) => {
+        const write = parseFilterWrite(request);
+        const patch = parsePatch("patch", (request.body as { patch: unknown }).patch);
+        return filterWriteJson(
+          reply,
+          await documents.patchByFilter(refOf(request), write, patch, readOptions(request, undefined)),
+        );
+      },
+    },
+  ];
+}

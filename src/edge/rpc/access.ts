@@ -1,0 +1,60 @@
+import { createContextKey } from "@connectrpc/connect";
+import { authorize, type Need, needs } from "../../engine/auth/access.ts";
+import type { Principal } from "../../engine/auth/principal.ts";
+
+/** Calls that need no credential are made by nobody. */
+export const principalKey = createContextKey<Principal | undefined>(undefined, { description: "principal" });
+
+/** Calls that anybody may make. */
+const openPaths: ReadonlySet<string> = new Set([
+  "/service.instance.v1.InstanceService/GetInstance",
+  "/grpc.health.v1.Health/Check",
+  "/grpc.health.v1.Health/Watch",
+]);
+
+export function needsCredential(path: string): boolean {
+  return !openPaths.has(path);
+}
+
+/** A call that acts inside the namespace which its message names. */
+type NeedIn = (namespace: string) => Need;
+
+const callNeeds: Readonly<Record<string, Need | NeedIn>> = {
+  "/service.collection.v1.NamespaceService/CreateNamespace": needs.adminInstance,
+  "/service.collection.v1.CollectionService/CreateCollection": needs.adminIn,
+  "/service.collection.v1.CollectionService/ListCollections": needs.readIn,
+  "/service.collection.v1.CollectionService/GetCollection": needs.readIn,
+  "/service.collection.v1.CollectionService/DropCollection": needs.adminIn,
+  "/service.collection.v1.CollectionService/AddFields": needs.adminIn,
+  "/service.collection.v1.CollectionService/ListVersions": needs.readIn,
+  "/service.collection.v1.CollectionService/Scan": needs.readIn,
+  "/service.collection.v1.CollectionService/UpdateAliases": needs.adminIn,
+  "/service.collection.v1.CollectionService/SetHot": needs.adminIn,
+  "/service.collection.v1.CollectionService/WarmCollection": needs.writeIn,
+  "/service.collection.v1.DocumentService/WriteDocuments": needs.writeIn,
+  "/service.collection.v1.DocumentService/GetDocuments": needs.readIn,
+  "/service.collection.v1.DocumentService/ScrollDocuments": needs.readIn,
+  "/service.collection.v1.DocumentService/CountDocuments": needs.readIn,
+  "/service.collection.v1.DocumentService/DeleteByFilter": needs.writeIn,
+  "/service.collection.v1.DocumentService/PatchByFilter": needs.writeIn,
+  "/service.collection.v1.QueryService/Search": needs.readIn,
+};
+
+/** What is not listed tells nothing of any namespace: any admitted principal may call it. */
+function needOf(path: string): Need | NeedIn {
+  return callNeeds[path] ?? needs.signedIn;
+}
+
+/** Before the message is read: the role, with the namespace left open. */
+export function authorizeCall(principal: Principal, path: string): void {
+  const need = needOf(path);
+  authorize(principal, typeof need === "function" ? need(principal.namespace ?? "") : need);
+}
+
+/** Once the message is read: also the namespace that it names. */
+export function authorizeMessage(principal: Principal, path: string, message: object): void {
+  const need = needOf(path);
+  if (typeof need !== "function") return;
+  const { namespace } = message as { readonly namespace?: unknown };
+  authorize(principal, need(typeof namespace === "string" ? namespace : ""));
+}

@@ -1,0 +1,92 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { Engine } from "../../engine/engine.ts";
+import { invalid } from "../../engine/errors.ts";
+import { parseName } from "../../engine/ids.ts";
+import { limits } from "../../engine/limits.ts";
+import { searchLimits } from "../../engine/search/limits.ts";
+import { CollectionService } from "../../gen/service/collection/v1/collection_pb.ts";
+import { DocumentService } from "../../gen/service/collection/v1/document_pb.ts";
+import { formatPageToken, parsePageToken } from "../cursor.ts";
+import {
+  infoMessage,
+  parseAliasAction,
+  parseFieldMessages,
+  parseSchemaMessage,
+  scanMessage,
+  schemaMessage,
+  versionMessage,
+} from "./collection-message.ts";
+import { documentService } from "./document.ts";
+import { type ServedService, served } from "./handler.ts";
+import { checkLength, refOf, sendToken, toCount, toSize } from "./request.ts";
+
+type CollectionEngine = Pick<Engine, "collections" | "documents">;
+
+/** The services of collections and their documents. */
+export function collectionServices(engine: CollectionEngine): ServedService[] {
+  return [
+    served(CollectionService, collectionService(engine)),
+    served(DocumentService, documentService(engine.documents)),
+  ];
+}
+
+function collectionService({ collections }: CollectionEngine): ServiceImpl<typeof CollectionService> {
+  return {
+    async createCollection(request) {
+      const namespace = parseName("namespace", request.namespace);
+      const name = parseName("name", request.name);
+      return infoMessage(await collections.create(namespace, name, parseSchemaMessage("schema", request.schema)));
+    },
+    listCollections(request) {
+      const namespace = parseName("namespace", request.namespace);
+      const size = toSize("page_size", request.pageSize || undefined, limits.pageSizeDefault, limits.pageSizeMax);
+      const { infos, nextPageToken } = collections.list(namespace, size, parsePageToken(request.pageToken));
+      return { collections: infos.map(infoMessage), nextPageToken: formatPageToken(nextPageToken) };
+    },
+    getCollection(request) {
+      const { namespace, collection } = refOf(request);
+      return infoMessage(collections.get(namespace, collection));
+    },
+    async dropCollection(request) {
+      const { namespace, collection } = refOf(request);
+      await collections.drop(namespace, collection);
+      return { dropped: true };
+    },
+    async addFields(request) {
+      const { namespace, collection } = refOf(request);
+      checkLength("fields", request.fields, 1, searchLimits.fieldsMax);
+      const expected = request.expectedSchemaVersion;
+      const meta = await collections.addFields(
+        namespace,
+        collection,
+        parseFieldMessages("fields", request.fields),
+        expected === undefined ? undefined : toCount("expected_schema_version", expected),
+      );
+      return { schema: schemaMessage(meta.schema), schemaVersion: BigInt(meta.schemaVersion) };
+    },
+    listVersions(request) {
+      const { namespace, collection } = refOf(request);
+      return { versions: collections.versions(namespace, collection).map(versionMessage) };
+    },
+    scan(request, context) {
+      const { namespace, collection } = refOf(request);
+      const plan = collections.scan(namespace, collection);
+      return { ...scanMessage(plan), token: sendToken(context, plan.token) };
+    },
+    async updateAliases(request) {
+      const namespace = parseName("namespace", request.namespace);
+      checkLength("actions", request.actions, 1, limits.aliasActionsMax);
+      return { aliases: await collections.updateAliases(namespace, request.actions.map(parseAliasAction)) };
+    },
+    async setHot(request) {
+      const { namespace, collection } = refOf(request);
+      if (request.enabled === undefined) throw invalid("enabled", "is required");
+      return { hot: await collections.setHot(namespace, collection, request.enabled) };
+    },
+    warmCollection(request) {
+      const { namespace, collection } = refOf(request);
+      collections.warm(namespace, collection);
+      return { status: "accepted" };
+    },
+  };
+}

@@ -1,0 +1,126 @@
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { EngineError, type Reason, type RpcCode, reasons } from "../../engine/errors.ts";
+import { ErrorInfoSchema } from "../../gen/service/errors/v1/errors_pb.ts";
+import { chooseLocale, hintFor } from "./hints.ts";
+
+/** The one place where a reason becomes an error of Connect, gRPC and gRPC-Web. */
+
+const codes: Record<RpcCode, Code> = {
+  canceled: Code.Canceled,
+  unknown: Code.Unknown,
+  invalid_argument: Code.InvalidArgument,
+  deadline_exceeded: Code.DeadlineExceeded,
+  not_found: Code.NotFound,
+  already_exists: Code.AlreadyExists,
+  permission_denied: Code.PermissionDenied,
+  resource_exhausted: Code.ResourceExhausted,
+  failed_precondition: Code.FailedPrecondition,
+  aborted: Code.Aborted,
+  out_of_range: Code.OutOfRange,
+  unimplemented: Code.Unimplemented,
+  internal: Code.Internal,
+  unavailable: Code.Unavailable,
+  data_loss: Code.DataLoss,
+  unauthenticated: Code.Unauthenticated,
+};
+
+/** The reason of an error that the RPC library raised on its own, by its code. */
+const libraryReasons: Partial<Record<Code, Reason>> = {
+  [Code.InvalidArgument]: "invalid_argument",
+  [Code.ResourceExhausted]: "resource_exhausted",
+  [Code.Unimplemented]: "not_implemented",
+  [Code.DeadlineExceeded]: "deadline_exceeded",
+  [Code.Unavailable]: "unavailable",
+  [Code.Unauthenticated]: "unauthenticated",
+  [Code.PermissionDenied]: "permission_denied",
+  [Code.NotFound]: "not_found",
+  [Code.AlreadyExists]: "already_exists",
+  [Code.FailedPrecondition]: "failed_precondition",
+  [Code.Aborted]: "aborted",
+  // The call is gone and nobody reads the answer; the registry has no reason of its own for it.
+  [Code.Canceled]: "aborted",
+};
+
+/** Messages may quote the caller's bytes, and the header of gRPC that holds them is small. */
+const messageLengthMax = 1000;
+const fieldLengthMax = 128;
+
+export interface ErrorContext {
+  readonly acceptLanguage: string | null | undefined;
+  /** Takes what happened and returns the request id under which it was logged. */
+  readonly report: (error: unknown) => string;
+}
+
+function metadataOf(error: EngineError, hint: string): Record<string, string> {
+  const metadata: Record<string, string> = {};
+  for (const key of reasons[error.reason].metadata) {
+    const given = error.metadata[key] ?? (key === "retry_after_ms" ? error.retryAfterMs?.toString() : undefined);
+    // The engine's hint is English; the caller's language is known only here.
+    const value = key === "hint" ? hint : given;
+    if (value !== undefined) metadata[key] = value;
+  }
+  return metadata;
+}
+
+interface Overrides {
+  readonly code?: Code;
+  readonly hintReason?: Reason;
+}
+
+function fromEngine(error: EngineError, context: ErrorContext, overrides: Overrides = {}): ConnectError {
+  const { reason } = error;
+  const hint = hintFor(overrides.hintReason ?? reason, chooseLocale(context.acceptLanguage));
+  // What went wrong inside is for the log alone.
+  const message =
+    reason === "internal"
+      ? `internal error, request id ${context.report(error)}`
+      : error.message.slice(0, messageLengthMax);
+  const code = overrides.code ?? codes[reasons[reason].rpc];
+  const result = new ConnectError(message, code, undefined, undefined, error);
+  const info = create(ErrorInfoSchema, { reason, metadata: metadataOf(error, hint), hint });
+  result.details.push({ desc: ErrorInfoSchema, value: info });
+  return result;
+}
+
+/** The field at fault, as far as the library's message tells it. */
+function fieldOf(message: string): string {
+  const unknown = /key "([^"]*)" is unknown/.exec(message)?.[1];
+  if (unknown !== undefined) return unknown.slice(0, fieldLengthMax);
+  const named = /field (?:[\w.]+\.)?(\w+) from JSON/.exec(message)?.[1];
+  if (named !== undefined) return named.slice(0, fieldLengthMax);
+  if (/timeout/i.test(message)) return "timeout";
+  if (/compression/i.test(message)) return "content-encoding";
+  return "body";
+}
+
+function hasInfo(error: ConnectError): boolean {
+  return error.details.some(
+    (detail) => ("desc" in detail ? detail.desc.typeName : detail.type) === ErrorInfoSchema.typeName,
+  );
+}
+
+function fromLibrary(error: ConnectError, context: ErrorContext): ConnectError {
+  const message = error.rawMessage;
+  // The library calls a request that it can't decode an internal error; the fault is the caller's.
+  const undecodable = /^parse binary|^protocol error|decompress|invalid envelope/i.test(message);
+  const malformed = undecodable && error.code !== Code.ResourceExhausted;
+  const reason = malformed ? "invalid_argument" : libraryReasons[error.code];
+  if (reason === undefined) return fromEngine(EngineError.from(error), context);
+  const metadata = reason === "invalid_argument" ? { field: fieldOf(message) } : {};
+  const result = fromEngine(new EngineError(reason, message, { metadata, cause: error }), context, {
+    ...(error.code === Code.Canceled ? { code: Code.Canceled } : {}),
+    // The library exhausts nothing but its message size, which waiting does not help.
+    hintReason: reason === "resource_exhausted" ? "body_too_large" : reason,
+  });
+  error.metadata.forEach((value, key) => {
+    result.metadata.set(key, value);
+  });
+  return result;
+}
+
+/** Any error as what goes on the wire: with an ErrorInfo, in the caller's language, and without internals. */
+export function toConnectError(error: unknown, context: ErrorContext): ConnectError {
+  if (error instanceof ConnectError) return hasInfo(error) ? error : fromLibrary(error, context);
+  return fromEngine(EngineError.from(error), context);
+}

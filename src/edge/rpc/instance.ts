@@ -1,0 +1,57 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { Principal } from "../../engine/auth/principal.ts";
+import { EngineError } from "../../engine/errors.ts";
+import type { Instance, SignInMethod } from "../../engine/instance/instance.ts";
+import { Edition, type InstanceService, PrincipalKind, SignInKind } from "../../gen/service/instance/v1/instance_pb.ts";
+import { principalKey } from "./access.ts";
+
+export const jwksPath = "/.well-known/jwks.json";
+
+const signInKinds: Record<SignInMethod["kind"], SignInKind> = {
+  none: SignInKind.NONE,
+  identity_provider: SignInKind.IDENTITY_PROVIDER,
+  identity_provider_device_code: SignInKind.IDENTITY_PROVIDER_DEVICE_CODE,
+  pairing: SignInKind.PAIRING,
+};
+
+const principalKinds: Record<Principal["kind"], PrincipalKind> = {
+  user: PrincipalKind.USER,
+  service_account: PrincipalKind.SERVICE_ACCOUNT,
+  agent: PrincipalKind.AGENT,
+};
+
+export interface InstanceServiceDeps {
+  readonly instance: Instance;
+  /** The address clients reach; without it, the one that the caller used. */
+  readonly publicUrl?: string;
+}
+
+export function instanceService({ instance, publicUrl }: InstanceServiceDeps): ServiceImpl<typeof InstanceService> {
+  return {
+    async getInstance(_request, context) {
+      const { version, signInMethods, push, services, apiVersions, ...same } = await instance.describe();
+      return {
+        ...same,
+        edition: Edition.OSS,
+        serverVersion: version,
+        apiVersions: [...apiVersions],
+        jwksUri: new URL(jwksPath, publicUrl ?? context.url).href,
+        signInMethods: signInMethods.map(({ kind, displayName }) => ({ kind: signInKinds[kind], displayName })),
+        services: services.map((status) => ({ ...status, services: [...status.services] })),
+        ...(push === undefined ? {} : { push }),
+      };
+    },
+
+    whoAmI(_request, context) {
+      const principal = context.values.get(principalKey);
+      if (principal === undefined) throw new EngineError("unauthenticated", "no credential");
+      const org = instance.setup?.org;
+      const { id, kind, displayName, email = "" } = principal;
+      return {
+        principal: { id, kind: principalKinds[kind], displayName, email },
+        ...(org === undefined ? {} : { org }),
+        environments: [],
+      };
+    },
+  };
+}

@@ -1,0 +1,83 @@
+import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+import { EngineError } from "../../engine/errors.ts";
+import { authorizeMessage, principalKey } from "./access.ts";
+import { type ErrorContext, toConnectError } from "./error.ts";
+
+/** Settles as the promise does, or fails as soon as the signal is aborted. Leaves no listener behind. */
+async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  let stop: (() => void) | undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    const fail = () => reject(abortError(signal));
+    if (signal.aborted) fail();
+    signal.addEventListener("abort", fail, { once: true });
+    stop = () => signal.removeEventListener("abort", fail);
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    stop?.();
+  }
+}
+
+function abortError(signal: AbortSignal): unknown {
+  const reason: unknown = signal.reason;
+  if (reason instanceof ConnectError && reason.code === Code.DeadlineExceeded) {
+    return new EngineError("deadline_exceeded", "the caller's deadline passed", { cause: reason });
+  }
+  return reason instanceof ConnectError ? reason : new ConnectError("the caller is gone", Code.Canceled);
+}
+
+async function* guarded<T>(
+  messages: AsyncIterable<T>,
+  signal: AbortSignal,
+  explain: (error: unknown) => ConnectError,
+): AsyncGenerator<T> {
+  const iterator = messages[Symbol.asyncIterator]();
+  let ended = false;
+  try {
+    for (;;) {
+      const next = await orAborted(iterator.next(), signal);
+      if (next.done === true) {
+        ended = true;
+        return;
+      }
+      yield next.value;
+    }
+  } catch (error) {
+    throw explain(error);
+  } finally {
+    // Not awaited: a handler that ignores its signal must not hold the answer back.
+    if (!ended) iterator.return?.(undefined)?.catch(() => undefined);
+  }
+}
+
+function hasDeadline(header: Headers): boolean {
+  return header.has("connect-timeout-ms") || header.has("grpc-timeout");
+}
+
+/**
+ * Around every handler: checks the namespace of the credential, ends the wait when the deadline passes even where
+ * the handler does not listen to its signal, and turns what is thrown into an error for the wire.
+ */
+export function createGuard(report: ErrorContext["report"]): Interceptor {
+  return (next) => async (request) => {
+    const explain = (error: unknown) => {
+      const known = error instanceof EngineError || error instanceof ConnectError;
+      // What a handler throws once its call is over is no bug.
+      const cause = request.signal.aborted && !known ? abortError(request.signal) : error;
+      return toConnectError(cause, { acceptLanguage: request.header.get("accept-language"), report });
+    };
+    try {
+      const principal = request.contextValues.get(principalKey);
+      if (principal !== undefined && !request.stream) {
+        authorizeMessage(principal, `/${request.service.typeName}/${request.method.name}`, request.message);
+      }
+      const reply = next(request);
+      const response = hasDeadline(request.header) ? await orAborted(reply, request.signal) : await reply;
+      if (!response.stream) return response;
+      return { ...response, message: guarded(response.message, request.signal, explain) };
+    } catch (error) {
+      throw explain(error);
+    }
+  };
+}

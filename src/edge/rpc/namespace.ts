@@ -1,0 +1,18 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import { invalid } from "../../engine/errors.ts";
+import type { NamespaceService } from "../../gen/service/collection/v1/namespace_pb.ts";
+
+/** The part of the engine that creates namespaces. */
+export interface Namespaces {
+  create(name: string): Promise<{ readonly id: number }>;
+}
+
+export function namespaceService(namespaces: Namespaces): ServiceImpl<typeof NamespaceService> {
+  return {
+    async createNamespace(request) {
+      if (request.name === "") throw invalid("name", "is required");
+      const { id } = await namespaces.create(request.name);
+      return { id: BigInt(id) };
+    },
+  };
+}

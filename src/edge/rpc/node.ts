@@ -1,0 +1,40 @@
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+
+export type NodeRequest = IncomingMessage | Http2ServerRequest;
+export type AnyNodeResponse = ServerResponse | Http2ServerResponse;
+
+/** What this edge uses of the responses of both HTTP versions, whose own types do not go together. */
+export interface NodeResponse {
+  readonly headersSent: boolean;
+  writeHead(status: number, headers: OutgoingHttpHeaders): unknown;
+  write(chunk: Uint8Array): boolean;
+  addTrailers(headers: Record<string, string>): void;
+  end(chunk: Uint8Array): unknown;
+  end(): unknown;
+  on(event: "drain" | "close" | "finish" | "error", listener: () => void): unknown;
+  off(event: "drain" | "close" | "finish" | "error", listener: () => void): unknown;
+}
+
+/** Whether nobody reads the reply any more. */
+export function isGone(request: NodeRequest): boolean {
+  if ("stream" in request) return request.stream.destroyed || request.stream.closed;
+  // Node takes the socket away from a request that was broken off.
+  return request.socket?.destroyed ?? true;
+}
+
+export function header(request: NodeRequest, name: string): string | undefined {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value.join(", ") : value;
+}
+
+export function pathOf(request: NodeRequest): string {
+  const url = request.url ?? "";
+  const end = url.indexOf("?");
+  return end < 0 ? url : url.slice(0, end);
+}
+
+/** The body, of which the rest may be left unread: the reply still has to go out on the same stream. */
+export function bodyOf(request: NodeRequest): AsyncIterable<Uint8Array> {
+  return { [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }) };
+}

@@ -1,0 +1,126 @@
+import type { Clock } from "../../../port/clock.ts";
+import type { Columnar, ColumnarChange, ColumnarRow } from "../../../port/columnar.ts";
+import type { ObjectStore } from "../../../port/object-store.ts";
+import type { ThreadService } from "../../../port/threads.ts";
+import { EngineError } from "../../errors.ts";
+import { SegmentReader } from "../../search/index/segment.ts";
+import { mergeSegments } from "../../search/index/segment-writer.ts";
+import { TailIndex } from "../../search/index/tail.ts";
+import type { SegmentEntry } from "../collection-store.ts";
+import { decodeDocument } from "../document-codec.ts";
+import type { SegmentLoader } from "../index/collection-index.ts";
+import type { FrozenDeletes } from "../index/messages.ts";
+import type { Schema } from "../schema.ts";
+import { parseSchema } from "../schema-parse.ts";
+import { StoredExtractor } from "../stored-extract.ts";
+import { type DocumentChange, decodeChanges } from "../write-record.ts";
+import { ColumnarDatasets } from "./columnar-datasets.ts";
+import { columnarRow } from "./columnar-rows.ts";
+import type { BuildMessage, BuildReply } from "./messages.ts";
+
+interface Job {
+  readonly schema: Schema;
+  readonly schemaVersion: number;
+  readonly folder: string;
+  /** The last change of each document. */
+  readonly changes: Map<number, DocumentChange>;
+}
+
+/** The last state of every changed document: as an index to be sealed, and as rows for the columnar dataset. */
+function collect(job: Job): { tail: TailIndex; change: ColumnarChange } {
+  const tail = new TailIndex(job.schema);
+  const extractor = new StoredExtractor(job.schema);
+  const upserts: ColumnarRow[] = [];
+  const deletes: number[] = [];
+  for (const { id, version, document } of job.changes.values()) {
+    if (document === undefined) {
+      deletes.push(id);
+      continue;
+    }
+    const stored = decodeDocument(document);
+    const extracted = extractor.extract(stored);
+    tail.add(id, version, extracted);
+    upserts.push(columnarRow(job.schema, id, version, stored, extracted));
+  }
+  return { tail, change: { upserts, deletes } };
+}
+
+/** What runs in the build thread: turns changes into segments, and segments into larger ones. */
+export class BuildService implements ThreadService {
+  readonly #objects: ObjectStore;
+  readonly #loader: SegmentLoader;
+  readonly #columns: ColumnarDatasets | undefined;
+  readonly #jobs = new Map<number, Job>();
+
+  /** Without `columnar` no dataset is kept. */
+  constructor(objects: ObjectStore, loader: SegmentLoader, clock: Clock, columnar?: Columnar) {
+    this.#objects = objects;
+    this.#loader = loader;
+    this.#columns = columnar === undefined ? undefined : new ColumnarDatasets(columnar, objects, clock);
+  }
+
+  handle(message: unknown): unknown {
+    const given = message as BuildMessage;
+    switch (given.kind) {
+      case "begin": {
+        const { schema, schemaVersion, folder } = given;
+        this.#jobs.set(given.job, { schema: parseSchema(schema), schemaVersion, folder, changes: new Map() });
+        return undefined;
+      }
+      case "changes": {
+        const { changes } = this.#job(given.job);
+        for (const change of decodeChanges(given.changes)) changes.set(change.id, change);
+        return undefined;
+      }
+      case "cancel":
+        this.#jobs.delete(given.job);
+        return undefined;
+      case "seal":
+        return this.#seal(given.job, given.id, given.deletes);
+      case "merge":
+        return this.#merge(given.job, given.id, given.segments);
+    }
+  }
+
+  #job(id: number): Job {
+    const job = this.#jobs.get(id);
+    if (job === undefined) throw new EngineError("internal", `the build thread has no job ${id}`);
+    return job;
+  }
+
+  async #seal(jobId: number, id: string, deletes: FrozenDeletes): Promise<BuildReply> {
+    const job = this.#job(jobId);
+    this.#jobs.delete(jobId);
+    const { tail, change } = collect(job);
+    const segment = await this.#write(job, id, [tail]);
+    const lance = await this.#columns?.apply(job.folder, job.schema, change);
+    const written = await Promise.all(
+      deletes.map(async ({ segment: of, words, count }) => {
+        const path = `${job.folder}/deletes/${id}-${of}`;
+        await this.#objects.put(path, new Uint8Array(words.buffer, words.byteOffset, words.byteLength));
+        return { segment: of, path, count };
+      }),
+    );
+    return { segment, deletes: written, lance: lance ?? null };
+  }
+
+  async #merge(jobId: number, id: string, entries: readonly SegmentEntry[]): Promise<BuildReply> {
+    const job = this.#job(jobId);
+    this.#jobs.delete(jobId);
+    const readers: SegmentReader[] = [];
+    for (const entry of entries) {
+      readers.push(new SegmentReader(await this.#loader.segment(entry), await this.#loader.deletes(entry)));
+    }
+    return { segment: await this.#write(job, id, readers), deletes: [], lance: null };
+  }
+
+  async #write(job: Job, id: string, parts: readonly (TailIndex | SegmentReader)[]): Promise<SegmentEntry | null> {
+    const documents = parts.reduce((sum, part) => sum + part.liveCount, 0);
+    if (documents === 0) return null;
+    const bytes = mergeSegments(job.schema, parts);
+    const path = `${job.folder}/segments/${id}`;
+    await this.#objects.put(path, bytes);
+    const { schemaVersion } = job;
+    return { id, documents, bytes: bytes.length, deleted: 0, deletesPath: null, path, graphs: {}, schemaVersion };
+  }
+}

@@ -1,0 +1,65 @@
+import type { Clock } from "../../../port/clock.ts";
+import type { Columnar, ColumnarChange, ColumnarDataset } from "../../../port/columnar.ts";
+import type { ObjectStore } from "../../../port/object-store.ts";
+import type { Schema } from "../schema.ts";
+import { columnarSchema } from "./columnar-rows.ts";
+
+/** Datasets kept open; the one unused for longest is closed for another. */
+const openMax = 32;
+/** Versions stay readable this long after they were made: a plan is good for an hour. */
+const keepMs = 65 * 60_000;
+
+/** The columnar datasets of collections, opened when first written. */
+export class ColumnarDatasets {
+  readonly #columnar: Columnar;
+  readonly #objects: ObjectStore;
+  readonly #clock: Clock;
+  readonly #open = new Map<string, { dataset: ColumnarDataset; schema: Schema }>();
+
+  constructor(columnar: Columnar, objects: ObjectStore, clock: Clock) {
+    this.#columnar = columnar;
+    this.#objects = objects;
+    this.#clock = clock;
+  }
+
+  /** Commits a change; undefined where objects have no place on this machine. */
+  async apply(
+    folder: string,
+    schema: Schema,
+    change: ColumnarChange,
+  ): Promise<{ path: string; version: number } | undefined> {
+    const path = `${folder}/dataset.lance`;
+    const local = this.#objects.localPath(path);
+    if (local === undefined) return undefined;
+    try {
+      const dataset = await this.#dataset(local, schema);
+      const version = await dataset.apply(change);
+      const maintained = await dataset.maintain({ keepFromMs: this.#clock.nowMs() - keepMs, pinned: [version] });
+      return { path, version: maintained.done ? maintained.version : version };
+    } catch (error) {
+      // What is wrong with a handle may be right with a new one.
+      await this.#close(local);
+      throw error;
+    }
+  }
+
+  async #dataset(local: string, schema: Schema): Promise<ColumnarDataset> {
+    const known = this.#open.get(local);
+    if (known !== undefined) {
+      if (known.schema.fields.length !== schema.fields.length) await known.dataset.addColumns(columnarSchema(schema));
+      this.#open.delete(local);
+      this.#open.set(local, { dataset: known.dataset, schema });
+      return known.dataset;
+    }
+    if (this.#open.size >= openMax) await this.#close(this.#open.keys().next().value!);
+    const dataset = await this.#columnar.open(local, columnarSchema(schema));
+    this.#open.set(local, { dataset, schema });
+    return dataset;
+  }
+
+  async #close(local: string): Promise<void> {
+    const known = this.#open.get(local);
+    this.#open.delete(local);
+    await known?.dataset.close();
+  }
+}

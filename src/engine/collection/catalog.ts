@@ -1,0 +1,88 @@
+import { asBuffer } from "../../port/bytes.ts";
+import type { Store } from "../../port/store.ts";
+import type { Draft } from "../commit/draft.ts";
+import { notFound } from "../errors.ts";
+import { prefixRange, tables } from "../keys.ts";
+import { decode, encode, type Metastore } from "../metastore/metastore.ts";
+import { aliasKey, type CollectionMeta, collectionKey, decodeCollection } from "./collection-store.ts";
+
+export interface Alias {
+  readonly alias: string;
+  readonly collection: string;
+}
+
+/** Collections and aliases by name. */
+export class Catalog {
+  readonly #store: Store;
+  readonly #metastore: Metastore;
+
+  constructor(store: Store, metastore: Metastore) {
+    this.#store = store;
+    this.#metastore = metastore;
+  }
+
+  /** A collection by its name or an alias of it. */
+  find(namespace: string, name: string): CollectionMeta {
+    const owner = this.#metastore.namespace(namespace);
+    const found = this.#read(this.#store, owner.id, namespace, name);
+    if (found === undefined) throw collectionMissing(namespace, name);
+    return found;
+  }
+
+  /** The same as a change sees it; fails when the collection is another one by now. */
+  staged(draft: Draft, meta: CollectionMeta): CollectionMeta {
+    const stored = draft.get(collectionKey(meta.namespaceId, meta.name));
+    const found =
+      stored === undefined ? undefined : decodeCollection(meta.namespaceId, meta.namespace, meta.name, stored);
+    if (found?.id !== meta.id) throw collectionMissing(meta.namespace, meta.name);
+    return found;
+  }
+
+  /** A namespace's collections by name, after one of them. */
+  *list(namespace: string, after: string): Iterable<CollectionMeta> {
+    const owner = this.#metastore.namespace(namespace);
+    const { to } = prefixRange(tables.collection, owner.id);
+    const from = Buffer.concat([collectionKey(owner.id, after), Buffer.of(0)]);
+    for (const { key, value } of this.#store.range({ from, to })) {
+      yield decodeCollection(owner.id, namespace, asBuffer(key).toString("latin1", 9), value);
+    }
+  }
+
+  *all(): Iterable<CollectionMeta> {
+    for (const { name } of [...this.#metastore.namespaces()]) yield* this.list(name, "");
+  }
+
+  aliases(namespace: string): Alias[] {
+    const owner = this.#metastore.namespace(namespace);
+    return [...this.#store.range(prefixRange(tables.alias, owner.id))].map(({ key, value }) => ({
+      alias: asBuffer(key).toString("latin1", 9),
+      collection: decode<string>(value),
+    }));
+  }
+
+  aliasesOf(meta: CollectionMeta): string[] {
+    return this.aliases(meta.namespace)
+      .filter(({ collection }) => collection === meta.name)
+      .map(({ alias }) => alias);
+  }
+
+  stageAlias(draft: Draft, namespaceId: number, alias: string, collection: string | undefined): void {
+    const key = aliasKey(namespaceId, alias);
+    if (collection === undefined) draft.delete(key);
+    else draft.put(key, encode(collection));
+  }
+
+  #read(reader: Pick<Store, "get">, namespaceId: number, namespace: string, name: string): CollectionMeta | undefined {
+    const stored = reader.get(collectionKey(namespaceId, name));
+    if (stored !== undefined) return decodeCollection(namespaceId, namespace, name, stored);
+    const alias = reader.get(aliasKey(namespaceId, name));
+    if (alias === undefined) return undefined;
+    const target = decode<string>(alias);
+    const collection = reader.get(collectionKey(namespaceId, target));
+    return collection === undefined ? undefined : decodeCollection(namespaceId, namespace, target, collection);
+  }
+}
+
+export function collectionMissing(namespace: string, name: string) {
+  return notFound(`collection ${JSON.stringify(name)} does not exist in namespace ${JSON.stringify(namespace)}`);
+}

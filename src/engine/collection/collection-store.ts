@@ -1,0 +1,142 @@
+import type { Reader } from "../../port/store.ts";
+import type { Draft } from "../commit/draft.ts";
+import { makeKey, prefixRange, readU64, tables } from "../keys.ts";
+import { decode, encode } from "../metastore/metastore.ts";
+import { openValue, sealValue } from "../stored-value.ts";
+import type { Schema } from "./schema.ts";
+import { formatSchema, parseSchema } from "./schema-parse.ts";
+
+/** A collection as its namespace knows it. */
+export interface CollectionMeta {
+  readonly id: number;
+  readonly namespaceId: number;
+  readonly namespace: string;
+  readonly name: string;
+  /** The log of its writes. */
+  readonly streamId: number;
+  readonly schema: Schema;
+  /** Grows by one with each change of the schema. */
+  readonly schemaVersion: number;
+  readonly hot: boolean;
+}
+
+/** Counted in the commit of each write. */
+export interface CollectionTotals {
+  /** Document changes ever logged, and their bytes. */
+  readonly changes: number;
+  readonly bytes: number;
+  /** Documents there are. */
+  readonly documents: number;
+}
+
+export const noTotals: CollectionTotals = { changes: 0, bytes: 0, documents: 0 };
+
+export interface SegmentEntry {
+  readonly id: string;
+  readonly documents: number;
+  readonly bytes: number;
+  /** Documents deleted as of the manifest; their bitmap is an object of its own. */
+  readonly deleted: number;
+  readonly deletesPath: string | null;
+  readonly path: string;
+  /** Vector graphs by field, where the segment has one. */
+  readonly graphs: Readonly<Record<string, string>>;
+  readonly schemaVersion: number;
+}
+
+/** Which immutable parts make up the collection up to an offset of its log. */
+export interface Manifest {
+  readonly version: number;
+  readonly createdAtMs: number;
+  /** The next offset of the log that no part holds yet. */
+  readonly applied: number;
+  /** The totals as of `applied`, to tell the backlog. */
+  readonly totals: CollectionTotals;
+  readonly segments: readonly SegmentEntry[];
+  readonly lance: { readonly path: string; readonly version: number } | null;
+}
+
+export const emptyManifest: Manifest = {
+  version: 0,
+  createdAtMs: 0,
+  applied: 0,
+  totals: noTotals,
+  segments: [],
+  lance: null,
+};
+
+/** The documents that a manifest's segments hold. */
+export function manifestRecords({ segments }: Manifest): number {
+  return segments.reduce((sum, { documents, deleted }) => sum + documents - deleted, 0);
+}
+
+export function manifestBytes({ segments }: Manifest): number {
+  return segments.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+type StoredCollection = Pick<CollectionMeta, "id" | "streamId" | "schemaVersion" | "hot"> & { schema: unknown };
+
+export function collectionKey(namespaceId: number, name: string): Buffer {
+  return makeKey(tables.collection, namespaceId, name);
+}
+
+export function encodeCollection({ id, streamId, schema, schemaVersion, hot }: CollectionMeta): Buffer {
+  return encode({ id, streamId, schemaVersion, hot, schema: formatSchema(schema) } satisfies StoredCollection);
+}
+
+export function decodeCollection(
+  namespaceId: number,
+  namespace: string,
+  name: string,
+  bytes: Uint8Array,
+): CollectionMeta {
+  const { id, streamId, schemaVersion, hot, schema } = decode<StoredCollection>(bytes);
+  return { id, namespaceId, namespace, name, streamId, schemaVersion, hot, schema: parseSchema(schema) };
+}
+
+export function aliasKey(namespaceId: number, alias: string): Buffer {
+  return makeKey(tables.alias, namespaceId, alias);
+}
+
+export function documentKey(collectionId: number, documentId: number): Buffer {
+  return makeKey(tables.document, collectionId, documentId);
+}
+
+export function documentIdOf(key: Uint8Array): number {
+  return readU64(key, 9);
+}
+
+export function readCollectionTotals(reader: Pick<Reader, "get">, collectionId: number): CollectionTotals {
+  const stored = reader.get(makeKey(tables.collectionTotals, collectionId));
+  if (stored === undefined) return noTotals;
+  const bytes = openValue(stored);
+  return { changes: bytes.readDoubleLE(0), bytes: bytes.readDoubleLE(8), documents: bytes.readDoubleLE(16) };
+}
+
+export function stageCollectionTotals(draft: Draft, collectionId: number, totals: CollectionTotals): void {
+  const value = Buffer.allocUnsafe(24);
+  value.writeDoubleLE(totals.changes, 0);
+  value.writeDoubleLE(totals.bytes, 8);
+  value.writeDoubleLE(totals.documents, 16);
+  draft.put(makeKey(tables.collectionTotals, collectionId), sealValue(value));
+}
+
+/** The newest manifest, or the empty one. */
+export function readManifest(reader: Pick<Reader, "range">, collectionId: number): Manifest {
+  const range = { ...prefixRange(tables.manifest, collectionId), reverse: true, limit: 1 };
+  for (const { value } of reader.range(range)) return decode<Manifest>(value);
+  return emptyManifest;
+}
+
+/** Every retained manifest, oldest first. */
+export function readManifests(reader: Pick<Reader, "range">, collectionId: number): Manifest[] {
+  return [...reader.range(prefixRange(tables.manifest, collectionId))].map(({ value }) => decode<Manifest>(value));
+}
+
+export function manifestKey(collectionId: number, version: number): Buffer {
+  return makeKey(tables.manifest, collectionId, version);
+}
+
+export function encodeManifest(manifest: Manifest): Buffer {
+  return encode(manifest);
+}

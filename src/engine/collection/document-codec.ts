@@ -1,0 +1,123 @@
+import { crc32 } from "node:zlib";
+import { asBuffer } from "../../port/bytes.ts";
+import { damaged, EngineError } from "../errors.ts";
+import type { SparseVector } from "../search/document.ts";
+
+/** A document as it is stored: its source as JSON text, its vectors by name. */
+export interface StoredDocument {
+  readonly source: string;
+  readonly vectors: ReadonlyMap<string, Float32Array>;
+  readonly sparse: ReadonlyMap<string, SparseVector>;
+}
+
+/** A document of a collection with its version, which grows by one with each write. */
+export interface VersionedDocument extends StoredDocument {
+  readonly id: number;
+  readonly version: number;
+}
+
+/**
+ * u8 format · u32 source length · source, UTF-8 · u16 vector count, each: u16 name length, name, u32 dim, f32 values ·
+ * u16 sparse count, each: u16 name length, name, u32 entries, u32 indices, f32 values. Little endian.
+ */
+const format = 1;
+
+export function encodeDocument(document: StoredDocument): Buffer {
+  const sourceBytes = Buffer.byteLength(document.source);
+  let length = 9 + sourceBytes;
+  for (const [name, values] of document.vectors) length += 6 + Buffer.byteLength(name) + values.length * 4;
+  for (const [name, { indices }] of document.sparse) length += 6 + Buffer.byteLength(name) + indices.length * 8;
+  const out = Buffer.allocUnsafe(length);
+  out[0] = format;
+  out.writeUInt32LE(sourceBytes, 1);
+  let at = 5 + out.write(document.source, 5);
+  at = out.writeUInt16LE(document.vectors.size, at);
+  for (const [name, values] of document.vectors) {
+    at = putName(out, at, name);
+    at = out.writeUInt32LE(values.length, at);
+    at = putArray(out, at, values);
+  }
+  at = out.writeUInt16LE(document.sparse.size, at);
+  for (const [name, { indices, values }] of document.sparse) {
+    at = putName(out, at, name);
+    at = out.writeUInt32LE(indices.length, at);
+    at = putArray(out, at, indices);
+    at = putArray(out, at, values);
+  }
+  return out;
+}
+
+function putName(out: Buffer, at: number, name: string): number {
+  const length = out.write(name, at + 2);
+  out.writeUInt16LE(length, at);
+  return at + 2 + length;
+}
+
+function putArray(out: Buffer, at: number, values: Float32Array | Uint32Array): number {
+  out.set(new Uint8Array(values.buffer, values.byteOffset, values.byteLength), at);
+  return at + values.byteLength;
+}
+
+export function decodeDocument(given: Uint8Array): StoredDocument {
+  const bytes = asBuffer(given);
+  if (bytes[0] !== format) throw new EngineError("internal", `a stored document has the unknown format ${bytes[0]}`);
+  const sourceEnd = 5 + bytes.readUInt32LE(1);
+  const source = bytes.toString("utf8", 5, sourceEnd);
+  const vectors = new Map<string, Float32Array>();
+  let at = sourceEnd + 2;
+  for (let left = bytes.readUInt16LE(sourceEnd); left > 0; left--) {
+    const name = nameAt(bytes, at);
+    at += 2 + Buffer.byteLength(name);
+    const dim = bytes.readUInt32LE(at);
+    vectors.set(name, new Float32Array(copyOf(bytes, at + 4, dim * 4)));
+    at += 4 + dim * 4;
+  }
+  const sparse = new Map<string, SparseVector>();
+  const sparseCount = bytes.readUInt16LE(at);
+  at += 2;
+  for (let left = sparseCount; left > 0; left--) {
+    const name = nameAt(bytes, at);
+    at += 2 + Buffer.byteLength(name);
+    const entries = bytes.readUInt32LE(at);
+    at += 4;
+    const indices = new Uint32Array(copyOf(bytes, at, entries * 4));
+    const values = new Float32Array(copyOf(bytes, at + entries * 4, entries * 4));
+    sparse.set(name, { indices, values });
+    at += entries * 8;
+  }
+  return { source, vectors, sparse };
+}
+
+function nameAt(bytes: Buffer, at: number): string {
+  return bytes.toString("utf8", at + 2, at + 2 + bytes.readUInt16LE(at));
+}
+
+/** Typed arrays need aligned memory, so the numbers are copied out of the value. */
+function copyOf(bytes: Buffer, at: number, length: number): ArrayBuffer {
+  const copy = new ArrayBuffer(length);
+  new Uint8Array(copy).set(bytes.subarray(at, at + length));
+  return copy;
+}
+
+/** What the store keeps under a document's key: u32 crc32 of the rest, f64 version, then the document. */
+export function encodeStored(version: number, document: Uint8Array): Buffer {
+  const out = Buffer.allocUnsafe(12 + document.length);
+  out.writeDoubleLE(version, 4);
+  out.set(document, 12);
+  out.writeUInt32LE(crc32(out.subarray(4)), 0);
+  return out;
+}
+
+/** A stored document's parts; its checksum is verified. */
+export function openStored(stored: Uint8Array): { version: number; document: Buffer } {
+  const bytes = asBuffer(stored);
+  if (bytes.length < 12 || bytes.readUInt32LE(0) !== crc32(bytes.subarray(4))) {
+    throw damaged("a stored document is damaged (checksum)");
+  }
+  return { version: bytes.readDoubleLE(4), document: bytes.subarray(12) };
+}
+
+export function decodeStored(id: number, stored: Uint8Array): VersionedDocument {
+  const { version, document } = openStored(stored);
+  return { id, version, ...decodeDocument(document) };
+}

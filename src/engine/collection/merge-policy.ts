@@ -1,0 +1,24 @@
+import type { SegmentEntry } from "./collection-store.ts";
+
+/** Segments of about the same size are merged when there are this many of them. */
+const tierWidth = 4;
+/** Sizes below this count as one tier: small segments are searched without a graph. */
+const smallestTier = 2_000;
+/** A segment with this share of deleted documents is written anew. */
+const deletedShare = 0.4;
+
+/** The segments to merge next, none when all is well: a full tier, or one that is mostly deleted. */
+export function chooseMerge(segments: readonly SegmentEntry[]): SegmentEntry[] {
+  const tiers = new Map<number, SegmentEntry[]>();
+  for (const entry of segments) {
+    const live = entry.documents - entry.deleted;
+    const tier = Math.floor(Math.log(Math.max(live, smallestTier) / smallestTier) / Math.log(tierWidth));
+    tiers.set(tier, [...(tiers.get(tier) ?? []), entry]);
+  }
+  for (const tier of [...tiers.keys()].sort((a, b) => a - b)) {
+    const members = tiers.get(tier)!;
+    if (members.length >= tierWidth) return members;
+  }
+  const wasteful = segments.find(({ deleted, documents }) => deleted > documents * deletedShare);
+  return wasteful === undefined ? [] : [wasteful];
+}

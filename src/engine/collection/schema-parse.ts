@@ -1,0 +1,234 @@
+import { invalid } from "../errors.ts";
+import { analyzerNames, isAnalyzer } from "../search/analysis/analyzer.ts";
+import { searchLimits } from "../search/limits.ts";
+import {
+  type Distance,
+  type DynamicMode,
+  distances,
+  dynamicModes,
+  type FieldKind,
+  type FieldSpec,
+  type Schema,
+  type SparseVectorSpec,
+  type VectorSpec,
+} from "./schema.ts";
+
+const kindAliases = new Map<string, FieldKind["kind"]>([
+  ["keyword", "keyword"],
+  ["text", "text"],
+  ["i64", "i64"],
+  ["integer", "i64"],
+  ["long", "i64"],
+  ["f64", "f64"],
+  ["float", "f64"],
+  ["double", "f64"],
+  ["bool", "bool"],
+  ["boolean", "bool"],
+  ["date", "date"],
+  ["timestamp", "date"],
+  ["json", "json"],
+]);
+
+type Json = Readonly<Record<string, unknown>>;
+
+function object(path: string, value: unknown, known: readonly string[]): Json {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw invalid(path, "must be an object");
+  for (const key of Object.keys(value)) if (!known.includes(key)) throw invalid(`${path}.${key}`, "unknown field");
+  return value as Json;
+}
+
+function array(path: string, value: unknown): readonly unknown[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw invalid(path, "must be an array");
+  return value;
+}
+
+function boolean(path: string, value: unknown, absent: boolean): boolean {
+  if (value === undefined || value === null) return absent;
+  if (typeof value !== "boolean") throw invalid(path, "must be true or false");
+  return value;
+}
+
+function integer(path: string, value: unknown, min: number, max: number): number {
+  if (typeof value !== "number" || !Number.isInteger(value) || value < min || value > max) {
+    throw invalid(path, `must be an integer from ${min} to ${max}`);
+  }
+  return value;
+}
+
+function parseFieldName(path: string, value: unknown): string {
+  if (typeof value !== "string" || value.length === 0) throw invalid(path, "must be a non-empty string");
+  if (value.length > searchLimits.fieldNameLengthMax) {
+    throw invalid(path, `must have at most ${searchLimits.fieldNameLengthMax} characters`);
+  }
+  if (value.startsWith("_")) throw invalid(path, `"${value}" is reserved: names must not start with "_"`);
+  if (/[\u0000-\u001f\u007f]/.test(value)) throw invalid(path, "must not hold control characters");
+  if (!value.isWellFormed()) throw invalid(path, "must be well-formed Unicode");
+  return value;
+}
+
+function parseSourcePath(path: string, value: unknown, name: string): string {
+  if (value === undefined || value === null) return name;
+  if (typeof value !== "string" || value.length === 0) throw invalid(path, "must be a non-empty dotted path");
+  if (value.length > searchLimits.sourcePathLengthMax) {
+    throw invalid(path, `must have at most ${searchLimits.sourcePathLengthMax} characters`);
+  }
+  if (value.split(".").some((part) => part === "")) throw invalid(path, "must not have an empty part");
+  return value;
+}
+
+function parseText(path: string, value: unknown): FieldKind {
+  const options = object(path, value ?? {}, ["analyzer", "positions"]);
+  const analyzer = options["analyzer"] ?? "standard";
+  if (typeof analyzer !== "string" || !isAnalyzer(analyzer)) {
+    throw invalid(`${path}.analyzer`, `must be one of ${analyzerNames().join(", ")}`);
+  }
+  return { kind: "text", analyzer, positions: boolean(`${path}.positions`, options["positions"], true) };
+}
+
+function parseKind(path: string, value: unknown): FieldKind {
+  if (typeof value === "string") {
+    const kind = kindAliases.get(value);
+    if (kind === undefined) throw invalid(path, `unknown kind "${value}"`);
+    return kind === "text" ? parseText(path, {}) : { kind };
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw invalid(path, `must be a kind such as "keyword", or an object such as {"text": {…}}`);
+  }
+  const entries = Object.entries(value);
+  const [name, options] = entries[0] ?? ["", undefined];
+  if (entries.length !== 1) throw invalid(path, "must have exactly one key, the kind");
+  const kind = kindAliases.get(name);
+  if (kind === undefined) throw invalid(`${path}.${name}`, "unknown kind");
+  if (kind === "text") return parseText(`${path}.${name}`, options);
+  object(`${path}.${name}`, options ?? {}, []);
+  return { kind };
+}
+
+/** One field of a schema, with the defaults of its kind. */
+export function parseField(path: string, value: unknown): FieldSpec {
+  const field = object(path, value, ["name", "source_path", "kind", "indexed", "fast"]);
+  const name = parseFieldName(`${path}.name`, field["name"]);
+  const sourcePath = parseSourcePath(`${path}.source_path`, field["source_path"], name);
+  if (field["kind"] === undefined || field["kind"] === null) throw invalid(`${path}.kind`, "is required");
+  const kind = parseKind(`${path}.kind`, field["kind"]);
+  if (kind.kind === "json") {
+    for (const access of ["indexed", "fast"] as const) {
+      if (boolean(`${path}.${access}`, field[access], false)) {
+        throw invalid(`${path}.${access}`, "a json field is stored only");
+      }
+    }
+    return { name, sourcePath, kind, indexed: false, fast: false };
+  }
+  return {
+    name,
+    sourcePath,
+    kind,
+    indexed: boolean(`${path}.indexed`, field["indexed"], true),
+    fast: boolean(`${path}.fast`, field["fast"], kind.kind !== "keyword" && kind.kind !== "text"),
+  };
+}
+
+export function parseFields(path: string, value: unknown): FieldSpec[] {
+  return array(path, value).map((field, i) => parseField(`${path}[${i}]`, field));
+}
+
+function parseVector(path: string, value: unknown): VectorSpec {
+  const vector = object(path, value, ["name", "dim", "distance"]);
+  const name = parseFieldName(`${path}.name`, vector["name"]);
+  const dim = integer(`${path}.dim`, vector["dim"], 1, searchLimits.vectorDimMax);
+  const distance = vector["distance"] ?? "cosine";
+  if (!distances.includes(distance as Distance)) {
+    throw invalid(`${path}.distance`, `must be one of ${distances.join(", ")}`);
+  }
+  return { name, dim, distance: distance as Distance };
+}
+
+function parseSparseVector(path: string, value: unknown): SparseVectorSpec {
+  return { name: parseFieldName(`${path}.name`, object(path, value, ["name"])["name"]) };
+}
+
+function checkNames(path: string, schema: Schema): void {
+  const seen = new Set<string>();
+  const lists = [
+    ["fields", schema.fields],
+    ["vectors", schema.vectors],
+    ["sparse_vectors", schema.sparseVectors],
+  ] as const;
+  for (const [list, entries] of lists) {
+    entries.forEach((entry, i) => {
+      if (seen.has(entry.name)) throw invalid(`${path}.${list}[${i}].name`, `"${entry.name}" is there twice`);
+      seen.add(entry.name);
+    });
+  }
+}
+
+/** Reads the REST form of a schema. `path` is where it stands in the request, for the errors. */
+export function parseSchema(value: unknown, path = "schema"): Schema {
+  const given = object(path, value, ["fields", "vectors", "sparse_vectors", "dynamic", "max_fields"]);
+  const dynamic = given["dynamic"] ?? "ignore";
+  if (!dynamicModes.includes(dynamic as DynamicMode)) {
+    throw invalid(`${path}.dynamic`, `must be one of ${dynamicModes.join(", ")}`);
+  }
+  const maxFields = integer(
+    `${path}.max_fields`,
+    given["max_fields"] ?? searchLimits.fieldsDefault,
+    1,
+    searchLimits.fieldsMax,
+  );
+  const fields = array(`${path}.fields`, given["fields"]);
+  if (fields.length > maxFields) throw invalid(`${path}.fields`, `has more than max_fields (${maxFields}) entries`);
+  const vectors = array(`${path}.vectors`, given["vectors"]);
+  const sparse = array(`${path}.sparse_vectors`, given["sparse_vectors"]);
+  for (const [list, entries] of [
+    ["vectors", vectors],
+    ["sparse_vectors", sparse],
+  ] as const) {
+    if (entries.length > searchLimits.vectorsMax) {
+      throw invalid(`${path}.${list}`, `has more than ${searchLimits.vectorsMax} entries`);
+    }
+  }
+  const schema: Schema = {
+    fields: parseFields(`${path}.fields`, fields),
+    vectors: vectors.map((vector, i) => parseVector(`${path}.vectors[${i}]`, vector)),
+    sparseVectors: sparse.map((vector, i) => parseSparseVector(`${path}.sparse_vectors[${i}]`, vector)),
+    dynamic: dynamic as DynamicMode,
+    maxFields,
+  };
+  checkNames(path, schema);
+  return schema;
+}
+
+function formatKind(kind: FieldKind): unknown {
+  return kind.kind === "text" ? { text: { analyzer: kind.analyzer, positions: kind.positions } } : kind.kind;
+}
+
+/** The REST form, with every default written out. */
+export function formatSchema(schema: Schema): Record<string, unknown> {
+  return {
+    fields: schema.fields.map((field) => ({
+      name: field.name,
+      source_path: field.sourcePath,
+      kind: formatKind(field.kind),
+      indexed: field.indexed,
+      fast: field.fast,
+    })),
+    vectors: schema.vectors.map(({ name, dim, distance }) => ({ name, dim, distance })),
+    sparse_vectors: schema.sparseVectors.map(({ name }) => ({ name })),
+    dynamic: schema.dynamic,
+    max_fields: schema.maxFields,
+  };
+}
+
+/** The schema with more fields at its end; a name that is taken, or too many fields, is an error. */
+export function addFields(schema: Schema, fields: readonly FieldSpec[], path = "fields"): Schema {
+  const taken = new Set([...schema.fields, ...schema.vectors, ...schema.sparseVectors].map((entry) => entry.name));
+  fields.forEach((field, i) => {
+    if (taken.has(field.name)) throw invalid(`${path}[${i}].name`, `"${field.name}" is there already`);
+    taken.add(field.name);
+  });
+  if (schema.fields.length + fields.length > schema.maxFields) {
+    throw invalid(path, `the schema would have more than max_fields (${schema.maxFields}) fields`);
+  }
+  return { ...schema, fields: [...schema.fields, ...fields] };
+}

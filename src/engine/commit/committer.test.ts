@@ -1,0 +1,182 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { MemoryStore } from "../../adapter/memory/store.ts";
+import { NodeClock } from "../../adapter/node/clock.ts";
+import { StoreError, type WriteOp } from "../../port/store.ts";
+import { EngineError } from "../errors.ts";
+import { type CommitGroup, Committer } from "./committer.ts";
+
+/** A store whose commits end when the test says so, and fail when it says so. */
+class HeldStore extends MemoryStore {
+  readonly commits: { readonly ops: readonly WriteOp[]; readonly finish: (error?: Error) => Promise<void> }[] = [];
+  #arrived: (() => void) | undefined;
+
+  override commit(ops: readonly WriteOp[]): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const finish = async (error?: Error) => {
+        if (error !== undefined) return reject(error);
+        await super.commit(ops);
+        resolve();
+      };
+      this.commits.push({ ops, finish });
+      this.#arrived?.();
+    });
+  }
+
+  async next() {
+    while (this.commits.length === 0) await new Promise<void>((resolve) => (this.#arrived = resolve));
+    return this.commits.shift()!;
+  }
+}
+
+function open(limits: { queueBytesMax?: number; groupBytesMax?: number } = {}) {
+  const store = new HeldStore();
+  const groups: CommitGroup[] = [];
+  const committer = new Committer({
+    store,
+    clock: new NodeClock(),
+    queueBytesMax: limits.queueBytesMax ?? 1_000,
+    groupBytesMax: limits.groupBytesMax ?? 1_000,
+    onGroup: (group) => groups.push(group),
+  });
+  const put = (name: string, bytes = 0) =>
+    committer.submit((draft) => {
+      draft.put(Buffer.from(name), Buffer.from("1"));
+      return name;
+    }, bytes);
+  return { store, committer, groups, put };
+}
+
+function names(ops: readonly WriteOp[]): string {
+  return ops.map(({ key }) => Buffer.from(key).toString()).join("");
+}
+
+function isReason(reason: string): (error: unknown) => boolean {
+  return (error) => error instanceof EngineError && error.reason === reason;
+}
+
+test("changes of one turn share a commit, and those that come during its sync share the next", async () => {
+  const { store, put, groups } = open();
+  const first = [put("a"), put("b")];
+  const held = await store.next();
+  assert.equal(names(held.ops), "ab");
+  const second = [put("c"), put("d"), put("e")];
+  await held.finish();
+  assert.deepEqual(await Promise.all(first), ["a", "b"]);
+  const next = await store.next();
+  assert.equal(names(next.ops), "cde");
+  await next.finish();
+  assert.deepEqual(await Promise.all(second), ["c", "d", "e"]);
+  assert.deepEqual(
+    groups.map(({ changes, ops, failed }) => [changes, ops, failed]),
+    [
+      [2, 2, false],
+      [3, 3, false],
+    ],
+  );
+});
+
+test("no change is told of before its commit is durable", async () => {
+  const { store, put } = open();
+  let told = false;
+  const done = put("a").then(() => {
+    told = true;
+  });
+  const held = await store.next();
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.equal(told, false);
+  await held.finish();
+  await done;
+});
+
+test("a change sees those before it in its group; one that throws takes back its own writes only", async () => {
+  const { store, committer, put } = open();
+  const undone: string[] = [];
+  const before = put("a");
+  const failed = committer.submit((draft) => {
+    draft.put(Buffer.from("x"), Buffer.from("1"));
+    draft.onUndo(() => undone.push("x"));
+    throw new EngineError("aborted", "no");
+  });
+  const after = committer.submit((draft) => [draft.get(Buffer.from("a")), draft.get(Buffer.from("x"))]);
+  const refused = assert.rejects(failed, isReason("aborted"));
+  const held = await store.next();
+  assert.equal(names(held.ops), "a");
+  assert.deepEqual(undone, ["x"]);
+  await held.finish();
+  assert.equal(await before, "a");
+  assert.deepEqual(await after, [Buffer.from("1"), undefined]);
+  await refused;
+});
+
+test("a commit that fails fails its whole group, and the next one goes on from the state before it", async () => {
+  const { store, committer, put, groups } = open();
+  let staged = 0;
+  const count = () =>
+    committer.submit((draft) => {
+      const before = staged++;
+      draft.onUndo(() => (staged = before));
+      draft.put(Buffer.from("n"), Buffer.from(String(staged)));
+      return staged;
+    });
+  const doomed = [count(), count()];
+  const refused = doomed.map((each) => assert.rejects(each, isReason("unavailable")));
+  await (await store.next()).finish(new StoreError("full", "no room"));
+  await Promise.all(refused);
+  assert.equal(staged, 0);
+  const next = count();
+  await (await store.next()).finish();
+  assert.equal(await next, 1);
+  assert.equal(Buffer.from(store.get(Buffer.from("n"))!).toString(), "1");
+  assert.deepEqual(
+    groups.map(({ failed }) => failed),
+    [true, false],
+  );
+  const last = put("z");
+  await (await store.next()).finish();
+  await last;
+});
+
+test("a change that only reads needs no commit", async () => {
+  const { store, committer } = open();
+  assert.equal(await committer.submit((draft) => draft.get(Buffer.from("a"))), undefined);
+  assert.equal(store.commits.length, 0);
+});
+
+test("backpressure: what would pass the queue's bound is refused until there is room again", async () => {
+  const { store, committer, put } = open({ queueBytesMax: 100 });
+  const first = put("a", 60);
+  await assert.rejects(put("b", 60), isReason("unavailable"));
+  const second = put("c", 40);
+  assert.equal(committer.queuedBytes, 100);
+  await assert.rejects(put("d", 1), isReason("unavailable"));
+  const free = put("e");
+  await (await store.next()).finish();
+  await Promise.all([first, second, free]);
+  assert.equal(committer.queuedBytes, 0);
+  const large = put("f", 500);
+  await (await store.next()).finish();
+  assert.equal(await large, "f", "one that is larger than the bound passes an empty queue");
+});
+
+test("a group takes at most its bytes, and at least one change", async () => {
+  const { store, put } = open({ groupBytesMax: 50 });
+  const all = [put("a", 30), put("b", 30), put("c", 10), put("d", 200), put("e", 1)];
+  for (const want of ["a", "bc", "d", "e"]) {
+    const held = await store.next();
+    assert.equal(names(held.ops), want);
+    await held.finish();
+  }
+  await Promise.all(all);
+});
+
+test("close waits for what was accepted and refuses what comes after", async () => {
+  const { store, committer, put } = open();
+  const accepted = put("a");
+  const closed = committer.close();
+  await assert.rejects(put("b"), isReason("unavailable"));
+  await (await store.next()).finish();
+  await closed;
+  assert.equal(await accepted, "a");
+  await committer.close();
+});

@@ -1,0 +1,82 @@
+/** The name of this build, told to callers of packages that it does not hold. */
+export const buildVariant = "oss";
+
+export interface CataloguePackage {
+  readonly package: string;
+  readonly version: string;
+  readonly services: readonly string[];
+  /** The wire contract may still change. */
+  readonly unstable: boolean;
+  /** `served` here, `absent` from this build, or served `by_house` where the address of its front end is set. */
+  readonly presence: "served" | "absent" | "by_house";
+}
+
+/** Every package that has services. */
+export const catalogue: readonly CataloguePackage[] = [
+  {
+    package: "service.instance.v1",
+    version: "v1",
+    services: ["service.instance.v1.InstanceService"],
+    unstable: false,
+    presence: "served",
+  },
+  {
+    package: "service.collection.v1",
+    version: "v1",
+    services: [
+      "service.collection.v1.NamespaceService",
+      "service.collection.v1.CollectionService",
+      "service.collection.v1.DocumentService",
+      "service.collection.v1.QueryService",
+    ],
+    unstable: false,
+    presence: "served",
+  },
+  {
+    package: "service.live.v1",
+    version: "v1",
+    services: ["service.live.v1.LiveService"],
+    unstable: true,
+    presence: "absent",
+  },
+  {
+    package: "service.graph.v1",
+    version: "v1",
+    services: ["service.graph.v1.GraphService"],
+    unstable: false,
+    presence: "absent",
+  },
+  {
+    package: "service.house.v1",
+    version: "v1",
+    services: ["service.house.v1.HouseService"],
+    unstable: false,
+    presence: "by_house",
+  },
+];
+
+export interface PackageStatus {
+  readonly package: string;
+  readonly version: string;
+  readonly available: boolean;
+  readonly services: readonly string[];
+  readonly unstable: boolean;
+}
+
+export function packageStatuses(house: boolean): PackageStatus[] {
+  return catalogue.map(({ presence, ...status }) => ({
+    ...status,
+    available: presence === "served" || (presence === "by_house" && house),
+  }));
+}
+
+/** `service.live` of `service.live.v1.LiveService`: packages of one family share their fate over versions. */
+function family(name: string): string {
+  return name.split(".").slice(0, 2).join(".");
+}
+
+/** Whether an RPC of this service belongs to a catalogue package that this build does not hold. */
+export function isAbsent(service: string, house: boolean): boolean {
+  const known = catalogue.find((entry) => family(entry.package) === family(service));
+  return known !== undefined && (known.presence === "absent" || (known.presence === "by_house" && !house));
+}

@@ -1,0 +1,151 @@
+import type { Clock } from "../../port/clock.ts";
+import type { Random } from "../../port/random.ts";
+import { type PackageStatus, packageStatuses } from "./catalogue.ts";
+import { instanceKeys } from "./keys.ts";
+import type { InstanceSettings, PushSettings } from "./settings.ts";
+import { readSetup, type Setup, setUp } from "./setup.ts";
+import { type KeySet, SigningKeys } from "./signing-keys.ts";
+import { type InstanceStore, readText, writeText } from "./store.ts";
+import { spkiHash, type TlsCertificates } from "./tls-pins.ts";
+import { newUlid } from "./ulid.ts";
+
+export type AuthMode = "off" | "apikey" | "oidc" | "mesh";
+
+export interface SignInMethod {
+  readonly kind: "none" | "identity_provider" | "identity_provider_device_code" | "pairing";
+  readonly displayName: string;
+}
+
+export interface InstanceConfig {
+  readonly settings: InstanceSettings;
+  /** Semantic version of the server. */
+  readonly version: string;
+  readonly authModes: readonly AuthMode[];
+  /** The token authority, where there is one. */
+  readonly issuer?: string;
+  /** What is switched on. */
+  readonly features: Readonly<Record<string, boolean>>;
+  /** Whether the house package is proxied. */
+  readonly house: boolean;
+  /** The listener's certificates when they come from a private authority. */
+  readonly privateTls?: () => TlsCertificates | undefined;
+}
+
+export interface InstanceDeps extends InstanceConfig {
+  readonly store: InstanceStore;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export interface InstanceDescription {
+  readonly instanceId: string;
+  readonly name: string;
+  readonly version: string;
+  readonly apiVersions: readonly string[];
+  readonly features: Readonly<Record<string, boolean>>;
+  readonly issuer: string;
+  readonly signInMethods: readonly SignInMethod[];
+  readonly tlsPins: string;
+  readonly push: PushSettings | undefined;
+  readonly minAppVersions: Readonly<Record<string, string>>;
+  readonly setupRequired: boolean;
+  readonly keyRotation: string;
+  readonly services: readonly PackageStatus[];
+}
+
+/** An API key is handed over out of band and has no sign-in of its own: the feature flags tell of it. */
+function signInMethods({ authModes, issuer }: InstanceConfig): SignInMethod[] {
+  const methods: SignInMethod[] = [];
+  for (const mode of authModes) {
+    if (mode === "off") methods.push({ kind: "none", displayName: "No sign-in" });
+    if (mode === "mesh") methods.push({ kind: "none", displayName: "Mesh network identity" });
+    if (mode === "oidc") {
+      const host = issuer !== undefined && URL.canParse(issuer) ? new URL(issuer).host : "Identity provider";
+      methods.push({ kind: "identity_provider", displayName: host });
+    }
+  }
+  return methods;
+}
+
+/** What the service is to a client that meets it for the first time. */
+export class Instance {
+  readonly id: string;
+  readonly #deps: InstanceDeps;
+  readonly #keys: SigningKeys;
+  readonly #services: readonly PackageStatus[];
+  /** Signing costs more than all the rest: pins are signed again only when a certificate or the key changes. */
+  #pins: { readonly subject: string; readonly jws: Promise<string> } | undefined;
+
+  private constructor(id: string, deps: InstanceDeps, keys: SigningKeys) {
+    this.id = id;
+    this.#deps = deps;
+    this.#keys = keys;
+    this.#services = packageStatuses(deps.house);
+  }
+
+  static async open(deps: InstanceDeps): Promise<Instance> {
+    let id = readText(deps.store, instanceKeys.identity);
+    if (id === undefined) {
+      id = newUlid(deps.clock, deps.random);
+      await writeText(deps.store, instanceKeys.identity, id);
+    }
+    return new Instance(id, deps, await SigningKeys.open(deps.store, deps.clock));
+  }
+
+  /** The key set behind `jwksUri`. */
+  get keySet(): KeySet {
+    return this.#keys.keySet;
+  }
+
+  /** Read on every call: the command line may set up the data directory of a running server. */
+  get setup(): Setup | undefined {
+    return readSetup(this.#deps.store);
+  }
+
+  async describe(): Promise<InstanceDescription> {
+    const { settings, version, features, issuer = "" } = this.#deps;
+    return {
+      instanceId: this.id,
+      name: settings.name,
+      version,
+      apiVersions: this.#services.filter((status) => status.available).map((status) => status.package),
+      features,
+      issuer,
+      signInMethods: signInMethods(this.#deps),
+      tlsPins: await this.#tlsPins(),
+      push: settings.push,
+      minAppVersions: settings.minAppVersions,
+      setupRequired: this.setup === undefined,
+      keyRotation: this.#keys.rotationProof ?? "",
+      services: this.#services,
+    };
+  }
+
+  async setUp(given: { readonly org: string; readonly owner: string }): Promise<Setup> {
+    return await setUp(this.#deps.store, this.#deps.clock, this.#deps.random, given);
+  }
+
+  async startKeyRotation(): Promise<void> {
+    await this.#keys.startRotation(this.id);
+  }
+
+  async finishKeyRotation(): Promise<void> {
+    await this.#keys.finishRotation();
+  }
+
+  async #tlsPins(): Promise<string> {
+    const certificates = this.#deps.privateTls?.();
+    if (certificates === undefined) return "";
+    const subject = [this.#keys.currentKeyId, certificates.current, certificates.next ?? ""].join("\n");
+    if (this.#pins?.subject !== subject) {
+      const jws = this.#keys.sign("tls-pins", {
+        iss: this.id,
+        iat: Math.floor(this.#deps.clock.nowMs() / 1000),
+        current: [spkiHash(certificates.current)],
+        next: certificates.next === undefined ? [] : [spkiHash(certificates.next)],
+      });
+      this.#pins = { subject, jws };
+    }
+    return await this.#pins.jws;
+  }
+}

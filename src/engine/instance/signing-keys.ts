@@ -1,0 +1,117 @@
+import { CompactSign, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from "jose";
+import type { Clock } from "../../port/clock.ts";
+import { EngineError } from "../errors.ts";
+import { instanceKeys } from "./keys.ts";
+import { type InstanceStore, readText, writeText } from "./store.ts";
+
+const algorithm = "ES256";
+/** Retired keys stay in the key set, so that what they signed can still be verified. */
+const retiredKeysMax = 4;
+
+interface SigningState {
+  /** Private keys; `kid` is the RFC 7638 thumbprint. */
+  readonly current: JWK;
+  /** The key being rotated to, and its thumbprint signed by the current key. */
+  readonly next?: { readonly key: JWK; readonly proof: string };
+  /** Public keys, the latest first. */
+  readonly retired: readonly JWK[];
+}
+
+export interface KeySet {
+  readonly keys: readonly JWK[];
+}
+
+function publicPart({ d: _secret, ...rest }: JWK): JWK {
+  return rest;
+}
+
+async function newKey(): Promise<JWK> {
+  const { privateKey } = await generateKeyPair(algorithm, { extractable: true });
+  const jwk = await exportJWK(privateKey);
+  return { ...jwk, kid: await calculateJwkThumbprint(jwk), alg: algorithm, use: "sig" };
+}
+
+async function signWith(key: JWK, type: string, payload: object): Promise<string> {
+  return await new CompactSign(new TextEncoder().encode(JSON.stringify(payload)))
+    .setProtectedHeader({ alg: algorithm, kid: key.kid ?? "", typ: type })
+    .sign(await importJWK(key, algorithm));
+}
+
+/** The instance's signing keys: one that signs, perhaps one to come, and those that have been. */
+export class SigningKeys {
+  readonly #store: InstanceStore;
+  readonly #clock: Clock;
+  #state: SigningState;
+  /** Changes are made one after the other. */
+  #changing: Promise<void> = Promise.resolve();
+
+  private constructor(store: InstanceStore, clock: Clock, state: SigningState) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#state = state;
+  }
+
+  static async open(store: InstanceStore, clock: Clock): Promise<SigningKeys> {
+    const text = readText(store, instanceKeys.signing);
+    if (text !== undefined) return new SigningKeys(store, clock, JSON.parse(text) as SigningState);
+    const keys = new SigningKeys(store, clock, { current: await newKey(), retired: [] });
+    await keys.#save(keys.#state);
+    return keys;
+  }
+
+  /** The public keys, the signing one first. */
+  get keySet(): KeySet {
+    const { current, next, retired } = this.#state;
+    return { keys: [current, ...(next === undefined ? [] : [next.key]), ...retired].map(publicPart) };
+  }
+
+  /** Identifies the key that signs now. */
+  get currentKeyId(): string {
+    return this.#state.current.kid ?? "";
+  }
+
+  /** The new key's thumbprint signed by the old key, while a rotation is under way. */
+  get rotationProof(): string | undefined {
+    return this.#state.next?.proof;
+  }
+
+  async sign(type: string, payload: object): Promise<string> {
+    return await signWith(this.#state.current, type, payload);
+  }
+
+  /** Publishes a new key beside the old one, which goes on signing until the rotation is finished. */
+  async startRotation(instanceId: string): Promise<void> {
+    await this.#change(async (state) => {
+      if (state.next !== undefined) throw new EngineError("failed_precondition", "a key rotation is under way");
+      const key = await newKey();
+      const proof = await signWith(state.current, "key-rotation", {
+        iss: instanceId,
+        iat: Math.floor(this.#clock.nowMs() / 1000),
+        thumbprint: key.kid,
+      });
+      return { ...state, next: { key, proof } };
+    });
+  }
+
+  /** From now on the new key signs. */
+  async finishRotation(): Promise<void> {
+    await this.#change(async ({ current, next, retired }) => {
+      if (next === undefined) throw new EngineError("failed_precondition", "no key rotation is under way");
+      return { current: next.key, retired: [publicPart(current), ...retired].slice(0, retiredKeysMax) };
+    });
+  }
+
+  async #change(step: (state: SigningState) => Promise<SigningState>): Promise<void> {
+    const change = this.#changing.then(async () => {
+      const state = await step(this.#state);
+      await this.#save(state);
+      this.#state = state;
+    });
+    this.#changing = change.catch(() => undefined);
+    await change;
+  }
+
+  async #save(state: SigningState): Promise<void> {
+    await writeText(this.#store, instanceKeys.signing, JSON.stringify(state));
+  }
+}

@@ -1,0 +1,25 @@
+import type { Clock } from "../../port/clock.ts";
+import type { Random } from "../../port/random.ts";
+
+/** Crockford's base 32: no I, L, O or U, which are misread. */
+const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+const timeLength = 10;
+const randomLength = 16;
+
+/** 48 bits of time, then 80 random bits, in 26 characters that sort by time. */
+export function newUlid(clock: Clock, random: Random): string {
+  let time = "";
+  let rest = clock.nowMs();
+  for (let i = 0; i < timeLength; i++) {
+    time = alphabet[rest % 32]! + time;
+    rest = Math.floor(rest / 32);
+  }
+  let bits = 0n;
+  for (const byte of random.bytes(10)) bits = (bits << 8n) | BigInt(byte);
+  let tail = "";
+  for (let i = 0; i < randomLength; i++) {
+    tail = alphabet[Number(bits & 31n)]! + tail;
+    bits >>= 5n;
+  }
+  return time + tail;
+}

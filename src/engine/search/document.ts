@@ -1,0 +1,234 @@
+import { type FieldSpec, type Schema, SchemaPaths } from "../collection/schema.ts";
+import { invalid } from "../errors.ts";
+import { parseDate } from "./date.ts";
+import { searchLimits } from "./limits.ts";
+
+/** Sorted by index, without duplicates and without zeroes. */
+export interface SparseVector {
+  readonly indices: Uint32Array;
+  readonly values: Float32Array;
+}
+
+/** A field's values: strings for keyword and text, numbers for i64, f64, date (epoch ms) and bool (0 or 1). */
+export type FieldValues = readonly string[] | readonly number[];
+
+/** What the index takes of a document, field by field in the order of its schema. An empty list is a missing field. */
+export interface ExtractedDocument {
+  readonly values: readonly FieldValues[];
+  readonly vectors: readonly (Float32Array | undefined)[];
+  readonly sparse: readonly (SparseVector | undefined)[];
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Appends every value at `path` below `value`, through nested objects and arrays; nulls are no values. */
+function collect(value: unknown, path: string, into: unknown[], depth: number): void {
+  if (value === null || value === undefined || depth > searchLimits.sourceDepthMax) return;
+  if (Array.isArray(value)) {
+    for (const entry of value) collect(entry, path, into, depth + 1);
+    return;
+  }
+  if (path === "") {
+    into.push(value);
+    return;
+  }
+  if (!isObject(value)) return;
+  if (Object.hasOwn(value, path)) {
+    collect(value[path], "", into, depth + 1);
+    return;
+  }
+  const dot = path.indexOf(".");
+  if (dot === -1) return;
+  const head = path.slice(0, dot);
+  if (Object.hasOwn(value, head)) collect(value[head], path.slice(dot + 1), into, depth + 1);
+}
+
+/** The values at a dotted path of a source, as they are: what a result row shows and a highlight marks. */
+export function sourceValues(source: unknown, path: string): unknown[] {
+  const found: unknown[] = [];
+  collect(source, path, found, 0);
+  return found;
+}
+
+function asString(path: string, value: unknown): string {
+  if (typeof value !== "string") throw invalid(path, `must be a string, not ${typeName(value)}`);
+  return value.isWellFormed() ? value : value.toWellFormed();
+}
+
+function typeName(value: unknown): string {
+  if (value === null) return "null";
+  return Array.isArray(value) ? "an array" : typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
+/** One value as the index holds it. The filters use it too, so that both sides agree on every type. */
+export function fieldValue(field: FieldSpec, path: string, value: unknown): string | number {
+  switch (field.kind.kind) {
+    case "text":
+      return asString(path, value);
+    case "keyword": {
+      const text = asString(path, value);
+      // A UTF-16 unit takes at most three bytes, so that most values need no counting.
+      const long = text.length * 3 > searchLimits.keywordBytesMax;
+      if (long && Buffer.byteLength(text) > searchLimits.keywordBytesMax) {
+        throw invalid(path, `must have at most ${searchLimits.keywordBytesMax} bytes`);
+      }
+      return text;
+    }
+    case "i64":
+      if (typeof value !== "number" || !Number.isSafeInteger(value)) {
+        throw invalid(path, `must be an integer from ${Number.MIN_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}`);
+      }
+      return value + 0;
+    case "f64":
+      if (typeof value !== "number" || !Number.isFinite(value)) throw invalid(path, "must be a finite number");
+      return value + 0;
+    case "bool":
+      if (typeof value !== "boolean") throw invalid(path, `must be true or false, not ${typeName(value)}`);
+      return value ? 1 : 0;
+    case "date": {
+      const epochMs = parseDate(value);
+      if (epochMs === undefined) throw invalid(path, "must be an RFC 3339 date or whole epoch milliseconds");
+      return epochMs;
+    }
+    case "json":
+      throw invalid(path, "a json field is stored only");
+  }
+}
+
+function extractField(field: FieldSpec, source: Json, root: string): FieldValues {
+  if (field.kind.kind === "json") return [];
+  const path = `${root}.${field.sourcePath}`;
+  return sourceValues(source, field.sourcePath).map((value) => fieldValue(field, path, value)) as FieldValues;
+}
+
+function checkStrict(paths: SchemaPaths, value: unknown, path: string, root: string, depth: number): void {
+  if (value === null || value === undefined || (path !== "" && paths.isSubtree(path))) return;
+  if (Array.isArray(value)) {
+    for (const entry of value) checkStrict(paths, entry, path, root, depth + 1);
+  } else if (isObject(value)) {
+    for (const [key, entry] of Object.entries(value)) {
+      const child = path === "" ? key : `${path}.${key}`;
+      if (!paths.isLeaf(child) && !paths.isBranch(child)) throw invalid(`${root}.${child}`, "is not in the schema");
+      checkStrict(paths, entry, child, root, depth + 1);
+    }
+  } else if (!paths.isLeaf(path)) {
+    throw invalid(`${root}.${path}`, "is not in the schema");
+  }
+}
+
+/** Refuses what no walk should have to follow. Iterative, so that depth cannot exhaust the stack. */
+function checkDepth(source: unknown, root: string): void {
+  let level: unknown[] = [source];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > searchLimits.sourceDepthMax) {
+      throw invalid(root, `is nested more than ${searchLimits.sourceDepthMax} levels deep`);
+    }
+    const next: unknown[] = [];
+    for (const value of level) {
+      if (typeof value !== "object" || value === null) continue;
+      for (const entry of Object.values(value)) if (typeof entry === "object" && entry !== null) next.push(entry);
+    }
+    level = next;
+  }
+}
+
+/** Checks a vector of numbers and gives it in single precision. Query vectors go through it too. */
+export function parseVectorValue(path: string, value: unknown, dim: number): Float32Array {
+  if (!Array.isArray(value) && !(value instanceof Float32Array) && !(value instanceof Float64Array)) {
+    throw invalid(path, "must be an array of numbers");
+  }
+  if (value.length !== dim) throw invalid(path, `must have ${dim} numbers, not ${value.length}`);
+  const vector = new Float32Array(dim);
+  for (let i = 0; i < dim; i++) {
+    const number: unknown = value[i];
+    if (typeof number !== "number" || !Number.isFinite(Math.fround(number))) {
+      throw invalid(`${path}[${i}]`, "must be a finite number of single precision");
+    }
+    vector[i] = number;
+  }
+  return vector;
+}
+
+export function parseSparseValue(path: string, value: unknown): SparseVector {
+  if (!isObject(value)) throw invalid(path, "must be {indices, values}");
+  for (const key of Object.keys(value)) {
+    if (key !== "indices" && key !== "values") throw invalid(`${path}.${key}`, "unknown field");
+  }
+  const { indices, values } = value;
+  if (!Array.isArray(indices)) throw invalid(`${path}.indices`, "must be an array of integers");
+  if (!Array.isArray(values)) throw invalid(`${path}.values`, "must be an array of numbers");
+  if (indices.length !== values.length) throw invalid(`${path}.values`, "must be as long as indices");
+  if (indices.length > searchLimits.sparseEntriesMax) {
+    throw invalid(`${path}.indices`, `has more than ${searchLimits.sparseEntriesMax} entries`);
+  }
+  const entries = new Map<number, number>();
+  for (let i = 0; i < indices.length; i++) {
+    const index: unknown = indices[i];
+    const weight: unknown = values[i];
+    if (typeof index !== "number" || !Number.isInteger(index) || index < 0 || index > 0xffffffff) {
+      throw invalid(`${path}.indices[${i}]`, "must be an integer from 0 to 4294967295");
+    }
+    if (entries.has(index)) throw invalid(`${path}.indices[${i}]`, "is there twice");
+    if (typeof weight !== "number" || !Number.isFinite(Math.fround(weight))) {
+      throw invalid(`${path}.values[${i}]`, "must be a finite number of single precision");
+    }
+    entries.set(index, Math.fround(weight));
+  }
+  const sorted = [...entries].filter(([, weight]) => weight !== 0).sort(([a], [b]) => a - b);
+  return {
+    indices: Uint32Array.from(sorted, ([index]) => index),
+    values: Float32Array.from(sorted, ([, weight]) => weight),
+  };
+}
+
+function extractNamed<S extends { readonly name: string }, V>(
+  path: string,
+  specs: readonly S[],
+  given: unknown,
+  parse: (path: string, value: unknown, spec: S) => V,
+): (V | undefined)[] {
+  if (given === undefined || given === null) return specs.map(() => undefined);
+  if (!isObject(given)) throw invalid(path, "must be an object of names");
+  for (const name of Object.keys(given)) {
+    if (!specs.some((spec) => spec.name === name)) throw invalid(`${path}.${name}`, "is not in the schema");
+  }
+  return specs.map((spec) => {
+    const value = Object.hasOwn(given, spec.name) ? given[spec.name] : undefined;
+    return value === undefined || value === null ? undefined : parse(`${path}.${spec.name}`, value, spec);
+  });
+}
+
+/** Checks documents against one schema; made once for it, used for each of its documents. */
+export class Extractor {
+  readonly schema: Schema;
+  readonly #paths: SchemaPaths;
+
+  constructor(schema: Schema) {
+    this.schema = schema;
+    this.#paths = new SchemaPaths(schema.fields);
+  }
+
+  /** `prefix` stands before the names in errors, for example `ops[3].upsert.`. */
+  extract(source: unknown, vectors?: unknown, sparse?: unknown, prefix = ""): ExtractedDocument {
+    const { schema } = this;
+    const root = `${prefix}source`;
+    if (!isObject(source)) throw invalid(root, "must be an object");
+    checkDepth(source, root);
+    if (schema.dynamic === "strict") checkStrict(this.#paths, source, "", root, 0);
+    return {
+      values: schema.fields.map((field) => extractField(field, source, root)),
+      vectors: extractNamed(`${prefix}vectors`, schema.vectors, vectors, (path, value, spec) =>
+        parseVectorValue(path, value, spec.dim),
+      ),
+      sparse: extractNamed(`${prefix}sparse_vectors`, schema.sparseVectors, sparse, parseSparseValue),
+    };
+  }
+}
+
+export function extract(schema: Schema, source: unknown, vectors?: unknown, sparse?: unknown): ExtractedDocument {
+  return new Extractor(schema).extract(source, vectors, sparse);
+}

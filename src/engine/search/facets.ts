@@ -1,0 +1,81 @@
+import type { FieldSpec } from "../collection/schema.ts";
+import type { Bitset } from "./index/bitset.ts";
+import { compareTerms, type IndexReader, type NumberIndex, type StringIndex } from "./index/reader.ts";
+import type { Hit } from "./index/top-k.ts";
+import { type ClientValue, clientValue, valuesOf } from "./values.ts";
+
+export interface FacetCount {
+  readonly value: ClientValue;
+  readonly count: number;
+}
+
+type Counts = Map<string | number, number>;
+
+function add(counts: Counts, value: string | number, more: number): void {
+  counts.set(value, (counts.get(value) ?? 0) + more);
+}
+
+function compareValues(x: string | number, y: string | number): number {
+  return typeof x === "string" && typeof y === "string" ? compareTerms(x, y) : Number(x) - Number(y);
+}
+
+/** Most frequent first, then by value. */
+function finish(field: FieldSpec, counts: Counts, limit: number): FacetCount[] {
+  return [...counts]
+    .sort(([x, m], [y, n]) => n - m || compareValues(x, y))
+    .slice(0, limit)
+    .map(([value, count]) => ({ value: clientValue(field, value), count }));
+}
+
+/** Counts a field's values over found documents; a document counts once for each of its distinct values. */
+export function facetOfHits(
+  readers: readonly IndexReader[],
+  field: FieldSpec,
+  hits: Iterable<Pick<Hit, "reader" | "doc">>,
+  limit: number,
+): FacetCount[] {
+  const counts: Counts = new Map();
+  for (const { reader, doc } of hits) {
+    for (const value of valuesOf(readers[reader]!, field.name, doc)) add(counts, value, 1);
+  }
+  return finish(field, counts, limit);
+}
+
+/** Counts by ordinal first, so that a term's string is made once and not once per document. */
+function countStrings(strings: StringIndex, matches: Bitset, counts: Counts): void {
+  const { starts, values } = strings.column;
+  const byOrdinal = new Uint32Array(strings.termCount);
+  for (let doc = matches.next(0); doc !== -1; doc = matches.next(doc + 1)) {
+    for (let i = starts[doc]!; i < starts[doc + 1]!; i++) byOrdinal[values[i]!]!++;
+  }
+  for (let ordinal = 0; ordinal < byOrdinal.length; ordinal++) {
+    if (byOrdinal[ordinal]! > 0) add(counts, strings.term(ordinal), byOrdinal[ordinal]!);
+  }
+}
+
+function countNumbers(numbers: NumberIndex, matches: Bitset, counts: Counts): void {
+  const { starts, values } = numbers.column;
+  for (let doc = matches.next(0); doc !== -1; doc = matches.next(doc + 1)) {
+    const from = starts[doc]!;
+    const to = starts[doc + 1]!;
+    if (to - from === 1) add(counts, values[from]!, 1);
+    else for (const value of new Set(values.subarray(from, to))) add(counts, value, 1);
+  }
+}
+
+/** Counts a field's values over all matches, given per part. */
+export function facetOfMatches(
+  readers: readonly IndexReader[],
+  field: FieldSpec,
+  matches: readonly Bitset[],
+  limit: number,
+): FacetCount[] {
+  const counts: Counts = new Map();
+  readers.forEach((reader, r) => {
+    const strings = reader.strings(field.name);
+    const numbers = reader.numbers(field.name);
+    if (strings !== undefined) countStrings(strings, matches[r]!, counts);
+    else if (numbers !== undefined) countNumbers(numbers, matches[r]!, counts);
+  });
+  return finish(field, counts, limit);
+}

@@ -1,0 +1,138 @@
+import { findField, isNumeric, type Schema } from "../../collection/schema.ts";
+import type { ExtractedDocument } from "../document.ts";
+import { Bitset } from "../index/bitset.ts";
+import { endOfPostings } from "../index/postings.ts";
+import type { IndexReader, NumberRange, TermDictionary, TermRange, TextIndex } from "../index/reader.ts";
+import { TailIndex } from "../index/tail.ts";
+import { findPhrase, forEachShared } from "../text/phrase.ts";
+import { analyzePhrase } from "../text/query.ts";
+import type { Filter, FilterValue } from "./filter.ts";
+import { wildcardMatcher } from "./wildcard.ts";
+
+/** The live documents of one part that a filter matches, through postings and columns. */
+export function evaluateFilter(filter: Filter, reader: IndexReader): Bitset {
+  const found = evaluate(filter, reader);
+  return reader.live === undefined ? found : found.and(reader.live);
+}
+
+/** Live documents that match, over all parts. */
+export function countMatches(filter: Filter, readers: readonly IndexReader[]): number {
+  let total = 0;
+  for (const reader of readers) {
+    total += filter.kind === "all" ? reader.liveCount : evaluateFilter(filter, reader).count();
+  }
+  return total;
+}
+
+/** Whether one document matches, wherever it is stored: for conditional writes. */
+export function matchesDocument(filter: Filter, schema: Schema, id: number, document: ExtractedDocument): boolean {
+  const alone = new TailIndex(schema);
+  alone.add(id, 0, document);
+  return evaluateFilter(filter, alone).has(0);
+}
+
+/** Dead documents may be in the result; the caller takes them out once, at the end. The result is the caller's own. */
+function evaluate(filter: Filter, reader: IndexReader): Bitset {
+  switch (filter.kind) {
+    case "all":
+      return Bitset.full(reader.docCount);
+    case "and": {
+      const found = Bitset.full(reader.docCount);
+      for (const child of filter.filters) found.and(evaluate(child, reader));
+      return found;
+    }
+    case "or": {
+      const found = new Bitset(reader.docCount);
+      for (const child of filter.filters) found.or(evaluate(child, reader));
+      return found;
+    }
+    case "not":
+      return evaluate(filter.filter, reader).invert();
+    case "ids": {
+      const found = new Bitset(reader.docCount);
+      for (const id of filter.ids) {
+        const doc = reader.find(id);
+        if (doc !== -1) found.add(doc);
+      }
+      return found;
+    }
+    case "exists":
+      return reader.present(filter.field)?.clone() ?? new Bitset(reader.docCount);
+    case "terms":
+      return byValues(reader, filter.field, filter.values);
+    case "range": {
+      const found = new Bitset(reader.docCount);
+      reader.numbers(filter.field)?.addRange(filter.range as NumberRange, found);
+      const strings = stringsOf(reader, filter.field);
+      if (strings !== undefined) strings.addDocs(strings.ordinalsInRange(filter.range as TermRange), found);
+      return found;
+    }
+    case "prefix":
+      return byTerms(reader, filter.field, (terms) => terms.ordinalsWithPrefix(filter.prefix));
+    case "wildcard": {
+      const { prefix, matches } = wildcardMatcher(filter.pattern);
+      return byTerms(reader, filter.field, (terms) =>
+        terms.ordinalsWithPrefix(prefix).filter((ordinal) => matches(terms.term(ordinal))),
+      );
+    }
+    case "match":
+    case "phrase":
+      return byText(reader, filter.field, filter.text, filter.kind === "phrase");
+  }
+}
+
+/** The whole strings of a keyword field; a text field's belong to its column alone. */
+function stringsOf(reader: IndexReader, name: string) {
+  return findField(reader.schema, name)?.kind.kind === "keyword" ? reader.strings(name) : undefined;
+}
+
+function addTextDocs(text: TextIndex, ordinal: number, into: Bitset): void {
+  const cursor = text.cursor(ordinal);
+  while (cursor.next() !== endOfPostings) into.add(cursor.doc);
+}
+
+function byTerms(reader: IndexReader, name: string, choose: (terms: TermDictionary) => number[]): Bitset {
+  const found = new Bitset(reader.docCount);
+  const strings = stringsOf(reader, name);
+  if (strings !== undefined) {
+    strings.addDocs(choose(strings), found);
+    return found;
+  }
+  const text = reader.text(name);
+  if (text !== undefined) for (const ordinal of choose(text)) addTextDocs(text, ordinal, found);
+  return found;
+}
+
+function byValues(reader: IndexReader, name: string, values: readonly FilterValue[]): Bitset {
+  const field = findField(reader.schema, name);
+  if (field === undefined || !isNumeric(field.kind)) {
+    return byTerms(reader, name, (terms) =>
+      [...new Set(values)].map((value) => terms.ordinal(String(value))).filter((ordinal) => ordinal !== -1),
+    );
+  }
+  const found = new Bitset(reader.docCount);
+  const numbers = reader.numbers(name);
+  for (const value of values as readonly number[]) numbers?.addRange({ gte: value, lte: value }, found);
+  return found;
+}
+
+function byText(reader: IndexReader, name: string, words: string, phrase: boolean): Bitset {
+  const kind = findField(reader.schema, name)?.kind;
+  if (kind?.kind !== "text") return byValues(reader, name, [words]);
+  const found = new Bitset(reader.docCount);
+  const text = reader.text(name);
+  const { terms, offsets } = analyzePhrase(kind.analyzer, words);
+  if (text === undefined || terms.length === 0) return found;
+  if (phrase) {
+    const { docs } = findPhrase(text, terms, offsets, undefined);
+    for (let i = 0; i < docs.length; i++) found.add(docs.data[i]!);
+    return found;
+  }
+  const ordinals = [...new Set(terms)].map((term) => text.ordinal(term));
+  if (ordinals.includes(-1)) return found;
+  const cursors = ordinals
+    .sort((x, y) => text.liveFrequency(x) - text.liveFrequency(y))
+    .map((ordinal) => text.cursor(ordinal));
+  forEachShared(cursors, (doc) => found.add(doc));
+  return found;
+}

@@ -1,0 +1,29 @@
+/**
+ * The one typed form of a filter, for REST, RPC and SQL alike. Values are as the index holds them: strings for keyword
+ * and text, numbers for i64, f64, date (epoch ms) and bool (0 or 1).
+ */
+export type FilterValue = string | number;
+
+export interface FilterRange {
+  readonly gt?: FilterValue;
+  readonly gte?: FilterValue;
+  readonly lt?: FilterValue;
+  readonly lte?: FilterValue;
+}
+
+export type Filter =
+  | { readonly kind: "all" }
+  | { readonly kind: "terms"; readonly field: string; readonly values: readonly FilterValue[] }
+  | { readonly kind: "range"; readonly field: string; readonly range: FilterRange }
+  | { readonly kind: "exists"; readonly field: string }
+  | { readonly kind: "prefix"; readonly field: string; readonly prefix: string }
+  | { readonly kind: "wildcard"; readonly field: string; readonly pattern: string }
+  | { readonly kind: "ids"; readonly ids: readonly number[] }
+  /** Every word of the text. */
+  | { readonly kind: "match"; readonly field: string; readonly text: string }
+  | { readonly kind: "phrase"; readonly field: string; readonly text: string }
+  | { readonly kind: "and"; readonly filters: readonly Filter[] }
+  | { readonly kind: "or"; readonly filters: readonly Filter[] }
+  | { readonly kind: "not"; readonly filter: Filter };
+
+export const matchAll: Filter = { kind: "all" };

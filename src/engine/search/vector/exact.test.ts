@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Distance } from "../../collection/schema.ts";
+import { parseSchema } from "../../collection/schema-parse.ts";
+import { extract } from "../document.ts";
+import { TailIndex } from "../index/tail.ts";
+import { dotAt, inverseNorm } from "./distance.ts";
+import { DotKernel } from "./dot-kernel.ts";
+import { rowScore, searchVectors } from "./exact.ts";
+
+/** Seeded numbers around 0. */
+function generator(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32 - 0.5;
+  };
+}
+
+/** Scales at which single precision overflows, underflows, or neither. */
+const scales = [1, 1e-3, 1e-25, 1e25, 1e-38] as const;
+
+for (const distance of ["cosine", "dot", "l2"] as const satisfies readonly Distance[]) {
+  for (const dim of [1, 3, 4, 17, 64, 130]) {
+    test(`${distance} in ${dim} dimensions finds the same as scoring every row`, () => {
+      const schema = parseSchema({ vectors: [{ name: "v", dim, distance }] });
+      const random = generator(dim);
+      for (const scale of scales) {
+        const tail = new TailIndex(schema);
+        for (let id = 0; id < 700; id++) {
+          const size = id % 50 === 0 ? 0 : scale * (1 + (id % 3));
+          const vector = Array.from({ length: dim }, () => Math.fround(random() * size));
+          tail.add(id, 1, extract(schema, {}, { v: vector }));
+        }
+        const rows = tail.vectors("v")!;
+        for (const queryScale of scales) {
+          const query = Float32Array.from({ length: dim }, () => random() * queryScale);
+          const norm = inverseNorm(query);
+          const wanted = Array.from({ length: rows.rowCount }, (_, id) => ({
+            id,
+            score: rowScore(rows, query, norm, id),
+          }))
+            .sort((x, y) => y.score - x.score || x.id - y.id)
+            .slice(0, 10);
+          const found = searchVectors([tail], "v", query, 10).map(({ id, score }) => ({ id, score }));
+          assert.deepEqual(found, wanted, `scales ${scale}, ${queryScale}`);
+        }
+      }
+    });
+  }
+}
+
+test("the kernel takes vectors of the greatest dimension, and any number of rows", () => {
+  const random = generator(7);
+  for (const dim of [1, 5, 16, 31, 4096]) {
+    const kernel = new DotKernel();
+    const query = Float32Array.from({ length: dim }, random);
+    kernel.setQuery(query);
+    const count = kernel.rowsMax;
+    const data = Float32Array.from({ length: count * dim }, random);
+    const products = kernel.products(data, 0, count);
+    for (let row = 0; row < count; row += 7) {
+      assert.ok(Math.abs(products[row]! - dotAt(query, data, row * dim, dim)) < 1e-3);
+    }
+    const last = kernel.products(data, count - 1, 1)[0]!;
+    assert.ok(Math.abs(last - dotAt(query, data, (count - 1) * dim, dim)) < 1e-3);
+  }
+});
+
+test("a zero vector has cosine 0, and scores are those of their distance", () => {
+  const vectors = [
+    [0, 0],
+    [3, 4],
+    [-3, -4],
+  ];
+  const expected: Record<Distance, number[]> = {
+    cosine: [0, 1, -1],
+    dot: [0, 50, -50],
+    l2: [1 / 101, 1 / 26, 1 / 226],
+  };
+  for (const distance of ["cosine", "dot", "l2"] as const) {
+    const schema = parseSchema({ vectors: [{ name: "v", dim: 2, distance }] });
+    const tail = new TailIndex(schema);
+    vectors.forEach((vector, id) => {
+      tail.add(id, 1, extract(schema, {}, { v: vector }));
+    });
+    const found = searchVectors([tail], "v", Float32Array.of(6, 8), 3);
+    for (const { id, score } of found) assert.ok(Math.abs(score - expected[distance][id]!) < 1e-12);
+    assert.equal(found.length, 3);
+  }
+});
+
+test("a product that overflows on the way does not hide its row", () => {
+  const schema = parseSchema({ vectors: [{ name: "v", dim: 4, distance: "dot" }] });
+  const tail = new TailIndex(schema);
+  for (let id = 0; id < 20; id++) tail.add(id, 1, extract(schema, {}, { v: [0, 0, 0, 1] }));
+  tail.add(20, 1, extract(schema, {}, { v: [-3.6e19, 3.3e19, 1.6e19, 1.6e19] }));
+  assert.deepEqual(
+    searchVectors([tail], "v", Float32Array.of(1e19, 1e19, 1e19, 1e19), 2).map(({ id }) => id),
+    [20, 0],
+  );
+});

@@ -1,0 +1,116 @@
+import type { Bitset } from "../index/bitset.ts";
+import type { IndexReader, VectorRows } from "../index/reader.ts";
+import { type Hit, TopK } from "../index/top-k.ts";
+import { dotAt, inverseNorm, squaredDistanceAt } from "./distance.ts";
+import { dotKernel } from "./dot-kernel.ts";
+
+/** Below this share of allowed documents, the allowed ones are looked up instead of walking all rows. */
+const allowedShare = 1 / 8;
+
+/** The score of one row: cosine, dot, or 1 / (1 + d²). A graph index scores its candidates with it too. */
+export function rowScore(rows: VectorRows, query: Float32Array, queryInverseNorm: number, row: number): number {
+  const offset = row * rows.dim;
+  switch (rows.distance) {
+    case "cosine":
+      return dotAt(query, rows.data, offset, rows.dim) * queryInverseNorm * rows.inverseNorms[row]!;
+    case "dot":
+      return dotAt(query, rows.data, offset, rows.dim);
+    case "l2":
+      return 1 / (1 + squaredDistanceAt(query, rows.data, offset, rows.dim));
+  }
+}
+
+/** One part of a search, and what its scores are made of. */
+interface RowSearch {
+  readonly reader: number;
+  readonly ids: Float64Array;
+  readonly rows: VectorRows;
+  readonly query: Float32Array;
+  /** The query's length, and 1 / length. */
+  readonly length: number;
+  readonly inverseNorm: number;
+  readonly allowed: Bitset | undefined;
+}
+
+function searchAllowed(search: RowSearch, allowed: Bitset, top: TopK): void {
+  const { rows, ids, query, inverseNorm } = search;
+  for (let doc = allowed.next(0); doc !== -1; doc = allowed.next(doc + 1)) {
+    const row = rows.rowOf(doc);
+    if (row !== -1) top.offer(rowScore(rows, query, inverseNorm, row), ids[doc]!, search.reader, doc);
+  }
+}
+
+/** Single precision rounds each product and sum by 2^-24 of itself; what underflows loses at most this. */
+const roundingShare = 2 ** -23;
+const underflowMax = 2e-45;
+
+/**
+ * What a row can score at most, given its inner product in single precision. NaN when that overflowed: such a row is
+ * not ruled out by any comparison.
+ */
+function scoreBound(search: RowSearch, row: number, product: number): number {
+  if (!Number.isFinite(product)) return Number.NaN;
+  const { rows } = search;
+  const slack = rows.dim + 8;
+  const inverse = rows.inverseNorms[row]!;
+  // The lengths cancel out, which spares the division that the others need.
+  if (rows.distance === "cosine") {
+    return (product + slack * underflowMax) * search.inverseNorm * inverse + slack * roundingShare;
+  }
+  const length = inverse === 0 ? 0 : 1 / inverse;
+  const most = product + slack * (roundingShare * search.length * length + underflowMax);
+  if (rows.distance === "dot") return most;
+  const squared = search.length * search.length + length * length;
+  return 1 / (1 + Math.max(0, squared * (1 - 1e-12) - 2 * most));
+}
+
+/** Rules out by SIMD what cannot be among the best, and scores the rest exactly. */
+function searchRows(search: RowSearch, top: TopK): void {
+  const { rows, ids, query, inverseNorm, allowed } = search;
+  const kernel = dotKernel();
+  kernel.setQuery(query);
+  for (let from = 0; from < rows.rowCount; from += kernel.rowsMax) {
+    const count = Math.min(kernel.rowsMax, rows.rowCount - from);
+    const products = kernel.products(rows.data, from, count);
+    for (let i = 0; i < count; i++) {
+      const row = from + i;
+      if (scoreBound(search, row, products[i]!) < top.threshold) continue;
+      const doc = rows.docs[row]!;
+      if (allowed !== undefined && !allowed.has(doc)) continue;
+      const score = rowScore(rows, query, inverseNorm, row);
+      if (score >= top.threshold) top.offer(score, ids[doc]!, search.reader, doc);
+    }
+  }
+}
+
+/**
+ * The k nearest documents, by comparing the query with every vector. `filters[i]` restricts part i; without it all live
+ * documents may be found.
+ */
+export function searchVectors(
+  readers: readonly IndexReader[],
+  field: string,
+  query: Float32Array,
+  k: number,
+  filters?: readonly (Bitset | undefined)[],
+): Hit[] {
+  const top = new TopK(k);
+  const length = Math.sqrt(dotAt(query, query, 0, query.length));
+  readers.forEach((reader, r) => {
+    const rows = reader.vectors(field);
+    if (rows === undefined) return;
+    const allowed = filters?.[r] ?? reader.live;
+    const search: RowSearch = {
+      reader: r,
+      ids: reader.ids,
+      rows,
+      query,
+      inverseNorm: inverseNorm(query),
+      length,
+      allowed,
+    };
+    if (allowed !== undefined && allowed.count() < rows.rowCount * allowedShare) searchAllowed(search, allowed, top);
+    else searchRows(search, top);
+  });
+  return top.hits();
+}

@@ -1,0 +1,45 @@
+import { join } from "node:path";
+import { parentPort, workerData } from "node:worker_threads";
+import { FilesObjectStore } from "./adapter/files/object-store.ts";
+import { LanceColumnar } from "./adapter/lance/columnar.ts";
+import { NodeClock } from "./adapter/node/clock.ts";
+import type { ThreadFailure, ThreadReply, ThreadRequest } from "./adapter/threads/threads.ts";
+import { BuildService } from "./engine/collection/build/build-service.ts";
+import { IndexService } from "./engine/collection/index/index-service.ts";
+import { ObjectSegmentLoader } from "./engine/collection/index/segment-loader.ts";
+import { EngineError } from "./engine/errors.ts";
+import type { ThreadRole, ThreadService } from "./port/threads.ts";
+
+/** What every thread is told when it starts. */
+export interface WorkerData {
+  readonly dataDir: string;
+}
+
+/** The composition root of a worker thread. */
+function createService(role: ThreadRole, { dataDir }: WorkerData): ThreadService {
+  const objects = new FilesObjectStore(join(dataDir, "objects"));
+  const loader = new ObjectSegmentLoader(objects);
+  return role === "index"
+    ? new IndexService(loader)
+    : new BuildService(objects, loader, new NodeClock(), new LanceColumnar());
+}
+
+function failureOf(error: unknown): ThreadFailure {
+  const { message, stack } = error instanceof Error ? error : new Error(String(error));
+  if (!(error instanceof EngineError)) return { reason: undefined, message, stack, details: {} };
+  return { reason: error.reason, message, stack, details: error.details };
+}
+
+const { role, data } = workerData as { role: ThreadRole; data: WorkerData };
+const service = createService(role, data);
+const port = parentPort!;
+
+port.on("message", async ({ id, message }: ThreadRequest) => {
+  let reply: ThreadReply;
+  try {
+    reply = { id, value: await service.handle(message) };
+  } catch (error) {
+    reply = { id, error: failureOf(error) };
+  }
+  if (id !== 0) port.postMessage(reply);
+});

@@ -1,0 +1,302 @@
+import assert from "node:assert/strict";
+import { rm } from "node:fs/promises";
+import { after, before, test } from "node:test";
+import { type Answer, ask, base64 } from "../support/http.ts";
+import { ServerProcess, temporaryFolder } from "../support/process.ts";
+import { assertError, eventually, StreamClient } from "../support/streams.ts";
+
+let server: ServerProcess;
+
+before(async () => {
+  server = await ServerProcess.start();
+});
+
+after(() => server[Symbol.asyncDispose]());
+
+const schema = {
+  fields: [
+    { name: "title", kind: "text" },
+    { name: "rank", kind: "i64" },
+  ],
+  vectors: [{ name: "v", dim: 2 }],
+};
+
+interface RecordJson {
+  readonly key?: string;
+  readonly value?: unknown;
+}
+
+/** A namespace with a stream `s`, and what the tests do in it. */
+class Piped {
+  readonly client: StreamClient;
+
+  private constructor(client: StreamClient) {
+    this.client = client;
+  }
+
+  static async create(namespace: string, partitions = 1): Promise<Piped> {
+    const client = await StreamClient.create(server.url, namespace);
+    await client.createStream("s", { partitions });
+    return new Piped(client);
+  }
+
+  async createCollection(more: object = {}): Promise<void> {
+    const made = await ask(`${this.client.url}/collections`, { body: { name: "c", schema: { ...schema, ...more } } });
+    assert.equal(made.status, 200, made.text);
+  }
+
+  link(options?: object): Promise<Answer> {
+    const body = { name: "l", source: "s", target: { kind: "collection", name: "c" }, options };
+    return ask(`${this.client.url}/links`, { body });
+  }
+
+  /** Values that are text go as they are, anything else as JSON. */
+  async send(records: readonly RecordJson[], partition = 0): Promise<void> {
+    const encoded = records.map(({ key, value }) => ({
+      ...(key === undefined ? {} : { key: base64(key) }),
+      ...(value === undefined ? {} : { value: base64(typeof value === "string" ? value : JSON.stringify(value)) }),
+    }));
+    const done = await ask(this.client.recordsUrl("s", partition), { body: { records: encoded } });
+    assert.equal(done.status, 200, done.text);
+  }
+
+  async detail() {
+    const answer = await ask(`${this.client.url}/links/l`);
+    assert.equal(answer.status, 200, answer.text);
+    return answer.json;
+  }
+
+  /** The link's detail once it has applied everything. */
+  drained() {
+    return eventually(
+      () => this.detail(),
+      ({ lag }) => lag.every(({ records }: { records: number }) => records === 0),
+    );
+  }
+
+  /** Each document as `[id, version, source]`. */
+  async documents(): Promise<unknown[]> {
+    const page = await ask(`${this.client.url}/collections/c/documents/scroll`, { body: { limit: 1000 } });
+    assert.equal(page.status, 200, page.text);
+    return page.json.documents.map(({ id, version, source }: Record<string, unknown>) => [id, version, source]);
+  }
+}
+
+test("records become documents, later ones replace earlier ones, and one without a value deletes", async () => {
+  const piped = await Piped.create("fills");
+  await piped.createCollection();
+  const made = await piped.link({ id: { json: "/key" }, source: "/doc", vectors: { v: "/embedding" } });
+  assert.equal(made.status, 201, made.text);
+  await piped.send([
+    { value: { key: 1, doc: { title: "one" }, embedding: [1, 0] } },
+    { value: { key: "2", doc: { title: "two" } } },
+    { value: { key: 3, doc: { title: "three" } } },
+  ]);
+  await piped.send([
+    { value: { key: 1, doc: { title: "one again", rank: 5 }, embedding: null } },
+    { key: "3" },
+    { key: "77" },
+  ]);
+  const detail = await piped.drained();
+  assert.deepEqual(await piped.documents(), [
+    [1, 2, { title: "one again", rank: 5 }],
+    [2, 1, { title: "two" }],
+  ]);
+  assert.deepEqual(
+    [detail.status, detail.applied, detail.skipped, detail.errors, detail.error],
+    ["running", [{ partition: 0, offset: 6 }], 0, [], undefined],
+  );
+  assert(detail.version >= 1);
+  const found = await ask(`${piped.client.url}/collections/c/documents/count`, {
+    body: { filter: { match: { title: "again" } } },
+  });
+  assert.equal(found.json.count, 1);
+});
+
+test("what fits no document is skipped and told, the last 20 of it", async () => {
+  const piped = await Piped.create("misfits");
+  await piped.createCollection({ dynamic: "strict" });
+  await piped.link({ id: { json: "/id" }, source: "/doc", vectors: { v: "/v" } });
+  const cases: [record: RecordJson, reason: RegExp][] = [
+    [{ value: "{" }, /^value: /],
+    [{ value: "" }, /^value: /],
+    [{ value: { doc: {} } }, /^id: /],
+    [{ value: { id: -1, doc: {} } }, /^id: /],
+    [{ value: { id: 1.5, doc: {} } }, /^id: /],
+    [{ value: { id: "9007199254740993", doc: {} } }, /^id: /],
+    [{ value: { id: 1 } }, /^source: /],
+    [{ value: { id: 1, doc: [] } }, /^source: /],
+    [{ value: { id: 1, doc: { rank: "high" } } }, /^source\.rank: /],
+    [{ value: { id: 1, doc: { other: 1 } } }, /^source\.other: /],
+    [{ value: { id: 1, doc: {}, v: [1] } }, /^vectors\.v: /],
+    [{ value: { id: 1, doc: {}, v: "x" } }, /^vectors\.v: /],
+    [{}, /^key: /],
+    [{ key: "x" }, /^key: /],
+    [{ key: "01" }, /^key: /],
+  ];
+  await piped.send([{ value: { id: 7, doc: { rank: 1 } } }, ...cases.map(([record]) => record)]);
+  await piped.send([{ value: { id: 8, doc: { rank: 2 } } }]);
+  const detail = await piped.drained();
+  assert.equal(detail.skipped, cases.length);
+  cases.forEach(([record, reason], i) => {
+    const { partition, offset, reason: told } = detail.errors[i];
+    assert.deepEqual([partition, offset], [0, i + 1], JSON.stringify(record));
+    assert.match(told, reason, JSON.stringify(record));
+  });
+  assert.deepEqual(
+    (await piped.documents()).map((document) => (document as unknown[])[0]),
+    [7, 8],
+  );
+
+  await piped.send(Array.from({ length: 30 }, () => ({ value: "no" })));
+  const { errors, skipped } = await piped.drained();
+  assert.equal(skipped, cases.length + 30);
+  const offsets = errors.map(({ offset }: { offset: number }) => offset);
+  const end = cases.length + 32;
+  assert.deepEqual(
+    offsets,
+    Array.from({ length: 20 }, (_, i) => end - 20 + i),
+  );
+});
+
+test("a misfit leaves no field behind in a dynamic schema", async () => {
+  const piped = await Piped.create("dynamic");
+  await piped.createCollection({ dynamic: "dynamic" });
+  await piped.link({ source: "/doc" });
+  await piped.send([{ value: { id: 1, doc: { fresh: 1, rank: "bad" } } }, { value: { id: 2, doc: { other: "x" } } }]);
+  assert.equal((await piped.drained()).skipped, 1);
+  const info = await ask(`${piped.client.url}/collections/c`);
+  assert.deepEqual(
+    info.json.schema.fields.map(({ name }: { name: string }) => name),
+    ["title", "rank", "other"],
+  );
+});
+
+test("offsets as ids tell the records of several partitions apart", async () => {
+  const piped = await Piped.create("offsets", 3);
+  await piped.createCollection();
+  await piped.link({ id: "offset" });
+  for (const partition of [0, 1, 2]) {
+    await piped.send([{ value: { rank: partition } }, { value: { rank: 10 + partition } }], partition);
+  }
+  await piped.drained();
+  assert.deepEqual(await piped.documents(), [
+    [0, 1, { rank: 0 }],
+    [1, 1, { rank: 1 }],
+    [2, 1, { rank: 2 }],
+    [3, 1, { rank: 10 }],
+    [4, 1, { rank: 11 }],
+    [5, 1, { rank: 12 }],
+  ]);
+  await piped.send([{ key: "4" }], 2);
+  await piped.drained();
+  assert.equal((await piped.documents()).length, 5);
+});
+
+test("wrong options name the option at fault", async () => {
+  const piped = await Piped.create("options");
+  const cases: [options: object, field: string][] = [
+    [{ key: "/id" }, "options.key"],
+    [{ id: "key" }, "options.id"],
+    [{ id: { json: 1 } }, "options.id.json"],
+    [{ id: { json: "id" } }, "options.id.json"],
+    [{ id: { json: "/a", header: "b" } }, "options.id"],
+    [{ source: 3 }, "options.source"],
+    [{ source: "doc" }, "options.source"],
+    [{ vectors: [] }, "options.vectors"],
+    [{ vectors: { v: "x" } }, "options.vectors.v"],
+  ];
+  for (const [options, field] of cases) assertError(await piped.link(options), 400, "invalid_argument", field);
+});
+
+test("a link waits for its collection, and fills one that is made anew from the start", async () => {
+  const piped = await Piped.create("anew");
+  assert.equal((await piped.link()).status, 201);
+  await piped.send([{ value: { id: 1, rank: 1 } }, { value: { id: 1, rank: 2 } }, { value: { id: 2, rank: "x" } }]);
+  const waiting = await eventually(
+    () => piped.detail(),
+    ({ error }) => error !== undefined,
+  );
+  assert.match(waiting.error, /"c" does not exist/);
+  assert.deepEqual([waiting.status, waiting.lag], ["running", [{ partition: 0, records: 3 }]]);
+
+  await piped.createCollection();
+  const filled = await piped.drained();
+  assert.deepEqual([filled.error, filled.skipped], [undefined, 1]);
+  assert.deepEqual(await piped.documents(), [[1, 2, { id: 1, rank: 2 }]]);
+
+  assert.equal((await ask(`${piped.client.url}/collections/c`, { method: "DELETE" })).status, 200);
+  const fields = [{ name: "rank", kind: "json" }];
+  const made = await ask(`${piped.client.url}/collections`, { body: { name: "c", schema: { fields } } });
+  assert.equal(made.status, 200, made.text);
+  await eventually(
+    () => piped.documents(),
+    (documents) => documents.length === 2,
+  );
+  const again = await piped.drained();
+  assert.deepEqual([again.skipped, again.errors, again.version > filled.version], [0, [], true]);
+  assert.deepEqual(await piped.documents(), [
+    [1, 2, { id: 1, rank: 2 }],
+    [2, 1, { id: 2, rank: "x" }],
+  ]);
+});
+
+test("an alias is no target", async () => {
+  const piped = await Piped.create("aliased");
+  await ask(`${piped.client.url}/collections`, { body: { name: "real", schema } });
+  await ask(`${piped.client.url}/aliases`, { body: { actions: [{ add: { alias: "c", collection: "real" } }] } });
+  await piped.link();
+  const { error } = await eventually(
+    () => piped.detail(),
+    (detail) => detail.error !== undefined,
+  );
+  assert.match(error, /"c" does not exist/);
+});
+
+test("a deleted link leaves its documents, and a new one of its name starts over", async () => {
+  const piped = await Piped.create("deleted");
+  await piped.createCollection();
+  await piped.link();
+  await piped.send([{ value: { id: 1 } }, { value: "misfit" }]);
+  await piped.drained();
+  assert.equal((await ask(`${piped.client.url}/links/l`, { method: "DELETE" })).status, 200);
+  assert.deepEqual(await piped.documents(), [[1, 1, { id: 1 }]]);
+  await piped.link();
+  assert.equal((await piped.drained()).skipped, 1);
+  assert.deepEqual(await piped.documents(), [[1, 2, { id: 1 }]]);
+});
+
+test("a restart goes on where the link was", async () => {
+  const dataDir = await temporaryFolder();
+  const kept = server;
+  try {
+    server = await ServerProcess.start({ dataDir });
+    const piped = await Piped.create("restart");
+    await piped.createCollection();
+    await piped.link();
+    await piped.send([{ value: { id: 1 } }, { value: "misfit" }]);
+    const first = await piped.drained();
+    await server.stop();
+    server = await ServerProcess.start({ dataDir });
+    const url = `${server.url}/v1/namespaces/restart`;
+    const again = await ask(`${url}/links/l`);
+    assert.deepEqual(again.json, first);
+    const records = [{ value: base64(JSON.stringify({ id: 2 })) }];
+    await ask(`${url}/streams/s/partitions/0/records`, { body: { records } });
+    const found = await eventually(
+      () => ask(`${url}/collections/c/documents/scroll`, { body: {} }),
+      ({ json }) => json.documents.length === 2,
+    );
+    assert.deepEqual(
+      found.json.documents.map(({ id, version }: Record<string, unknown>) => [id, version]),
+      [
+        [1, 1],
+        [2, 1],
+      ],
+    );
+  } finally {
+    await server.kill();
+    server = kept;
+    await rm(dataDir, { recursive: true, force: true });
+  }
+});

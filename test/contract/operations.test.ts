@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { ask } from "../support/http.ts";
+import { ServerProcess } from "../support/process.ts";
+import { StreamClient } from "../support/streams.ts";
+
+let server: ServerProcess;
+before(async () => {
+  server = await ServerProcess.start();
+});
+after(() => server[Symbol.asyncDispose]());
+
+for (const path of ["/health", "/ready", "/health?probe=1"]) {
+  test(`GET ${path} is 200`, async () => assert.equal((await ask(server.url + path)).status, 200));
+}
+
+test("HEAD is served where GET is, without a body", async () => {
+  const answer = await ask(`${server.url}/health`, { method: "HEAD" });
+  assert.equal(answer.status, 200);
+  assert.equal(answer.text, "");
+});
+
+test("every answer has a request id of its own", async () => {
+  const ids = new Set<string | null>();
+  for (const path of ["/health", "/nowhere", "/v1/namespaces", "/v1/namespaces/missing"]) {
+    const id = (await ask(server.url + path)).headers.get("x-request-id");
+    assert.match(id ?? "", /^\S+$/, path);
+    ids.add(id);
+  }
+  assert.equal(ids.size, 4);
+});
+
+for (const [given, kept] of [
+  ["abc-123", true],
+  ["x".repeat(128), true],
+  ["x".repeat(129), false],
+  ["two words", false],
+] as const) {
+  test(`a request id ${given.slice(0, 12)} of ${given.length} characters is ${kept ? "kept" : "replaced"}`, async () => {
+    const answer = await ask(`${server.url}/health`, { headers: { "x-request-id": given } });
+    assert.equal(answer.headers.get("x-request-id") === given, kept);
+    assert.notEqual(answer.headers.get("x-request-id"), null);
+  });
+}
+
+/** Every route of the streams API; a path here and not in the document, or the reverse, fails. */
+const routes: Readonly<Record<string, readonly string[]>> = {
+  "/health": ["get"],
+  "/ready": ["get"],
+  "/metrics": ["get"],
+  "/openapi.json": ["get"],
+  "/docs": ["get"],
+  "/v1/namespaces": ["get", "post"],
+  "/v1/namespaces/{ns}": ["delete", "get"],
+  "/v1/namespaces/{ns}/streams": ["get", "post"],
+  "/v1/namespaces/{ns}/streams/{stream}": ["delete", "get", "patch"],
+  "/v1/namespaces/{ns}/streams/{stream}/records": ["post"],
+  "/v1/namespaces/{ns}/streams/{stream}/partitions/{partition}/records": ["get", "post"],
+};
+
+interface OpenApi {
+  readonly openapi: string;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+}
+interface Operation {
+  readonly summary?: string;
+  readonly responses: Readonly<Record<string, unknown>>;
+  readonly parameters?: readonly { readonly name: string; readonly in: string }[];
+}
+
+async function openApi(): Promise<OpenApi> {
+  const answer = await ask(`${server.url}/openapi.json`);
+  assert.equal(answer.status, 200);
+  return answer.json as OpenApi;
+}
+
+test("/openapi.json is a valid OpenAPI 3.1 document", async () => {
+  const document = await openApi();
+  assert.match(document.openapi, /^3\.1\./);
+  const result = await new Validator().validate(document as unknown as Record<string, unknown>);
+  assert.deepEqual(result, { valid: true });
+});
+
+test("/openapi.json lists the routes, each with a summary, a success and a failure", async () => {
+  const { paths } = await openApi();
+  for (const [path, methods] of Object.entries(routes)) {
+    const listed = Object.keys(paths[path] ?? {}).filter((method) => method !== "head");
+    assert.deepEqual(listed.sort(), methods, path);
+    for (const method of methods) {
+      const { summary, responses } = paths[path]![method]!;
+      assert.ok(summary, `${method} ${path} has a summary`);
+      const statuses = Object.keys(responses);
+      assert.ok(
+        statuses.some((status) => status.startsWith("2")),
+        `${method} ${path} answers ${statuses}`,
+      );
+      assert.ok(statuses.includes("4XX"), `${method} ${path} answers ${statuses}`);
+    }
+  }
+});
+
+test("every path parameter in /openapi.json is declared", async () => {
+  for (const [path, operations] of Object.entries((await openApi()).paths)) {
+    const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+    for (const [method, { parameters = [] }] of Object.entries(operations)) {
+      const declared = parameters.filter((each) => each.in === "path").map(({ name }) => name);
+      assert.deepEqual(declared.sort(), named.sort(), `${method} ${path}`);
+    }
+  }
+});
+
+test("/docs shows every route and loads nothing from elsewhere", async () => {
+  const answer = await ask(`${server.url}/docs`);
+  assert.equal(answer.status, 200);
+  assert.match(answer.headers.get("content-type") ?? "", /^text\/html/);
+  for (const path of Object.keys(routes)) assert.ok(answer.text.includes(path), path);
+  assert.doesNotMatch(answer.text, /(?:src|href)\s*=\s*["']?(?:https?:)?\/\/|@import|url\(/i);
+});
+
+/** Reads the Prometheus text format, failing at a line that has no place in it. */
+function parseMetrics(text: string): Map<string, number> {
+  const samples = new Map<string, number>();
+  for (const line of text.split("\n")) {
+    if (line === "" || /^# (?:HELP|TYPE) [a-zA-Z_:][\w:]* .+$/.test(line)) continue;
+    const match = /^([a-zA-Z_:][\w:]*(?:\{[^}]*\})?) (\S+)$/.exec(line);
+    assert.ok(match, `not a sample: ${line}`);
+    const value = match[2] === "+Inf" ? Number.POSITIVE_INFINITY : Number(match[2]);
+    assert.ok(!Number.isNaN(value) || match[2] === "Nan", line);
+    samples.set(match[1]!, value);
+  }
+  return samples;
+}
+
+test("/metrics counts requests by route, the log's commits and the watermarks", async () => {
+  const client = await StreamClient.create(server.url, "metered");
+  const id = await client.createStream("s");
+  await client.append("s", ["a", "b", "c"]);
+  await client.append("s", ["d"]);
+  assert.equal((await client.fetch("s", "offset=99")).status, 416);
+  const answer = await ask(`${server.url}/metrics`);
+  assert.match(answer.headers.get("content-type") ?? "", /^text\/plain/);
+  const samples = parseMetrics(answer.text);
+  const route = "/v1/namespaces/:ns/streams/:stream/partitions/:partition/records";
+  assert.equal(samples.get(`service_http_requests_total{route="${route}",method="POST",status="200"}`), 2);
+  assert.equal(samples.get(`service_http_requests_total{route="${route}",method="GET",status="416"}`), 1);
+  assert.equal(samples.get(`service_http_request_seconds_count{route="${route}",method="POST"}`), 2);
+  assert.equal(samples.get(`service_log_high_watermark{stream="${id}",partition="0"}`), 4);
+  assert.ok(samples.get("service_log_sync_seconds_count")! >= 4);
+  assert.ok(samples.get("service_store_disk_bytes")! > 0);
+  assert.ok(samples.get("service_connections")! >= 1);
+  assert.ok(samples.get("process_resident_memory_bytes")! > 0);
+});

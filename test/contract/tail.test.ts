@@ -1,0 +1,173 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { ask, base64 } from "../support/http.ts";
+import { ServerProcess } from "../support/process.ts";
+import { assertError, StreamClient } from "../support/streams.ts";
+
+let server: ServerProcess;
+let client: StreamClient;
+before(async () => {
+  server = await ServerProcess.start();
+  client = await StreamClient.create(server.url, "n");
+});
+after(() => server[Symbol.asyncDispose]());
+
+interface TailEvent {
+  readonly id?: string;
+  readonly event?: string;
+  readonly data?: string;
+}
+
+/** Server-sent events as they arrive; comments are left out. */
+class Tail implements AsyncDisposable {
+  readonly response: Response;
+  readonly #abort: AbortController;
+  readonly #events: AsyncGenerator<TailEvent>;
+
+  private constructor(response: Response, abort: AbortController) {
+    this.response = response;
+    this.#abort = abort;
+    this.#events = readEvents(response);
+  }
+
+  static async open(url: string, headers: Record<string, string> = {}): Promise<Tail> {
+    const abort = new AbortController();
+    const response = await fetch(url, {
+      headers: { accept: "text/event-stream", ...headers },
+      signal: abort.signal,
+    });
+    return new Tail(response, abort);
+  }
+
+  /** The next event, undefined when the server has ended the tail. */
+  async next(): Promise<TailEvent | undefined> {
+    const { value, done } = await this.#events.next();
+    return done ? undefined : value;
+  }
+
+  async take(count: number): Promise<{ id: string; value: string }[]> {
+    const taken: { id: string; value: string }[] = [];
+    while (taken.length < count) {
+      const event = await this.next();
+      assert.ok(event, "the tail ended too early");
+      const { offset, value } = JSON.parse(event.data!);
+      assert.equal(event.id, String(offset + 1));
+      taken.push({ id: event.id, value: Buffer.from(value, "base64").toString() });
+    }
+    return taken;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#abort.abort();
+    await this.#events.return(undefined).catch(() => {});
+  }
+}
+
+async function* readEvents(response: Response): AsyncGenerator<TailEvent> {
+  let held = "";
+  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+    held += chunk;
+    for (let end = held.indexOf("\n\n"); end >= 0; end = held.indexOf("\n\n")) {
+      const lines = held.slice(0, end).split("\n");
+      held = held.slice(end + 2);
+      const fields = lines.filter((line) => !line.startsWith(":")).map((line) => line.split(/: (.*)/s, 2));
+      if (fields.length > 0) yield Object.fromEntries(fields) as TailEvent;
+    }
+  }
+}
+
+test("a tail sends what is there and then what is appended, one event a record", { timeout: 50_000 }, async () => {
+  await client.createStream("live");
+  await client.append("live", ["a", "b"]);
+  await using tail = await Tail.open(`${client.recordsUrl("live")}?offset=1`);
+  assert.equal(tail.response.status, 200);
+  assert.match(tail.response.headers.get("content-type") ?? "", /^text\/event-stream/);
+  assert.notEqual(tail.response.headers.get("x-request-id"), null);
+  assert.deepEqual(await tail.take(1), [{ id: "2", value: "b" }]);
+  await client.append("live", ["c"]);
+  await client.append("live", ["d", "e"]);
+  assert.deepEqual(await tail.take(3), [
+    { id: "3", value: "c" },
+    { id: "4", value: "d" },
+    { id: "5", value: "e" },
+  ]);
+});
+
+test("an event's data is the record as a fetch shows it", { timeout: 50_000 }, async () => {
+  await client.createStream("shown");
+  const record = { key: base64("k"), value: base64("v"), headers: [{ key: "h", value: "" }], timestamp_ms: 5 };
+  await ask(client.recordsUrl("shown"), { body: { records: [record] } });
+  await using tail = await Tail.open(`${client.recordsUrl("shown")}?offset=0`);
+  const event = await tail.next();
+  assert.deepEqual(JSON.parse(event!.data!), (await client.fetch("shown", "offset=0")).json.records[0]);
+});
+
+test("Last-Event-ID resumes where the last event ended, over the offset of the URL", { timeout: 50_000 }, async () => {
+  await client.createStream("resumed");
+  await client.append("resumed", ["a", "b", "c"]);
+  await using first = await Tail.open(`${client.recordsUrl("resumed")}?offset=0`);
+  const [, last] = await first.take(2);
+  for (const query of ["?offset=0", ""]) {
+    await using second = await Tail.open(client.recordsUrl("resumed") + query, { "last-event-id": last!.id });
+    assert.deepEqual(await second.take(1), [{ id: "3", value: "c" }]);
+  }
+});
+
+test("a tail reads many large records in order", { timeout: 50_000 }, async () => {
+  await client.createStream("long");
+  const values = Array.from({ length: 40 }, (_, i) => `${i}:${"x".repeat(50_000)}`);
+  for (let i = 0; i < values.length; i += 10) await client.append("long", values.slice(i, i + 10));
+  await using tail = await Tail.open(`${client.recordsUrl("long")}?offset=0`);
+  const taken = await tail.take(values.length);
+  assert.deepEqual(
+    taken.map(({ value }) => value),
+    values,
+  );
+});
+
+test("timestamp_ms starts a tail at a time", { timeout: 50_000 }, async () => {
+  await client.createStream("timed");
+  const records = [1, 2, 3].map((timestamp_ms) => ({ value: base64(String(timestamp_ms)), timestamp_ms }));
+  await ask(client.recordsUrl("timed"), { body: { records } });
+  await using tail = await Tail.open(`${client.recordsUrl("timed")}?timestamp_ms=2`);
+  assert.deepEqual(await tail.take(1), [{ id: "2", value: "2" }]);
+});
+
+for (const [query, headers, status, error] of [
+  ["offset=9", {}, 416, "offset_out_of_range"],
+  ["", {}, 400, "invalid_argument"],
+  ["offset=x", {}, 400, "invalid_argument"],
+  ["offset=0", { "last-event-id": "x" }, 400, "invalid_argument"],
+  ["offset=0", { "last-event-id": "-1" }, 400, "invalid_argument"],
+  ["offset=0", { "last-event-id": "7" }, 416, "offset_out_of_range"],
+] as const) {
+  test(`a tail of ?${query} ${JSON.stringify(headers)} is ${status}, as an ordinary error`, async () => {
+    await ask(`${client.url}/streams`, { body: { name: "refused" } });
+    const url = `${client.recordsUrl("refused")}?${query}`;
+    assertError(await ask(url, { headers: { accept: "text/event-stream", ...headers } }), status, error);
+  });
+}
+
+test("a tail ends with an error event when its stream is dropped", { timeout: 50_000 }, async () => {
+  await client.createStream("dropped");
+  await client.append("dropped", ["a"]);
+  await using tail = await Tail.open(`${client.recordsUrl("dropped")}?offset=0`);
+  await tail.take(1);
+  await ask(client.streamUrl("dropped"), { method: "DELETE" });
+  const event = await tail.next();
+  assert.equal(event?.event, "error");
+  assert.equal(JSON.parse(event!.data!).error, "not_found");
+  assert.equal(await tail.next(), undefined);
+});
+
+test("a tail ends when the server drains, and the server does not wait for it", { timeout: 50_000 }, async () => {
+  await using own = await ServerProcess.start();
+  const writer = await StreamClient.create(own.url, "n");
+  await writer.createStream("s");
+  await writer.append("s", ["a"]);
+  await using tail = await Tail.open(`${writer.recordsUrl("s")}?offset=0`);
+  await tail.take(1);
+  const stopped = own.stop();
+  assert.equal(await tail.next(), undefined);
+  assert.equal(await stopped, 0);
+});

@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { ask } from "../support/http.ts";
+import { ServerProcess } from "../support/process.ts";
+import { assertError, StreamClient } from "../support/streams.ts";
+
+let server: ServerProcess;
+let client: StreamClient;
+let id: number;
+before(async () => {
+  server = await ServerProcess.start();
+  client = await StreamClient.create(server.url, "n");
+  id = await client.createStream("s", { partitions: 2 });
+  await client.append("s", ["a", "b"]);
+});
+after(() => server[Symbol.asyncDispose]());
+
+function read(token: unknown, path = "/streams/s/partitions/0/records?offset=0") {
+  const value = typeof token === "string" ? token : JSON.stringify(token);
+  return ask(client.url + path, { headers: { "service-consistency-token": value } });
+}
+
+for (const [what, token] of [
+  ["the token of a write", () => [{ stream: id, partition: 0, offset: 1 }]],
+  ["an empty token", () => []],
+  ["a token with spaces", () => ` [ { "offset" : 1, "stream" : ${id}, "partition" : 0 } ] `],
+  ["a token of another stream", () => [{ stream: id + 1_000, partition: 0, offset: 9_007_199_254_740_991 }]],
+  ["a token of another partition, for a read of one", () => [{ stream: id, partition: 1, offset: 5 }]],
+] as const) {
+  test(`${what} lets a read through at once`, { timeout: 50_000 }, async () => {
+    assert.equal((await read(token())).json.records.length, 2);
+  });
+}
+
+for (const token of [
+  "x",
+  "",
+  "null",
+  "{}",
+  "5",
+  "[",
+  "[5]",
+  "[null]",
+  "[[]]",
+  "[{}]",
+  '[{"stream":1,"partition":0}]',
+  '[{"stream":1,"partition":0,"offset":-1}]',
+  '[{"stream":1,"partition":0,"offset":"1"}]',
+  '[{"stream":1,"partition":0,"offset":1.5}]',
+  '[{"stream":0,"partition":0,"offset":1}]',
+  '[{"stream":1,"partition":-1,"offset":1}]',
+  '[{"stream":1,"partition":0,"offset":9007199254740992}]',
+  '[{"stream":1,"partition":0,"offset":1,"epoch":2}]',
+]) {
+  test(`the malformed token ${token} is 400`, async () => {
+    for (const path of [undefined, "/streams/s"]) {
+      const answer = await read(token, path);
+      assertError(answer, 400, "invalid_argument");
+      assert.match(answer.json.field, /^Service-Consistency-Token/);
+      assert.match(answer.json.message, /^Service-Consistency-Token/);
+    }
+  });
+}
+
+test("a read waits for the write that its token names, and shows it", { timeout: 50_000 }, async () => {
+  const waiting = await client.createStream("waiting");
+  const token = [{ stream: waiting, partition: 0, offset: 1 }];
+  const reads = [
+    read(token, "/streams/waiting/partitions/0/records?offset=0"),
+    read(token, "/streams/waiting"),
+    read(token, "/streams/waiting/partitions/0/records?offset=2"),
+  ];
+  await client.append("waiting", ["a"]);
+  await client.append("waiting", ["b"]);
+  const [page, detail, end] = await Promise.all(reads);
+  assert.equal(page!.json.records.length, 2);
+  assert.equal(detail!.json.partitions[0].high_watermark, 2);
+  assert.equal(end!.status, 200, "the range is checked after the wait");
+});
+
+test("an offset that does not come is 503 with Retry-After, after a wait", { timeout: 50_000 }, async () => {
+  const token = [{ stream: id, partition: 0, offset: 2 }];
+  const started = performance.now();
+  const answers = await Promise.all([read(token), read(token, "/streams/s")]);
+  assert.ok(performance.now() - started >= 9_900, "it waited");
+  for (const answer of answers) {
+    assertError(answer, 503, "unavailable");
+    assert.equal(answer.headers.get("retry-after"), "1");
+  }
+});
+
+test("a write's token holds for the same data after a restart", { timeout: 50_000 }, async () => {
+  await using first = await ServerProcess.start();
+  const writer = await StreamClient.create(first.url, "n");
+  await writer.createStream("s");
+  const token = (await writer.append("s", ["a"])).headers.get("service-consistency-token")!;
+  await first.kill();
+  await using second = await ServerProcess.start({ dataDir: first.dataDir });
+  const url = `${second.url}/v1/namespaces/n/streams/s/partitions/0/records?offset=0`;
+  const page = await ask(url, { headers: { "service-consistency-token": token } });
+  assert.equal(page.json.records.length, 1);
+});

@@ -1,0 +1,45 @@
+/* Stands before the C library in the server's process: while a file of that name exists in the folder FAULT_SWITCHES,
+ * `sync` makes every fdatasync fail and `meta` every write to the store's first two pages. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+static int switched_on(const char *name) {
+  const char *folder = getenv("FAULT_SWITCHES");
+  char path[1024];
+  if (folder == NULL) return 0;
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  return access(path, F_OK) == 0;
+}
+
+static ssize_t write_at(int file, const void *bytes, size_t length, off_t position) {
+  static ssize_t (*real)(int, const void *, size_t, off_t);
+  if (real == NULL) real = dlsym(RTLD_NEXT, "pwrite64");
+  if (position < 8192 && length < 4096 && switched_on("meta")) {
+    errno = EIO;
+    return -1;
+  }
+  return real(file, bytes, length, position);
+}
+
+ssize_t pwrite64(int file, const void *bytes, size_t length, off_t position) {
+  return write_at(file, bytes, length, position);
+}
+
+ssize_t pwrite(int file, const void *bytes, size_t length, off_t position) {
+  return write_at(file, bytes, length, position);
+}
+
+int fdatasync(int file) {
+  static int (*real)(int);
+  if (real == NULL) real = dlsym(RTLD_NEXT, "fdatasync");
+  if (switched_on("sync")) {
+    errno = EIO;
+    return -1;
+  }
+  return real(file);
+}

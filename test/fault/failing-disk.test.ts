@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, describe, type TestContext, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { ask } from "../support/http.ts";
+import { ServerProcess, temporaryFolder } from "../support/process.ts";
+import { Ledger, type StreamShape, sendAppend } from "./ledger.ts";
+
+const source = fileURLToPath(new URL("failing-disk.c", import.meta.url));
+const shape: StreamShape = { name: "s", partitions: 1 };
+
+describe("a disk that fails", () => {
+  let folder: string;
+  let library: string | undefined;
+
+  before(async () => {
+    folder = await temporaryFolder();
+    const built = join(folder, "failing-disk.so");
+    const { status } = spawnSync("cc", ["-shared", "-fPIC", "-o", built, source, "-ldl"], { stdio: "ignore" });
+    library = status === 0 ? built : undefined;
+  });
+
+  after(() => rm(folder, { recursive: true, force: true }));
+
+  /** A server on the failing disk with one acknowledged append; undefined where none can be made. */
+  async function prepare(t: TestContext, name: string) {
+    if (library === undefined) {
+      t.skip("needs a C compiler");
+      return undefined;
+    }
+    const dataDir = join(folder, `data-${name}`);
+    const server = await ServerProcess.start({ dataDir, env: { LD_PRELOAD: library, FAULT_SWITCHES: folder } });
+    const ledger = new Ledger("f");
+    assert.equal((await ask(`${server.url}/v1/namespaces`, { body: { name: "f" } })).status, 201);
+    assert.equal((await ask(`${server.url}/v1/namespaces/f/streams`, { body: shape })).status, 201);
+    const first = ledger.prepare(shape.name, 0, ["first"], undefined);
+    first.acknowledged = (await sendAppend(server.url, first)).text;
+    return { server, ledger, dataDir };
+  }
+
+  /** Proves: a failed sync is no acknowledgement and costs nothing else; the next write goes through. */
+  test("a sync that fails: 503, and writing goes on when it works again", async (t) => {
+    const made = await prepare(t, "sync");
+    if (made === undefined) return;
+    const { ledger } = made;
+    await using server = made.server;
+    await writeFile(join(folder, "sync"), "");
+    const refused = ledger.prepare(shape.name, 0, ["refused"], "key");
+    const answer = await sendAppend(server.url, refused);
+    assert.equal(answer.status, 503, answer.text);
+    assert.equal(answer.headers.get("retry-after"), "1");
+    assert.equal(await ledger.verify(server.url, shape), 0, "a refused append is not read");
+    await rm(join(folder, "sync"));
+    const again = await sendAppend(server.url, refused);
+    assert.equal(again.status, 200, again.text);
+    refused.acknowledged = again.text;
+    assert.equal(await ledger.verify(server.url, shape), 0);
+    assert.equal(await server.stop(), 0);
+  });
+
+  /**
+   * Proves: where LMDB can't go on, because the page that makes a commit valid was not written, the process ends with
+   * a reason instead of hanging, and a new one has every acknowledged record.
+   */
+  test("a commit whose last write fails: the process ends, a new one goes on", async (t) => {
+    const made = await prepare(t, "meta");
+    if (made === undefined) return;
+    const { ledger, dataDir } = made;
+    await using server = made.server;
+    await writeFile(join(folder, "meta"), "");
+    const exit = once(server.child, "exit");
+    const unknown = ledger.prepare(shape.name, 0, ["unknown"], "key");
+    await sendAppend(server.url, unknown).catch(() => {});
+    assert.deepEqual(await exit, [1, null]);
+    assert(server.logs.some((line) => /the store gave up .*restart the server/.test(line)));
+    await rm(join(folder, "meta"));
+
+    await using restarted = await ServerProcess.start({ dataDir });
+    await ledger.verify(restarted.url, shape);
+    const again = await sendAppend(restarted.url, unknown);
+    assert.equal(again.status, 200, again.text);
+    unknown.acknowledged = again.text;
+    assert.equal(await ledger.verify(restarted.url, shape), 0);
+  });
+});

@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { sourceFiles } from "../support/source.ts";
+
+const sources = sourceFiles("src/**/*.ts");
+const isTest = (path: string) => path.endsWith(".test.ts");
+const program = sources.filter(({ path }) => !isTest(path));
+
+/** The first folder below src; a file that lies in none of them composes the others. */
+function layerOf(path: string): string {
+  const [, first, second] = path.split("/");
+  return second === undefined ? "root" : first!;
+}
+
+/**
+ * Imports go one way: listener → edge → engine → port ← adapter. The errors of the engine are everybody's words. The
+ * listener hands requests to a function it is given, so it needs to know no edge.
+ */
+const allowed: Readonly<Record<string, readonly string[]>> = {
+  listener: ["listener"],
+  edge: ["edge", "engine", "port", "gen", "listener"],
+  engine: ["engine", "port"],
+  port: ["port"],
+  adapter: ["adapter", "port"],
+  gen: ["gen"],
+  cli: ["cli", "root", "adapter", "edge", "engine", "listener", "port", "gen"],
+  root: ["root", "cli", "adapter", "edge", "engine", "listener", "port", "gen"],
+};
+const wordsOfAll = ["src/engine/errors.ts", "src/engine/limits.ts"];
+
+test("the import rule sees the imports", () => {
+  assert.ok(sources.length > 40);
+  const server = sources.find(({ path }) => path === "src/server.ts");
+  assert.ok(server?.imports.includes("src/engine/engine.ts"));
+});
+
+for (const { path, imports } of program) {
+  test(`${path} imports only what its layer may`, () => {
+    const layer = layerOf(path);
+    assert.ok(layer in allowed, `src/${layer} is no layer; a new one gets its row in this test`);
+    for (const to of imports) {
+      assert.ok(to.startsWith("src/") || to === "package.json", `${to} is outside src`);
+      if (wordsOfAll.includes(to)) continue;
+      assert.ok(allowed[layer]!.includes(layerOf(to)), `${layer} must not import ${to}`);
+    }
+  });
+}
+
+/** What edges share: who is asking is settled in one place for all of them. */
+const sharedEdges = ["auth"];
+
+test("an edge does not reach into another edge", () => {
+  for (const { path, imports } of program) {
+    if (layerOf(path) !== "edge") continue;
+    const own = path.split("/")[2];
+    for (const to of imports) {
+      if (layerOf(to) !== "edge") continue;
+      const other = to.split("/")[2]!;
+      assert.ok(other === own || sharedEdges.includes(other), `${path} imports ${to}`);
+    }
+  }
+});
+
+test("adapters are constructed by the composition roots, the command line and tests only", () => {
+  const constructors = /^src\/(?:server|main|worker)\.ts$|^src\/cli\//;
+  for (const { path, imports } of program) {
+    if (layerOf(path) === "adapter" || constructors.test(path)) continue;
+    for (const to of imports) assert.notEqual(layerOf(to), "adapter", `${path} imports ${to}`);
+  }
+});
+
+test("an adapter knows no other technology's adapter", () => {
+  for (const { path, imports } of program) {
+    if (layerOf(path) !== "adapter") continue;
+    for (const to of imports) {
+      if (layerOf(to) === "adapter") assert.equal(to.split("/")[2], path.split("/")[2], `${path} imports ${to}`);
+    }
+  }
+});
+
+test("the engine and the ports know no wire", () => {
+  const wire =
+    /from "(?:node:(?:http|http2|https|net|tls)|fastify|@fastify\/|@connectrpc\/|@bufbuild\/|pino|prom-client)/;
+  for (const { path, text } of program) {
+    if (["engine", "port"].includes(layerOf(path))) assert.doesNotMatch(text, wire, path);
+  }
+});
+
+test("time and randomness are injected into the engine", () => {
+  const direct = /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\bperformance\.now\(|\brandomBytes\b|\bsetTimeout\(/;
+  for (const { path, text } of program) {
+    if (layerOf(path) === "engine") assert.doesNotMatch(text, direct, path);
+  }
+});
+
+test("every import between files names its extension, and no file is imported by nobody", () => {
+  const everywhere = sourceFiles("{src,test,bench,scripts}/**/*.ts");
+  const imported = new Set(everywhere.flatMap(({ imports }) => imports));
+  for (const { path, imports } of everywhere) {
+    for (const to of imports) assert.match(to, /\.(?:ts|js|json)$/, `${path} imports ${to}`);
+  }
+  for (const { path } of program) {
+    if (path === "src/main.ts" || path.endsWith(".d.ts") || path.startsWith("src/gen/")) continue;
+    assert.ok(imported.has(path), `${path} is imported by nobody`);
+  }
+});

@@ -1,0 +1,361 @@
+import assert from "node:assert/strict";
+import { rm } from "node:fs/promises";
+import { test } from "node:test";
+import fc from "fast-check";
+import { LmdbStore } from "../../src/adapter/lmdb/store.ts";
+import { MemoryObjectStore } from "../../src/adapter/memory/object-store.ts";
+import { MemoryStore } from "../../src/adapter/memory/store.ts";
+import { SimulatedClock } from "../../src/adapter/simulated/clock.ts";
+import { SeededRandom } from "../../src/adapter/simulated/random.ts";
+import { SingleOwnership } from "../../src/adapter/single/ownership.ts";
+import { Engine } from "../../src/engine/engine.ts";
+import { EngineError } from "../../src/engine/errors.ts";
+import { prefixRange, tables } from "../../src/engine/keys.ts";
+import type { Retention } from "../../src/engine/log/log.ts";
+import { fingerprint } from "../../src/engine/stream/idempotency.ts";
+import type { FetchResult } from "../../src/engine/stream/streams.ts";
+import type { Store } from "../../src/port/store.ts";
+import { inlineThreads, testSettings } from "../support/engine.ts";
+import { temporaryFolder } from "../support/process.ts";
+import { type Appending, bodyOf, LogModel, type ModelRecord, type Outcome, toInputs } from "./log-model.ts";
+
+const namespace = "n";
+
+interface Write {
+  readonly stream: string;
+  readonly partition: number;
+  readonly routed: boolean;
+  readonly records: readonly ModelRecord[];
+  /** How far from the right one the expected offset is. */
+  readonly matchDelta: number | undefined;
+  readonly idempotencyKey: string | undefined;
+}
+
+type Step =
+  | { readonly kind: "create"; readonly stream: string; readonly partitions: number; readonly retention: Retention }
+  | { readonly kind: "drop"; readonly stream: string }
+  | { readonly kind: "retain"; readonly stream: string; readonly retention: Retention }
+  /** Writes that are made at once, so that they share a group commit; one of them may be a drop. */
+  | { readonly kind: "write"; readonly writes: readonly Write[]; readonly dropAfter: number | undefined }
+  /** The last write that had an idempotency key, word for word. */
+  | { readonly kind: "again" }
+  | { readonly kind: "fetch"; readonly stream: string; readonly partition: number; readonly fromEnd: number }
+  | { readonly kind: "seek"; readonly stream: string; readonly partition: number; readonly agoMs: number }
+  | { readonly kind: "detail"; readonly stream: string }
+  | { readonly kind: "advance"; readonly ms: number }
+  | { readonly kind: "settle" }
+  | { readonly kind: "restart" };
+
+const startMs = 1_700_000_000_000;
+const stream = fc.constantFrom("a", "b");
+/** Streams have 2 or 3 partitions: the last one is missing now and then. */
+const partition = fc.constantFrom(0, 0, 0, 1, 1, 2);
+/** A record of plain objects: the answers they are compared with have a prototype. */
+const plain = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }) => fc.record(model, { noNullPrototype: true });
+const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined, freq: 2 });
+const retention: fc.Arbitrary<Retention> = plain({
+  maxAgeMs: fc.option(fc.constantFrom(1, 50, 1_000, 100_000)),
+  maxBytes: fc.option(fc.constantFrom(1, 150, 400, 1_500)),
+});
+const record = plain({
+  key: fc.constantFrom("k1", "k2", "k3", ""),
+  value: fc.string({ maxLength: 60 }),
+  timestampMs: maybe(fc.integer({ min: -2_000, max: 2_000 }).map((delta) => startMs + delta)),
+}).map(({ timestampMs, ...rest }): ModelRecord => (timestampMs === undefined ? rest : { ...rest, timestampMs }));
+const write: fc.Arbitrary<Write> = plain({
+  stream,
+  partition,
+  routed: fc.boolean(),
+  records: fc.array(record, { minLength: 1, maxLength: 4 }),
+  matchDelta: maybe(fc.constantFrom(0, 0, 0, -1, 1)),
+  idempotencyKey: maybe(fc.constantFrom("x", "y")),
+});
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: plain({
+      kind: fc.constant("create"),
+      stream,
+      partitions: fc.constantFrom(2, 3),
+      retention,
+    }),
+  },
+  { weight: 1, arbitrary: plain({ kind: fc.constant("drop"), stream }) },
+  { weight: 2, arbitrary: plain({ kind: fc.constant("retain"), stream, retention }) },
+  { weight: 3, arbitrary: plain({ kind: fc.constant("again") }) },
+  {
+    weight: 12,
+    arbitrary: plain({
+      kind: fc.constant("write"),
+      writes: fc.array(write, { minLength: 1, maxLength: 5 }),
+      dropAfter: fc.oneof({ weight: 25, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: fc.nat(4) }),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: plain({ kind: fc.constant("fetch"), stream, partition, fromEnd: fc.integer({ min: -1, max: 12 }) }),
+  },
+  {
+    weight: 3,
+    arbitrary: plain({
+      kind: fc.constant("seek"),
+      stream,
+      partition,
+      agoMs: fc.integer({ min: -2_500, max: 2_500 }),
+    }),
+  },
+  { weight: 2, arbitrary: plain({ kind: fc.constant("detail"), stream }) },
+  { weight: 2, arbitrary: plain({ kind: fc.constant("advance"), ms: fc.constantFrom(1, 60, 1_100, 90_000_000) }) },
+  { weight: 1, arbitrary: plain({ kind: fc.constant("settle") }) },
+  { weight: 1, arbitrary: plain({ kind: fc.constant("restart") }) },
+) as fc.Arbitrary<Step>;
+
+async function outcomeOf(work: () => Promise<unknown>): Promise<Outcome> {
+  try {
+    return { reply: await work() };
+  } catch (error) {
+    if (!(error instanceof EngineError)) throw error;
+    return Object.keys(error.details).length === 0 && error.reason === "not_found"
+      ? { reason: error.reason }
+      : { reason: error.reason, details: error.details };
+  }
+}
+
+interface Compared {
+  readonly outcome: Promise<Outcome>;
+  readonly expected: Outcome;
+}
+
+/** The engine beside its model; a step runs on both, and what they answer must be the same. */
+class World {
+  readonly clock = new SimulatedClock(startMs);
+  readonly model = new LogModel(startMs);
+  readonly #folder: string;
+  readonly #reopen: (store: Store | undefined) => Promise<Store>;
+  readonly #errors: unknown[] = [];
+  #keyed: [Write, Appending] | undefined;
+  #store!: Store;
+  #engine!: Engine;
+
+  constructor(folder: string, reopen: (store: Store | undefined) => Promise<Store>) {
+    this.#folder = folder;
+    this.#reopen = reopen;
+  }
+
+  async start(): Promise<void> {
+    this.#store = await this.#reopen(undefined);
+    await this.#startEngine();
+    await this.#engine.metastore.createNamespace(namespace);
+    await this.run({ kind: "create", stream: "a", partitions: 2, retention: { maxAgeMs: null, maxBytes: null } });
+  }
+
+  async stop(): Promise<void> {
+    await this.#engine.stop();
+    assert.deepEqual(this.#errors, []);
+  }
+
+  async run(given: Step): Promise<void> {
+    const { streams } = this.#engine;
+    switch (given.kind) {
+      case "create": {
+        const ref = { namespace, stream: given.stream };
+        const retention = orNone(given.retention);
+        const work = () => streams.create(ref, given.partitions, retention);
+        return this.#same(work, this.model.create(given.stream, given.partitions, retention));
+      }
+      case "drop":
+        return this.#compare([this.#drop(given.stream)]);
+      case "retain": {
+        const retention = orNone(given.retention);
+        const work = () => streams.setRetention({ namespace, stream: given.stream }, retention);
+        return this.#same(work, this.model.setRetention(given.stream, retention));
+      }
+      case "write":
+        return this.#write(given.writes, given.dropAfter);
+      case "again":
+        if (this.#keyed !== undefined) await this.#compare([this.#append(...this.#keyed)]);
+        return;
+      case "fetch": {
+        const end = this.model.streams.get(given.stream)?.partitions[given.partition]?.next ?? 0;
+        return this.#fetch(given.stream, given.partition, { offset: Math.max(0, end - given.fromEnd) });
+      }
+      case "seek":
+        return this.#fetch(given.stream, given.partition, { timestampMs: startMs - given.agoMs });
+      case "detail": {
+        const ref = { namespace, stream: given.stream };
+        return this.#same(() => streams.detail(ref, []), this.model.detail(given.stream));
+      }
+      case "advance":
+        this.clock.advance(given.ms);
+        this.model.nowMs += given.ms;
+        return;
+      case "settle":
+        return this.#settle();
+      case "restart":
+        await this.#engine.stop();
+        this.#store = await this.#reopen(this.#store);
+        return this.#startEngine();
+    }
+  }
+
+  /** Reads everything once more. */
+  async readAll(): Promise<void> {
+    for (const [name, { partitions }] of this.model.streams) {
+      await this.run({ kind: "detail", stream: name });
+      for (const index of partitions.keys()) await this.#fetch(name, index, { timestampMs: 0 });
+    }
+  }
+
+  async #startEngine(): Promise<void> {
+    const objects = new MemoryObjectStore();
+    this.#engine = new Engine(
+      {
+        store: this.#store,
+        objects,
+        threads: inlineThreads(objects),
+        ownership: new SingleOwnership(this.#folder),
+        clock: this.clock,
+        random: new SeededRandom(1),
+      },
+      testSettings,
+      { onBackgroundError: (error) => this.#errors.push(error) },
+    );
+    await this.#engine.start();
+  }
+
+  async #same(work: () => Promise<unknown>, expected: Outcome): Promise<void> {
+    assert.deepEqual(await outcomeOf(work), expected);
+  }
+
+  async #write(writes: readonly Write[], dropAfter: number | undefined): Promise<void> {
+    const made: Compared[] = [];
+    for (const [i, each] of writes.entries()) {
+      const given = this.#appending(each);
+      made.push(this.#append(each, given));
+      if (given.idempotencyKey !== undefined) this.#keyed = [each, given];
+      if (i === dropAfter) made.push(this.#drop(each.stream));
+    }
+    await this.#compare(made);
+  }
+
+  #drop(name: string): Compared {
+    const outcome = outcomeOf(async () => this.#engine.streams.drop({ namespace, stream: name }));
+    return { outcome, expected: this.model.drop(name) };
+  }
+
+  #append(write: Write, given: Appending): Compared {
+    const { streams } = this.#engine;
+    const { stream, partition, routed } = write;
+    const command = this.#command(write, given);
+    return {
+      outcome: outcomeOf(async () =>
+        routed ? streams.appendRouted(command) : streams.append({ ...command, partition }),
+      ),
+      expected: routed ? this.model.appendRouted(stream, given) : this.model.append(stream, partition, given),
+    };
+  }
+
+  async #compare(made: readonly Compared[]): Promise<void> {
+    assert.deepEqual(
+      await Promise.all(made.map(({ outcome }) => outcome)),
+      made.map(({ expected }) => expected),
+    );
+  }
+
+  #appending({ stream, partition, routed, records, matchDelta, idempotencyKey }: Write): Appending {
+    const next = this.model.streams.get(stream)?.partitions[partition]?.next ?? 0;
+    const matchOffset = routed || matchDelta === undefined ? undefined : Math.max(0, next + matchDelta);
+    return { target: routed ? "routed" : partition, records, matchOffset, idempotencyKey };
+  }
+
+  #command({ stream }: Write, given: Appending) {
+    const { records, matchOffset, idempotencyKey: key } = given;
+    return {
+      namespace,
+      stream,
+      records: toInputs(records),
+      ...(matchOffset === undefined ? {} : { matchOffset }),
+      ...(key === undefined ? {} : { idempotency: { key, fingerprint: fingerprint(bodyOf(given)) } }),
+    };
+  }
+
+  async #fetch(name: string, index: number, from: { offset: number } | { timestampMs: number }): Promise<void> {
+    const command = { namespace, stream: name, partition: index, from, waitMs: 0, token: [] };
+    await this.#same(
+      async () => readPage(await this.#engine.streams.fetch(command)),
+      this.model.fetch(name, index, from),
+    );
+  }
+
+  /** Lets the background work, until what is stored is what the model keeps. */
+  async #settle(): Promise<void> {
+    const deadlineMs = performance.now() + 20_000;
+    for (;;) {
+      // Whatever the background does now, it sleeps at most this long before it looks again.
+      this.clock.advance(500);
+      this.model.nowMs += 500;
+      for (let turn = 0; turn < 20; turn++) {
+        if (this.#storedBatches === this.model.keptBatches()) return;
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      if (performance.now() > deadlineMs) break;
+    }
+    assert.fail(`${this.#storedBatches} batches are stored, the model keeps ${this.model.keptBatches()}`);
+  }
+
+  get #storedBatches(): number {
+    return [...this.#store.keys(prefixRange(tables.log))].length;
+  }
+}
+
+function orNone(given: Retention): Retention | undefined {
+  return given.maxAgeMs === null && given.maxBytes === null ? undefined : given;
+}
+
+function readPage({ offset, highWatermark, logStartOffset, read }: FetchResult) {
+  const records: unknown[] = [];
+  let next = offset;
+  for (const batch of read(offset)) {
+    if (!batch.seek(next)) continue;
+    do {
+      assert.equal(batch.offset, next);
+      const { key, value, timestampMs } = batch;
+      records.push({ offset: next, key: key?.toString(), value: value?.toString(), timestampMs });
+      next++;
+    } while (batch.next());
+  }
+  return { offset, logStartOffset, highWatermark, records };
+}
+
+async function check(
+  runs: number,
+  stepsMax: number,
+  open: (folder: string) => (store: Store | undefined) => Promise<Store>,
+) {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: stepsMax, size: "max" }), async (steps) => {
+      const folder = await temporaryFolder();
+      const world = new World(folder, open(folder));
+      try {
+        await world.start();
+        for (const each of steps) await world.run(each);
+        await world.readAll();
+        await world.stop();
+      } finally {
+        await rm(folder, { recursive: true, force: true });
+      }
+    }),
+    { numRuns: runs },
+  );
+}
+
+test("the log on memory does as its model does", { timeout: 120_000 }, () =>
+  check(400, 80, () => async (store) => store ?? new MemoryStore()),
+);
+
+test("the log on LMDB does as its model does, over restarts that open the files anew", { timeout: 120_000 }, () =>
+  check(40, 60, (folder) => async (store) => {
+    await store?.close();
+    return new LmdbStore(folder);
+  }),
+);

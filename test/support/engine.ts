@@ -1,0 +1,20 @@
+import { InlineThreads } from "../../src/adapter/inline/threads.ts";
+import { NodeClock } from "../../src/adapter/node/clock.ts";
+import { BuildService } from "../../src/engine/collection/build/build-service.ts";
+import { IndexService } from "../../src/engine/collection/index/index-service.ts";
+import { ObjectSegmentLoader } from "../../src/engine/collection/index/segment-loader.ts";
+import { defaultCollectionSettings } from "../../src/engine/collection/settings.ts";
+import type { EngineSettings } from "../../src/engine/engine.ts";
+import type { Clock } from "../../src/port/clock.ts";
+import type { ObjectStore } from "../../src/port/object-store.ts";
+import type { Threads } from "../../src/port/threads.ts";
+
+/** The services of the engine's threads, run in this one. */
+export function inlineThreads(objects: ObjectStore, clock: Clock = new NodeClock()): Threads {
+  const loader = new ObjectSegmentLoader(objects);
+  return new InlineThreads((role) =>
+    role === "index" ? new IndexService(loader) : new BuildService(objects, loader, clock),
+  );
+}
+
+export const testSettings: EngineSettings = { dedupWindowMs: 3_600_000, collections: defaultCollectionSettings };

@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test from "node:test";
+import { LmdbStore } from "../../src/adapter/lmdb/store.ts";
+import { NodeClock } from "../../src/adapter/node/clock.ts";
+import { NodeRandom } from "../../src/adapter/node/random.ts";
+import { ApiKeys } from "../../src/engine/auth/keys.ts";
+
+interface Reply {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function setup() {
+  const folder = await mkdtemp(join(tmpdir(), "keys-"));
+  const store = new LmdbStore(folder, { shared: true });
+  const keys = new ApiKeys({ store, clock: new NodeClock(), random: new NodeRandom() });
+  const children: ChildProcess[] = [];
+  return {
+    folder,
+    keys,
+    child() {
+      const child = fork(new URL("../support/keys-process.ts", import.meta.url), [folder]);
+      children.push(child);
+      return child;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const child of children) {
+        if (child.exitCode !== null || child.signalCode !== null) continue;
+        const exited = once(child, "exit");
+        child.disconnect();
+        await exited;
+      }
+      await store.close();
+      await rm(folder, { recursive: true });
+    },
+  };
+}
+
+async function tell(child: ChildProcess, ...argv: string[]): Promise<Reply> {
+  const reply = once(child, "message");
+  child.send(argv);
+  const [message] = await reply;
+  return message as Reply;
+}
+
+test("a key that another process makes and revokes works and stops at once", async () => {
+  await using it = await setup();
+  const child = it.child();
+  // A server under load reads the store all the time; the last view it took must not be what it answers from.
+  let reading = true;
+  let last = "";
+  const load = () => {
+    if (last !== "") it.keys.verify(last);
+    if (reading) setImmediate(load);
+  };
+  load();
+  for (let n = 0; n < 50; n++) {
+    const made = await tell(child, "create", "--name", "ci", "--role", "writer");
+    assert.equal(made.code, 0, made.stderr);
+    const key = made.stdout.trim();
+    const principal = it.keys.verify(key);
+    assert.equal(typeof principal === "object" && principal.id, "apikey:ci");
+    last = key;
+    const revoked = await tell(child, "revoke", "ci");
+    assert.equal(revoked.code, 0, revoked.stderr);
+    assert.equal(it.keys.verify(key), "revoked", `round ${n}`);
+  }
+  reading = false;
+});
+
+test("processes that race for a name leave one key at most, and whoever was shown one can use it", async () => {
+  await using it = await setup();
+  const children = [it.child(), it.child(), it.child()];
+  for (let n = 0; n < 10; n++) {
+    const name = `race-${n}`;
+    const replies = await Promise.all(
+      children.map((child) => tell(child, "create", "--name", name, "--role", "reader")),
+    );
+    const shown = replies.filter((reply) => reply.code === 0);
+    const live = it.keys.list().filter((key) => key.name === name && key.status === "live");
+    assert.ok(shown.length <= 1);
+    assert.equal(live.length, shown.length);
+    for (const reply of shown) assert.equal(typeof it.keys.verify(reply.stdout.trim()), "object");
+  }
+});
+
+test("keys outlive the processes that made them", async () => {
+  await using it = await setup();
+  const child = it.child();
+  const { stdout } = await tell(child, "create", "--name", "ci", "--role", "writer");
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  const list = await tell(it.child(), "list", "--json");
+  assert.equal(JSON.parse(list.stdout).keys[0].name, "ci");
+  assert.equal(typeof it.keys.verify(stdout.trim()), "object");
+});
