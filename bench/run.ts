@@ -1,10 +1,14 @@
 // `npm run bench -- streams …`: runs the named benchmarks, or all of them.
+import { benchEvents } from "./events.ts";
+import { benchLinks } from "./links.ts";
 import { benchStreams } from "./streams.ts";
 import { benchVectors } from "./vectors.ts";
 
 const benches: Readonly<Record<string, (argv: readonly string[]) => Promise<void>>> = {
   streams: benchStreams,
   vectors: benchVectors,
+  events: benchEvents,
+  links: benchLinks,
 };
 
 const argv = process.argv.slice(2);

@@ -2,7 +2,7 @@ import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { ask } from "../test/support/http.ts";
 import { ServerProcess, temporaryFolder } from "../test/support/process.ts";
-import type { LoadPlan, LoadResult } from "./support/load.ts";
+import type { LoadPlan, LoadResult } from "./support/load-plan.ts";
 import { median, runLoad, startBareServer, syncMs } from "./support/peers.ts";
 import { printTable, type Row } from "./support/table.ts";
 

@@ -1,37 +1,22 @@
 // The load generator, in a process of its own: keep-alive HTTP/1.1 over raw sockets, one request in flight a
 // connection, so that it costs the machine as little as possible beside what it measures.
 import { connect, type Socket } from "node:net";
-
-export interface LoadPlan {
-  readonly port: number;
-  readonly connections: number;
-  readonly durationMs: number;
-  readonly warmUpMs: number;
-  /** Requests to send in turn; each connection starts at another one. */
-  readonly requests: readonly { readonly method: string; readonly path: string; readonly body?: string }[];
-}
-
-export interface LoadResult {
-  readonly requests: number;
-  readonly perSecond: number;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-  readonly bytes: number;
-}
+import { fresh, type LoadPlan, type LoadRequest, type LoadResult } from "./load-plan.ts";
 
 const headEnd = Buffer.from("\r\n\r\n");
 
 class Connection {
   readonly #socket: Socket;
-  readonly #requests: readonly Buffer[];
+  readonly #requests: readonly Encoded[];
   readonly #done: (ms: number, bytes: number) => boolean;
+  readonly #own: (Buffer | undefined)[] = [];
   #next: number;
   #head: Buffer = Buffer.alloc(0);
   #left = -1;
   #bytes = 0;
   #startedMs = 0;
 
-  constructor(port: number, requests: readonly Buffer[], first: number, done: (ms: number, bytes: number) => boolean) {
+  constructor(port: number, requests: readonly Encoded[], first: number, done: (ms: number, bytes: number) => boolean) {
     this.#requests = requests;
     this.#next = first;
     this.#done = done;
@@ -51,7 +36,17 @@ class Connection {
   #send(): void {
     this.#startedMs = performance.now();
     this.#bytes = 0;
-    this.#socket.write(this.#requests[this.#next++ % this.#requests.length]!);
+    const index = this.#next++ % this.#requests.length;
+    const { bytes, places } = this.#requests[index]!;
+    this.#socket.write(places.length === 0 ? bytes : this.#refresh(index, bytes, places));
+  }
+
+  /** One request is in flight a connection, so its own copy of the bytes can be written over in place. */
+  #refresh(index: number, shared: Buffer, places: readonly number[]): Buffer {
+    this.#own[index] ??= Buffer.from(shared);
+    const bytes = this.#own[index];
+    for (const place of places) bytes.latin1Write(freshText(), place);
+    return bytes;
   }
 
   #onData(data: Buffer): void {
@@ -79,10 +74,25 @@ class Connection {
   }
 }
 
-function encode(request: LoadPlan["requests"][number]): Buffer {
-  const { method, path, body = "" } = request;
-  const length = body === "" ? "" : `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`;
-  return Buffer.from(`${method} ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n${length}\r\n${body}`);
+interface Encoded {
+  readonly bytes: Buffer;
+  /** Where the body has something fresh. */
+  readonly places: readonly number[];
+}
+
+const runText = (Date.now() % 36 ** 7).toString(36).padStart(7, "0");
+let freshCount = 0;
+
+function freshText(): string {
+  return `${runText}-${(freshCount++).toString(36).padStart(8, "0")}`;
+}
+
+function encode({ method, path, body = "", contentType = "application/json" }: LoadRequest): Encoded {
+  const length = body === "" ? "" : `content-type: ${contentType}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`;
+  const bytes = Buffer.from(`${method} ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n${length}\r\n${body}`);
+  const places: number[] = [];
+  for (let at = bytes.indexOf(fresh); at >= 0; at = bytes.indexOf(fresh, at + fresh.length)) places.push(at);
+  return { bytes, places };
 }
 
 function quantile(sorted: Float64Array, q: number): number {

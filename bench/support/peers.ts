@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { LoadPlan, LoadResult } from "./load.ts";
+import type { LoadPlan, LoadResult } from "./load-plan.ts";
 
 function script(name: string): string {
   return fileURLToPath(new URL(name, import.meta.url));

@@ -14,7 +14,7 @@ import { Runtimes } from "./collection/runtimes.ts";
 import { Sealer } from "./collection/sealer.ts";
 import type { CollectionSettings } from "./collection/settings.ts";
 import { type CommitGroup, Committer } from "./commit/committer.ts";
-import { DedupKeys } from "./event/dedup.ts";
+import { DedupIndex } from "./event/dedup/dedup-index.ts";
 import { Events } from "./event/events.ts";
 import { checkFormat } from "./format.ts";
 import { limits } from "./limits.ts";
@@ -67,6 +67,7 @@ export class Engine {
   readonly #pins: Pins;
   readonly committer: Committer;
   readonly #ports: EnginePorts;
+  readonly #dedup: DedupIndex;
   readonly #maintenance: Maintenance;
   readonly #draining = new AbortController();
   #started = false;
@@ -106,7 +107,8 @@ export class Engine {
     this.documents = new Documents({ ...shared, writer, settings: settings.collections });
     this.queries = new Queries({ ...shared, documents: this.documents, index: this.#index });
     this.#sealer = new Sealer({ ...shared, build: this.#build, settings: settings.collections, onError });
-    const dedup = new DedupKeys(store, clock, settings.dedupWindowMs);
+    const dedup = new DedupIndex({ store, committer, clock, windowMs: settings.dedupWindowMs });
+    this.#dedup = dedup;
     this.events = new Events({ metastore, log, committer, streams: this.streams, dedup, clock });
     this.counters = new CounterTarget(store);
     const filler = new CollectionTarget({ ...shared, metastore, writer, settings: settings.collections });
@@ -127,6 +129,7 @@ export class Engine {
   async start(): Promise<void> {
     await this.#ports.ownership.acquire(this.#draining.signal);
     await checkFormat(this.#ports.store);
+    this.#dedup.load();
     this.#maintenance.start();
     this.links.start();
     this.#sealer.start();

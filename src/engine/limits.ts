@@ -41,10 +41,20 @@ export const limits = {
   pageSizeMax: 1_000,
   /** Expired keys one background step deletes at most. */
   expireStepKeysMax: 1_000,
+  /** Remembered events that make a segment of pages on the disk. */
+  dedupSegmentKeysMax: 262_144,
+  /** Remembered events in memory that wait to become a segment; beyond it events are refused with `unavailable`. */
+  dedupTableKeysMax: 2_097_152,
+  /** Pages one background step writes when a segment is made. */
+  dedupStepPagesMax: 128,
+  /** Memory for the segments' filters, 1 to 2 bytes a remembered event; segments without one are read at each look. */
+  dedupFilterBytesMax: 128 * MiB,
   /** Extension attributes of one CloudEvent; HTTP clients read no more headers than about this. */
   eventExtensionsMax: 1_000,
   /** Nesting of a JSON event. A body of brackets alone would otherwise hold the listener's thread for seconds. */
   eventJsonDepthMax: 1_000,
+  /** A JSON event or batch up to this size is parsed in milliseconds however deep it nests. */
+  eventJsonSmallBytes: 64 * KiB,
 } as const;
 
 export const integerMax = Number.MAX_SAFE_INTEGER;

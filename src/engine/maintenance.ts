@@ -2,7 +2,7 @@ import type { Clock } from "../port/clock.ts";
 import type { Store } from "../port/store.ts";
 import type { Committer } from "./commit/committer.ts";
 import { EngineError } from "./errors.ts";
-import type { DedupKeys } from "./event/dedup.ts";
+import type { DedupIndex } from "./event/dedup/dedup-index.ts";
 import { afterPrefix, makeKey, readU64, tables } from "./keys.ts";
 import { limits } from "./limits.ts";
 import type { Trimmer } from "./log/trimmer.ts";
@@ -16,7 +16,7 @@ export interface MaintenanceDeps {
   readonly metastore: Metastore;
   readonly trimmer: Trimmer;
   readonly idempotency: IdempotencyRecords;
-  readonly dedup: DedupKeys;
+  readonly dedup: DedupIndex;
   readonly onError: (error: unknown) => void;
 }
 
@@ -26,14 +26,24 @@ const pauseMs = 500;
 export class Maintenance {
   readonly #deps: MaintenanceDeps;
   readonly #stop = new AbortController();
-  #running: Promise<void> | undefined;
+  #running: Promise<unknown> | undefined;
 
   constructor(deps: MaintenanceDeps) {
     this.#deps = deps;
   }
 
   start(): void {
-    this.#running = this.#loop();
+    const { dedup } = this.#deps;
+    const { signal } = this.#stop;
+    this.#running = Promise.all([
+      this.#loop(async () => {
+        await this.#reclaimDropped();
+        await this.#expireReplies();
+        await this.#trim();
+      }),
+      // By itself: a large stream that is being freed must not keep the memory of new events from being sealed.
+      this.#loop(() => dedup.maintain(signal)),
+    ]);
   }
 
   async stop(): Promise<void> {
@@ -41,14 +51,11 @@ export class Maintenance {
     await this.#running;
   }
 
-  async #loop(): Promise<void> {
+  async #loop(round: () => Promise<void>): Promise<void> {
     const { clock, onError } = this.#deps;
     while (!this.#stop.signal.aborted) {
       try {
-        await this.#reclaimDropped();
-        await this.#expireReplies();
-        await this.#expireEvents();
-        await this.#trim();
+        await round();
       } catch (error) {
         if (!this.#stop.signal.aborted) onError(error);
       }
@@ -77,20 +84,13 @@ export class Maintenance {
     }
   }
 
-  async #expireEvents(): Promise<void> {
-    const { dedup, committer } = this.#deps;
-    while (dedup.hasExpired() && !this.#stop.signal.aborted) {
-      await committer.submit((draft) => dedup.stageExpire(draft, limits.expireStepKeysMax));
-    }
-  }
-
   /** A dropped stream's batches and everything else that is keyed by its id. */
   async #reclaimDropped(): Promise<void> {
     const { store, committer } = this.#deps;
     const dropped = { from: makeKey(tables.droppedStream), to: makeKey(tables.retainedStream) };
     for (const marker of [...store.keys(dropped)]) {
       const id = readU64(marker, 1);
-      for (const table of [tables.log, tables.partition, tables.idempotency, tables.dedup]) {
+      for (const table of [tables.log, tables.partition, tables.idempotency]) {
         const from = makeKey(table, id);
         const range = { from, to: afterPrefix(from), limit: limits.trimStepBatchesMax };
         for (;;) {

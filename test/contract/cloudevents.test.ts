@@ -50,7 +50,7 @@ function read(events: CloudEvent[]): unknown {
   return JSON.parse(formatBatch(events).toString());
 }
 
-function text(bytes: Uint8Array | undefined): string | null {
+function text(bytes: Uint8Array | string | undefined): string | null {
   return bytes === undefined ? null : Buffer.from(bytes).toString();
 }
 

@@ -132,6 +132,14 @@ export function registerBodyParser(app: FastifyInstance): void {
   app.decorateRequest("rawBody", undefined);
   app.decorateRequest("response", undefined);
   app.removeAllContentTypeParsers();
+  app.addHook("onRequest", (request, _reply, done) => {
+    // The framework refuses types that it can't read before any parser sees them. A handler of raw bodies judges the
+    // type by itself, from the raw headers.
+    if (request.routeOptions.config.rawBody === true && request.headers["content-type"] !== undefined) {
+      request.raw.headers["content-type"] = "application/octet-stream";
+    }
+    done();
+  });
   app.addContentTypeParser("*", async (request: FastifyRequest, payload: NodeJS.ReadableStream) => {
     const contentType = request.headers["content-type"];
     const { rawBody = false } = request.routeOptions.config;

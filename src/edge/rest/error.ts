@@ -31,6 +31,11 @@ export function toEngineError(error: unknown): EngineError {
   const { validation, validationContext, statusCode, message } = error as FastifyError;
   if (validation !== undefined)
     return validationError(validation as unknown as AjvError[], validationContext ?? "body");
+  if (statusCode === 415) {
+    return new EngineError("unsupported_media_type", "content-type: is no media type; send application/json", {
+      details: { field: "content-type" },
+    });
+  }
   if (typeof statusCode === "number" && statusCode >= 400 && statusCode < 500) return invalid("request", message);
   return EngineError.from(error);
 }

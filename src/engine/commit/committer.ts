@@ -142,6 +142,7 @@ export class Committer {
         waiting.failed = true;
       }
     }
+    draft.complete();
     const failure = await this.#write(draft.ops);
     this.#queuedBytes -= bytes;
     if (failure === undefined) draft.committed();

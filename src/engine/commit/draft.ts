@@ -4,10 +4,12 @@ import type { Bytes, Entry, Range, Reader, WriteOp } from "../../port/store.ts";
 /**
  * The writes of a group, on top of the store: a change reads what the changes before it in the group have written.
  * Hooks keep state in memory in step: `onUndo` when the change or its group fails, `onCommit` once it is durable.
+ * `beforeCommit` lets changes of one kind write together what each would write alone.
  */
 export class Draft {
   readonly #store: Reader;
   readonly ops: WriteOp[] = [];
+  #completeHooks: (() => void)[] = [];
   #commitHooks: (() => void)[] = [];
   #undoHooks: (() => void)[] = [];
   /** Built when a change first reads: appends write without reading. */
@@ -48,6 +50,11 @@ export class Draft {
     this.#push({ kind: "delete", key });
   }
 
+  /** Called once every change of the group is decided, to write what they have in common; stays when a change fails. */
+  beforeCommit(hook: () => void): void {
+    this.#completeHooks.push(hook);
+  }
+
   onCommit(hook: () => void): void {
     this.#commitHooks.push(hook);
   }
@@ -69,6 +76,10 @@ export class Draft {
     this.#commitHooks.length = this.#mark.commitHooks;
     runReversed(this.#undoHooks.splice(this.#mark.undoHooks));
     this.#overlay = undefined;
+  }
+
+  complete(): void {
+    for (const hook of this.#completeHooks) hook();
   }
 
   committed(): void {

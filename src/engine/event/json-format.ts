@@ -19,6 +19,7 @@ export function parseEventJson(bytes: Buffer): CloudEvent {
   const scan = newObjectScan();
   const start = skipSpace(bytes, 0);
   scanObject(bytes, start, scan);
+  checkDepth(scan.depth);
   return readEvent(bytes, start, value, scan);
 }
 
@@ -35,6 +36,7 @@ export function parseBatchJson(bytes: Buffer): CloudEvent[] {
     // Over the opening bracket or the comma before this event.
     at = skipSpace(bytes, skipSpace(bytes, at) + 1);
     scanObject(bytes, at, scan);
+    checkDepth(scan.depth + 1);
     try {
       events.push(readEvent(bytes, at, value, scan));
     } catch (error) {
@@ -57,15 +59,23 @@ function isObject(value: unknown): value is JsonObject {
 
 function parseJson(bytes: Buffer): unknown {
   // Without the check, damaged bytes would silently become replacement characters.
-  if (!isUtf8(bytes)) throw invalid("body", "must be UTF-8");
-  if (exceedsDepth(bytes, limits.eventJsonDepthMax)) {
-    throw invalid("body", `nests deeper than ${limits.eventJsonDepthMax} levels`);
-  }
+  const ascii = isAscii(bytes);
+  if (!ascii && !isUtf8(bytes)) throw invalid("body", "must be UTF-8");
+  // A small body can be parsed whatever its depth; it is checked when it is scanned.
+  if (bytes.length > limits.eventJsonSmallBytes && exceedsDepth(bytes, limits.eventJsonDepthMax)) throw tooDeep();
   try {
-    return JSON.parse(bytes.toString());
+    return JSON.parse(ascii ? bytes.latin1Slice() : bytes.toString());
   } catch (error) {
     throw invalid("body", `must be JSON: ${(error as Error).message}`);
   }
+}
+
+function checkDepth(depth: number): void {
+  if (depth > limits.eventJsonDepthMax) throw tooDeep();
+}
+
+function tooDeep(): EngineError {
+  return invalid("body", `nests deeper than ${limits.eventJsonDepthMax} levels`);
 }
 
 function readEvent(bytes: Buffer, start: number, value: JsonObject, scan: ObjectScan): CloudEvent {

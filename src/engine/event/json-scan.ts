@@ -1,6 +1,7 @@
 /**
  * Finds the raw bytes of `data` in a JSON event. But for `exceedsDepth`, it runs after JSON.parse has accepted the
- * text, so it only has to find the ends of values, not to check them.
+ * text, so it only has to find the ends of values, not to check them. Each byte is looked at once: a search for the
+ * next of its kind could run to the end of the body for every member.
  */
 
 const quote = 0x22;
@@ -29,12 +30,14 @@ export interface ObjectScan {
   members: number;
   dataStart: number;
   dataEnd: number;
+  /** How deep the object nests, itself included. */
+  depth: number;
   /** A top-level number other than `data` that is written with a fraction or an exponent. */
   unevenNumber: string | undefined;
 }
 
 export function newObjectScan(): ObjectScan {
-  return { end: 0, members: 0, dataStart: -1, dataEnd: -1, unevenNumber: undefined };
+  return { end: 0, members: 0, depth: 1, dataStart: -1, dataEnd: -1, unevenNumber: undefined };
 }
 
 export function skipSpace(bytes: Uint8Array, from: number): number {
@@ -44,15 +47,31 @@ export function skipSpace(bytes: Uint8Array, from: number): number {
   return at;
 }
 
+/** In longer strings the native search for the next quote is faster than a loop. */
+const shortStringBytes = 48;
+
 /** The index of the closing quote of the string that opens at `from`. */
 function closingQuote(bytes: Uint8Array, from: number): number {
   let at = from + 1;
-  for (let byte = bytes[at]!; byte !== quote; byte = bytes[at]!) at += byte === backslash ? 2 : 1;
+  const end = at + shortStringBytes;
+  for (let byte = bytes[at]!; byte !== quote; byte = bytes[at]!) {
+    at += byte === backslash ? 2 : 1;
+    if (at >= end) return closingQuoteOfLong(bytes, at);
+  }
   return at;
 }
 
+function closingQuoteOfLong(bytes: Uint8Array, from: number): number {
+  const at = bytes.indexOf(quote, from);
+  // The first quote from here on: it ends the string unless a backslash stands before it, which may itself be escaped.
+  if (at === from || bytes[at - 1] !== backslash) return at;
+  let next = from;
+  for (let byte = bytes[next]!; byte !== quote; byte = bytes[next]!) next += byte === backslash ? 2 : 1;
+  return next;
+}
+
 /** The index after the value that starts at `from`. Depth is counted, not recursed into: bodies may nest deeply. */
-function valueEnd(bytes: Uint8Array, from: number): number {
+function valueEnd(bytes: Uint8Array, from: number, scan: ObjectScan): number {
   const first = bytes[from]!;
   if (first === quote) return closingQuote(bytes, from) + 1;
   let at = from;
@@ -63,15 +82,16 @@ function valueEnd(bytes: Uint8Array, from: number): number {
     }
     return at;
   }
-  let depth = 0;
+  let depth = 1;
   do {
     const byte = bytes[at]!;
     if (byte === quote) at = closingQuote(bytes, at);
     // With the bit 0x20 set, [ becomes { and ] becomes }.
-    else if ((byte | 0x20) === 0x7b) depth++;
-    else if ((byte | 0x20) === 0x7d) depth--;
+    else if ((byte | 0x20) === 0x7b) {
+      if (++depth > scan.depth) scan.depth = depth;
+    } else if ((byte | 0x20) === 0x7d) depth--;
     at++;
-  } while (depth > 0);
+  } while (depth > 1);
   return at;
 }
 
@@ -81,8 +101,8 @@ function isNamedData(bytes: Uint8Array, from: number, to: number): boolean {
   }
   // `data` with some of its letters escaped has 9 to 24 characters.
   if (to - from < 9 || to - from > 24) return false;
-  const at = bytes.indexOf(backslash, from);
-  return at !== -1 && at < to && nameAt(bytes, from, to) === "data";
+  for (let at = from; at < to; at++) if (bytes[at] === backslash) return nameAt(bytes, from, to) === "data";
+  return false;
 }
 
 function nameAt(bytes: Uint8Array, from: number, to: number): string {
@@ -99,6 +119,7 @@ function isUneven(bytes: Uint8Array, from: number, to: number): boolean {
 /** Scans the object whose opening brace is at `from`. `names` collects the member names, for errors. */
 export function scanObject(bytes: Uint8Array, from: number, scan: ObjectScan, names?: string[]): void {
   scan.members = 0;
+  scan.depth = 1;
   scan.dataStart = -1;
   scan.dataEnd = -1;
   scan.unevenNumber = undefined;
@@ -107,7 +128,7 @@ export function scanObject(bytes: Uint8Array, from: number, scan: ObjectScan, na
     const nameStart = at + 1;
     const nameEnd = closingQuote(bytes, at);
     const start = skipSpace(bytes, skipSpace(bytes, nameEnd + 1) + 1);
-    const end = valueEnd(bytes, start);
+    const end = valueEnd(bytes, start, scan);
     scan.members++;
     names?.push(nameAt(bytes, nameStart, nameEnd));
     if (isNamedData(bytes, nameStart, nameEnd)) {

@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { EngineError } from "../errors.ts";
+import type { HeaderInput, RecordInput } from "../log/record-batch.ts";
 import { type AttributeValue, type CloudEvent, EventDraft, extensionOf } from "./cloud-event.ts";
 import { eventJsonType, formatEventJson, parseEventJson } from "./json-format.ts";
 import { isEventFormat, parseMediaType } from "./media-type.ts";
@@ -14,26 +15,19 @@ import { isEventFormat, parseMediaType } from "./media-type.ts";
  * other Kafka consumers ignore.
  */
 
-export interface RecordHeader {
-  readonly key: string;
-  readonly value?: Uint8Array | undefined;
-}
-
-export interface EventRecord {
-  readonly key?: Uint8Array | undefined;
-  readonly value?: Uint8Array | undefined;
-  readonly headers: readonly RecordHeader[];
-  readonly timestampMs?: number | undefined;
+/** A record as it is read, or as it is about to be written. */
+export interface EventRecord extends Pick<RecordInput, "key" | "value" | "timestampMs"> {
+  readonly headers: readonly HeaderInput[];
 }
 
 export const typesHeader = "service-ce-types";
 const contentTypeHeader = "content-type";
 const attributePrefix = "ce_";
 
-// Shared by every record, and never written to.
-const specversionHeader: RecordHeader = { key: "ce_specversion", value: Buffer.from("1.0") };
-const jsonHeader: RecordHeader = { key: contentTypeHeader, value: Buffer.from("application/json") };
-const structuredHeader: RecordHeader = { key: contentTypeHeader, value: Buffer.from(eventJsonType) };
+// Shared by every record.
+const specversionHeader: HeaderInput = { key: "ce_specversion", value: "1.0" };
+const jsonHeader: HeaderInput = { key: contentTypeHeader, value: "application/json" };
+const structuredHeader: HeaderInput = { key: contentTypeHeader, value: eventJsonType };
 
 /** The record of an event. The value is the event's data, which is not copied. */
 export function recordOfEvent(event: CloudEvent): EventRecord {
@@ -46,27 +40,27 @@ export function recordOfEvent(event: CloudEvent): EventRecord {
   return { key, value: event.data, headers: binaryHeaders(event) };
 }
 
-function binaryHeaders(event: CloudEvent): RecordHeader[] {
-  const headers: RecordHeader[] = [
+function binaryHeaders(event: CloudEvent): HeaderInput[] {
+  const headers: HeaderInput[] = [
     specversionHeader,
-    { key: "ce_id", value: Buffer.from(event.id) },
-    { key: "ce_source", value: Buffer.from(event.source) },
-    { key: "ce_type", value: Buffer.from(event.type) },
+    { key: "ce_id", value: event.id },
+    { key: "ce_source", value: event.source },
+    { key: "ce_type", value: event.type },
   ];
-  if (event.subject !== undefined) headers.push({ key: "ce_subject", value: Buffer.from(event.subject) });
-  if (event.time !== undefined) headers.push({ key: "ce_time", value: Buffer.from(event.time) });
-  if (event.dataschema !== undefined) headers.push({ key: "ce_dataschema", value: Buffer.from(event.dataschema) });
+  if (event.subject !== undefined) headers.push({ key: "ce_subject", value: event.subject });
+  if (event.time !== undefined) headers.push({ key: "ce_time", value: event.time });
+  if (event.dataschema !== undefined) headers.push({ key: "ce_dataschema", value: event.dataschema });
   let types = "";
   for (const { name, value } of event.extensions) {
-    headers.push({ key: attributePrefix + name, value: Buffer.from(String(value)) });
+    headers.push({ key: attributePrefix + name, value: String(value) });
     if (typeof value === "string") continue;
     types += `${types === "" ? "" : ","}${name}=${typeof value === "boolean" ? "boolean" : "integer"}`;
   }
   if (event.datacontenttype === "application/json") headers.push(jsonHeader);
   else if (event.datacontenttype !== undefined) {
-    headers.push({ key: contentTypeHeader, value: Buffer.from(event.datacontenttype) });
+    headers.push({ key: contentTypeHeader, value: event.datacontenttype });
   }
-  if (types !== "") headers.push({ key: typesHeader, value: Buffer.from(types) });
+  if (types !== "") headers.push({ key: typesHeader, value: types });
   return headers;
 }
 
@@ -93,8 +87,8 @@ interface FoundHeaders {
 }
 
 /** A cheap look at the headers, so that plain records cost nothing more. */
-function findHeaders(headers: readonly RecordHeader[]): FoundHeaders | undefined {
-  let contentType: Uint8Array | undefined;
+function findHeaders(headers: readonly HeaderInput[]): FoundHeaders | undefined {
+  let contentType: HeaderInput["value"];
   let binary = false;
   for (const { key, value } of headers) {
     if (key === contentTypeHeader) contentType = value;
@@ -154,7 +148,8 @@ function asBuffer(bytes: Uint8Array): Buffer {
 }
 
 /** The UTF-8 text of a header value, or undefined when it is none. */
-function decode(bytes: Uint8Array): string | undefined {
+function decode(bytes: Uint8Array | string): string | undefined {
+  if (typeof bytes === "string") return bytes;
   const text = asBuffer(bytes).toString();
   return text.includes("\ufffd") && !isUtf8(bytes) ? undefined : text;
 }

@@ -88,11 +88,11 @@ export class CollectionTarget implements LinkTarget {
     return false;
   }
 
-  detail(link: LinkContext, totals: LinkTotals): readonly string[] {
+  async detail(link: LinkContext, totals: LinkTotals, view: Reader): Promise<readonly string[]> {
     return [
       `"version":${totals.version}`,
       `"skipped":${totals.skipped}`,
-      `"errors":${JSON.stringify(readFill(this.#deps.store, link.id)?.errors ?? [])}`,
+      `"errors":${JSON.stringify(readFill(view, link.id)?.errors ?? [])}`,
       ...(totals.lost > 0 ? [`"lost":${totals.lost}`] : []),
     ];
   }

@@ -1,6 +1,8 @@
+import { isUtf8 } from "node:buffer";
 import { invalid } from "../errors.ts";
 import { parsePointer, resolvePointer } from "../json-pointer.ts";
 import type { BatchCursor } from "../log/record-batch.ts";
+import { int64Max, int64Min } from "./counter-sum.ts";
 
 /** How a record names its counter and its amount. */
 export interface CounterRule {
@@ -12,8 +14,6 @@ export interface CounterRule {
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 const decimal = /^[+-]?\d+$/;
-const int64Max = 2n ** 63n - 1n;
-const int64Min = -(2n ** 63n);
 
 export function parseCounterOptions(options: unknown): CounterRule {
   if (typeof options !== "object" || options === null || Array.isArray(options)) {
@@ -22,28 +22,31 @@ export function parseCounterOptions(options: unknown): CounterRule {
   const { by = "key", amount = "value", ...rest } = options as Record<string, unknown>;
   const unknown = Object.keys(rest)[0];
   if (unknown !== undefined) throw invalid(`options.${unknown}`, "unknown option; a counter takes by and amount");
-  return { name: parseBy(by ?? "key"), amount: parseAmount(amount ?? "value") };
+  const json = new JsonValue();
+  return { name: parseBy(by ?? "key", json), amount: parseAmount(amount ?? "value", json) };
 }
 
-function parseBy(by: unknown): CounterRule["name"] {
+function parseBy(by: unknown, json: JsonValue): CounterRule["name"] {
   if (by === "key") return keyName;
   const [kind, value] = soleMember("options.by", by, ["header", "json"], '"key", {header: NAME} or {json: POINTER}');
   if (kind === "header") return headerName(value);
   const path = parsePointer("options.by.json", value);
   return (cursor) => {
-    const found = resolvePointer(jsonValue(cursor), path);
-    if (typeof found === "string") return found;
-    return typeof found === "number" || typeof found === "boolean" ? String(found) : undefined;
+    const found = resolvePointer(json.of(cursor), path);
+    if (typeof found === "string") return found.isWellFormed() ? found : undefined;
+    const isName = typeof found === "number" || typeof found === "bigint" || typeof found === "boolean";
+    return isName ? String(found) : undefined;
   };
 }
 
-function parseAmount(amount: unknown): CounterRule["amount"] {
+function parseAmount(amount: unknown, json: JsonValue): CounterRule["amount"] {
   if (amount === "value") return valueAmount;
   if (amount === "one") return () => 1;
   const [, value] = soleMember("options.amount", amount, ["json"], '"value", "one" or {json: POINTER}');
   const path = parsePointer("options.amount.json", value);
   return (cursor) => {
-    const found = resolvePointer(jsonValue(cursor), path);
+    const found = resolvePointer(json.of(cursor), path);
+    if (typeof found === "bigint") return withinInt64(found);
     if (typeof found === "number") return Number.isSafeInteger(found) ? found : undefined;
     return typeof found === "string" ? parseInteger(found) : undefined;
   };
@@ -111,16 +114,47 @@ function plainDigits(bytes: Buffer, start: number, length: number): number {
 
 function parseInteger(text: string): number | bigint | undefined {
   if (text.length > 20 || !decimal.test(text)) return undefined;
-  const value = BigInt(text.startsWith("+") ? text.slice(1) : text);
+  return withinInt64(BigInt(text.startsWith("+") ? text.slice(1) : text));
+}
+
+function withinInt64(value: bigint): bigint | undefined {
   return value > int64Max || value < int64Min ? undefined : value;
 }
 
-function jsonValue(cursor: BatchCursor): unknown {
-  const { value } = cursor;
-  if (value === undefined) return undefined;
+/** The value of a record as JSON, parsed once where both the name and the amount are read from it. */
+class JsonValue {
+  #bytes: Buffer | undefined;
+  #offset = -1;
+  #value: unknown;
+
+  of(cursor: BatchCursor): unknown {
+    if (this.#bytes !== cursor.bytes || this.#offset !== cursor.offset) {
+      this.#bytes = cursor.bytes;
+      this.#offset = cursor.offset;
+      this.#value = parseExact(cursor.value);
+    }
+    return this.#value;
+  }
+}
+
+/** A run of digits that may be an integer beyond what a number holds exactly. */
+const manyDigits = /\d{16}/;
+
+function parseExact(bytes: Buffer | undefined): unknown {
+  if (bytes === undefined || !isUtf8(bytes)) return undefined;
+  const text = bytes.toString();
   try {
-    return JSON.parse(value.toString());
+    return manyDigits.test(text) ? JSON.parse(text, exactInteger as Reviver) : JSON.parse(text);
   } catch {
     return undefined;
   }
+}
+
+type Reviver = (name: string, value: unknown) => unknown;
+
+/** The source text of a value is newer than the declared type of JSON.parse. */
+function exactInteger(_name: string, value: unknown, context: { readonly source?: string }): unknown {
+  if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
+  const { source = "" } = context;
+  return decimal.test(source) ? BigInt(source) : value;
 }

@@ -1,17 +1,18 @@
 import { hash } from "node:crypto";
 import { asBuffer } from "../../port/bytes.ts";
-import type { Store } from "../../port/store.ts";
+import type { Reader, Store } from "../../port/store.ts";
 import type { Draft } from "../commit/draft.ts";
 import { makeKey, prefixRange, tables } from "../keys.ts";
 import type { BatchCursor } from "../log/record-batch.ts";
 import { openValue, sealValue } from "../stored-value.ts";
 import { type CounterRule, parseCounterOptions } from "./counter-options.ts";
+import { CounterSum } from "./counter-sum.ts";
 import type { LinkContext, LinkStep, LinkTarget, LinkTotals } from "./target.ts";
 
-const int64Max = 2n ** 63n - 1n;
-const int64Min = -(2n ** 63n);
 /** A longer name is keyed by its digest and kept in the value. */
 const keyedNameBytesMax = 400;
+/** Counters that a detail shows before other requests get their turn. */
+const countersPerTurn = 2_000;
 
 /** Sums by name. A counter is one key with an int64, followed by its name where that is too long for a key. */
 export class CounterTarget implements LinkTarget {
@@ -43,9 +44,12 @@ export class CounterTarget implements LinkTarget {
     return count === keysMax;
   }
 
-  detail(link: LinkContext, totals: LinkTotals): readonly string[] {
+  async detail(link: LinkContext, totals: LinkTotals, view: Reader): Promise<readonly string[]> {
     const counters: string[] = [];
-    for (const { name, value } of this.counters(link.id)) counters.push(`${JSON.stringify(name)}:${value}`);
+    for (const { name, value } of this.counters(link.id, view)) {
+      counters.push(`${JSON.stringify(name)}:${value}`);
+      if (counters.length % countersPerTurn === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
     return [
       `"version":${totals.version}`,
       `"counters":{${counters.join(",")}}`,
@@ -55,8 +59,8 @@ export class CounterTarget implements LinkTarget {
   }
 
   /** A link's counters, in the order of their keys. */
-  *counters(linkId: number): Iterable<{ name: string; value: bigint }> {
-    for (const { key, value } of this.#store.range(prefixRange(tables.counter, linkId))) {
+  *counters(linkId: number, view: Reader = this.#store): Iterable<{ name: string; value: bigint }> {
+    for (const { key, value } of view.range(prefixRange(tables.counter, linkId))) {
       const stored = openValue(value);
       const name = stored.length > 8 ? stored.toString("utf8", 8) : asBuffer(key).toString("utf8", 10);
       yield { name, value: stored.readBigInt64BE(0) };
@@ -67,7 +71,7 @@ export class CounterTarget implements LinkTarget {
 class CounterStep implements LinkStep {
   readonly #linkId: number;
   readonly #rule: CounterRule;
-  readonly #sums = new Map<string, number | bigint>();
+  readonly #sums = new Map<string, CounterSum>();
   #skipped = 0;
 
   constructor(linkId: number, rule: CounterRule) {
@@ -86,7 +90,12 @@ class CounterStep implements LinkStep {
       this.#skipped++;
       return true;
     }
-    this.#sums.set(name, add(this.#sums.get(name) ?? 0, amount));
+    let sum = this.#sums.get(name);
+    if (sum === undefined) {
+      sum = new CounterSum();
+      this.#sums.set(name, sum);
+    }
+    sum.add(amount);
     return true;
   }
 
@@ -96,26 +105,12 @@ class CounterStep implements LinkStep {
       const stored = draft.get(key);
       const before = stored === undefined ? 0n : openValue(stored).readBigInt64BE(0);
       const value = Buffer.allocUnsafe(8 + (kept?.length ?? 0));
-      value.writeBigInt64BE(saturate(before + BigInt(sum)), 0);
+      value.writeBigInt64BE(sum.applyTo(before), 0);
       kept?.copy(value, 8);
       draft.put(key, sealValue(value));
     }
     return this.#skipped;
   }
-}
-
-/** Exact: numbers while they are safe, bigints beyond. Saturation is applied to the stored sum, in log order of steps. */
-function add(a: number | bigint, b: number | bigint): number | bigint {
-  if (typeof a === "number" && typeof b === "number") {
-    const sum = a + b;
-    if (Number.isSafeInteger(sum)) return sum;
-  }
-  return BigInt(a) + BigInt(b);
-}
-
-function saturate(value: bigint): bigint {
-  if (value > int64Max) return int64Max;
-  return value < int64Min ? int64Min : value;
 }
 
 /** A flag byte tells a name from a digest; a name that is its own key need not be kept beside it. */

@@ -42,6 +42,18 @@ export function readApplied(reader: Pick<Reader, "get">, linkId: number, partiti
   return stored === undefined ? 0 : readU64(openValue(stored), 0);
 }
 
+/** The same of every partition that was read from. */
+export function readAllApplied(reader: Pick<Reader, "range">, linkId: number): Map<number, number> {
+  const applied = new Map<number, number>();
+  for (const { key, value } of reader.range({
+    from: makeKey(tables.linkState, linkId, 0),
+    to: prefixRange(tables.linkState, linkId).to,
+  })) {
+    applied.set(readU64(key, 9), readU64(openValue(value), 0));
+  }
+  return applied;
+}
+
 export function stageApplied(draft: Draft, linkId: number, partition: number, offset: number): void {
   const value = Buffer.allocUnsafe(8);
   writeU64(value, 0, offset);

@@ -8,8 +8,17 @@ import { limits } from "../limits.ts";
 import type { Log } from "../log/log.ts";
 import { decode, encode, type Metastore, type StreamMeta, takeId } from "../metastore/metastore.ts";
 import type { ConsistencyToken } from "../token.ts";
-import { decodeLink, encodeLink, type LinkMeta, linkKey, readTotals, stageForgetState } from "./link-store.ts";
+import {
+  decodeLink,
+  encodeLink,
+  type LinkMeta,
+  linkKey,
+  readAllApplied,
+  readTotals,
+  stageForgetState,
+} from "./link-store.ts";
 import type { LinkTarget } from "./target.ts";
+import { Turns } from "./turns.ts";
 import { LinkWorker } from "./worker.ts";
 
 export interface CreateLinkCommand {
@@ -54,7 +63,11 @@ export class Links {
   readonly #targets: ReadonlyMap<string, LinkTarget>;
   readonly #workers = new Map<number, LinkWorker>();
   readonly #bySource = new Map<number, Set<LinkWorker>>();
+  readonly #turns = new Turns();
+  /** What deleted links leave behind is freed in the background. */
+  readonly #forgetting = new Set<Promise<void>>();
   #stopListening: (() => void) | undefined;
+  #stopped = false;
   /** Records applied by all links since the start. */
   appliedRecords = 0;
 
@@ -70,13 +83,14 @@ export class Links {
     });
     for (const link of this.#all()) this.#startWorker(link);
     for (const { key, value } of [...this.#deps.store.range(prefixRange(tables.droppedLink))]) {
-      void this.#forget(readU64(key, 1), decode<{ kind: string }>(value).kind).catch(this.#deps.onError);
+      this.#forgetLater(readU64(key, 1), decode<{ kind: string }>(value).kind);
     }
   }
 
   async stop(): Promise<void> {
+    this.#stopped = true;
     this.#stopListening?.();
-    await Promise.all([...this.#workers.values()].map((worker) => worker.stop()));
+    await Promise.all([...[...this.#workers.values()].map((worker) => worker.stop()), ...this.#forgetting]);
     this.#workers.clear();
     this.#bySource.clear();
   }
@@ -103,27 +117,52 @@ export class Links {
 
   async delete(namespace: string, name: string): Promise<void> {
     const link = this.#find(namespace, name);
-    const worker = this.#workers.get(link.id);
     // Stopped first: a step that commits after the link is gone would leave state behind.
-    await worker?.stop();
-    this.#forgetWorker(link);
+    await this.#stopWorker(link);
     const { committer } = this.#deps;
+    const key = linkKey(link.namespaceId, link.name);
     const marker = makeKey(tables.droppedLink, link.id);
-    await committer.submit((draft) => {
-      draft.delete(linkKey(link.namespaceId, link.name));
-      draft.put(marker, encode({ kind: link.target.kind }));
-      stageForgetState(draft, link.id);
-    });
-    await this.#forget(link.id, link.target.kind);
+    try {
+      await committer.submit((draft) => {
+        const stored = draft.get(key);
+        // Deleted by another request since, and perhaps made anew.
+        if (stored === undefined || decodeLink(link.namespaceId, namespace, name, stored).id !== link.id) {
+          throw linkMissing(namespace, name);
+        }
+        draft.delete(key);
+        draft.put(marker, encode({ kind: link.target.kind }));
+        stageForgetState(draft, link.id);
+      });
+    } catch (error) {
+      const isGone = error instanceof EngineError && error.reason === "not_found";
+      if (!isGone && !this.#stopped) this.#startWorker(link);
+      throw error;
+    }
+    // A worker that its creation started only now.
+    await this.#stopWorker(link);
+    this.#forgetLater(link.id, link.target.kind);
   }
 
   /** Frees what a deleted link's target kept, in steps; the marker lets a restart finish it. */
+  #forgetLater(linkId: number, kind: string): void {
+    const work = this.#forget(linkId, kind)
+      .catch(this.#deps.onError)
+      .finally(() => this.#forgetting.delete(work));
+    this.#forgetting.add(work);
+  }
+
   async #forget(linkId: number, kind: string): Promise<void> {
     const { committer } = this.#deps;
     const target = this.#targets.get(kind);
     let more = target !== undefined;
-    while (more) more = await committer.submit((draft) => target!.stageForget(draft, linkId, limits.expireStepKeysMax));
-    await committer.submit((draft) => draft.delete(makeKey(tables.droppedLink, linkId)));
+    while (more) {
+      if (this.#stopped) return;
+      more = await committer.submit((draft) => target!.stageForget(draft, linkId, limits.expireStepKeysMax));
+    }
+    await committer.submit((draft) => {
+      stageForgetState(draft, linkId);
+      draft.delete(makeKey(tables.droppedLink, linkId));
+    });
   }
 
   /** A namespace's links sorted by name. */
@@ -141,18 +180,18 @@ export class Links {
     const worker = this.#workers.get(link.id);
     if (worker !== undefined && source !== undefined) await this.#catchUp(worker, source, token, signal);
     const { log, store } = this.#deps;
-    const partitions = Array.from({ length: source?.partitions ?? 0 }, (_, partition) => partition);
-    const appliedTo = (partition: number) => worker?.applied(partition) ?? 0;
+    // One view, so that the counters are those of exactly the applied offsets.
+    using view = store.snapshot();
+    const known = readAllApplied(view, link.id);
+    const partitions = source === undefined ? [...known.keys()] : [...Array(source.partitions).keys()];
+    const applied = partitions.map((partition) => ({ partition, offset: known.get(partition) ?? 0 }));
     const target = this.#targets.get(link.target.kind);
     return {
       ...this.#view(link),
-      applied: worker && partitions.map((partition) => ({ partition, offset: appliedTo(partition) })),
-      lag: partitions.map((partition) => ({
-        partition,
-        records: Math.max(0, log.highWatermark(source!, partition) - appliedTo(partition)),
-      })),
-      fields: target?.detail(link, readTotals(store, link.id)) ?? [],
-      error: source === undefined ? "the source stream was deleted" : worker?.error,
+      applied: target && applied,
+      lag: source === undefined ? [] : applied.map(({ partition, offset }) => lagOf(log, source, partition, offset)),
+      fields: (await target?.detail(link, readTotals(view, link.id), view)) ?? [],
+      error: source === undefined ? this.#sourceFault(link) : worker?.error,
     };
   }
 
@@ -219,9 +258,7 @@ export class Links {
     const { store, metastore } = this.#deps;
     const owner = metastore.namespace(namespace);
     const stored = store.get(linkKey(owner.id, name));
-    if (stored === undefined) {
-      throw notFound(`link ${JSON.stringify(name)} does not exist in namespace ${JSON.stringify(namespace)}`);
-    }
+    if (stored === undefined) throw linkMissing(namespace, name);
     return decodeLink(owner.id, owner.name, name, stored);
   }
 
@@ -248,6 +285,17 @@ export class Links {
     }
   }
 
+  #sourceFault(link: LinkMeta): string {
+    const kept = "what the link had applied is kept";
+    const { metastore } = this.#deps;
+    const isReplaced = [...metastore.streams(metastore.namespace(link.namespace))].some(
+      ({ name }) => name === link.source,
+    );
+    return isReplaced
+      ? `the source stream was deleted, and the stream that has its name now is another one; ${kept}`
+      : `the source stream was deleted; ${kept}`;
+  }
+
   #startWorker(link: LinkMeta): void {
     const target = this.#targets.get(link.target.kind);
     if (target === undefined) return;
@@ -257,6 +305,7 @@ export class Links {
       log,
       committer,
       clock,
+      turns: this.#turns,
       source: () => this.#source(link),
       onApplied: (records) => {
         this.appliedRecords += records;
@@ -269,10 +318,19 @@ export class Links {
     worker.start();
   }
 
-  #forgetWorker(link: LinkMeta): void {
+  async #stopWorker(link: LinkMeta): Promise<void> {
     const worker = this.#workers.get(link.id);
     if (worker === undefined) return;
+    await worker.stop();
     this.#workers.delete(link.id);
     this.#bySource.get(link.sourceId)?.delete(worker);
   }
+}
+
+function linkMissing(namespace: string, name: string): EngineError {
+  return notFound(`link ${JSON.stringify(name)} does not exist in namespace ${JSON.stringify(namespace)}`);
+}
+
+function lagOf(log: Log, source: StreamMeta, partition: number, applied: number) {
+  return { partition, records: Math.max(0, log.highWatermark(source, partition) - applied) };
 }

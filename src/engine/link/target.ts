@@ -1,9 +1,11 @@
+import type { Reader } from "../../port/store.ts";
 import type { Draft } from "../commit/draft.ts";
 import type { BatchCursor } from "../log/record-batch.ts";
 
 /**
- * What a kind of target does with a link's records. A worker hands over batches; `step` collects what they change and
- * `stage` writes it in the commit that also moves the applied offsets. A further kind is one more implementation.
+ * What a kind of target does with a link's records. A worker hands over records one by one: `take` collects what they
+ * change, and `stage` writes it in the commit that also moves the applied offsets. A further kind is one more
+ * implementation.
  */
 export interface LinkTarget {
   readonly kind: string;
@@ -18,8 +20,8 @@ export interface LinkTarget {
   begin(link: LinkContext): LinkStep;
   /** Frees what the target keeps for a link that was deleted, in steps; returns whether more is left. */
   stageForget(draft: Draft, linkId: number, keysMax: number): boolean;
-  /** The target's own fields of a link's detail, as JSON text. */
-  detail(link: LinkContext, state: LinkTotals): readonly string[];
+  /** The target's own fields of a link's detail, as JSON text, read from a view that does not change meanwhile. */
+  detail(link: LinkContext, state: LinkTotals, view: Reader): Promise<readonly string[]>;
 }
 
 export interface LinkContext {

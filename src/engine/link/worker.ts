@@ -3,38 +3,46 @@ import type { Store } from "../../port/store.ts";
 import type { Committer } from "../commit/committer.ts";
 import type { Log, LogStream } from "../log/log.ts";
 import { type LinkMeta, readApplied, readTotals, stageApplied, stageTotals } from "./link-store.ts";
-import type { LinkTarget } from "./target.ts";
+import type { LinkStep, LinkTarget } from "./target.ts";
+import type { Turns } from "./turns.ts";
 
 export interface WorkerDeps {
   readonly store: Store;
   readonly log: Log;
   readonly committer: Committer;
   readonly clock: Clock;
+  /** Shared by all workers. */
+  readonly turns: Turns;
   /** The source as it is now, or undefined once it is gone. */
   readonly source: () => LogStream | undefined;
   readonly onApplied: (records: number) => void;
 }
 
-/** A step ends when it has run this long, so that the listener's thread is never held for more. */
-const stepMsMax = 3;
+/** The listener's thread is held no longer than this at a time; a step may take several such slices. */
+const sliceMsMax = 3;
+/** A step is committed when it has this much, even if there is more to read: staging holds the thread too. */
 const stepRecordsMax = 50_000;
-const stepSizeMax = 5_000;
+const stepSizeMax = 2_000;
 /** Records between two looks at the clock. */
 const recordsPerLook = 256;
 const retryMsMin = 100;
 const retryMsMax = 30_000;
 
-interface Progress {
-  readonly applied: Map<number, number>;
+/** What one step has read: its effect is in `target`, the rest are the offsets that go with it. */
+interface Step {
+  readonly target: LinkStep;
+  /** The next offset to read, for each partition that was read from. */
+  readonly next: Map<number, number>;
   records: number;
   lost: number;
-  /** The step is to be committed before more is read. */
+  /** It is to be committed before more is read. */
   full: boolean;
 }
 
 /**
  * Pipes one link's records into its target. Sleeps until its source grows; reads in steps, and each step's effect and
- * its offsets are one commit, so that a crash repeats nothing and loses nothing.
+ * its offsets are one commit, so that a crash repeats nothing and loses nothing. A partition that can't be read holds
+ * back only itself.
  */
 export class LinkWorker {
   readonly link: LinkMeta;
@@ -42,12 +50,15 @@ export class LinkWorker {
   readonly #deps: WorkerDeps;
   readonly #stop = new AbortController();
   readonly #applied = new Map<number, number>();
+  /** Partitions with records to read, the one that has waited longest first. */
   readonly #dirty = new Set<number>();
+  /** Why a partition can't be read, until it is tried again. */
+  readonly #unreadable = new Map<number, string>();
+  readonly #progressWaiters = new Set<() => void>();
+  #commitError: string | undefined;
   #wake: (() => void) | undefined;
   #retry: (() => void) | undefined;
   #running: Promise<void> | undefined;
-  #progressWaiters = new Set<() => void>();
-  #error: string | undefined;
 
   constructor(link: LinkMeta, target: LinkTarget, deps: WorkerDeps) {
     this.link = link;
@@ -57,7 +68,9 @@ export class LinkWorker {
 
   /** Why the link does not advance, if it doesn't. */
   get error(): string | undefined {
-    return this.#error;
+    if (this.#commitError !== undefined) return this.#commitError;
+    for (const [partition, message] of this.#unreadable) return `partition ${partition}: ${message}`;
+    return undefined;
   }
 
   start(): void {
@@ -69,11 +82,13 @@ export class LinkWorker {
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#wake?.();
+    for (const check of [...this.#progressWaiters]) check();
     await this.#running;
   }
 
   /** The source has new records. */
   notify(partition: number): void {
+    if (this.#unreadable.has(partition)) return;
     this.#dirty.add(partition);
     this.#wake?.();
   }
@@ -95,6 +110,7 @@ export class LinkWorker {
   /** Resolves once the link has applied every record below `offset`, or the time is over. */
   async waitApplied(partition: number, offset: number, waitMs: number, signal?: AbortSignal): Promise<boolean> {
     if (this.applied(partition) >= offset) return true;
+    if (signal?.aborted) return false;
     const done = new AbortController();
     const check = () => {
       if (this.applied(partition) >= offset || this.#stop.signal.aborted) done.abort();
@@ -112,14 +128,19 @@ export class LinkWorker {
     let retryMs = retryMsMin;
     while (!this.#stop.signal.aborted) {
       try {
-        if (await this.#step()) {
-          retryMs = retryMsMin;
-          this.#error = undefined;
-          await yieldTurn();
-        } else await this.#sleep();
+        const worked = await this.#step();
+        this.#commitError = undefined;
+        if (this.#unreadable.size === 0) retryMs = retryMsMin;
+        if (worked || this.#dirty.size > 0) await this.#deps.turns.next();
+        else if (this.#unreadable.size === 0) await this.#sleep();
+        else {
+          await this.#sleep(retryMs);
+          retryMs = Math.min(retryMs * 2, retryMsMax);
+          this.#retryUnreadable();
+        }
       } catch (error) {
         if (this.#stop.signal.aborted) return;
-        this.#error = (error as Error).message;
+        this.#commitError = (error as Error).message;
         await this.#pause(retryMs);
         retryMs = Math.min(retryMs * 2, retryMsMax);
       }
@@ -134,102 +155,128 @@ export class LinkWorker {
     this.#retry = undefined;
   }
 
-  #sleep(): Promise<void> {
-    if (this.#dirty.size > 0 || this.#stop.signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.#wake = () => {
-        this.#wake = undefined;
-        resolve();
-      };
-    });
+  /** Until the source grows, the worker is stopped or the time is over. */
+  async #sleep(ms = Infinity): Promise<void> {
+    if (this.#dirty.size > 0 || this.#stop.signal.aborted) return;
+    const woken = new AbortController();
+    this.#wake = () => woken.abort();
+    await this.#deps.clock.sleep(ms, woken.signal);
+    this.#wake = undefined;
+  }
+
+  #retryUnreadable(): void {
+    if (this.#dirty.size > 0) return;
+    for (const partition of this.#unreadable.keys()) this.#dirty.add(partition);
+    this.#unreadable.clear();
   }
 
   /** Reads, collects and commits once; false when there was nothing to do. */
   async #step(): Promise<boolean> {
-    const { committer, onApplied } = this.#deps;
     const source = this.#deps.source();
     if (source === undefined) {
-      this.#error = "the source stream was deleted; what it had is not read any more";
       this.#dirty.clear();
       return false;
     }
     if (await this.#target.ready(this.link, this.#stop.signal)) this.#startOver(source);
     if (this.#stop.signal.aborted) return false;
-    this.#error = undefined;
-    const step = this.#target.begin(this.link);
-    const progress: Progress = { applied: new Map(), records: 0, lost: 0, full: false };
-    const endMs = this.#deps.clock.steadyMs() + stepMsMax;
-    for (const partition of [...this.#dirty]) {
-      const finished = this.#collect(source, partition, step, progress, endMs);
-      // A notification may come while the commit waits, so what is finished is taken off before it.
-      if (finished) this.#dirty.delete(partition);
-      if (!finished || progress.full) break;
+    // What kept the target from being ready is over.
+    this.#commitError = undefined;
+    const step: Step = { target: this.#target.begin(this.link), next: new Map(), records: 0, lost: 0, full: false };
+    while (this.#collect(step)) {
+      await this.#deps.turns.next();
+      if (this.#stop.signal.aborted) return false;
     }
-    if (progress.applied.size === 0) return false;
-    const linkId = this.link.id;
+    if (step.next.size === 0) return false;
     try {
-      await committer.submit((draft) => {
-        const skipped = step.stage(draft);
-        for (const [partition, offset] of progress.applied) stageApplied(draft, linkId, partition, offset);
-        const before = readTotals(draft, linkId);
-        stageTotals(draft, linkId, {
-          version: before.version + 1,
-          skipped: before.skipped + skipped,
-          lost: before.lost + progress.lost,
-        });
-      });
+      await this.#commit(step);
     } catch (error) {
-      for (const partition of progress.applied.keys()) this.#dirty.add(partition);
+      for (const partition of step.next.keys()) this.#dirty.add(partition);
       throw error;
     }
-    for (const [partition, offset] of progress.applied) this.#applied.set(partition, offset);
+    for (const [partition, offset] of step.next) this.#applied.set(partition, offset);
     for (const check of [...this.#progressWaiters]) check();
-    onApplied(progress.records);
+    this.#deps.onApplied(step.records);
     return true;
   }
 
   #startOver(source: LogStream): void {
     this.#applied.clear();
+    this.#unreadable.clear();
     for (let partition = 0; partition < source.partitions; partition++) this.#dirty.add(partition);
   }
 
+  #commit(step: Step): Promise<void> {
+    const { id } = this.link;
+    return this.#deps.committer.submit((draft) => {
+      const skipped = step.target.stage(draft);
+      for (const [partition, offset] of step.next) stageApplied(draft, id, partition, offset);
+      const before = readTotals(draft, id);
+      stageTotals(draft, id, {
+        version: before.version + 1,
+        skipped: before.skipped + skipped,
+        lost: before.lost + step.lost,
+      });
+    });
+  }
+
+  /** Collects for one slice of time; returns whether the step has room for more and there is more. */
+  #collect(step: Step): boolean {
+    const source = this.#deps.source();
+    if (source === undefined) {
+      this.#dirty.clear();
+      return false;
+    }
+    const endMs = this.#deps.clock.steadyMs() + sliceMsMax;
+    for (const partition of this.#dirty) {
+      // A notification may come while the commit waits, so what is finished is taken off before it.
+      this.#dirty.delete(partition);
+      try {
+        // Behind the others: one partition that keeps growing must not starve them.
+        if (!this.#collectPartition(source, partition, step, endMs)) this.#dirty.add(partition);
+      } catch (error) {
+        this.#unreadable.set(partition, (error as Error).message);
+      }
+      if (step.full) return false;
+      if (this.#deps.clock.steadyMs() >= endMs) break;
+    }
+    return this.#dirty.size > 0;
+  }
+
   /** Collects one partition's records; returns whether it has reached the end. */
-  #collect(
-    source: LogStream,
-    partition: number,
-    step: ReturnType<LinkTarget["begin"]>,
-    progress: Progress,
-    endMs: number,
-  ): boolean {
+  #collectPartition(source: LogStream, partition: number, step: Step, endMs: number): boolean {
     const { log, clock } = this.#deps;
     const end = log.highWatermark(source, partition);
     const start = log.startOffset(source, partition);
-    let next = this.applied(partition);
+    let next = step.next.get(partition) ?? this.applied(partition);
     if (next < start) {
-      progress.lost += start - next;
+      step.lost += start - next;
       next = start;
-      progress.applied.set(partition, next);
+      step.next.set(partition, next);
     }
     if (next >= end) return true;
+    const { target } = step;
+    const from = next;
     let untilLook = recordsPerLook;
-    for (const batch of log.read(source, partition, next)) {
-      if (!batch.seek(next)) break;
-      do {
-        progress.full = !step.take(batch, partition);
-        next = batch.offset + 1;
-        progress.records++;
-        if (!progress.full && --untilLook === 0) {
+    try {
+      for (const batch of log.read(source, partition, next)) {
+        if (!batch.seek(next)) break;
+        do {
+          step.full = !target.take(batch, partition);
+          next = batch.offset + 1;
+          step.records++;
+          if (step.full) return next >= end;
+          if (--untilLook > 0) continue;
           untilLook = recordsPerLook;
-          progress.full = clock.steadyMs() >= endMs || step.size >= stepSizeMax || progress.records >= stepRecordsMax;
-        }
-      } while (!progress.full && batch.next());
-      if (progress.full) break;
+          step.full = step.records >= stepRecordsMax || target.size >= stepSizeMax;
+          if (step.full || clock.steadyMs() >= endMs) return next >= end;
+        } while (batch.next());
+      }
+    } finally {
+      // Also when a batch can't be read: what was taken before it is part of the step.
+      if (next > from) step.next.set(partition, next);
     }
-    progress.applied.set(partition, next);
+    // Else the worker would look for it again and again without a pause.
+    if (next === from) throw new Error(`the record at offset ${next} is missing`);
     return next >= end;
   }
-}
-
-function yieldTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

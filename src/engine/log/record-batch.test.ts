@@ -32,7 +32,7 @@ function encoded(records: readonly RecordInput[]): Buffer {
   return batch.bytes;
 }
 
-function text(given: Uint8Array | undefined): string | undefined {
+function text(given: Uint8Array | string | undefined): string | undefined {
   return given === undefined ? undefined : Buffer.from(given).toString("hex");
 }
 

@@ -7,12 +7,18 @@ export interface RecordHeader {
   readonly value?: Uint8Array;
 }
 
+/** A header as a writer gives it: text is stored as UTF-8. */
+export interface HeaderInput {
+  readonly key: string;
+  readonly value?: Uint8Array | string | undefined;
+}
+
 /** A record as a writer gives it. */
 export interface RecordInput {
-  readonly key?: Uint8Array;
-  readonly value?: Uint8Array;
-  readonly headers?: readonly RecordHeader[];
-  readonly timestampMs?: number;
+  readonly key?: Uint8Array | undefined;
+  readonly value?: Uint8Array | undefined;
+  readonly headers?: readonly HeaderInput[] | undefined;
+  readonly timestampMs?: number | undefined;
 }
 
 /**
@@ -51,20 +57,31 @@ export interface EncodedBatch {
   readonly maxTimestampMs: number;
 }
 
-function encodedBytes(record: RecordInput): number {
-  let bytes = recordFixedBytes + (record.key?.length ?? 0) + (record.value?.length ?? 0);
-  if (record.headers !== undefined) {
-    for (const header of record.headers) {
-      bytes += 8 + Buffer.byteLength(header.key) + (header.value?.length ?? 0);
+export function encodeBatch(records: readonly RecordInput[], nowMs: number): EncodedBatch {
+  // Nearly all text is ASCII, so its length is a good guess; looking at each character first would cost more.
+  return encodeWithin(records, nowMs, false) ?? encodeWithin(records, nowMs, true)!;
+}
+
+function encodedBytes(records: readonly RecordInput[], exact: boolean): number {
+  let bytes = headerBytes;
+  for (const { key, value, headers } of records) {
+    bytes += recordFixedBytes + (key?.length ?? 0) + (value?.length ?? 0);
+    if (headers === undefined) continue;
+    for (const header of headers) {
+      bytes += 8 + (exact ? Buffer.byteLength(header.key) : header.key.length) + valueBytes(header.value, exact);
     }
   }
   return bytes;
 }
 
-export function encodeBatch(records: readonly RecordInput[], nowMs: number): EncodedBatch {
-  let total = headerBytes;
-  for (const record of records) total += encodedBytes(record);
-  const bytes = Buffer.allocUnsafe(total);
+function valueBytes(value: HeaderInput["value"], exact: boolean): number {
+  if (value === undefined) return 0;
+  return exact && typeof value === "string" ? Buffer.byteLength(value) : value.length;
+}
+
+/** Undefined when the bytes were taken by the texts' lengths, and that was not enough. */
+function encodeWithin(records: readonly RecordInput[], nowMs: number, exact: boolean): EncodedBatch | undefined {
+  const bytes = Buffer.allocUnsafe(encodedBytes(records, exact));
   let at = headerBytes;
   let maxTimestampMs = 0;
   for (const record of records) {
@@ -85,19 +102,25 @@ export function encodeBatch(records: readonly RecordInput[], nowMs: number): Enc
       bytes.set(value, at);
       at += value.length;
     }
-    if (headers !== undefined) at = encodeHeaders(bytes, at, headers);
+    if (headers !== undefined) at = encodeHeaders(bytes, at, headers, exact);
+    if (at < 0) return undefined;
     bytes.writeUInt32LE(at - start - 4, start);
   }
   bytes.writeUInt32LE(crc32(bytes.subarray(headerBytes)), 8);
   return { bytes, count: records.length, maxTimestampMs };
 }
 
-function encodeHeaders(bytes: Buffer, start: number, headers: readonly RecordHeader[]): number {
+/** Returns the place after the headers, or a negative one when there is no room for them. */
+function encodeHeaders(bytes: Buffer, start: number, headers: readonly HeaderInput[], exact: boolean): number {
   let at = start;
   for (const { key, value } of headers) {
-    const length = bytes.write(key, at + 4);
-    bytes.writeUInt32LE(length, at);
-    at += 4 + length;
+    at = encodeText(bytes, at, key, exact);
+    if (at < 0) return at;
+    if (typeof value === "string") {
+      at = encodeText(bytes, at, value, exact);
+      if (at < 0) return at;
+      continue;
+    }
     bytes.writeInt32LE(value === undefined ? -1 : value.length, at);
     at += 4;
     if (value !== undefined) {
@@ -106,6 +129,40 @@ function encodeHeaders(bytes: Buffer, start: number, headers: readonly RecordHea
     }
   }
   return at;
+}
+
+/** Names and most values of headers are short: a loop is then several times as fast as a native call. */
+const shortTextLength = 64;
+
+/** The text's length and its UTF-8; returns the place after it, or a negative one for text that is not ASCII. */
+function encodeText(bytes: Buffer, at: number, text: string, exact: boolean): number {
+  const start = at + 4;
+  let { length } = text;
+  if (exact) length = bytes.write(text, start);
+  else if (length <= shortTextLength) {
+    for (let i = 0; i < length; i++) {
+      const code = text.charCodeAt(i);
+      if (code >= 0x80) return -1;
+      bytes[start + i] = code;
+    }
+  } else if (Buffer.byteLength(text) !== length) return -1;
+  else bytes.latin1Write(text, start);
+  bytes.writeUInt32LE(length, at);
+  return start + length;
+}
+
+/** The batch without some of its records, by their number in it. */
+export function withoutRecords(batch: EncodedBatch, dropped: ReadonlySet<number>): EncodedBatch {
+  const kept: Buffer[] = [batch.bytes.subarray(0, headerBytes)];
+  let at = headerBytes;
+  for (let record = 0; record < batch.count; record++) {
+    const end = at + 4 + batch.bytes.readUInt32LE(at);
+    if (!dropped.has(record)) kept.push(batch.bytes.subarray(at, end));
+    at = end;
+  }
+  const bytes = Buffer.concat(kept);
+  bytes.writeUInt32LE(crc32(bytes.subarray(headerBytes)), 8);
+  return { bytes, count: kept.length - 1, maxTimestampMs: batch.maxTimestampMs };
 }
 
 /** Completes a batch for its place, which its key names: found under another key, it is damaged. */

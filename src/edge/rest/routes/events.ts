@@ -3,8 +3,10 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Engine } from "../../../engine/engine.ts";
 import { conflict } from "../../../engine/errors.ts";
 import type { CloudEvent } from "../../../engine/event/cloud-event.ts";
+import type { EventResult, TakeEvent } from "../../../engine/event/events.ts";
 import { formatEventJson } from "../../../engine/event/json-format.ts";
 import { limits } from "../../../engine/limits.ts";
+import { formatToken } from "../../../engine/token.ts";
 import { batchJsonType, formatBinary, parseEvents } from "../cloudevents.ts";
 import { type FetchQuery, fetchQuery, parseFrom } from "../fetch-query.ts";
 import { clientSignal, type Route, readToken, sendToken } from "../route.ts";
@@ -20,23 +22,38 @@ const eventAnswer = { status: text, partition: count, offset: count };
 async function appendEvents(engine: Engine, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const { ns, stream } = request.params as { ns: string; stream: string };
   const { partition } = request.query as EventsQuery;
+  // Names and values by turns, as they arrived.
+  const { rawHeaders: headers } = request.raw;
   const { events } = parseEvents({
-    headers: rawHeaders(request),
-    contentType: request.headers["content-type"],
+    headers,
+    contentType: headerOf(headers, "content-type"),
     body: (request.body as Buffer | undefined) ?? Buffer.alloc(0),
   });
   const target = { namespace: ns, stream, events, ...(partition === undefined ? {} : { partition }) };
   const done = await engine.events.append(target);
   sendToken(reply, done.token);
-  const body = { events: done.events, token: done.token };
-  if (!done.inFlight) return body;
-  reply.header("retry-after", "1");
-  throw conflict("an event of the request is being written by another request; retry", body);
+  if (done.inFlight) {
+    reply.header("retry-after", "1");
+    const { events: results, token: written } = done;
+    throw conflict("an event of the request is being written by another request; retry", {
+      events: results,
+      token: written,
+    });
+  }
+  reply.header("content-type", "application/json; charset=utf-8");
+  return reply.send(`{"events":[${done.events.map(resultText).join(",")}],"token":${formatToken(done.token)}}`);
 }
 
-/** Names and values by turns, as they arrived; HTTP/2's own pseudo headers are no part of an event. */
-function rawHeaders(request: FastifyRequest): readonly string[] {
-  return request.raw.rawHeaders;
+/** Every part is plain, so it is faster written by hand. */
+function resultText({ status, partition, offset }: EventResult): string {
+  return `{"status":"${status}","partition":${partition},"offset":${offset}}`;
+}
+
+function headerOf(headers: readonly string[], name: string): string | undefined {
+  for (let i = 0; i < headers.length; i += 2) {
+    if (headers[i]!.length === name.length && headers[i]!.toLowerCase() === name) return headers[i + 1];
+  }
+  return undefined;
 }
 
 async function readEvents(engine: Engine, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -53,23 +70,24 @@ async function readEvents(engine: Engine, request: FastifyRequest, reply: Fastif
   };
   const bytesMax = Math.min(query.max_bytes ?? limits.fetchBytesDefault, limits.fetchBytesMax);
   const texts: string[] = [];
+  let first: CloudEvent | undefined;
   let bytes = 2;
-  const fits = (event: CloudEvent, found: number): boolean => {
-    if (binary) return found === 0;
+  const take: TakeEvent = (event, count) => {
+    first ??= event;
+    if (binary) return "last";
     const json = formatEventJson(event);
     const size = Buffer.byteLength(json) + 1;
-    if (found > 0 && bytes + size > bytesMax) return false;
+    if (count > 0 && bytes + size > bytesMax) return "refused";
     bytes += size;
     texts.push(json);
-    return true;
+    return "taken";
   };
-  const result = await engine.events.read(command, fits, clientSignal(reply));
+  const result = await engine.events.read(command, take, clientSignal(reply));
   reply.header("service-next-offset", String(result.nextOffset));
   reply.header("service-high-watermark", String(result.highWatermark));
   if (!binary) return reply.header("content-type", batchJsonType).send(Buffer.from(`[${texts.join(",")}]`));
-  const [event] = result.events;
-  if (event === undefined) return reply.code(204).send();
-  const message = formatBinary(event);
+  if (first === undefined) return reply.code(204).send();
+  const message = formatBinary(first);
   // As a stream: a Buffer without a type would be given one, and the event a datacontenttype that it does not have.
   reply.headers({ ...message.headers, "content-length": String(message.body.length) });
   return reply.send(Readable.from([message.body], { objectMode: false }));

@@ -1,0 +1,26 @@
+export interface LoadPlan {
+  readonly port: number;
+  readonly connections: number;
+  readonly durationMs: number;
+  readonly warmUpMs: number;
+  /** Requests to send in turn; each connection starts at another one. */
+  readonly requests: readonly LoadRequest[];
+}
+
+export interface LoadRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: string;
+  readonly contentType?: string;
+}
+
+/** Stands in a body for 16 characters that are new each time it is sent. */
+export const fresh = "@fresh-16-chars@";
+
+export interface LoadResult {
+  readonly requests: number;
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly bytes: number;
+}

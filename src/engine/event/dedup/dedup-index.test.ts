@@ -1,0 +1,256 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import { MemoryStore } from "../../../adapter/memory/store.ts";
+import { SimulatedClock } from "../../../adapter/simulated/clock.ts";
+import type { Store, WriteOp } from "../../../port/store.ts";
+import { Committer } from "../../commit/committer.ts";
+import { prefixRange, tables } from "../../keys.ts";
+import { DedupIndex } from "./dedup-index.ts";
+import { type EventPlace, eventDigest } from "./entry.ts";
+
+const windowMs = 60_000;
+const forever = new AbortController().signal;
+
+/** A server's memory of events, and another one on the same store after a restart. */
+class Remembered {
+  readonly store = new MemoryStore();
+  readonly clock = new SimulatedClock();
+  /** Commits that succeed before one fails. */
+  commitsLeft = Infinity;
+  committer!: Committer;
+  index!: DedupIndex;
+  windowMs = windowMs;
+  next = 0;
+
+  constructor() {
+    this.restart();
+  }
+
+  restart(): void {
+    const { clock } = this;
+    this.committer = new Committer({ store: this.#failing(), clock, queueBytesMax: 1e9, groupBytesMax: 1e9 });
+    this.index = new DedupIndex({
+      store: this.store,
+      committer: this.committer,
+      clock,
+      windowMs: this.windowMs,
+    });
+    this.index.load();
+  }
+
+  /** One request: the place of each id, and whether it is new. */
+  append(ids: readonly string[], then?: () => void): Promise<{ place: EventPlace; isNew: boolean }[]> {
+    return this.committer.submit((draft) => {
+      const nowMs = this.clock.nowMs();
+      const own = this.index.begin(draft);
+      const done = ids.map((id) => {
+        const known = this.index.find(eventDigest(7, "/s", id), nowMs, own);
+        if (known !== undefined) return { place: known, isNew: false };
+        const place = { partition: 3, offset: this.next++ };
+        this.index.addFound(draft, nowMs, place);
+        return { place, isNew: true };
+      });
+      then?.();
+      this.index.end(own);
+      return done;
+    });
+  }
+
+  /** The store, but for commits that are to fail. */
+  #failing(): Store {
+    const { store } = this;
+    return {
+      get: (key) => store.get(key),
+      head: (key, bytes) => store.head(key, bytes),
+      range: (range) => store.range(range),
+      keys: (range) => store.keys(range),
+      commit: (ops: readonly WriteOp[]) => {
+        if (this.commitsLeft-- > 0) return store.commit(ops);
+        this.commitsLeft = Infinity;
+        return Promise.reject(new Error("no room"));
+      },
+      snapshot: () => store.snapshot(),
+      stats: () => store.stats(),
+      close: () => store.close(),
+    };
+  }
+
+  maintain(): Promise<void> {
+    return this.index.maintain(forever);
+  }
+
+  count(table: number): number {
+    return [...this.store.keys(prefixRange(table as typeof tables.dedupRun))].length;
+  }
+}
+
+type Op =
+  | { kind: "append"; ids: string[] }
+  | { kind: "append that fails"; ids: string[] }
+  | { kind: "append whose commit fails"; ids: string[] }
+  | { kind: "time passes"; ms: number }
+  | { kind: "maintain" }
+  | { kind: "maintain until a commit fails"; commits: number; restart: boolean }
+  | { kind: "restart" };
+
+const ids = fc.array(
+  fc.nat(12).map((n) => `id-${n}`),
+  { minLength: 1, maxLength: 5 },
+);
+const op: fc.Arbitrary<Op> = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ kind: fc.constant("append" as const), ids }) },
+  fc.record({ kind: fc.constant("append that fails" as const), ids }),
+  fc.record({ kind: fc.constant("append whose commit fails" as const), ids }),
+  fc.record({ kind: fc.constant("time passes" as const), ms: fc.integer({ min: 1, max: windowMs / 2 }) }),
+  { weight: 3, arbitrary: fc.constant({ kind: "maintain" as const }) },
+  fc.record({
+    kind: fc.constant("maintain until a commit fails" as const),
+    commits: fc.nat(5),
+    restart: fc.boolean(),
+  }),
+  fc.constant({ kind: "restart" as const }),
+);
+
+describe("remembered events", () => {
+  test("any course of writes, failures, sealing and restarts remembers what a plain map would", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(op, { maxLength: 60 }), async (ops) => {
+        const memory = new Remembered();
+        const model = new Map<string, { offset: number; atMs: number }>();
+        for (const each of ops) await run(memory, model, each);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("sealed segments answer from their pages, before and after a restart", async () => {
+    const memory = new Remembered();
+    for (let segment = 0; segment < 4; segment++) {
+      await memory.append(names(segment * 1_000, 1_000));
+      memory.clock.advance(windowMs / 8);
+      await memory.maintain();
+    }
+    assert.equal(memory.count(tables.dedupSegment), 4);
+    assert.equal(memory.count(tables.dedupRun), 0, "the runs of sealed segments are gone");
+    for (let again = 0; again < 2; again++) {
+      const known = await memory.append(names(0, 4_000));
+      assert.deepEqual(
+        known.map(({ place, isNew }) => (isNew ? -1 : place.offset)),
+        names(0, 4_000).map((_, i) => i),
+      );
+      assert((await memory.append([`new-${again}`]))[0]!.isNew);
+      memory.restart();
+    }
+  });
+
+  test("what is older than the window leaves the store", async () => {
+    const memory = new Remembered();
+    await memory.append(names(0, 3_000));
+    memory.clock.advance(windowMs / 8);
+    await memory.maintain();
+    assert(memory.count(tables.dedupPage) > 20);
+    memory.clock.advance(windowMs);
+    await memory.maintain();
+    for (const table of [tables.dedupPage, tables.dedupSegment, tables.dedupRun]) assert.equal(memory.count(table), 0);
+    assert((await memory.append(["id-0"]))[0]!.isNew);
+  });
+
+  test("a restart in the middle of sealing goes on with it", async () => {
+    const memory = new Remembered();
+    await memory.append(names(0, 3_000));
+    memory.clock.advance(windowMs / 8);
+    const stopped = new AbortController();
+    const work = memory.index.maintain(stopped.signal);
+    stopped.abort();
+    await work;
+    await memory.append(["later"]);
+    memory.restart();
+    await memory.maintain();
+    assert.equal(memory.count(tables.dedupSegment), 1);
+    const known = await memory.append(["id-0", "id-2999", "later"]);
+    assert.deepEqual(
+      known.map(({ isNew }) => isNew),
+      [false, false, false],
+    );
+  });
+
+  test("another window counts from when an event was written", async () => {
+    const memory = new Remembered();
+    await memory.append(["a"]);
+    memory.clock.advance(10_000);
+    memory.windowMs = 5_000;
+    memory.restart();
+    assert((await memory.append(["a"]))[0]!.isNew, "outside the shorter window");
+    memory.clock.advance(4_999);
+    assert(!(await memory.append(["a"]))[0]!.isNew);
+    memory.windowMs = windowMs;
+    memory.restart();
+    memory.clock.advance(50_000);
+    assert(!(await memory.append(["a"]))[0]!.isNew, "inside the longer window");
+  });
+
+  test("without a window only the request itself is compared", async () => {
+    const memory = new Remembered();
+    memory.windowMs = 0;
+    memory.restart();
+    assert.deepEqual(
+      (await memory.append(["a", "a"])).map(({ isNew }) => isNew),
+      [true, false],
+    );
+    assert((await memory.append(["a"]))[0]!.isNew);
+    assert.equal(memory.count(tables.dedupRun), 0);
+  });
+});
+
+async function run(memory: Remembered, model: Map<string, { offset: number; atMs: number }>, each: Op): Promise<void> {
+  switch (each.kind) {
+    case "time passes":
+      memory.clock.advance(each.ms);
+      return;
+    case "maintain":
+      return memory.maintain();
+    case "maintain until a commit fails":
+      memory.commitsLeft = each.commits;
+      await memory.maintain().catch(() => {});
+      memory.commitsLeft = Infinity;
+      if (each.restart) memory.restart();
+      return;
+    case "restart":
+      return memory.restart();
+    case "append that fails":
+      await assert.rejects(
+        memory.append(each.ids, () => {
+          throw new Error("refused");
+        }),
+      );
+      return;
+    case "append whose commit fails": {
+      const fresh = new Set(each.ids).isSubsetOf(new Set([...model].filter(isLive(memory)).map(([id]) => id)));
+      // Nothing is written, so nothing can fail.
+      if (fresh) return;
+      memory.commitsLeft = 0;
+      await assert.rejects(memory.append(each.ids));
+      return;
+    }
+    case "append": {
+      const done = await memory.append(each.ids);
+      for (const [i, id] of each.ids.entries()) {
+        const { place, isNew } = done[i]!;
+        const known = model.get(id);
+        const live = known !== undefined && known.atMs > memory.clock.nowMs() - windowMs;
+        assert.equal(isNew, !live, `${id} is ${live ? "known" : "new"}`);
+        if (live) assert.deepEqual(place, { partition: 3, offset: known.offset });
+        else model.set(id, { offset: place.offset, atMs: memory.clock.nowMs() });
+      }
+    }
+  }
+}
+
+function isLive(memory: Remembered) {
+  return ([, { atMs }]: [string, { atMs: number }]) => atMs > memory.clock.nowMs() - windowMs;
+}
+
+function names(first: number, count: number): string[] {
+  return Array.from({ length: count }, (_, i) => `id-${first + i}`);
+}

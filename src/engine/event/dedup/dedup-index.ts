@@ -1,0 +1,242 @@
+import assert from "node:assert/strict";
+import type { Clock } from "../../../port/clock.ts";
+import type { Store } from "../../../port/store.ts";
+import type { Committer } from "../../commit/committer.ts";
+import type { Draft } from "../../commit/draft.ts";
+import { unavailable } from "../../errors.ts";
+import { makeKey, prefixRange, readU64, tables } from "../../keys.ts";
+import { limits } from "../../limits.ts";
+import { openValue, sealValue } from "../../stored-value.ts";
+import { digestWords, type EventPlace, entriesFromBytes, entriesToBytes } from "./entry.ts";
+import { EntryTable } from "./entry-table.ts";
+import { DedupSegment, SegmentWriter } from "./segment.ts";
+
+export interface DedupDeps {
+  readonly store: Store;
+  readonly committer: Committer;
+  readonly clock: Clock;
+  /** 0 remembers nothing beyond a request. */
+  readonly windowMs: number;
+}
+
+/** A table that takes new events, or that waits to become a segment; its runs are in the store. */
+interface OpenSegment {
+  readonly seq: number;
+  readonly table: EntryTable;
+  nextRun: number;
+}
+
+/** Entries of a table that the group under way has added, written as one run when the group is complete. */
+interface PendingRun {
+  readonly draft: Draft;
+  readonly open: OpenSegment;
+  readonly first: number;
+}
+
+/** A segment covers at most this part of the window, so that expired events do not stay much longer than it. */
+const segmentsPerWindow = 8;
+const segmentMsMin = 1_000;
+
+/**
+ * Which events were written inside the window, without a random write for each of them. New events go to a table in
+ * memory, and with the commit that writes them as one run to the store, in the order of time. A table that is full or
+ * old becomes a segment of pages in the background. A segment whose events are all older than the window is dropped.
+ *
+ *   dedupRun      u64 segment, u64 run      entries in the order they came, until the segment's pages are written
+ *   dedupPage     u64 segment, u32 page     the entries of one part of the digests
+ *   dedupSegment  u64 segment               last once the pages are complete: page count, newest time, filter
+ */
+export class DedupIndex {
+  readonly #deps: DedupDeps;
+  /** Oldest first. */
+  readonly #segments: DedupSegment[] = [];
+  #sealing: OpenSegment | undefined;
+  #active: OpenSegment = newOpen(1);
+  #pending: PendingRun | undefined;
+  #filterBytes = 0;
+  readonly #words = new Uint32Array(4);
+
+  constructor(deps: DedupDeps) {
+    this.#deps = deps;
+  }
+
+  /** Reads what an earlier process has left. Called once, before the first event. */
+  load(): void {
+    const { store } = this.#deps;
+    let last = 0;
+    for (const { key, value } of store.range(prefixRange(tables.dedupSegment))) {
+      last = readU64(key, 1);
+      this.#list(DedupSegment.decode(last, openValue(value)));
+    }
+    const open: OpenSegment[] = [];
+    // The runs of a listed segment are left over from its sealing.
+    for (const { key, value } of store.range({
+      from: makeKey(tables.dedupRun, last + 1),
+      to: prefixRange(tables.dedupRun).to,
+    })) {
+      const seq = readU64(key, 1);
+      if (open.at(-1)?.seq !== seq) open.push(newOpen(seq));
+      const segment = open.at(-1)!;
+      segment.table.addStored(entriesFromBytes(openValue(value)));
+      segment.nextRun = readU64(key, 9) + 1;
+    }
+    assert(open.length <= 2, "a table is sealed before the next one is full");
+    const [first, second] = open;
+    this.#sealing = second === undefined ? undefined : first;
+    this.#active = second ?? first ?? newOpen(last + 1);
+  }
+
+  /** Begins a change: what it adds is taken back when it fails. Returns the number of its first own entry. */
+  begin(draft: Draft): number {
+    const { table } = this.#active;
+    const { count } = table;
+    if (count >= limits.dedupTableKeysMax) {
+      throw unavailable("too many events wait to be remembered; retry");
+    }
+    draft.onUndo(() => table.truncate(count));
+    return count;
+  }
+
+  /** The first write of an event, while it is remembered; `own` is the number that the change began with. */
+  find(digest: string, nowMs: number, own: number): EventPlace | undefined {
+    const words = this.#words;
+    digestWords(digest, words);
+    const afterMs = nowMs - this.#deps.windowMs;
+    const found =
+      this.#active.table.find(words, afterMs, own) ??
+      this.#sealing?.table.find(words, afterMs, Number.MAX_SAFE_INTEGER);
+    if (found !== undefined) return found;
+    for (let i = this.#segments.length - 1; i >= 0; i--) {
+      const segment = this.#segments[i]!;
+      if (segment.lastMs <= afterMs) continue;
+      const place = segment.find(this.#deps.store, words, afterMs);
+      if (place !== undefined) return place;
+    }
+    return undefined;
+  }
+
+  /** Remembers the event that was looked up last. */
+  addFound(draft: Draft, nowMs: number, place: EventPlace): void {
+    const open = this.#active;
+    if (this.#pending?.draft !== draft) {
+      this.#pending = { draft, open, first: open.table.count };
+      draft.beforeCommit(() => this.#flush());
+    }
+    open.table.add(this.#words, nowMs, place);
+  }
+
+  /** Ends a change. Without a window its events were only compared with each other. */
+  end(own: number): void {
+    if (this.#deps.windowMs === 0) this.#active.table.truncate(own);
+  }
+
+  #flush(): void {
+    const pending = this.#pending;
+    this.#pending = undefined;
+    if (pending === undefined) return;
+    const { draft, open, first } = pending;
+    const { table } = open;
+    // Changes that failed have taken their entries back.
+    if (table.count <= first) return;
+    draft.put(
+      makeKey(tables.dedupRun, open.seq, open.nextRun++),
+      sealValue(entriesToBytes(table.words, first, table.count)),
+    );
+  }
+
+  /** Seals and drops what is due, in bounded steps. */
+  async maintain(signal: AbortSignal): Promise<void> {
+    if (this.#sealing === undefined && this.#isDue()) await this.#rotate();
+    if (this.#sealing !== undefined) await this.#seal(this.#sealing, signal);
+    await this.#dropExpired(signal);
+  }
+
+  #isDue(): boolean {
+    const { table } = this.#active;
+    if (table.count === 0) return false;
+    if (table.count >= limits.dedupSegmentKeysMax) return true;
+    const ageMs = this.#deps.clock.nowMs() - table.firstMs;
+    return ageMs >= Math.max(segmentMsMin, this.#deps.windowMs / segmentsPerWindow);
+  }
+
+  /** New events go to a new table from here on. A change like any other, so that no event is staged meanwhile. */
+  #rotate(): Promise<void> {
+    return this.#deps.committer.submit((draft) => {
+      if (this.#pending?.draft === draft) this.#flush();
+      const full = this.#active;
+      this.#active = newOpen(full.seq + 1, full.table.count);
+      this.#sealing = full;
+      draft.onUndo(() => {
+        this.#active = full;
+        this.#sealing = undefined;
+      });
+    });
+  }
+
+  async #seal(full: OpenSegment, signal: AbortSignal): Promise<void> {
+    const { committer } = this.#deps;
+    const writer = new SegmentWriter(full.seq, full.table);
+    while (!writer.isDone) {
+      if (signal.aborted) return;
+      const pages = writer.nextPages(limits.dedupStepPagesMax);
+      await committer.submit((draft) => {
+        for (const { key, value } of pages) draft.put(key, value);
+      });
+    }
+    const segment = writer.finish();
+    await committer.submit((draft) => {
+      draft.put(DedupSegment.key(segment.seq), sealValue(segment.encode()));
+      draft.onCommit(() => {
+        this.#list(segment);
+        this.#sealing = undefined;
+      });
+    });
+    await this.#deleteAll(prefixRange(tables.dedupRun, full.seq), signal);
+  }
+
+  #list(segment: DedupSegment): void {
+    this.#segments.push(segment);
+    this.#filterBytes += segment.filter?.length ?? 0;
+    for (const each of this.#segments) {
+      if (this.#filterBytes <= limits.dedupFilterBytesMax) return;
+      this.#filterBytes -= each.filter?.length ?? 0;
+      each.filter = undefined;
+    }
+  }
+
+  async #dropExpired(signal: AbortSignal): Promise<void> {
+    const { committer, clock, windowMs, store } = this.#deps;
+    // Left over from a sealing that ended before they were deleted.
+    const first = this.#sealing?.seq ?? this.#active.seq;
+    await this.#deleteAll({ from: prefixRange(tables.dedupRun).from, to: makeKey(tables.dedupRun, first) }, signal);
+    for (const key of [...store.keys(prefixRange(tables.dedupSegment))]) {
+      const seq = readU64(key, 1);
+      const known = this.#segments.findIndex((segment) => segment.seq === seq);
+      const segment = this.#segments[known];
+      if (segment !== undefined) {
+        if (segment.lastMs > clock.nowMs() - windowMs) continue;
+        this.#segments.splice(known, 1);
+        this.#filterBytes -= segment.filter?.length ?? 0;
+      }
+      // The pages first: a segment stays listed until nothing of it is left.
+      await this.#deleteAll(prefixRange(tables.dedupPage, seq), signal);
+      if (signal.aborted) return;
+      await committer.submit((draft) => draft.delete(key));
+    }
+  }
+
+  async #deleteAll(range: { from: Buffer; to: Buffer }, signal: AbortSignal): Promise<void> {
+    const { store, committer } = this.#deps;
+    while (!signal.aborted) {
+      const keys = [...store.keys({ ...range, limit: limits.expireStepKeysMax })];
+      if (keys.length === 0) return;
+      await committer.submit((draft) => {
+        for (const key of keys) draft.delete(key);
+      });
+    }
+  }
+}
+
+function newOpen(seq: number, entries = 0): OpenSegment {
+  return { seq, table: new EntryTable(entries), nextRun: 0 };
+}

@@ -1,0 +1,157 @@
+import { asBuffer } from "../../../port/bytes.ts";
+import type { Reader } from "../../../port/store.ts";
+import { makeKey, readU64, tables, writeU64 } from "../../keys.ts";
+import { openValue, sealValue } from "../../stored-value.ts";
+import { type EventPlace, entriesFromBytes, entryHas, entryPlace, entryTimeMs, entryWords } from "./entry.ts";
+import type { EntryTable } from "./entry-table.ts";
+
+/** Entries of a page on average: with few exceptions it then fits one page of the disk. */
+const entriesPerPage = 90;
+const filterProbes = 6;
+const two32 = 2 ** 32;
+
+/**
+ * Events written in one stretch of time, on the disk: pages by the digest's first word, each with the entries of its
+ * part of the digests, and a Bloom filter that tells nearly all events that are not here without reading a page.
+ */
+export class DedupSegment {
+  readonly seq: number;
+  readonly pages: number;
+  readonly lastMs: number;
+  /** Undefined when memory has no room for it: then every look reads a page. */
+  filter: Uint8Array | undefined;
+
+  constructor(seq: number, pages: number, lastMs: number, filter: Uint8Array | undefined) {
+    this.seq = seq;
+    this.pages = pages;
+    this.lastMs = lastMs;
+    this.filter = filter;
+  }
+
+  find(store: Pick<Reader, "get">, digest: Uint32Array, afterMs: number): EventPlace | undefined {
+    if (this.filter !== undefined && !filterHas(this.filter, digest)) return undefined;
+    const stored = store.get(pageKey(this.seq, pageOf(digest[0]!, this.pages)));
+    if (stored === undefined) return undefined;
+    const words = entriesFromBytes(openValue(stored));
+    for (let at = 0; at + entryWords <= words.length; at += entryWords) {
+      if (entryHas(words, at, digest) && entryTimeMs(words, at) > afterMs) return entryPlace(words, at);
+    }
+    return undefined;
+  }
+
+  /** Key and value under which the segment is listed: u32 pages, u64 last time, the filter. */
+  static key(seq: number): Buffer {
+    return makeKey(tables.dedupSegment, seq);
+  }
+
+  encode(): Buffer {
+    const filter = this.filter ?? new Uint8Array(0);
+    const bytes = Buffer.allocUnsafe(12 + filter.length);
+    bytes.writeUInt32BE(this.pages, 0);
+    writeU64(bytes, 4, this.lastMs);
+    bytes.set(filter, 12);
+    return bytes;
+  }
+
+  static decode(seq: number, stored: Uint8Array): DedupSegment {
+    const bytes = asBuffer(stored);
+    return new DedupSegment(seq, bytes.readUInt32BE(0), readU64(bytes, 4), Uint8Array.from(bytes.subarray(12)));
+  }
+}
+
+export function pageKey(seq: number, page: number): Buffer {
+  const key = Buffer.allocUnsafe(13);
+  key[0] = tables.dedupPage;
+  writeU64(key, 1, seq);
+  key.writeUInt32BE(page, 9);
+  return key;
+}
+
+function pageOf(firstWord: number, pages: number): number {
+  return Math.floor((firstWord / two32) * pages);
+}
+
+/** A power of two of bits, from 8 to 16 for each entry: about one false answer in a hundred, or fewer. */
+function newFilter(entries: number): Uint8Array {
+  return new Uint8Array(2 ** Math.ceil(Math.log2(Math.max(64, entries))));
+}
+
+function filterAdd(filter: Uint8Array, second: number, third: number): void {
+  const mask = filter.length * 8 - 1;
+  for (let i = 0, bit = second; i < filterProbes; i++, bit += third) {
+    const place = bit & mask;
+    filter[place >>> 3]! |= 1 << (place & 7);
+  }
+}
+
+function filterHas(filter: Uint8Array, digest: Uint32Array): boolean {
+  const mask = filter.length * 8 - 1;
+  const step = digest[2]! | 1;
+  for (let i = 0, bit = digest[1]!; i < filterProbes; i++, bit += step) {
+    const place = bit & mask;
+    if ((filter[place >>> 3]! & (1 << (place & 7))) === 0) return false;
+  }
+  return true;
+}
+
+/** Turns a full table into a segment, a few pages at a time, so that no turn of the event loop is long. */
+export class SegmentWriter {
+  readonly #table: EntryTable;
+  readonly #seq: number;
+  readonly #filter: Uint8Array;
+  readonly #pages: number;
+  /** Entry numbers in the order of their pages, and where each page begins among them. */
+  readonly #order: Uint32Array;
+  readonly #starts: Uint32Array;
+  #next = 0;
+
+  constructor(seq: number, table: EntryTable) {
+    this.#seq = seq;
+    this.#table = table;
+    this.#filter = newFilter(table.count);
+    this.#pages = Math.max(1, Math.ceil(table.count / entriesPerPage));
+    this.#starts = new Uint32Array(this.#pages + 1);
+    this.#order = new Uint32Array(table.count);
+    this.#sort();
+  }
+
+  #sort(): void {
+    const { words, count } = this.#table;
+    const starts = this.#starts;
+    for (let entry = 0; entry < count; entry++) starts[pageOf(words[entry * entryWords]!, this.#pages) + 1]!++;
+    for (let page = 0; page < this.#pages; page++) starts[page + 1]! += starts[page]!;
+    const next = starts.slice();
+    for (let entry = 0; entry < count; entry++) {
+      this.#order[next[pageOf(words[entry * entryWords]!, this.#pages)]!++] = entry;
+    }
+  }
+
+  /** The next pages to write; none when all are. */
+  nextPages(pagesMax: number): { key: Buffer; value: Buffer }[] {
+    const { words } = this.#table;
+    const written: { key: Buffer; value: Buffer }[] = [];
+    const last = Math.min(this.#pages, this.#next + pagesMax);
+    for (; this.#next < last; this.#next++) {
+      const from = this.#starts[this.#next]!;
+      const end = this.#starts[this.#next + 1]!;
+      if (from === end) continue;
+      const page = new Uint32Array((end - from) * entryWords);
+      for (let i = from; i < end; i++) {
+        const at = this.#order[i]! * entryWords;
+        const to = (i - from) * entryWords;
+        for (let word = 0; word < entryWords; word++) page[to + word] = words[at + word]!;
+        filterAdd(this.#filter, words[at + 1]!, words[at + 2]! | 1);
+      }
+      written.push({ key: pageKey(this.#seq, this.#next), value: sealValue(new Uint8Array(page.buffer)) });
+    }
+    return written;
+  }
+
+  get isDone(): boolean {
+    return this.#next === this.#pages;
+  }
+
+  finish(): DedupSegment {
+    return new DedupSegment(this.#seq, this.#pages, this.#table.lastMs, this.#filter);
+  }
+}

@@ -1,0 +1,608 @@
+import assert from "node:assert/strict";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { LmdbStore } from "../../src/adapter/lmdb/store.ts";
+import { logKey, prefixRange, tables } from "../../src/engine/keys.ts";
+import { EventClient } from "../support/events.ts";
+import { type Answer, ask } from "../support/http.ts";
+import { ServerProcess, temporaryFolder } from "../support/process.ts";
+import { eventually } from "../support/streams.ts";
+
+let server: ServerProcess;
+let client: EventClient;
+
+before(async () => {
+  server = await ServerProcess.start();
+  client = await EventClient.create(server.url, "links");
+});
+after(() => server[Symbol.asyncDispose]());
+
+function createLink(body: object, at = client): Promise<Answer> {
+  return ask(`${at.url}/links`, { body });
+}
+
+async function made(body: object, at = client): Promise<number> {
+  const done = await createLink(body, at);
+  assert.equal(done.status, 201, done.text);
+  return done.json.id as number;
+}
+
+async function detail(name: string, at = client): Promise<Answer["json"]> {
+  const done = await ask(`${at.url}/links/${name}`);
+  assert.equal(done.status, 200, done.text);
+  return done.json;
+}
+
+/** Once the link has read everything: a single look waits for it only so long. */
+function caughtUp(name: string, at = client): Promise<Answer["json"]> {
+  return eventually(
+    () => detail(name, at),
+    ({ lag }) => lag.every(({ records }: { records: number }) => records === 0),
+  );
+}
+
+describe("links as resources", () => {
+  before(() => client.createStream("src", { partitions: 2 }));
+
+  test("are created with defaults, listed by name, shown and deleted", async () => {
+    const id = await made({ name: "zeta", source: "src" });
+    await made({
+      name: "alpha",
+      source: "src",
+      target: { kind: "counter", name: "table" },
+      options: { amount: "one" },
+    });
+    assert(Number.isInteger(id) && id > 0);
+    const listed = await ask(`${client.url}/links`);
+    assert.deepEqual(listed.json, {
+      links: [
+        { name: "alpha", source: "src", target: { kind: "counter", name: "table" }, status: "running" },
+        { name: "zeta", source: "src", target: { kind: "counter", name: "zeta" }, status: "running" },
+      ],
+    });
+    assert.deepEqual(await detail("zeta"), {
+      id,
+      name: "zeta",
+      source: "src",
+      target: { kind: "counter", name: "zeta" },
+      options: {},
+      status: "running",
+      applied: [
+        { partition: 0, offset: 0 },
+        { partition: 1, offset: 0 },
+      ],
+      lag: [
+        { partition: 0, records: 0 },
+        { partition: 1, records: 0 },
+      ],
+      version: 0,
+      counters: {},
+      skipped: 0,
+    });
+    assert.deepEqual((await detail("alpha")).options, { amount: "one" });
+    for (const name of ["alpha", "zeta"]) {
+      assert.deepEqual((await ask(`${client.url}/links/${name}`, { method: "DELETE" })).json, { dropped: true });
+      assert.equal((await ask(`${client.url}/links/${name}`)).status, 404);
+    }
+    assert.deepEqual((await ask(`${client.url}/links`)).json, { links: [] });
+  });
+
+  test("null for an optional field means absent", async () => {
+    await made({ name: "nulls", source: "src", target: null, options: null });
+    const { target, options } = await detail("nulls");
+    assert.deepEqual([target, options], [{ kind: "counter", name: "nulls" }, {}]);
+  });
+
+  test("what is missing is 404, and a name that is taken 409 with its id", async () => {
+    const id = await made({ name: "taken", source: "src" });
+    for (const answer of [
+      await createLink({ name: "lost", source: "nowhere" }),
+      await ask(`${client.url}/links/none`),
+      await ask(`${client.url}/links/none`, { method: "DELETE" }),
+      await ask(`${server.url}/v1/namespaces/none/links`),
+      await ask(`${server.url}/v1/namespaces/none/links`, { body: { name: "a", source: "src" } }),
+    ]) {
+      assert.equal(answer.status, 404, answer.text);
+      assert.equal(answer.json.error, "not_found");
+    }
+    const again = await createLink({ name: "taken", source: "src" });
+    assert.equal(again.status, 409);
+    assert.equal(again.json.error, "already_exists");
+    assert.equal(again.json.id, id);
+  });
+
+  test("a namespace with a link is not empty", async () => {
+    const other = await EventClient.create(server.url, "links-full");
+    await other.createStream("s");
+    await made({ name: "l", source: "s" }, other);
+    assert.equal((await ask(`${other.url}/streams/s`, { method: "DELETE" })).status, 200);
+    assert.equal((await ask(other.url, { method: "DELETE" })).status, 409);
+    assert.equal((await ask(`${other.url}/links/l`, { method: "DELETE" })).status, 200);
+    assert.equal((await ask(other.url, { method: "DELETE" })).status, 200);
+  });
+
+  for (const [what, body, field] of [
+    ["no name", { source: "src" }, "name"],
+    ["no source", { name: "x" }, "source"],
+    ["a bad name", { name: "-x", source: "src" }, "name"],
+    ["an unknown field", { name: "x", source: "src", colour: 1 }, "colour"],
+    ["a target without kind", { name: "x", source: "src", target: { name: "t" } }, "target.kind"],
+    ["an unknown option", { name: "x", source: "src", options: { every: 2 } }, "options.every"],
+    ["an unknown by", { name: "x", source: "src", options: { by: "value" } }, "options.by"],
+    ["by with two members", { name: "x", source: "src", options: { by: { header: "a", json: "" } } }, "options.by"],
+    ["a header that is no text", { name: "x", source: "src", options: { by: { header: 1 } } }, "options.by"],
+    ["an unknown amount", { name: "x", source: "src", options: { amount: 2 } }, "options.amount"],
+    ["a bad pointer", { name: "x", source: "src", options: { by: { json: "a/b" } } }, "options.by.json"],
+    ["a bad escape", { name: "x", source: "src", options: { amount: { json: "/a~2" } } }, "options.amount.json"],
+    ["options that are no object", { name: "x", source: "src", options: [] }, "options"],
+  ] as const) {
+    test(`${what} is 400 and named`, async () => {
+      const refused = await createLink(body);
+      assert.equal(refused.status, 400, refused.text);
+      assert.equal(refused.json.field, field);
+      assert(refused.json.message.includes(field), refused.json.message);
+    });
+  }
+
+  test("a kind that no worker knows is unregistered, with its lag from 0", async () => {
+    await client.createStream("unread", { partitions: 2 });
+    const options = { anything: { goes: ["here"] } };
+    const id = await made({ name: "hook", source: "unread", target: { kind: "webhook", name: "w" }, options });
+    await client.records("unread", [{ value: "1" }, { value: "1" }], 1);
+    assert.deepEqual(await detail("hook"), {
+      id,
+      name: "hook",
+      source: "unread",
+      target: { kind: "webhook", name: "w" },
+      options,
+      status: "unregistered",
+      lag: [
+        { partition: 0, records: 0 },
+        { partition: 1, records: 2 },
+      ],
+    });
+  });
+});
+
+describe("counters", () => {
+  interface Case {
+    readonly what: string;
+    readonly options?: object;
+    readonly records: Parameters<EventClient["records"]>[1];
+    readonly counters: Record<string, number>;
+    readonly skipped: number;
+  }
+
+  const json = (value: unknown) => JSON.stringify(value);
+  const cases: readonly Case[] = [
+    {
+      what: "by key and value: 1 without a value, a decimal integer with one",
+      records: [
+        { key: "a" },
+        { key: "a", value: "" },
+        { key: "a", value: "5" },
+        { key: "b", value: "-7" },
+        { key: "b", value: "+2" },
+        { key: "", value: "3" },
+        { key: "Größe", value: "4" },
+        { key: "__proto__", value: "1" },
+      ],
+      counters: Object.fromEntries([
+        ["a", 7],
+        ["b", -5],
+        ["", 3],
+        ["Größe", 4],
+        ["__proto__", 1],
+      ]),
+      skipped: 0,
+    },
+    {
+      what: "no key, a key that is no UTF-8 and a value that is no integer are skipped",
+      records: [
+        { value: "5" },
+        { key: Buffer.from([0xff, 0xfe]), value: "5" },
+        { key: Buffer.from([0xc3]), value: "5" },
+        ...["1.5", "1e3", "0x10", " 5", "5 ", "five", "-", "--1", "٣", "1_000"].map((value) => ({ key: "k", value })),
+        { key: "k", value: "9223372036854775808" },
+        { key: "k", value: "-9223372036854775809" },
+        { key: "k", value: "123456789012345678901234567890" },
+        { key: "k", value: "1" },
+      ],
+      counters: { k: 1 },
+      skipped: 16,
+    },
+    {
+      what: "amount one",
+      options: { amount: "one" },
+      records: [{ key: "a", value: "17" }, { key: "a", value: "no number" }, { key: "a" }, { value: "1" }],
+      counters: { a: 3 },
+      skipped: 1,
+    },
+    {
+      what: "by a header, the last of its name",
+      options: { by: { header: "kind" } },
+      records: [
+        { headers: { kind: "x" }, value: "2" },
+        { key: "other", headers: { more: "y" }, value: "2" },
+        { value: "2" },
+        { headers: { kind: "x" } },
+      ],
+      counters: { x: 3 },
+      skipped: 2,
+    },
+    {
+      what: "by and amount from JSON",
+      options: { by: { json: "/user/name" }, amount: { json: "/items/1" } },
+      records: [
+        { value: json({ user: { name: "ann" }, items: [0, 4] }) },
+        { value: json({ user: { name: "ann" }, items: [0, "6"] }) },
+        { value: json({ user: { name: 42 }, items: [0, 1] }) },
+        { value: json({ user: { name: true }, items: [0, 1] }) },
+        { value: json({ user: { name: null }, items: [0, 1] }) },
+        { value: json({ user: { name: {} }, items: [0, 1] }) },
+        { value: json({ user: { name: "bob" }, items: [0, 1.5] }) },
+        { value: json({ user: { name: "bob" }, items: [1] }) },
+        { value: json({ items: [0, 1] }) },
+        { value: "no json" },
+        { value: null },
+      ],
+      counters: { ann: 10, "42": 1, true: 1 },
+      skipped: 7,
+    },
+    {
+      what: "a pointer to the whole value, and escapes",
+      options: { by: { json: "/a~1b/~0c" }, amount: "one" },
+      records: [{ value: json({ "a/b": { "~c": "found" } }) }, { value: json({ a: 1 }) }],
+      counters: { found: 1 },
+      skipped: 1,
+    },
+  ];
+  for (const [i, { what, options, records, counters, skipped }] of cases.entries()) {
+    test(what, async () => {
+      await client.createStream(`count-${i}`);
+      await made({ name: `count-${i}`, source: `count-${i}`, ...(options === undefined ? {} : { options }) });
+      await client.records(`count-${i}`, records);
+      const shown = await detail(`count-${i}`);
+      assert.deepEqual(shown.counters, counters);
+      assert.equal(shown.skipped, skipped);
+      assert.deepEqual(shown.applied, [{ partition: 0, offset: records.length }]);
+      assert.deepEqual(shown.lag, [{ partition: 0, records: 0 }]);
+      assert.equal(shown.error, undefined);
+    });
+  }
+
+  /** A counter as it is written, since it may be beyond what a JavaScript number holds. */
+  async function written(link: string, counter: string): Promise<string | undefined> {
+    const { text } = await ask(`${client.url}/links/${link}`);
+    return new RegExp(`"${counter}":(-?\\d+)`).exec(text)?.[1];
+  }
+
+  test("are int64: exact beyond 2^53, and saturate at every record", async () => {
+    await client.createStream("large");
+    await made({ name: "large", source: "large" });
+    const max = "9223372036854775807";
+    const min = "-9223372036854775808";
+    await client.records("large", [
+      { key: "exact", value: "9007199254740993" },
+      { key: "exact", value: "9007199254740993" },
+      { key: "max", value: max },
+      { key: "max", value: "5" },
+      { key: "back", value: max },
+      { key: "back", value: "5" },
+      { key: "back", value: "-1" },
+      { key: "min", value: min },
+      { key: "min", value: "-1" },
+    ]);
+    assert.equal(await written("large", "exact"), "18014398509481986");
+    assert.equal(await written("large", "max"), max);
+    assert.equal(await written("large", "back"), "9223372036854775806");
+    assert.equal(await written("large", "min"), min);
+    await client.records("large", [
+      { key: "max", value: "1" },
+      { key: "back", value: "9" },
+      { key: "min", value: "1" },
+    ]);
+    assert.equal(await written("large", "max"), max);
+    assert.equal(await written("large", "back"), max);
+    assert.equal(await written("large", "min"), "-9223372036854775807");
+  });
+
+  test("read integers of JSON exactly, beyond 2^53 too", async () => {
+    await client.createStream("exact");
+    await made({ name: "exact", source: "exact", options: { by: { json: "/id" }, amount: { json: "/n" } } });
+    await client.records("exact", [
+      { value: '{"id":"a","n":9007199254740993}' },
+      { value: '{"id":9007199254740993,"n":1}' },
+      { value: '{"id":9007199254740992,"n":2}' },
+      { value: '{"id":"a","n":9223372036854775808}' },
+      { value: '{"id":"a","n":10000000000000000.5}' },
+    ]);
+    assert.equal(await written("exact", "a"), "9007199254740993");
+    assert.equal(await written("exact", "9007199254740993"), "1");
+    assert.equal(await written("exact", "9007199254740992"), "2");
+    assert.equal((await detail("exact")).skipped, 2);
+  });
+
+  test("a name longer than a key of the store is kept whole", async () => {
+    await client.createStream("long");
+    await made({ name: "long", source: "long" });
+    const name = "n".repeat(5_000);
+    await client.records("long", [{ key: name }, { key: `${name}x` }, { key: name }]);
+    assert.deepEqual((await detail("long")).counters, { [name]: 2, [`${name}x`]: 1 });
+  });
+
+  test("version grows by one with each applied batch, and a read shows what was acknowledged before it", async () => {
+    await client.createStream("steps", { partitions: 3 });
+    await made({ name: "steps", source: "steps" });
+    for (let i = 1; i <= 20; i++) {
+      await client.records("steps", [{ key: "n" }], i % 3);
+      const shown = await detail("steps");
+      assert.equal(shown.version, i);
+      assert.deepEqual(shown.counters, { n: i });
+    }
+    assert.equal((await detail("steps")).version, 20, "a read changes nothing");
+  });
+
+  test("a read with a token waits for it, and ignores other streams", async () => {
+    const stream = await client.createStream("token");
+    await made({ name: "token", source: "token" });
+    const read = (value: string) =>
+      ask(`${client.url}/links/token`, { headers: { "service-consistency-token": value } });
+    const waiting = read(JSON.stringify([{ stream, partition: 0, offset: 1 }]));
+    await client.records("token", [{ key: "n" }]);
+    await client.records("token", [{ key: "n" }]);
+    assert.deepEqual((await waiting).json.counters, { n: 2 });
+    assert.equal((await read(JSON.stringify([{ stream: 999_999, partition: 0, offset: 10 }]))).status, 200);
+    assert.equal((await read("nonsense")).status, 400);
+  });
+
+  test("events are counted by their partition key", async () => {
+    await client.createStream("shop", { partitions: 4 });
+    await made({ name: "shop", source: "shop", options: { amount: "one" } });
+    const events = Array.from({ length: 30 }, (_, i) => ({ id: `e${i}`, partitionkey: `k${i % 3}`, data: { i } }));
+    await client.append("shop", events);
+    await client.append("shop", events);
+    assert.deepEqual((await detail("shop")).counters, { k0: 10, k1: 10, k2: 10 });
+  });
+});
+
+/** Many records in few requests: `count` for each of the keys k0 to k99. */
+async function fill(at: EventClient, stream: string, batches: number): Promise<void> {
+  const records = Array.from({ length: 5_000 }, (_, i) => ({ key: `k${i % 100}` }));
+  for (let i = 0; i < batches; i++) await at.records(stream, records);
+}
+
+function sum(counters: Record<string, number>): number {
+  return Object.values(counters).reduce((total, each) => total + each, 0);
+}
+
+describe("a backlog", () => {
+  const batches = 60;
+  before(async () => {
+    await client.createStream("backlog");
+    await fill(client, "backlog", batches);
+  });
+
+  function lagOf(metrics: string, link: string): number {
+    const line = new RegExp(`^service_link_lag_records\\{namespace="links",link="${link}"\\} (\\d+)$`, "m");
+    return Number(line.exec(metrics)?.[1]);
+  }
+
+  test("is drained while other requests are answered, and its lag is in the metrics", async () => {
+    await made({ name: "drain", source: "backlog" });
+    let answered = 0;
+    for (;;) {
+      const { text } = await ask(`${server.url}/metrics`);
+      if (lagOf(text, "drain") === 0) break;
+      assert.equal((await ask(`${server.url}/health`)).status, 200);
+      answered++;
+    }
+    assert(answered > 0, "a request was answered while the link was behind");
+    const { counters, lag, applied } = await detail("drain");
+    assert.equal(sum(counters), batches * 5_000);
+    assert.equal(Object.keys(counters).length, 100);
+    assert.deepEqual(lag, [{ partition: 0, records: 0 }]);
+    assert.deepEqual(applied, [{ partition: 0, offset: batches * 5_000 }]);
+    const { text } = await ask(`${server.url}/metrics`);
+    assert(Number(/^service_link_records_total (\d+)$/m.exec(text)?.[1]) >= batches * 5_000);
+  });
+
+  test("at every look, the counters are those of exactly the applied offsets", async () => {
+    await made({ name: "looks", source: "backlog" });
+    let last = { offset: -1, version: -1 };
+    for (;;) {
+      const { counters, applied, lag, version } = await detail("looks");
+      const [{ offset }] = applied;
+      assert.equal(sum(counters), offset);
+      assert.equal(lag[0].records, batches * 5_000 - offset);
+      assert(offset >= last.offset && version >= last.version);
+      last = { offset, version };
+      if (offset === batches * 5_000) break;
+    }
+  });
+
+  test("a link that is deleted while it drains leaves nothing, and one made again starts from zero", async () => {
+    for (let i = 0; i < 3; i++) {
+      await made({ name: "short", source: "backlog" });
+      assert.equal((await ask(`${client.url}/links/short`, { method: "DELETE" })).status, 200);
+      assert.equal((await ask(`${client.url}/links/short`)).status, 404);
+    }
+    await made({ name: "short", source: "backlog" });
+    assert.equal(sum((await caughtUp("short")).counters), batches * 5_000);
+    assert.equal((await ask(`${client.url}/links/short`, { method: "DELETE" })).status, 200);
+    await made({ name: "short", source: "backlog", options: { by: { header: "none" } } });
+    const { counters, skipped } = await caughtUp("short");
+    assert.deepEqual(counters, {});
+    assert.equal(skipped, batches * 5_000);
+  });
+
+  test("many links on one stream all get there", async () => {
+    const names = Array.from({ length: 8 }, (_, i) => `many-${i}`);
+    await Promise.all(names.map((name) => made({ name, source: "backlog" })));
+    for (const name of names) assert.equal(sum((await caughtUp(name)).counters), batches * 5_000);
+  });
+
+  test("two requests that delete one link: one of them finds it", async () => {
+    await made({ name: "both", source: "backlog" });
+    const answers = await Promise.all([1, 2].map(() => ask(`${client.url}/links/both`, { method: "DELETE" })));
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 404]);
+  });
+});
+
+describe("a source that changes", () => {
+  test("retention that trims what the link has not read is told as lost", async () => {
+    await client.createStream("trimmed");
+    for (let i = 0; i < 10; i++) await client.records("trimmed", [{ key: "n" }, { key: "n" }]);
+    const changed = await ask(`${client.url}/streams/trimmed`, {
+      method: "PATCH",
+      body: { retention: { max_bytes: 1 } },
+    });
+    assert.equal(changed.json.partitions[0].log_start_offset, 18);
+    await made({ name: "trimmed", source: "trimmed" });
+    const shown = await caughtUp("trimmed");
+    assert.deepEqual(shown.counters, { n: 2 });
+    assert.equal(shown.lost, 18);
+    assert.deepEqual(shown.applied, [{ partition: 0, offset: 20 }]);
+    await client.records("trimmed", [{ key: "n" }]);
+    const later = await detail("trimmed");
+    assert.deepEqual([later.counters, later.lost], [{ n: 3 }, 18]);
+  });
+
+  test("retention that trims what the link has read loses nothing", async () => {
+    await client.createStream("followed", { retention: { max_bytes: 1 } });
+    await made({ name: "followed", source: "followed" });
+    for (let i = 0; i < 20; i++) {
+      await client.records("followed", [{ key: "n" }]);
+      assert.deepEqual((await detail("followed")).counters, { n: i + 1 });
+    }
+    assert.equal((await detail("followed")).lost, undefined);
+  });
+
+  test("a deleted source is told, and what was counted stays", async () => {
+    await client.createStream("deleted");
+    await made({ name: "deleted", source: "deleted" });
+    await client.records("deleted", [{ key: "n" }, { key: "n" }]);
+    assert.deepEqual((await detail("deleted")).counters, { n: 2 });
+    assert.equal((await ask(`${client.url}/streams/deleted`, { method: "DELETE" })).status, 200);
+    const shown = await detail("deleted");
+    assert.match(shown.error, /source stream was deleted/);
+    assert.deepEqual(shown.counters, { n: 2 });
+    assert.deepEqual(shown.applied, [{ partition: 0, offset: 2 }]);
+    assert.deepEqual(shown.lag, []);
+    assert.equal(shown.status, "running");
+
+    await client.createStream("deleted");
+    await client.records("deleted", [{ key: "n" }]);
+    const after = await detail("deleted");
+    assert.match(after.error, /another one/);
+    assert.deepEqual(after.counters, { n: 2 }, "the new stream is not the one that the link reads");
+    await made({ name: "anew", source: "deleted" });
+    assert.deepEqual((await detail("anew")).counters, { n: 1 });
+    assert.equal((await ask(`${client.url}/links/deleted`, { method: "DELETE" })).status, 200);
+  });
+
+  test("a source deleted while the link drains it", async () => {
+    await client.createStream("vanishing");
+    await fill(client, "vanishing", 10);
+    await made({ name: "vanishing", source: "vanishing" });
+    assert.equal((await ask(`${client.url}/streams/vanishing`, { method: "DELETE" })).status, 200);
+    const shown = await detail("vanishing");
+    assert.match(shown.error, /deleted/);
+    assert.equal(sum(shown.counters), shown.applied[0]?.offset ?? 0);
+  });
+});
+
+describe("links in a process that ends", () => {
+  test("go on where they were", async (t) => {
+    const dataDir = await temporaryFolder();
+    t.after(() => rm(dataDir, { recursive: true, force: true }));
+    const during = async (use: (at: EventClient) => Promise<void>) => {
+      await using one = await ServerProcess.start({ dataDir });
+      await use(new EventClient(one.url, "kept"));
+      assert.equal(await one.stop(), 0);
+    };
+    let before: Answer["json"];
+    await during(async (at) => {
+      await EventClient.create(at.server, "kept");
+      await at.createStream("s", { partitions: 2 });
+      await made({ name: "l", source: "s" }, at);
+      await at.records("s", [{ key: "a" }, { key: "b", value: "5" }, { value: "skipped" }]);
+      before = await detail("l", at);
+      await fill(at, "s", 20);
+      // The process ends while the link is behind.
+    });
+    await during(async (at) => {
+      const shown = await caughtUp("l", at);
+      assert.equal(shown.id, before.id);
+      assert.equal(shown.skipped, 1);
+      assert.deepEqual([shown.counters.a, shown.counters.b, shown.counters.k7], [1, 5, 1_000]);
+      assert(shown.version > before.version);
+      await at.records("s", [{ key: "a" }], 1);
+      assert.equal((await detail("l", at)).counters.a, 2);
+    });
+  });
+
+  test("one that fails says why, and holds back neither the others nor its other partitions", async (t) => {
+    const dataDir = await temporaryFolder();
+    t.after(() => rm(dataDir, { recursive: true, force: true }));
+    const ids = { stream: 0, broken: 0 };
+    {
+      await using one = await ServerProcess.start({ dataDir });
+      const at = await EventClient.create(one.url, "hurt");
+      ids.stream = await at.createStream("s", { partitions: 2 });
+      ids.broken = await made({ name: "broken", source: "s" }, at);
+      await made({ name: "sound", source: "s" }, at);
+      await at.records("s", [{ key: "a" }], 0);
+      assert.deepEqual((await detail("broken", at)).counters, { a: 1 });
+      await one.stop();
+    }
+    // A counter of one link is damaged on the disk, so that this link can't add to it.
+    const store = new LmdbStore(join(dataDir, "store"));
+    const [key] = [...store.keys(prefixRange(tables.counter, ids.broken))];
+    await store.commit([{ kind: "put", key: key!, value: Buffer.from("bad") }]);
+    await store.close();
+    {
+      await using one = await ServerProcess.start({ dataDir });
+      const at = new EventClient(one.url, "hurt");
+      for (let i = 0; i < 5; i++) {
+        await at.records("s", [{ key: "a" }], i % 2);
+        assert.deepEqual((await detail("sound", at)).counters, { a: 2 + i });
+      }
+      // Its detail has to read the damaged counter, so it can't be shown at all; the list shows the link.
+      const shown = await ask(`${at.url}/links/broken`);
+      assert.equal(shown.status, 500);
+      assert.match(shown.json.message, /damaged.*restore the data from a backup/);
+      const listed = await ask(`${at.url}/links`);
+      assert.equal(listed.json.links.length, 2);
+      const { text } = await ask(`${one.url}/metrics`);
+      assert.match(text, /service_link_lag_records\{namespace="hurt",link="broken"\} 5/);
+      assert.match(text, /service_link_lag_records\{namespace="hurt",link="sound"\} 0/);
+      assert.equal((await ask(`${at.url}/links/broken`, { method: "DELETE" })).status, 200);
+      await made({ name: "broken", source: "s" }, at);
+      assert.deepEqual((await detail("broken", at)).counters, { a: 6 });
+      await at.records("s", [{ key: "a" }], 0);
+      await one.stop();
+    }
+    // A batch of one partition is damaged: offsets 0, 1 and 3 of partition 0 were written one by one.
+    const again = new LmdbStore(join(dataDir, "store"));
+    await again.commit([{ kind: "put", key: logKey(ids.stream, 0, 2), value: Buffer.from("bad batch") }]);
+    await again.close();
+    await using one = await ServerProcess.start({ dataDir });
+    const at = new EventClient(one.url, "hurt");
+    await made({ name: "third", source: "s", options: { by: { header: "none" } } }, at);
+    const shown = await eventually(
+      () => detail("third", at),
+      ({ error }) => error !== undefined,
+    );
+    assert.match(shown.error, /^partition 0: .*damaged/);
+    assert.deepEqual(shown.applied, [
+      { partition: 0, offset: 2 },
+      { partition: 1, offset: 2 },
+    ]);
+    assert.equal(shown.skipped, 4);
+    await at.records("s", [{ key: "b" }], 1);
+    assert.deepEqual((await detail("third", at)).applied[1], { partition: 1, offset: 3 });
+    assert.deepEqual((await detail("broken", at)).counters.b, 1, "links that are past the damage go on");
+  });
+});
