@@ -21,6 +21,4 @@ export const queryLimits = {
   highlightFieldsMax: 64,
   /** Entries of `select` and `exclude`. */
   projectionMax: searchLimits.fieldsMax,
-  /** Rows of an exact vector search, or matches of a sort or facet, that one step looks at. */
-  stepRows: 16_384,
 } as const;

@@ -1,4 +1,4 @@
-import type { FieldSpec } from "../collection/schema.ts";
+import { sourceValues } from "../search/document.ts";
 import type { FacetCount } from "../search/facets.ts";
 import { searchLimits } from "../search/limits.ts";
 import { highlight } from "../search/text/highlight.ts";
@@ -108,22 +108,14 @@ function valueAt(value: unknown, path: string): unknown {
   return Object.hasOwn(value, head) ? valueAt(value[head], path.slice(dot + 1)) : undefined;
 }
 
-function strings(value: unknown): string[] {
-  if (typeof value === "string") return [value];
-  return Array.isArray(value) ? value.flatMap(strings) : [];
-}
-
 /** Field to fragments; a field in which nothing matches is left out. */
 function highlights(asked: readonly HighlightField[], source: Json): Record<string, string[]> {
   const found: Record<string, string[]> = {};
   for (const { field, analyzer, clauses } of asked) {
     if (clauses.length === 0) continue;
-    const fragments = textsOf(source, field).flatMap((text) => highlight(text, analyzer, clauses));
+    const texts = sourceValues(source, field.sourcePath).filter((value) => typeof value === "string");
+    const fragments = texts.flatMap((text) => highlight(text, analyzer, clauses));
     if (fragments.length > 0) found[field.name] = fragments.slice(0, searchLimits.highlightFragmentsMax);
   }
   return found;
-}
-
-function textsOf(source: Json, field: FieldSpec): string[] {
-  return strings(valueAt(source, field.sourcePath));
 }

@@ -255,3 +255,73 @@ test("a query is stopped between two steps", () => {
   );
   assert.equal(asked, 3);
 });
+
+test("queries of many steps that take turns give the answers they give alone", () => {
+  const layout = new Layout();
+  const count = 40_000;
+  const at = (id: number) => [((id * 7919) % 1000) / 1000, ((id * 104_729) % 777) / 777];
+  for (let id = 0; id < count; id++) {
+    const source = { n: id % 1000, tag: `t${id % 7}`, body: id % 3 === 0 ? "ant bee" : "bee" };
+    layout.upsert(id, { source, vectors: { d: at(id) }, sparse: {} });
+    if (id === 30_000) layout.seal();
+  }
+  const ids = [...Array(count).keys()];
+  const near = (query: readonly number[]) =>
+    ids
+      .map((id) => ({ id, score: Math.fround(at(id)[0]!) * query[0]! + Math.fround(at(id)[1]!) * query[1]! }))
+      .sort((x, y) => y.score - x.score || x.id - y.id)
+      .slice(0, 5);
+  const bodies = [
+    { retrieve: [{ vector: { field: "d", query: [1, 0.5], k: 5 } }] },
+    { retrieve: [{ vector: { field: "d", query: [-1, 0.25], k: 5 } }] },
+    {
+      sort: [{ field: "n", order: "desc" }],
+      limit: 3,
+      facets: [
+        { field: "tag", limit: 2 },
+        { field: "n", limit: 1 },
+      ],
+    },
+    { group_by: { field: "tag", size: 2 }, sort: [{ field: "n" }], limit: 2 },
+    { retrieve: [{ text: { field: "body", query: "ant bee", k: 3 } }], filter: { range: { n: { gte: 500 } } } },
+  ];
+  const running = bodies.map((body) => executeSteps(planOf({ from: "c", ...body }), partsOf(layout.readers)));
+  const outcomes: QueryOutcome[] = [];
+  let turns = 0;
+  while (outcomes.filter(Boolean).length < bodies.length) {
+    running.forEach((steps, i) => {
+      const turn = steps.next();
+      if (turn.done && turn.value !== undefined) outcomes[i] = turn.value;
+    });
+    turns++;
+  }
+  assert.ok(turns > 5);
+  assert.deepEqual(plain(outcomes[0]!).hits, near([1, 0.5]));
+  assert.deepEqual(plain(outcomes[1]!).hits, near([-1, 0.25]));
+  const [, , browsed, grouped, texts] = outcomes.map((outcome) => plain(outcome));
+  assert.deepEqual(
+    browsed!.hits.map(({ id }) => id),
+    [999, 1999, 2999],
+  );
+  assert.deepEqual(browsed!.facets, [
+    [
+      { value: "t0", count: 5715 },
+      { value: "t1", count: 5715 },
+    ],
+    [{ value: 0, count: 40 }],
+  ]);
+  assert.deepEqual(
+    grouped!.groups!.map(({ key, hits }) => [key, hits.map(({ id }) => id)]),
+    [
+      ["t0", [0, 7000]],
+      ["t6", [1000, 8000]],
+    ],
+  );
+  assert.deepEqual(
+    texts!.hits.map(({ id }) => id),
+    [501, 504, 507],
+  );
+  bodies.forEach((body, i) => {
+    assert.deepEqual(plain(executeQuery(planOf({ from: "c", ...body }), partsOf(layout.readers))), plain(outcomes[i]!));
+  });
+});

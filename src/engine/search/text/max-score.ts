@@ -4,20 +4,17 @@ import type { TopK } from "../index/top-k.ts";
 import { type Steps, stepDocs } from "../steps.ts";
 
 /** Documents that are scored together. */
-const windowDocs = 4096;
+const windowDocs = 2048;
 /** Windows of one step. */
-const stepWindows = 16;
+const stepWindows = 32;
+/** A lookup takes as long as scoring this many postings in order; where most documents would be looked up, score. */
+const lookupCost = 4;
 const rounding = 1.5 * 2 ** 20;
 
-/** Scores of the documents of one window; empty before and after each. */
+/** What a search needs besides the index, within one of its steps. */
 export class ScoreWindow {
   readonly scores = new Float64Array(windowDocs);
-  readonly touched = new Uint32Array(windowDocs / 32);
-
-  clear(): void {
-    this.scores.fill(0);
-    this.touched.fill(0);
-  }
+  readonly marked = new Uint32Array(windowDocs / 32);
 }
 
 /** One part of the index as the scorers see it. */
@@ -33,18 +30,22 @@ export interface ScoredPart {
   readonly slope: number;
 }
 
-/** Adds a cursor's impacts up to `end` into the window, leaving the cursor at `end` or past it. */
+/**
+ * Adds a cursor's impacts up to `end` into the window, leaving the cursor at `end` or past it. Documents whose sum
+ * reaches `needed` are marked; sums only grow, so that whoever reaches it in the end is marked.
+ */
 function scoreInto(
   window: ScoreWindow,
   cursor: PostingsCursor,
   start: number,
   end: number,
   weight: number,
+  needed: number,
   part: ScoredPart,
 ): void {
-  // The hot loop of text search: typed arrays only, nothing allocated, no calls; 3 times as fast as one call per
-  // posting through the cursor.
-  const { scores, touched } = window;
+  // The hot loop of text search: typed arrays only, nothing allocated, no calls. Stepping the cursor posting by
+  // posting instead costs a sixth of the queries a second.
+  const { scores, marked } = window;
   const { lengths, base, slope } = part;
   const { docs, freqs } = cursor;
   let doc = cursor.advance(start);
@@ -56,8 +57,9 @@ function scoreInto(
       if (doc >= end) break;
       const freq = freqs[i]!;
       const at = doc - start;
-      scores[at]! += (weight * freq) / (freq + base + slope * lengths[doc]!) + rounding - rounding;
-      touched[at >>> 5]! |= 1 << (at & 31);
+      const sum = scores[at]! + ((weight * freq) / (freq + base + slope * lengths[doc]!) + rounding - rounding);
+      scores[at] = sum;
+      if (sum >= needed) marked[at >>> 5]! |= 1 << (at & 31);
     }
     if (i < count) {
       cursor.at = i;
@@ -78,6 +80,7 @@ export function* searchAny(
   part: ScoredPart,
   cursors: readonly PostingsCursor[],
   weights: readonly number[],
+  postings: readonly number[],
   window: ScoreWindow,
   top: TopK,
 ): Steps<void> {
@@ -118,68 +121,101 @@ export function* searchAny(
       if (end >= part.docCount) return;
       continue;
     }
-    for (let i = essential; i < count; i++) {
-      scoreInto(window, cursors[order[i]!]!, start, end, weights[order[i]!]!, part);
+    let scored = 0;
+    for (let i = essential; i < count; i++) scored += postings[order[i]!]!;
+    while (essential > 0 && postings[order[essential - 1]!]! < scored * lookupCost) {
+      scored += postings[order[--essential]!]!;
     }
-    collect(part, cursors, weights, order, cumulated, essential, start, window, top);
+    const clauses: Clauses = { cursors, weights, order, cumulated, essential };
+    if (essential === count - 1) collectSingle(part, clauses, start, end, top);
+    else {
+      window.scores.fill(0, 0, end - start);
+      window.marked.fill(0);
+      const needed = top.threshold - cumulated[essential]!;
+      for (let i = essential; i < count; i++) {
+        scoreInto(window, cursors[order[i]!]!, start, end, weights[order[i]!]!, needed, part);
+      }
+      collect(part, clauses, start, window, top);
+    }
     if (end >= part.docCount) return;
   }
 }
 
+/** The clauses of a window in the order of their bounds; those before `essential` are only looked up. */
+interface Clauses {
+  readonly cursors: readonly PostingsCursor[];
+  readonly weights: readonly number[];
+  readonly order: Uint32Array;
+  readonly cumulated: Float64Array;
+  readonly essential: number;
+}
+
+/** Adds what the looked-up clauses give, and offers the document unless it falls behind on the way. */
+function complete(part: ScoredPart, clauses: Clauses, doc: number, found: number, top: TopK): void {
+  const { cursors, weights, order, cumulated } = clauses;
+  let score = found;
+  for (let i = clauses.essential - 1; i >= 0; i--) {
+    if (score + cumulated[i + 1]! < top.threshold) return;
+    const c = order[i]!;
+    const freq = cursors[c]!.freqIn(doc);
+    if (freq > 0) score += impact(weights[c]!, freq, part.lengths[doc]!, part.base, part.slope);
+  }
+  if (score >= top.threshold) top.offer(score, part.ids[doc]!, part.reader, doc);
+}
+
 /** Completes and offers the documents of a window. */
-function collect(
-  part: ScoredPart,
-  cursors: readonly PostingsCursor[],
-  weights: readonly number[],
-  order: Uint32Array,
-  cumulated: Float64Array,
-  essential: number,
-  start: number,
-  window: ScoreWindow,
-  top: TopK,
-): void {
-  const { scores, touched } = window;
-  const { ids, lengths, base, slope } = part;
+function collect(part: ScoredPart, clauses: Clauses, start: number, window: ScoreWindow, top: TopK): void {
+  const { scores, marked } = window;
+  const rest = clauses.cumulated[clauses.essential]!;
   const allowed = part.allowed?.words;
   const firstWord = start >>> 5;
-  for (let w = 0; w < touched.length; w++) {
-    // A signed number of 32 bits stays unboxed.
-    const found = touched[w]! | 0;
-    if (found === 0) continue;
-    touched[w] = 0;
-    const kept = allowed === undefined ? found : found & allowed[firstWord + w]!;
-    let word = kept;
+  let needed = top.threshold - rest;
+  for (let w = 0; w < marked.length; w++) {
+    let word = marked[w]!;
+    if (word === 0) continue;
+    if (allowed !== undefined) word &= allowed[firstWord + w]!;
+    const base = w << 5;
     while (word !== 0) {
-      const bit = 31 - Math.clz32(word & -word);
+      const at = base + (31 - Math.clz32(word & -word));
       word &= word - 1;
-      const at = (w << 5) + bit;
-      const doc = start + at;
-      let score = scores[at]!;
-      scores[at] = 0;
-      if (score + cumulated[essential]! < top.threshold) continue;
-      for (let i = essential - 1; i >= 0; i--) {
-        if (score + cumulated[i + 1]! < top.threshold) break;
-        const c = order[i]!;
-        const freq = cursors[c]!.freqIn(doc);
-        if (freq > 0) score += impact(weights[c]!, freq, lengths[doc]!, base, slope);
-      }
-      // A score that was left incomplete is below the threshold even with all that is missing.
-      if (score >= top.threshold) top.offer(score, ids[doc]!, part.reader, doc);
+      const score = scores[at]!;
+      if (score < needed) continue;
+      complete(part, clauses, start + at, score, top);
+      needed = top.threshold - rest;
     }
-    if (kept !== found) clearScores(scores, w, found & ~kept);
   }
 }
 
-/** Empties the given places of a word's 32; many of them by clearing them all. */
-function clearScores(scores: Float64Array, word: number, bits: number): void {
-  const first = word << 5;
-  let left = bits;
-  for (let count = 0; count < 8; count++) {
-    if (left === 0) return;
-    scores[first + (31 - Math.clz32(left & -left))] = 0;
-    left &= left - 1;
+/** A window with one essential clause needs no sums: its postings are offered as they come. */
+function collectSingle(part: ScoredPart, clauses: Clauses, start: number, end: number, top: TopK): void {
+  const c = clauses.order[clauses.essential]!;
+  const cursor = clauses.cursors[c]!;
+  const weight = clauses.weights[c]!;
+  const rest = clauses.cumulated[clauses.essential]!;
+  const { lengths, base, slope, allowed } = part;
+  const { docs, freqs } = cursor;
+  let needed = top.threshold - rest;
+  let doc = cursor.advance(start);
+  while (doc < end) {
+    const count = cursor.count;
+    let i = cursor.at;
+    for (; i < count; i++) {
+      doc = docs[i]!;
+      if (doc >= end) break;
+      const freq = freqs[i]!;
+      const score = (weight * freq) / (freq + base + slope * lengths[doc]!) + rounding - rounding;
+      if (score < needed || (allowed !== undefined && !allowed.has(doc))) continue;
+      complete(part, clauses, doc, score, top);
+      needed = top.threshold - rest;
+    }
+    if (i < count) {
+      cursor.at = i;
+      cursor.doc = doc;
+      return;
+    }
+    cursor.at = count - 1;
+    doc = cursor.next();
   }
-  for (let at = first; at < first + 32; at++) scores[at] = 0;
 }
 
 /** Insertion sort: a handful of clauses, nearly in order from the window before. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseSchema } from "../../collection/schema-parse.ts";
 import { highlight } from "./highlight.ts";
-import { parseTextQuery, queryTerms, type TextClause } from "./query.ts";
+import { parseTextQuery, queryTerms } from "./query.ts";
 
 const schema = parseSchema({
   fields: [
@@ -45,22 +45,24 @@ test("a text of a megabyte is analysed up to the limits", () => {
   assert.equal(parseTextQuery(schema, "flat", text).clauses.length, 1024);
 });
 
-function terms(...words: readonly string[]): TextClause[] {
-  return words.map((term) => ({ kind: "term", term }));
-}
+const terms = (list: readonly string[]) => list.map((term) => ({ kind: "term" as const, term }));
 
 test("highlights mark the words that matched, in their text", () => {
   const text = "The dogs run. Nothing here. A dog and a cat.";
-  assert.deepEqual(highlight(text, "english", terms("dog", "cat")), [
+  assert.deepEqual(highlight(text, "english", terms(["dog", "cat"])), [
     "The <em>dogs</em> run. Nothing here. A <em>dog</em> and a <em>cat</em>.",
   ]);
-  assert.deepEqual(highlight(text, "english", terms("bird")), []);
+  assert.deepEqual(highlight(text, "english", terms(["bird"])), []);
+  const phrase = { kind: "phrase" as const, terms: ["dog", "run"], offsets: [0, 1] };
+  assert.deepEqual(highlight(text, "english", [phrase]), [
+    "The <em>dogs</em> <em>run</em>. Nothing here. A dog and a cat.",
+  ]);
 });
 
 test("a long text gives its best fragments, cut between words, in order", () => {
   const filler = "lorem ipsum dolor sit amet ".repeat(20);
   const text = `dog ${filler}dog cat ${filler}cat ${filler}dog dog`;
-  const fragments = highlight(text, "standard", terms("dog", "cat"), { fragments: 2, fragmentLength: 40 });
+  const fragments = highlight(text, "standard", terms(["dog", "cat"]), { fragments: 2, fragmentLength: 40 });
   assert.equal(fragments.length, 2);
   assert.match(fragments[0]!, /<em>dog<\/em> <em>cat<\/em>/);
   assert.match(fragments[1]!, /<em>dog<\/em> <em>dog<\/em>$/);

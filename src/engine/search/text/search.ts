@@ -11,14 +11,14 @@ import type { TextClause, TextQuery } from "./query.ts";
 /** Below this share of allowed documents to postings, walking the allowed ones is cheaper than scoring windows. */
 const allowedShare = 1 / 16;
 
-/** One for the thread: a search uses it within its steps only, and making it anew costs as much as a short search. */
+/** One for the thread: a search leaves nothing in it from step to step. */
 const scratch = new ScoreWindow();
 
 /** What one part has of a query: the clauses that occur in it, rarest first. */
 interface PartClauses {
   readonly cursors: readonly PostingsCursor[];
   readonly weights: readonly number[];
-  readonly postings: number;
+  readonly postings: readonly number[];
 }
 
 function openClause(
@@ -53,8 +53,12 @@ function openClauses(
   return {
     cursors: opened.map((part) => part.cursor),
     weights: opened.map((part) => part.weight),
-    postings: opened.reduce((sum, part) => sum + part.postings, 0),
+    postings: opened.map((part) => part.postings),
   };
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }
 
 function searchAll(part: ScoredPart, clauses: PartClauses, top: TopK): void {
@@ -91,8 +95,6 @@ export function* searchTextSteps(
   statistics: TextStatistics,
 ): Steps<Hit[]> {
   const top = new TopK(k);
-  // Whatever an error may have left behind.
-  scratch.clear();
   const { base, slope } = lengthNorm(statistics);
   const weightOf = new Map(query.clauses.map((clause) => [clause, clauseWeight(clause, statistics)]));
   for (const [r, reader] of readers.entries()) {
@@ -112,9 +114,10 @@ export function* searchTextSteps(
       slope,
     };
     if (query.operator === "and") searchAll(part, clauses, top);
-    else if (allowed !== undefined && allowed.count() < clauses.postings * allowedShare) {
+    else if (allowed !== undefined && allowed.count() < sum(clauses.postings) * allowedShare) {
       yield* searchAllowed(part, allowed, clauses.cursors, clauses.weights, top);
-    } else yield* searchAny(part, clauses.cursors, clauses.weights, scratch, top);
+    } else yield* searchAny(part, clauses.cursors, clauses.weights, clauses.postings, scratch, top);
+    for (const cursor of clauses.cursors) cursor.release();
     yield;
   }
   return top.hits();
