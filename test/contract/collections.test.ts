@@ -1,0 +1,513 @@
+import assert from "node:assert/strict";
+import { readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { CollectionClient, numbers, upserts } from "../support/collections.ts";
+import { type Answer, ask } from "../support/http.ts";
+import { ServerProcess, temporaryFolder } from "../support/process.ts";
+import { assertError, eventually } from "../support/streams.ts";
+
+let server: ServerProcess;
+
+before(async () => {
+  server = await ServerProcess.start({ flags: ["--collection-seal-idle", "100ms"] });
+});
+
+after(() => server[Symbol.asyncDispose]());
+
+let namespaces = 0;
+
+function client(): Promise<CollectionClient> {
+  return CollectionClient.create(server.url, `ns${namespaces++}`);
+}
+
+const field = (name: string, kind: unknown, indexed: boolean, fast: boolean, source_path = name) => ({
+  name,
+  source_path,
+  kind,
+  indexed,
+  fast,
+});
+
+test("a collection shows its schema with every default, and everything else that it has", async () => {
+  const c = await client();
+  const made = await c.made("docs", {
+    fields: [
+      { name: "tag", source_path: "meta.tag", kind: "keyword", fast: true },
+      { name: "body", kind: { text: { analyzer: "standard", positions: true } } },
+      { name: "n", kind: "i64", indexed: null },
+    ],
+    vectors: [{ name: "v", dim: 3, distance: "cosine" }],
+    sparse_vectors: [{ name: "s" }],
+    dynamic: "ignore",
+    max_fields: 10,
+  });
+  const { id, ...rest } = made.json;
+  assert.ok(Number.isSafeInteger(id) && id > 0);
+  assert.deepEqual(rest, {
+    namespace: c.namespace,
+    name: "docs",
+    aliases: [],
+    schema: {
+      fields: [
+        field("tag", "keyword", true, true, "meta.tag"),
+        field("body", { text: { analyzer: "standard", positions: true } }, true, false),
+        field("n", "i64", true, true),
+      ],
+      vectors: [{ name: "v", dim: 3, distance: "cosine" }],
+      sparse_vectors: [{ name: "s" }],
+      dynamic: "ignore",
+      max_fields: 10,
+    },
+    schema_version: 1,
+    manifest: { version: 0, records: 0, bytes: 0, lance: null, applied: 0 },
+    hot: { enabled: false, state: "cold" },
+    backpressure: { throttled: false, backlog_records: 0, backlog_bytes: 0, retry_after_ms: 0 },
+  });
+  assert.deepEqual(await c.info("docs"), made.json);
+});
+
+test("an empty schema has the defaults", async () => {
+  const c = await client();
+  const { schema } = (await c.made("docs", {})).json;
+  assert.deepEqual(schema, { fields: [], vectors: [], sparse_vectors: [], dynamic: "ignore", max_fields: 1000 });
+});
+
+for (const [given, kind, fast] of [
+  ["keyword", "keyword", false],
+  ["text", { text: { analyzer: "standard", positions: true } }, false],
+  ["i64", "i64", true],
+  ["integer", "i64", true],
+  ["long", "i64", true],
+  ["f64", "f64", true],
+  ["float", "f64", true],
+  ["double", "f64", true],
+  ["bool", "bool", true],
+  ["boolean", "bool", true],
+  ["date", "date", true],
+  ["timestamp", "date", true],
+] as const) {
+  test(`the kind ${given} is ${JSON.stringify(kind)}`, async () => {
+    const c = await client();
+    const { schema } = (await c.made("docs", { fields: [{ name: "f", kind: given }] })).json;
+    assert.deepEqual(schema.fields, [field("f", kind, true, fast)]);
+  });
+}
+
+test("a json field is stored only", async () => {
+  const c = await client();
+  const { schema } = (await c.made("docs", { fields: [{ name: "f", kind: "json" }] })).json;
+  assert.deepEqual(schema.fields, [field("f", "json", false, false)]);
+});
+
+test("analyzers go by name, and each finds what it should", async () => {
+  const c = await client();
+  const names = ["standard", "simple", "whitespace", "keyword", "english", "german", "french"];
+  const fields = names.map((analyzer) => ({ name: analyzer, source_path: "t", kind: { text: { analyzer } } }));
+  await c.made("docs", { fields });
+  await c.written("docs", [{ upsert: { id: 1, source: { t: "The Runners were running-2" } } }]);
+  for (const [analyzer, word, found] of [
+    ["standard", "RUNNERS", 1],
+    ["standard", "runner", 0],
+    ["standard", "2", 1],
+    ["simple", "2", 0],
+    ["simple", "runners", 1],
+    ["whitespace", "running-2", 1],
+    ["whitespace", "runners", 0],
+    ["keyword", "The Runners were running-2", 1],
+    ["keyword", "Runners", 0],
+    ["english", "run", 1],
+    ["english", "runner", 1],
+  ] as const) {
+    assert.equal(await c.count("docs", { match: { [analyzer]: word } }), found, `${analyzer} ${word}`);
+  }
+});
+
+for (const [what, schema, at] of [
+  ["an unknown kind", { fields: [{ name: "f", kind: "varchar" }] }, "schema.fields[0].kind"],
+  ["no kind", { fields: [{ name: "f" }] }, "schema.fields[0].kind"],
+  ["two kinds", { fields: [{ name: "f", kind: { text: {}, keyword: {} } }] }, "schema.fields[0].kind"],
+  [
+    "an unknown analyzer",
+    { fields: [{ name: "f", kind: { text: { analyzer: "klingon" } } }] },
+    "schema.fields[0].kind.text.analyzer",
+  ],
+  [
+    "an unknown option of text",
+    { fields: [{ name: "f", kind: { text: { stem: true } } }] },
+    "schema.fields[0].kind.text.stem",
+  ],
+  ["a field without a name", { fields: [{ kind: "keyword" }] }, "schema.fields[0].name"],
+  ["a reserved name", { fields: [{ name: "_id", kind: "i64" }] }, "schema.fields[0].name"],
+  [
+    "a name twice",
+    {
+      fields: [
+        { name: "f", kind: "i64" },
+        { name: "f", kind: "i64" },
+      ],
+    },
+    "schema.fields[1].name",
+  ],
+  [
+    "a vector with a field's name",
+    { fields: [{ name: "f", kind: "i64" }], vectors: [{ name: "f", dim: 2 }] },
+    "schema.vectors[0].name",
+  ],
+  [
+    "an empty part of a path",
+    { fields: [{ name: "f", kind: "i64", source_path: "a..b" }] },
+    "schema.fields[0].source_path",
+  ],
+  ["an unknown member", { fields: [{ name: "f", kind: "i64", stored: true }] }, "schema.fields[0].stored"],
+  [
+    "a json field that is indexed",
+    { fields: [{ name: "f", kind: "json", indexed: true }] },
+    "schema.fields[0].indexed",
+  ],
+  ["a dim of 0", { vectors: [{ name: "v", dim: 0 }] }, "schema.vectors[0].dim"],
+  ["no dim", { vectors: [{ name: "v" }] }, "schema.vectors[0].dim"],
+  ["an unknown distance", { vectors: [{ name: "v", dim: 2, distance: "hamming" }] }, "schema.vectors[0].distance"],
+  ["an unknown mode", { dynamic: "maybe" }, "schema.dynamic"],
+  [
+    "more fields than max_fields",
+    {
+      fields: [
+        { name: "a", kind: "i64" },
+        { name: "b", kind: "i64" },
+      ],
+      max_fields: 1,
+    },
+    "schema.fields",
+  ],
+  ["a max_fields of 0", { max_fields: 0 }, "schema.max_fields"],
+  ["fields that are no array", { fields: {} }, "schema.fields"],
+  ["an unknown member of the schema", { settings: {} }, "schema.settings"],
+] as const) {
+  test(`a schema with ${what} is refused`, async () => {
+    const c = new CollectionClient(server.url, "ns0");
+    assertError(await c.make("bad", schema), 400, "invalid_argument", at);
+  });
+}
+
+test("the same schema again gives the same collection, another one is taken", async () => {
+  const c = await client();
+  const fields = [
+    { name: "a", kind: "i64" },
+    { name: "b", kind: "keyword" },
+  ];
+  const made = await c.made("docs", { fields });
+  const again = await c.made("docs", { fields: fields.toReversed() });
+  assert.equal(again.json.id, made.json.id);
+  const other = await c.make("docs", { fields: fields.slice(1) });
+  assertError(other, 409, "already_exists");
+  assert.equal(other.json.id, made.json.id);
+});
+
+test("what names no collection, or none that may be, is refused", async () => {
+  const c = await client();
+  assertError(await c.make("no/slash", {}), 400, "invalid_argument", "name");
+  assertError(await ask(`${c.url}/collections`, { body: { name: "x" } }), 400, "invalid_argument", "schema");
+  assertError(
+    await ask(`${c.url}/collections`, { body: { name: "x", schema: {}, y: 1 } }),
+    400,
+    "invalid_argument",
+    "y",
+  );
+  const missing = new CollectionClient(server.url, "nowhere");
+  assertError(await missing.make("docs", {}), 404, "not_found");
+  for (const [method, path, body] of [
+    ["GET", "", undefined],
+    ["DELETE", "", undefined],
+    ["POST", "/fields", { fields: [{ name: "f", kind: "i64" }] }],
+    ["GET", "/versions", undefined],
+    ["PUT", "/hot", { enabled: true }],
+    ["POST", "/warm", undefined],
+    ["POST", "/scan", undefined],
+    ["GET", "/documents/1", undefined],
+    ["POST", "/documents", { ops: [{ delete: { id: 1 } }] }],
+    ["POST", "/documents/get", { ids: [1] }],
+    ["POST", "/documents/scroll", {}],
+    ["POST", "/documents/count", {}],
+    ["POST", "/documents/delete_by_filter", { filter: { match_all: {} } }],
+    ["POST", "/documents/patch_by_filter", { filter: { match_all: {} }, patch: {} }],
+  ] as const) {
+    assertError(await ask(`${c.of("gone")}${path}`, { method, body }), 404, "not_found");
+  }
+  assert.equal((await ask(`${c.url}/collections`, { method: "PATCH", body: {} })).status, 405);
+});
+
+test("collections are listed by name, in pages", async () => {
+  const c = await client();
+  for (const name of ["b", "a", "d", "c", "B"]) await c.made(name);
+  const names = (answer: Answer) => answer.json.collections.map(({ name }: { name: string }) => name);
+  const all = await ask(`${c.url}/collections`);
+  assert.deepEqual([names(all), all.json.next_page_token], [["B", "a", "b", "c", "d"], ""]);
+  assert.deepEqual(all.json.collections[1], await c.info("a"));
+  const seen: string[] = [];
+  let token = "";
+  do {
+    const page = await ask(`${c.url}/collections?page_size=2&page_token=${token}`);
+    seen.push(...names(page));
+    token = page.json.next_page_token;
+  } while (token !== "");
+  assert.deepEqual(seen, ["B", "a", "b", "c", "d"]);
+  for (const [query, at] of [
+    ["page_size=0", "page_size"],
+    ["page_size=100000", "page_size"],
+    ["page_token=%25", "page_token"],
+  ] as const) {
+    assertError(await ask(`${c.url}/collections?${query}`), 400, "invalid_argument", at);
+  }
+});
+
+test("fields are added by version, and filled from what is stored", async () => {
+  const c = await client();
+  await c.made("docs", { fields: [{ name: "a", kind: "i64" }] });
+  await c.written(
+    "docs",
+    upserts(numbers(0, 10), (id) => ({ a: id, deep: [{ x: `t${id % 2}` }] })),
+  );
+  await c.sealed("docs");
+  await c.written(
+    "docs",
+    upserts(numbers(10, 14), (id) => ({ a: id, deep: [{ x: `t${id % 2}` }] })),
+  );
+  const x = { name: "x", source_path: "deep.x", kind: "keyword", fast: true };
+  const stale = await ask(`${c.of("docs")}/fields`, { body: { fields: [x], expected_schema_version: 2 } });
+  assertError(stale, 409, "conflict");
+  assert.equal(stale.json.schema_version, 1);
+  const added = await ask(`${c.of("docs")}/fields`, { body: { fields: [x], expected_schema_version: 1 } });
+  assert.equal(added.status, 200, added.text);
+  assert.deepEqual(added.json, {
+    schema: { ...(await c.info("docs")).schema },
+    schema_version: 2,
+  });
+  assert.deepEqual(added.json.schema.fields[1], field("x", "keyword", true, true, "deep.x"));
+  await eventually(
+    () => c.count("docs", { term: { x: "t1" } }),
+    (count) => count === 7,
+  );
+  const again = await ask(`${c.of("docs")}/fields`, { body: { fields: [x] } });
+  assertError(again, 400, "invalid_argument", "fields[0].name");
+  for (const [fields, at] of [
+    [[], "fields"],
+    [[{ name: "y" }], "fields[0].kind"],
+    [
+      [
+        { name: "y", kind: "i64" },
+        { name: "y", kind: "i64" },
+      ],
+      "fields[1].name",
+    ],
+  ] as const) {
+    assertError(await ask(`${c.of("docs")}/fields`, { body: { fields } }), 400, "invalid_argument", at);
+  }
+});
+
+test("max_fields bounds added fields too", async () => {
+  const c = await client();
+  await c.made("docs", { fields: [{ name: "a", kind: "i64" }], max_fields: 1 });
+  const more = await ask(`${c.of("docs")}/fields`, { body: { fields: [{ name: "b", kind: "i64" }] } });
+  assertError(more, 400, "invalid_argument", "fields");
+});
+
+test("the dynamic modes keep, refuse or add what the schema lacks", async () => {
+  const c = await client();
+  const source = { known: 1, extra: { word: "hello there", when: "2024-05-06T07:08:09Z", n: 2, x: 0.5, yes: true } };
+  const fields = [{ name: "known", kind: "i64" }];
+  await c.made("ignore", { fields, dynamic: "ignore" });
+  await c.written("ignore", [{ upsert: { id: 1, source } }]);
+  assert.deepEqual((await c.get("ignore", 1)).json.source, source);
+  assertError(
+    await c.post("ignore", "count", { filter: { term: { "extra.n": 2 } } }),
+    400,
+    "invalid_argument",
+    "filter.term.extra.n",
+  );
+  await c.made("strict", { fields, dynamic: "strict" });
+  assertError(
+    await c.write("strict", [{ upsert: { id: 1, source } }]),
+    400,
+    "invalid_argument",
+    "ops[0].upsert.source.extra",
+  );
+  assert.equal(await c.count("strict"), 0);
+  await c.made("dynamic", { fields, dynamic: "dynamic", max_fields: 5 });
+  await c.written("dynamic", [{ upsert: { id: 1, source } }]);
+  const info = await c.info("dynamic");
+  assert.deepEqual(
+    info.schema.fields.map(({ name, kind }: { name: string; kind: unknown }) => [name, kind]),
+    [
+      ["known", "i64"],
+      ["extra.word", { text: { analyzer: "standard", positions: true } }],
+      ["extra.when", "date"],
+      ["extra.n", "i64"],
+      ["extra.x", "f64"],
+    ],
+    "up to max_fields",
+  );
+  assert.equal(info.schema_version, 2);
+  assert.equal(await c.count("dynamic", { match: { "extra.word": "there" } }), 1);
+  assert.equal(await c.count("dynamic", { range: { "extra.when": { gte: "2024-05-06T09:08:09+02:00" } } }), 1);
+  assertError(
+    await c.write("dynamic", [{ upsert: { id: 2, source: { extra: { n: "two" } } } }]),
+    400,
+    "invalid_argument",
+    "ops[0].upsert.source.extra.n",
+  );
+});
+
+test("aliases are changed all or none, resolve everywhere, and go with their collection", async () => {
+  const c = await client();
+  await c.made("one", { fields: [{ name: "a", kind: "i64" }] });
+  await c.made("two", {});
+  const change = (actions: readonly object[]) => ask(`${c.url}/aliases`, { body: { actions } });
+  const set = await change([
+    { add: { alias: "now", collection: "one" } },
+    { add: { alias: "also", collection: "one" } },
+  ]);
+  assert.equal(set.status, 200, set.text);
+  const both = [
+    { alias: "also", collection: "one" },
+    { alias: "now", collection: "one" },
+  ];
+  assert.deepEqual(set.json, { aliases: both });
+  assert.deepEqual((await ask(`${c.url}/aliases`)).json, { aliases: both });
+  assert.deepEqual((await c.info("now")).aliases, ["also", "now"]);
+  assert.equal((await c.info("now")).name, "one");
+  await c.written("now", [{ upsert: { id: 1, source: { a: 1 } } }]);
+  assert.equal((await c.get("also", 1)).json.id, 1);
+  assert.equal(await c.count("one"), 1);
+  for (const [actions, status, error] of [
+    [[{ add: { alias: "x", collection: "one" } }, { remove: { alias: "nope" } }], 404, "not_found"],
+    [[{ add: { alias: "x", collection: "one" } }, { add: { alias: "y", collection: "nope" } }], 404, "not_found"],
+    [[{ add: { alias: "x", collection: "one" } }, { add: { alias: "two", collection: "one" } }], 409, "conflict"],
+    [[{ add: { alias: "x", collection: "one" } }, { move: {} }], 400, "invalid_argument"],
+    [
+      [{ add: { alias: "x", collection: "one" } }, { add: { alias: "no/", collection: "one" } }],
+      400,
+      "invalid_argument",
+    ],
+    [[], 400, "invalid_argument"],
+  ] as const) {
+    assertError(await change(actions), status, error);
+    assert.deepEqual((await ask(`${c.url}/aliases`)).json, { aliases: both }, "none");
+  }
+  const swap = await change([{ remove: { alias: "also" } }, { add: { alias: "now", collection: "two" } }]);
+  assert.deepEqual(swap.json, { aliases: [{ alias: "now", collection: "two" }] });
+  assert.equal((await c.info("now")).name, "two");
+  assertError(await c.make("now", {}), 409, "conflict");
+  assertError(await ask(c.of("now"), { method: "DELETE" }), 404, "not_found");
+  assert.deepEqual((await ask(c.of("two"), { method: "DELETE" })).json, { dropped: true });
+  assert.deepEqual((await ask(`${c.url}/aliases`)).json, { aliases: [] });
+  assertError(await ask(c.of("now")), 404, "not_found");
+});
+
+test("a dropped collection is gone with its documents, and its space is freed", async () => {
+  const c = await client();
+  const { id } = (await c.made("docs", { fields: [{ name: "a", kind: "i64" }] })).json;
+  await c.written(
+    "docs",
+    upserts(numbers(0, 300), (a) => ({ a, pad: "x".repeat(500) })),
+  );
+  await c.sealed("docs");
+  const folder = join(server.dataDir, "objects", "collections");
+  assert.ok(readdirSync(folder).includes(String(id)));
+  const entries = async () =>
+    Number(/^service_store_entries (\d+)/m.exec((await ask(`${server.url}/metrics`)).text)![1]);
+  const full = await entries();
+  const dropped = await ask(c.of("docs"), { method: "DELETE" });
+  assert.deepEqual([dropped.status, dropped.json], [200, { dropped: true }]);
+  assertError(await c.get("docs", 1), 404, "not_found");
+  assertError(await ask(c.of("docs"), { method: "DELETE" }), 404, "not_found");
+  await eventually(
+    async () => ({ left: await entries(), folders: readdirSync(folder) }),
+    ({ left, folders }) => left <= full - 300 && !folders.includes(String(id)),
+  );
+  const anew = await c.made("docs", {});
+  assert.notEqual(anew.json.id, id);
+  assert.equal(await c.count("docs"), 0);
+  assert.equal((await ask(`${c.url}`, { method: "DELETE" })).status, 409, "a namespace with collections is not empty");
+});
+
+test("hot and warm load the index and say so", async () => {
+  const c = await client();
+  await c.made("docs", { fields: [{ name: "a", kind: "i64" }] });
+  const state = async () => (await c.info("docs")).hot;
+  assert.deepEqual(await state(), { enabled: false, state: "cold" });
+  const warmed = await ask(`${c.of("docs")}/warm`, { method: "POST" });
+  assert.deepEqual([warmed.status, warmed.json], [202, { status: "accepted" }]);
+  await eventually(state, ({ state }) => state === "hot");
+  const hot = await ask(`${c.of("docs")}/hot`, { method: "PUT", body: { enabled: true } });
+  assert.deepEqual([hot.status, hot.json], [200, { hot: { enabled: true, state: "hot" } }]);
+  assert.deepEqual(await state(), { enabled: true, state: "hot" });
+  const off = await ask(`${c.of("docs")}/hot`, { method: "PUT", body: { enabled: false } });
+  assert.equal(off.json.hot.enabled, false);
+  for (const body of [{}, { enabled: "yes" }]) {
+    assertError(await ask(`${c.of("docs")}/hot`, { method: "PUT", body }), 400, "invalid_argument", "enabled");
+  }
+});
+
+test("an idle tail is sealed, and versions and scan tell of it exactly", async () => {
+  const c = await client();
+  const before = Date.now();
+  await c.made("docs", { fields: [{ name: "a", kind: "i64" }] });
+  const empty = await c.scan("docs");
+  const { schema } = await c.info("docs");
+  assert.deepEqual(empty.json, { lance: null, tail_records: 0, schema, token: [] });
+  assert.deepEqual((await ask(`${c.of("docs")}/versions`)).json, { versions: [] });
+  const written = await c.written("docs", [...upserts([1, 2, 3], (a) => ({ a })), { delete: { id: 3 } }]);
+  const scan = await c.scan("docs");
+  assert.deepEqual(scan.json.token, written.json.token);
+  assert.equal(scan.headers.get("service-consistency-token"), JSON.stringify(written.json.token));
+  await c.sealed("docs");
+  const info = await c.info("docs");
+  assert.deepEqual([info.manifest.records, info.manifest.applied], [2, 1]);
+  assert.ok(info.manifest.bytes > 0);
+  assert.deepEqual(info.backpressure, { throttled: false, backlog_records: 0, backlog_bytes: 0, retry_after_ms: 0 });
+  const { versions } = (await ask(`${c.of("docs")}/versions`)).json;
+  const last = versions.at(-1);
+  assert.deepEqual(Object.keys(last).sort(), ["applied", "created_at", "lance", "records", "version"]);
+  assert.deepEqual([last.version, last.records, last.applied], [info.manifest.version, 2, 1]);
+  assert.deepEqual(last.lance, info.manifest.lance);
+  assert.ok(Date.parse(last.created_at) >= before && last.created_at.endsWith("Z"));
+  await c.written(
+    "docs",
+    upserts([2, 9], (a) => ({ a })),
+  );
+  const behind = await c.scan("docs");
+  assert.ok([0, 2].includes(behind.json.tail_records), "each changed document counts once");
+  await c.sealed("docs");
+  const later = (await ask(`${c.of("docs")}/versions`)).json.versions;
+  assert.deepEqual(later.slice(0, versions.length), versions, "old versions are kept");
+  assert.deepEqual([later.at(-1).records, later.at(-1).applied], [3, 2]);
+});
+
+test("everything about a collection is there after a restart", async () => {
+  const dataDir = await temporaryFolder();
+  try {
+    const first = await ServerProcess.start({ dataDir });
+    const c = await CollectionClient.create(first.url, "n");
+    await c.made("docs", { fields: [{ name: "a", kind: "i64" }], dynamic: "dynamic" });
+    await ask(`${c.url}/aliases`, { body: { actions: [{ add: { alias: "x", collection: "docs" } }] } });
+    await ask(`${c.of("docs")}/hot`, { method: "PUT", body: { enabled: true } });
+    await c.written(
+      "docs",
+      upserts([1, 2], (a) => ({ a, b: "w" })),
+    );
+    await c.sealed("docs");
+    const info = await c.info("docs");
+    assert.equal(await first.stop(), 0);
+    await using again = await ServerProcess.start({ dataDir });
+    const d = new CollectionClient(again.url, "n");
+    await eventually(
+      async () => (await d.info("docs")).hot.state,
+      (state) => state === "hot",
+    );
+    assert.deepEqual(await d.info("x"), { ...info, hot: { enabled: true, state: "hot" } });
+    assert.equal(await d.count("docs", { term: { b: "w" } }), 2);
+  } finally {
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+});
