@@ -129,7 +129,7 @@ if (!existsSync(executablePath)) {
 const pages = startPageServer();
 await new Promise<void>((resolve) => pages.listen(0, "127.0.0.1", resolve));
 const origin = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`;
-await using server = await startServer({ rpc: { origins: [origin] } });
+await using server = await startServer({ origins: [origin] });
 await using closed = await startServer();
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 try {

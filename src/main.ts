@@ -1,5 +1,7 @@
 import { runKeysCommand } from "./cli/keys-command.ts";
 import { runServe } from "./cli/serve.ts";
+import { runSetup } from "./cli/setup.ts";
+import { runSigningKey } from "./cli/signing-key.ts";
 import { loadServerConfig, settingsHelp } from "./config.ts";
 import { EngineError } from "./engine/errors.ts";
 import { version } from "./version.ts";
@@ -7,7 +9,9 @@ import { version } from "./version.ts";
 const usage = `native-engine ${version}: durable streams, hybrid search and SQL in one process
 
   native-engine serve [flags]     run the server
+  native-engine setup …           first-run setup: the org and its owner; see setup --help
   native-engine keys …            create, list and revoke API keys; see keys --help
+  native-engine signing-key …     rotate the key with which the instance signs; see signing-key --help
   native-engine --help            this text
   native-engine --version         the version
 
@@ -24,6 +28,10 @@ async function run(argv: readonly string[]): Promise<number> {
         return 0;
       }
       return runServe(loadServerConfig({ argv: rest, env: process.env }));
+    case "setup":
+      return runSetup(rest, process, process.env);
+    case "signing-key":
+      return runSigningKey(rest, process, process.env);
     case "keys":
       return runKeysCommand(rest, process.env);
     case "--version":

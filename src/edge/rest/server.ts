@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import swagger from "@fastify/swagger";
@@ -15,6 +14,7 @@ import type { Principal } from "../../engine/auth/principal.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { type EngineError, invalid, unavailable } from "../../engine/errors.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
+import type { RequestIds } from "../request-id.ts";
 import { registerBodyParser } from "./body.ts";
 import { docsPage } from "./docs-page.ts";
 import { errorReply, toEngineError } from "./error.ts";
@@ -48,6 +48,7 @@ export interface RestOptions {
   readonly log: FastifyBaseLogger;
   readonly version: string;
   readonly authenticator: Authenticator;
+  readonly requestId: RequestIds;
 }
 
 /** HTTP/1 requests, or HTTP/2 ones in Node's compatible form. */
@@ -56,16 +57,14 @@ export type RequestHandler = (
   response: ServerResponse | Http2ServerResponse,
 ) => void;
 
-const requestIdPattern = /^[\x21-\x7e]{1,128}$/;
-
 /** The REST edge: JSON over HTTP, from one table of routes. */
 export async function createRest(options: RestOptions): Promise<RequestHandler> {
-  const { engine, metrics, log, version } = options;
+  const { engine, metrics, log, version, requestId } = options;
   const app = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
     requestIdHeader: false,
-    genReqId: requestIds(),
+    genReqId: requestId,
     routerOptions: { maxParamLength: 4096 },
     exposeHeadRoutes: true,
     return503OnClosing: false,
@@ -96,18 +95,6 @@ export async function createRest(options: RestOptions): Promise<RequestHandler> 
   await app.ready();
   // The router takes both forms; its type names the first.
   return (request, response) => app.routing(request as IncomingMessage, response as ServerResponse);
-}
-
-/** The caller's own id where it is printable; else a random prefix for the process and a count. */
-function requestIds(): (request: IncomingMessage | { headers: IncomingMessage["headers"] }) => string {
-  const prefix = randomBytes(6).toString("hex");
-  let last = 0;
-  return (request) => {
-    const given = request.headers["x-request-id"];
-    if (typeof given === "string" && requestIdPattern.test(given)) return given;
-    last++;
-    return `${prefix}-${last.toString(36)}`;
-  };
 }
 
 function sendError(error: EngineError, request: FastifyRequest, reply: FastifyReply): void {
@@ -146,12 +133,20 @@ function registerHooks(app: FastifyInstance, { engine, metrics, authenticator }:
   app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);
     request.response = reply.raw;
+    const { headers } = request;
+    const refused = authenticator.screen({
+      method: request.method,
+      host: (headers[":authority"] as string | undefined) ?? headers.host,
+      origin: headers.origin,
+      authorization: headers.authorization,
+    });
+    if (refused !== undefined) return done(refused);
     const { access = "signed-in" } = request.routeOptions.config;
     if (access === "open") return done();
     if (engine.isDraining) return done(unavailable("the server is draining"));
     const { remoteAddress, remotePort } = request.socket;
     const found = authenticator.authenticate({
-      authorization: request.headers.authorization,
+      authorization: headers.authorization,
       remoteAddress,
       remotePort,
     });

@@ -28,6 +28,12 @@ export function header(request: NodeRequest, name: string): string | undefined {
   return Array.isArray(value) ? value.join(", ") : value;
 }
 
+/** The server as the caller names it. */
+export function authorityOf(request: NodeRequest): string | undefined {
+  const { ":authority": authority, host } = request.headers;
+  return typeof authority === "string" ? authority : host;
+}
+
 export function pathOf(request: NodeRequest): string {
   const url = request.url ?? "";
   const end = url.indexOf("?");
