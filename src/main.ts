@@ -1,7 +1,3 @@
-import { runKeysCommand } from "./cli/keys-command.ts";
-import { runServe } from "./cli/serve.ts";
-import { runSetup } from "./cli/setup.ts";
-import { runSigningKey } from "./cli/signing-key.ts";
 import { loadServerConfig, settingsHelp } from "./config.ts";
 import { EngineError } from "./engine/errors.ts";
 import { version } from "./version.ts";
@@ -19,21 +15,31 @@ Flags of serve (flags win over environment variables, those over the configurati
 ${settingsHelp()}
 `;
 
+/** Each command loads its own part of the program: the server's is by far the largest. */
 async function run(argv: readonly string[]): Promise<number> {
   const [command, ...rest] = argv;
   switch (command) {
-    case "serve":
+    case "serve": {
       if (rest.includes("--help")) {
         process.stdout.write(usage);
         return 0;
       }
-      return runServe(loadServerConfig({ argv: rest, env: process.env }));
-    case "setup":
-      return runSetup(rest, process, process.env);
-    case "signing-key":
-      return runSigningKey(rest, process, process.env);
-    case "keys":
-      return runKeysCommand(rest, process.env);
+      const config = loadServerConfig({ argv: rest, env: process.env });
+      const { runServe } = await import("./cli/serve.ts");
+      return await runServe(config);
+    }
+    case "setup": {
+      const { runSetup } = await import("./cli/setup.ts");
+      return await runSetup(rest, process, process.env);
+    }
+    case "signing-key": {
+      const { runSigningKey } = await import("./cli/signing-key.ts");
+      return await runSigningKey(rest, process, process.env);
+    }
+    case "keys": {
+      const { runKeysCommand } = await import("./cli/keys-command.ts");
+      return await runKeysCommand(rest, process.env);
+    }
     case "--version":
       process.stdout.write(`${version}\n`);
       return 0;
