@@ -11,9 +11,9 @@ import { exclusively, openAuthStore } from "./auth-store.ts";
 import type { ServerConfig } from "./config.ts";
 import { createAuthenticator } from "./edge/auth/authenticator.ts";
 import { checkAuthConfig } from "./edge/auth/config.ts";
-import { Cors } from "./edge/cors.ts";
-import { createFront } from "./edge/front.ts";
-import { createRequestIds } from "./edge/request-id.ts";
+import { Cors } from "./edge/front/cors.ts";
+import { createFront } from "./edge/front/front.ts";
+import { createRequestIds } from "./edge/front/request-id.ts";
 import { Metrics } from "./edge/rest/metrics.ts";
 import { createRest } from "./edge/rest/server.ts";
 import { createRpcHandler } from "./edge/rpc/handler.ts";
@@ -158,6 +158,7 @@ function instanceConfig(config: ServerConfig): Omit<InstanceDeps, "store" | "clo
       streams: true,
       events: true,
       links: true,
+      collections: true,
       apikey: modes.includes("apikey"),
       oidc: modes.includes("oidc"),
       mesh: modes.includes("mesh"),

@@ -14,7 +14,7 @@ import type { Principal } from "../../engine/auth/principal.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { type EngineError, invalid, unavailable } from "../../engine/errors.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
-import type { RequestIds } from "../request-id.ts";
+import type { RequestIds } from "../front/request-id.ts";
 import { registerBodyParser } from "./body.ts";
 import { docsPage } from "./docs-page.ts";
 import { errorReply, toEngineError } from "./error.ts";

@@ -15,8 +15,8 @@ import { file_service_errors_v1_errors } from "../../gen/service/errors/v1/error
 import { InstanceService } from "../../gen/service/instance/v1/instance_pb.ts";
 import { file_service_live_v1_live } from "../../gen/service/live/v1/live_pb.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
-import type { Cors } from "../cors.ts";
-import type { RequestIds } from "../request-id.ts";
+import type { Cors } from "../front/cors.ts";
+import type { RequestIds } from "../front/request-id.ts";
 import { authorizeCall, needsCredential } from "./access.ts";
 import { Call, type CallLog, callKey } from "./call.ts";
 import { deadlineMs, within } from "./deadline.ts";

@@ -122,6 +122,7 @@ test("GetInstance tells what is configured", async () => {
       streams: true,
       events: true,
       links: true,
+      collections: true,
       apikey: false,
       oidc: false,
       mesh: false,
