@@ -1,8 +1,10 @@
 // `npm run bench -- streams …`: runs the named benchmarks, or all of them.
+import { benchRpc } from "./rpc.ts";
 import { benchStreams } from "./streams.ts";
 
 const benches: Readonly<Record<string, (argv: readonly string[]) => Promise<void>>> = {
   streams: benchStreams,
+  rpc: benchRpc,
 };
 
 const argv = process.argv.slice(2);

@@ -1,4 +1,4 @@
-import { type ContextValues, createContextKey } from "@connectrpc/connect";
+import { Code, ConnectError, type ContextValues, createContextKey } from "@connectrpc/connect";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
 import type { Principal } from "../../engine/auth/principal.ts";
 import { type ErrorContext, toConnectError } from "./error.ts";
@@ -17,6 +17,8 @@ export class Call {
   principal: Principal | undefined;
   /** The outcome; a later error replaces an earlier one. */
   code = "ok";
+  isAnswered = false;
+  readonly #gone = new AbortController();
   readonly #request: NodeRequest;
   readonly #log: CallLog;
 
@@ -37,6 +39,15 @@ export class Call {
     this.code = codeToString(explained.code);
     return explained;
   };
+
+  /** Aborted when the caller leaves before it has its answer. */
+  get signal(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  left(): void {
+    if (!this.isAnswered) this.#gone.abort(new ConnectError("the caller is gone", Code.Canceled));
+  }
 
   report(error: unknown): string {
     // A caller that has left is answered for the form of it; that is not worth a line in the log.

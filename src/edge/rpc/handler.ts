@@ -2,7 +2,7 @@ import { constants } from "node:http2";
 import type { DescService } from "@bufbuild/protobuf";
 import { type ConnectRouter, createConnectRouter, createContextValues, type ServiceImpl } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
-import { compressionBrotli, compressionGzip, universalRequestFromNodeRequest } from "@connectrpc/connect-node";
+import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import { EngineError, invalid, unavailable } from "../../engine/errors.ts";
 import { buildVariant, isAbsent } from "../../engine/instance/catalogue.ts";
 import type { Instance } from "../../engine/instance/instance.ts";
@@ -29,11 +29,11 @@ import { type Namespaces, namespaceService } from "./namespace.ts";
 import {
   type AnyNodeResponse,
   authorityOf,
-  bodyOf,
   header,
   type NodeRequest,
   type NodeResponse,
   pathOf,
+  universalRequest,
 } from "./node.ts";
 import { type Protocol, protocolOf } from "./protocol.ts";
 import { addReflection, Reflection, reflectionServices } from "./reflection.ts";
@@ -193,6 +193,7 @@ class Handler implements RpcHandler {
       if (!response.headersSent) writeError(explained, request, response, protocol, extra);
       else this.#breakOff(request);
     } finally {
+      call.isAnswered = true;
       this.#observe(call);
     }
   }
@@ -207,11 +208,11 @@ class Handler implements RpcHandler {
     checkVersion(request);
     const handler = this.#paths.get(call.path);
     if (handler === undefined) throw refusal(call.path, this.#house !== undefined);
+    response.once("close", () => call.left());
     const values = createContextValues().set(callKey, call);
-    const universal = universalRequestFromNodeRequest(request, response, undefined, values);
     const deadline = deadlineMs(request);
     const reply = await within(
-      handler({ ...universal, body: bodyOf(request) }),
+      handler(universalRequest(request, call.signal, values)),
       deadline === undefined ? undefined : deadline + rpcLimits.timeoutGraceMs,
     );
     await writeReply(reply, request, response, protocol, extra, call.explain);
