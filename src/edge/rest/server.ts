@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { type IncomingMessage, METHODS, type ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import swagger from "@fastify/swagger";
 import fastify, {
@@ -57,6 +57,13 @@ export type RequestHandler = (
   response: ServerResponse | Http2ServerResponse,
 ) => void;
 
+/**
+ * HTTP/2 lets any word through as a method. One that the router has never heard of would pass by the hooks, and with
+ * them by the check of the credential, so it is taken for one that no route serves.
+ */
+const knownMethods: ReadonlySet<string> = new Set(METHODS);
+const unknownMethod = "TRACE";
+
 /** The REST edge: JSON over HTTP, from one table of routes. */
 export async function createRest(options: RestOptions): Promise<RequestHandler> {
   const { engine, metrics, log, version, requestId } = options;
@@ -93,8 +100,11 @@ export async function createRest(options: RestOptions): Promise<RequestHandler> 
   registerHooks(app, options, new RouteTable(routes));
   await app.register(async (scope) => registerRoutes(scope, routes));
   await app.ready();
-  // The router takes both forms; its type names the first.
-  return (request, response) => app.routing(request as IncomingMessage, response as ServerResponse);
+  return (request, response) => {
+    if ("stream" in request && !knownMethods.has(request.method)) request.headers[":method"] = unknownMethod;
+    // The router takes both forms; its type names the first.
+    app.routing(request as IncomingMessage, response as ServerResponse);
+  };
 }
 
 function sendError(error: EngineError, request: FastifyRequest, reply: FastifyReply): void {
@@ -126,9 +136,7 @@ function registerHooks(app: FastifyInstance, { engine, metrics, authenticator }:
   };
   app.setErrorHandler((error: FastifyError, request, reply) => {
     reply.header("x-request-id", request.id);
-    // A method that the router has never heard of, which only HTTP/2 lets through, passes by the hook.
-    const passed = error.code === "FST_ERR_NOT_FOUND";
-    sendError(passed ? unroutable(request, reply) : toEngineError(error), request, reply);
+    sendError(toEngineError(error), request, reply);
   });
   app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);

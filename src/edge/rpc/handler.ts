@@ -19,7 +19,7 @@ import type { Cors } from "../front/cors.ts";
 import type { RequestIds } from "../front/request-id.ts";
 import { authorizeCall, needsCredential } from "./access.ts";
 import { Call, type CallLog, callKey } from "./call.ts";
-import { deadlineMs, within } from "./deadline.ts";
+import { cutDeadline, deadlineMs, within } from "./deadline.ts";
 import { type HealthState, healthService } from "./health.ts";
 import { HouseProxy, isHousePath } from "./house.ts";
 import { instanceService, jwksPath } from "./instance.ts";
@@ -211,8 +211,10 @@ class Handler implements RpcHandler {
     response.once("close", () => call.left());
     const values = createContextValues().set(callKey, call);
     const deadline = deadlineMs(request);
+    const universal = universalRequest(request, call.signal, values);
+    cutDeadline(universal.header, deadline);
     const reply = await within(
-      handler(universalRequest(request, call.signal, values)),
+      handler(universal),
       deadline === undefined ? undefined : deadline + rpcLimits.timeoutGraceMs,
     );
     await writeReply(reply, request, response, protocol, extra, call.explain);
@@ -239,10 +241,11 @@ class Handler implements RpcHandler {
     return undefined;
   }
 
-  /** The library makes a URL of it. */
+  /** It becomes part of the addresses that GetInstance tells. */
   #checkAuthority(host: string | undefined): void {
     if (host !== undefined && host === this.#knownAuthority) return;
-    if (host === undefined || !URL.canParse(`http://${host}`)) throw invalid("Host", "must name the server");
+    const plain = host !== undefined && !/[@/?#\\]/.test(host) && URL.canParse(`http://${host}`);
+    if (!plain) throw invalid("Host", "must name the server");
     this.#knownAuthority = host;
   }
 
