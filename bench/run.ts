@@ -1,6 +1,7 @@
 // `npm run bench -- streams …`: runs the named benchmarks, or all of them.
 import { benchEvents } from "./events.ts";
 import { benchLinks } from "./links.ts";
+import { benchRpc } from "./rpc.ts";
 import { benchStreams } from "./streams.ts";
 import { benchVectors } from "./vectors.ts";
 
@@ -9,6 +10,7 @@ const benches: Readonly<Record<string, (argv: readonly string[]) => Promise<void
   vectors: benchVectors,
   events: benchEvents,
   links: benchLinks,
+  rpc: benchRpc,
 };
 
 const argv = process.argv.slice(2);

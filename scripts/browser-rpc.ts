@@ -1,7 +1,7 @@
 /**
  * Calls the RPC edge from a page in Chromium, with Connect and gRPC-Web, across origins.
  *
- *   node scripts/browser-rpc.ts [path of chromium]     default: CHROMIUM, then /usr/bin/chromium
+ *   npm run test:browser [-- path of chromium]     default: CHROMIUM, then /usr/bin/chromium; it is not installed
  *
  * The page loads the client libraries and the generated code as they are: an import map stands for a bundler.
  */
@@ -13,7 +13,8 @@ import type { AddressInfo } from "node:net";
 import { join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Browser, chromium } from "playwright-core";
-import { startServer } from "../test/wire/rpc/server.ts";
+import { ask } from "../test/support/http.ts";
+import { ServerProcess } from "../test/support/process.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const modules = "/node_modules";
@@ -110,6 +111,15 @@ function startPageServer(): Server {
   });
 }
 
+/** Opens an address in a tab of its own and returns what it shows. */
+async function textAt(browser: Browser, url: string): Promise<string> {
+  const tab = await browser.newPage();
+  await tab.goto(url);
+  const text = await tab.evaluate("document.body.innerText");
+  await tab.close();
+  return String(text);
+}
+
 async function callFrom(browser: Browser, pageUrl: string, expression: string): Promise<unknown> {
   const tab = await browser.newPage();
   tab.on("pageerror", (error) => console.error(error));
@@ -129,13 +139,17 @@ if (!existsSync(executablePath)) {
 const pages = startPageServer();
 await new Promise<void>((resolve) => pages.listen(0, "127.0.0.1", resolve));
 const origin = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`;
-await using server = await startServer({ rpc: { origins: [origin] } });
-await using closed = await startServer();
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+await using server = await ServerProcess.start({ env: { SERVICE_CORS_ORIGINS: origin } });
+await using closed = await ServerProcess.start();
+const browser = await chromium.launch({
+  executablePath,
+  args: ["--no-sandbox", "--host-resolver-rules=MAP rebound.example 127.0.0.1"],
+});
 try {
   const results = await callFrom(browser, origin, `window.callAll(${JSON.stringify(server.url)})`);
+  const known = await ask(`${server.url}/service.instance.v1.InstanceService/GetInstance`, { body: {} });
   const want = {
-    instanceId: server.instance.id,
+    instanceId: (known.json as { instanceId: string }).instanceId,
     status: 1,
     bad: "invalid_argument",
     absent: "feature_not_in_variant",
@@ -145,6 +159,13 @@ try {
   assert.deepEqual(results, Object.fromEntries(kinds.map((kind) => [kind, want])));
   const call = `window.tryCall(${JSON.stringify(closed.url)})`;
   assert.equal(await callFrom(browser, origin, call), "refused", "an origin that is not configured may not call");
+  // Without a preflight, as a form would: the browser keeps the answer from the page, and the server must do nothing.
+  const sent = `fetch(${JSON.stringify(`${closed.url}/v1/namespaces`)}, {method:"POST",mode:"no-cors",body:'{"name":"sly"}'})`;
+  await callFrom(browser, origin, `${sent}.then(() => true)`);
+  assert.deepEqual((await ask(`${closed.url}/v1/namespaces`)).json, { namespaces: [] });
+  // A name that the page's owner lets resolve to this machine; every such name is loopback to this browser.
+  const rebound = await textAt(browser, `http://rebound.example:${new URL(closed.url).port}/v1/namespaces`);
+  assert.match(rebound, /permission_denied/);
   console.log(`Chromium ${browser.version()}: passed`);
 } finally {
   await browser.close();

@@ -1,16 +1,16 @@
 /**
  * Calls the RPC edge with clients of other languages: Python's grpcio and Go's grpcurl, each where it is installed.
  *
- *   node scripts/interop-rpc.ts [host:port]     without an address, a server is started for the occasion
+ *   npm run test:interop [-- host:port]     without an address, a server is started for the occasion
  *
- * PYTHON and GRPCURL name the programs when they are not on the path.
+ * PYTHON and GRPCURL name the programs when they are not on the path. Nothing is installed.
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { startServer } from "../test/wire/rpc/server.ts";
+import { ServerProcess } from "../test/support/process.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const run = promisify(execFile);
@@ -34,7 +34,8 @@ async function attempt(program: string, args: readonly string[]): Promise<Outcom
 async function python(target: string): Promise<string> {
   const program = process.env["PYTHON"] ?? "python3";
   const found = await attempt(program, ["-c", "import grpc, google.protobuf"]);
-  if (found.failed) return "grpcio: not installed, skipped";
+  if (found.failed)
+    return "grpcio: skipped, not installed: pip install grpcio protobuf, and name that Python in PYTHON";
   const script = join(root, "scripts", "interop-rpc.py");
   const { stdout, stderr, failed } = await attempt(program, [script, target, join(root, "proto", "baseline.binpb")]);
   assert.ok(!failed, stderr);
@@ -44,7 +45,7 @@ async function python(target: string): Promise<string> {
 async function grpcurl(target: string): Promise<string> {
   const program = process.env["GRPCURL"] ?? "grpcurl";
   const found = await attempt(program, ["-version"]);
-  if (found.failed) return "grpcurl: not installed, skipped";
+  if (found.failed) return "grpcurl: skipped, not installed: put it on the path, or name it in GRPCURL";
   const call = async (...args: string[]) => await attempt(program, ["-plaintext", ...args]);
 
   const listed = await call(target, "list");
@@ -70,8 +71,8 @@ async function callAll(target: string): Promise<void> {
 
 const given = process.argv[2];
 if (given === undefined) {
-  await using server = await startServer();
-  await callAll(`127.0.0.1:${server.port}`);
+  await using server = await ServerProcess.start({ flags: ["--mode", "development"] });
+  await callAll(new URL(server.url).host);
 } else {
   await callAll(given);
 }

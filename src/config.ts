@@ -2,7 +2,15 @@ import { readFileSync } from "node:fs";
 import { type AuthConfig, authSettings, parseAuthConfig } from "./edge/auth/config.ts";
 import { defaultCollectionSettings } from "./engine/collection/settings.ts";
 import { invalid } from "./engine/errors.ts";
+import {
+  defaultInstanceSettings,
+  type PushSettings,
+  parseInstanceName,
+  parseMinAppVersions,
+  parsePush,
+} from "./engine/instance/settings.ts";
 import { type Address, parseAddress } from "./listener/address.ts";
+import { listenerLimits } from "./listener/limits.ts";
 
 /** One typed value, parsed once: flags over environment over file over defaults. */
 interface Setting<T> {
@@ -49,6 +57,36 @@ function wholeNumber(min: number, max: number): (text: string, field: string) =>
 function nonEmpty(text: string, field: string): string {
   if (text.trim() === "") throw invalid(field, "must not be empty");
   return text;
+}
+
+function url(text: string, field: string): string {
+  const parsed = URL.canParse(text) ? new URL(text) : undefined;
+  if (parsed === undefined || (parsed.protocol !== "http:" && parsed.protocol !== "https:")) {
+    throw invalid(field, "must be an http or https address");
+  }
+  if (parsed.username !== "" || parsed.password !== "" || parsed.search !== "" || parsed.hash !== "") {
+    throw invalid(field, "must have no credentials, query or fragment");
+  }
+  return text;
+}
+
+/** Origins as browsers write them: a scheme, a host and, where it is not the usual one, a port. */
+function origins(text: string, field: string): readonly string[] {
+  const given = text.startsWith("[") ? (json(text, field) as unknown[]) : text.split(",").map((part) => part.trim());
+  return given.map((origin) => {
+    if (typeof origin !== "string" || !URL.canParse(origin) || new URL(origin).origin !== origin) {
+      throw invalid(field, `${JSON.stringify(origin)} is no origin; give for example https://app.example.com`);
+    }
+    return origin;
+  });
+}
+
+function json(text: string, field: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw invalid(field, "must be JSON");
+  }
 }
 
 export const settings = {
@@ -131,6 +169,82 @@ export const settings = {
     help: "private key in PEM",
     fallback: undefined,
     parse: nonEmpty,
+  }),
+  tlsNextCertFile: setting<string | undefined>({
+    flag: "tls-next-cert-file",
+    env: "SERVICE_TLS_NEXT_CERT_FILE",
+    value: "FILE",
+    help: "the certificate that will follow, told to clients ahead in tlsPins; the file may come later",
+    fallback: undefined,
+    parse: nonEmpty,
+  }),
+  tlsPins: setting<"auto" | "on" | "off">({
+    flag: "tls-pins",
+    env: "SERVICE_TLS_PINS",
+    value: "auto|on|off",
+    help: "whether GetInstance tells the TLS keys; auto: when the certificate is from no public authority",
+    fallback: "auto",
+    parse: oneOf("auto", "on", "off"),
+  }),
+  tlsCheckMs: setting<number>({
+    flag: "tls-check-interval",
+    env: "SERVICE_TLS_CHECK_INTERVAL",
+    value: "DURATION",
+    help: "how often the certificate's files are looked at",
+    fallback: listenerLimits.certificateCheckMs,
+    parse: (text, field) => {
+      const ms = parseDuration(text, field);
+      if (ms < 10 || ms > 86_400_000) throw invalid(field, "must be from 10ms to 1d");
+      return ms;
+    },
+  }),
+  publicUrl: setting<string | undefined>({
+    flag: "public-url",
+    env: "SERVICE_PUBLIC_URL",
+    value: "URL",
+    help: "the address under which clients reach the server; without it, the one each caller used",
+    fallback: undefined,
+    parse: url,
+  }),
+  corsOrigins: setting<readonly string[]>({
+    flag: "cors-origins",
+    env: "SERVICE_CORS_ORIGINS",
+    value: "ORIGIN,…",
+    help: "origins whose pages may call from a browser",
+    fallback: [],
+    parse: origins,
+  }),
+  houseUrl: setting<string | undefined>({
+    flag: "house-url",
+    env: "SERVICE_HOUSE_URL",
+    value: "URL",
+    help: "front end to which calls of service.house are handed",
+    fallback: undefined,
+    parse: url,
+  }),
+  instanceName: setting<string>({
+    flag: "instance-name",
+    env: "SERVICE_INSTANCE_NAME",
+    value: "TEXT",
+    help: "the name that clients show",
+    fallback: defaultInstanceSettings.name,
+    parse: (text, field) => parseInstanceName(field, text),
+  }),
+  push: setting<PushSettings | undefined>({
+    flag: "push",
+    env: "SERVICE_PUSH",
+    value: "JSON",
+    help: "push to phones: gatewayUrl, appIds with ios and android, unifiedpush",
+    fallback: undefined,
+    parse: (text, field) => parsePush(field, json(text, field)),
+  }),
+  minAppVersions: setting<Readonly<Record<string, string>>>({
+    flag: "min-app-versions",
+    env: "SERVICE_MIN_APP_VERSIONS",
+    value: "JSON",
+    help: "the oldest apps that may connect: ios, android, desktop",
+    fallback: {},
+    parse: (text, field) => parseMinAppVersions(field, json(text, field)),
   }),
   logLevel: setting<LogLevel>({
     flag: "log-level",
@@ -263,8 +377,12 @@ function readConfigFile(path: string): Map<string, string> {
   const values = new Map<string, string>();
   for (const [name, value] of Object.entries(parsed)) {
     if (!known.includes(name)) throw invalid(name, `unknown setting in ${path}; valid ones are ${known.join(", ")}`);
-    if (typeof value !== "string" && typeof value !== "number") throw invalid(name, "must be a string or a number");
-    values.set(name, String(value));
+    // Settings that hold more than one value are JSON in every source, so here they need no quotes.
+    const plain = typeof value === "string" || typeof value === "number";
+    if (!plain && (typeof value !== "object" || value === null)) {
+      throw invalid(name, "must be a string, a number, an object or an array");
+    }
+    values.set(name, plain ? String(value) : JSON.stringify(value));
   }
   return values;
 }

@@ -7,20 +7,33 @@ import { NodeClock } from "./adapter/node/clock.ts";
 import { NodeRandom } from "./adapter/node/random.ts";
 import { SingleOwnership } from "./adapter/single/ownership.ts";
 import { WorkerThreads } from "./adapter/threads/threads.ts";
+import { exclusively, openAuthStore } from "./auth-store.ts";
 import type { ServerConfig } from "./config.ts";
 import { createAuthenticator } from "./edge/auth/authenticator.ts";
 import { checkAuthConfig } from "./edge/auth/config.ts";
+import { Cors } from "./edge/front/cors.ts";
+import { createFront } from "./edge/front/front.ts";
+import { createRequestIds } from "./edge/front/request-id.ts";
 import { Metrics } from "./edge/rest/metrics.ts";
 import { createRest } from "./edge/rest/server.ts";
+import { collectionServices } from "./edge/rpc/collection.ts";
+import { createRpcHandler } from "./edge/rpc/handler.ts";
+import { HealthState } from "./edge/rpc/health.ts";
 import { ApiKeys } from "./engine/auth/keys.ts";
 import { type CollectionSettings, defaultCollectionSettings } from "./engine/collection/settings.ts";
 import { Engine } from "./engine/engine.ts";
+import { Instance, type InstanceDeps } from "./engine/instance/instance.ts";
+import { isPrivate, type ServedCertificates } from "./listener/certificate.ts";
 import { Listener } from "./listener/listener.ts";
 import { version } from "./version.ts";
 
-/** API keys live in a store of their own, which the command line may write while the server runs. */
-export function openAuthStore(dataDir: string): LmdbStore {
-  return new LmdbStore(join(dataDir, "auth"), { shared: true });
+interface Parts {
+  readonly engine: Engine;
+  readonly health: HealthState;
+  readonly listener: Listener;
+  readonly drainTimeoutMs: number;
+  /** What requests use, closed once there are none. */
+  readonly opened: AsyncDisposableStack;
 }
 
 function collectionSettings(config: ServerConfig): CollectionSettings {
@@ -36,17 +49,11 @@ function collectionSettings(config: ServerConfig): CollectionSettings {
 /** The composition root: the only place where adapters are constructed and edges meet the engine. */
 export class Server {
   readonly url: string;
-  readonly #listener: Listener;
-  readonly #drainTimeoutMs: number;
-  readonly #engine: Engine;
-  readonly #opened: AsyncDisposableStack;
+  readonly #parts: Parts;
 
-  private constructor(engine: Engine, listener: Listener, drainTimeoutMs: number, opened: AsyncDisposableStack) {
-    this.url = listener.address.url;
-    this.#engine = engine;
-    this.#listener = listener;
-    this.#drainTimeoutMs = drainTimeoutMs;
-    this.#opened = opened;
+  private constructor(parts: Parts) {
+    this.url = parts.listener.address.url;
+    this.#parts = parts;
   }
 
   /** `onFatal` is called when the store can't go on in this process. */
@@ -85,28 +92,108 @@ export class Server {
     await engine.start();
     const authStore = opened.adopt(openAuthStore(config.dataDir), (each) => each.close());
     const keys = new ApiKeys({ store: authStore, clock, random, fixed: config.auth.fixedKeys });
-    const authenticator = createAuthenticator(config.auth, { keys, clock, report: (message) => log.warn(message) });
+    const { corsOrigins, publicUrl } = config;
+    const report = (message: string) => log.warn(message);
+    const authenticator = createAuthenticator(config.auth, { keys, clock, report, origins: corsOrigins, publicUrl });
     opened.defer(() => authenticator.close());
     authenticator.prepare();
-    const rest = await createRest({ engine, metrics, log, version, authenticator });
-    const { tlsCertFile, tlsKeyFile } = config;
-    const listener = await Listener.start({
-      ...config.listen,
-      ...(tlsCertFile === undefined || tlsKeyFile === undefined
-        ? {}
-        : { tls: { certFile: tlsCertFile, keyFile: tlsKeyFile } }),
-      limits: { connectionsMax: config.connectionsMax },
-      handler: rest,
+    // Requests come only once the listener listens, and with it there are its certificates.
+    let listener: Listener | undefined;
+    const privateTls = privateCertificates(config.tlsPins, () => listener?.certificates);
+    const instance = await exclusively(config.dataDir, () =>
+      Instance.open({ store: authStore, clock, random, privateTls, ...instanceConfig(config) }),
+    );
+    const health = new HealthState();
+    const cors = new Cors(corsOrigins);
+    const requestId = createRequestIds();
+    const rest = await createRest({ engine, metrics, log, version, authenticator, requestId });
+    const rpc = createRpcHandler({
+      instance,
+      engine: { namespaces: { create: (name) => engine.metastore.createNamespace(name) } },
+      services: collectionServices(engine),
+      authenticator,
+      health,
       log,
+      requestId,
+      cors,
+      development: config.mode === "development",
+      onCall: (method, code, ms) => metrics.onCall(method, code, ms),
+      ...(config.houseUrl === undefined ? {} : { houseUrl: config.houseUrl }),
+      ...(publicUrl === undefined ? {} : { publicUrl }),
     });
-    metrics.observe(engine, () => store.stats(), listener);
-    return new Server(engine, listener, config.drainTimeoutMs, opened.move());
+    opened.defer(() => rpc.close());
+    const started = await listen(config, createFront({ rest, rpc, cors }), log);
+    listener = started;
+    metrics.observe(engine, () => store.stats(), started);
+    health.setReady(true);
+    return new Server({
+      engine,
+      health,
+      listener: started,
+      drainTimeoutMs: config.drainTimeoutMs,
+      opened: opened.move(),
+    });
   }
 
   /** Answers what is in flight, then closes everything. */
   async stop(): Promise<void> {
-    this.#engine.drain();
-    await this.#listener.drain(this.#drainTimeoutMs);
-    await this.#opened.disposeAsync();
+    const { engine, health, listener, drainTimeoutMs, opened } = this.#parts;
+    // First, so that watchers hear of it while their connections still stand.
+    health.drain();
+    engine.drain();
+    await listener.drain(drainTimeoutMs);
+    await opened.disposeAsync();
   }
+}
+
+function listen(config: ServerConfig, handler: ReturnType<typeof createFront>, log: Logger): Promise<Listener> {
+  const { tlsCertFile, tlsKeyFile, tlsNextCertFile } = config;
+  return Listener.start({
+    ...config.listen,
+    ...(tlsCertFile === undefined || tlsKeyFile === undefined
+      ? {}
+      : { tls: { certFile: tlsCertFile, keyFile: tlsKeyFile, nextCertFile: tlsNextCertFile } }),
+    limits: { connectionsMax: config.connectionsMax, certificateCheckMs: config.tlsCheckMs },
+    handler,
+    log,
+  });
+}
+
+function instanceConfig(config: ServerConfig): Omit<InstanceDeps, "store" | "clock" | "random"> {
+  const { modes, oidc } = config.auth;
+  const { instanceName: name, minAppVersions, push, houseUrl, tlsCertFile } = config;
+  return {
+    settings: { name, minAppVersions, ...(push === undefined ? {} : { push }) },
+    version,
+    authModes: modes,
+    ...(oidc === undefined ? {} : { issuer: oidc.issuer }),
+    house: houseUrl !== undefined,
+    features: {
+      streams: true,
+      events: true,
+      links: true,
+      collections: true,
+      apikey: modes.includes("apikey"),
+      oidc: modes.includes("oidc"),
+      mesh: modes.includes("mesh"),
+      tls: tlsCertFile !== undefined,
+      reflection: config.mode === "development",
+      house: houseUrl !== undefined,
+      push: push !== undefined,
+    },
+  };
+}
+
+/** The certificates that clients are told to pin. Who issued one is found out once for each. */
+function privateCertificates(
+  pins: ServerConfig["tlsPins"],
+  certificates: () => ServedCertificates | undefined,
+): () => ServedCertificates | undefined {
+  let judged: { readonly chain: string; readonly isPrivate: boolean } | undefined;
+  return () => {
+    const served = pins === "off" ? undefined : certificates();
+    if (served === undefined || pins === "on") return served;
+    if (judged?.chain !== served.current) judged = { chain: served.current, isPrivate: isPrivate(served.current) };
+    return judged.isPrivate ? served : undefined;
+  };
 }

@@ -1,60 +1,37 @@
-import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import { parseDuration } from "../config.ts";
 import type { ApiKeyInfo, ApiKeys } from "../engine/auth/keys.ts";
 import { isRole } from "../engine/auth/principal.ts";
-import { EngineError, invalid } from "../engine/errors.ts";
-
-export interface CommandOutput {
-  readonly stdout: { write(text: string): unknown };
-  readonly stderr: { write(text: string): unknown };
-}
+import { invalid } from "../engine/errors.ts";
+import { type CommandOutput, parseOptions, runCommand, UsageError } from "./command.ts";
 
 export const keysUsage = `usage: native-engine keys create --name NAME --role admin|writer|reader [--namespace NAMESPACE] [--expires 90d] [--json]
        native-engine keys list [--json]
        native-engine keys revoke NAME [--json]
 `;
 
-/** A command line that can't be understood, as against a command that failed. */
-class UsageError extends Error {}
-
-const exitCodes = { done: 0, failed: 1, usage: 2 } as const;
-
 /** `native-engine keys …`; `argv` is what follows `keys`. Resolves to the exit code. */
 export async function runKeys(argv: readonly string[], io: CommandOutput, keys: ApiKeys): Promise<number> {
   const [command, ...rest] = argv;
-  try {
+  return await runCommand("keys", keysUsage, io, async () => {
     switch (command) {
       case "create":
-        await create(rest, io, keys);
-        return exitCodes.done;
+        return await create(rest, io, keys);
       case "list":
-        list(rest, io, keys);
-        return exitCodes.done;
+        return list(rest, io, keys);
       case "revoke":
-        await revoke(rest, io, keys);
-        return exitCodes.done;
+        return await revoke(rest, io, keys);
       case "help":
       case "--help":
         io.stdout.write(keysUsage);
-        return exitCodes.done;
+        return;
       default:
         throw new UsageError(command === undefined ? "a command is missing" : "this command is not known");
     }
-  } catch (error) {
-    if (error instanceof UsageError) {
-      io.stderr.write(`keys: ${error.message}\n${keysUsage}`);
-      return exitCodes.usage;
-    }
-    if (error instanceof EngineError) {
-      io.stderr.write(`keys: ${error.message}\n`);
-      return exitCodes.failed;
-    }
-    throw error;
-  }
+  });
 }
 
 async function create(argv: readonly string[], io: CommandOutput, keys: ApiKeys): Promise<void> {
-  const { values } = parse(argv, 0, ["name", "role", "namespace", "expires"]);
+  const { values } = parseOptions(argv, [], ["name", "role", "namespace", "expires"]);
   const { name, role, namespace, expires } = values;
   if (name === undefined) throw new UsageError("--name is missing");
   if (role === undefined) throw new UsageError("--role is missing");
@@ -75,7 +52,7 @@ async function create(argv: readonly string[], io: CommandOutput, keys: ApiKeys)
 }
 
 function list(argv: readonly string[], io: CommandOutput, keys: ApiKeys): void {
-  const { values } = parse(argv, 0, []);
+  const { values } = parseOptions(argv, [], []);
   const all = keys.list();
   if (values.json) {
     io.stdout.write(`${JSON.stringify({ keys: all.map(toJson) })}\n`);
@@ -98,25 +75,10 @@ function list(argv: readonly string[], io: CommandOutput, keys: ApiKeys): void {
 }
 
 async function revoke(argv: readonly string[], io: CommandOutput, keys: ApiKeys): Promise<void> {
-  const { values, positionals } = parse(argv, 1, []);
+  const { values, positionals } = parseOptions(argv, ["the name of one key"], []);
   const info = await keys.revoke(positionals[0]!);
   if (values.json) io.stdout.write(`${JSON.stringify(toJson(info))}\n`);
   else io.stdout.write(`Revoked the key ${info.name}.\n`);
-}
-
-function parse<const N extends string>(argv: readonly string[], positionalCount: number, names: readonly N[]) {
-  const options: ParseArgsOptionsConfig = { json: { type: "boolean" } };
-  for (const name of names) options[name] = { type: "string" };
-  let parsed: ReturnType<typeof parseArgs>;
-  try {
-    parsed = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : "the options can't be read");
-  }
-  if (parsed.positionals.length !== positionalCount) {
-    throw new UsageError(positionalCount === 0 ? "only options are expected" : "expected the name of one key");
-  }
-  return { values: parsed.values as { [K in N]?: string } & { json?: boolean }, positionals: parsed.positionals };
 }
 
 function toJson(key: ApiKeyInfo) {

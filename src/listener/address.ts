@@ -1,22 +1,9 @@
-import { BlockList, isIP } from "node:net";
+import { isIP } from "node:net";
 import { invalid } from "../engine/errors.ts";
 
 export interface Address {
   readonly host: string;
   readonly port: number;
-}
-
-const loopback = new BlockList();
-loopback.addSubnet("127.0.0.0", 8, "ipv4");
-loopback.addAddress("::1", "ipv6");
-
-/** True where only this machine can reach the host. A name other than `localhost` may resolve to anything. */
-export function isLoopback(host: string): boolean {
-  const bare = unbracket(host);
-  if (bare.toLowerCase() === "localhost") return true;
-  const family = isIP(bare);
-  // An IPv4 address written as IPv6 (::ffff:127.0.0.1) is checked against the IPv4 rules.
-  return family !== 0 && loopback.check(bare, family === 6 ? "ipv6" : "ipv4");
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Http2Server, Http2ServerRequest } from "node:http2";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from "node:tls";
 import { type Address, formatAddress } from "./address.ts";
-import { Certificate, type CertificateFiles } from "./certificate.ts";
+import { Certificate, type CertificateFiles, type ServedCertificates } from "./certificate.ts";
 import { createHttp1, Http1Connection, liftHttp1Deadline } from "./http1.ts";
 import { createHttp2, Http2Connection, liftHttp2Deadline } from "./http2.ts";
 import { type ListenerLimits, listenerLimits } from "./limits.ts";
@@ -53,6 +53,7 @@ export class Listener {
   /** Also those still in their TLS handshake, which are no connection of the registry yet. */
   readonly #sockets = new Set<Socket>();
   readonly #timers: NodeJS.Timeout[] = [];
+  #certificate: Certificate | undefined;
   #sweptMs = performance.now();
   #refusedSeen = 0;
   #drained: Promise<void> | undefined;
@@ -79,6 +80,7 @@ export class Listener {
     });
     await listen(server, options, limits);
     const listener = new Listener(server, registry, true);
+    listener.#certificate = certificate;
     listener.#every(limits.certificateCheckMs, () => certificate.refresh(server));
     return listener;
   }
@@ -108,6 +110,11 @@ export class Listener {
   /** Open connections, those in their TLS handshake included. */
   get connections(): number {
     return this.#sockets.size;
+  }
+
+  /** The certificates in use; undefined without TLS. */
+  get certificates(): ServedCertificates | undefined {
+    return this.#certificate?.served;
   }
 
   get counters(): Readonly<ListenerCounters> {

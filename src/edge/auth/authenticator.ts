@@ -5,6 +5,7 @@ import type { Clock } from "../../port/clock.ts";
 import { StoreError } from "../../port/store.ts";
 import { isLoopback } from "./address.ts";
 import type { AuthConfig } from "./config.ts";
+import { type Approach, LocalGate } from "./local-gate.ts";
 import { MeshIdentifier } from "./mesh.ts";
 import { looksLikeToken, OidcVerifier, oidcLimits } from "./oidc.ts";
 import { notAdmitted, unauthenticated } from "./refusal.ts";
@@ -22,6 +23,8 @@ export interface AuthRequest {
 }
 
 export interface Authenticator {
+  /** Why this request is refused before anyone asks who makes it; also for what needs no credential. */
+  screen(approach: Approach & { readonly authorization: string | undefined }): EngineError | undefined;
   /** The principal, at once where nobody has to be asked; else a promise. Every refusal is a rejected promise. */
   authenticate(request: AuthRequest): Principal | Promise<Principal>;
   /** Asks the identity provider for its keys ahead of the first request; its absence is no error. */
@@ -34,23 +37,38 @@ export interface AuthenticatorDeps {
   readonly clock: Clock;
   /** For the operator's log: a provider or daemon that is lost or back. */
   readonly report?: (message: string) => void;
+  /** Origins whose pages may call. */
+  readonly origins?: readonly string[];
+  readonly publicUrl?: string | undefined;
 }
 
 export function createAuthenticator(config: AuthConfig, deps: AuthenticatorDeps): Authenticator {
-  return config.modes.includes("off") ? openAuthenticator : new CredentialAuthenticator(config, deps);
+  return config.modes.includes("off") ? new OpenAuthenticator(deps) : new CredentialAuthenticator(config, deps);
 }
 
-const openAuthenticator: Authenticator = {
-  authenticate({ remoteAddress }) {
+class OpenAuthenticator implements Authenticator {
+  readonly #gate: LocalGate;
+
+  constructor({ origins = [], publicUrl }: AuthenticatorDeps) {
+    this.#gate = new LocalGate({ loopbackOnly: true, origins, publicUrl });
+  }
+
+  screen(approach: Approach): EngineError | undefined {
+    return this.#gate.refusal(approach);
+  }
+
+  authenticate({ remoteAddress }: AuthRequest): Principal | Promise<Principal> {
     // The listeners are on loopback, so nobody else can come; if one is not, nobody else gets in.
     if (remoteAddress !== undefined && remoteAddress !== "" && !isLoopback(remoteAddress)) {
       return Promise.reject(notAdmitted("authentication is off: only callers on this machine are admitted"));
     }
     return devLoopback;
-  },
-  prepare() {},
-  close() {},
-};
+  }
+
+  prepare(): void {}
+
+  close(): void {}
+}
 
 const schemeLength = "Bearer ".length;
 const credentialCharactersMax = oidcLimits.tokenCharactersMax;
@@ -66,19 +84,28 @@ class CredentialAuthenticator implements Authenticator {
   readonly #oidc: OidcVerifier | undefined;
   readonly #mesh: MeshIdentifier | undefined;
   readonly #throttle: Throttle;
+  /** A mesh user is known by the connection alone, which a page in that user's browser shares. */
+  readonly #gate: LocalGate | undefined;
 
-  constructor(config: AuthConfig, { keys, clock, report = () => {} }: AuthenticatorDeps) {
+  constructor(config: AuthConfig, deps: AuthenticatorDeps) {
+    const { keys, clock, report = () => {}, origins = [], publicUrl } = deps;
     this.#keys = config.modes.includes("apikey") ? keys : undefined;
     this.#oidc = config.oidc && new OidcVerifier({ config: config.oidc, clock, report });
     this.#mesh = config.mesh && new MeshIdentifier({ config: config.mesh, clock, report });
+    this.#gate = config.mesh && new LocalGate({ loopbackOnly: false, origins, publicUrl });
     this.#throttle = new Throttle(clock);
+  }
+
+  screen(approach: Approach & { readonly authorization: string | undefined }): EngineError | undefined {
+    if (this.#gate === undefined) return undefined;
+    const judgedByCredential = approach.authorization !== undefined && this.#takesCredentials;
+    return judgedByCredential ? undefined : this.#gate.refusal(approach);
   }
 
   authenticate(request: AuthRequest): Principal | Promise<Principal> {
     const { authorization } = request;
-    const takesCredentials = this.#keys !== undefined || this.#oidc !== undefined;
     // A caller that names a credential is judged by it, even where its address alone would have let it in.
-    if (authorization === undefined || !takesCredentials) {
+    if (authorization === undefined || !this.#takesCredentials) {
       if (this.#mesh !== undefined) return this.#mesh.identify(request.remoteAddress ?? "", request.remotePort);
       return Promise.reject(unauthenticated("a credential is needed: Authorization: Bearer <credential>"));
     }
@@ -101,6 +128,10 @@ class CredentialAuthenticator implements Authenticator {
       return verdict instanceof Promise ? verdict.catch((error: unknown) => this.#refuse(request, error)) : verdict;
     }
     return this.#refuse(request, unauthenticated(keyRefusals[refusal]));
+  }
+
+  get #takesCredentials(): boolean {
+    return this.#keys !== undefined || this.#oidc !== undefined;
   }
 
   prepare(): void {

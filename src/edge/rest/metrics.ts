@@ -19,11 +19,20 @@ export interface ListenerGauges {
   readonly inFlight: number;
 }
 
+/** The same for one RPC and its outcome. */
+interface CallCounts {
+  readonly calls: Counter.Internal;
+  readonly seconds: Histogram.Internal<"method">;
+}
+
 export class Metrics {
   readonly registry = new Registry();
   readonly #requests: Counter<"route" | "method" | "status">;
   readonly #seconds: Histogram<"route" | "method">;
   readonly #bound = new Map<string, RouteCounts>();
+  readonly #calls: Counter<"method" | "code">;
+  readonly #callSeconds: Histogram<"method">;
+  readonly #boundCalls = new Map<string, CallCounts>();
   readonly #syncSeconds: Histogram;
   readonly #groupChanges: Histogram;
   readonly #groupBytes: Histogram;
@@ -42,6 +51,19 @@ export class Metrics {
       name: "service_http_request_seconds",
       help: "Time from a request's head to its answer's end, by route",
       labelNames: ["route", "method"],
+      buckets: latencySeconds,
+      registers,
+    });
+    this.#calls = new Counter({
+      name: "service_rpc_requests_total",
+      help: "RPCs answered, by method and Connect code",
+      labelNames: ["method", "code"],
+      registers,
+    });
+    this.#callSeconds = new Histogram({
+      name: "service_rpc_request_seconds",
+      help: "Time from a call's head to its answer's end, by method; of a stream its whole life",
+      labelNames: ["method"],
       buckets: latencySeconds,
       registers,
     });
@@ -172,6 +194,17 @@ export class Metrics {
       this.#bound.set(key, counts);
     }
     counts.requests.inc();
+    counts.seconds.observe(ms / 1000);
+  }
+
+  onCall(method: string, code: string, ms: number): void {
+    const key = `${code} ${method}`;
+    let counts = this.#boundCalls.get(key);
+    if (counts === undefined) {
+      counts = { calls: this.#calls.labels({ method, code }), seconds: this.#callSeconds.labels({ method }) };
+      this.#boundCalls.set(key, counts);
+    }
+    counts.calls.inc();
     counts.seconds.observe(ms / 1000);
   }
 }

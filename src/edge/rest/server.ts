@@ -1,5 +1,4 @@
-import { randomBytes } from "node:crypto";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { type IncomingMessage, METHODS, type ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import swagger from "@fastify/swagger";
 import fastify, {
@@ -15,6 +14,7 @@ import type { Principal } from "../../engine/auth/principal.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { type EngineError, invalid, unavailable } from "../../engine/errors.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
+import type { RequestIds } from "../front/request-id.ts";
 import { registerBodyParser } from "./body.ts";
 import { docsPage } from "./docs-page.ts";
 import { errorReply, toEngineError } from "./error.ts";
@@ -49,6 +49,7 @@ export interface RestOptions {
   readonly log: FastifyBaseLogger;
   readonly version: string;
   readonly authenticator: Authenticator;
+  readonly requestId: RequestIds;
 }
 
 /** HTTP/1 requests, or HTTP/2 ones in Node's compatible form. */
@@ -57,16 +58,21 @@ export type RequestHandler = (
   response: ServerResponse | Http2ServerResponse,
 ) => void;
 
-const requestIdPattern = /^[\x21-\x7e]{1,128}$/;
+/**
+ * HTTP/2 lets any word through as a method. One that the router has never heard of would pass by the hooks, and with
+ * them by the check of the credential, so it is taken for one that no route serves.
+ */
+const knownMethods: ReadonlySet<string> = new Set(METHODS);
+const unknownMethod = "TRACE";
 
 /** The REST edge: JSON over HTTP, from one table of routes. */
 export async function createRest(options: RestOptions): Promise<RequestHandler> {
-  const { engine, metrics, log, version } = options;
+  const { engine, metrics, log, version, requestId } = options;
   const app = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
     requestIdHeader: false,
-    genReqId: requestIds(),
+    genReqId: requestId,
     routerOptions: { maxParamLength: 4096 },
     exposeHeadRoutes: true,
     return503OnClosing: false,
@@ -96,19 +102,10 @@ export async function createRest(options: RestOptions): Promise<RequestHandler> 
   registerHooks(app, options, new RouteTable(routes));
   await app.register(async (scope) => registerRoutes(scope, routes));
   await app.ready();
-  // The router takes both forms; its type names the first.
-  return (request, response) => app.routing(request as IncomingMessage, response as ServerResponse);
-}
-
-/** The caller's own id where it is printable; else a random prefix for the process and a count. */
-function requestIds(): (request: IncomingMessage | { headers: IncomingMessage["headers"] }) => string {
-  const prefix = randomBytes(6).toString("hex");
-  let last = 0;
-  return (request) => {
-    const given = request.headers["x-request-id"];
-    if (typeof given === "string" && requestIdPattern.test(given)) return given;
-    last++;
-    return `${prefix}-${last.toString(36)}`;
+  return (request, response) => {
+    if ("stream" in request && !knownMethods.has(request.method)) request.headers[":method"] = unknownMethod;
+    // The router takes both forms; its type names the first.
+    app.routing(request as IncomingMessage, response as ServerResponse);
   };
 }
 
@@ -141,19 +138,25 @@ function registerHooks(app: FastifyInstance, { engine, metrics, authenticator }:
   };
   app.setErrorHandler((error: FastifyError, request, reply) => {
     reply.header("x-request-id", request.id);
-    // A method that the router has never heard of, which only HTTP/2 lets through, passes by the hook.
-    const passed = error.code === "FST_ERR_NOT_FOUND";
-    sendError(passed ? unroutable(request, reply) : toEngineError(error), request, reply);
+    sendError(toEngineError(error), request, reply);
   });
   app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);
     request.response = reply.raw;
+    const { headers } = request;
+    const refused = authenticator.screen({
+      method: request.method,
+      host: (headers[":authority"] as string | undefined) ?? headers.host,
+      origin: headers.origin,
+      authorization: headers.authorization,
+    });
+    if (refused !== undefined) return done(refused);
     const { access = "signed-in" } = request.routeOptions.config;
     if (access === "open") return done();
     if (engine.isDraining) return done(unavailable("the server is draining"));
     const { remoteAddress, remotePort } = request.socket;
     const found = authenticator.authenticate({
-      authorization: request.headers.authorization,
+      authorization: headers.authorization,
       remoteAddress,
       remotePort,
     });

@@ -1,9 +1,5 @@
-import { createContextKey } from "@connectrpc/connect";
 import { authorize, type Need, needs } from "../../engine/auth/access.ts";
 import type { Principal } from "../../engine/auth/principal.ts";
-
-/** Calls that need no credential are made by nobody. */
-export const principalKey = createContextKey<Principal | undefined>(undefined, { description: "principal" });
 
 /** Calls that anybody may make. */
 const openPaths: ReadonlySet<string> = new Set([

@@ -4,13 +4,23 @@ import { EngineError } from "../../engine/errors.ts";
 import { rpcLimits } from "./limits.ts";
 import { header, type NodeRequest } from "./node.ts";
 
+const unlimited = Number.MAX_SAFE_INTEGER;
+
 /** How long the caller is ready to wait; undefined where it does not say, or says it wrongly. */
 export function deadlineMs(request: NodeRequest): number | undefined {
-  const max = rpcLimits.timeoutMsMax;
   const grpc = header(request, "grpc-timeout");
-  if (grpc !== undefined) return parseGrpcTimeout(grpc, max).timeoutMs;
   const connect = header(request, "connect-timeout-ms");
-  return connect === undefined ? undefined : parseConnectTimeout(connect, max).timeoutMs;
+  if (grpc === undefined && connect === undefined) return undefined;
+  const { timeoutMs } =
+    grpc === undefined ? parseConnectTimeout(connect ?? null, unlimited) : parseGrpcTimeout(grpc, unlimited);
+  return timeoutMs === undefined ? undefined : Math.min(timeoutMs, rpcLimits.timeoutMsMax);
+}
+
+/** Callers without a deadline of their own send a very long one, which the library would refuse: it is cut instead. */
+export function cutDeadline(headers: Headers, deadline: number | undefined): void {
+  if (deadline !== rpcLimits.timeoutMsMax) return;
+  if (headers.has("grpc-timeout")) headers.set("grpc-timeout", `${Math.floor(deadline / 1000)}S`);
+  if (headers.has("connect-timeout-ms")) headers.set("connect-timeout-ms", String(deadline));
 }
 
 export function deadlineError(): EngineError {

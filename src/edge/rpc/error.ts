@@ -90,6 +90,7 @@ function fieldOf(message: string): string {
   const named = /field (?:[\w.]+\.)?(\w+) from JSON/.exec(message)?.[1];
   if (named !== undefined) return named.slice(0, fieldLengthMax);
   if (/timeout/i.test(message)) return "timeout";
+  if (/content type/i.test(message)) return "content-type";
   if (/compression/i.test(message)) return "content-encoding";
   return "body";
 }

@@ -1,11 +1,9 @@
-import { randomUUID } from "node:crypto";
 import { constants } from "node:http2";
 import type { DescService } from "@bufbuild/protobuf";
 import { type ConnectRouter, createConnectRouter, createContextValues, type ServiceImpl } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
-import { compressionBrotli, compressionGzip, universalRequestFromNodeRequest } from "@connectrpc/connect-node";
-import type { Principal } from "../../engine/auth/principal.ts";
-import { EngineError, invalid } from "../../engine/errors.ts";
+import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
+import { EngineError, invalid, unavailable } from "../../engine/errors.ts";
 import { buildVariant, isAbsent } from "../../engine/instance/catalogue.ts";
 import type { Instance } from "../../engine/instance/instance.ts";
 import { Health } from "../../gen/grpc/health/v1/health_pb.ts";
@@ -17,24 +15,29 @@ import { file_service_errors_v1_errors } from "../../gen/service/errors/v1/error
 import { InstanceService } from "../../gen/service/instance/v1/instance_pb.ts";
 import { file_service_live_v1_live } from "../../gen/service/live/v1/live_pb.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
-import { authorizeCall, needsCredential, principalKey } from "./access.ts";
-import { Cors } from "./cors.ts";
-import { deadlineMs, within } from "./deadline.ts";
-import { type ErrorContext, toConnectError } from "./error.ts";
+import type { Cors } from "../front/cors.ts";
+import type { RequestIds } from "../front/request-id.ts";
+import { authorizeCall, needsCredential } from "./access.ts";
+import { Call, type CallLog, callKey } from "./call.ts";
+import { cutDeadline, deadlineMs, within } from "./deadline.ts";
 import { type HealthState, healthService } from "./health.ts";
 import { HouseProxy, isHousePath } from "./house.ts";
 import { instanceService, jwksPath } from "./instance.ts";
-import { createGuard } from "./interceptor.ts";
+import { guard } from "./interceptor.ts";
 import { rpcLimits } from "./limits.ts";
 import { type Namespaces, namespaceService } from "./namespace.ts";
-import { type AnyNodeResponse, bodyOf, header, isGone, type NodeRequest, type NodeResponse, pathOf } from "./node.ts";
-import { protocolOf } from "./protocol.ts";
+import {
+  type AnyNodeResponse,
+  authorityOf,
+  header,
+  type NodeRequest,
+  type NodeResponse,
+  pathOf,
+  universalRequest,
+} from "./node.ts";
+import { type Protocol, protocolOf } from "./protocol.ts";
 import { addReflection, Reflection, reflectionServices } from "./reflection.ts";
-import { writeError, writeReply } from "./respond.ts";
-
-export interface RpcLog {
-  error(fields: object, message: string): void;
-}
+import { type ExtraHeaders, writeError, writeReply } from "./respond.ts";
 
 /** A service and what answers its calls; a method left out answers `not_implemented`. */
 export interface ServedService {
@@ -49,13 +52,15 @@ export function served<S extends DescService>(descriptor: S, implementation: Par
 export interface RpcDeps {
   readonly instance: Instance;
   readonly engine: { readonly namespaces: Namespaces };
-  readonly authenticator: Pick<Authenticator, "authenticate">;
+  readonly authenticator: Pick<Authenticator, "authenticate" | "screen">;
   readonly health: HealthState;
-  readonly log: RpcLog;
+  readonly log: CallLog;
+  readonly requestId: RequestIds;
+  /** Told of every call: the method where it is known, the Connect code or `ok`, the time. */
+  readonly onCall?: (method: string, code: string, ms: number) => void;
   /** Reflection is mounted in development only. */
   readonly development: boolean;
-  /** Origins whose pages may call. */
-  readonly origins?: readonly string[];
+  readonly cors: Cors;
   readonly houseUrl?: string;
   readonly publicUrl?: string;
   /** Services beside those that this edge brings. */
@@ -63,8 +68,8 @@ export interface RpcDeps {
 }
 
 export interface RpcHandler {
-  /** Whether a path is this edge's to answer. */
-  handles(path: string): boolean;
+  /** Whether a request target, a path and perhaps a query, is this edge's to answer. */
+  handles(target: string): boolean;
   handle(request: NodeRequest, response: AnyNodeResponse): void;
   /** Ends what is kept open to the house service. */
   close(): void;
@@ -87,16 +92,16 @@ function landedServices(deps: RpcDeps): ServedService[] {
   ];
 }
 
-function createPaths(deps: RpcDeps, report: ErrorContext["report"]): Map<string, UniversalHandler> {
+function createPaths(deps: RpcDeps): Map<string, UniversalHandler> {
   const router = createConnectRouter({
     acceptCompression: [compressionGzip, compressionBrotli],
     readMaxBytes: rpcLimits.readBytesMax,
     writeMaxBytes: rpcLimits.writeBytesMax,
     compressMinBytes: rpcLimits.compressBytesMin,
     maxTimeoutMs: rpcLimits.timeoutMsMax,
-    // A misspelt option must not be ignored.
-    jsonOptions: { ignoreUnknownFields: false },
-    interceptors: [createGuard(report)],
+    // A misspelt option must not be ignored; a field that is false or empty is still told.
+    jsonOptions: { ignoreUnknownFields: false, alwaysEmitImplicit: true },
+    interceptors: [guard],
   });
   const services = landedServices(deps);
   for (const service of services) {
@@ -106,7 +111,7 @@ function createPaths(deps: RpcDeps, report: ErrorContext["report"]): Map<string,
   if (deps.houseUrl !== undefined) deps.health.add("service.house.v1.HouseService");
   if (deps.development) {
     const listed = [...services.map((service) => service.descriptor), ...reflectionServices];
-    addReflection(router, new Reflection(listed, definitions));
+    addReflection(router, new Reflection(listed, definitions), deps.health.draining);
     for (const service of reflectionServices) deps.health.add(service.typeName);
   }
   return new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
@@ -122,9 +127,7 @@ function refusal(path: string, house: boolean): EngineError {
   return new EngineError("not_implemented", "no such method");
 }
 
-function checkHeaders(request: NodeRequest): void {
-  const host = "authority" in request ? request.authority : request.headers.host;
-  if (!URL.canParse(`http://${host ?? ""}`)) throw invalid("Host", "must name the server");
+function checkVersion(request: NodeRequest): void {
   const version = header(request, "connect-protocol-version");
   if (version !== undefined && version !== "1") throw invalid("Connect-Protocol-Version", "the only version is 1");
 }
@@ -132,72 +135,118 @@ function checkHeaders(request: NodeRequest): void {
 class Handler implements RpcHandler {
   readonly #deps: RpcDeps;
   readonly #paths: ReadonlyMap<string, UniversalHandler>;
-  readonly #cors: Cors;
   readonly #house: HouseProxy | undefined;
+  /** The last one found good, so that the calls of one client cost a comparison each. */
+  #knownAuthority = "";
 
   constructor(deps: RpcDeps) {
     this.#deps = deps;
-    this.#paths = createPaths(deps, this.#report);
-    this.#cors = new Cors(deps.origins ?? []);
+    this.#paths = createPaths(deps);
     this.#house = deps.houseUrl === undefined ? undefined : new HouseProxy(deps.houseUrl);
   }
 
-  handles(path: string): boolean {
-    return this.#paths.has(path) || path.startsWith("/service.") || path.startsWith("/grpc.") || path === jwksPath;
+  handles(target: string): boolean {
+    // Hot path: the first letter tells most requests of the REST edge (`/v1/…`) apart.
+    const first = target.charCodeAt(1);
+    if (first !== letters.s && first !== letters.g && first !== letters.dot) return false;
+    return (
+      target.startsWith("/service.") ||
+      target.startsWith("/grpc.") ||
+      target === jwksPath ||
+      target.startsWith(`${jwksPath}?`)
+    );
   }
 
   handle(request: NodeRequest, response: AnyNodeResponse): void {
     // A caller that leaves is no error of ours; without a listener it would end the process.
-    request.on("error", () => undefined);
-    response.on("error", () => undefined);
+    request.on("error", ignore);
+    response.on("error", ignore);
     const path = pathOf(request);
-    if (request.method === "OPTIONS") this.#cors.preflight(request, response);
-    else if (path === jwksPath) this.#writeKeySet(request, response);
-    else this.#answer(request, response, path).catch(this.#report);
+    const requestId = this.#deps.requestId(request);
+    const extra: ExtraHeaders = { "x-request-id": requestId, ...this.#deps.cors.headersFor(request) };
+    if (path === jwksPath) {
+      this.#writeKeySet(request, response, extra);
+    } else if (request.method === "OPTIONS") {
+      this.#deps.cors.preflight(request, response);
+    } else {
+      const call = new Call(requestId, path, request, this.#deps.log);
+      this.#answer(call, request, response, extra).catch((error: unknown) => void call.report(error));
+    }
   }
 
   close(): void {
     this.#house?.close();
   }
 
-  async #answer(request: NodeRequest, response: AnyNodeResponse, path: string): Promise<void> {
+  async #answer(call: Call, request: NodeRequest, response: AnyNodeResponse, extra: ExtraHeaders): Promise<void> {
     const protocol = protocolOf(header(request, "content-type"));
-    const extra = this.#cors.headersFor(request);
-    const context: ErrorContext = {
-      acceptLanguage: header(request, "accept-language"),
-      // A caller that has left is answered for the form of it; that is not worth a line in the log.
-      report: (error) => (isGone(request) ? "" : this.#report(error)),
-    };
     try {
-      const principal = needsCredential(path) ? await this.#admit(request, path) : undefined;
-      if (this.#house !== undefined && isHousePath(path)) {
-        await this.#house.forward(request, response, path, extra);
-        return;
+      const admitted = this.#admit(call, request);
+      if (admitted !== undefined) await admitted;
+      if (this.#house !== undefined && isHousePath(call.path)) {
+        await this.#house.forward(request, response, call.path, extra);
+      } else {
+        await this.#serve(call, request, response, protocol, extra);
       }
-      checkHeaders(request);
-      const handler = this.#paths.get(path);
-      if (handler === undefined) throw refusal(path, this.#house !== undefined);
-      const values = createContextValues();
-      if (principal !== undefined) values.set(principalKey, principal);
-      const call = universalRequestFromNodeRequest(request, response, undefined, values);
-      const deadline = deadlineMs(request);
-      const reply = await within(
-        handler({ ...call, body: bodyOf(request) }),
-        deadline === undefined ? undefined : deadline + rpcLimits.timeoutGraceMs,
-      );
-      await writeReply(reply, request, response, protocol, extra, (error) => toConnectError(error, context));
     } catch (error) {
-      if (!response.headersSent) writeError(toConnectError(error, context), request, response, protocol, extra);
+      const explained = call.explain(error);
+      if (!response.headersSent) writeError(explained, request, response, protocol, extra);
       else this.#breakOff(request);
+    } finally {
+      call.isAnswered = true;
+      this.#observe(call);
     }
   }
 
-  async #admit(request: NodeRequest, path: string): Promise<Principal> {
+  async #serve(
+    call: Call,
+    request: NodeRequest,
+    response: AnyNodeResponse,
+    protocol: Protocol,
+    extra: ExtraHeaders,
+  ): Promise<void> {
+    checkVersion(request);
+    const handler = this.#paths.get(call.path);
+    if (handler === undefined) throw refusal(call.path, this.#house !== undefined);
+    response.once("close", () => call.left());
+    const values = createContextValues().set(callKey, call);
+    const deadline = deadlineMs(request);
+    const universal = universalRequest(request, call.signal, values);
+    cutDeadline(universal.header, deadline);
+    const reply = await within(
+      handler(universal),
+      deadline === undefined ? undefined : deadline + rpcLimits.timeoutGraceMs,
+    );
+    await writeReply(reply, request, response, protocol, extra, call.explain);
+  }
+
+  /** Throws, or returns a promise that may reject, unless the caller may make this call. */
+  #admit(call: Call, request: NodeRequest): Promise<void> | undefined {
+    const { authenticator, health } = this.#deps;
+    const host = authorityOf(request);
+    const { authorization, origin } = request.headers;
+    const refused = authenticator.screen({ method: request.method, host, origin, authorization });
+    if (refused !== undefined) throw refused;
+    this.#checkAuthority(host);
+    if (!needsCredential(call.path)) return undefined;
+    if (health.draining.aborted) throw unavailable("the server is draining");
     const { remoteAddress, remotePort } = request.socket;
-    const { authorization } = request.headers;
-    const principal = await this.#deps.authenticator.authenticate({ authorization, remoteAddress, remotePort });
-    authorizeCall(principal, path);
-    return principal;
+    const admit = (principal: NonNullable<Call["principal"]>) => {
+      call.principal = principal;
+      authorizeCall(principal, call.path);
+    };
+    const found = authenticator.authenticate({ authorization, remoteAddress, remotePort });
+    if (found instanceof Promise) return found.then(admit);
+    admit(found);
+    return undefined;
+  }
+
+  /** It becomes part of the addresses that GetInstance tells. */
+  #checkAuthority(host: string | undefined): void {
+    if (host !== undefined && host === this.#knownAuthority) return;
+    const plain = host !== undefined && !/[@/?#\\]/.test(host) && URL.canParse(`http://${host}`);
+    if (!plain) throw invalid("Host", "must name the server");
+    this.#knownAuthority = host;
   }
 
   /** A reply that has begun can't become an error any more: the caller must see that it is not whole. */
@@ -206,25 +255,37 @@ class Handler implements RpcHandler {
     else request.socket.destroy();
   }
 
-  #writeKeySet(request: NodeRequest, response: NodeResponse): void {
+  #observe(call: Call): void {
+    const { onCall, log } = this.#deps;
+    const ms = performance.now() - call.startedMs;
+    // Paths that nothing answers are the caller's words and would make a metric each.
+    const method = this.#paths.has(call.path) ? call.path.slice(1) : isHousePath(call.path) ? "house" : "unknown";
+    onCall?.(method, call.code, ms);
+    log.debug({ reqId: call.requestId, method, code: call.code, ms }, "answered");
+  }
+
+  #writeKeySet(request: NodeRequest, response: NodeResponse, extra: ExtraHeaders): void {
+    request.resume();
     const known = request.method === "GET" || request.method === "HEAD";
-    const body = Buffer.from(JSON.stringify(known ? this.#deps.instance.keySet : {}));
+    const body = Buffer.from(
+      JSON.stringify(
+        known ? this.#deps.instance.keySet : { error: "invalid_argument", message: "method: use GET or HEAD" },
+      ),
+    );
     response.writeHead(known ? 200 : 405, {
-      "content-type": "application/jwk-set+json",
+      ...extra,
+      "content-type": known ? "application/jwk-set+json" : "application/json",
       "content-length": body.byteLength,
-      "cache-control": `public, max-age=${rpcLimits.keySetAgeSMax}`,
-      ...Object.fromEntries(this.#cors.headersFor(request)),
+      ...(known ? { "cache-control": `public, max-age=${rpcLimits.keySetAgeSMax}` } : { allow: "GET, HEAD" }),
     });
     if (request.method === "HEAD") response.end();
     else response.end(body);
   }
-
-  readonly #report = (error: unknown): string => {
-    const requestId = randomUUID();
-    this.#deps.log.error({ requestId, err: error }, "RPC failed");
-    return requestId;
-  };
 }
+
+const letters = { s: 0x73, g: 0x67, dot: 0x2e } as const;
+
+function ignore(): void {}
 
 export function createRpcHandler(deps: RpcDeps): RpcHandler {
   return new Handler(deps);

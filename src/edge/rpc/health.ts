@@ -10,8 +10,8 @@ const wholeProcess = "";
 export class HealthState {
   readonly #services = new Set<string>([wholeProcess]);
   readonly #watchers = new Set<() => void>();
+  readonly #drain = new AbortController();
   #ready = false;
-  #draining = false;
 
   add(service: string): void {
     this.#services.add(service);
@@ -26,17 +26,18 @@ export class HealthState {
 
   /** From now on nothing is served: watchers hear of it and their streams end. There is no way back. */
   drain(): void {
-    this.#draining = true;
+    this.#drain.abort();
     this.#tell();
   }
 
-  get draining(): boolean {
-    return this.#draining;
+  /** Aborted by the drain, for calls that would otherwise stay open as long as their caller does. */
+  get draining(): AbortSignal {
+    return this.#drain.signal;
   }
 
   statusOf(service: string): Status {
     if (!this.#services.has(service)) return Status.SERVICE_UNKNOWN;
-    return this.#ready && !this.#draining ? Status.SERVING : Status.NOT_SERVING;
+    return this.#ready && !this.draining.aborted ? Status.SERVING : Status.NOT_SERVING;
   }
 
   /** The status now and after every change, until the signal is aborted or the process drains. */
@@ -61,7 +62,7 @@ export class HealthState {
           // It may have changed while the reader was slow.
           continue;
         }
-        if (this.#draining) return;
+        if (this.draining.aborted) return;
         await changed;
       }
     } finally {

@@ -7,7 +7,7 @@ import { deadlineError, deadlineMs } from "./deadline.ts";
 import { rpcLimits } from "./limits.ts";
 import { header, isGone, type NodeRequest, type NodeResponse } from "./node.ts";
 import { protocolOf } from "./protocol.ts";
-import { drained } from "./respond.ts";
+import { drained, type ExtraHeaders } from "./respond.ts";
 
 /** Meant for one hop only. */
 const hopHeaders: ReadonlySet<string> = new Set([
@@ -88,7 +88,7 @@ export class HouseProxy {
   }
 
   /** Resolves when the answer is written. Rejects with a reason as long as none of it has been. */
-  async forward(request: NodeRequest, response: NodeResponse, path: string, extra: Headers): Promise<void> {
+  async forward(request: NodeRequest, response: NodeResponse, path: string, extra: ExtraHeaders): Promise<void> {
     if (!methodPath.test(path)) throw new EngineError("not_implemented", "no such method");
     if (this.#open >= rpcLimits.houseRequestsMax) {
       throw new EngineError("resource_exhausted", "too many calls to the house service", { retryAfterMs: 1000 });
@@ -101,7 +101,7 @@ export class HouseProxy {
     }
   }
 
-  async #relay(request: NodeRequest, response: NodeResponse, path: string, extra: Headers): Promise<void> {
+  async #relay(request: NodeRequest, response: NodeResponse, path: string, extra: ExtraHeaders): Promise<void> {
     const target = this.#base.pathname.replace(/\/$/, "") + path;
     // gRPC needs HTTP/2 for its trailers; the other protocols are happy with what every server speaks.
     const grpc = protocolOf(header(request, "content-type")) === "grpc";
@@ -205,8 +205,8 @@ function connectWithin(outgoing: ReturnType<typeof httpRequest>): void {
   });
 }
 
-async function copy(answer: Answer, request: NodeRequest, response: NodeResponse, extra: Headers): Promise<void> {
-  response.writeHead(answer.status, { ...passedOn(answer.headers), ...Object.fromEntries(extra) });
+async function copy(answer: Answer, request: NodeRequest, response: NodeResponse, extra: ExtraHeaders): Promise<void> {
+  response.writeHead(answer.status, { ...passedOn(answer.headers), ...extra });
   for await (const chunk of answer.body as AsyncIterable<Uint8Array>) {
     if (isGone(request)) return;
     if (!response.write(chunk)) await drained(request, response);

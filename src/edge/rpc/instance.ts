@@ -3,7 +3,7 @@ import type { Principal } from "../../engine/auth/principal.ts";
 import { EngineError } from "../../engine/errors.ts";
 import type { Instance, SignInMethod } from "../../engine/instance/instance.ts";
 import { Edition, type InstanceService, PrincipalKind, SignInKind } from "../../gen/service/instance/v1/instance_pb.ts";
-import { principalKey } from "./access.ts";
+import { principalOf } from "./call.ts";
 
 export const jwksPath = "/.well-known/jwks.json";
 
@@ -43,12 +43,12 @@ export function instanceService({ instance, publicUrl }: InstanceServiceDeps): S
     },
 
     whoAmI(_request, context) {
-      const principal = context.values.get(principalKey);
+      const principal = principalOf(context.values);
       if (principal === undefined) throw new EngineError("unauthenticated", "no credential");
       const org = instance.setup?.org;
-      const { id, kind, displayName, email = "" } = principal;
+      const { id, kind, displayName, email } = principal;
       return {
-        principal: { id, kind: principalKinds[kind], displayName, email },
+        principal: { id, kind: principalKinds[kind], displayName, ...(email === undefined ? {} : { email }) },
         ...(org === undefined ? {} : { org }),
         environments: [],
       };

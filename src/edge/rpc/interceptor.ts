@@ -1,7 +1,7 @@
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { EngineError } from "../../engine/errors.ts";
-import { authorizeMessage, principalKey } from "./access.ts";
-import { type ErrorContext, toConnectError } from "./error.ts";
+import { authorizeMessage } from "./access.ts";
+import { callKey } from "./call.ts";
 
 /** Settles as the promise does, or fails as soon as the signal is aborted. Leaves no listener behind. */
 async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
@@ -59,25 +59,23 @@ function hasDeadline(header: Headers): boolean {
  * Around every handler: checks the namespace of the credential, ends the wait when the deadline passes even where
  * the handler does not listen to its signal, and turns what is thrown into an error for the wire.
  */
-export function createGuard(report: ErrorContext["report"]): Interceptor {
-  return (next) => async (request) => {
-    const explain = (error: unknown) => {
-      const known = error instanceof EngineError || error instanceof ConnectError;
-      // What a handler throws once its call is over is no bug.
-      const cause = request.signal.aborted && !known ? abortError(request.signal) : error;
-      return toConnectError(cause, { acceptLanguage: request.header.get("accept-language"), report });
-    };
-    try {
-      const principal = request.contextValues.get(principalKey);
-      if (principal !== undefined && !request.stream) {
-        authorizeMessage(principal, `/${request.service.typeName}/${request.method.name}`, request.message);
-      }
-      const reply = next(request);
-      const response = hasDeadline(request.header) ? await orAborted(reply, request.signal) : await reply;
-      if (!response.stream) return response;
-      return { ...response, message: guarded(response.message, request.signal, explain) };
-    } catch (error) {
-      throw explain(error);
-    }
+export const guard: Interceptor = (next) => async (request) => {
+  const call = request.contextValues.get(callKey);
+  if (call === undefined) throw new Error("a call without its context");
+  const explain = (error: unknown) => {
+    const known = error instanceof EngineError || error instanceof ConnectError;
+    // What a handler throws once its call is over is no bug.
+    return call.explain(request.signal.aborted && !known ? abortError(request.signal) : error);
   };
-}
+  try {
+    if (call.principal !== undefined && !request.stream) {
+      authorizeMessage(call.principal, call.path, request.message);
+    }
+    const reply = next(request);
+    const response = hasDeadline(request.header) ? await orAborted(reply, request.signal) : await reply;
+    if (!response.stream) return response;
+    return { ...response, message: guarded(response.message, request.signal, explain) };
+  } catch (error) {
+    throw explain(error);
+  }
+};

@@ -15,7 +15,6 @@ export const rpcLimits = {
   timeoutGraceMs: 50,
   /** Streams of Health.Watch that are open at a time. */
   healthWatchersMax: 10_000,
-  preflightAgeSMax: 7200,
   keySetAgeSMax: 300,
   houseConnectMsMax: 5_000,
   /** How long the front end may take to begin its answer. */

@@ -1,5 +1,4 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import { invalid } from "../../engine/errors.ts";
 import type { NamespaceService } from "../../gen/service/collection/v1/namespace_pb.ts";
 
 /** The part of the engine that creates namespaces. */
@@ -10,7 +9,6 @@ export interface Namespaces {
 export function namespaceService(namespaces: Namespaces): ServiceImpl<typeof NamespaceService> {
   return {
     async createNamespace(request) {
-      if (request.name === "") throw invalid("name", "is required");
       const { id } = await namespaces.create(request.name);
       return { id: BigInt(id) };
     },

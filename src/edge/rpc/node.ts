@@ -1,5 +1,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import type { ContextValues } from "@connectrpc/connect";
+import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 export type AnyNodeResponse = ServerResponse | Http2ServerResponse;
@@ -28,6 +30,12 @@ export function header(request: NodeRequest, name: string): string | undefined {
   return Array.isArray(value) ? value.join(", ") : value;
 }
 
+/** The server as the caller names it. */
+export function authorityOf(request: NodeRequest): string | undefined {
+  const { ":authority": authority, host } = request.headers;
+  return typeof authority === "string" ? authority : host;
+}
+
 export function pathOf(request: NodeRequest): string {
   const url = request.url ?? "";
   const end = url.indexOf("?");
@@ -35,6 +43,37 @@ export function pathOf(request: NodeRequest): string {
 }
 
 /** The body, of which the rest may be left unread: the reply still has to go out on the same stream. */
-export function bodyOf(request: NodeRequest): AsyncIterable<Uint8Array> {
+function bodyOf(request: NodeRequest): AsyncIterable<Uint8Array> {
   return { [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }) };
+}
+
+function headersOf(request: NodeRequest): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(request.headers)) {
+    if (value === undefined || name.startsWith(":")) continue;
+    if (typeof value === "string") headers.set(name, value);
+    else for (const each of value) headers.append(name, each);
+  }
+  return headers;
+}
+
+/**
+ * A request in the form that the library takes. Its own adapter would also abort the signal of a call that has been
+ * answered, which costs more than all else it does; `signal` is ours and aborted only for a caller that leaves early.
+ */
+export function universalRequest(
+  request: NodeRequest,
+  signal: AbortSignal,
+  contextValues: ContextValues,
+): UniversalServerRequest {
+  const scheme = "encrypted" in request.socket && request.socket.encrypted === true ? "https" : "http";
+  return {
+    httpVersion: request.httpVersion,
+    method: request.method ?? "",
+    url: `${scheme}://${authorityOf(request)}${request.url}`,
+    header: headersOf(request),
+    body: bodyOf(request),
+    signal,
+    contextValues,
+  };
 }

@@ -92,17 +92,36 @@ function failure(code: Code, message: string): ReflectionAnswer {
 
 export const reflectionServices: readonly DescService[] = [ServerReflectionV1, ServerReflectionV1Alpha];
 
-export function addReflection(router: ConnectRouter, reflection: Reflection): void {
+/** What comes until the source ends or the signal is aborted. */
+async function* until<T>(signal: AbortSignal, source: AsyncIterable<T>): AsyncGenerator<T> {
+  const iterator = source[Symbol.asyncIterator]();
+  const stopped = Promise.withResolvers<undefined>();
+  const stop = () => stopped.resolve(undefined);
+  if (signal.aborted) stop();
+  signal.addEventListener("abort", stop);
+  try {
+    for (;;) {
+      const next = await Promise.race([iterator.next(), stopped.promise]);
+      if (next === undefined || next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+/** A caller may keep its stream open for as long as it likes, until the process drains. */
+export function addReflection(router: ConnectRouter, reflection: Reflection, draining: AbortSignal): void {
   router.service(ServerReflectionV1, {
     async *serverReflectionInfo(requests) {
-      for await (const request of requests) {
+      for await (const request of until(draining, requests)) {
         yield { validHost: request.host, originalRequest: request, messageResponse: reflection.answer(request) };
       }
     },
   });
   router.service(ServerReflectionV1Alpha, {
     async *serverReflectionInfo(requests) {
-      for await (const request of requests) {
+      for await (const request of until(draining, requests)) {
         yield { validHost: request.host, originalRequest: request, messageResponse: reflection.answer(request) };
       }
     },

@@ -28,11 +28,12 @@ export type Explain = (error: ConnectError) => ConnectError;
 const endStream = createEndStreamSerialization(undefined);
 const envelopeHeadBytes = 5;
 
-function nodeHeaders(...sources: Headers[]): OutgoingHttpHeaders {
-  const headers: OutgoingHttpHeaders = {};
-  for (const source of sources) {
-    for (const [key, value] of source) headers[key] = value;
-  }
+/** Headers that every answer to a call carries. */
+export type ExtraHeaders = Readonly<Record<string, string>>;
+
+function nodeHeaders(source: Headers, extra: ExtraHeaders = {}): OutgoingHttpHeaders {
+  const headers: OutgoingHttpHeaders = { ...extra };
+  for (const [key, value] of source) headers[key] = value;
   return headers;
 }
 
@@ -112,16 +113,15 @@ export async function writeReply(
   request: NodeRequest,
   response: NodeResponse,
   protocol: Protocol,
-  extra: Headers,
+  extra: ExtraHeaders,
   explain: Explain,
 ): Promise<void> {
   const { header = new Headers(), trailer, body } = reply;
   const bare = bareStatuses[reply.status];
   if (bare !== undefined) {
-    for (const [key, value] of extra) header.set(key, value);
     if (reply.status === 405) header.set("allow", "POST");
     const error = new ConnectError(bare[1], bare[0]);
-    sendJson(request, response, reply.status, header, errorToJsonBytes(explain(error), undefined));
+    sendJson(request, response, reply.status, header, extra, errorToJsonBytes(explain(error), undefined));
     return;
   }
   if (protocol === "connect") {
@@ -135,8 +135,7 @@ export async function writeReply(
     }
     const error = explain(readError(plain(whole, header.get("content-encoding"))));
     header.delete("content-encoding");
-    for (const [key, value] of extra) header.set(key, value);
-    sendJson(request, response, codeToHttpStatus(error.code), header, errorToJsonBytes(error, undefined));
+    sendJson(request, response, codeToHttpStatus(error.code), header, extra, errorToJsonBytes(error, undefined));
     return;
   }
   await writeStream(body ?? [], request, response, protocol, { status: reply.status, header, trailer, extra }, explain);
@@ -146,7 +145,7 @@ interface StreamHead {
   readonly status: number;
   readonly header: Headers;
   readonly trailer: Headers | undefined;
-  readonly extra: Headers;
+  readonly extra: ExtraHeaders;
 }
 
 async function writeStream(
@@ -191,11 +190,12 @@ function sendJson(
   response: NodeResponse,
   status: number,
   header: Headers,
+  extra: ExtraHeaders,
   body: Uint8Array,
 ): void {
   header.set("content-type", "application/json");
   header.set("content-length", String(body.byteLength));
-  response.writeHead(status, nodeHeaders(header));
+  response.writeHead(status, nodeHeaders(header, extra));
   response.end(body);
   abandonRequest(request);
 }
@@ -206,23 +206,23 @@ export function writeError(
   request: NodeRequest,
   response: NodeResponse,
   protocol: Protocol,
-  extra: Headers,
+  extra: ExtraHeaders,
 ): void {
   if (isGone(request)) return;
-  const header = new Headers(extra);
+  const header = new Headers();
   const contentType = request.headers["content-type"] ?? "";
   switch (protocol) {
     case "connect": {
       error.metadata.forEach((value, key) => {
         header.set(key, value);
       });
-      sendJson(request, response, codeToHttpStatus(error.code), header, errorToJsonBytes(error, undefined));
+      sendJson(request, response, codeToHttpStatus(error.code), header, extra, errorToJsonBytes(error, undefined));
       return;
     }
     case "connect-stream": {
       const end = endStream.serialize({ metadata: new Headers(), error });
       header.set("content-type", contentType);
-      response.writeHead(200, nodeHeaders(header));
+      response.writeHead(200, nodeHeaders(header, extra));
       response.end(encodeEnvelope(endStreamFlag, end));
       abandonRequest(request);
       return;
@@ -232,9 +232,9 @@ export function writeError(
       // Trailers only: with nothing else to say, the status travels in the head, which has to end the stream itself.
       header.set("content-type", contentType);
       setTrailerStatus(header, error);
-      if ("stream" in request) request.stream.respond(nodeHeaders(header), { endStream: true });
+      if ("stream" in request) request.stream.respond(nodeHeaders(header, extra), { endStream: true });
       else {
-        response.writeHead(200, nodeHeaders(header));
+        response.writeHead(200, nodeHeaders(header, extra));
         response.end();
       }
       abandonRequest(request);

@@ -7,7 +7,9 @@ import { NodeRandom } from "../../adapter/node/random.ts";
 import type { Store } from "../../port/store.ts";
 import { EngineError } from "../errors.ts";
 import { Instance, type InstanceDeps } from "./instance.ts";
-import { defaultInstanceSettings, parseInstanceSettings } from "./settings.ts";
+import { defaultInstanceSettings, parseInstanceName, parseMinAppVersions, parsePush } from "./settings.ts";
+import { setUp } from "./setup.ts";
+import { SigningKeys } from "./signing-keys.ts";
 import { spkiHash, type TlsCertificates } from "./tls-pins.ts";
 
 function deps(store: Store, more: Partial<InstanceDeps> = {}): InstanceDeps {
@@ -41,46 +43,51 @@ test("identity and keys last as long as the store", async () => {
 });
 
 test("the key set holds no private key", async () => {
-  const instance = await Instance.open(deps(new MemoryStore()));
-  await instance.startKeyRotation();
-  await instance.finishKeyRotation();
+  const store = new MemoryStore();
+  const instance = await Instance.open(deps(store));
+  const keys = await SigningKeys.open(store, new NodeClock());
+  await keys.startRotation(instance.id);
+  await keys.finishRotation();
   assert.equal(instance.keySet.keys.length, 2);
   for (const key of instance.keySet.keys) assert.equal(key.d, undefined);
 });
 
-test("a key rotation is announced by the old key and survives a restart", async () => {
+test("a key rotation by another process is announced by the old key and survives a restart", async () => {
   const store = new MemoryStore();
-  const before = await Instance.open(deps(store));
-  const old = before.keySet.keys[0]?.kid;
-  assert.equal((await before.describe()).keyRotation, "");
-  await before.startKeyRotation();
-  await assert.rejects(before.startKeyRotation(), { reason: "failed_precondition" });
+  const instance = await Instance.open(deps(store));
+  const old = instance.keySet.keys[0]?.kid;
+  assert.equal((await instance.describe()).keyRotation, "");
+  const keys = await SigningKeys.open(store, new NodeClock());
+  await keys.startRotation(instance.id);
+  await assert.rejects(keys.startRotation(instance.id), { reason: "failed_precondition" });
 
-  const during = await Instance.open(deps(store));
-  const { keyRotation } = await during.describe();
+  const { keyRotation } = await instance.describe();
+  assert.equal((await (await Instance.open(deps(store))).describe()).keyRotation, keyRotation);
   assert.equal(decodeProtectedHeader(keyRotation).kid, old);
-  const proof = await verified(during, keyRotation);
-  assert.equal(proof["thumbprint"], during.keySet.keys[1]?.kid);
-  assert.equal(proof["iss"], during.id);
+  const proof = await verified(instance, keyRotation);
+  assert.equal(proof["thumbprint"], instance.keySet.keys[1]?.kid);
+  assert.equal(proof["iss"], instance.id);
 
-  await during.finishKeyRotation();
-  assert.equal((await during.describe()).keyRotation, "");
+  await keys.finishRotation();
+  assert.equal((await instance.describe()).keyRotation, "");
   assert.deepEqual(
-    during.keySet.keys.map((key) => key.kid),
+    instance.keySet.keys.map((key) => key.kid),
     [proof["thumbprint"], old],
   );
-  await assert.rejects(during.finishKeyRotation(), { reason: "failed_precondition" });
+  await assert.rejects(keys.finishRotation(), { reason: "failed_precondition" });
 });
 
 test("setup runs once", async () => {
-  const instance = await Instance.open(deps(new MemoryStore()));
+  const store = new MemoryStore();
+  const instance = await Instance.open(deps(store));
+  const run = (org: string, owner: string) => setUp(store, new NodeClock(), new NodeRandom(), { org, owner });
   assert.equal((await instance.describe()).setupRequired, true);
-  const setup = await instance.setUp({ org: " Acme ", owner: "ada@example.com" });
+  const setup = await run(" Acme ", "ada@example.com");
   assert.equal(setup.org.name, "Acme");
   assert.equal((await instance.describe()).setupRequired, false);
-  assert.deepEqual(await instance.setUp({ org: "Acme", owner: "ada@example.com" }), setup);
-  await assert.rejects(instance.setUp({ org: "Other", owner: "ada@example.com" }), { reason: "failed_precondition" });
-  await assert.rejects(instance.setUp({ org: "", owner: "x" }), { metadata: { field: "org" } });
+  assert.deepEqual(await run("Acme", "ada@example.com"), setup);
+  await assert.rejects(run("Other", "ada@example.com"), { reason: "failed_precondition" });
+  await assert.rejects(run("", "x"), { metadata: { field: "org" } });
 });
 
 test("sign-in methods follow the modes", async () => {
@@ -166,24 +173,26 @@ test("TLS pins are signed and follow the certificate", async () => {
 
 test("settings name the field at fault", () => {
   const push = { gatewayUrl: "https://push.example.com", appIds: { ios: "com.example" }, unifiedpush: true };
-  assert.deepEqual(parseInstanceSettings({ name: "Lab", push, minAppVersions: { desktop: "2.0.0" } }), {
-    name: "Lab",
-    push,
-    minAppVersions: { desktop: "2.0.0" },
+  assert.deepEqual(parsePush("push", push), push);
+  assert.deepEqual(parsePush("push", { gatewayUrl: push.gatewayUrl }), {
+    gatewayUrl: push.gatewayUrl,
+    appIds: {},
+    unifiedpush: false,
   });
-  assert.deepEqual(parseInstanceSettings(undefined), defaultInstanceSettings);
-  const table: [unknown, string][] = [
-    [{ name: "" }, "instance.name"],
-    [{ nmae: "x" }, "instance.nmae"],
-    [{ push: {} }, "instance.push.gatewayUrl"],
-    [{ push: { ...push, appIds: { windows: "x" } } }, "instance.push.appIds.windows"],
-    [{ minAppVersions: { ios: 3 } }, "instance.minAppVersions.ios"],
-    [[], "instance"],
+  assert.deepEqual(parseMinAppVersions("v", { desktop: "2.0.0" }), { desktop: "2.0.0" });
+  assert.equal(parseInstanceName("name", " Lab "), "Lab");
+  const table: [() => unknown, string][] = [
+    [() => parseInstanceName("name", " "), "name"],
+    [() => parseInstanceName("name", "x".repeat(201)), "name"],
+    [() => parsePush("push", {}), "push.gatewayUrl"],
+    [() => parsePush("push", []), "push"],
+    [() => parsePush("push", { ...push, gateway: "x" }), "push.gateway"],
+    [() => parsePush("push", { ...push, appIds: { windows: "x" } }), "push.appIds.windows"],
+    [() => parsePush("push", { ...push, unifiedpush: "yes" }), "push.unifiedpush"],
+    [() => parseMinAppVersions("v", { ios: 3 }), "v.ios"],
+    [() => parseMinAppVersions("v", null), "v"],
   ];
-  for (const [value, field] of table) {
-    assert.throws(
-      () => parseInstanceSettings(value),
-      (error: unknown) => error instanceof EngineError && error.metadata["field"] === field,
-    );
+  for (const [parse, field] of table) {
+    assert.throws(parse, (error: unknown) => error instanceof EngineError && error.metadata["field"] === field);
   }
 });

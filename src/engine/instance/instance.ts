@@ -1,13 +1,12 @@
 import type { Clock } from "../../port/clock.ts";
 import type { Random } from "../../port/random.ts";
 import { type PackageStatus, packageStatuses } from "./catalogue.ts";
-import { instanceKeys } from "./keys.ts";
+import { openIdentity } from "./identity.ts";
 import type { InstanceSettings, PushSettings } from "./settings.ts";
-import { readSetup, type Setup, setUp } from "./setup.ts";
+import { readSetup, type Setup } from "./setup.ts";
 import { type KeySet, SigningKeys } from "./signing-keys.ts";
-import { type InstanceStore, readText, writeText } from "./store.ts";
+import type { InstanceStore } from "./store.ts";
 import { spkiHash, type TlsCertificates } from "./tls-pins.ts";
-import { newUlid } from "./ulid.ts";
 
 export type AuthMode = "off" | "apikey" | "oidc" | "mesh";
 
@@ -84,11 +83,7 @@ export class Instance {
   }
 
   static async open(deps: InstanceDeps): Promise<Instance> {
-    let id = readText(deps.store, instanceKeys.identity);
-    if (id === undefined) {
-      id = newUlid(deps.clock, deps.random);
-      await writeText(deps.store, instanceKeys.identity, id);
-    }
+    const id = await openIdentity(deps.store, deps.clock, deps.random);
     return new Instance(id, deps, await SigningKeys.open(deps.store, deps.clock));
   }
 
@@ -119,18 +114,6 @@ export class Instance {
       keyRotation: this.#keys.rotationProof ?? "",
       services: this.#services,
     };
-  }
-
-  async setUp(given: { readonly org: string; readonly owner: string }): Promise<Setup> {
-    return await setUp(this.#deps.store, this.#deps.clock, this.#deps.random, given);
-  }
-
-  async startKeyRotation(): Promise<void> {
-    await this.#keys.startRotation(this.id);
-  }
-
-  async finishKeyRotation(): Promise<void> {
-    await this.#keys.finishRotation();
   }
 
   async #tlsPins(): Promise<string> {

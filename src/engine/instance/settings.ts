@@ -30,33 +30,31 @@ function members(field: string, value: unknown, allowed: readonly string[]): Mem
 }
 
 function texts(field: string, value: unknown, allowed: readonly string[]): Readonly<Record<string, string>> {
-  const given = members(field, value ?? {}, allowed);
+  const given = members(field, value, allowed);
   for (const [key, text] of Object.entries(given)) {
     if (typeof text !== "string" || text === "") throw invalid(`${field}.${key}`, "must be a text that is not empty");
   }
   return given as Readonly<Record<string, string>>;
 }
 
-function parsePush(field: string, value: unknown): PushSettings {
+export function parsePush(field: string, value: unknown): PushSettings {
   const push = members(field, value, ["gatewayUrl", "appIds", "unifiedpush"]);
   const { gatewayUrl, unifiedpush = false } = push;
   if (typeof gatewayUrl !== "string" || !URL.canParse(gatewayUrl)) {
     throw invalid(`${field}.gatewayUrl`, "must be an absolute address");
   }
   if (typeof unifiedpush !== "boolean") throw invalid(`${field}.unifiedpush`, "must be true or false");
-  return { gatewayUrl, unifiedpush, appIds: texts(`${field}.appIds`, push["appIds"], pushPlatforms) };
+  return { gatewayUrl, unifiedpush, appIds: texts(`${field}.appIds`, push["appIds"] ?? {}, pushPlatforms) };
 }
 
-/** Reads the settings object `{name, push, minAppVersions}`; every member is optional. */
-export function parseInstanceSettings(value: unknown, field = "instance"): InstanceSettings {
-  const given = members(field, value ?? {}, ["name", "push", "minAppVersions"]);
-  const name = given["name"] ?? defaultInstanceSettings.name;
-  if (typeof name !== "string" || name.trim() === "" || name.length > displayNameLengthMax) {
-    throw invalid(`${field}.name`, `must be a text of 1 to ${displayNameLengthMax} characters`);
+export function parseInstanceName(field: string, value: string): string {
+  const name = value.trim();
+  if (name === "" || name.length > displayNameLengthMax) {
+    throw invalid(field, `must be a text of 1 to ${displayNameLengthMax} characters`);
   }
-  const minAppVersions = texts(`${field}.minAppVersions`, given["minAppVersions"], appPlatforms);
-  const push = given["push"];
-  return push === undefined || push === null
-    ? { name, minAppVersions }
-    : { name, minAppVersions, push: parsePush(`${field}.push`, push) };
+  return name;
+}
+
+export function parseMinAppVersions(field: string, value: unknown): Readonly<Record<string, string>> {
+  return texts(field, value, appPlatforms);
 }

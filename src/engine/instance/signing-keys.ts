@@ -2,7 +2,7 @@ import { CompactSign, calculateJwkThumbprint, exportJWK, generateKeyPair, import
 import type { Clock } from "../../port/clock.ts";
 import { EngineError } from "../errors.ts";
 import { instanceKeys } from "./keys.ts";
-import { type InstanceStore, readText, writeText } from "./store.ts";
+import { type InstanceStore, writeText } from "./store.ts";
 
 const algorithm = "ES256";
 /** Retired keys stay in the key set, so that what they signed can still be verified. */
@@ -37,26 +37,39 @@ async function signWith(key: JWK, type: string, payload: object): Promise<string
     .sign(await importJWK(key, algorithm));
 }
 
-/** The instance's signing keys: one that signs, perhaps one to come, and those that have been. */
+interface Known {
+  readonly bytes: Uint8Array;
+  readonly state: SigningState;
+}
+
+/**
+ * The instance's signing keys: one that signs, perhaps one to come, and those that have been. The store is asked each
+ * time, since the command line rotates the keys of a running server.
+ */
 export class SigningKeys {
   readonly #store: InstanceStore;
   readonly #clock: Clock;
-  #state: SigningState;
-  /** Changes are made one after the other. */
-  #changing: Promise<void> = Promise.resolve();
+  #known: Known | undefined;
 
-  private constructor(store: InstanceStore, clock: Clock, state: SigningState) {
+  private constructor(store: InstanceStore, clock: Clock) {
     this.#store = store;
     this.#clock = clock;
-    this.#state = state;
   }
 
+  /** Makes the first key where there is none. */
   static async open(store: InstanceStore, clock: Clock): Promise<SigningKeys> {
-    const text = readText(store, instanceKeys.signing);
-    if (text !== undefined) return new SigningKeys(store, clock, JSON.parse(text) as SigningState);
-    const keys = new SigningKeys(store, clock, { current: await newKey(), retired: [] });
-    await keys.#save(keys.#state);
+    const keys = new SigningKeys(store, clock);
+    if (store.get(instanceKeys.signing) === undefined) await keys.#save({ current: await newKey(), retired: [] });
     return keys;
+  }
+
+  get #state(): SigningState {
+    const bytes = this.#store.get(instanceKeys.signing);
+    if (bytes === undefined) throw new EngineError("internal", "the signing keys are gone");
+    if (this.#known === undefined || Buffer.compare(this.#known.bytes, bytes) !== 0) {
+      this.#known = { bytes, state: JSON.parse(Buffer.from(bytes).toString()) as SigningState };
+    }
+    return this.#known.state;
   }
 
   /** The public keys, the signing one first. */
@@ -81,34 +94,22 @@ export class SigningKeys {
 
   /** Publishes a new key beside the old one, which goes on signing until the rotation is finished. */
   async startRotation(instanceId: string): Promise<void> {
-    await this.#change(async (state) => {
-      if (state.next !== undefined) throw new EngineError("failed_precondition", "a key rotation is under way");
-      const key = await newKey();
-      const proof = await signWith(state.current, "key-rotation", {
-        iss: instanceId,
-        iat: Math.floor(this.#clock.nowMs() / 1000),
-        thumbprint: key.kid,
-      });
-      return { ...state, next: { key, proof } };
+    const state = this.#state;
+    if (state.next !== undefined) throw new EngineError("failed_precondition", "a key rotation is under way");
+    const key = await newKey();
+    const proof = await signWith(state.current, "key-rotation", {
+      iss: instanceId,
+      iat: Math.floor(this.#clock.nowMs() / 1000),
+      thumbprint: key.kid,
     });
+    await this.#save({ ...state, next: { key, proof } });
   }
 
   /** From now on the new key signs. */
   async finishRotation(): Promise<void> {
-    await this.#change(async ({ current, next, retired }) => {
-      if (next === undefined) throw new EngineError("failed_precondition", "no key rotation is under way");
-      return { current: next.key, retired: [publicPart(current), ...retired].slice(0, retiredKeysMax) };
-    });
-  }
-
-  async #change(step: (state: SigningState) => Promise<SigningState>): Promise<void> {
-    const change = this.#changing.then(async () => {
-      const state = await step(this.#state);
-      await this.#save(state);
-      this.#state = state;
-    });
-    this.#changing = change.catch(() => undefined);
-    await change;
+    const { current, next, retired } = this.#state;
+    if (next === undefined) throw new EngineError("failed_precondition", "no key rotation is under way");
+    await this.#save({ current: next.key, retired: [publicPart(current), ...retired].slice(0, retiredKeysMax) });
   }
 
   async #save(state: SigningState): Promise<void> {

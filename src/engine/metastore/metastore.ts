@@ -3,6 +3,7 @@ import type { Store } from "../../port/store.ts";
 import type { Committer } from "../commit/committer.ts";
 import type { Draft } from "../commit/draft.ts";
 import { alreadyExists, EngineError, notFound } from "../errors.ts";
+import { parseName } from "../ids.ts";
 import { makeKey, prefixRange, tables } from "../keys.ts";
 import { integerMax } from "../limits.ts";
 import type { Retention } from "../log/log.ts";
@@ -69,8 +70,9 @@ export class Metastore {
     }
   }
 
-  createNamespace(name: string): Promise<NamespaceMeta> {
-    return this.#committer.submit((draft) => {
+  async createNamespace(name: string): Promise<NamespaceMeta> {
+    parseName("name", name);
+    return await this.#committer.submit((draft) => {
       const key = makeKey(tables.namespace, name);
       const existing = draft.get(key);
       if (existing !== undefined) {

@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Code, createClient } from "@connectrpc/connect";
+import { NodeClock } from "../../../src/adapter/node/clock.ts";
+import { NodeRandom } from "../../../src/adapter/node/random.ts";
 import { served } from "../../../src/edge/rpc/handler.ts";
 import type { Principal } from "../../../src/engine/auth/principal.ts";
+import { setUp } from "../../../src/engine/instance/setup.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../../../src/gen/grpc/health/v1/health_pb.ts";
 import { NamespaceService } from "../../../src/gen/service/collection/v1/namespace_pb.ts";
 import { QueryService } from "../../../src/gen/service/collection/v1/query_pb.ts";
@@ -48,7 +51,8 @@ test("only GetInstance and health are open", async () => {
 
 test("WhoAmI tells who calls", async () => {
   await using server = await startServer({ rpc: { authenticator: bearerJson } });
-  const { org } = await server.instance.setUp({ org: "Acme", owner: "ada@example.com" });
+  const given = { org: "Acme", owner: "ada@example.com" };
+  const { org } = await setUp(server.store, new NodeClock(), new NodeRandom(), given);
   const kinds = [
     ["user", PrincipalKind.USER],
     ["service_account", PrincipalKind.SERVICE_ACCOUNT],
@@ -70,6 +74,7 @@ test("with authentication off everybody is the loopback developer", async () => 
   const { json } = await post(`${server.url}/service.instance.v1.InstanceService/WhoAmI`, "{}");
   assert.deepEqual(json, {
     principal: { id: "dev-loopback", kind: "PRINCIPAL_KIND_SERVICE_ACCOUNT", displayName: "dev-loopback" },
+    environments: [],
   });
 });
 
@@ -99,7 +104,7 @@ test("pages of configured origins may call, others learn nothing", async () => {
   const path = "/service.instance.v1.InstanceService/GetInstance";
   const preflight = async (url: string, origin: string) =>
     await fetch(url + path, { method: "OPTIONS", headers: { origin, "access-control-request-method": "POST" } });
-  await using open = await startServer({ rpc: { origins: ["https://app.example.com"], authenticator: bearerJson } });
+  await using open = await startServer({ origins: ["https://app.example.com"], rpc: { authenticator: bearerJson } });
   const allowed = await preflight(open.url, "https://app.example.com");
   assert.equal(allowed.status, 204);
   assert.equal(allowed.headers.get("access-control-allow-origin"), "https://app.example.com");

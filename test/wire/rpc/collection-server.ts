@@ -1,4 +1,5 @@
 import pino from "pino";
+import { createRequestIds } from "../../../src/edge/front/request-id.ts";
 import { Metrics } from "../../../src/edge/rest/metrics.ts";
 import { createRest } from "../../../src/edge/rest/server.ts";
 import { collectionServices } from "../../../src/edge/rpc/collection.ts";
@@ -27,8 +28,20 @@ export async function startCollections(settings: Partial<CollectionSettings> = {
     },
   });
   const log = pino({ level: "silent" });
-  const authenticator = { authenticate: () => devLoopback, prepare: () => {}, close: () => {} };
-  const rest = await createRest({ engine, metrics: new Metrics(), log, version: "0.1.0", authenticator });
+  const authenticator = {
+    authenticate: () => devLoopback,
+    screen: () => undefined,
+    prepare: () => {},
+    close: () => {},
+  };
+  const rest = await createRest({
+    engine,
+    metrics: new Metrics(),
+    log,
+    version: "0.1.0",
+    authenticator,
+    requestId: createRequestIds(),
+  });
   const listener = await Listener.start({ host: "127.0.0.1", port: 0, handler: rest, log });
   return {
     engine,

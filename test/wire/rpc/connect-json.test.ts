@@ -29,6 +29,10 @@ test("GetInstance has every field, in lowerCamelCase", async () => {
     serverVersion: "0.1.0",
     apiVersions: ["service.instance.v1", "service.collection.v1"],
     features: { streams: true },
+    issuer: "",
+    tlsPins: "",
+    minAppVersions: {},
+    keyRotation: "",
     jwksUri: `${server.url}/.well-known/jwks.json`,
     signInMethods: [{ kind: "SIGN_IN_KIND_NONE", displayName: "No sign-in" }],
     setupRequired: true,
@@ -38,6 +42,7 @@ test("GetInstance has every field, in lowerCamelCase", async () => {
     {
       package: "service.live.v1",
       version: "v1",
+      available: false,
       services: ["service.live.v1.LiveService"],
       unstable: true,
     },
@@ -101,7 +106,7 @@ test("64-bit integers are strings, both spellings of a name are read", async () 
     include_vectors: true,
   });
   const found = await post(`${server.url}/service.collection.v1.QueryService/Search`, body);
-  assert.deepEqual(found.json, { rows: [{ fields: { retrievers: 1, k: 7 } }] });
+  assert.deepEqual((found.json as { rows: { fields: object }[] }).rows[0]?.fields, { retrievers: 1, k: 7 });
 });
 
 test("other methods and content types", async () => {

@@ -113,9 +113,10 @@ test("what breaks inside is logged under the id that the caller gets", async () 
     assert.equal(infoOf(error).reason, "internal");
     assert.deepEqual(infoOf(error).metadata, {});
     assert.doesNotMatch(JSON.stringify(error, null, 1) + error.message, /swordfish/);
-    const id = /request id ([0-9a-f-]{36})$/.exec(error.rawMessage)?.[1];
-    const logged = server.logged.at(-1) as { requestId: string; err: Error };
-    assert.equal(logged.requestId, id, name);
+    const id = /request id (\S+)$/.exec(error.rawMessage)?.[1];
+    const logged = server.logged.at(-1) as { reqId: string; err: Error };
+    assert.ok(id !== undefined, name);
+    assert.deepEqual([logged.reqId, error.metadata.get("x-request-id")], [id, id], name);
     assert.match(String(logged.err.cause), /swordfish/);
   }
 });

@@ -2,6 +2,8 @@ import { MemoryStore } from "../../../src/adapter/memory/store.ts";
 import { NodeClock } from "../../../src/adapter/node/clock.ts";
 import { NodeRandom } from "../../../src/adapter/node/random.ts";
 import { tokenExpired, unauthenticated } from "../../../src/edge/auth/refusal.ts";
+import { Cors } from "../../../src/edge/front/cors.ts";
+import { createRequestIds } from "../../../src/edge/front/request-id.ts";
 import { createRpcHandler, type RpcDeps } from "../../../src/edge/rpc/handler.ts";
 import { HealthState } from "../../../src/edge/rpc/health.ts";
 import { devLoopback, type Principal } from "../../../src/engine/auth/principal.ts";
@@ -13,6 +15,7 @@ import { Listener } from "../../../src/listener/listener.ts";
 
 /** A bearer token is the JSON of the principal. */
 export const bearerJson: RpcDeps["authenticator"] = {
+  screen: () => undefined,
   async authenticate({ authorization }) {
     if (authorization === undefined) throw unauthenticated("no credential");
     const token = authorization.replace(/^Bearer /, "");
@@ -23,6 +26,7 @@ export const bearerJson: RpcDeps["authenticator"] = {
 
 export interface ServerOptions {
   readonly rpc?: Partial<RpcDeps>;
+  readonly origins?: readonly string[];
   readonly instance?: Partial<InstanceDeps>;
 }
 
@@ -31,6 +35,7 @@ export interface TestServer extends AsyncDisposable {
   readonly port: number;
   readonly health: HealthState;
   readonly instance: Instance;
+  readonly store: MemoryStore;
   /** What was logged as an error. */
   readonly logged: object[];
 }
@@ -52,8 +57,9 @@ function namespacesInMemory(): RpcDeps["engine"]["namespaces"] {
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
   const health = new HealthState();
   const logged: object[] = [];
+  const store = new MemoryStore();
   const instance = await Instance.open({
-    store: new MemoryStore(),
+    store,
     clock: new NodeClock(),
     random: new NodeRandom(),
     settings: defaultInstanceSettings,
@@ -66,10 +72,12 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const handler = createRpcHandler({
     instance,
     engine: { namespaces: namespacesInMemory() },
-    authenticator: { authenticate: () => devLoopback },
+    authenticator: { screen: () => undefined, authenticate: () => devLoopback },
     health,
     development: true,
-    log: { error: (fields) => logged.push(fields) },
+    log: { error: (fields) => logged.push(fields), debug: () => undefined },
+    requestId: createRequestIds(),
+    cors: new Cors(options.origins ?? []),
     ...options.rpc,
   });
   health.setReady(true);
@@ -85,6 +93,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     port: listener.address.port,
     health,
     instance,
+    store,
     logged,
     async [Symbol.asyncDispose]() {
       handler.close();
