@@ -115,7 +115,7 @@ function readBody(request: FastifyRequest, payload: NodeJS.ReadableStream, accou
   });
 }
 
-function parseJson(body: Buffer): unknown {
+export function parseJson(body: Buffer): unknown {
   let text: string;
   if (isAscii(body)) text = body.latin1Slice();
   else if (isUtf8(body)) text = body.toString();

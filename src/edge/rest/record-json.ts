@@ -1,5 +1,11 @@
-import { invalid } from "../../engine/errors.ts";
-import type { BatchCursor, RecordHeader, RecordInput } from "../../engine/log/record-batch.ts";
+import { type EngineError, invalid } from "../../engine/errors.ts";
+import {
+  type BatchCursor,
+  BatchWriter,
+  type EncodedBatch,
+  type RecordHeader,
+  type RecordInput,
+} from "../../engine/log/record-batch.ts";
 
 /** A record as it appears in a request, after validation against its schema. */
 export interface RecordJson {
@@ -11,8 +17,12 @@ export interface RecordJson {
 
 const base64Alphabet = /^[A-Za-z0-9+/]*={0,2}$/;
 
+function badBase64(field: string): EngineError {
+  return invalid(field, "is not valid base64");
+}
+
 function parseBase64(place: () => string, text: string): Buffer {
-  if (text.length % 4 !== 0 || !base64Alphabet.test(text)) throw invalid(place(), "is not valid base64");
+  if (text.length % 4 !== 0 || !base64Alphabet.test(text)) throw badBase64(place());
   return Buffer.from(text, "base64");
 }
 
@@ -32,6 +42,49 @@ function parseRecord(record: RecordJson, i: number): RecordInput {
   }
   if (record.timestamp_ms != null) parsed.timestampMs = record.timestamp_ms;
   return parsed;
+}
+
+/**
+ * The records of a request as a batch, decoded straight into it; undefined when one has headers, which take the longer
+ * way. A hot loop: decoding into buffers of their own and copying those took twice as long for 100 records.
+ */
+export function encodeRecords(records: readonly RecordJson[], nowMs: number): EncodedBatch | undefined {
+  let partBytes = 0;
+  for (let i = 0; i < records.length; i++) {
+    const { key, value, headers } = records[i]!;
+    if (headers != null && headers.length > 0) return undefined;
+    if (key != null) partBytes += decodedLength(key);
+    if (value != null) partBytes += decodedLength(value);
+  }
+  const writer = new BatchWriter(records.length, partBytes, nowMs);
+  const { bytes } = writer;
+  for (let i = 0; i < records.length; i++) {
+    const { key, value, timestamp_ms } = records[i]!;
+    const keyLength = key == null ? -1 : decodedLength(key);
+    const valueLength = value == null ? -1 : decodedLength(value);
+    let at = writer.add(keyLength, valueLength, timestamp_ms ?? nowMs);
+    if (key != null) {
+      if (!decodeInto(bytes, at, key, keyLength)) throw badBase64(`records[${i}].key`);
+      at += keyLength;
+    }
+    if (value != null && !decodeInto(bytes, at, value, valueLength)) throw badBase64(`records[${i}].value`);
+  }
+  return writer.finish();
+}
+
+/** The bytes that padded base64 stands for; of what is no base64, a number that its decoding will not reach. */
+function decodedLength(text: string): number {
+  const { length } = text;
+  if (length === 0) return 0;
+  const padding = text.charCodeAt(length - 1) !== 0x3d ? 0 : text.charCodeAt(length - 2) !== 0x3d ? 1 : 2;
+  return Math.ceil(length / 4) * 3 - padding;
+}
+
+/** Node's decoder passes over what it does not know, and knows the URL alphabet: neither is base64 here. */
+function decodeInto(bytes: Buffer, at: number, text: string, length: number): boolean {
+  if (text.length % 4 !== 0) return false;
+  if (bytes.base64Write(text, at, length) !== length) return false;
+  return !text.includes("-") && !text.includes("_");
 }
 
 /** The record a cursor stands on, as JSON text. All of it is ASCII, but for header names. */

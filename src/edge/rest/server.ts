@@ -18,6 +18,7 @@ import type { RequestIds } from "../front/request-id.ts";
 import { registerBodyParser } from "./body.ts";
 import { docsPage } from "./docs-page.ts";
 import { errorReply, toEngineError } from "./error.ts";
+import { createHotLane } from "./hot-lane.ts";
 import type { Metrics } from "./metrics.ts";
 import { type Access, needOf, type Route } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
@@ -102,7 +103,9 @@ export async function createRest(options: RestOptions): Promise<RequestHandler> 
   registerHooks(app, options, new RouteTable(routes));
   await app.register(async (scope) => registerRoutes(scope, routes));
   await app.ready();
+  const hotLane = createHotLane(options);
   return (request, response) => {
+    if (!("stream" in request) && hotLane(request, response as ServerResponse)) return;
     if ("stream" in request && !knownMethods.has(request.method)) request.headers[":method"] = unknownMethod;
     // The router takes both forms; its type names the first.
     app.routing(request as IncomingMessage, response as ServerResponse);

@@ -57,6 +57,46 @@ export interface EncodedBatch {
   readonly maxTimestampMs: number;
 }
 
+/**
+ * Encodes records without headers whose parts the caller writes in place, for example by decoding text straight into
+ * the batch: no buffer is made for a part, and none copied.
+ */
+export class BatchWriter {
+  readonly bytes: Buffer;
+  readonly #nowMs: number;
+  #at = headerBytes;
+  #count = 0;
+  #maxTimestampMs = 0;
+
+  /** `partBytes` is what all keys and values take together. */
+  constructor(records: number, partBytes: number, nowMs: number) {
+    this.bytes = Buffer.allocUnsafe(headerBytes + records * recordFixedBytes + partBytes);
+    this.#nowMs = nowMs;
+  }
+
+  /** Starts a record; the caller writes the key and then the value from the returned place on. -1 is no part. */
+  add(keyLength: number, valueLength: number, timestampMs = this.#nowMs): number {
+    const { bytes } = this;
+    const at = this.#at;
+    if (timestampMs > this.#maxTimestampMs) this.#maxTimestampMs = timestampMs;
+    const parts = Math.max(keyLength, 0) + Math.max(valueLength, 0);
+    bytes.writeUInt32LE(recordFixedBytes - 4 + parts, at);
+    bytes.writeInt32LE(keyLength, at + 4);
+    bytes.writeInt32LE(valueLength, at + 8);
+    bytes.writeUInt32LE(0, at + 12);
+    bytes.writeDoubleLE(timestampMs, at + 16);
+    this.#at = at + recordFixedBytes + parts;
+    this.#count++;
+    return at + recordFixedBytes;
+  }
+
+  finish(): EncodedBatch {
+    const { bytes } = this;
+    bytes.writeUInt32LE(crc32(bytes.subarray(headerBytes)), 8);
+    return { bytes, count: this.#count, maxTimestampMs: this.#maxTimestampMs };
+  }
+}
+
 export function encodeBatch(records: readonly RecordInput[], nowMs: number): EncodedBatch {
   // Nearly all text is ASCII, so its length is a good guess; looking at each character first would cost more.
   return encodeWithin(records, nowMs, false) ?? encodeWithin(records, nowMs, true)!;

@@ -2,7 +2,7 @@ import type { Clock } from "../../port/clock.ts";
 import type { Committer } from "../commit/committer.ts";
 import { conflict, damaged, EngineError, notFound } from "../errors.ts";
 import type { Log, Retention } from "../log/log.ts";
-import { type BatchCursor, encodeBatch, type RecordInput } from "../log/record-batch.ts";
+import { type BatchCursor, type EncodedBatch, encodeBatch, type RecordInput } from "../log/record-batch.ts";
 import type { Trimmer } from "../log/trimmer.ts";
 import type { Metastore, StreamMeta } from "../metastore/metastore.ts";
 import { partitionOfKey } from "../murmur2.ts";
@@ -20,7 +20,8 @@ export interface PartitionRef extends StreamRef {
 }
 
 export interface AppendCommand extends PartitionRef {
-  readonly records: readonly RecordInput[];
+  /** Records, or a batch that is encoded already. */
+  readonly records: readonly RecordInput[] | EncodedBatch;
   readonly matchOffset?: number;
   readonly idempotency?: Idempotency;
 }
@@ -156,7 +157,8 @@ export class Streams {
     const meta = this.#stream(command);
     const { partition } = command;
     checkPartition(meta, partition);
-    const batch = encodeBatch(command.records, clock.nowMs());
+    const { records } = command;
+    const batch = "bytes" in records ? records : encodeBatch(records, clock.nowMs());
     return committer.submit((draft) => {
       const stream = metastore.stagedStream(draft, meta);
       const recorded = this.#recorded<AppendReply>(draft, stream, command.idempotency);

@@ -1,9 +1,9 @@
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Engine } from "../../../engine/engine.ts";
-import { conflict } from "../../../engine/errors.ts";
+import { EngineError } from "../../../engine/errors.ts";
 import type { CloudEvent } from "../../../engine/event/cloud-event.ts";
-import type { EventResult, TakeEvent } from "../../../engine/event/events.ts";
+import type { EventResult, EventsReply, TakeEvent } from "../../../engine/event/events.ts";
 import { formatEventJson } from "../../../engine/event/json-format.ts";
 import { limits } from "../../../engine/limits.ts";
 import { formatToken } from "../../../engine/token.ts";
@@ -32,16 +32,20 @@ async function appendEvents(engine: Engine, request: FastifyRequest, reply: Fast
   const target = { namespace: ns, stream, events, ...(partition === undefined ? {} : { partition }) };
   const done = await engine.events.append(target);
   sendToken(reply, done.token);
-  if (done.inFlight) {
-    reply.header("retry-after", "1");
-    const { events: results, token: written } = done;
-    throw conflict("an event of the request is being written by another request; retry", {
-      events: results,
-      token: written,
-    });
-  }
+  if (done.inFlight) throw inFlightError(done);
   reply.header("content-type", "application/json; charset=utf-8");
-  return reply.send(`{"events":[${done.events.map(resultText).join(",")}],"token":${formatToken(done.token)}}`);
+  return reply.send(eventsReplyText(done.events, formatToken(done.token)));
+}
+
+/** The answer to appended events, its token formatted already for header and body. */
+export function eventsReplyText(events: readonly EventResult[], tokenText: string): string {
+  return `{"events":[${events.map(resultText).join(",")}],"token":${tokenText}}`;
+}
+
+/** An event of the request is being written by another one: the whole answer is a conflict that tells of all events. */
+export function inFlightError({ events, token: written }: EventsReply): EngineError {
+  const message = "an event of the request is being written by another request; retry";
+  return new EngineError("aborted", message, { details: { events, token: written }, retryAfterMs: 1000 });
 }
 
 /** Every part is plain, so it is faster written by hand. */

@@ -5,7 +5,7 @@ import type { AppendCommand, AppendReply, FetchCommand, RoutedAppendCommand } fr
 import { formatToken } from "../../../engine/token.ts";
 import { fetchPage } from "../fetch-page.ts";
 import { type FetchQuery, fetchQuery, parseFrom } from "../fetch-query.ts";
-import { parseRecords, type RecordJson } from "../record-json.ts";
+import { encodeRecords, parseRecords, type RecordJson } from "../record-json.ts";
 import {
   clientSignal,
   type Route,
@@ -44,6 +44,10 @@ const record = object({
   timestamp_ms: optional({ ...count, description: "Epoch milliseconds; the writer's clock when absent" }),
 });
 const records = array(record, { minItems: 1 });
+export const appendBody = object(
+  { records, match_offset: optional({ ...count, description: "The base offset that the writer expects" }) },
+  ["records"],
+);
 const appendAnswer = { base_offset: count, last_offset: count, token };
 
 function parseFetch(request: FastifyRequest): FetchCommand {
@@ -59,15 +63,15 @@ function parseFetch(request: FastifyRequest): FetchCommand {
   };
 }
 
-function appendText(reply: AppendReply, tokenText: string): string {
-  return `"base_offset":${reply.baseOffset},"last_offset":${reply.lastOffset},"token":${tokenText}`;
+/** The answer to an append, its token formatted already for header and body. */
+export function appendReplyText(reply: AppendReply, tokenText: string): string {
+  return `{"base_offset":${reply.baseOffset},"last_offset":${reply.lastOffset},"token":${tokenText}}`;
 }
 
-/** The hot path: the answer is written as text, and its token formatted once for header and body. */
 function sendAppend(reply: FastifyReply, done: AppendReply): FastifyReply {
   const tokenText = formatToken(done.token);
   reply.header(tokenHeaderName, tokenText).header("content-type", "application/json; charset=utf-8");
-  return reply.send(`{${appendText(done, tokenText)}}`);
+  return reply.send(appendReplyText(done, tokenText));
 }
 
 export function recordRoutes(engine: Engine): Route[] {
@@ -83,10 +87,7 @@ export function recordRoutes(engine: Engine): Route[] {
         summary: "Append records to a partition: atomic, durable before the answer",
         params: partitionPath,
         headers: idempotencyHeader,
-        body: object(
-          { records, match_offset: optional({ ...count, description: "The base offset that the writer expects" }) },
-          ["records"],
-        ),
+        body: appendBody,
         response: { 200: answer("Appended", appendAnswer) },
       },
       handler: async (request, reply) => {
@@ -97,7 +98,7 @@ export function recordRoutes(engine: Engine): Route[] {
           namespace: ns,
           stream,
           partition,
-          records: parseRecords(body.records),
+          records: encodeRecords(body.records, Date.now()) ?? parseRecords(body.records),
           ...(body.match_offset == null ? {} : { matchOffset: body.match_offset }),
           ...(idempotency === undefined ? {} : { idempotency }),
         };
