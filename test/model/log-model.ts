@@ -73,6 +73,15 @@ export class LogModel {
     this.nowMs = nowMs;
   }
 
+  copyStreams(): Map<string, ModelStream> {
+    return structuredClone(this.streams);
+  }
+
+  restoreStreams(before: Map<string, ModelStream>): void {
+    this.streams.clear();
+    for (const [name, stream] of before) this.streams.set(name, stream);
+  }
+
   create(name: string, count: number, retention: Retention | undefined): Outcome {
     const existing = this.streams.get(name);
     if (existing !== undefined) return { reason: "already_exists", details: { id: existing.id } };
