@@ -109,3 +109,45 @@ test("flags win over the environment, that over the file, that over the defaults
   }
   assert.equal(loadConfig({ argv: fromFile, env: {} }).connectionsMax, 50);
 });
+
+test("settings of more than one value are JSON, in the file without quotes", () => {
+  const push = { gatewayUrl: "https://push.example.com", appIds: { android: "com.example" }, unifiedpush: true };
+  const origins = ["https://app.example.com", "http://localhost:3000"];
+  const file = fileOf(
+    JSON.stringify({ push, "min-app-versions": { ios: "1.0" }, "cors-origins": origins, "instance-name": "Lab" }),
+  );
+  const fromFile = loadConfig({ argv: ["--config", file], env: {} });
+  assert.deepEqual(fromFile.push, push);
+  assert.deepEqual(fromFile.minAppVersions, { ios: "1.0" });
+  assert.deepEqual(fromFile.corsOrigins, origins);
+  assert.equal(fromFile.instanceName, "Lab");
+  const env = {
+    SERVICE_PUSH: JSON.stringify(push),
+    SERVICE_MIN_APP_VERSIONS: '{"desktop":"2.0"}',
+    SERVICE_CORS_ORIGINS: origins.join(", "),
+  };
+  const fromEnv = loadConfig({ argv: [], env });
+  assert.deepEqual([fromEnv.push, fromEnv.minAppVersions], [push, { desktop: "2.0" }]);
+  assert.deepEqual(fromEnv.corsOrigins, origins);
+});
+
+for (const [name, value] of [
+  ["SERVICE_HOUSE_URL", "house:80"],
+  ["SERVICE_HOUSE_URL", "ftp://house"],
+  ["SERVICE_HOUSE_URL", "http://user:word@house"],
+  ["SERVICE_PUBLIC_URL", "https://a?b=c"],
+  ["SERVICE_CORS_ORIGINS", "*"],
+  ["SERVICE_CORS_ORIGINS", "https://a.example/"],
+  ["SERVICE_CORS_ORIGINS", "null"],
+  ["SERVICE_CORS_ORIGINS", "[1]"],
+  ["SERVICE_PUSH", "{"],
+  ["SERVICE_TLS_CHECK_INTERVAL", "1ms"],
+  ["SERVICE_TLS_PINS", "yes"],
+] as const) {
+  test(`${name}=${value} is refused`, () => {
+    assert.throws(
+      () => loadConfig({ argv: [], env: { [name]: value } }),
+      (error) => error instanceof EngineError && error.details["field"] === name,
+    );
+  });
+}
