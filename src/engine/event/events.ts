@@ -2,7 +2,7 @@ import type { Clock } from "../../port/clock.ts";
 import type { Committer } from "../commit/committer.ts";
 import type { Draft } from "../commit/draft.ts";
 import type { Log } from "../log/log.ts";
-import { type EncodedBatch, encodeBatch, type RecordInput, withoutRecords } from "../log/record-batch.ts";
+import { BatchWriter, type EncodedBatch, withoutRecords } from "../log/record-batch.ts";
 import type { Metastore, StreamMeta } from "../metastore/metastore.ts";
 import {
   checkPartition,
@@ -16,7 +16,7 @@ import type { CloudEvent } from "./cloud-event.ts";
 import type { DedupIndex } from "./dedup/dedup-index.ts";
 import { entryBytes, eventDigest } from "./dedup/entry.ts";
 import { partitionOfEvent } from "./partition.ts";
-import { eventOfRecord, recordOfEvent } from "./record-codec.ts";
+import { eventOfRecord, writeEvent } from "./record-codec.ts";
 
 export type EventStatus = "appended" | "duplicate" | "in_flight";
 
@@ -216,21 +216,28 @@ interface Scan {
   isDone: boolean;
 }
 
+/** What an event takes besides its data, about. */
+const eventBytesGuess = 256;
+
 function encodeEvents(
   events: readonly CloudEvent[],
   candidates: readonly Candidate[],
   nowMs: number,
 ): Map<number, PartitionEvents> {
-  const records = new Map<number, RecordInput[]>();
-  for (const [i, { partition }] of candidates.entries()) {
-    const record = recordOfEvent(events[i]!);
-    const list = records.get(partition);
-    if (list === undefined) records.set(partition, [record]);
-    else list.push(record);
+  const byPartition = new Map<number, CloudEvent[]>();
+  for (let i = 0; i < events.length; i++) {
+    const { partition } = candidates[i]!;
+    const list = byPartition.get(partition);
+    if (list === undefined) byPartition.set(partition, [events[i]!]);
+    else list.push(events[i]!);
   }
   const batches = new Map<number, PartitionEvents>();
-  for (const [partition, list] of records) {
-    batches.set(partition, { encoded: encodeBatch(list, nowMs), decided: 0, dropped: undefined, base: 0 });
+  for (const [partition, list] of byPartition) {
+    let bytes = 0;
+    for (const { data } of list) bytes += eventBytesGuess + (data?.length ?? 0);
+    const writer = new BatchWriter(bytes);
+    for (const event of list) writeEvent(writer, event, nowMs);
+    batches.set(partition, { encoded: writer.finish(), decided: 0, dropped: undefined, base: 0 });
   }
   return batches;
 }

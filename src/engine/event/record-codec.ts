@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { EngineError } from "../errors.ts";
-import type { HeaderInput, RecordInput } from "../log/record-batch.ts";
+import type { BatchWriter, HeaderInput, RecordInput } from "../log/record-batch.ts";
 import { type AttributeValue, type CloudEvent, EventDraft, extensionOf } from "./cloud-event.ts";
 import { eventJsonType, formatEventJson, parseEventJson } from "./json-format.ts";
 import { isEventFormat, parseMediaType } from "./media-type.ts";
@@ -24,44 +24,61 @@ export const typesHeader = "service-ce-types";
 const contentTypeHeader = "content-type";
 const attributePrefix = "ce_";
 
-// Shared by every record.
-const specversionHeader: HeaderInput = { key: "ce_specversion", value: "1.0" };
-const jsonHeader: HeaderInput = { key: contentTypeHeader, value: "application/json" };
-const structuredHeader: HeaderInput = { key: contentTypeHeader, value: eventJsonType };
-
 /** The record of an event. The value is the event's data, which is not copied. */
 export function recordOfEvent(event: CloudEvent): EventRecord {
-  const partitionkey = event.extensions.length === 0 ? undefined : extensionOf(event, "partitionkey");
-  const key = partitionkey === undefined ? undefined : Buffer.from(String(partitionkey));
-  const type = event.datacontenttype;
-  if (type !== undefined && type !== "application/json" && isEventFormat(type)) {
-    return { key, value: Buffer.from(formatEventJson(event)), headers: [structuredHeader] };
+  const headers: HeaderInput[] = [];
+  const collect = { header: (key: string, value: string) => void headers.push({ key, value }) };
+  const key = keyOf(event);
+  if (isNested(event)) {
+    collect.header(contentTypeHeader, eventJsonType);
+    return { key, value: Buffer.from(formatEventJson(event)), headers };
   }
-  return { key, value: event.data, headers: binaryHeaders(event) };
+  binaryHeaders(event, collect);
+  return { key, value: event.data, headers };
 }
 
-function binaryHeaders(event: CloudEvent): HeaderInput[] {
-  const headers: HeaderInput[] = [
-    specversionHeader,
-    { key: "ce_id", value: event.id },
-    { key: "ce_source", value: event.source },
-    { key: "ce_type", value: event.type },
-  ];
-  if (event.subject !== undefined) headers.push({ key: "ce_subject", value: event.subject });
-  if (event.time !== undefined) headers.push({ key: "ce_time", value: event.time });
-  if (event.dataschema !== undefined) headers.push({ key: "ce_dataschema", value: event.dataschema });
+/** Writes the record of an event, without making it first. */
+export function writeEvent(writer: BatchWriter, event: CloudEvent, nowMs: number): void {
+  if (isNested(event)) {
+    writer.begin(nowMs, keyOf(event), Buffer.from(formatEventJson(event)));
+    writer.header(contentTypeHeader, eventJsonType);
+  } else {
+    writer.begin(nowMs, keyOf(event), event.data);
+    binaryHeaders(event, writer);
+  }
+  writer.end();
+}
+
+function keyOf(event: CloudEvent): Uint8Array | undefined {
+  const partitionkey = event.extensions.length === 0 ? undefined : extensionOf(event, "partitionkey");
+  return partitionkey === undefined ? undefined : Buffer.from(String(partitionkey));
+}
+
+/** Whether the data are themselves in an event format. */
+function isNested({ datacontenttype: type }: CloudEvent): boolean {
+  return type !== undefined && type !== "application/json" && isEventFormat(type);
+}
+
+interface HeaderSink {
+  header(name: string, value: string): void;
+}
+
+function binaryHeaders(event: CloudEvent, to: HeaderSink): void {
+  to.header("ce_specversion", "1.0");
+  to.header("ce_id", event.id);
+  to.header("ce_source", event.source);
+  to.header("ce_type", event.type);
+  if (event.subject !== undefined) to.header("ce_subject", event.subject);
+  if (event.time !== undefined) to.header("ce_time", event.time);
+  if (event.dataschema !== undefined) to.header("ce_dataschema", event.dataschema);
   let types = "";
   for (const { name, value } of event.extensions) {
-    headers.push({ key: attributePrefix + name, value: String(value) });
+    to.header(attributePrefix + name, String(value));
     if (typeof value === "string") continue;
     types += `${types === "" ? "" : ","}${name}=${typeof value === "boolean" ? "boolean" : "integer"}`;
   }
-  if (event.datacontenttype === "application/json") headers.push(jsonHeader);
-  else if (event.datacontenttype !== undefined) {
-    headers.push({ key: contentTypeHeader, value: event.datacontenttype });
-  }
-  if (types !== "") headers.push({ key: typesHeader, value: types });
-  return headers;
+  if (event.datacontenttype !== undefined) to.header(contentTypeHeader, event.datacontenttype);
+  if (types !== "") to.header(typesHeader, types);
 }
 
 /** Whether a record holds a valid CloudEvent. Readers skip those that do not. */

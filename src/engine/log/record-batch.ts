@@ -98,97 +98,125 @@ export class BatchWriter {
 }
 
 export function encodeBatch(records: readonly RecordInput[], nowMs: number): EncodedBatch {
-  // Nearly all text is ASCII, so its length is a good guess; looking at each character first would cost more.
-  return encodeWithin(records, nowMs, false) ?? encodeWithin(records, nowMs, true)!;
+  const writer = new BatchWriter(guessBytes(records));
+  for (const { key, value, headers, timestampMs } of records) {
+    writer.begin(timestampMs ?? nowMs, key, value);
+    if (headers !== undefined) for (const header of headers) writer.header(header.key, header.value);
+    writer.end();
+  }
+  return writer.finish();
 }
 
-function encodedBytes(records: readonly RecordInput[], exact: boolean): number {
-  let bytes = headerBytes;
+/** Exact where the headers' text is ASCII, as nearly all of it is. */
+function guessBytes(records: readonly RecordInput[]): number {
+  let bytes = 0;
   for (const { key, value, headers } of records) {
     bytes += recordFixedBytes + (key?.length ?? 0) + (value?.length ?? 0);
     if (headers === undefined) continue;
-    for (const header of headers) {
-      bytes += 8 + (exact ? Buffer.byteLength(header.key) : header.key.length) + valueBytes(header.value, exact);
-    }
+    for (const header of headers) bytes += 8 + header.key.length + (header.value?.length ?? 0);
   }
   return bytes;
 }
 
-function valueBytes(value: HeaderInput["value"], exact: boolean): number {
-  if (value === undefined) return 0;
-  return exact && typeof value === "string" ? Buffer.byteLength(value) : value.length;
-}
-
-/** Undefined when the bytes were taken by the texts' lengths, and that was not enough. */
-function encodeWithin(records: readonly RecordInput[], nowMs: number, exact: boolean): EncodedBatch | undefined {
-  const bytes = Buffer.allocUnsafe(encodedBytes(records, exact));
-  let at = headerBytes;
-  let maxTimestampMs = 0;
-  for (const record of records) {
-    const start = at;
-    const { key, value, headers } = record;
-    const timestampMs = record.timestampMs ?? nowMs;
-    if (timestampMs > maxTimestampMs) maxTimestampMs = timestampMs;
-    bytes.writeInt32LE(key === undefined ? -1 : key.length, at + 4);
-    bytes.writeInt32LE(value === undefined ? -1 : value.length, at + 8);
-    bytes.writeUInt32LE(headers?.length ?? 0, at + 12);
-    bytes.writeDoubleLE(timestampMs, at + 16);
-    at += recordFixedBytes;
-    if (key !== undefined) {
-      bytes.set(key, at);
-      at += key.length;
-    }
-    if (value !== undefined) {
-      bytes.set(value, at);
-      at += value.length;
-    }
-    if (headers !== undefined) at = encodeHeaders(bytes, at, headers, exact);
-    if (at < 0) return undefined;
-    bytes.writeUInt32LE(at - start - 4, start);
-  }
-  bytes.writeUInt32LE(crc32(bytes.subarray(headerBytes)), 8);
-  return { bytes, count: records.length, maxTimestampMs };
-}
-
-/** Returns the place after the headers, or a negative one when there is no room for them. */
-function encodeHeaders(bytes: Buffer, start: number, headers: readonly HeaderInput[], exact: boolean): number {
-  let at = start;
-  for (const { key, value } of headers) {
-    at = encodeText(bytes, at, key, exact);
-    if (at < 0) return at;
-    if (typeof value === "string") {
-      at = encodeText(bytes, at, value, exact);
-      if (at < 0) return at;
-      continue;
-    }
-    bytes.writeInt32LE(value === undefined ? -1 : value.length, at);
-    at += 4;
-    if (value !== undefined) {
-      bytes.set(value, at);
-      at += value.length;
-    }
-  }
-  return at;
-}
-
-/** Names and most values of headers are short: a loop is then several times as fast as a native call. */
+/** Text up to this length is written by a loop, which is then several times as fast as a native call. */
 const shortTextLength = 64;
 
-/** The text's length and its UTF-8; returns the place after it, or a negative one for text that is not ASCII. */
-function encodeText(bytes: Buffer, at: number, text: string, exact: boolean): number {
-  const start = at + 4;
-  let { length } = text;
-  if (exact) length = bytes.write(text, start);
-  else if (length <= shortTextLength) {
-    for (let i = 0; i < length; i++) {
-      const code = text.charCodeAt(i);
-      if (code >= 0x80) return -1;
-      bytes[start + i] = code;
+/** Writes records one after another into one buffer, which grows where the guess was too small. */
+export class BatchWriter {
+  #bytes: Buffer;
+  #at = headerBytes;
+  #start = 0;
+  #headers = 0;
+  #count = 0;
+  #maxTimestampMs = 0;
+
+  /** `bytesGuess` is about what the records will take. */
+  constructor(bytesGuess: number) {
+    this.#bytes = Buffer.allocUnsafe(headerBytes + bytesGuess);
+  }
+
+  begin(timestampMs: number, key: Uint8Array | undefined, value: Uint8Array | undefined): void {
+    const keyLength = key === undefined ? 0 : key.length;
+    this.#reserve(recordFixedBytes + keyLength + (value === undefined ? 0 : value.length));
+    const bytes = this.#bytes;
+    this.#start = this.#at;
+    putU32(bytes, this.#at + 4, key === undefined ? -1 : keyLength);
+    putU32(bytes, this.#at + 8, value === undefined ? -1 : value.length);
+    bytes.writeDoubleLE(timestampMs, this.#at + 16);
+    this.#at += recordFixedBytes;
+    if (key !== undefined) bytes.set(key, this.#at);
+    this.#at += keyLength;
+    if (value !== undefined) {
+      bytes.set(value, this.#at);
+      this.#at += value.length;
     }
-  } else if (Buffer.byteLength(text) !== length) return -1;
-  else bytes.latin1Write(text, start);
-  bytes.writeUInt32LE(length, at);
-  return start + length;
+    this.#headers = 0;
+    if (timestampMs > this.#maxTimestampMs) this.#maxTimestampMs = timestampMs;
+  }
+
+  header(name: string, value: HeaderInput["value"]): void {
+    this.#text(name);
+    this.#headers++;
+    if (typeof value === "string") {
+      this.#text(value);
+      return;
+    }
+    this.#reserve(4 + (value?.length ?? 0));
+    putU32(this.#bytes, this.#at, value === undefined ? -1 : value.length);
+    this.#at += 4;
+    if (value === undefined) return;
+    this.#bytes.set(value, this.#at);
+    this.#at += value.length;
+  }
+
+  end(): void {
+    putU32(this.#bytes, this.#start, this.#at - this.#start - 4);
+    putU32(this.#bytes, this.#start + 12, this.#headers);
+    this.#count++;
+  }
+
+  finish(): EncodedBatch {
+    const bytes = this.#bytes.subarray(0, this.#at);
+    bytes.writeUInt32LE(crc32(bytes.subarray(headerBytes)), 8);
+    return { bytes, count: this.#count, maxTimestampMs: this.#maxTimestampMs };
+  }
+
+  /** The text's length and its UTF-8. */
+  #text(text: string): void {
+    const { length } = text;
+    this.#reserve(4 + length);
+    const bytes = this.#bytes;
+    const start = this.#at + 4;
+    let written = 0;
+    if (length <= shortTextLength) {
+      while (written < length) {
+        const code = text.charCodeAt(written);
+        if (code >= 0x80) break;
+        bytes[start + written++] = code;
+      }
+    }
+    if (written < length) {
+      this.#reserve(4 + 3 * length);
+      written = this.#bytes.write(text, start);
+    }
+    putU32(this.#bytes, this.#at, written);
+    this.#at = start + written;
+  }
+
+  #reserve(more: number): void {
+    if (this.#at + more <= this.#bytes.length) return;
+    const larger = Buffer.allocUnsafe(Math.max(this.#at + more, this.#bytes.length * 2));
+    larger.set(this.#bytes.subarray(0, this.#at));
+    this.#bytes = larger;
+  }
+}
+
+/** Without the checks of Buffer's own methods, which take longer than the writing. */
+function putU32(bytes: Uint8Array, at: number, value: number): void {
+  bytes[at] = value;
+  bytes[at + 1] = value >> 8;
+  bytes[at + 2] = value >> 16;
+  bytes[at + 3] = value >> 24;
 }
 
 /** The batch without some of its records, by their number in it. */
