@@ -7,6 +7,7 @@ import { limits } from "../../engine/limits.ts";
 import { searchLimits } from "../../engine/search/limits.ts";
 import { CollectionService } from "../../gen/service/collection/v1/collection_pb.ts";
 import { DocumentService } from "../../gen/service/collection/v1/document_pb.ts";
+import { QueryService } from "../../gen/service/collection/v1/query_pb.ts";
 import {
   infoMessage,
   parseAliasAction,
@@ -18,15 +19,17 @@ import {
 } from "./collection-message.ts";
 import { documentService } from "./document.ts";
 import { type ServedService, served } from "./handler.ts";
+import { queryService } from "./query.ts";
 import { checkLength, refOf, sendToken, toCount, toSize } from "./request.ts";
 
-type CollectionEngine = Pick<Engine, "collections" | "documents">;
+type CollectionEngine = Pick<Engine, "collections" | "documents" | "queries">;
 
-/** The services of collections and their documents. */
+/** The services of collections, their documents and the queries over them. */
 export function collectionServices(engine: CollectionEngine): ServedService[] {
   return [
     served(CollectionService, collectionService(engine)),
     served(DocumentService, documentService(engine.documents)),
+    served(QueryService, queryService(engine.queries)),
   ];
 }
 

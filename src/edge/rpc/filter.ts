@@ -8,10 +8,11 @@ import { toCount } from "./request.ts";
 
 /** The filter of a message, by way of its REST form: one parser knows the rules. */
 export function filterOf(path: string, message: FilterMessage | undefined, schema: Schema): Filter | undefined {
-  return message === undefined ? undefined : parseFilter(filterJson(message, path, 0), schema, path);
+  return message === undefined ? undefined : parseFilter(filterJson(message, path), schema, path);
 }
 
-function filterJson({ filter }: FilterMessage, path: string, depth: number): unknown {
+/** A filter in the form of REST; `path` names the message in errors. */
+export function filterJson({ filter }: FilterMessage, path: string, depth = 0): unknown {
   if (filter.case === undefined) throw invalid(path, "must have exactly one key, the kind of filter");
   if (depth > searchLimits.filterDepthMax) {
     throw invalid(path.slice(0, 200), `is nested more than ${searchLimits.filterDepthMax} levels deep`);

@@ -1,4 +1,3 @@
-import { EngineError } from "../errors.ts";
 import { facetOfHits, facetOfMatchesSteps } from "../search/facets.ts";
 import { type FusedHit, fuse, single } from "../search/fuse.ts";
 import { groupHits, groupMatchesSteps } from "../search/group.ts";
@@ -14,6 +13,7 @@ import { PartFilters } from "./part-filters.ts";
 import { pinReaders } from "./pin.ts";
 import type { SearchPlan } from "./plan.ts";
 import { retrieve, type VectorSearch } from "./retrieve.ts";
+import { queryStopped } from "./stopped.ts";
 
 /** What a query runs on: the parts of one collection, as they are when the first step is taken. */
 export interface QueryParts<G = unknown> {
@@ -46,7 +46,7 @@ export function executeQuery<G>(
   const steps = executeSteps(plan, parts);
   for (let step = steps.next(); ; step = steps.next()) {
     if (step.done) return step.value;
-    if (isCancelled()) throw new EngineError("deadline_exceeded", "the query was stopped by its deadline");
+    if (isCancelled()) throw queryStopped();
   }
 }
 

@@ -16,6 +16,7 @@ import type { ConsistencyToken } from "../token.ts";
 import type { QueryOutcome, RankedHit } from "./outcome.ts";
 import { type QueryPlan, searchPart } from "./plan.ts";
 import { buildResult, type LoadedDocument, type QueryResult } from "./result.ts";
+import { queryStopped } from "./stopped.ts";
 
 export interface QueriesDeps {
   readonly store: Store;
@@ -36,7 +37,8 @@ const attemptsMax = 5;
 /** Hybrid retrieval: the plan runs in the index thread, the rows are made here from a snapshot of the same moment. */
 export class Queries {
   readonly #deps: QueriesDeps;
-  readonly #waiting: (() => void)[] = [];
+  /** In the order of their arrival. */
+  readonly #waiting = new Set<() => void>();
   #running = 0;
   #nextQuery = 1;
 
@@ -59,8 +61,7 @@ export class Queries {
     try {
       return await this.#search(runtime, kept, startedMs, signal);
     } finally {
-      this.#running--;
-      this.#waiting.shift()?.();
+      this.#release();
     }
   }
 
@@ -128,6 +129,7 @@ export class Queries {
     if (signal === undefined) return searching;
     const cancel = () => this.#deps.index.post({ kind: "cancel", collection: runtime.meta.id, query });
     signal.addEventListener("abort", cancel, { once: true });
+    if (signal.aborted) cancel();
     try {
       return await searching;
     } finally {
@@ -136,15 +138,33 @@ export class Queries {
   }
 
   async #turn(signal: AbortSignal | undefined): Promise<void> {
-    if (this.#running >= runningMax) {
-      if (this.#waiting.length >= waitingMax) throw unavailable("too many queries wait; retry");
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    if (signal?.aborted) throw queryStopped();
+    if (this.#running < runningMax) {
+      this.#running++;
+      return;
     }
-    this.#running++;
-    if (signal?.aborted) {
-      this.#running--;
-      this.#waiting.shift()?.();
-      throw new EngineError("deadline_exceeded", "the query was stopped by its deadline");
+    if (this.#waiting.size >= waitingMax) throw unavailable("too many queries wait; retry");
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const leave = () => {
+      // One that has been given its place already keeps it and is stopped when it searches.
+      if (this.#waiting.delete(resolve)) reject(queryStopped());
+    };
+    this.#waiting.add(resolve);
+    signal?.addEventListener("abort", leave, { once: true });
+    try {
+      await promise;
+    } finally {
+      signal?.removeEventListener("abort", leave);
+    }
+  }
+
+  /** Whoever waits longest takes the place over; it stays counted as running. */
+  #release(): void {
+    const [next] = this.#waiting;
+    if (next === undefined) this.#running--;
+    else {
+      this.#waiting.delete(next);
+      next();
     }
   }
 }

@@ -24,8 +24,14 @@ export interface LoadedDocument {
  */
 export type LoadDocument = (hit: RankedHit) => LoadedDocument | undefined;
 
-/** `_id`, `_score`, the shown fields and, when asked for, `_highlights` and `_explain`. */
-export type Row = Record<string, unknown>;
+/** The shown fields and vectors by their names, beside what every row has and what was asked for. */
+export interface Row {
+  readonly _id: number;
+  readonly _score: number;
+  _highlights?: Readonly<Record<string, string[]>>;
+  _explain?: Json;
+  [name: string]: unknown;
+}
 
 export interface QueryResult {
   readonly rows?: readonly Row[];
@@ -80,8 +86,8 @@ function buildRows(plan: QueryPlan, hits: readonly RankedHit[], load: LoadDocume
       const vector = document.sparseVectors?.[name];
       if (vector !== undefined) row[name] = { indices: Array.from(vector.indices), values: Array.from(vector.values) };
     }
-    if (plan.highlight !== undefined) row["_highlights"] = highlights(plan.highlight, source);
-    if (plan.explain) row["_explain"] = describeHit(plan, hit);
+    if (plan.highlight !== undefined) row._highlights = highlights(plan.highlight, source);
+    if (plan.explain) row._explain = describeHit(plan, hit);
     rows.push(row);
   }
   return rows;

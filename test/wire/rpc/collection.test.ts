@@ -5,7 +5,6 @@ import { Code, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { CollectionInfoSchema, CollectionService } from "../../../src/gen/service/collection/v1/collection_pb.ts";
 import { DocumentService } from "../../../src/gen/service/collection/v1/document_pb.ts";
-import { QueryService } from "../../../src/gen/service/collection/v1/query_pb.ts";
 import type { SchemaSchema } from "../../../src/gen/service/collection/v1/schema_pb.ts";
 import { ask } from "../../support/http.ts";
 import { unsealed } from "../../support/memory-engine.ts";
@@ -251,13 +250,4 @@ test("bad requests name the field at fault", async () => {
   }
   const missing = await post(`${url}/GetCollection`, JSON.stringify({ namespace: "nowhere", collection: "c" }));
   assert.deepEqual([missing.status, infoOfJson(missing.json as JsonError).reason], [404, "not_found"]);
-});
-
-test("search is still to come", async () => {
-  await using server = await startCollections(unsealed);
-  const transport = createConnectTransport({ baseUrl: server.rpc.url, httpVersion: "2" });
-  const error = await failureOf(() =>
-    createClient(QueryService, transport).search({ namespace, from: "collections.c" }),
-  );
-  assert.equal(infoOf(error).reason, "not_implemented");
 });

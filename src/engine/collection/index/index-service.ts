@@ -5,6 +5,7 @@ import { EngineError } from "../../errors.ts";
 import { executeSteps } from "../../query/execute.ts";
 import type { QueryOutcome } from "../../query/outcome.ts";
 import type { VectorSearch } from "../../query/retrieve.ts";
+import { queryStopped } from "../../query/stopped.ts";
 import { evaluateFilter } from "../../search/filter/evaluate.ts";
 import { searchAnn } from "../../search/vector/ann.ts";
 import { measureRecall, type Recall } from "../../search/vector/recall.ts";
@@ -38,6 +39,7 @@ export class IndexService implements ThreadService {
       case "cancel":
         return this.#runner.cancel(given.query);
       case "search":
+        this.#runner.expect(given.query);
         // It starts in its turn, with the parts as they are then; the messages after it do not wait for its end.
         return this.#inTurn(given, () => ({ outcome: this.#search(given) })).then(({ outcome }) => outcome);
       default:
@@ -57,6 +59,7 @@ export class IndexService implements ThreadService {
   }
 
   #search({ collection, query, plan }: Extract<IndexMessage, { kind: "search" }>): Promise<QueryOutcome> {
+    if (this.#runner.arrive(query)) throw queryStopped();
     const index = this.#index(collection);
     const eventual = plan.consistency === "eventual";
     const steps = executeSteps(plan, {

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../port/clock.ts";
-import { EngineError } from "../../errors.ts";
 import type { QueryOutcome } from "../../query/outcome.ts";
+import { queryStopped } from "../../query/stopped.ts";
 import type { Steps } from "../../search/steps.ts";
 
 /** A query gives the thread to others after this long. */
@@ -17,10 +17,24 @@ interface Running {
 export class QueryRunner {
   readonly #clock: Clock;
   readonly #running = new Map<number, Running>();
+  /** Queries that wait behind writes of their collection, and whether they were cancelled meanwhile. */
+  readonly #expected = new Map<number, boolean>();
   #scheduled = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
+  }
+
+  /** Tells of a query before its turn to run, so that it can be cancelled until then. */
+  expect(id: number): void {
+    this.#expected.set(id, false);
+  }
+
+  /** The turn of an expected query has come; returns whether it was cancelled. */
+  arrive(id: number): boolean {
+    const cancelled = this.#expected.get(id) ?? false;
+    this.#expected.delete(id);
+    return cancelled;
   }
 
   run(id: number, steps: Steps<QueryOutcome>): Promise<QueryOutcome> {
@@ -36,6 +50,7 @@ export class QueryRunner {
   cancel(id: number): void {
     const running = this.#running.get(id);
     if (running !== undefined) running.cancelled = true;
+    else if (this.#expected.has(id)) this.#expected.set(id, true);
   }
 
   #schedule(): void {
@@ -53,7 +68,7 @@ export class QueryRunner {
     const endMs = this.#clock.steadyMs() + sliceMs;
     try {
       do {
-        if (running.cancelled) throw new EngineError("deadline_exceeded", "the query was stopped by its deadline");
+        if (running.cancelled) throw queryStopped();
         const step = running.steps.next();
         if (step.done) {
           running.resolve(step.value);

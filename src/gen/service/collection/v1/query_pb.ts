@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file service/collection/v1/query.proto.
  */
 export const file_service_collection_v1_query: GenFile = /*@__PURE__*/
-  fileDesc("CiFzZXJ2aWNlL2NvbGxlY3Rpb24vdjEvcXVlcnkucHJvdG8SFXNlcnZpY2UuY29sbGVjdGlvbi52MSLVBAoNU2VhcmNoUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDAoEZnJvbRgCIAEoCRIyCghyZXRyaWV2ZRgDIAMoCzIgLnNlcnZpY2UuY29sbGVjdGlvbi52MS5SZXRyaWV2ZXISLQoGZmlsdGVyGAQgASgLMh0uc2VydmljZS5jb2xsZWN0aW9uLnYxLkZpbHRlchIpCgRmdXNlGAUgASgLMhsuc2VydmljZS5jb2xsZWN0aW9uLnYxLkZ1c2USEgoFbGltaXQYBiABKAVIAIgBARIOCgZvZmZzZXQYByABKAUSKQoEc29ydBgIIAMoCzIbLnNlcnZpY2UuY29sbGVjdGlvbi52MS5Tb3J0EioKBnNlbGVjdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5MaXN0VmFsdWUSDwoHZXhjbHVkZRgKIAMoCRIXCg9pbmNsdWRlX3ZlY3RvcnMYCyABKAgSMwoJaGlnaGxpZ2h0GAwgASgLMiAuc2VydmljZS5jb2xsZWN0aW9uLnYxLkhpZ2hsaWdodBIwCghncm91cF9ieRgNIAEoCzIeLnNlcnZpY2UuY29sbGVjdGlvbi52MS5Hcm91cEJ5EjMKBmZhY2V0cxgOIAMoCzIjLnNlcnZpY2UuY29sbGVjdGlvbi52MS5GYWNldFJlcXVlc3QSFgoJbWluX3Njb3JlGA8gASgBSAGIAQESEwoLY29uc2lzdGVuY3kYECABKAkSDwoHZXhwbGFpbhgRIAEoCEIICgZfbGltaXRCDAoKX21pbl9zY29yZSLCAQoJUmV0cmlldmVyEjgKBnZlY3RvchgBIAEoCzImLnNlcnZpY2UuY29sbGVjdGlvbi52MS5WZWN0b3JSZXRyaWV2ZXJIABI0CgR0ZXh0GAIgASgLMiQuc2VydmljZS5jb2xsZWN0aW9uLnYxLlRleHRSZXRyaWV2ZXJIABI4CgZzcGFyc2UYAyABKAsyJi5zZXJ2aWNlLmNvbGxlY3Rpb24udjEuU3BhcnNlUmV0cmlldmVySABCCwoJcmV0cmlldmVyIrABCg9WZWN0b3JSZXRyaWV2ZXISDQoFZmllbGQYASABKAkSDQoFcXVlcnkYAiADKAISCQoBaxgDIAEoBRItCgZmaWx0ZXIYBCABKAsyHS5zZXJ2aWNlLmNvbGxlY3Rpb24udjEuRmlsdGVyEhMKBndlaWdodBgFIAEoAUgAiAEBEg0KBWV4YWN0GAYgASgIEg8KAmVmGAcgASgFSAGIAQFCCQoHX3dlaWdodEIFCgNfZWYimQEKDVRleHRSZXRyaWV2ZXISDQoFZmllbGQYASABKAkSDQoFcXVlcnkYAiABKAkSCQoBaxgDIAEoBRItCgZmaWx0ZXIYBCABKAsyHS5zZXJ2aWNlLmNvbGxlY3Rpb24udjEuRmlsdGVyEhMKBndlaWdodBgFIAEoAUgAiAEBEhAKCG9wZXJhdG9yGAYgASgJQgkKB193ZWlnaHQirgEKD1NwYXJzZVJldHJpZXZlchINCgVmaWVsZBgBIAEoCRIyCgVxdWVyeRgCIAEoCzIjLnNlcnZpY2UuY29sbGVjdGlvbi52MS5TcGFyc2VWZWN0b3ISCQoBaxgDIAEoBRItCgZmaWx0ZXIYBCABKAsyHS5zZXJ2aWNlLmNvbGxlY3Rpb24udjEuRmlsdGVyEhMKBndlaWdodBgFIAEoAUgAiAEBQgkKB193ZWlnaHQiLAoERnVzZRIOCgZtZXRob2QYASABKAkSDgoBaxgCIAEoBUgAiAEBQgQKAl9rIiQKBFNvcnQSDQoFZmllbGQYASABKAkSDQoFb3JkZXIYAiABKAkiGwoJSGlnaGxpZ2h0Eg4KBmZpZWxkcxgBIAMoCSI0CgdHcm91cEJ5Eg0KBWZpZWxkGAEgASgJEhEKBHNpemUYAiABKAVIAIgBAUIHCgVfc2l6ZSI7CgxGYWNldFJlcXVlc3QSDQoFZmllbGQYASABKAkSEgoFbGltaXQYAiABKAVIAIgBAUIICgZfbGltaXQi4wIKDlNlYXJjaFJlc3BvbnNlEigKBHJvd3MYASADKAsyGi5zZXJ2aWNlLmNvbGxlY3Rpb24udjEuUm93EiwKBmdyb3VwcxgCIAMoCzIcLnNlcnZpY2UuY29sbGVjdGlvbi52MS5Hcm91cBJBCgZmYWNldHMYAyADKAsyMS5zZXJ2aWNlLmNvbGxlY3Rpb24udjEuU2VhcmNoUmVzcG9uc2UuRmFjZXRzRW50cnkSMAoFdG9rZW4YBCADKAsyIS5zZXJ2aWNlLmNvbGxlY3Rpb24udjEuVG9rZW5FbnRyeRIPCgd0b29rX21zGAUgASgBEiYKBXN0YXRzGAYgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBpLCgtGYWNldHNFbnRyeRILCgNrZXkYASABKAkSKwoFdmFsdWUYAiABKAsyHC5zZXJ2aWNlLmNvbGxlY3Rpb24udjEuRmFjZXQ6AjgBIucCCgNSb3cSCgoCaWQYASABKAMSDQoFc2NvcmUYAiABKAESJwoGZmllbGRzGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBI+CgpoaWdobGlnaHRzGAQgAygLMiouc2VydmljZS5jb2xsZWN0aW9uLnYxLlJvdy5IaWdobGlnaHRzRW50cnkSOAoHdmVjdG9ycxgFIAMoCzInLnNlcnZpY2UuY29sbGVjdGlvbi52MS5Sb3cuVmVjdG9yc0VudHJ5GlMKD0hpZ2hsaWdodHNFbnRyeRILCgNrZXkYASABKAkSLwoFdmFsdWUYAiABKAsyIC5zZXJ2aWNlLmNvbGxlY3Rpb24udjEuRnJhZ21lbnRzOgI4ARpNCgxWZWN0b3JzRW50cnkSCwoDa2V5GAEgASgJEiwKBXZhbHVlGAIgASgLMh0uc2VydmljZS5jb2xsZWN0aW9uLnYxLlZlY3RvcjoCOAEiHgoJRnJhZ21lbnRzEhEKCWZyYWdtZW50cxgBIAMoCSJWCgVHcm91cBIjCgNrZXkYASABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSKAoEcm93cxgCIAMoCzIaLnNlcnZpY2UuY29sbGVjdGlvbi52MS5Sb3ciOgoFRmFjZXQSMQoGdmFsdWVzGAEgAygLMiEuc2VydmljZS5jb2xsZWN0aW9uLnYxLkZhY2V0VmFsdWUiQgoKRmFjZXRWYWx1ZRIlCgV2YWx1ZRgBIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRINCgVjb3VudBgCIAEoAzJlCgxRdWVyeVNlcnZpY2USVQoGU2VhcmNoEiQuc2VydmljZS5jb2xsZWN0aW9uLnYxLlNlYXJjaFJlcXVlc3QaJS5zZXJ2aWNlLmNvbGxlY3Rpb24udjEuU2VhcmNoUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_struct, file_service_collection_v1_common, file_service_collection_v1_filter]);
+  fileDesc("CiFzZXJ2aWNlL2NvbGxlY3Rpb24vdjEvcXVlcnkucHJvdG8SFXNlcnZpY2UuY29sbGVjdGlvbi52MSLVBAoNU2VhcmNoUmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSDAoEZnJvbRgCIAEoCRIyCghyZXRyaWV2ZRgDIAMoCzIgLnNlcnZpY2UuY29sbGVjdGlvbi52MS5SZXRyaWV2ZXISLQoGZmlsdGVyGAQgASgLMh0uc2VydmljZS5jb2xsZWN0aW9uLnYxLkZpbHRlchIpCgRmdXNlGAUgASgLMhsuc2VydmljZS5jb2xsZWN0aW9uLnYxLkZ1c2USEgoFbGltaXQYBiABKAVIAIgBARIOCgZvZmZzZXQYByABKAUSKQoEc29ydBgIIAMoCzIbLnNlcnZpY2UuY29sbGVjdGlvbi52MS5Tb3J0EioKBnNlbGVjdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5MaXN0VmFsdWUSDwoHZXhjbHVkZRgKIAMoCRIXCg9pbmNsdWRlX3ZlY3RvcnMYCyABKAgSMwoJaGlnaGxpZ2h0GAwgASgLMiAuc2VydmljZS5jb2xsZWN0aW9uLnYxLkhpZ2hsaWdodBIwCghncm91cF9ieRgNIAEoCzIeLnNlcnZpY2UuY29sbGVjdGlvbi52MS5Hcm91cEJ5EjMKBmZhY2V0cxgOIAMoCzIjLnNlcnZpY2UuY29sbGVjdGlvbi52MS5GYWNldFJlcXVlc3QSFgoJbWluX3Njb3JlGA8gASgBSAGIAQESEwoLY29uc2lzdGVuY3kYECABKAkSDwoHZXhwbGFpbhgRIAEoCEIICgZfbGltaXRCDAoKX21pbl9zY29yZSLCAQoJUmV0cmlldmVyEjgKBnZlY3RvchgBIAEoCzImLnNlcnZpY2UuY29sbGVjdGlvbi52MS5WZWN0b3JSZXRyaWV2ZXJIABI0CgR0ZXh0GAIgASgLMiQuc2VydmljZS5jb2xsZWN0aW9uLnYxLlRleHRSZXRyaWV2ZXJIABI4CgZzcGFyc2UYAyABKAsyJi5zZXJ2aWNlLmNvbGxlY3Rpb24udjEuU3BhcnNlUmV0cmlldmVySABCCwoJcmV0cmlldmVyIrsBCg9WZWN0b3JSZXRyaWV2ZXISDQoFZmllbGQYASABKAkSDQoFcXVlcnkYAiADKAISDgoBaxgDIAEoBUgAiAEBEi0KBmZpbHRlchgEIAEoCzIdLnNlcnZpY2UuY29sbGVjdGlvbi52MS5GaWx0ZXISEwoGd2VpZ2h0GAUgASgBSAGIAQESDQoFZXhhY3QYBiABKAgSDwoCZWYYByABKAVIAogBAUIECgJfa0IJCgdfd2VpZ2h0QgUKA19lZiKkAQoNVGV4dFJldHJpZXZlchINCgVmaWVsZBgBIAEoCRINCgVxdWVyeRgCIAEoCRIOCgFrGAMgASgFSACIAQESLQoGZmlsdGVyGAQgASgLMh0uc2VydmljZS5jb2xsZWN0aW9uLnYxLkZpbHRlchITCgZ3ZWlnaHQYBSABKAFIAYgBARIQCghvcGVyYXRvchgGIAEoCUIECgJfa0IJCgdfd2VpZ2h0IrkBCg9TcGFyc2VSZXRyaWV2ZXISDQoFZmllbGQYASABKAkSMgoFcXVlcnkYAiABKAsyIy5zZXJ2aWNlLmNvbGxlY3Rpb24udjEuU3BhcnNlVmVjdG9yEg4KAWsYAyABKAVIAIgBARItCgZmaWx0ZXIYBCABKAsyHS5zZXJ2aWNlLmNvbGxlY3Rpb24udjEuRmlsdGVyEhMKBndlaWdodBgFIAEoAUgBiAEBQgQKAl9rQgkKB193ZWlnaHQiLAoERnVzZRIOCgZtZXRob2QYASABKAkSDgoBaxgCIAEoBUgAiAEBQgQKAl9rIiQKBFNvcnQSDQoFZmllbGQYASABKAkSDQoFb3JkZXIYAiABKAkiGwoJSGlnaGxpZ2h0Eg4KBmZpZWxkcxgBIAMoCSI0CgdHcm91cEJ5Eg0KBWZpZWxkGAEgASgJEhEKBHNpemUYAiABKAVIAIgBAUIHCgVfc2l6ZSI7CgxGYWNldFJlcXVlc3QSDQoFZmllbGQYASABKAkSEgoFbGltaXQYAiABKAVIAIgBAUIICgZfbGltaXQi4wIKDlNlYXJjaFJlc3BvbnNlEigKBHJvd3MYASADKAsyGi5zZXJ2aWNlLmNvbGxlY3Rpb24udjEuUm93EiwKBmdyb3VwcxgCIAMoCzIcLnNlcnZpY2UuY29sbGVjdGlvbi52MS5Hcm91cBJBCgZmYWNldHMYAyADKAsyMS5zZXJ2aWNlLmNvbGxlY3Rpb24udjEuU2VhcmNoUmVzcG9uc2UuRmFjZXRzRW50cnkSMAoFdG9rZW4YBCADKAsyIS5zZXJ2aWNlLmNvbGxlY3Rpb24udjEuVG9rZW5FbnRyeRIPCgd0b29rX21zGAUgASgBEiYKBXN0YXRzGAYgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBpLCgtGYWNldHNFbnRyeRILCgNrZXkYASABKAkSKwoFdmFsdWUYAiABKAsyHC5zZXJ2aWNlLmNvbGxlY3Rpb24udjEuRmFjZXQ6AjgBIrMECgNSb3cSCgoCaWQYASABKAMSDQoFc2NvcmUYAiABKAESJwoGZmllbGRzGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBI+CgpoaWdobGlnaHRzGAQgAygLMiouc2VydmljZS5jb2xsZWN0aW9uLnYxLlJvdy5IaWdobGlnaHRzRW50cnkSOAoHdmVjdG9ycxgFIAMoCzInLnNlcnZpY2UuY29sbGVjdGlvbi52MS5Sb3cuVmVjdG9yc0VudHJ5EkUKDnNwYXJzZV92ZWN0b3JzGAYgAygLMi0uc2VydmljZS5jb2xsZWN0aW9uLnYxLlJvdy5TcGFyc2VWZWN0b3JzRW50cnkSKAoHZXhwbGFpbhgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QaUwoPSGlnaGxpZ2h0c0VudHJ5EgsKA2tleRgBIAEoCRIvCgV2YWx1ZRgCIAEoCzIgLnNlcnZpY2UuY29sbGVjdGlvbi52MS5GcmFnbWVudHM6AjgBGk0KDFZlY3RvcnNFbnRyeRILCgNrZXkYASABKAkSLAoFdmFsdWUYAiABKAsyHS5zZXJ2aWNlLmNvbGxlY3Rpb24udjEuVmVjdG9yOgI4ARpZChJTcGFyc2VWZWN0b3JzRW50cnkSCwoDa2V5GAEgASgJEjIKBXZhbHVlGAIgASgLMiMuc2VydmljZS5jb2xsZWN0aW9uLnYxLlNwYXJzZVZlY3RvcjoCOAEiHgoJRnJhZ21lbnRzEhEKCWZyYWdtZW50cxgBIAMoCSJWCgVHcm91cBIjCgNrZXkYASABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSKAoEcm93cxgCIAMoCzIaLnNlcnZpY2UuY29sbGVjdGlvbi52MS5Sb3ciOgoFRmFjZXQSMQoGdmFsdWVzGAEgAygLMiEuc2VydmljZS5jb2xsZWN0aW9uLnYxLkZhY2V0VmFsdWUiQgoKRmFjZXRWYWx1ZRIlCgV2YWx1ZRgBIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRINCgVjb3VudBgCIAEoAzJlCgxRdWVyeVNlcnZpY2USVQoGU2VhcmNoEiQuc2VydmljZS5jb2xsZWN0aW9uLnYxLlNlYXJjaFJlcXVlc3QaJS5zZXJ2aWNlLmNvbGxlY3Rpb24udjEuU2VhcmNoUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_struct, file_service_collection_v1_common, file_service_collection_v1_filter]);
 
 /**
  * @generated from message service.collection.v1.SearchRequest
@@ -28,7 +28,7 @@ export type SearchRequest = Message<"service.collection.v1.SearchRequest"> & {
   namespace: string;
 
   /**
-   * `collections.` and the name of a collection or alias.
+   * `collections.` and the name of a collection or alias, or the name alone.
    *
    * @generated from field: string from = 2;
    */
@@ -174,9 +174,11 @@ export type VectorRetriever = Message<"service.collection.v1.VectorRetriever"> &
   query: number[];
 
   /**
-   * @generated from field: int32 k = 3;
+   * At most this many documents. Absent: the larger of 50 and `offset` + `limit`.
+   *
+   * @generated from field: optional int32 k = 3;
    */
-  k: number;
+  k?: number | undefined;
 
   /**
    * @generated from field: service.collection.v1.Filter filter = 4;
@@ -227,9 +229,11 @@ export type TextRetriever = Message<"service.collection.v1.TextRetriever"> & {
   query: string;
 
   /**
-   * @generated from field: int32 k = 3;
+   * At most this many documents. Absent: the larger of 50 and `offset` + `limit`.
+   *
+   * @generated from field: optional int32 k = 3;
    */
-  k: number;
+  k?: number | undefined;
 
   /**
    * @generated from field: service.collection.v1.Filter filter = 4;
@@ -271,9 +275,11 @@ export type SparseRetriever = Message<"service.collection.v1.SparseRetriever"> &
   query?: SparseVector | undefined;
 
   /**
-   * @generated from field: int32 k = 3;
+   * At most this many documents. Absent: the larger of 50 and `offset` + `limit`.
+   *
+   * @generated from field: optional int32 k = 3;
    */
-  k: number;
+  k?: number | undefined;
 
   /**
    * @generated from field: service.collection.v1.Filter filter = 4;
@@ -298,13 +304,15 @@ export const SparseRetrieverSchema: GenMessage<SparseRetriever> = /*@__PURE__*/
  */
 export type Fuse = Message<"service.collection.v1.Fuse"> & {
   /**
-   * `rrf` or `weighted`.
+   * `rrf`, the default, or `weighted`.
    *
    * @generated from field: string method = 1;
    */
   method: string;
 
   /**
+   * Of `rrf`; 60 when absent.
+   *
    * @generated from field: optional int32 k = 2;
    */
   k?: number | undefined;
@@ -327,7 +335,7 @@ export type Sort = Message<"service.collection.v1.Sort"> & {
   field: string;
 
   /**
-   * `asc` or `desc`.
+   * `asc`, the default, or `desc`, the default of `_score`.
    *
    * @generated from field: string order = 2;
    */
@@ -473,11 +481,23 @@ export type Row = Message<"service.collection.v1.Row"> & {
   highlights: { [key: string]: Fragments };
 
   /**
-   * Only when the request includes vectors.
+   * Only when the request selects or includes vectors.
    *
    * @generated from field: map<string, service.collection.v1.Vector> vectors = 5;
    */
   vectors: { [key: string]: Vector };
+
+  /**
+   * @generated from field: map<string, service.collection.v1.SparseVector> sparse_vectors = 6;
+   */
+  sparseVectors: { [key: string]: SparseVector };
+
+  /**
+   * Each retriever's rank and score of the document. Only when the request asks to explain.
+   *
+   * @generated from field: google.protobuf.Struct explain = 7;
+   */
+  explain?: JsonObject | undefined;
 };
 
 /**
