@@ -1,8 +1,8 @@
 import { type EngineError, invalid } from "../../engine/errors.ts";
 import {
   type BatchCursor,
-  BatchWriter,
   type EncodedBatch,
+  PlainBatchWriter,
   type RecordHeader,
   type RecordInput,
 } from "../../engine/log/record-batch.ts";
@@ -56,7 +56,7 @@ export function encodeRecords(records: readonly RecordJson[], nowMs: number): En
     if (key != null) partBytes += decodedLength(key);
     if (value != null) partBytes += decodedLength(value);
   }
-  const writer = new BatchWriter(records.length, partBytes, nowMs);
+  const writer = new PlainBatchWriter(records.length, partBytes, nowMs);
   const { bytes } = writer;
   for (let i = 0; i < records.length; i++) {
     const { key, value, timestamp_ms } = records[i]!;

@@ -61,7 +61,7 @@ export interface EncodedBatch {
  * Encodes records without headers whose parts the caller writes in place, for example by decoding text straight into
  * the batch: no buffer is made for a part, and none copied.
  */
-export class BatchWriter {
+export class PlainBatchWriter {
   readonly bytes: Buffer;
   readonly #nowMs: number;
   #at = headerBytes;
