@@ -173,6 +173,7 @@ function instanceConfig(config: ServerConfig): Omit<InstanceDeps, "store" | "clo
       events: true,
       links: true,
       collections: true,
+      search: true,
       apikey: modes.includes("apikey"),
       oidc: modes.includes("oidc"),
       mesh: modes.includes("mesh"),

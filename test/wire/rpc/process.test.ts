@@ -123,6 +123,7 @@ test("GetInstance tells what is configured", async () => {
       events: true,
       links: true,
       collections: true,
+      search: true,
       apikey: false,
       oidc: false,
       mesh: false,
