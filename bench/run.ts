@@ -1,8 +1,10 @@
 // `npm run bench -- streams …`: runs the named benchmarks, or all of them.
+import { benchCollections } from "./collections.ts";
 import { benchStreams } from "./streams.ts";
 
 const benches: Readonly<Record<string, (argv: readonly string[]) => Promise<void>>> = {
   streams: benchStreams,
+  collections: benchCollections,
 };
 
 const argv = process.argv.slice(2);
