@@ -2,6 +2,7 @@
 import { benchEvents } from "./events.ts";
 import { benchLinks } from "./links.ts";
 import { benchRpc } from "./rpc.ts";
+import { benchCollections } from "./collections.ts";
 import { benchStreams } from "./streams.ts";
 import { benchVectors } from "./vectors.ts";
 
@@ -11,6 +12,7 @@ const benches: Readonly<Record<string, (argv: readonly string[]) => Promise<void
   events: benchEvents,
   links: benchLinks,
   rpc: benchRpc,
+  collections: benchCollections,
 };
 
 const argv = process.argv.slice(2);

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { LancePlan, LanceResult } from "./lance-peer.ts";
 import type { LoadPlan, LoadResult } from "./load-plan.ts";
 
 function script(name: string): string {
@@ -13,6 +14,15 @@ export async function runLoad(plan: LoadPlan): Promise<LoadResult> {
   const child = fork(script("load.ts"), { stdio: "inherit" });
   child.send(plan);
   const [result] = (await once(child, "message")) as [LoadResult];
+  return result;
+}
+
+export async function runLance(plan: LancePlan): Promise<LanceResult> {
+  // With one thread, which is its default on two cores, its full-text index waits for itself for ever.
+  const env = { ...process.env, LANCE_CPU_THREADS: "4" };
+  const child = fork(script("lance-peer.ts"), { stdio: "inherit", env });
+  child.send(plan);
+  const [result] = (await once(child, "message")) as [LanceResult];
   return result;
 }
 

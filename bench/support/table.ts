@@ -4,12 +4,18 @@ export interface Row {
   readonly ours: string;
   readonly peer: string;
   readonly ratio: number;
-  /** `atLeast` for rates, `atMost` for times and sizes. */
-  readonly bound: { readonly atLeast: number } | { readonly atMost: number };
+  /** `atLeast` for rates, `atMost` for times and sizes; none for a figure that is shown without a bound. */
+  readonly bound: { readonly atLeast: number } | { readonly atMost: number } | undefined;
 }
 
-function holds({ ratio, bound }: Row): boolean {
-  return "atLeast" in bound ? ratio >= bound.atLeast : ratio <= bound.atMost;
+function judged({ ratio, bound }: Row): { readonly ratio: string; readonly bound: string; readonly verdict: string } {
+  if (bound === undefined) return { ratio: "", bound: "", verdict: "" };
+  const holds = "atLeast" in bound ? ratio >= bound.atLeast : ratio <= bound.atMost;
+  return {
+    ratio: ratio.toFixed(2),
+    bound: "atLeast" in bound ? `≥ ${bound.atLeast}` : `≤ ${bound.atMost}`,
+    verdict: holds ? "ok" : "MISSED",
+  };
 }
 
 export function printTable(title: string, rows: readonly Row[]): void {
@@ -17,9 +23,7 @@ export function printTable(title: string, rows: readonly Row[]): void {
   console.log("| what | ours | peer or limit | ratio | bound | |");
   console.log("|---|---|---|---|---|---|");
   for (const row of rows) {
-    const bound = "atLeast" in row.bound ? `≥ ${row.bound.atLeast}` : `≤ ${row.bound.atMost}`;
-    console.log(
-      `| ${row.what} | ${row.ours} | ${row.peer} | ${row.ratio.toFixed(2)} | ${bound} | ${holds(row) ? "ok" : "MISSED"} |`,
-    );
+    const { ratio, bound, verdict } = judged(row);
+    console.log(`| ${row.what} | ${row.ours} | ${row.peer} | ${ratio} | ${bound} | ${verdict} |`);
   }
 }

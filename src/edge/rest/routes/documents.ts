@@ -5,7 +5,7 @@ import type { Engine } from "../../../engine/engine.ts";
 import { invalid, notFound } from "../../../engine/errors.ts";
 import { limits } from "../../../engine/limits.ts";
 import { backlogJson, documentText, parseFilterField, parseOps, parsePatch } from "../collection-json.ts";
-import { inTurns } from "../in-turns.ts";
+import { sendParts } from "../long-answer.ts";
 import { clientSignal, type Route, readIdempotency, readToken, sendReplayed, sendToken } from "../route.ts";
 import {
   answer,
@@ -45,6 +45,13 @@ function readOptions(request: FastifyRequest, given: Readable | undefined): Read
 /** Written as text: a document's source goes out as it was stored. */
 function sendText(reply: FastifyReply, body: string): FastifyReply {
   return reply.header("content-type", "application/json; charset=utf-8").send(body);
+}
+
+/** `{"documents":[…],` and the rest, a part for each document. */
+function* listParts<T>(documents: readonly T[], text: (document: T, i: number) => string, rest: string) {
+  yield '{"documents":[';
+  for (const [i, document] of documents.entries()) yield i === 0 ? text(document, i) : `,${text(document, i)}`;
+  yield `],${rest}}`;
 }
 
 function filterWriteJson(reply: FastifyReply, done: FilterWriteReply) {
@@ -154,11 +161,10 @@ export function documentRoutes(engine: Engine): Route[] {
       handler: async (request, reply) => {
         const body = request.body as { ids: number[] } & Readable;
         const done = await documents.get(refOf(request), body.ids, readOptions(request, body), clientSignal(reply));
-        const texts = await inTurns(done.documents, (document, i) =>
-          document === undefined ? `{"id":${body.ids[i]},"found":false}` : documentText(document, `"found":true,`),
-        );
         sendToken(reply, done.token);
-        return sendText(reply, `{"documents":[${texts.join(",")}],"token":${JSON.stringify(done.token)}}`);
+        const text = (document: (typeof done.documents)[number], i: number) =>
+          document === undefined ? `{"id":${body.ids[i]},"found":false}` : documentText(document, `"found":true,`);
+        return sendParts(reply, listParts(done.documents, text, `"token":${JSON.stringify(done.token)}`));
       },
     },
     {
@@ -191,12 +197,12 @@ export function documentRoutes(engine: Engine): Route[] {
           cursor: parseCursor("cursor", body.cursor),
         };
         const done = await documents.scroll(ref, page, readOptions(request, body), clientSignal(reply));
-        const texts = await inTurns(done.documents, (document) => documentText(document));
         const cursor = JSON.stringify(formatCursor(done.nextCursor));
         sendToken(reply, done.token);
-        return sendText(
+        const rest = `"next_cursor":${cursor},"token":${JSON.stringify(done.token)}`;
+        return sendParts(
           reply,
-          `{"documents":[${texts.join(",")}],"next_cursor":${cursor},"token":${JSON.stringify(done.token)}}`,
+          listParts(done.documents, (document) => documentText(document), rest),
         );
       },
     },

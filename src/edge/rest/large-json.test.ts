@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { parseLargeJson } from "./large-json.ts";
+
+function parse(text: string): Promise<unknown> {
+  return parseLargeJson(Buffer.from(text));
+}
+
+test("what is an object is parsed as JSON.parse parses it", async () => {
+  const member = fc.oneof(fc.jsonValue(), fc.array(fc.jsonValue(), { maxLength: 20 }));
+  await fc.assert(
+    fc.asyncProperty(fc.dictionary(fc.string({ unit: "binary" }), member), fc.nat(3), async (value, indent) => {
+      const text = JSON.stringify(value, null, indent);
+      assert.deepEqual(await parse(text), JSON.parse(text));
+    }),
+    { numRuns: 300, seed: 3 },
+  );
+});
+
+test("long arrays keep their order over many pieces", async () => {
+  const value = {
+    ops: Array.from({ length: 20_000 }, (_, i) => ({ i, text: `a"\\b${"é".repeat(i % 9)}[{` })),
+    more: [[]],
+  };
+  assert.deepEqual(await parse(JSON.stringify(value)), value);
+});
+
+test("the last of two members with one name counts, and no name is special", async () => {
+  const text = '{"a":[1],"a":{"b":2},"__proto__":[{"x":1}]}';
+  assert.deepEqual(await parse(text), JSON.parse(text));
+  assert.ok(Object.hasOwn((await parse(text)) as object, "__proto__"));
+});
+
+for (const text of [
+  "",
+  "[]",
+  "1",
+  "{",
+  "{}}",
+  "{} x",
+  '{"a":}',
+  '{"a":1,}',
+  '{"a":[1,]}',
+  '{"a":[,1]}',
+  '{"a":[1 2]}',
+  '{"a":[1}',
+  '{"a":[1]]}',
+  '{"a":[{]}]}',
+  '{"a":["x]}',
+  '{"a":["x\\"]}',
+  "{a:1}",
+  "{1:1}",
+  '{"a" 1}',
+  '{"a":[1],"b":tru}',
+  '{"a":[1],["b"]:1}',
+]) {
+  test(`${JSON.stringify(text)} is left to the whole parser`, async () => {
+    assert.equal(await parse(text), undefined);
+  });
+}
+
+test("no text that JSON.parse refuses is accepted", async () => {
+  const pieces = fc.constantFrom("{", "}", "[", "]", ",", ":", '"a"', '"', "\\", "1", "-", "true", "null", " ", "é");
+  await fc.assert(
+    fc.asyncProperty(fc.array(pieces, { maxLength: 12 }), async (list) => {
+      const text = `{"a":${list.join("")}`;
+      const found = await parse(text);
+      if (found !== undefined) assert.deepEqual(found, JSON.parse(text));
+    }),
+    { numRuns: 3_000, seed: 4 },
+  );
+});
