@@ -103,7 +103,7 @@ async function call(transport: Transport, method: DescMethod, column: string): P
   stop.abort();
 }
 
-async function rpcOutcome(transport: Transport, method: DescMethod, column: string): Promise<Outcome | "not yet"> {
+async function rpcOutcome(transport: Transport, method: DescMethod, column: string): Promise<Outcome> {
   try {
     await call(transport, method, column);
     return "ok";
@@ -113,7 +113,9 @@ async function rpcOutcome(transport: Transport, method: DescMethod, column: stri
     if (error.code === Code.PermissionDenied) return "403";
     // A caller's deadline or a broken connection says nothing about access.
     assert.ok(error.code !== Code.DeadlineExceeded && error.code !== Code.Unavailable, error.message);
-    return error.findDetails(ErrorInfoSchema)[0]?.reason === "not_implemented" ? "not yet" : "ok";
+    // The namespace stands in the message, which nobody reads before the handler has landed.
+    assert.notEqual(error.findDetails(ErrorInfoSchema)[0]?.reason, "not_implemented", method.name);
+    return "ok";
   }
 }
 
@@ -170,11 +172,6 @@ test("every RPC, as everybody", async () => {
   for (const [path, method] of await allMethods()) {
     const wanted = outcomes(matrix.rpc[path] ?? "");
     const got = await Promise.all(matrix.columns.map((column) => rpcOutcome(transport, method, column)));
-    // The namespace stands in the message, which nobody reads before the handler has landed.
-    const seen = got.map((outcome, i) => {
-      if (outcome !== "not yet") return outcome;
-      return matrix.columns[i]!.startsWith("other") ? wanted[i] : "ok";
-    });
-    assert.deepEqual(seen, wanted, path);
+    assert.deepEqual(got, wanted, path);
   }
 });

@@ -154,6 +154,31 @@ test("GetInstance tells what is configured", async () => {
   );
 });
 
+test("every service of an available package is there, and no other", async () => {
+  const { services } = await describe();
+  const statuses = services as { package: string; available?: boolean; services: string[] }[];
+  const client = createClient(Health, createGrpcTransport({ baseUrl: server.url }));
+  const served: string[] = [];
+  for (const { available, services: names } of statuses) {
+    for (const service of names) {
+      if (available === true) {
+        assert.equal((await client.check({ service })).status, Status.SERVING, service);
+        served.push(service);
+      } else {
+        const error = await failureOf(() => client.check({ service }));
+        assert.equal(error.code, Code.NotFound, service);
+      }
+    }
+  }
+  assert.deepEqual(served, [
+    "service.instance.v1.InstanceService",
+    "service.collection.v1.NamespaceService",
+    "service.collection.v1.CollectionService",
+    "service.collection.v1.DocumentService",
+    "service.collection.v1.QueryService",
+  ]);
+});
+
 test("setup and key rotation by the command line while the server runs", async () => {
   const data = ["--data-dir", server.dataDir];
   const usage = await command("setup", ...data, "--org", "Acme");
