@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { ask } from "../test/support/http.ts";
 import { ServerProcess, temporaryFolder } from "../test/support/process.ts";
 import { DocumentSource, dim, tags } from "./support/documents.ts";
-import type { LoadResult } from "./support/load.ts";
+import type { LoadResult } from "./support/load-plan.ts";
 import { runLance, runLoad, startBareServer } from "./support/peers.ts";
 import { printTable, type Row } from "./support/table.ts";
 

@@ -1,8 +1,9 @@
 // `npm run bench -- streams …`: runs the named benchmarks, or all of them.
+
+import { benchCollections } from "./collections.ts";
 import { benchEvents } from "./events.ts";
 import { benchLinks } from "./links.ts";
 import { benchRpc } from "./rpc.ts";
-import { benchCollections } from "./collections.ts";
 import { benchStreams } from "./streams.ts";
 import { benchVectors } from "./vectors.ts";
 
