@@ -2,7 +2,6 @@ import { isAscii, isUtf8 } from "node:buffer";
 import { EngineError, invalid } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { type CloudEvent, EventDraft, shownName } from "./cloud-event.ts";
-import { FastEventParser } from "./json-fast.ts";
 import { exceedsDepth, newObjectScan, type ObjectScan, scanObject, skipSpace } from "./json-scan.ts";
 import { contentKind } from "./media-type.ts";
 
@@ -11,17 +10,10 @@ import { contentKind } from "./media-type.ts";
 export const eventJsonType = "application/cloudevents+json";
 export const batchJsonType = "application/cloudevents-batch+json";
 
-/** Keeps nothing from one call to the next but its memory for brackets. */
-const fast = new FastEventParser();
-
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Parses one event. `bytes` is the whole JSON text; the event's data may share its memory. */
 export function parseEventJson(bytes: Buffer): CloudEvent {
-  return fast.event(bytes) ?? parseAnyEvent(bytes);
-}
-
-function parseAnyEvent(bytes: Buffer): CloudEvent {
   const value = parseJson(bytes);
   if (!isObject(value)) throw invalid("body", `must be one JSON object; an array of events is a ${batchJsonType}`);
   const scan = newObjectScan();
@@ -33,10 +25,6 @@ function parseAnyEvent(bytes: Buffer): CloudEvent {
 
 /** Parses a batch, which may be empty. A fault names its event: `events[3].id`. */
 export function parseBatchJson(bytes: Buffer): CloudEvent[] {
-  return fast.batch(bytes) ?? parseAnyBatch(bytes);
-}
-
-function parseAnyBatch(bytes: Buffer): CloudEvent[] {
   const values = parseJson(bytes);
   if (!Array.isArray(values)) throw invalid("body", `must be a JSON array; one event is a ${eventJsonType}`);
   const events: CloudEvent[] = [];
