@@ -103,8 +103,10 @@ export class ApiKeys {
       if (fixed !== undefined && timingSafeEqual(fixed.hash, given)) return fixed.principal;
     }
     const id = claimedKeyId(text);
+    if (id === undefined) return "unknown";
+    const seen = this.#decoded.get(id);
     // The form is looked at only for an id that was not seen before: the hash decides in any case.
-    const known = id !== undefined && (this.#decoded.has(id) || isWellFormedKey(text)) ? this.#load(id) : undefined;
+    const known = seen !== undefined || isWellFormedKey(text) ? this.#load(id, seen) : undefined;
     if (known === undefined || !timingSafeEqual(known.record.hash, given)) return "unknown";
     const nowMs = this.#clock.nowMs();
     const status = statusOf(known.record, nowMs);
@@ -185,14 +187,13 @@ export class ApiKeys {
     throw taken(name);
   }
 
-  #load(id: string): Decoded | undefined {
+  #load(id: string, known: Decoded | undefined): Decoded | undefined {
     this.#keyScratch.write(id, storePrefix.length, "latin1");
     const bytes = this.#store.get(this.#keyScratch);
     if (bytes === undefined) {
       this.#decoded.delete(id);
       return undefined;
     }
-    const known = this.#decoded.get(id);
     if (known?.bytes.equals(bytes)) return known;
     const record = decodeRecord(id, bytes);
     const principal = principalOf(record.name, record.role, record.namespace);
