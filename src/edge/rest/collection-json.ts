@@ -9,6 +9,7 @@ import { invalid } from "../../engine/errors.ts";
 import { integerMax } from "../../engine/limits.ts";
 import type { Filter } from "../../engine/search/filter/filter.ts";
 import { parseFilter } from "../../engine/search/filter/parse.ts";
+import { floatsText } from "./float-text.ts";
 import { inTurns } from "./in-turns.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -57,7 +58,7 @@ export function documentText({ id, version, source, vectors, sparse }: Versioned
   ];
   if (sparse.size > 0) {
     const entries = [...sparse].map(([name, { indices, values }]) => {
-      return `${JSON.stringify(name)}:{"indices":[${indices.join(",")}],"values":[${values.join(",")}]}`;
+      return `${JSON.stringify(name)}:{"indices":[${indices.join(",")}],"values":${floatsText(values)}}`;
     });
     parts.push(`"sparse_vectors":{${entries.join(",")}}`);
   }
@@ -65,7 +66,7 @@ export function documentText({ id, version, source, vectors, sparse }: Versioned
 }
 
 function vectorsText(vectors: ReadonlyMap<string, Float32Array>): string {
-  return `{${[...vectors].map(([name, values]) => `${JSON.stringify(name)}:[${values.join(",")}]`).join(",")}}`;
+  return `{${[...vectors].map(([name, values]) => `${JSON.stringify(name)}:${floatsText(values)}`).join(",")}}`;
 }
 
 function members(path: string, value: unknown, allowed: readonly string[]): Json {

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Need, needs } from "../../engine/auth/access.ts";
+import { EngineError } from "../../engine/errors.ts";
 import { fingerprint, type Idempotency, parseIdempotencyKey } from "../../engine/stream/idempotency.ts";
 import { type ConsistencyToken, emptyToken, formatToken, parseToken } from "../../engine/token.ts";
 import type { Schema } from "./schemas.ts";
@@ -87,9 +88,12 @@ function pathOf(request: FastifyRequest): string {
   return query < 0 ? url : url.slice(0, query);
 }
 
+/** Made once: a reason of its own for each answer that is over would cost more than many answers themselves. */
+const clientGone = new EngineError("unavailable", "the client has gone");
+
 /** Aborted when the client goes away before it has its answer. */
 export function clientSignal(reply: FastifyReply): AbortSignal {
   const controller = new AbortController();
-  reply.raw.once("close", () => controller.abort());
+  reply.raw.once("close", () => controller.abort(clientGone));
   return controller.signal;
 }
