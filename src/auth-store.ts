@@ -12,17 +12,18 @@ const lockRetryMs = 20;
 /**
  * API keys and the instance's own data live in a store of their own, which the command line may write while the server
  * runs. It holds the signing keys, so nobody else may look into its folder.
+ *
+ * Where another process may use the store, open it inside `exclusively` only. Opening reads the number of the last
+ * transaction from the file and then puts it into the state that all processes share: a commit between the two would
+ * be undone for everybody.
  */
 export function openAuthStore(dataDir: string): LmdbStore {
-  mkdirSync(join(dataDir, folderName), { recursive: true, mode: 0o700 });
-  return new LmdbStore(join(dataDir, folderName), { shared: true });
+  return new LmdbStore(folderOf(dataDir), { shared: true });
 }
 
-/** Runs a step that reads the instance's data and then writes them, one process at a time. */
+/** Runs a step that opens or changes the store, one process at a time. */
 export async function exclusively<T>(dataDir: string, run: () => Promise<T>): Promise<T> {
-  const folder = join(dataDir, folderName);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const lock = new SingleOwnership(folder);
+  const lock = new SingleOwnership(folderOf(dataDir));
   for (let waitedMs = 0; ; waitedMs += lockRetryMs) {
     try {
       await lock.acquire(AbortSignal.timeout(lockWaitMsMax));
@@ -39,12 +40,20 @@ export async function exclusively<T>(dataDir: string, run: () => Promise<T>): Pr
   }
 }
 
-/** A command of the command line on the instance's data, whether or not a server runs on them. */
-export async function onInstanceData<T>(dataDir: string, run: (store: LmdbStore) => Promise<T>): Promise<T> {
-  const store = openAuthStore(dataDir);
-  try {
-    return await exclusively(dataDir, () => run(store));
-  } finally {
-    await store.close();
-  }
+/** A command of the command line on the store, whether or not a server runs on it. */
+export async function onAuthStore<T>(dataDir: string, run: (store: LmdbStore) => Promise<T>): Promise<T> {
+  return await exclusively(dataDir, async () => {
+    const store = openAuthStore(dataDir);
+    try {
+      return await run(store);
+    } finally {
+      await store.close();
+    }
+  });
+}
+
+function folderOf(dataDir: string): string {
+  const folder = join(dataDir, folderName);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return folder;
 }

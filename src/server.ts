@@ -90,19 +90,20 @@ export class Server {
     );
     opened.defer(() => engine.stop());
     await engine.start();
-    const authStore = opened.adopt(openAuthStore(config.dataDir), (each) => each.close());
+    // Requests come only once the listener listens, and with it there are its certificates.
+    let listener: Listener | undefined;
+    const privateTls = privateCertificates(config.tlsPins, () => listener?.certificates);
+    const { authStore, instance } = await exclusively(config.dataDir, async () => {
+      const authStore = opened.adopt(openAuthStore(config.dataDir), (each) => each.close());
+      const deps = { store: authStore, clock, random, privateTls, ...instanceConfig(config) };
+      return { authStore, instance: await Instance.open(deps) };
+    });
     const keys = new ApiKeys({ store: authStore, clock, random, fixed: config.auth.fixedKeys });
     const { corsOrigins, publicUrl } = config;
     const report = (message: string) => log.warn(message);
     const authenticator = createAuthenticator(config.auth, { keys, clock, report, origins: corsOrigins, publicUrl });
     opened.defer(() => authenticator.close());
     authenticator.prepare();
-    // Requests come only once the listener listens, and with it there are its certificates.
-    let listener: Listener | undefined;
-    const privateTls = privateCertificates(config.tlsPins, () => listener?.certificates);
-    const instance = await exclusively(config.dataDir, () =>
-      Instance.open({ store: authStore, clock, random, privateTls, ...instanceConfig(config) }),
-    );
     const health = new HealthState();
     const cors = new Cors(corsOrigins);
     const requestId = createRequestIds();

@@ -1,6 +1,6 @@
 import { NodeClock } from "../adapter/node/clock.ts";
 import { NodeRandom } from "../adapter/node/random.ts";
-import { onInstanceData } from "../auth-store.ts";
+import { onAuthStore } from "../auth-store.ts";
 import { setUp } from "../engine/instance/setup.ts";
 import { type CommandOutput, parseOptions, runCommand, UsageError } from "./command.ts";
 import { takeDataDir } from "./data-dir.ts";
@@ -24,7 +24,7 @@ export async function runSetup(argv: readonly string[], io: CommandOutput, env: 
     if (org === undefined) throw new UsageError("--org is missing");
     if (owner === undefined) throw new UsageError("--owner is missing");
     const [clock, random] = [new NodeClock(), new NodeRandom()];
-    const setup = await onInstanceData(dataDir, (store) => setUp(store, clock, random, { org, owner }));
+    const setup = await onAuthStore(dataDir, (store) => setUp(store, clock, random, { org, owner }));
     if (values.json) io.stdout.write(`${JSON.stringify(setup)}\n`);
     else io.stdout.write(`The org ${setup.org.name} (${setup.org.id}) belongs to ${setup.owner}.\n`);
   });

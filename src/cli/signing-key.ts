@@ -1,6 +1,6 @@
 import { NodeClock } from "../adapter/node/clock.ts";
 import { NodeRandom } from "../adapter/node/random.ts";
-import { onInstanceData } from "../auth-store.ts";
+import { onAuthStore } from "../auth-store.ts";
 import { openIdentity } from "../engine/instance/identity.ts";
 import { SigningKeys } from "../engine/instance/signing-keys.ts";
 import { type CommandOutput, parseOptions, runCommand, UsageError } from "./command.ts";
@@ -28,7 +28,7 @@ export async function runSigningKey(
     }
     const { dataDir, rest } = takeDataDir(argv, env);
     const { values, positionals } = parseOptions(rest, ["one command: show, rotate or finish"], []);
-    await onInstanceData(dataDir, async (store) => {
+    await onAuthStore(dataDir, async (store) => {
       const clock = new NodeClock();
       const id = await openIdentity(store, clock, new NodeRandom());
       const keys = await SigningKeys.open(store, clock);
