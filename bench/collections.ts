@@ -34,7 +34,9 @@ class Bench implements AsyncDisposable {
 
   static async start(folder: string): Promise<Bench> {
     mkdirSync(folder, { recursive: true });
-    const bench = new Bench(await ServerProcess.start({ dataDir: folder }));
+    // As `npm start` and the command do it.
+    const env = { MALLOC_MMAP_THRESHOLD_: "65536" };
+    const bench = new Bench(await ServerProcess.start({ dataDir: folder, env }));
     await ask(`${bench.server.url}/v1/namespaces`, { body: { name: "bench" } });
     await bench.#made("collections", { name: "docs", schema });
     await bench.#made("streams", { name: "other", partitions: 1 });

@@ -20,7 +20,8 @@ function agrees(adapters: Adapters) {
       await driver.create();
       for (const step of run) {
         await driver.run(step);
-        await driver.check(filters);
+        // The check would give background work the time to end before the next step.
+        if (step.kind !== "stir") await driver.check(filters);
       }
       await driver.run({ kind: "seal" });
       await driver.check(filters);

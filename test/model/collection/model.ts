@@ -88,6 +88,10 @@ export class CollectionModel {
     for (const { kind, source, vectors } of ops) {
       if (kind === "delete") continue;
       const given = Object.entries(source ?? {}).filter(([, value]) => kind !== "patch" || value !== null);
+      for (const path of this.dynamic === "strict" ? paths(Object.fromEntries(given)) : []) {
+        const known = fields.some((field) => field.path === path || field.path.startsWith(`${path}.`));
+        if (!known) throw new Refused("invalid_argument");
+      }
       for (const [path, value] of leaves(Object.fromEntries(given))) {
         const field = fields.find((each) => each.path === path);
         if (field !== undefined) {
@@ -152,9 +156,21 @@ function* leaves(value: unknown, path = ""): Iterable<[string, unknown]> {
   } else yield [path, value];
 }
 
+/** The dotted path of every key of a source. */
+function* paths(value: unknown, path = ""): Iterable<string> {
+  if (Array.isArray(value)) for (const entry of value) yield* paths(entry, path);
+  else if (typeof value === "object" && value !== null) {
+    for (const [key, entry] of Object.entries(value)) {
+      const child = path === "" ? key : `${path}.${key}`;
+      yield child;
+      yield* paths(entry, child);
+    }
+  }
+}
+
 const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 
-function fits(kind: FieldKindName, value: unknown): boolean {
+export function fits(kind: FieldKindName, value: unknown): boolean {
   switch (kind) {
     case "keyword":
     case "text":

@@ -9,6 +9,8 @@ export interface ModelSchema {
 export type Step =
   | { readonly kind: "write"; readonly ops: readonly ModelOp[]; readonly key: number | undefined }
   | { readonly kind: "seal" | "restart" | "drop" | "page" }
+  /** Background work begins and goes on beside the steps that follow. */
+  | { readonly kind: "stir"; readonly turns: number }
   | { readonly kind: "scroll"; readonly filter: ModelFilter | undefined }
   | { readonly kind: "add"; readonly field: number; readonly stale: boolean; readonly wait: boolean }
   | { readonly kind: "deleteBy"; readonly filter: ModelFilter; readonly max: number }
@@ -39,10 +41,10 @@ function present(record: Readonly<Record<string, unknown>>): Record<string, unkn
 
 const source: fc.Arbitrary<Source> = fc
   .record({
-    tag: optional(fc.oneof({ weight: 30, arbitrary: several(word) }, { weight: 1, arbitrary: number })),
+    tag: optional(fc.oneof({ weight: 200, arbitrary: several(word) }, { weight: 1, arbitrary: number })),
     cat: optional(word),
     body: optional(several(phrase)),
-    n: optional(fc.oneof({ weight: 30, arbitrary: several(number) }, { weight: 1, arbitrary: word })),
+    n: optional(fc.oneof({ weight: 200, arbitrary: several(number) }, { weight: 1, arbitrary: word })),
     x: optional(several(fraction)),
     flag: optional(fc.boolean()),
     at: optional(several(date)),
@@ -94,7 +96,7 @@ export const { filter } = fc.letrec<{ filter: ModelFilter }>((tie) => ({
 }));
 
 const vector = fc.oneof(
-  { weight: 20, arbitrary: fc.tuple(fraction, fraction) as fc.Arbitrary<number[]> },
+  { weight: 100, arbitrary: fc.tuple(fraction, fraction) as fc.Arbitrary<number[]> },
   { weight: 1, arbitrary: fc.constant([1]) },
 );
 const conditions = {
@@ -160,6 +162,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant("seal" as const) }) },
+  { weight: 5, arbitrary: fc.record({ kind: fc.constant("stir" as const), turns: fc.nat(2) }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("restart" as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("drop" as const) }) },
   {
@@ -194,4 +197,4 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-export const steps = fc.array(step, { minLength: 4, maxLength: 30 });
+export const steps = fc.array(step, { minLength: 12, maxLength: 40, size: "max" });
