@@ -4,6 +4,7 @@ import { FilesObjectStore } from "./adapter/files/object-store.ts";
 import { LanceColumnar } from "./adapter/lance/columnar.ts";
 import { NodeClock } from "./adapter/node/clock.ts";
 import { NodeRandom } from "./adapter/node/random.ts";
+import { runInBackground } from "./adapter/threads/priority.ts";
 import type { ThreadFailure, ThreadReply, ThreadRequest } from "./adapter/threads/threads.ts";
 import { UsearchGraphs } from "./adapter/usearch/graphs.ts";
 import { BuildService } from "./engine/collection/build/build-service.ts";
@@ -35,6 +36,7 @@ function failureOf(error: unknown): ThreadFailure {
 }
 
 const { role, data } = workerData as { role: ThreadRole; data: WorkerData };
+if (role === "build") runInBackground();
 const service = createService(role, data);
 const port = parentPort!;
 
