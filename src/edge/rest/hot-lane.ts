@@ -48,9 +48,13 @@ export function createHotLane(options: RestOptions): (request: IncomingMessage, 
 class HotLane {
   readonly #options: RestOptions;
   readonly #validate: (body: unknown) => unknown;
+  readonly #countRecords: (status: number, ms: number) => void;
+  readonly #countEvents: (status: number, ms: number) => void;
 
   constructor(options: RestOptions) {
     this.#options = options;
+    this.#countRecords = options.metrics.counterOf(recordsRoute, "POST");
+    this.#countEvents = options.metrics.counterOf(eventsRoute, "POST");
     this.#validate = compileSchema({ schema: appendBody, httpPart: "body", method: "POST", url: recordsRoute });
   }
 
@@ -98,56 +102,65 @@ class HotLane {
     request.on("data", (chunk: Buffer) => {
       body = body === undefined ? chunk : Buffer.concat([body, chunk]);
     });
-    request.on("end", () => void this.#answer(request, response, write, body ?? Buffer.alloc(0)));
+    request.on("end", () => this.#answer(request, response, write, body ?? Buffer.alloc(0)));
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse, write: Write, body: Buffer): Promise<void> {
+  #answer(request: IncomingMessage, response: ServerResponse, write: Write, body: Buffer): void {
+    const fail = (error: unknown) => this.#fail(request, response, write, error);
     try {
-      const { text, tokenText } =
+      const written =
         write.partition === undefined
-          ? await this.#appendEvents(request, write, body)
-          : await this.#appendRecords(write, write.partition, body);
-      response.writeHead(200, [
-        "x-request-id",
-        this.#options.requestId(request),
-        "service-consistency-token",
-        tokenText,
-        "content-type",
-        "application/json; charset=utf-8",
-        "content-length",
-        // Names, numbers and statuses: all of it is ASCII.
-        String(text.length),
-      ]);
-      response.end(text, "latin1");
-      this.#count(write, 200);
+          ? this.#appendEvents(request, write, body)
+          : this.#appendRecords(write, write.partition, body);
+      written.then(({ text, tokenText }) => this.#send(request, response, write, text, tokenText)).catch(fail);
     } catch (error) {
-      this.#fail(request, response, write, error);
+      fail(error);
     }
   }
 
-  async #appendRecords(write: Write, partition: number, body: Buffer): Promise<Written> {
+  #send(request: IncomingMessage, response: ServerResponse, write: Write, text: string, tokenText: string): void {
+    response.writeHead(200, [
+      "x-request-id",
+      this.#options.requestId(request),
+      "service-consistency-token",
+      tokenText,
+      "content-type",
+      "application/json; charset=utf-8",
+      "content-length",
+      // Names, numbers and statuses: all of it is ASCII.
+      String(text.length),
+    ]);
+    response.end(text, "latin1");
+    this.#count(write, 200);
+  }
+
+  #appendRecords(write: Write, partition: number, body: Buffer): Promise<Written> {
     const { namespace, stream } = write;
     const parsed = body.length === 0 ? undefined : parseJson(body);
     if (this.#validate(parsed) !== true) throw toEngineError(bodyFault(this.#validate));
     const { records, match_offset } = parsed as { records: RecordJson[]; match_offset?: number | null };
-    const done = await this.#options.engine.streams.append({
+    const command = {
       namespace,
       stream,
       partition,
       records: encodeRecords(records, Date.now()) ?? parseRecords(records),
-      ...(match_offset == null ? {} : { matchOffset: match_offset }),
-    });
-    const tokenText = formatToken(done.reply.token);
-    return { text: appendReplyText(done.reply, tokenText), tokenText };
+    };
+    return this.#options.engine.streams
+      .append(match_offset == null ? command : { ...command, matchOffset: match_offset })
+      .then(({ reply }) => {
+        const tokenText = formatToken(reply.token);
+        return { text: appendReplyText(reply, tokenText), tokenText };
+      });
   }
 
-  async #appendEvents(request: IncomingMessage, { namespace, stream }: Write, body: Buffer): Promise<Written> {
+  #appendEvents(request: IncomingMessage, { namespace, stream }: Write, body: Buffer): Promise<Written> {
     const { rawHeaders: headers } = request;
     const { events } = parseEvents({ headers, contentType: request.headers["content-type"], body });
-    const done = await this.#options.engine.events.append({ namespace, stream, events });
-    if (done.inFlight) throw inFlightError(done);
-    const tokenText = formatToken(done.token);
-    return { text: eventsReplyText(done.events, tokenText), tokenText };
+    return this.#options.engine.events.append({ namespace, stream, events }).then((done) => {
+      if (done.inFlight) throw inFlightError(done);
+      const tokenText = formatToken(done.token);
+      return { text: eventsReplyText(done.events, tokenText), tokenText };
+    });
   }
 
   #fail(request: IncomingMessage, response: ServerResponse, write: Write, thrown: unknown): void {
@@ -170,8 +183,8 @@ class HotLane {
   }
 
   #count({ partition, startedMs }: Write, status: number): void {
-    const route = partition === undefined ? eventsRoute : recordsRoute;
-    this.#options.metrics.onRequest(route, "POST", status, performance.now() - startedMs);
+    const count = partition === undefined ? this.#countEvents : this.#countRecords;
+    count(status, performance.now() - startedMs);
   }
 }
 

@@ -187,14 +187,32 @@ export class Metrics {
     const key = `${status} ${method} ${route}`;
     let counts = this.#bound.get(key);
     if (counts === undefined) {
-      counts = {
-        requests: this.#requests.labels({ route, method, status: String(status) }),
-        seconds: this.#seconds.labels({ route, method }),
-      };
+      counts = this.#bind(route, method, status);
       this.#bound.set(key, counts);
     }
     counts.requests.inc();
     counts.seconds.observe(ms / 1000);
+  }
+
+  /** The same for one route, without making a key for each request. */
+  counterOf(route: string, method: string): (status: number, ms: number) => void {
+    const bound = new Map<number, RouteCounts>();
+    return (status, ms) => {
+      let counts = bound.get(status);
+      if (counts === undefined) {
+        counts = this.#bind(route, method, status);
+        bound.set(status, counts);
+      }
+      counts.requests.inc();
+      counts.seconds.observe(ms / 1000);
+    };
+  }
+
+  #bind(route: string, method: string, status: number): RouteCounts {
+    return {
+      requests: this.#requests.labels({ route, method, status: String(status) }),
+      seconds: this.#seconds.labels({ route, method }),
+    };
   }
 
   onCall(method: string, code: string, ms: number): void {
