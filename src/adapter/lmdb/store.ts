@@ -13,6 +13,7 @@ import {
   type WriteOp,
 } from "../../port/store.ts";
 import { checkPages, everyPage, PageDamage } from "./pages.ts";
+import { reserveReaderTable } from "./reader-table.ts";
 import { SharedView } from "./shared-view.ts";
 import { ShutdownMarker } from "./shutdown-marker.ts";
 
@@ -76,6 +77,7 @@ export class LmdbStore implements Store {
     const existing = this.#marker !== undefined && inspect(this.#file, this.#marker);
     // Before the file is mapped: should that end the process, the next start must look closer.
     if (existing) this.#marker?.opened();
+    if (options.exclusive === true) reserveReaderTable(`${this.#file}-lock`);
     try {
       this.#db = open<Buffer, Buffer>({
         path: this.#file,
