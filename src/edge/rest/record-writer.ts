@@ -2,8 +2,8 @@ import type { BatchCursor } from "../../engine/log/record-batch.ts";
 import { headersText } from "./record-json.ts";
 
 /**
- * Writes records as JSON straight into one buffer. A hot loop, written for the machine: against building strings and
- * flattening them it takes a third of the time for records of 200 bytes (150 instead of 450 ns a record).
+ * Writes records as JSON straight into one buffer. A hot loop, written for the machine: building strings
+ * and flattening them took 450 ns a record of 200 bytes in a loop of its own, the native base64 used here 110 ns of it.
  */
 export class RecordWriter {
   #bytes: Buffer;
