@@ -24,6 +24,7 @@ import { type CollectionSettings, defaultCollectionSettings } from "./engine/col
 import { Engine } from "./engine/engine.ts";
 import { Instance, type InstanceDeps } from "./engine/instance/instance.ts";
 import { isPrivate, type ServedCertificates } from "./listener/certificate.ts";
+import type { ExpressHandler } from "./listener/express.ts";
 import { Listener } from "./listener/listener.ts";
 import { version } from "./version.ts";
 
@@ -123,7 +124,13 @@ export class Server {
       ...(publicUrl === undefined ? {} : { publicUrl }),
     });
     opened.defer(() => rpc.close());
-    const started = await listen(config, createFront({ rest, rpc, cors }), log);
+    // Answers of the express lane carry no header for pages of other origins.
+    const started = await listen(
+      config,
+      createFront({ rest: rest.handle, rpc, cors }),
+      cors.isOn ? undefined : rest.express,
+      log,
+    );
     listener = started;
     metrics.observe(engine, () => store.stats(), started);
     health.setReady(true);
@@ -147,7 +154,12 @@ export class Server {
   }
 }
 
-function listen(config: ServerConfig, handler: ReturnType<typeof createFront>, log: Logger): Promise<Listener> {
+function listen(
+  config: ServerConfig,
+  handler: ReturnType<typeof createFront>,
+  express: ExpressHandler | undefined,
+  log: Logger,
+): Promise<Listener> {
   const { tlsCertFile, tlsKeyFile, tlsNextCertFile } = config;
   return Listener.start({
     ...config.listen,
@@ -156,6 +168,7 @@ function listen(config: ServerConfig, handler: ReturnType<typeof createFront>, l
       : { tls: { certFile: tlsCertFile, keyFile: tlsKeyFile, nextCertFile: tlsNextCertFile } }),
     limits: { connectionsMax: config.connectionsMax, certificateCheckMs: config.tlsCheckMs },
     handler,
+    express,
     log,
   });
 }
