@@ -2,11 +2,13 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { authorize, needs } from "../../engine/auth/access.ts";
 import type { Principal } from "../../engine/auth/principal.ts";
 import { EngineError, unavailable } from "../../engine/errors.ts";
+import type { AppendCommand } from "../../engine/stream/streams.ts";
 import { formatToken } from "../../engine/token.ts";
 import type { ExpressHandler, ExpressReply, ExpressRequest } from "../../listener/express.ts";
 import { parseJson } from "./body.ts";
 import { parseEvents } from "./cloudevents.ts";
 import { errorReply, toEngineError } from "./error.ts";
+import { recordCodec } from "./record-codec.ts";
 import { encodeRecords, parseRecords, type RecordJson } from "./record-json.ts";
 import { eventsReplyText, inFlightError } from "./routes/events.ts";
 import { appendBody, appendReplyText } from "./routes/records.ts";
@@ -160,6 +162,8 @@ class Lane {
 
   #appendRecords(write: Write, partition: number, body: Buffer): Promise<Written> {
     const { namespace, stream } = write;
+    const plain = recordCodec().decode(body, Date.now());
+    if (plain !== undefined) return this.#append({ namespace, stream, partition, records: plain });
     const parsed = body.length === 0 ? undefined : parseJson(body);
     if (this.#validate(parsed) !== true) throw toEngineError(bodyFault(this.#validate));
     const { records, match_offset } = parsed as { records: RecordJson[]; match_offset?: number | null };
@@ -169,12 +173,14 @@ class Lane {
       partition,
       records: encodeRecords(records, Date.now()) ?? parseRecords(records),
     };
-    return this.#options.engine.streams
-      .append(match_offset == null ? command : { ...command, matchOffset: match_offset })
-      .then(({ reply }) => {
-        const tokenText = formatToken(reply.token);
-        return { text: appendReplyText(reply, tokenText), tokenText };
-      });
+    return this.#append(match_offset == null ? command : { ...command, matchOffset: match_offset });
+  }
+
+  #append(command: AppendCommand): Promise<Written> {
+    return this.#options.engine.streams.append(command).then(({ reply }) => {
+      const tokenText = formatToken(reply.token);
+      return { text: appendReplyText(reply, tokenText), tokenText };
+    });
   }
 
   #appendEvents({ headers, rawHeaders }: Asked, { namespace, stream }: Write, body: Buffer): Promise<Written> {

@@ -57,6 +57,13 @@ export class RecordWriter {
     this.#bytes[this.#length++] = 0x7d;
   }
 
+  /** Text that is written already. */
+  append(text: Buffer): void {
+    this.#reserve(text.length);
+    text.copy(this.#bytes, this.#length);
+    this.#length += text.length;
+  }
+
   text(text: string): void {
     const bytes = Buffer.byteLength(text);
     this.#reserve(bytes);
