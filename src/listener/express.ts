@@ -16,8 +16,11 @@ export interface ExpressReply {
   readonly isOpen: boolean;
   /** Called when the client leaves before it was answered. */
   onLeft(callback: () => void): void;
-  /** `headers` are names and values by turns; a body of text is ASCII. */
-  send(status: number, headers: readonly string[], body: string | Buffer): void;
+  /**
+   * `headers` are names and values by turns; a body of text is ASCII. `onSent` is called once the body's memory is no
+   * longer needed.
+   */
+  send(status: number, headers: readonly string[], body: string | Buffer, onSent?: () => void): void;
 }
 
 /** Answers a request, at once or later; or returns false at once, and the request goes the ordinary way. */
@@ -26,6 +29,8 @@ export type ExpressHandler = (request: ExpressRequest, reply: ExpressReply) => b
 export const expressLimits = {
   headBytesMax: 8 * 1024,
   bodyBytesMax: 64 * 1024,
+  /** Answers that a client has not taken when its next request comes. */
+  unsentBytesMax: 256 * 1024,
   /** Half-received requests of all connections together; beyond it they go the ordinary way, which has bounds of its own. */
   partialBytesMax: 64 * 1024 * 1024,
   /** A request that is still not whole after this part of the headers' deadline is left to the full parser and its deadlines. */
@@ -114,8 +119,11 @@ export class ExpressConnection implements Connection, ExpressReply {
     this.#onLeft = callback;
   }
 
-  send(status: number, headers: readonly string[], body: string | Buffer): void {
-    if (!this.isOpen) return;
+  send(status: number, headers: readonly string[], body: string | Buffer, onSent?: () => void): void {
+    if (!this.isOpen) {
+      onSent?.();
+      return;
+    }
     const socket = this.#socket;
     const { registry } = this.#lane;
     const last = registry.draining || this.#peerDone;
@@ -124,7 +132,7 @@ export class ExpressConnection implements Connection, ExpressReply {
     else {
       socket.cork();
       socket.write(start, "latin1");
-      socket.write(body);
+      socket.write(body, onSent);
       socket.uncork();
     }
     this.#busy = false;
@@ -182,7 +190,9 @@ export class ExpressConnection implements Connection, ExpressReply {
       return;
     }
     const head = this.#head;
-    if (head === undefined || head.bodyBytes > expressLimits.bodyBytesMax || registry.draining) {
+    // A client that asks for more before it has taken what it asked for is one for the server that counts such debts.
+    const isBehind = this.#socket.writableLength > expressLimits.unsentBytesMax;
+    if (head === undefined || head.bodyBytes > expressLimits.bodyBytesMax || isBehind || registry.draining) {
       this.#leave(bytes);
       return;
     }

@@ -26,6 +26,13 @@ export function fetchPage(result: FetchResult, bytesMax: number): Buffer | Reada
   return Readable.from(remaining(first, page), { objectMode: false, highWaterMark: 1 });
 }
 
+/** The same as one piece, written into `buffer` as far as it goes there: the page is part of it, or has memory of its own. */
+export function wholePage(result: FetchResult, bytesMax: number, buffer: Buffer): Buffer {
+  const page = new PageEncoder(result, bytesMax, buffer);
+  const first = page.next();
+  return page.done ? first : Buffer.concat([...remaining(first, page)]);
+}
+
 function* remaining(first: Buffer, page: PageEncoder): Iterable<Buffer> {
   yield first;
   while (!page.done) yield page.next();
@@ -40,12 +47,13 @@ class PageEncoder {
   #pieceBytes = firstPieceBytes;
   done = false;
 
-  constructor(result: FetchResult, bytesMax: number) {
+  constructor(result: FetchResult, bytesMax: number, buffer?: Buffer) {
     this.#result = result;
     this.#budget = bytesMax - closeBytesMax;
     this.#next = result.offset;
     const waiting = result.highWatermark > result.offset;
-    this.#writer = new RecordWriter(waiting ? Math.min(bytesMax, firstPieceBytes) + 1024 : 256);
+    const capacity = waiting ? Math.min(bytesMax, firstPieceBytes) + 1024 : 256;
+    this.#writer = new RecordWriter(buffer ?? Buffer.allocUnsafe(capacity));
     this.#writer.text(open);
   }
 

@@ -16,8 +16,9 @@ export class RecordWriter {
   #digitsFrom = 15;
   #nextOffset = -1;
 
-  constructor(capacity: number) {
-    this.#bytes = Buffer.allocUnsafe(capacity);
+  /** Writes into the given memory, and into memory of its own when that is full. */
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
   }
 
   get length(): number {

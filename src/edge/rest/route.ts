@@ -61,7 +61,7 @@ export function readToken(request: FastifyRequest): ConsistencyToken {
 }
 
 /** Clients refuse answers whose headers are larger than some bound, often 16 KiB; the body has the token anyway. */
-const tokenHeaderBytesMax = 8 * 1024;
+export const tokenHeaderBytesMax = 8 * 1024;
 
 export function sendToken(reply: FastifyReply, token: ConsistencyToken): void {
   const text = formatToken(token);

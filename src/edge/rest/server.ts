@@ -19,7 +19,7 @@ import type { RequestIds } from "../front/request-id.ts";
 import { registerBodyParser } from "./body.ts";
 import { docsPage } from "./docs-page.ts";
 import { errorReply, toEngineError } from "./error.ts";
-import { createHotLane } from "./hot-lane.ts";
+import { createHotLane } from "./hot/lane.ts";
 import type { Metrics } from "./metrics.ts";
 import { type Access, needOf, type Route } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
