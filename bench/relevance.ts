@@ -7,7 +7,7 @@ import { judge, meanScores, type Scores } from "./support/judge.ts";
 import { Lsa } from "./support/lsa.ts";
 import { readTestCollection, type TestCollection } from "./support/trec.ts";
 
-const dim = 192;
+const dim = 256;
 const seed = 7;
 /** Ranks that are judged, as is the custom. */
 const depth = 1_000;
@@ -43,7 +43,7 @@ async function load(url: string, collection: TestCollection, vectors: readonly F
   const textField = (name: string) => ({ name, kind: { text: { analyzer: name } }, source_path: "body" });
   const schema = {
     fields: [textField("standard"), textField("english")],
-    vectors: [{ name: "lsa", dim: vectors[0]!.length, distance: "cosine" }],
+    vectors: [{ name: "lsa", dim: vectors[0]!.length, distance: "dot" }],
   };
   await post(`${url}/collections`, { name: "docs", schema });
   const { documents } = collection;
@@ -94,7 +94,7 @@ async function main(folder: string): Promise<void> {
   const words = documents.map((each) => termsOf(analyzer, each.text));
   const lsa = new Lsa(words, { dim, seed, learnMax: 20_000 });
   const topics = judged.map((topic) => {
-    return { ...topic, vector: Array.from(lsa.vector(termsOf(analyzer, topic.text))) };
+    return { ...topic, vector: Array.from(lsa.query(termsOf(analyzer, topic.text))) };
   });
   await using server = await ServerProcess.start();
   const url = `${server.url}/v1/namespaces/relevance`;
@@ -102,7 +102,7 @@ async function main(folder: string): Promise<void> {
   await load(
     url,
     collection,
-    words.map((each) => lsa.vector(each)),
+    words.map((each) => lsa.document(each)),
   );
   console.log("| | nDCG@10 | MAP | recall@100 |\n|---|---|---|---|");
   for (const { name, retrieve } of ways) {

@@ -12,9 +12,22 @@ export interface LsaOptions {
   readonly learnMax: number;
 }
 
+/** Of BM25, which weighs the words. */
+const k1 = 1.2;
+const b = 0.75;
+/**
+ * How much rare words count in the documents and in what is asked. Above 1 in the documents: else the directions are
+ * spent on frequent words, and a hybrid ranking is worse than that of the text alone.
+ */
+const documentRareness = 1.5;
+const queryRareness = 1;
+
 /** Directions beyond those wanted make the wanted ones more exact. */
 const oversampling = 24;
 const powerRounds = 3;
+
+/** The terms of a text, each with its weight. */
+type Weights = readonly (readonly [term: number, weight: number])[];
 
 interface SparseRows {
   readonly starts: Uint32Array;
@@ -26,58 +39,71 @@ export class Lsa {
   readonly dim: number;
   readonly #terms: ReadonlyMap<string, number>;
   readonly #idf: Float64Array;
+  readonly #averageLength: number;
   /** One row of `dim` numbers a term. */
   readonly #directions: Float64Array;
 
   /** Learns from documents given as their words. */
   constructor(documents: readonly (readonly string[])[], { dim, seed, learnMax }: LsaOptions) {
     const frequencies = new Map<string, number>();
-    for (const words of documents)
+    for (const words of documents) {
       for (const word of new Set(words)) frequencies.set(word, (frequencies.get(word) ?? 0) + 1);
+    }
     // A word of one document tells nothing of which words go together.
     const kept = [...frequencies].filter(([, count]) => count > 1);
     this.#terms = new Map(kept.map(([word], i) => [word, i]));
-    this.#idf = Float64Array.from(kept, ([, count]) => Math.log(1 + documents.length / count));
+    this.#idf = Float64Array.from(kept, ([, count]) => Math.log(1 + (documents.length - count + 0.5) / (count + 0.5)));
+    this.#averageLength = documents.reduce((sum, words) => sum + words.length, 0) / documents.length;
     const every = Math.ceil(documents.length / learnMax);
-    const rows = this.#matrix(documents.filter((_, i) => i % every === 0));
-    this.dim = Math.min(dim, kept.length, rows.starts.length - 1);
-    this.#directions = strongestDirections(rows, kept.length, this.dim, seed);
+    const learned = documents.filter((_, i) => i % every === 0).map((words) => this.#documentWeights(words));
+    this.dim = Math.min(dim, kept.length, learned.length);
+    this.#directions = strongestDirections(sparseRows(learned), kept.length, this.dim, seed);
   }
 
-  /** A text's vector, of length 1; all zero when it has no known word. */
-  vector(words: readonly string[]): Float32Array {
+  /** A document's vector, to be compared with those of queries by inner product. */
+  document(words: readonly string[]): Float32Array {
+    return this.#projected(this.#documentWeights(words));
+  }
+
+  query(words: readonly string[]): Float32Array {
+    return this.#projected(this.#counts(words).map(([term]) => [term, this.#idf[term]! ** queryRareness]));
+  }
+
+  #projected(weights: Weights): Float32Array {
     const { dim } = this;
-    const { columns, values } = this.#matrix([words]);
     const sum = new Float64Array(dim);
-    for (let i = 0; i < columns.length; i++) {
-      const at = columns[i]! * dim;
-      for (let d = 0; d < dim; d++) sum[d]! += values[i]! * this.#directions[at + d]!;
+    for (const [term, weight] of weights) {
+      for (let d = 0; d < dim; d++) sum[d]! += weight * this.#directions[term * dim + d]!;
     }
-    const length = Math.hypot(...sum) || 1;
-    return Float32Array.from(sum, (value) => value / length);
+    return Float32Array.from(sum);
   }
 
-  /** Damped counts times the rareness of the word, each row of length 1. */
-  #matrix(documents: readonly (readonly string[])[]): SparseRows {
-    const starts = new Uint32Array(documents.length + 1);
-    const columns: number[] = [];
-    const values: number[] = [];
-    for (const [row, words] of documents.entries()) {
-      const counts = new Map<number, number>();
-      for (const word of words) {
-        const term = this.#terms.get(word);
-        if (term !== undefined) counts.set(term, (counts.get(term) ?? 0) + 1);
-      }
-      const weights = [...counts].map(([term, count]) => [term, (1 + Math.log(count)) * this.#idf[term]!] as const);
-      const length = Math.sqrt(weights.reduce((sum, [, weight]) => sum + weight * weight, 0));
-      for (const [term, weight] of weights) {
-        columns.push(term);
-        values.push(weight / length);
-      }
-      starts[row + 1] = columns.length;
+  #counts(words: readonly string[]): Weights {
+    const counts = new Map<number, number>();
+    for (const word of words) {
+      const term = this.#terms.get(word);
+      if (term !== undefined) counts.set(term, (counts.get(term) ?? 0) + 1);
     }
-    return { starts, columns: Uint32Array.from(columns), values: Float32Array.from(values) };
+    return [...counts];
   }
+
+  #documentWeights(words: readonly string[]): Weights {
+    const damping = k1 * (1 - b + (b * words.length) / this.#averageLength);
+    return this.#counts(words).map(([term, count]) => {
+      return [term, ((count * (k1 + 1)) / (count + damping)) * this.#idf[term]! ** documentRareness];
+    });
+  }
+}
+
+function sparseRows(rows: readonly Weights[]): SparseRows {
+  const starts = new Uint32Array(rows.length + 1);
+  for (const [row, weights] of rows.entries()) starts[row + 1] = starts[row]! + weights.length;
+  const flat = rows.flat();
+  return {
+    starts,
+    columns: Uint32Array.from(flat, ([term]) => term),
+    values: Float32Array.from(flat, ([, weight]) => weight),
+  };
 }
 
 /** The strongest right singular vectors, as `dim` numbers a column of the matrix. */

@@ -65,10 +65,14 @@ const fourColumns = /^\S+\s+\S+\s+\S+\s+-?\d+$/;
 const threeColumns = /^\S+\t\S+\t-?\d+$/;
 
 function isQrels(text: string): boolean {
-  const lines = text.slice(0, 4096).split(/\r?\n/).slice(0, 5);
-  // The first may name the columns, the last may be cut.
-  const sample = lines.slice(1, 4).map((line) => line.trim());
-  return sample.every((line) => line === "" || fourColumns.test(line) || threeColumns.test(line)) && sample[0] !== "";
+  // The first line may name the columns, the last of a piece may be cut.
+  const sample = text
+    .slice(0, 4096)
+    .split(/\r?\n/)
+    .slice(1, 4)
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+  return sample.length > 0 && sample.every((line) => fourColumns.test(line) || threeColumns.test(line));
 }
 
 function readGrades(files: readonly File[]): Grades {
