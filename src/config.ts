@@ -154,6 +154,14 @@ export const settings = {
     fallback: defaultCollectionSettings.sealIdleMs,
     parse: parseDuration,
   }),
+  collectionSealAgeMs: setting<number>({
+    flag: "collection-seal-age",
+    env: "SERVICE_COLLECTION_SEAL_AGE",
+    value: "DURATION",
+    help: "age of the oldest change after which it is done while writes go on",
+    fallback: defaultCollectionSettings.sealAgeMs,
+    parse: parseDuration,
+  }),
   tlsCertFile: setting<string | undefined>({
     flag: "tls-cert-file",
     env: "SERVICE_TLS_CERT_FILE",

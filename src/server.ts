@@ -43,6 +43,7 @@ function collectionSettings(config: ServerConfig): CollectionSettings {
     tailBytesMax: config.collectionTailBytesMax,
     sealRecords: config.collectionSealRecords,
     sealIdleMs: config.collectionSealIdleMs,
+    sealAgeMs: config.collectionSealAgeMs,
   };
 }
 
