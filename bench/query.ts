@@ -161,11 +161,12 @@ async function measure(server: ServerProcess, setup: Setup, kind: QueryKind, ef?
   const requests = asked.map(
     (each): LoadRequest => ({ method: "POST", path, body: JSON.stringify(queryBody(kind, each, ef)) }),
   );
+  const plan = { port: Number(new URL(server.url).port), connections, requests, warmUpMs: 0 };
+  // The warm-up is a run of its own, so that the processor time is that of what is counted.
+  await runLoad({ ...plan, durationMs: warmUpMs });
   const pid = server.child.pid!;
   const before = threadSeconds(pid);
-  const port = Number(new URL(server.url).port);
-  // Counted from the first request to the last, so that the processor time is that of what was counted.
-  const result = await runLoad({ port, connections, requests, durationMs: durationMs + warmUpMs, warmUpMs: 0 });
+  const result = await runLoad({ ...plan, durationMs });
   let listener = 0;
   let all = 0;
   for (const [thread, seconds] of threadSeconds(pid)) {
