@@ -44,6 +44,7 @@ function collectionSettings(config: ServerConfig): CollectionSettings {
     sealRecords: config.collectionSealRecords,
     sealIdleMs: config.collectionSealIdleMs,
     sealAgeMs: config.collectionSealAgeMs,
+    searchThreads: config.searchThreads,
   };
 }
 
