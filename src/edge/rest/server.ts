@@ -20,6 +20,7 @@ import { docsPage } from "./docs-page.ts";
 import { errorReply, toEngineError } from "./error.ts";
 import { createHotLane } from "./hot-lane.ts";
 import type { Metrics } from "./metrics.ts";
+import { createQueryLane } from "./query-lane.ts";
 import { type Access, needOf, type Route } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
 import { collectionRoutes } from "./routes/collections.ts";
@@ -104,8 +105,12 @@ export async function createRest(options: RestOptions): Promise<RequestHandler> 
   await app.register(async (scope) => registerRoutes(scope, routes));
   await app.ready();
   const hotLane = createHotLane(options);
+  const queryLane = createQueryLane(options);
   return (request, response) => {
-    if (!("stream" in request) && hotLane(request, response as ServerResponse)) return;
+    if (!("stream" in request)) {
+      const plain = response as ServerResponse;
+      if (hotLane(request, plain) || queryLane(request, plain)) return;
+    }
     if ("stream" in request && !knownMethods.has(request.method)) request.headers[":method"] = unknownMethod;
     // The router takes both forms; its type names the first.
     app.routing(request as IncomingMessage, response as ServerResponse);
