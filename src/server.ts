@@ -45,6 +45,8 @@ function collectionSettings(config: ServerConfig): CollectionSettings {
     tailBytesMax: config.collectionTailBytesMax,
     sealRecords: config.collectionSealRecords,
     sealIdleMs: config.collectionSealIdleMs,
+    sealAgeMs: config.collectionSealAgeMs,
+    searchThreads: config.searchThreads,
   };
 }
 

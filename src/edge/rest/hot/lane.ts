@@ -4,9 +4,10 @@ import type { Principal } from "../../../engine/auth/principal.ts";
 import { EngineError, unavailable } from "../../../engine/errors.ts";
 import { type ExpressHandler, type ExpressReply, expressLimits } from "../../../listener/express.ts";
 import { errorReply, toEngineError } from "../error.ts";
+import { clientGone } from "../route.ts";
 import type { RestOptions } from "../server.ts";
 import { appendRoute, eventsRoute } from "./append.ts";
-import { documentRoute, fetchRoute, queryRoute } from "./read.ts";
+import { documentRoute, fetchRoute, queryHotRoute } from "./read.ts";
 import type { Answer, Asked, HotRoute, HotWork } from "./route.ts";
 
 export interface HotLane {
@@ -61,7 +62,7 @@ class Lane {
     const { engine, metrics } = options;
     const entry = (route: HotRoute): Entry => ({ route, count: metrics.counterOf(route.url, route.method) });
     this.#entries = {
-      POST: [appendRoute(engine), eventsRoute(engine), queryRoute(engine)].map(entry),
+      POST: [appendRoute(engine), eventsRoute(engine), queryHotRoute(engine)].map(entry),
       GET: [fetchRoute(engine), documentRoute(engine)].map(entry),
     };
   }
@@ -154,9 +155,6 @@ class Lane {
     entry.count(status, performance.now() - startedMs);
   }
 }
-
-/** Made once: a reason of its own for each client that leaves would cost more than the work it stops. */
-const clientGone = new EngineError("unavailable", "the client has gone");
 
 function signalOf(reply: ExpressReply): AbortSignal {
   const controller = new AbortController();

@@ -1,13 +1,13 @@
 import type { Engine } from "../../../engine/engine.ts";
 import { notFound } from "../../../engine/errors.ts";
 import { limits } from "../../../engine/limits.ts";
-import { holdsQueries, parseQueries, parseQuery } from "../../../engine/query/parse.ts";
 import { formatToken } from "../../../engine/token.ts";
 import { parseJson } from "../body.ts";
 import { documentText } from "../collection-json.ts";
 import { wholePage } from "../fetch-page.ts";
 import { PageBuffers } from "../page-buffers.ts";
-import { tokenHeaderBytesMax } from "../route.ts";
+import { tokenHeaderBytesMax, tokenHeaderName, tokenOf } from "../route.ts";
+import { answerQuery, queryRoute } from "../routes/query.ts";
 import { type Asked, type HotRoute, namePattern } from "./route.ts";
 
 const fetchPath = new RegExp(
@@ -77,30 +77,25 @@ export function documentRoute({ documents }: Engine): HotRoute {
   };
 }
 
-/** Single queries. */
-export function queryRoute({ queries }: Engine): HotRoute {
+/** Queries, one or several in a request. */
+export function queryHotRoute({ queries }: Engine): HotRoute {
   return {
     method: "POST",
-    url: "/v1/namespaces/:ns/query",
+    url: queryRoute,
     access: "read",
     match: (target, headers) => {
-      if (!isPlain(headers) || headers["content-type"] !== "application/json") return undefined;
+      if (headers["content-type"] !== "application/json") return undefined;
       const namespace = queryPath.exec(target)?.[1];
       if (namespace === undefined) return undefined;
       return {
         namespace,
-        run: async (_asked, body, signal) => {
+        run: async (asked, body, signal) => {
           const parsed = body.length === 0 ? {} : parseJson(body);
-          const schemaOf = (collection: string) => queries.schemaOf(namespace, collection);
-          if (holdsQueries(parsed)) {
-            const plans = parseQueries(parsed, schemaOf);
-            const results = await Promise.all(plans.map((plan) => queries.run(namespace, plan, [], signal())));
-            return { headers: [], body: Buffer.from(JSON.stringify({ results })) };
-          }
-          const result = await queries.run(namespace, parseQuery(parsed, schemaOf), [], signal());
-          const tokenText = formatToken(result.token);
-          const headersOut = tokenText.length <= tokenHeaderBytesMax ? ["service-consistency-token", tokenText] : [];
-          return { headers: headersOut, body: Buffer.from(JSON.stringify(result)) };
+          const given = tokenOf(asked.headers[tokenHeaderName]);
+          const { result, token } = await answerQuery(queries, namespace, parsed, given, signal());
+          const text = token === undefined ? undefined : formatToken(token);
+          const isShort = text !== undefined && text.length <= tokenHeaderBytesMax;
+          return { headers: isShort ? [tokenHeaderName, text] : [], body: Buffer.from(JSON.stringify(result)) };
         },
       };
     },
