@@ -1,5 +1,6 @@
 import type { SqlBatch } from "./batch.ts";
 import type { DialectName } from "./dialect/dialect.ts";
+import type { FoundDocuments, PlannedRetrieval } from "./retrieval.ts";
 import type { SqlParameter, SqlStatementKind } from "./sql.ts";
 import type { SqlColumnInfo, SqlType } from "./type.ts";
 
@@ -25,6 +26,11 @@ export interface StatementNeeds {
   readonly catalog: boolean;
   /** Values to fill, at most. */
   readonly parameters: number;
+}
+
+/** With what the statement's retrievers are asked for. */
+export interface PlanReply extends StatementNeeds {
+  readonly retrievals: readonly PlannedRetrieval[];
 }
 
 interface DefinedTable {
@@ -69,13 +75,14 @@ export interface StatementText {
 }
 
 export type SqlMessage =
-  /** → StatementNeeds */
-  | ({ readonly kind: "plan" } & StatementText)
+  /** → PlanReply; without `params` the statement is only described. */
+  | ({ readonly kind: "plan"; readonly params: readonly SqlParameter[] | undefined } & StatementText)
   /** → DescribeReply */
   | ({
       readonly kind: "describe";
       readonly statement: number;
       readonly tables: readonly TableDefinition[];
+      readonly found: readonly FoundDocuments[];
     } & CatalogPart &
       StatementText)
   /** → RunReply */
@@ -84,6 +91,8 @@ export type SqlMessage =
       readonly statement: number;
       readonly tables: readonly TableDefinition[];
       readonly params: readonly SqlParameter[];
+      /** One for each retrieval of the plan. */
+      readonly found: readonly FoundDocuments[];
     } & CatalogPart &
       StatementText)
   /** → NextReply */

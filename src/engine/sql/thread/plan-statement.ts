@@ -5,6 +5,7 @@ import type { SqlStatementKind } from "../sql.ts";
 import { characterAt, type Edit } from "./edits.ts";
 import { checkFunction, checkRef, checkTableFunction, placeOf, shownView } from "./guard.ts";
 import { nameOf, type Token, tokenize } from "./lexer.ts";
+import { boundsOf, isRetrieval, type RetrievalRef, retrievalRef } from "./retrieval-refs.ts";
 import { shownRelation, shownSchema } from "./shown.ts";
 import {
   type BaseTable,
@@ -43,6 +44,8 @@ export interface StatementPlan {
   readonly query: string;
   readonly refs: readonly TableRef[];
   readonly edits: readonly Edit[];
+  readonly retrievals: readonly RetrievalRef[];
+  readonly tokens: readonly Token[];
   readonly columns: UsedColumns;
 }
 
@@ -123,6 +126,7 @@ class Planner {
   readonly #edits: Edit[] = [];
   readonly #expressions = new Set<string>();
   readonly #names = new Set<string>();
+  readonly #retrievals: RetrievalRef[] = [];
   #allColumns = false;
   #catalog = false;
 
@@ -149,7 +153,18 @@ class Planner {
         for (const inner of nodesOf(node["query"])) described.add(inner);
       }
     }
-    for (const node of nodes) this.#visit(node, !described.has(node));
+    const inRetrievers = new Set<TreeNode>();
+    const bounds = boundsOf(nodes);
+    for (const node of nodes) {
+      if (!isRetrieval(node)) continue;
+      for (const inner of nodesOf(node.function)) inRetrievers.add(inner);
+      const start = this.#placeOf(node);
+      this.#retrievals.push(retrievalRef(node, start, bounds.get(node), this.#query, this.#tokens));
+    }
+    // The names within a retriever are no columns of the statement's tables.
+    for (const node of nodes) {
+      if (!inRetrievers.has(node) || node.class !== "COLUMN_REF") this.#visit(node, !described.has(node));
+    }
     // A whole row can be named by its table.
     for (const { alias, name } of this.#refs)
       if (this.#names.has((alias ?? name).toLowerCase())) this.#allColumns = true;
@@ -159,6 +174,8 @@ class Planner {
       query: this.#query,
       refs: this.#refs,
       edits: this.#edits,
+      retrievals: this.#retrievals,
+      tokens: this.#tokens,
       columns: { all: this.#allColumns, names: this.#names },
     };
   }
@@ -174,7 +191,7 @@ class Planner {
         this.#onTable(node as BaseTable, read && this.#explained?.runs !== false);
         break;
       case "TABLE_FUNCTION":
-        checkTableFunction(node as TableFunction, dialect, this.#placeOf(node));
+        if (!isRetrieval(node)) checkTableFunction(node as TableFunction, dialect, this.#placeOf(node));
         break;
       case "SHOW_REF":
         this.#onShow(node as ShowRef);

@@ -9,27 +9,33 @@ import type {
   LinkTable,
   NamespaceRef,
   NextReply,
+  PlanReply,
   RunReply,
   SqlMessage,
-  StatementNeeds,
   StatementText,
   StreamTable,
   TableDefinition,
 } from "../messages.ts";
+import type { FoundDocuments } from "../retrieval.ts";
 import type { SqlSettings } from "../settings.ts";
-import type { SqlParameter } from "../sql.ts";
-import { readValue, typeName } from "../value.ts";
+import type { SqlParameter, SqlValue } from "../sql.ts";
+import { typeName } from "../value.ts";
+import type { Evaluate } from "./arguments.ts";
 import { ChunkWriter } from "./chunk-writer.ts";
 import { CollectionTables } from "./collection-tables.ts";
 import { duckFault } from "./duck-fault.ts";
 import { columnType, parameterType } from "./duck-type.ts";
-import { type Connection, Database, lib, type Prepared, Type } from "./duckdb.ts";
+import type { Prepared } from "./duckdb.ts";
 import { type Edit, EditedQuery } from "./edits.ts";
+import { type FoundColumns, foundColumns, writeFound } from "./found-rows.ts";
 import { buffersOf } from "./join-batches.ts";
+import type { Token } from "./lexer.ts";
 import { columnList, NamespaceDatabase } from "./namespace-database.ts";
-import { castEdits, parameterValue } from "./parameters.ts";
+import { numberParameters, parameterValue } from "./parameters.ts";
+import { Parser } from "./parser.ts";
 import { planStatement, quote, type SerializedSql, type StatementPlan, type TableRef } from "./plan-statement.ts";
-import { readChunk } from "./read-chunk.ts";
+import { plannedRetrieval } from "./planned-retrieval.ts";
+import type { RetrievalRef } from "./retrieval-refs.ts";
 import { Statement } from "./statement.ts";
 import { writeRecords } from "./stream-rows.ts";
 
@@ -57,8 +63,7 @@ export class SqlService implements ThreadService {
   readonly #namespaces = new Map<number, Promise<OpenNamespace>>();
   readonly #statements = new Map<number, Open>();
   readonly #plans = new Map<string, StatementPlan>();
-  #parser: Promise<Prepared> | undefined;
-  #parsing: Promise<unknown> = Promise.resolve();
+  readonly #parser = new Parser();
   #clock = 0;
 
   constructor(store: Store, settings: SqlSettings) {
@@ -70,7 +75,7 @@ export class SqlService implements ThreadService {
     const asked = message as SqlMessage;
     switch (asked.kind) {
       case "plan":
-        return (await this.#plan(asked)).needs satisfies StatementNeeds;
+        return this.#planned(asked);
       case "describe":
         return this.#describe(asked);
       case "run":
@@ -85,6 +90,25 @@ export class SqlService implements ThreadService {
         return undefined;
       case "forget":
         return this.#forget(asked.namespace);
+    }
+  }
+
+  async #planned(asked: Extract<SqlMessage, { kind: "plan" }>): Promise<PlanReply> {
+    const plan = await this.#plan(asked);
+    const { params } = asked;
+    if (params !== undefined && params.length !== plan.needs.parameters) {
+      throw sqlFault("parameter", `has ${params.length} values for ${plan.needs.parameters} parameters`, {
+        field: "params",
+      });
+    }
+    if (plan.retrievals.length === 0) return { ...plan.needs, retrievals: [] };
+    const source = { query: plan.query, tokens: plan.tokens, namespace: asked.namespace.name };
+    const evaluate: Evaluate = (expression, given) => this.#evaluate(expression, given);
+    try {
+      const retrievals = plan.retrievals.map((ref) => plannedRetrieval(ref, source, params, evaluate));
+      return { ...plan.needs, retrievals: await Promise.all(retrievals) };
+    } catch (error) {
+      throw duckFault(error);
     }
   }
 
@@ -105,34 +129,27 @@ export class SqlService implements ThreadService {
     return plan;
   }
 
-  /** One after another, since a prepared statement holds the values of one. */
-  #parse(query: string): Promise<SerializedSql> {
-    const done = this.#parsing.then(async () => {
-      this.#parser ??= openParser();
-      const parser = await this.#parser;
-      parser.bind(1, lib.create_varchar(query));
-      const result = await parser.stream();
-      const { columns } = readChunk(textColumn, (await result.next())!);
-      const text = readValue(columns[0]!, 0) as string;
-      // To its end, so that the next one finds the connection free.
-      await result.next();
-      return JSON.parse(text) as SerializedSql;
-    });
-    this.#parsing = done.catch(() => {});
-    return done;
+  async #parse(query: string): Promise<SerializedSql> {
+    return JSON.parse((await this.#parser.serialize(query)) as string) as SerializedSql;
+  }
+
+  /** A constant expression, in a database that holds nothing. */
+  async #evaluate(expression: string, params: readonly SqlParameter[]): Promise<SqlValue> {
+    return this.#parser.evaluate(`SELECT (${expression})`, params);
   }
 
   async #describe(asked: Extract<SqlMessage, { kind: "describe" }>): Promise<DescribeReply> {
     const plan = await this.#plan(asked);
     return this.#with(asked, async (open) => {
       await this.#defineAll(open.namespace, asked.tables, asked.catalog);
-      const edited = new EditedQuery(plan.query, [...plan.edits, ...nameEdits(plan.refs)]);
+      const retrieved = plan.retrievals.map((ref, i) => emptyEdit(ref, foundColumns(asked.found[i]!, plan.columns)));
+      const { edited, indexes } = rewritten(plan, [...nameEdits(plan.refs), ...retrieved], []);
       const prepared = await this.#prepare(open, edited);
       try {
         const columns = prepared.columns.map(({ name, type }) => ({ name, type: columnType(type).type }));
         const parameters: DescribeReply["parameters"][number][] = new Array(plan.needs.parameters).fill(undefined);
         prepared.parameters.forEach((name, i) => {
-          parameters[Number(name) - 1] = parameterType(prepared.parameterType(i + 1));
+          parameters[indexes[Number(name) - 1]!] = parameterType(prepared.parameterType(i + 1));
         });
         open.statement.isDone = true;
         return { columns, parameters };
@@ -144,20 +161,15 @@ export class SqlService implements ThreadService {
 
   async #run(asked: Extract<SqlMessage, { kind: "run" }>): Promise<Transferred> {
     const plan = await this.#plan(asked);
-    if (asked.params.length !== plan.needs.parameters) {
-      throw sqlFault("parameter", `has ${asked.params.length} values for ${plan.needs.parameters} parameters`, {
-        field: "params",
-      });
-    }
     const open = await this.#open(asked);
     try {
       await this.#defineAll(open.namespace, asked.tables, asked.catalog);
       const edits = await this.#load(open, plan, asked.tables);
-      const casts = castEdits(plan.query, asked.params);
-      const edited = new EditedQuery(plan.query, [...plan.edits, ...edits, ...casts]);
+      edits.push(...(await showFound(open.statement, plan, asked.found)));
+      const { edited, indexes } = rewritten(plan, edits, asked.params);
       const prepared = await this.#prepare(open, edited);
       try {
-        bindAll(prepared, asked.params);
+        bindAll(prepared, indexes, asked.params);
         const columns = await open.statement.start(prepared).catch((error: unknown) => {
           throw duckFault(open.statement.faultOf(error), edited);
         });
@@ -324,12 +336,50 @@ export class SqlService implements ThreadService {
   }
 }
 
-function bindAll(prepared: Prepared, params: readonly SqlParameter[]): void {
+function bindAll(prepared: Prepared, indexes: readonly number[], params: readonly SqlParameter[]): void {
   prepared.parameters.forEach((name, i) => {
-    const at = Number(name) - 1;
-    const param = params[at];
-    if (param !== undefined) prepared.bind(i + 1, parameterValue(param, `params[${at}]`));
+    const at = indexes[Number(name) - 1]!;
+    prepared.bind(i + 1, parameterValue(params[at]!, `params[${at}]`));
   });
+}
+
+/** The statement with its tables and parameters under the names that they have here. */
+function rewritten(plan: StatementPlan, tables: readonly Edit[], params: readonly SqlParameter[]) {
+  const changed = [...plan.edits, ...tables];
+  const isLeft = (token: Token) => !isWithin(token, changed);
+  const { edits, indexes } = numberParameters(plan.query, plan.tokens, params, isLeft);
+  return { edited: new EditedQuery(plan.query, [...changed, ...edits]), indexes };
+}
+
+/** Whether the text of an edit is gone with that of another. */
+function isWithin({ start, end }: Pick<Edit, "start" | "end">, others: readonly Edit[]): boolean {
+  return others.some((other) => other.start <= start && end <= other.end);
+}
+
+/** Puts what the retrievers found where the statement calls them. */
+async function showFound(statement: Statement, plan: StatementPlan, found: readonly FoundDocuments[]): Promise<Edit[]> {
+  const edits: Edit[] = [];
+  for (const [i, ref] of plan.retrievals.entries()) {
+    const columns = foundColumns(found[i]!, plan.columns);
+    const name = `found_${i}`;
+    statement.hasTables = true;
+    const connection = statement.connection!;
+    await connection.run(`CREATE TEMP TABLE ${name} (${columnList(columns.all)})`);
+    const rows = new ChunkWriter(connection.appender("temp", "main", name));
+    writeFound(found[i]!, columns, rows);
+    rows.close();
+    edits.push(retrievalEdit(ref, `temp.main.${name}`));
+  }
+  return edits;
+}
+
+function emptyEdit(ref: RetrievalRef, { all }: FoundColumns): Edit {
+  const cells = all.map(({ name, type }) => `NULL::${typeName(type)} AS ${quote(name)}`);
+  return retrievalEdit(ref, `(SELECT ${cells.join(", ")} WHERE false)`);
+}
+
+function retrievalEdit({ start, end, alias, call }: RetrievalRef, name: string): Edit {
+  return { start, end, text: alias === undefined ? `${name} AS ${quote(call.name)}` : name };
 }
 
 /** A table under another name, which the rest of the statement does not notice. */
@@ -370,14 +420,4 @@ async function dropOthers(open: OpenNamespace, catalog: readonly TableDefinition
     open.views.delete(key);
     await database.exclusively(() => database.writer.run(`DROP VIEW IF EXISTS ${key}`));
   }
-}
-
-const textColumn = [{ id: Type.VARCHAR, type: { kind: "text" }, children: [] }] as const;
-const parserLimits = { memoryBytes: 128 * 1024 * 1024, threads: 1 };
-
-/** Parsing needs a database, but none of anybody's tables. */
-async function openParser(): Promise<Prepared> {
-  const database = await Database.open(parserLimits);
-  const connection: Connection = await database.connect();
-  return connection.prepare("SELECT json_serialize_sql($1::VARCHAR, skip_null := true, skip_default := true)::VARCHAR");
 }
