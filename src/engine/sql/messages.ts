@@ -1,4 +1,5 @@
 import type { SqlBatch } from "./batch.ts";
+import type { Delta } from "./change-tracker.ts";
 import type { DialectName } from "./dialect/dialect.ts";
 import type { FoundDocuments, PlannedRetrieval } from "./retrieval.ts";
 import type { SqlParameter, SqlStatementKind } from "./sql.ts";
@@ -45,6 +46,9 @@ export interface CollectionTable extends DefinedTable {
   readonly schemaVersion: number;
   /** In the form of REST; parsed once for each version. */
   readonly fields: unknown;
+  readonly stream: number;
+  /** What changed since the last message about it; absent where no rows are read. */
+  readonly delta?: Delta;
 }
 
 export interface StreamTable extends DefinedTable {

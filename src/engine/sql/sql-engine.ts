@@ -5,6 +5,7 @@ import type { Metastore } from "../metastore/metastore.ts";
 import type { Queries } from "../query/queries.ts";
 import type { ConsistencyToken } from "../token.ts";
 import type { SqlBatch } from "./batch.ts";
+import { ChangeTracker } from "./change-tracker.ts";
 import { sqlFault } from "./fault.ts";
 import type { DescribeReply, NextReply, PlanReply, RunReply, SqlMessage, StatementText } from "./messages.ts";
 import { emptyFound, retrieve } from "./retrieve.ts";
@@ -16,7 +17,7 @@ import type { SqlColumnInfo } from "./type.ts";
 
 export type SqlThread = EngineThread<SqlMessage>;
 
-export interface SqlEngineDeps extends ResolverDeps {
+export interface SqlEngineDeps extends Omit<ResolverDeps, "changes"> {
   readonly thread: SqlThread;
   readonly metastore: Metastore;
   readonly queries: Queries;
@@ -39,7 +40,9 @@ export class SqlEngine implements Sql {
   constructor(deps: SqlEngineDeps) {
     this.#deps = deps;
     this.#turns = new StatementTurns(deps.settings);
-    this.#resolver = new TableResolver(deps);
+    const changes = new ChangeTracker();
+    this.#resolver = new TableResolver({ ...deps, changes });
+    deps.thread.onLost(() => changes.clear());
   }
 
   /** Statements that work, wait for their turn, or wait for their reader. */
@@ -66,7 +69,7 @@ export class SqlEngine implements Sql {
         const { columns, parameters } = await work.request<DescribeReply>({
           kind: "describe",
           statement: work.id,
-          tables,
+          tables: tables(),
           found: needs.retrievals.map((each) => emptyFound(this.#deps.queries, each, text.namespace.name)),
           catalog: needs.catalog ? this.#resolver.all(text.namespace.name) : undefined,
           ...text,
@@ -114,7 +117,7 @@ export class SqlEngine implements Sql {
       {
         kind: "run",
         statement: work.id,
-        tables: resolved.tables,
+        tables: resolved.tables(),
         catalog: needs.catalog ? this.#resolver.all(name) : undefined,
         params,
         found,

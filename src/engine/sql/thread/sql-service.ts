@@ -160,8 +160,17 @@ export class SqlService implements ThreadService {
   }
 
   async #run(asked: Extract<SqlMessage, { kind: "run" }>): Promise<Transferred> {
-    const plan = await this.#plan(asked);
-    const open = await this.#open(asked);
+    // Before anything else: what changed is told in the order of the messages.
+    const told = this.#namespace(asked.namespace).then((open) => {
+      for (const table of asked.tables) if (table.schema === "collections") open.collections.take(table);
+      return open;
+    });
+    told.catch(() => {});
+    const plan = await this.#plan(asked).catch(async (error: unknown) => {
+      (await told).database.uses--;
+      throw error;
+    });
+    const open = await this.#open(asked, await told);
     try {
       await this.#defineAll(open.namespace, asked.tables, asked.catalog);
       const edits = await this.#load(open, plan, asked.tables);
@@ -209,11 +218,13 @@ export class SqlService implements ThreadService {
     }
   }
 
-  async #open({ namespace, dialect, statement: id }: StatementText & { readonly statement: number }): Promise<Open> {
-    const opened = await this.#namespace(namespace);
+  async #open(
+    { namespace, dialect, statement: id }: StatementText & { readonly statement: number },
+    known?: OpenNamespace,
+  ): Promise<Open> {
+    const opened = known ?? (await this.#namespace(namespace));
     const statement = new Statement();
     const open: Open = { statement, namespace: opened, dialect };
-    opened.database.uses++;
     this.#statements.set(id, open);
     try {
       statement.connection = await opened.database.connect(dialect);
@@ -266,11 +277,13 @@ export class SqlService implements ThreadService {
     return opened.then((open) => this.#used(open));
   }
 
+  /** Counts a use, which is given back when its statement is closed; of too many namespaces the idle ones go. */
   async #used(open: OpenNamespace): Promise<OpenNamespace> {
+    open.database.uses++;
     open.database.lastUse = ++this.#clock;
     if (this.#namespaces.size <= this.#settings.namespacesMax) return open;
     const all = await Promise.all(this.#namespaces.values());
-    const idle = all.filter(({ database }) => database.uses === 0 && database !== open.database);
+    const idle = all.filter(({ database }) => database.uses === 0);
     idle.sort((a, b) => a.database.lastUse - b.database.lastUse);
     for (const { database } of idle.slice(0, all.length - this.#settings.namespacesMax)) {
       this.#namespaces.delete(database.namespace.id);
@@ -412,6 +425,7 @@ async function define(open: OpenNamespace, table: TableDefinition): Promise<void
 async function dropOthers(open: OpenNamespace, catalog: readonly TableDefinition[]): Promise<void> {
   const { database } = open;
   const there = new Set(catalog.map(({ schema, name }) => `${schema}.${quote(name)}`));
+  await open.collections.keepOnly(new Set(catalog.map(({ schema, id }) => (schema === "collections" ? id : -1))));
   for (const name of [...open.collections.names]) {
     if (!there.has(`collections.${quote(name)}`)) await open.collections.drop(name);
   }
