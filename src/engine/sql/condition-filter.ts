@@ -1,7 +1,7 @@
 import { type FieldSpec, isNumeric, type Schema } from "../collection/schema.ts";
-import { parseDate } from "../search/date.ts";
 import type { Comparison, Condition, Constant, ShownValue } from "./retrieval.ts";
 import type { SqlParameter } from "./sql.ts";
+import { dateOf } from "./stream-bounds.ts";
 
 /** A filter in the form of REST. */
 type FilterJson = Readonly<Record<string, unknown>>;
@@ -166,7 +166,8 @@ class FilterMaker {
       case "bool":
         return typeof value === "boolean" ? value : undefined;
       case "date":
-        return typeof value === "string" ? dateOf(value) : undefined;
+        // Finer than the index keeps it, a bound would be another one.
+        return typeof value === "string" && !/\.\d{4}/.test(value) ? dateOf(value) : undefined;
       default:
         return undefined;
     }
@@ -197,16 +198,4 @@ function indexed(value: string | number | boolean | undefined): string | number 
 
 function isAscii(value: unknown): boolean {
   return typeof value === "string" && /^[\x20-\x7e]*$/.test(value);
-}
-
-/** Dates as SQL writes them, in UTC; to the millisecond, which is what the index keeps. */
-function dateOf(text: string): number | undefined {
-  const match = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(:\d{2})?(\.\d{1,3})?\s*(Z|z|[+-]\d{2}(?::?\d{2})?)?)?$/.exec(
-    text.trim(),
-  );
-  if (match === null) return undefined;
-  const [, day, minutes, seconds = ":00", fraction = "", zone = "Z"] = match;
-  if (minutes === undefined) return parseDate(day);
-  const offset = /^[zZ]$/.test(zone) ? "Z" : `${zone.slice(0, 3)}:${zone.length > 3 ? zone.slice(-2) : "00"}`;
-  return parseDate(`${day}T${minutes}${seconds}${fraction}${offset}`);
 }

@@ -1,7 +1,7 @@
 import type { SqlBatch } from "./batch.ts";
 import type { Delta } from "./change-tracker.ts";
 import type { DialectName } from "./dialect/dialect.ts";
-import type { FoundDocuments, PlannedRetrieval } from "./retrieval.ts";
+import type { Condition, FoundDocuments, PlannedRetrieval, RowLimit } from "./retrieval.ts";
 import type { SqlParameter, SqlStatementKind } from "./sql.ts";
 import type { SqlColumnInfo, SqlType } from "./type.ts";
 
@@ -17,6 +17,12 @@ export interface NamedTable {
   readonly position: number;
   /** Whether its rows are read; else its columns alone. */
   readonly read: boolean;
+  /** Which of the statement's references it is. */
+  readonly ref: number;
+  /** What the statement asks of its columns. */
+  readonly conditions: readonly Condition[];
+  /** Rows that are taken of it at most, where nothing but the conditions comes before. */
+  readonly limit: RowLimit | undefined;
 }
 
 /** What a statement needs, found by its parse. */
@@ -32,6 +38,8 @@ export interface StatementNeeds {
 /** With what the statement's retrievers are asked for. */
 export interface PlanReply extends StatementNeeds {
   readonly retrievals: readonly PlannedRetrieval[];
+  /** A statement that needs nothing of the engine has been run already. */
+  readonly ran: RunReply | undefined;
 }
 
 interface DefinedTable {
@@ -54,8 +62,15 @@ export interface CollectionTable extends DefinedTable {
 export interface StreamTable extends DefinedTable {
   readonly schema: "streams";
   readonly id: number;
-  /** The offsets there are, two numbers a partition: the first one and the end. Absent where no rows are read. */
-  readonly offsets?: Float64Array;
+  readonly reads: readonly StreamRead[];
+}
+
+/** What one reference of a statement reads of a stream. */
+export interface StreamRead {
+  readonly ref: number;
+  /** Three numbers a partition: its number, the first offset and the end. */
+  readonly spans: Float64Array;
+  readonly rowsMax: number | undefined;
 }
 
 export interface LinkTable extends DefinedTable {
@@ -80,7 +95,11 @@ export interface StatementText {
 
 export type SqlMessage =
   /** → PlanReply; without `params` the statement is only described. */
-  | ({ readonly kind: "plan"; readonly params: readonly SqlParameter[] | undefined } & StatementText)
+  | ({
+      readonly kind: "plan";
+      readonly statement: number;
+      readonly params: readonly SqlParameter[] | undefined;
+    } & StatementText)
   /** → DescribeReply */
   | ({
       readonly kind: "describe";

@@ -1,4 +1,4 @@
-import type { SqlValue } from "./sql.ts";
+import type { SqlParameter, SqlValue } from "./sql.ts";
 
 /** A constant of a statement, or the parameter that stands for it. */
 export type Constant =
@@ -16,6 +16,25 @@ export type Condition =
   | { readonly op: "null"; readonly column: string }
   | { readonly op: "like"; readonly column: string; readonly pattern: Constant }
   | { readonly op: "true"; readonly column: string };
+
+/** The rows that a statement takes, and how many it passes over before them. */
+export interface RowLimit {
+  readonly limit: Constant;
+  readonly offset: Constant | undefined;
+}
+
+export function rowsOf(given: RowLimit | undefined, params: readonly SqlParameter[]): number | undefined {
+  if (given === undefined) return undefined;
+  const limit = countOf(given.limit, params);
+  const offset = given.offset === undefined ? 0 : countOf(given.offset, params);
+  return limit === undefined || offset === undefined ? undefined : limit + offset;
+}
+
+function countOf(constant: Constant, params: readonly SqlParameter[]): number | undefined {
+  const value = constant.kind === "value" ? constant.value : params[constant.index]?.value;
+  const number = typeof value === "bigint" ? Number(value) : value;
+  return typeof number === "number" && Number.isSafeInteger(number) && number >= 0 ? number : undefined;
+}
 
 /** One retriever of a statement, with its arguments worked out. */
 export interface RetrieverArguments {

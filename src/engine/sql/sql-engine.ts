@@ -63,9 +63,9 @@ export class SqlEngine implements Sql {
     const work = new StatementWork(this.#deps, this.#nextStatement++, signal);
     return this.#turns.take(signal, () =>
       work.run(async () => {
-        const needs = await work.request<PlanReply>({ kind: "plan", params: undefined, ...text });
+        const needs = await work.request<PlanReply>({ kind: "plan", statement: work.id, params: undefined, ...text });
         const unread = needs.tables.map((table) => ({ ...table, read: false }));
-        const { tables } = await this.#resolver.resolve(text.namespace.name, unread, [], signal);
+        const { tables } = await this.#resolver.resolve(text.namespace.name, unread, { token: [], params: [] }, signal);
         const { columns, parameters } = await work.request<DescribeReply>({
           kind: "describe",
           statement: work.id,
@@ -105,13 +105,14 @@ export class SqlEngine implements Sql {
     { params, token, consistency }: SqlStatement,
     signal: AbortSignal | undefined,
   ): Promise<Started> {
-    const needs = await work.request<PlanReply>({ kind: "plan", params, ...text });
+    const needs = await work.request<PlanReply>({ kind: "plan", statement: work.id, params, ...text });
+    if (needs.ran !== undefined) return { kind: needs.kind, token: [], ...needs.ran };
     const { name } = text.namespace;
     const request = { namespace: name, params, token, consistency };
     const retrieved = await Promise.all(
       needs.retrievals.map((planned) => retrieve(this.#deps.queries, planned, request, signal)),
     );
-    const resolved = await this.#resolver.resolve(name, needs.tables, token, signal);
+    const resolved = await this.#resolver.resolve(name, needs.tables, { token, params }, signal);
     const found = retrieved.map((each) => each.found);
     const reply = await work.request<RunReply>(
       {

@@ -12,7 +12,9 @@ import type { ChangeTracker, Delta } from "./change-tracker.ts";
 import { collectionColumns, linkColumns, streamColumns } from "./columns.ts";
 import { sqlFault } from "./fault.ts";
 import type { CollectionTable, NamedTable, StreamTable, TableDefinition } from "./messages.ts";
-import type { SqlTable } from "./sql.ts";
+import { rowsOf } from "./retrieval.ts";
+import type { SqlParameter, SqlTable } from "./sql.ts";
+import { streamBounds } from "./stream-bounds.ts";
 
 export interface ResolverDeps {
   readonly metastore: Metastore;
@@ -29,6 +31,12 @@ export interface ResolvedTables {
   readonly tables: () => readonly TableDefinition[];
   /** What they reflect. */
   readonly token: ConsistencyToken;
+}
+
+/** How tables are to be read. */
+export interface ReadRequest {
+  readonly token: ConsistencyToken;
+  readonly params: readonly SqlParameter[];
 }
 
 interface Found {
@@ -49,18 +57,19 @@ export class TableResolver {
   async resolve(
     namespace: string,
     named: readonly NamedTable[],
-    token: ConsistencyToken,
+    request: ReadRequest,
     signal: AbortSignal | undefined,
   ): Promise<ResolvedTables> {
     const found = new Map<string, Found>();
     let reflected: ConsistencyToken = [];
     for (const each of named) {
       const key = `${each.schema}.${each.name.toLowerCase()}`;
-      // One that is only described may be read elsewhere in the statement.
-      if (found.has(key) && (!each.read || found.get(key)?.token !== undefined)) continue;
-      const made = await this.#find(namespace, each, token, signal);
+      const known = found.get(key);
+      // One that is only described may be read elsewhere in the statement, and each read of a stream has its own bounds.
+      if (known !== undefined && (!each.read || (known.token !== undefined && each.schema !== "streams"))) continue;
+      const made = await this.#find(namespace, each, request, signal);
       if (made === undefined) continue;
-      found.set(key, made);
+      found.set(key, known === undefined ? made : joined(known, made));
       if (made.token !== undefined) reflected = mergeTokens(reflected, made.token);
     }
     const tables = () =>
@@ -71,15 +80,16 @@ export class TableResolver {
   async #find(
     namespace: string,
     named: NamedTable,
-    token: ConsistencyToken,
+    request: ReadRequest,
     signal: AbortSignal | undefined,
   ): Promise<Found | undefined> {
+    const { token } = request;
     try {
       switch (named.schema) {
         case "collections":
           return await this.#collection(namespace, named, token, signal);
         case "streams":
-          return await this.#stream(namespace, named, token, signal);
+          return await this.#stream(namespace, named, request, signal);
         case "links":
           return await this.#link(namespace, named, token, signal);
       }
@@ -104,21 +114,32 @@ export class TableResolver {
     };
   }
 
-  async #stream(namespace: string, named: NamedTable, token: ConsistencyToken, signal: AbortSignal | undefined) {
+  async #stream(
+    namespace: string,
+    named: NamedTable,
+    { token, params }: ReadRequest,
+    signal: AbortSignal | undefined,
+  ): Promise<Found> {
     const { metastore, log, tokens } = this.#deps;
     const owner = metastore.namespace(namespace);
     const stream = this.#streamOf(namespace, named.name, owner);
     if (!named.read) return { table: streamTable(stream, named.name) };
     await tokens.wait(stream, token, undefined, signal);
-    const offsets = new Float64Array(stream.partitions * 2);
+    const bounds = streamBounds(named.conditions, params);
+    const spans: number[] = [];
     const reflected: ConsistencyToken[number][] = [];
     for (let partition = 0; partition < stream.partitions; partition++) {
-      const end = log.highWatermark(stream, partition);
-      offsets[partition * 2] = log.startOffset(stream, partition);
-      offsets[partition * 2 + 1] = end;
-      if (end > 0) reflected.push({ stream: stream.id, partition, offset: end - 1 });
+      const high = log.highWatermark(stream, partition);
+      if (high > 0) reflected.push({ stream: stream.id, partition, offset: high - 1 });
+      if (high === 0 || !bounds.hasPartition(partition)) continue;
+      const since = bounds.fromTimestampMs === undefined ? 0 : log.seekTime(stream, partition, bounds.fromTimestampMs);
+      const start = Math.max(log.startOffset(stream, partition), bounds.fromOffset, since);
+      const end = Math.min(high, bounds.toOffset);
+      if (start < end) spans.push(partition, start, end);
     }
-    return { table: { ...streamTable(stream, named.name), offsets }, token: reflected };
+    const rowsMax = bounds.isWhole ? rowsOf(named.limit, params) : undefined;
+    const reads = [{ ref: named.ref, spans: Float64Array.from(spans), rowsMax }];
+    return { table: { ...streamTable(stream, named.name), reads }, token: reflected };
   }
 
   async #link(namespace: string, named: NamedTable, token: ConsistencyToken, signal: AbortSignal | undefined) {
@@ -195,6 +216,12 @@ export class TableResolver {
   }
 }
 
+/** Two reads of one stream. */
+function joined(a: Found, b: Found): Found {
+  if (a.table.schema !== "streams" || b.table.schema !== "streams") return b;
+  return { ...b, table: { ...b.table, reads: [...a.table.reads, ...b.table.reads] } };
+}
+
 function sameName(name: string, all: Iterable<string>): string | undefined {
   const lower = name.toLowerCase();
   let found: string | undefined;
@@ -223,5 +250,5 @@ function collectionTable(meta: CollectionMeta, name: string): CollectionTable {
 }
 
 function streamTable(stream: StreamMeta, name: string): StreamTable {
-  return { schema: "streams", name, id: stream.id };
+  return { schema: "streams", name, id: stream.id, reads: [] };
 }

@@ -5,7 +5,7 @@ import type { SqlStatementKind } from "../sql.ts";
 import { characterAt, type Edit } from "./edits.ts";
 import { checkFunction, checkRef, checkTableFunction, placeOf, shownView } from "./guard.ts";
 import { nameOf, type Token, tokenize } from "./lexer.ts";
-import { boundsOf, isRetrieval, type RetrievalRef, retrievalRef } from "./retrieval-refs.ts";
+import { type Bounds, boundsOf, isRetrieval, type RetrievalRef, retrievalRef } from "./retrieval-refs.ts";
 import { shownRelation, shownSchema } from "./shown.ts";
 import {
   type BaseTable,
@@ -127,6 +127,7 @@ class Planner {
   readonly #expressions = new Set<string>();
   readonly #names = new Set<string>();
   readonly #retrievals: RetrievalRef[] = [];
+  #bounds: ReadonlyMap<TreeNode, Bounds> = new Map();
   #allColumns = false;
   #catalog = false;
 
@@ -155,6 +156,7 @@ class Planner {
     }
     const inRetrievers = new Set<TreeNode>();
     const bounds = boundsOf(nodes);
+    this.#bounds = bounds;
     for (const node of nodes) {
       if (!isRetrieval(node)) continue;
       for (const inner of nodesOf(node.function)) inRetrievers.add(inner);
@@ -232,7 +234,17 @@ class Planner {
     const isCatalog = place.kind === "bare" && bareCatalogName.test(name.toLowerCase());
     if (isCatalog) this.#catalog = true;
     const schema = place.kind === "table" ? place.schema : "collections";
-    this.#tables.push({ schema, name, optional: isExpression || isCatalog, position: start, read });
+    const { conditions = [], limit } = this.#bounds.get(table) ?? {};
+    this.#tables.push({
+      schema,
+      name,
+      optional: isExpression || isCatalog,
+      position: start,
+      read,
+      ref: this.#refs.length,
+      conditions,
+      limit,
+    });
     const named =
       table.catalog_name !== undefined || (place.kind === "table" && place.schema !== table.schema_name?.toLowerCase());
     this.#refs.push({ schema, name, start, end: this.#endOfName(table, start), alias, read, named });

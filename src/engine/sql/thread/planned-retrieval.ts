@@ -1,5 +1,5 @@
 import { sqlFault } from "../fault.ts";
-import type { Constant, PlannedRetrieval } from "../retrieval.ts";
+import { type PlannedRetrieval, rowsOf } from "../retrieval.ts";
 import type { SqlParameter } from "../sql.ts";
 import { type ArgumentSource, argumentValue, collectionOf, type Evaluate, retrieverArguments } from "./arguments.ts";
 import type { RetrievalRef } from "./retrieval-refs.ts";
@@ -29,19 +29,6 @@ export async function plannedRetrieval(
     retrievers: await Promise.all(searches.map((each) => retrieverArguments(each, source, params, evaluate))),
     rankConstant: rank && (await argumentValue(source, rank, params, evaluate)),
     conditions,
-    limit: limitOf(ref, params),
+    limit: rowsOf(ref.limit, params),
   };
-}
-
-function limitOf({ limit }: RetrievalRef, params: readonly SqlParameter[]): number | undefined {
-  if (limit === undefined) return undefined;
-  const rows = numberOf(limit.limit, params);
-  const passed = limit.offset === undefined ? 0 : numberOf(limit.offset, params);
-  return rows === undefined || passed === undefined ? undefined : rows + passed;
-}
-
-function numberOf(constant: Constant, params: readonly SqlParameter[]): number | undefined {
-  const value = constant.kind === "value" ? constant.value : params[constant.index]?.value;
-  const number = typeof value === "bigint" ? Number(value) : value;
-  return typeof number === "number" && Number.isSafeInteger(number) && number >= 0 ? number : undefined;
 }

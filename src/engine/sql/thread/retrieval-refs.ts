@@ -1,8 +1,8 @@
-import type { Condition, Constant } from "../retrieval.ts";
+import type { Condition, RowLimit } from "../retrieval.ts";
 import { conditionOf, conjuncts, constantOf } from "./conditions.ts";
 import type { Token } from "./lexer.ts";
 import { isRetriever, type RetrieverCall, readCall } from "./retriever-call.ts";
-import { type ColumnRef, isNode, nodesOf, type TableFunction, type TreeNode } from "./syntax-tree.ts";
+import { type BaseTable, type ColumnRef, isNode, nodesOf, type TableFunction, type TreeNode } from "./syntax-tree.ts";
 
 /** Where a statement calls a retriever. */
 export interface RetrievalRef {
@@ -11,11 +11,11 @@ export interface RetrievalRef {
   readonly end: number;
   readonly alias: string | undefined;
   readonly conditions: readonly Condition[];
-  /** Rows that are taken of it at most, and how many of them are passed over. */
-  readonly limit: { readonly limit: Constant; readonly offset: Constant | undefined } | undefined;
+  readonly limit: RowLimit | undefined;
 }
 
-interface Bounds {
+/** What a statement asks of one of its tables or retrievers. */
+export interface Bounds {
   readonly conditions: readonly Condition[];
   readonly limit: RetrievalRef["limit"];
 }
@@ -24,15 +24,15 @@ export function isRetrieval(node: TreeNode): node is TableFunction {
   return node.type === "TABLE_FUNCTION" && isRetriever((node as TableFunction).function.function_name);
 }
 
-/** The conditions and limits of each retriever of a statement. */
+/** The conditions and limits of each table and retriever of a statement. */
 export function boundsOf(nodes: readonly TreeNode[]): Map<TreeNode, Bounds> {
   const found = new Map<TreeNode, Bounds>();
   for (const node of nodes) {
     if (node.type !== "SELECT_NODE" || !isNode(node["from_table"])) continue;
     const from = node["from_table"];
-    const isAlone = isRetrieval(from);
+    const isAlone = from.type !== "JOIN";
     for (const ref of kept(from)) {
-      if (!isRetrieval(ref)) continue;
+      if (!isRetrieval(ref) && ref.type !== "BASE_TABLE") continue;
       const columnOf = columnsOf(ref, isAlone);
       const parts = conjuncts(node["where_clause"]).map((part) => conditionOf(part, columnOf));
       const conditions = parts.filter((part) => part !== undefined);
@@ -54,10 +54,11 @@ function kept(ref: TreeNode): TreeNode[] {
   return found;
 }
 
-function columnsOf(ref: TableFunction, isAlone: boolean): (node: TreeNode) => string | undefined {
+function columnsOf(ref: TreeNode, isAlone: boolean): (node: TreeNode) => string | undefined {
   // Columns with other names are not followed.
   const isRenamed = Array.isArray(ref["column_name_alias"]) && ref["column_name_alias"].length > 0;
-  const name = (ref.alias ?? ref.function.function_name).toLowerCase();
+  const called = isRetrieval(ref) ? ref.function.function_name : (ref as BaseTable).table_name;
+  const name = ((ref["alias"] as string | undefined) ?? called).toLowerCase();
   return (node) => {
     if (isRenamed || node.class !== "COLUMN_REF") return undefined;
     const names = (node as ColumnRef).column_names;

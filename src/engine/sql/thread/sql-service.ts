@@ -37,7 +37,10 @@ import { planStatement, quote, type SerializedSql, type StatementPlan, type Tabl
 import { plannedRetrieval } from "./planned-retrieval.ts";
 import type { RetrievalRef } from "./retrieval-refs.ts";
 import { Statement } from "./statement.ts";
-import { writeRecords } from "./stream-rows.ts";
+import { type StreamBudget, writeRecords } from "./stream-rows.ts";
+
+/** What a statement without tables needs. */
+const nothing = { tables: [], catalog: undefined, found: [] } as const;
 
 /** Plans that are kept for statements that come again, and the longest text of one. */
 const plansMax = 500;
@@ -93,7 +96,7 @@ export class SqlService implements ThreadService {
     }
   }
 
-  async #planned(asked: Extract<SqlMessage, { kind: "plan" }>): Promise<PlanReply> {
+  async #planned(asked: Extract<SqlMessage, { kind: "plan" }>): Promise<PlanReply | Transferred> {
     const plan = await this.#plan(asked);
     const { params } = asked;
     if (params !== undefined && params.length !== plan.needs.parameters) {
@@ -101,12 +104,18 @@ export class SqlService implements ThreadService {
         field: "params",
       });
     }
-    if (plan.retrievals.length === 0) return { ...plan.needs, retrievals: [] };
+    const { needs } = plan;
+    if (plan.retrievals.length === 0) {
+      if (params === undefined || needs.catalog || plan.refs.length > 0)
+        return { ...needs, retrievals: [], ran: undefined };
+      const { value, transfer } = await this.#run({ ...asked, kind: "run", params, ...nothing });
+      return new Transferred({ ...needs, retrievals: [], ran: value as RunReply } satisfies PlanReply, transfer);
+    }
     const source = { query: plan.query, tokens: plan.tokens, namespace: asked.namespace.name };
     const evaluate: Evaluate = (expression, given) => this.#evaluate(expression, given);
     try {
       const retrievals = plan.retrievals.map((ref) => plannedRetrieval(ref, source, params, evaluate));
-      return { ...plan.needs, retrievals: await Promise.all(retrievals) };
+      return { ...needs, retrievals: await Promise.all(retrievals), ran: undefined };
     } catch (error) {
       throw duckFault(error);
     }
@@ -145,17 +154,13 @@ export class SqlService implements ThreadService {
       const retrieved = plan.retrievals.map((ref, i) => emptyEdit(ref, foundColumns(asked.found[i]!, plan.columns)));
       const { edited, indexes } = rewritten(plan, [...nameEdits(plan.refs), ...retrieved], []);
       const prepared = await this.#prepare(open, edited);
-      try {
-        const columns = prepared.columns.map(({ name, type }) => ({ name, type: columnType(type).type }));
-        const parameters: DescribeReply["parameters"][number][] = new Array(plan.needs.parameters).fill(undefined);
-        prepared.parameters.forEach((name, i) => {
-          parameters[indexes[Number(name) - 1]!] = parameterType(prepared.parameterType(i + 1));
-        });
-        open.statement.isDone = true;
-        return { columns, parameters };
-      } finally {
-        prepared.close();
-      }
+      const columns = prepared.columns.map(({ name, type }) => ({ name, type: columnType(type).type }));
+      const parameters: DescribeReply["parameters"][number][] = new Array(plan.needs.parameters).fill(undefined);
+      prepared.parameters.forEach((name, i) => {
+        parameters[indexes[Number(name) - 1]!] = parameterType(prepared.parameterType(i + 1));
+      });
+      open.statement.isDone = true;
+      return { columns, parameters };
     });
   }
 
@@ -177,16 +182,12 @@ export class SqlService implements ThreadService {
       edits.push(...(await showFound(open.statement, plan, asked.found)));
       const { edited, indexes } = rewritten(plan, edits, asked.params);
       const prepared = await this.#prepare(open, edited);
-      try {
-        bindAll(prepared, indexes, asked.params);
-        const columns = await open.statement.start(prepared).catch((error: unknown) => {
-          throw duckFault(open.statement.faultOf(error), edited);
-        });
-        const reply = await this.#next(asked.statement);
-        return new Transferred({ columns, ...(reply.value as NextReply) } satisfies RunReply, reply.transfer);
-      } finally {
-        prepared.close();
-      }
+      bindAll(prepared, indexes, asked.params);
+      const columns = await open.statement.start(prepared).catch((error: unknown) => {
+        throw duckFault(open.statement.faultOf(error), edited);
+      });
+      const reply = await this.#next(asked.statement);
+      return new Transferred({ columns, ...(reply.value as NextReply) } satisfies RunReply, reply.transfer);
     } catch (error) {
       this.#close(asked.statement);
       throw duckFault(open.statement.faultOf(error));
@@ -241,25 +242,29 @@ export class SqlService implements ThreadService {
     if (open === undefined) return;
     this.#statements.delete(id);
     const { statement, namespace, dialect } = open;
-    namespace.database.uses--;
     const { connection } = statement;
-    if (connection === undefined) return;
+    if (connection === undefined) {
+      namespace.database.uses--;
+      return;
+    }
     // What is under way ends at once, so that its memory is given back.
     if (!statement.isDone) connection.interrupt();
-    namespace.database.giveBack(dialect, connection, statement.isDone && !statement.hasTables);
+    void statement.cleaned().then((clean) => {
+      namespace.database.giveBack(dialect, connection, clean);
+      namespace.database.uses--;
+    });
   }
 
   async #prepare({ statement }: Open, edited: EditedQuery): Promise<Prepared> {
     statement.check();
     let prepared: Prepared;
     try {
-      prepared = await statement.connection!.prepare(edited.text);
+      prepared = await statement.busy(statement.connection!.prepareOnce(edited.text));
     } catch (error) {
       throw duckFault(statement.faultOf(error), edited);
     }
     // The guard has read the statement; this is what DuckDB itself takes it for.
     if (!prepared.isRead) {
-      prepared.close();
       throw sqlFault("read_only", "only SELECT, WITH, EXPLAIN, DESCRIBE and SHOW can be run");
     }
     return prepared;
@@ -315,6 +320,8 @@ export class SqlService implements ThreadService {
     tables: readonly TableDefinition[],
   ): Promise<Edit[]> {
     const edits: Edit[] = [];
+    const bytesMax = this.#settings.streamBytesMax;
+    const budget: StreamBudget = { bytesMax, bytesLeft: bytesMax };
     for (const [i, ref] of plan.refs.entries()) {
       const table = tables.find(
         (each) => each.schema === ref.schema && each.name.toLowerCase() === ref.name.toLowerCase(),
@@ -324,24 +331,33 @@ export class SqlService implements ThreadService {
         if (ref.read) await namespace.collections.load(table, plan.columns, statement.check);
         edits.push(...nameEdits([ref]));
       } else if (ref.read) {
-        statement.hasTables = true;
         const name = `rows_${i}`;
-        await this.#fillRows(statement, name, table);
+        statement.tables.push(name);
+        await this.#fillRows(statement, plan, i, name, table, budget);
         edits.push(refEdit(ref, `temp.main.${name}`));
       } else edits.push(...nameEdits([ref]));
     }
     return edits;
   }
 
-  async #fillRows(statement: Statement, name: string, table: StreamTable | LinkTable): Promise<void> {
+  async #fillRows(
+    statement: Statement,
+    plan: StatementPlan,
+    ref: number,
+    name: string,
+    table: StreamTable | LinkTable,
+    budget: StreamBudget,
+  ): Promise<void> {
     const connection = statement.connection!;
     const columns = table.schema === "streams" ? streamColumns : linkColumns;
     await connection.run(`CREATE TEMP TABLE ${name} (${columnList(columns)})`);
     const rows = new ChunkWriter(connection.appender("temp", "main", name));
     using snapshot = this.#store.snapshot();
     if (table.schema === "streams") {
-      const budget = { bytesMax: this.#settings.streamBytesMax };
-      await writeRecords(table, snapshot, rows, budget, statement.check);
+      const read = table.reads.find((each) => each.ref === ref);
+      if (read !== undefined) {
+        await writeRecords(table, read, plan.columns, snapshot, rows, budget, statement.check);
+      }
     } else if (table.counter) {
       for (const { name, value } of readCounters(table.id, snapshot)) rows.add([name, value]);
     }
@@ -375,7 +391,7 @@ async function showFound(statement: Statement, plan: StatementPlan, found: reado
   for (const [i, ref] of plan.retrievals.entries()) {
     const columns = foundColumns(found[i]!, plan.columns);
     const name = `found_${i}`;
-    statement.hasTables = true;
+    statement.tables.push(name);
     const connection = statement.connection!;
     await connection.run(`CREATE TEMP TABLE ${name} (${columnList(columns.all)})`);
     const rows = new ChunkWriter(connection.appender("temp", "main", name));
