@@ -125,6 +125,8 @@ class Planner {
   readonly #tables: NamedTable[] = [];
   readonly #edits: Edit[] = [];
   readonly #expressions = new Set<string>();
+  /** `schema.table` of tables that are named so. */
+  readonly #qualified = new Set<string>();
   readonly #names = new Set<string>();
   readonly #retrievals: RetrievalRef[] = [];
   #bounds: ReadonlyMap<TreeNode, Bounds> = new Map();
@@ -167,6 +169,7 @@ class Planner {
     for (const node of nodes) {
       if (!inRetrievers.has(node) || node.class !== "COLUMN_REF") this.#visit(node, !described.has(node));
     }
+    for (const node of nodes) if (node.class === "COLUMN_REF") this.#shorten(node as ColumnRef);
     // A whole row can be named by its table.
     for (const { alias, name } of this.#refs)
       if (this.#names.has((alias ?? name).toLowerCase())) this.#allColumns = true;
@@ -204,6 +207,22 @@ class Planner {
     }
   }
 
+  /** A column with the schema before its table: the table may have another schema here, but keeps its name. */
+  #shorten({ column_names: names, query_location: location }: ColumnRef): void {
+    if (names.length < 3 || location === undefined) return;
+    const start = characterAt(this.#query, location);
+    const at = this.#tokens.findIndex((token) => token.start === start);
+    for (const before of [1, 2]) {
+      const schema = names[before - 1]!.toLowerCase();
+      const table = names[before]!.toLowerCase();
+      const isNamed = this.#qualified.has(`${schema}.${table}`);
+      const first = this.#tokens[at + before * 2];
+      if (at === -1 || !isNamed || first === undefined || names.length <= before + 1) continue;
+      this.#edits.push({ start, end: first.start, text: "" });
+      return;
+    }
+  }
+
   #use(name: string): void {
     this.#names.add(name.toLowerCase());
   }
@@ -217,6 +236,7 @@ class Planner {
     const start = this.#placeOf(table);
     const { alias, table_name: name } = table;
     const place = placeOf(table, this.#text.namespace.name, dialect, start);
+    if (alias === undefined && place.kind !== "bare") this.#qualified.add(`${place.schema}.${name.toLowerCase()}`);
     const isExpression = place.kind === "bare" && this.#expressions.has(name.toLowerCase());
     if (!isExpression) {
       const schema = place.kind === "bare" ? undefined : place.schema;
