@@ -131,6 +131,7 @@ export class Engine {
       ...shared,
       metastore,
       documents: this.documents,
+      queries: this.queries,
       links: this.links,
       tokens: new TokenWaiter(log, clock),
       thread: this.#sqlThread,
