@@ -11,6 +11,23 @@ export function scaleFactor({ rows, distance }: VectorGraphInput): number {
   return max === 0 ? 1 : 1 / max;
 }
 
+/** Rows whose lengths are looked at. */
+const sampleRows = 1_000;
+/** From this ratio of long to short rows on, their lengths differ much. */
+const unevenRatio = 4;
+
+/** Whether the distance depends on lengths and these differ much, so that few rows lie between one and its nearest. */
+export function isUneven({ rows, dim, distance }: VectorGraphInput): boolean {
+  const rowCount = rows.length / dim;
+  if (distance !== "l2" || rowCount < 2) return false;
+  const step = Math.max(1, Math.floor(rowCount / sampleRows));
+  const lengths: number[] = [];
+  for (let row = 0; row < rowCount; row += step) lengths.push(1 / (inverseLength(rows, row * dim, dim) || Infinity));
+  lengths.sort((a, b) => a - b);
+  const [short, long] = [0.05, 0.95].map((share) => lengths[Math.floor(lengths.length * share)]!);
+  return long! > unevenRatio * short!;
+}
+
 /** 1 / length in double precision, in which no single-precision vector overflows; 0 for a zero vector. */
 function inverseLength(vector: Float32Array, from: number, dim: number): number {
   let squared = 0;
