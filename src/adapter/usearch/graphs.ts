@@ -11,7 +11,7 @@ import {
   type VectorGraphs,
 } from "../../port/vector-graph.ts";
 import { decodeFooter, encodeFooter, type Footer, footerBytes } from "./footer.ts";
-import { isUneven, scaleFactor, scaleQuery, scaleRows } from "./scale.ts";
+import { scaleOf, scaleQuery, scaleRows } from "./scale.ts";
 
 /** Every bound of the usearch adapter, named once with its unit. */
 export const usearchLimits = {
@@ -28,28 +28,19 @@ export const usearchLimits = {
  * precision with the exponent of single (bf16) has the recall of f32 here, as candidates are scored again exactly, at
  * 0.6 of its size and two thirds of its build time. i8 saves a third more, builds no faster, and fits cosine only.
  */
-const graphOptions = { connectivity: 16, expansion_add: 64 } as const;
-const quantization = "bf16" as ScalarKind;
+const graphOptions = { connectivity: 16, expansion_add: 64, quantization: "bf16" as ScalarKind } as const;
 
-/**
- * Where lengths differ much, l2 finds 0.81 to 0.90 of the nearest so: a long row's neighbours are all on one side of it.
- * Twice the links, the width while building and the candidates give 0.99 (12,000 × 64, lengths from 1 to 400).
- */
-const unevenOptions = { connectivity: 32, expansion_add: 128 } as const;
-const unevenEffort = 2;
+/** Candidates of a bent graph, against those of others: what is near in it is not quite what is nearest. */
+const bentEffort = 2;
 
 let usearch: { Index: typeof Index } | undefined;
 
 /** Loaded when first used: only collections with vectors need it. */
-function newIndex(
-  dim: number,
-  distance: VectorGraphInput["distance"],
-  options: { readonly connectivity: number; readonly expansion_add: number },
-): Index {
+function newIndex(dim: number, distance: VectorGraphInput["distance"]): Index {
   usearch ??= createRequire(import.meta.url)("usearch") as { Index: typeof Index };
   const metric = (distance === "l2" ? "l2sq" : "ip") as MetricKind;
   // The search explores as many candidates as it is asked for, but no fewer than this.
-  return new usearch.Index({ dimensions: dim, metric, ...options, quantization, expansion_search: 1, multi: false });
+  return new usearch.Index({ dimensions: dim, metric, ...graphOptions, expansion_search: 1, multi: false });
 }
 
 export class UsearchGraphs implements VectorGraphs {
@@ -59,23 +50,21 @@ export class UsearchGraphs implements VectorGraphs {
     if (!Number.isInteger(rowCount)) throw new VectorGraphError("failed", `${rows.length} is no multiple of ${dim}`);
     signal?.throwIfAborted();
     await mkdir(dirname(path), { recursive: true });
-    const factor = scaleFactor(input);
-    const uneven = isUneven(input);
-    const effort = uneven ? unevenEffort : 1;
-    const index = newIndex(dim, distance, uneven ? unevenOptions : graphOptions);
+    const scale = scaleOf(input);
+    const index = newIndex(dim, distance);
     const step = Math.max(1, Math.min(usearchLimits.stepRowsMax, Math.floor(usearchLimits.stepNumbersMax / dim)));
     for (let from = 0; from < rowCount; from += step) {
       const to = Math.min(rowCount, from + step);
       const keys = new BigUint64Array(to - from);
       for (let row = from; row < to; row++) keys[row - from] = BigInt(row);
-      index.add(keys, scaleRows(input, factor, from, to), 1);
+      index.add(keys, scaleRows(input, scale, from, to), 1);
       await setImmediate();
       signal?.throwIfAborted();
     }
     const partial = `${path}.partial`;
     try {
       index.save(partial);
-      const bytes = await finish(partial, { factor, rowCount, dim, distance, effort });
+      const bytes = await finish(partial, { ...scale, rowCount, dim, distance });
       signal?.throwIfAborted();
       await rename(partial, path);
       await syncFolder(dirname(path));
@@ -88,7 +77,7 @@ export class UsearchGraphs implements VectorGraphs {
 
   async open(path: string, options: { verify?: boolean } = {}): Promise<VectorGraph> {
     const footer = await readFooter(path, options.verify ?? true);
-    const index = newIndex(footer.dim, footer.distance, graphOptions);
+    const index = newIndex(footer.dim, footer.distance);
     try {
       index.view(path);
     } catch (error) {
@@ -116,7 +105,7 @@ class UsearchGraph implements VectorGraph {
   constructor(index: Index, footer: Footer) {
     this.rowCount = footer.rowCount;
     this.dim = footer.dim;
-    this.effort = footer.effort;
+    this.effort = footer.bent ? bentEffort : 1;
     this.bytes = footer.graphBytes + footerBytes;
     this.#footer = footer;
     this.#index = index;
@@ -125,7 +114,7 @@ class UsearchGraph implements VectorGraph {
   search(query: Float32Array, count: number): Uint32Array | undefined {
     // The native code reads as many numbers as it expects, whatever is there.
     if (query.length !== this.dim) throw new VectorGraphError("failed", `the query has ${query.length} numbers`);
-    const scaled = scaleQuery(query, this.#footer.distance, this.#footer.factor);
+    const scaled = scaleQuery(query, this.#footer.distance, this.#footer);
     if (scaled === undefined || this.#index === undefined) return undefined;
     const wanted = Math.min(count, this.rowCount);
     if (wanted === 0) return new Uint32Array(0);
