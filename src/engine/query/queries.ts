@@ -2,7 +2,7 @@ import type { Clock } from "../../port/clock.ts";
 import type { Reader, Store } from "../../port/store.ts";
 import type { Catalog } from "../collection/catalog.ts";
 import { type CollectionMeta, documentKey, readCollectionTotals } from "../collection/collection-store.ts";
-import { decodeStored, openStored } from "../collection/document-codec.ts";
+import { decodeSource, decodeStored, openStored } from "../collection/document-codec.ts";
 import { tokenAt } from "../collection/document-writer.ts";
 import type { DocumentRef, Documents } from "../collection/documents.ts";
 import type { CollectionRuntime, RunningSearch } from "../collection/runtime.ts";
@@ -69,7 +69,8 @@ export class Queries {
     const { clock } = this.#deps;
     const startedMs = clock.steadyMs();
     return this.#searched(namespace, plan, token, signal, ({ outcome, snapshot, runtime, plan, token }) => {
-      const load = ({ id }: RankedHit) => loadDocument(snapshot, runtime.meta.id, id);
+      const shown = shownOf(plan);
+      const load = ({ id }: RankedHit) => loadDocument(snapshot, runtime.meta.id, id, shown);
       return buildResult(plan, outcome, load, token, round(clock.steadyMs() - startedMs));
     });
   }
@@ -204,10 +205,27 @@ async function cancellable(searching: RunningSearch, signal: AbortSignal | undef
   }
 }
 
-function loadDocument(reader: Pick<Reader, "get">, collectionId: number, id: number): LoadedDocument | undefined {
+/** How much of a document the rows of a query need. */
+type Shown = "nothing" | "source" | "vectors";
+
+function shownOf({ projection: { fields, vectors, sparseVectors }, highlight }: QueryPlan): Shown {
+  if (vectors.length > 0 || sparseVectors.length > 0) return "vectors";
+  return fields.length > 0 || highlight !== undefined ? "source" : "nothing";
+}
+
+const nothing: LoadedDocument = { source: {} };
+
+function loadDocument(
+  reader: Pick<Reader, "get">,
+  collectionId: number,
+  id: number,
+  shown: Shown,
+): LoadedDocument | undefined {
   const key = documentKey(collectionId, id);
   const stored = reader.get(key);
   if (stored === undefined) return undefined;
+  if (shown === "nothing") return nothing;
+  if (shown === "source") return { source: decodeSource(openStored(key, stored).document) };
   const { source, vectors, sparse } = decodeStored(id, key, stored);
   return { source, vectors: Object.fromEntries(vectors), sparseVectors: Object.fromEntries(sparse) };
 }
