@@ -1,0 +1,3 @@
+export function SearchPage({ ns }: { readonly ns: string }) {
+  return <p>{ns}</p>;
+}

@@ -1,0 +1,3 @@
+export function SqlPage({ ns }: { readonly ns: string }) {
+  return <p>{ns}</p>;
+}
