@@ -98,16 +98,9 @@ function Shell() {
   }, [page]);
   return (
     <>
-      <a
-        class="skip"
-        href="#main"
-        onClick={(event) => {
-          event.preventDefault();
-          main.current?.focus();
-        }}
-      >
+      <button type="button" class="skip" onClick={() => main.current?.focus()}>
         Skip to the content
-      </a>
+      </button>
       <div class="shell">
         <header class="topbar">
           <Button kind="quiet" icon="menu" label="Menu" onClick={() => setMenu(true)} />

@@ -17,7 +17,11 @@ export interface ChartProps {
   readonly height?: number;
   /** Whether x is epoch seconds. */
   readonly time?: boolean;
-  readonly kind?: "line" | "bars" | "points";
+  /** Whether it grows while it is shown: then its latest values are its legend. */
+  readonly live?: boolean;
+  readonly kind?: "line" | "bars";
+  /** What stands below the bars, by their place. */
+  readonly labels?: readonly string[];
 }
 
 function css(name: string): string {
@@ -36,9 +40,25 @@ function clockTimes(_self: uPlot, splits: number[]): string[] {
   return splits.map((at) => new Date(at * 1000).toTimeString().slice(0, 8));
 }
 
+function dayTimes(_self: uPlot, splits: number[]): string[] {
+  return splits.map((at) => new Date(at * 1000).toISOString().slice(0, 16).replace("T", " "));
+}
+
+function aroundBars(_self: uPlot, min: number, max: number): [number, number] {
+  return [min - 0.7, max + 0.7];
+}
+
+const barLabelsMax = 24;
+
+function barLabels(labels: readonly string[]): Pick<uPlot.Axis, "splits" | "values"> {
+  const every = Math.ceil(labels.length / barLabelsMax);
+  const shown = labels.map((_, i) => i).filter((i) => i % every === 0);
+  return { splits: () => shown, values: (_self, splits) => splits.map((i) => labels[i]?.slice(0, 16) ?? "") };
+}
+
 /** A chart of uPlot, which is fetched with the first one that is shown. */
 export function Chart(props: ChartProps) {
-  const { label, x, series, format, height = 150, time = true, kind = "line" } = props;
+  const { label, x, series, format, height = 150, time = true, live = time, kind = "line", labels } = props;
   const frame = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
   const [Plot, setPlot] = useState<typeof uPlot>();
@@ -67,11 +87,17 @@ export function Chart(props: ChartProps) {
         cursor: { y: false, points: { size: 6 } },
         legend: { show: false },
         scales: {
-          x: { time, ...(time ? { range: timeWindow } : {}) },
+          x: { time, ...(live ? { range: timeWindow } : {}), ...(kind === "bars" ? { range: aroundBars } : {}) },
           y: { range: (_self, _min, max) => [0, max > 0 ? max * 1.1 : 1] },
         },
         axes: [
-          { ...axis, size: 26, space: 80, ...(time ? { values: clockTimes } : {}) },
+          {
+            ...axis,
+            size: 26,
+            space: 80,
+            ...(time ? { values: live ? clockTimes : dayTimes } : {}),
+            ...(labels === undefined ? {} : barLabels(labels)),
+          },
           { ...axis, size: 62, values: (_self, ticks) => ticks.map((tick) => latest.current(tick)) },
         ],
         series: [
@@ -83,9 +109,7 @@ export function Chart(props: ChartProps) {
             ...(kind === "bars" && bars !== undefined
               ? { paths: bars({ size: [0.7, 60] }), fill: css(`--chart-${colour}`) }
               : {}),
-            ...(kind === "points"
-              ? { paths: () => null, points: { show: true, size: 5 } }
-              : { points: { show: false } }),
+            points: { show: series.length > 0 && x.length === 1 && kind === "line" },
             ...(series.length === 1 && kind === "line"
               ? { fill: `color-mix(in srgb, ${css(`--chart-${colour}`)} 12%, transparent)` }
               : {}),
@@ -114,14 +138,14 @@ export function Chart(props: ChartProps) {
     <figure class="chart">
       <figcaption>
         <span class="chart-title">{label}</span>
-        {time ? (
+        {live || series.length > 1 ? (
           <span class="legend">
             {series.map((each) => {
               const value = latestValue(each);
               return (
                 <span key={each.label}>
                   <i class={`dot c${each.colour}`} aria-hidden="true" />
-                  {each.label} <b>{value === undefined || value === null ? "–" : format(value)}</b>
+                  {each.label} {live ? <b>{value === undefined || value === null ? "–" : format(value)}</b> : null}
                 </span>
               );
             })}

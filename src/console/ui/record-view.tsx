@@ -47,7 +47,6 @@ export function RecordView({ record, onClose }: { readonly record: StoredRecord;
         <dt>Size</dt>
         <dd>{record.value === undefined ? "no value" : format.bytes(bytes.length)}</dd>
         {(record.headers ?? []).map(({ key, value }, i) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: headers may repeat and never change
           <HeaderRow key={i} name={key} value={headerText(value)} />
         ))}
       </dl>
