@@ -57,8 +57,13 @@ export function hexDump(bytes: Uint8Array, linesMax = 512): string {
 /** One line that tells what a value is. */
 export function preview(value: string | undefined, lengthMax = 160): string {
   if (value === undefined) return "null";
-  const bytes = fromBase64(value.slice(0, Math.ceil(lengthMax / 3) * 16));
-  const text = asText(bytes) ?? asText(bytes.subarray(0, Math.max(0, bytes.length - 3)));
+  const part = value.slice(0, Math.ceil(lengthMax / 3) * 16);
+  const bytes = fromBase64(part);
+  // Where the part ends within a character, the text is what stands before it.
+  const isCut = part.length < value.length;
+  const text =
+    asText(bytes) ??
+    (isCut ? [1, 2, 3].map((cut) => asText(bytes.subarray(0, -cut))).find((found) => found !== undefined) : undefined);
   if (text === undefined)
     return Array.from(bytes.subarray(0, 24), (byte) => byte.toString(16).padStart(2, "0")).join(" ");
   const line = text.replace(/\s+/g, " ");

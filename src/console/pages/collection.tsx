@@ -80,7 +80,11 @@ export function CollectionPage({ ns, name }: { readonly ns: string; readonly nam
               }
             />
             <Stat label="Schema version" value={data.schema_version} />
-            <Stat label="Hot" value={data.hot.enabled ? "on" : "off"} note={data.hot.state} />
+            <Stat
+              label="Index"
+              value={data.hot.state}
+              note={data.hot.enabled ? "kept in memory" : "may leave memory"}
+            />
           </dl>
           <div class="actions">
             <Button

@@ -83,7 +83,7 @@ export function Chart(props: ChartProps) {
       {
         width: element.clientWidth || 300,
         height,
-        padding: [8, 8, 0, 0],
+        padding: [8, 22, 0, 0],
         cursor: { y: false, points: { size: 6 } },
         legend: { show: false },
         scales: {
@@ -109,7 +109,7 @@ export function Chart(props: ChartProps) {
             ...(kind === "bars" && bars !== undefined
               ? { paths: bars({ size: [0.7, 60] }), fill: css(`--chart-${colour}`) }
               : {}),
-            points: { show: series.length > 0 && x.length === 1 && kind === "line" },
+            points: { show: false },
             ...(series.length === 1 && kind === "line"
               ? { fill: `color-mix(in srgb, ${css(`--chart-${colour}`)} 12%, transparent)` }
               : {}),

@@ -39,7 +39,7 @@ export function loadBundle(folder: string): ReadonlyMap<string, Asset> | undefin
       names.has(name + suffix) ? readFileSync(join(folder, name + suffix)) : undefined;
     assets.set(name, {
       type,
-      etag: createHash("sha256").update(plain).digest("base64url").slice(0, 22),
+      etag: etagOf(plain),
       immutable: hashedName.test(name),
       plain,
       gzip: packed(".gz"),
@@ -47,6 +47,10 @@ export function loadBundle(folder: string): ReadonlyMap<string, Asset> | undefin
     });
   }
   return assets;
+}
+
+export function etagOf(content: Buffer): string {
+  return createHash("sha256").update(content).digest("base64url").slice(0, 22);
 }
 
 function namesIn(folder: string): string[] {

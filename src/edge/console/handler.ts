@@ -3,7 +3,7 @@ import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { EngineError, reasons } from "../../engine/errors.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { RequestIds } from "../front/request-id.ts";
-import { type Asset, loadBundle } from "./bundle.ts";
+import { type Asset, etagOf, loadBundle } from "./bundle.ts";
 import { missingPage, missingPageStyleHash } from "./missing-page.ts";
 
 type AnyRequest = IncomingMessage | Http2ServerRequest;
@@ -155,7 +155,7 @@ function jsonAsset(value: unknown): Asset {
   const type = "application/json; charset=utf-8";
   return {
     type,
-    etag: plain.toString("base64url").slice(-22),
+    etag: etagOf(plain),
     immutable: false,
     plain,
     gzip: undefined,
