@@ -19,7 +19,7 @@ import { StreamPage } from "./pages/stream.tsx";
 import { StreamsPage } from "./pages/streams.tsx";
 import { Dialog } from "./ui/dialog.tsx";
 import { Icon, type IconName } from "./ui/icon.tsx";
-import { Button, Empty, Loading, ProblemNotice, SelectField } from "./ui/parts.tsx";
+import { Button, Loading, PageHead, ProblemNotice, SelectField } from "./ui/parts.tsx";
 import { Toasts } from "./ui/toast.tsx";
 
 interface NavItem {
@@ -81,7 +81,7 @@ function Shell() {
   const [menu, setMenu] = useState(false);
   const [help, setHelp] = useState(false);
   const main = useRef<HTMLElement>(null);
-  const ns = namespace.value;
+  const ns = namespace.value || (namespaces.value?.[0]?.name ?? "");
   const items = [...instanceItems(), ...(ns === "" ? [] : namespaceItems(ns))];
   useShortcuts({
     go: (key) => {
@@ -156,7 +156,7 @@ function Side({ open, ns, onHelp }: { readonly open: boolean; readonly ns: strin
     navigate(["ns", name, path[0] === "ns" ? (path[2] ?? "streams") : "streams"]);
   };
   return (
-    <div class={`side${open ? " open" : ""}`}>
+    <aside class={`side${open ? " open" : ""}`} aria-label="Console">
       <Brand />
       <NavList label="Instance" items={instanceItems()} />
       {known.length === 0 ? null : (
@@ -185,7 +185,7 @@ function Side({ open, ns, onHelp }: { readonly open: boolean; readonly ns: strin
           </span>
         </div>
       </div>
-    </div>
+    </aside>
   );
 }
 
@@ -233,9 +233,12 @@ function Page() {
 
 function NotFound() {
   return (
-    <Empty title="There is no such page" action={<a href="#/">Go to the overview</a>}>
-      The address names nothing that the console shows.
-    </Empty>
+    <>
+      <PageHead title="There is no such page" note="The address names nothing that the console shows." />
+      <p>
+        <a href="#/">Go to the overview</a>
+      </p>
+    </>
   );
 }
 

@@ -10,15 +10,16 @@ export function DocsPage({ page }: { readonly page: string | undefined }) {
   const { data, problem, reload } = useLoad(async (signal) => (await request(path, { signal })).text(), [path]);
   useEffect(() => {
     if (data === undefined || frame.current === null) return;
-    const parsed = new DOMParser().parseFromString(data, "text/html");
-    const main = parsed.querySelector("main");
-    for (const link of main?.querySelectorAll("a") ?? []) {
+    // The page's own style stays out: the console has one.
+    const content = /<main>([\s\S]*)<\/main>/.exec(data)?.[1] ?? "";
+    const main = new DOMParser().parseFromString(content, "text/html").body;
+    for (const link of main.querySelectorAll("a")) {
       const target = link.getAttribute("href") ?? "";
       if (target === "/docs" || target.startsWith("/docs/")) link.setAttribute("href", `#${target}`);
       else if (target.startsWith("#")) link.removeAttribute("href");
     }
-    for (const wide of main?.querySelectorAll("pre, table") ?? []) wide.setAttribute("tabindex", "0");
-    frame.current.replaceChildren(...(main === null ? [] : Array.from(main.childNodes)));
+    for (const wide of main.querySelectorAll("pre, table")) wide.setAttribute("tabindex", "0");
+    frame.current.replaceChildren(...Array.from(main.childNodes));
   }, [data]);
   return (
     <>

@@ -168,6 +168,11 @@ function Charts({ points }: { readonly points: readonly Point[] }) {
         format: (value: number) => `${Math.round(value * 100)}%`,
         series: [series("of one core", 1, (point) => point.cpu)],
       },
+      {
+        label: "Event loop delay",
+        format: format.seconds,
+        series: [series("p99", 3, (point) => point.loop)],
+      },
     ];
   }, [points]);
   const x = useMemo(() => points.map((point) => point.at), [points]);

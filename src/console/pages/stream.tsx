@@ -254,6 +254,7 @@ function Records({
         name={name}
         records={records}
         live={live}
+        follow={live || (offset === null && time === null)}
         loading={page.loading}
         selected={selected}
         onSelect={setSelected}
@@ -297,12 +298,14 @@ interface RecordListProps {
   readonly name: string;
   readonly records: readonly StoredRecord[];
   readonly live: boolean;
+  /** Whether the end is what matters. */
+  readonly follow: boolean;
   readonly loading: boolean;
   readonly selected: StoredRecord | undefined;
   readonly onSelect: (record: StoredRecord | undefined) => void;
 }
 
-function RecordList({ ns, name, records, live, loading, selected, onSelect }: RecordListProps) {
+function RecordList({ ns, name, records, live, follow, loading, selected, onSelect }: RecordListProps) {
   const command = useMemo(() => appendCommand(ns, name), [ns, name]);
   if (records.length === 0) {
     if (loading && !live)
@@ -323,7 +326,7 @@ function RecordList({ ns, name, records, live, loading, selected, onSelect }: Re
         label={live ? "Live records" : "Records"}
         items={records}
         rowHeight={36}
-        follow={live}
+        follow={follow}
         keyOf={(record) => record.offset}
         row={(record) => (
           <button

@@ -76,7 +76,7 @@ export function Card({
   flush = false,
 }: Children & { readonly title?: string; readonly actions?: ComponentChildren; readonly flush?: boolean }) {
   return (
-    <section class={`card${flush ? " flush" : ""}`} {...(title === undefined ? {} : { "aria-label": title })}>
+    <section class={`card${flush ? " flush" : ""}`}>
       {title === undefined ? null : (
         <header class="card-head">
           <h2>{title}</h2>
