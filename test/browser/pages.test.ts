@@ -24,7 +24,7 @@ const pages: Readonly<Record<string, readonly [hash: string, shown: string]>> = 
   namespaces: ["#/namespaces", "td >> text=shop"],
   streams: ["#/ns/shop/streams", ".list-row >> text=orders"],
   "no streams": ["#/ns/empty/streams", "text=No streams in empty"],
-  stream: ["#/ns/shop/streams/orders", ".list-row >> text=149"],
+  stream: ["#/ns/shop/streams/orders", ".list-row .offset >> text=149"],
   links: ["#/ns/shop/links", "td >> text=totals"],
   link: ["#/ns/shop/links/totals", "text=Lag over time"],
   collections: ["#/ns/shop/collections", ".list-row >> text=items"],
@@ -66,7 +66,7 @@ test("a namespace is created, chosen and deleted", async () => {
   await using tab = await Tab.open(browser, server.url, "#/namespaces");
   const { page } = tab;
   await page.getByRole("button", { name: "Create namespace" }).click();
-  await page.getByLabel("Name").fill("made-here");
+  await page.getByLabel("Name", { exact: true }).fill("made-here");
   assert.deepEqual(await tab.violations(), []);
   await page.getByRole("button", { name: "Create", exact: true }).click();
   await page.waitForURL(/#\/ns\/made-here\/streams/);
@@ -75,7 +75,7 @@ test("a namespace is created, chosen and deleted", async () => {
   await page.getByRole("button", { name: "Delete made-here" }).click();
   const confirm = page.getByRole("button", { name: "Delete namespace" });
   assert.equal(await confirm.isDisabled(), true);
-  await page.getByLabel("Name").fill("made-here");
+  await page.getByLabel("Name", { exact: true }).fill("made-here");
   await confirm.click();
   await page.locator("td >> text=made-here").waitFor({ state: "detached" });
   assert.equal((await ask(`${server.url}/v1/namespaces/made-here`)).status, 404);
@@ -85,7 +85,7 @@ test("what the server refuses is shown with its reason, field and message", asyn
   await using tab = await Tab.open(browser, server.url, "#/namespaces");
   const { page } = tab;
   await page.getByRole("button", { name: "Create namespace" }).click();
-  await page.getByLabel("Name").fill("shop");
+  await page.getByLabel("Name", { exact: true }).fill("shop");
   await page.getByRole("button", { name: "Create", exact: true }).click();
   const notice = page.getByRole("alert");
   await notice.waitFor();
@@ -113,7 +113,7 @@ test("a stream is created and its retention changed", async () => {
 test("records are appended, seen live, and shown as JSON, text and hex", async () => {
   await using tab = await Tab.open(browser, server.url, "#/ns/shop/streams/orders?live=1");
   const { page } = tab;
-  await page.locator(".list-row >> text=149").waitFor();
+  await page.locator(".list-row .offset >> text=149").waitFor();
   const records = [{ value: base64('{"live":true}') }];
   await ask(`${server.url}/v1/namespaces/shop/streams/orders/partitions/0/records`, { body: { records } });
   await page.locator(".list-row", { hasText: '{"live":true}' }).click();
@@ -125,7 +125,7 @@ test("records are appended, seen live, and shown as JSON, text and hex", async (
   await view.getByLabel("Value as text").waitFor();
   assert.deepEqual(await tab.violations(), []);
   await page.getByRole("button", { name: "Append" }).click();
-  await page.getByLabel("Key").fill("bob");
+  await page.getByLabel("Key", { exact: true }).fill("bob");
   await page.getByLabel("Value", { exact: true }).fill("typed by hand");
   await page.getByLabel("Partition", { exact: true }).last().selectOption("0");
   await page.getByRole("button", { name: "Append", exact: true }).last().click();
@@ -176,7 +176,7 @@ test("a link shows its counters and lag, and one is created and deleted", async 
   await page.waitForURL(/links\/by-order/);
   await page.locator(".badge", { hasText: "running" }).waitFor();
   await page.getByRole("button", { name: "Delete" }).click();
-  await page.getByLabel("Name").fill("by-order");
+  await page.getByLabel("Name", { exact: true }).fill("by-order");
   await page.getByRole("button", { name: "Delete link" }).click();
   await page.waitForURL(/#\/ns\/shop\/links$/);
 });

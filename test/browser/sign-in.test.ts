@@ -52,7 +52,7 @@ test("an API key lets in, stays for the tab and is forgotten by signing out", as
   await page.getByRole("button", { name: "Cancel" }).click();
   await page.locator(".list-row >> text=orders").click();
   await page.getByRole("button", { name: "Live tail" }).click();
-  await page.locator(".list-row >> text=149").waitFor();
+  await page.locator(".list-row .offset >> text=149").waitFor();
   await tab.go("#/docs/query");
   await page.getByText("What a query may say").waitFor();
   await page.getByRole("button", { name: "Sign out" }).click();
@@ -84,12 +84,20 @@ async function startProvider(provider: IdentityProvider) {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { asked, url, close: () => server.close() };
+  return {
+    asked,
+    url,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
 }
 
 test("people sign in at the identity provider, with a proof, and come back to where they were", async () => {
   await using provider = await IdentityProvider.start(new NodeClock());
-  const front = await startProvider(provider);
+  await using front = await startProvider(provider);
   await using server = await ServerProcess.start({
     env: {
       SERVICE_AUTH_MODE: "oidc",
@@ -114,7 +122,7 @@ test("people sign in at the identity provider, with a proof, and come back to wh
     await route.fulfill({ response });
   });
   await page.getByRole("button", { name: /^Sign in with/ }).click();
-  await page.getByRole("heading", { name: "Namespaces" }).waitFor();
+  await page.getByRole("heading", { name: "Namespaces", exact: true }).waitFor();
   assert.match(page.url(), /\/#\/namespaces$/);
   await page.getByText("Ada Example").waitFor();
   const [authorize, token] = front.asked;
@@ -123,7 +131,6 @@ test("people sign in at the identity provider, with a proof, and come back to wh
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(token?.get("code_verifier") ?? ""));
   assert.equal(Buffer.from(digest).toString("base64url"), authorize?.get("code_challenge"));
   assert.equal(token?.get("code"), "the-code");
-  front.close();
 });
 
 test("a sign-in that this tab did not begin is refused", async () => {
@@ -151,5 +158,5 @@ test("a token that is pasted lets in too", async () => {
   assert.equal(await page.getByRole("button", { name: /^Sign in with/ }).count(), 0);
   await page.getByLabel("Access token").fill(await provider.token());
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("heading", { name: "Namespaces" }).waitFor();
+  await page.getByRole("heading", { name: "Namespaces", exact: true }).waitFor();
 });

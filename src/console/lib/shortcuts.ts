@@ -6,7 +6,8 @@ export interface Shortcuts {
   readonly help: () => void;
 }
 
-const secondKeyMs = 1_200;
+const secondKeyMs = 3_000;
+const never = Number.NEGATIVE_INFINITY;
 
 function isTyping(event: KeyboardEvent): boolean {
   const [target] = event.composedPath();
@@ -20,12 +21,12 @@ export function useShortcuts(shortcuts: Shortcuts): void {
   const latest = useRef(shortcuts);
   latest.current = shortcuts;
   useEffect(() => {
-    let goAt = 0;
+    let goAt = never;
     const onKey = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
       if (document.querySelector("dialog[open]") !== null) return;
       const goes = performance.now() - goAt < secondKeyMs;
-      goAt = 0;
+      goAt = never;
       if (goes) latest.current.go(event.key);
       else if (event.key === "g") goAt = performance.now();
       else if (event.key === "t") toggleTheme();

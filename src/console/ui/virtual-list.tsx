@@ -20,16 +20,17 @@ export function VirtualList<T>({ label, items, rowHeight, keyOf, row, follow = f
   const atEnd = useRef(true);
   useEffect(() => {
     const element = frame.current!;
-    const measure = () => {
-      setView({ top: element.scrollTop, height: element.clientHeight });
+    const measure = () => setView({ top: element.scrollTop, height: element.clientHeight });
+    const onScroll = () => {
+      measure();
       atEnd.current = element.scrollTop + element.clientHeight >= element.scrollHeight - rowHeight;
     };
     measure();
-    element.addEventListener("scroll", measure, { passive: true });
+    element.addEventListener("scroll", onScroll, { passive: true });
     const observer = new ResizeObserver(measure);
     observer.observe(element);
     return () => {
-      element.removeEventListener("scroll", measure);
+      element.removeEventListener("scroll", onScroll);
       observer.disconnect();
     };
   }, [rowHeight]);
