@@ -44,6 +44,7 @@ async function loadTables(ns: string, signal: AbortSignal): Promise<Tables> {
 
 export function SqlPage({ ns }: { readonly ns: string }) {
   const [query, setQuery] = useState(() => route.peek().params.get("query") ?? "");
+  const [revision, setRevision] = useState(0);
   const [answer, setAnswer] = useState<{ readonly sql: SqlAnswer; readonly ms: number } | undefined>();
   const [elapsedMs, setElapsedMs] = useState(0);
   const stop = useRef<AbortController | undefined>(undefined);
@@ -80,6 +81,10 @@ export function SqlPage({ ns }: { readonly ns: string }) {
     replaceParams({ query: next, run: undefined });
     run.clear();
   };
+  const pick = (next: string) => {
+    change(next);
+    setRevision((was) => was + 1);
+  };
   const faultAt = useMemo(
     () => (run.problem === undefined ? undefined : faultPosition(run.problem, query)),
     [run.problem],
@@ -93,6 +98,7 @@ export function SqlPage({ ns }: { readonly ns: string }) {
           language="sql"
           label="SQL query"
           value={query}
+          revision={revision}
           onChange={change}
           onRun={() => void run.run()}
           lines
@@ -121,7 +127,7 @@ export function SqlPage({ ns }: { readonly ns: string }) {
       </Card>
       {answer === undefined ? (
         run.problem === undefined && !run.busy ? (
-          <Starters ns={ns} tables={tables.data} onPick={change} />
+          <Starters ns={ns} tables={tables.data} onPick={pick} />
         ) : null
       ) : (
         <SqlResults answer={answer.sql} ms={answer.ms} view={view} onView={(next) => replaceParams({ view: next })} />

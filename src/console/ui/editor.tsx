@@ -2,7 +2,10 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { EditorHandle, Tables } from "./editor-core.ts";
 
 export interface EditorProps {
+  /** What it begins with. While a person writes, the editor alone knows the text: told back late, it would undo keys. */
   readonly value: string;
+  /** Another number puts `value` in place of what was written. */
+  readonly revision?: number;
   readonly onChange: (value: string) => void;
   readonly language: "sql" | "json";
   readonly label: string;
@@ -16,7 +19,7 @@ export interface EditorProps {
 
 /** The code editor, which is fetched with the first one that is shown. */
 export function Editor(props: EditorProps) {
-  const { value, language, label, tables, faultAt, minHeight = 44 } = props;
+  const { revision = 0, language, label, tables, faultAt, minHeight = 44 } = props;
   const frame = useRef<HTMLDivElement>(null);
   const [editor, setEditor] = useState<EditorHandle>();
   const latest = useRef(props);
@@ -43,7 +46,9 @@ export function Editor(props: EditorProps) {
       made?.destroy();
     };
   }, [language, label]);
-  useEffect(() => editor?.setValue(value), [editor, value]);
+  useEffect(() => {
+    if (revision > 0) editor?.setValue(latest.current.value);
+  }, [editor, revision]);
   useEffect(() => {
     if (tables !== undefined) editor?.setTables(tables);
   }, [editor, tables]);
