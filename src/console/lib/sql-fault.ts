@@ -1,11 +1,11 @@
 import type { Problem } from "./api.ts";
 
 /**
- * Where a query is at fault, as an index into its text: the position that the server gives (from 1), or the place that
+ * Where a query is at fault, as an index into its text: the position that the server gives, or the place that
  * the message points at with a line and a caret.
  */
 export function faultPosition(problem: Pick<Problem, "position" | "message">, query: string): number | undefined {
-  if (problem.position !== undefined) return Math.max(0, problem.position - 1);
+  if (problem.position !== undefined) return problem.position;
   const pointed = /LINE (\d+): (.*)\n(\s*)\^/.exec(problem.message);
   if (pointed !== null) {
     const before = query.split("\n").slice(0, Number(pointed[1]) - 1);
