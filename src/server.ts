@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Logger } from "pino";
 import { FilesObjectStore } from "./adapter/files/object-store.ts";
 import { LmdbStore } from "./adapter/lmdb/store.ts";
@@ -11,6 +12,7 @@ import { exclusively, openAuthStore } from "./auth-store.ts";
 import type { ServerConfig } from "./config.ts";
 import { createAuthenticator } from "./edge/auth/authenticator.ts";
 import { checkAuthConfig } from "./edge/auth/config.ts";
+import { type ConsoleSignIn, createConsole } from "./edge/console/handler.ts";
 import { Cors } from "./edge/front/cors.ts";
 import { createFront } from "./edge/front/front.ts";
 import { createRequestIds } from "./edge/front/request-id.ts";
@@ -144,10 +146,17 @@ export class Server {
       ...(publicUrl === undefined ? {} : { publicUrl }),
     });
     opened.defer(() => rpc.close());
+    const console = createConsole({
+      folder: fileURLToPath(new URL("../build/console/", import.meta.url)),
+      authenticator,
+      requestId,
+      signIn: consoleSignIn(config),
+      onRequest: (...answered) => metrics.onRequest(...answered),
+    });
     // Answers of the express lane carry no header for pages of other origins.
     const started = await listen(
       config,
-      createFront({ rest: rest.handle, rpc, cors }),
+      createFront({ rest: rest.handle, rpc, console, cors }),
       cors.isOn ? undefined : rest.express,
       log,
     );
@@ -172,6 +181,12 @@ export class Server {
     await listener.drain(drainTimeoutMs);
     await opened.disposeAsync();
   }
+}
+
+/** People sign in to the console at the identity provider where it knows the console. */
+function consoleSignIn({ auth }: ServerConfig): ConsoleSignIn | undefined {
+  if (auth.oidc?.clientId === undefined) return undefined;
+  return { issuer: auth.oidc.issuer, clientId: auth.oidc.clientId, scope: "openid profile email" };
 }
 
 function listen(

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sourceFiles } from "../support/source.ts";
 
-const sources = sourceFiles("src/**/*.ts");
+const sources = sourceFiles("src/**/*.{ts,tsx}");
 const isTest = (path: string) => path.endsWith(".test.ts");
 const program = sources.filter(({ path }) => !isTest(path));
 
@@ -23,6 +23,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   port: ["port"],
   adapter: ["adapter", "port"],
   gen: ["gen"],
+  // A program of its own, for browsers: it knows the server by the API alone.
+  console: ["console"],
   cli: ["cli", "root", "adapter", "edge", "engine", "listener", "port", "gen"],
   root: ["root", "cli", "adapter", "edge", "engine", "listener", "port", "gen"],
 };
@@ -93,14 +95,17 @@ test("time and randomness are injected into the engine", () => {
   }
 });
 
+/** Programs, which nobody imports. */
+const entries = ["src/main.ts", "src/console/main.tsx", "src/console/theme-first.ts"];
+
 test("every import between files names its extension, and no file is imported by nobody", () => {
-  const everywhere = sourceFiles("{src,test,bench,scripts}/**/*.ts");
+  const everywhere = sourceFiles("{src,test,bench,scripts}/**/*.{ts,tsx}");
   const imported = new Set(everywhere.flatMap(({ imports }) => imports));
   for (const { path, imports } of everywhere) {
-    for (const to of imports) assert.match(to, /\.(?:ts|js|json)$/, `${path} imports ${to}`);
+    for (const to of imports) assert.match(to, /\.(?:tsx?|js|json|css)$/, `${path} imports ${to}`);
   }
   for (const { path } of program) {
-    if (path === "src/main.ts" || path.endsWith(".d.ts") || path.startsWith("src/gen/")) continue;
+    if (entries.includes(path) || path.endsWith(".d.ts") || path.startsWith("src/gen/")) continue;
     assert.ok(imported.has(path), `${path} is imported by nobody`);
   }
 });
