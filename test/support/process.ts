@@ -12,6 +12,8 @@ const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 export interface StartOptions {
   /** A folder of the caller's; without it the process has one of its own that goes with it. */
   readonly dataDir?: string;
+  /** A free port without it. */
+  readonly listen?: string;
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   /** A command that runs the server, for example to set limits first; the server's own command line follows it. */
@@ -37,7 +39,7 @@ export class ServerProcess implements AsyncDisposable {
   static async start(options: StartOptions = {}): Promise<ServerProcess> {
     const ownsData = options.dataDir === undefined;
     const dataDir = options.dataDir ?? (await temporaryFolder());
-    const flags = ["--listen", "127.0.0.1:0", "--data-dir", dataDir, ...(options.flags ?? [])];
+    const flags = ["--listen", options.listen ?? "127.0.0.1:0", "--data-dir", dataDir, ...(options.flags ?? [])];
     const [command, ...args] = [...(options.under ?? []), process.execPath, main, "serve", ...flags];
     const child = spawn(command!, args, {
       env: { ...cleanEnvironment(), ...options.env },
