@@ -11,6 +11,9 @@ export interface Streams {
   readonly stderr: NodeJS.WriteStream;
 }
 
+/** Somebody waits for the answer: a server that is away is told of within a second or two. */
+const shortRetry = { attemptsMax: 4, waitMs: 100, waitMsMax: 1_000 };
+
 /** What a command is run with: its arguments, the server it talks to, and where it writes. */
 export class Context {
   readonly args: readonly string[];
@@ -98,7 +101,7 @@ export class Context {
   }
 
   clientWith(options: Partial<ConstructorParameters<typeof Client>[0] & object>): Client {
-    return new Client({ url: this.url, apiKey: this.#apiKey(), ...options });
+    return new Client({ url: this.url, apiKey: this.#apiKey(), retry: shortRetry, ...options });
   }
 
   #apiKey(): string | undefined {

@@ -107,7 +107,9 @@ class RowsOfDuck implements RowSource {
 
   constructor(file: string, format: "csv" | "parquet") {
     this.#file = file;
-    this.#from = `${format === "csv" ? "read_csv" : "read_parquet"}(${sqlText(file)})`;
+    // A quoted empty text is a text, not a missing value.
+    const given = sqlText(file);
+    this.#from = format === "csv" ? `read_csv(${given}, allow_quoted_nulls = false)` : `read_parquet(${given})`;
     this.#counts = format === "parquet" || statSync(file).size <= countedBytesMax;
   }
 

@@ -88,17 +88,24 @@ export interface Finished {
 }
 
 /** Runs the command line to its end. */
-export async function runCommand(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const child = spawn(process.execPath, [main, ...args], {
-    env: { ...cleanEnvironment(), ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+export async function runCommand(args: readonly string[], env: Readonly<Record<string, string>> = {}, input = "") {
+  const child = startCommand(args, env);
+  child.stdin.on("error", () => {});
+  child.stdin.end(input);
   const [stdout, stderr, [code]] = await Promise.all([
     text(child.stdout),
     text(child.stderr),
     once(child, "exit") as Promise<[number | null]>,
   ]);
   return { code, stdout, stderr } satisfies Finished;
+}
+
+/** Starts the command line, for those who end it. */
+export function startCommand(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  return spawn(process.execPath, [main, ...args], {
+    env: { ...cleanEnvironment(), ...env },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
 }
 
 export function temporaryFolder(): Promise<string> {
