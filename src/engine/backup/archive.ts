@@ -6,6 +6,8 @@ import { tarEnd, tarHeader, tarPadding } from "./tar.ts";
 export const archiveVersion = 1;
 export const headMember = "backup.json";
 export const checksumsMember = "checksums.json";
+/** The last member: the checksum of the checksums, as `sha256sum` writes it. */
+export const lastMember = "checksums.sha256";
 
 /** The folders of a data directory that hold key-value stores. */
 export const storeNames = ["store", "auth"] as const;
@@ -59,10 +61,16 @@ export class ArchiveWriter {
   }
 
   *end(entries: Checksums["entries"]): Generator<Bytes> {
-    const checksums: Checksums = { members: this.#members, entries };
+    const checksums: Checksums = { members: this.#members.slice(), entries };
     const text = Buffer.from(JSON.stringify(checksums));
-    yield Buffer.concat([tarHeader(checksumsMember, text.length, this.#nowMs), text, tarPadding(text.length), tarEnd]);
+    yield* this.whole(checksumsMember, text);
+    yield* this.whole(lastMember, Buffer.from(checksumLine(text)));
+    yield tarEnd;
   }
+}
+
+export function checksumLine(checksums: Bytes): string {
+  return `${createHash("sha256").update(checksums).digest("hex")}  ${checksumsMember}\n`;
 }
 
 /**

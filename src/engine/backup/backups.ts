@@ -87,8 +87,7 @@ export class Backups {
     for (const manifest of newestManifests(snapshot)) {
       const found = await this.#named(manifest);
       for (const { path, bytes } of found) {
-        const pieces = objects.pieces(path);
-        yield* writer.piecewise(`objects/${path}`, bytes, pieces);
+        yield* writer.piecewise(`objects/${path}`, bytes, objects.pieces(path));
       }
     }
   }

@@ -29,7 +29,7 @@ export function tarHeader(name: string, bytes: number, modifiedMs: number): Buff
   block.write("0", 156, "latin1");
   block.write("ustar\u000000", 257, "latin1");
   block.write(prefix, 345, "utf8");
-  block.write(`${checksum(block).toString(8).padStart(6, "0")}\0 `, 148, "latin1");
+  block.write(checksumText(block), 148, "latin1");
   return block;
 }
 
@@ -39,11 +39,11 @@ export function tarPadding(bytes: number): Buffer {
 
 export const tarEnd: Buffer = Buffer.alloc(2 * blockBytes);
 
-/** The bytes of the block, those of the checksum itself taken for blanks. */
-function checksum(block: Buffer): number {
+/** The sum of the block's bytes, those of the checksum itself taken for blanks. */
+function checksumText(block: Buffer): string {
   let sum = 0;
   for (let i = 0; i < blockBytes; i++) sum += i >= 148 && i < 156 ? 0x20 : block[i]!;
-  return sum;
+  return `${sum.toString(8).padStart(6, "0")}\0 `;
 }
 
 function splitName(name: string): [string, string] {
@@ -72,7 +72,7 @@ export async function* readTar(pieces: AsyncIterable<Uint8Array>): AsyncGenerato
     const block = await source.exactly(blockBytes);
     if (block.every((byte) => byte === 0)) return;
     const text = (from: number, length: number) => block.toString("utf8", from, from + length).split("\0")[0]!;
-    if (text(257, 5) !== "ustar" || Number.parseInt(text(148, 8), 8) !== checksum(block)) {
+    if (text(257, 5) !== "ustar" || block.toString("latin1", 148, 156) !== checksumText(block)) {
       throw new ArchiveError("this is no backup, or a damaged one");
     }
     const prefix = text(345, prefixBytes);

@@ -3,8 +3,10 @@ import {
   type ArchiveHead,
   archiveVersion,
   type Checksums,
+  checksumLine,
   checksumsMember,
   headMember,
+  lastMember,
   type StoreName,
   storeNames,
 } from "./archive.ts";
@@ -37,30 +39,38 @@ export async function verifyArchive(
 ): Promise<ArchiveSummary> {
   const seen = new Map<string, { bytes: number; sha256: string }>();
   let head: ArchiveHead | undefined;
-  let checksums: Checksums | undefined;
+  let checksums: Buffer | undefined;
+  let isWhole = false;
   for await (const { name, bytes, data } of readTar(pieces)) {
-    if (checksums !== undefined) throw new ArchiveError(`${name} follows the end of the backup`);
+    if (isWhole) throw new ArchiveError(`${name} follows the end of the backup`);
     if (name !== headMember && head === undefined) throw new ArchiveError("this is no backup of this program");
     if (seen.has(name)) throw new ArchiveError(`${name} is there twice`);
-    const hash = createHash("sha256");
-    const hashed = (async function* () {
-      for await (const piece of data) {
-        hash.update(piece);
-        yield piece;
+    if (checksums !== undefined) {
+      const line = await whole(name, bytes, data);
+      if (name !== lastMember || line.toString() !== checksumLine(checksums)) {
+        throw new ArchiveError(`${checksumsMember} is damaged`);
       }
-    })();
-    if (name === checksumsMember) checksums = parse<Checksums>(name, await whole(name, bytes, hashed));
+      isWhole = true;
+    } else if (name === checksumsMember) checksums = await whole(name, bytes, data);
     else {
+      const hash = createHash("sha256");
+      const hashed = (async function* () {
+        for await (const piece of data) {
+          hash.update(piece);
+          yield piece;
+        }
+      })();
       if (name === headMember) head = checkHead(parse<ArchiveHead>(name, await whole(name, bytes, hashed)));
       else await take(sink, name, bytes, hashed);
       for await (const _ of hashed);
       seen.set(name, { bytes, sha256: hash.digest("hex") });
     }
   }
-  if (head === undefined || checksums === undefined) throw new ArchiveError("the backup ends too early");
-  compare(checksums, seen);
+  if (head === undefined || checksums === undefined || !isWhole) throw new ArchiveError("the backup ends too early");
+  const told = parse<Checksums>(checksumsMember, checksums);
+  compare(told, seen);
   const bytes = [...seen.values()].reduce((sum, each) => sum + each.bytes, 0);
-  return { head, members: seen.size, bytes, entries: checksums.entries };
+  return { head, members: seen.size, bytes, entries: told.entries };
 }
 
 async function take(sink: ArchiveSink, name: string, bytes: number, data: AsyncIterable<Uint8Array>): Promise<void> {

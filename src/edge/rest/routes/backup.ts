@@ -23,7 +23,7 @@ export function backupRoutes(backups: Backups): Route[] {
       schema: {
         summary: "A backup of the whole instance, with its keys, as an archive that is sent as fast as it is read",
         response: {
-          200: textAnswer("The archive; complete only if its last member is checksums.json", "application/x-tar"),
+          200: textAnswer("The archive; complete only if its last member is checksums.sha256", "application/x-tar"),
         },
       },
       handler: async (_request, reply) => {
