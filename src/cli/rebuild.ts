@@ -3,6 +3,7 @@ import { NodeRandom } from "../adapter/node/random.ts";
 import { WorkerThreads } from "../adapter/threads/threads.ts";
 import { defaultCollectionSettings } from "../engine/collection/settings.ts";
 import { Engine } from "../engine/engine.ts";
+import { defaultSqlSettings } from "../engine/sql/settings.ts";
 import type { OfflineData } from "./offline.ts";
 
 const dedupWindowMs = 3_600_000;
@@ -23,9 +24,9 @@ export async function* rebuildIndexes(
       ownership,
       clock: new NodeClock(),
       random: new NodeRandom(),
-      threads: new WorkerThreads(new URL("../worker.ts", import.meta.url), { dataDir }),
+      threads: new WorkerThreads(new URL("../worker.ts", import.meta.url), { dataDir, sql: defaultSqlSettings }),
     },
-    { dedupWindowMs, collections: defaultCollectionSettings },
+    { dedupWindowMs, collections: defaultCollectionSettings, sql: defaultSqlSettings },
     {
       onBackgroundError: (error) => {
         failure = error;

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { rm, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
 import { CommandLine } from "../support/command-line.ts";
 import { runCommand, ServerProcess, startCommand, temporaryFolder } from "../support/process.ts";
+import { eventually } from "../support/streams.ts";
 
 let server: ServerProcess;
 let cli: CommandLine;
@@ -222,4 +223,76 @@ test("a credential comes from a flag, a variable or a file", async () => {
   for (const env of [{ SERVICE_API_KEY: key }, { SERVICE_API_KEY_FILE: file }]) {
     await new CommandLine(guarded, "n", env).ok(["ns", "list"]);
   }
+});
+
+test("SQL: one statement with parameters, a script, CSV, tables, and what goes wrong", async () => {
+  await cli.ok([
+    "collection",
+    "create",
+    "books",
+    "--schema",
+    '{"fields":[{"name":"title","kind":"text"},{"name":"year","kind":"i64"}]}',
+  ]);
+  const file = join(folder, "books.jsonl");
+  await writeFile(file, '{"id":1,"title":"one","year":1990}\n{"id":2,"title":"two, or more","year":2010}\n');
+  await cli.ok(["import", file, "-c", "books"]);
+  const found = await cli.json(["sql", "-c", "SELECT title FROM books WHERE year > ?", "2000"]);
+  assert.deepEqual(found.rows, [{ title: "two, or more" }]);
+  assert.equal(
+    await cli.ok(["sql", "--csv", "-c", "SELECT _id, title FROM books ORDER BY _id"]),
+    '_id,title\n1,one\n2,"two, or more"\n',
+  );
+  const script = "SELECT 1 AS a;\nSELECT count(*)\n AS n FROM books;\n\\dt\n\\d books\n\\x\nSELECT ';' AS b;\n";
+  const shown = await cli.ok(["sql"], script);
+  assert.match(shown, /^a\n─\n1\n\(1 row\)\nn\n─\n2\n\(1 row\)\n/);
+  assert.match(shown, /collections +books/);
+  assert.match(shown, /title +VARCHAR/);
+  assert.match(shown, /── row 1\nb {2};\n\(1 row\)\n$/);
+  await cli.fails(["sql", "-c", "SELEC"], 1, /invalid_argument: query/);
+  const broken = await cli.run(["sql"], "SELEC;\nSELECT 5 AS goes_on");
+  assert.equal(broken.code, 1);
+  assert.match(broken.stdout, /goes_on/);
+  await cli.fails(["sql", "2000"], 2, /PARAMs need -c/);
+});
+
+test("doctor finds a damaged document and a lost object, and rebuilds what can be rebuilt", async () => {
+  const dataDir = join(folder, "sick");
+  const sick = await ServerProcess.start({ dataDir });
+  const own = new CommandLine(sick, "n");
+  await own.ok(["ns", "create", "n"]);
+  const file = join(folder, "sick.jsonl");
+  await writeFile(
+    file,
+    Array.from({ length: 50 }, (_, id) => JSON.stringify({ id, title: `findable ${id}` })).join("\n"),
+  );
+  const schema = '{"fields":[{"name":"title","kind":"text"}]}';
+  await own.ok(["import", file, "-c", "c", "--schema", schema]);
+  await eventually(
+    async () => (await own.json(["collection", "get", "c"])).manifest.version as number,
+    (version) => version > 0,
+  );
+  const busy = await runCommand(["doctor", "--data-dir", dataDir, "--listen", "127.0.0.1:0", "--json"]);
+  assert.ok(JSON.parse(busy.stdout).findings.some(({ detail }: { detail: string }) => /not checked/.test(detail)));
+  await sick.stop();
+  const look = async () => {
+    const { code, stdout } = await runCommand(["doctor", "--data-dir", dataDir, "--listen", "127.0.0.1:0", "--json"]);
+    const findings: { check: string; state: string; detail: string }[] = JSON.parse(stdout).findings;
+    return { code, bad: findings.filter(({ check, state }) => check !== "disk" && state !== "ok") };
+  };
+  assert.deepEqual(await look(), { code: 0, bad: [] });
+  await rm(join(dataDir, "objects", "collections", "1", "segments"), { recursive: true });
+  const lost = await look();
+  assert.equal(lost.code, 0);
+  assert.match(lost.bad[0]?.detail ?? "", /it is missing.*doctor --rebuild/);
+  const rebuilt = await runCommand(["doctor", "--data-dir", dataDir, "--rebuild", "--json"]);
+  assert.deepEqual(JSON.parse(rebuilt.stdout), { rebuilt: [{ namespace: "n", collection: "c", documents: 50 }] });
+  assert.deepEqual(await look(), { code: 0, bad: [] });
+  const store = join(dataDir, "store", "data.mdb");
+  const bytes = await readFile(store);
+  // Every copy of it: LMDB may keep an older page too.
+  for (let at = bytes.indexOf("findable 33"); at >= 0; at = bytes.indexOf("findable 33", at + 1)) bytes[at]! ^= 1;
+  await writeFile(store, bytes);
+  const damaged = await look();
+  assert.equal(damaged.code, 1);
+  assert.match(damaged.bad[0]?.detail ?? "", /^1 of 50 damaged: .*restore the data from a backup$/);
 });
