@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { Answer } from "./http.ts";
 import { runCommand, type ServerProcess } from "./process.ts";
 
 /** The command line against a server of the test, in one namespace. */
@@ -20,9 +21,7 @@ export class CommandLine {
     return stdout;
   }
 
-  // Answers are checked field by field by the tests themselves.
-  // biome-ignore lint/suspicious/noExplicitAny: the shape differs by command
-  async json(args: readonly string[], input = ""): Promise<any> {
+  async json(args: readonly string[], input = ""): Promise<Answer["json"]> {
     return JSON.parse(await this.ok([...args, "--json"], input));
   }
 
