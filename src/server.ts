@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Logger } from "pino";
 import { FilesObjectStore } from "./adapter/files/object-store.ts";
+import { filesOfVersion } from "./adapter/lance/files.ts";
 import { LmdbStore } from "./adapter/lmdb/store.ts";
 import { NodeClock } from "./adapter/node/clock.ts";
 import { NodeRandom } from "./adapter/node/random.ts";
@@ -22,6 +23,7 @@ import { collectionServices } from "./edge/rpc/collection.ts";
 import { createRpcHandler } from "./edge/rpc/handler.ts";
 import { HealthState } from "./edge/rpc/health.ts";
 import { ApiKeys } from "./engine/auth/keys.ts";
+import { Backups } from "./engine/backup/backups.ts";
 import { type CollectionSettings, defaultCollectionSettings } from "./engine/collection/settings.ts";
 import { Engine } from "./engine/engine.ts";
 import { Instance, type InstanceDeps } from "./engine/instance/instance.ts";
@@ -130,7 +132,16 @@ export class Server {
     const health = new HealthState();
     const cors = new Cors(corsOrigins);
     const requestId = createRequestIds();
-    const rest = await createRest({ engine, metrics, log, version, authenticator, requestId });
+    const backups = new Backups({
+      store,
+      authStore,
+      objects,
+      hold: engine.objectHold,
+      clock,
+      serverVersion: version,
+      datasetFiles: filesOfVersion,
+    });
+    const rest = await createRest({ engine, backups, metrics, log, version, authenticator, requestId });
     const rpc = createRpcHandler({
       instance,
       engine: { namespaces: { create: (name) => engine.metastore.createNamespace(name) } },

@@ -25,7 +25,9 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   gen: ["gen"],
   // A program of its own, for browsers: it knows the server by the API alone.
   console: ["console"],
-  cli: ["cli", "root", "adapter", "edge", "engine", "listener", "port", "gen"],
+  // It goes to browsers: nothing of the server may come along.
+  client: ["client"],
+  cli: ["cli", "client", "root", "adapter", "edge", "engine", "listener", "port", "gen"],
   root: ["root", "cli", "adapter", "edge", "engine", "listener", "port", "gen"],
 };
 const wordsOfAll = ["src/engine/errors.ts", "src/engine/limits.ts"];
@@ -85,6 +87,14 @@ test("the engine and the ports know no wire", () => {
     /from "(?:node:(?:http|http2|https|net|tls)|fastify|@fastify\/|@connectrpc\/|@bufbuild\/|pino|prom-client)/;
   for (const { path, text } of program) {
     if (["engine", "port"].includes(layerOf(path))) assert.doesNotMatch(text, wire, path);
+  }
+});
+
+test("the client runs in browsers: it imports no package and nothing of Node", () => {
+  const files = program.filter(({ path }) => layerOf(path) === "client");
+  assert.ok(files.length > 5);
+  for (const { path, text } of files) {
+    assert.doesNotMatch(text, /from "(?!\.)|\bBuffer\b|\bprocess\./, path);
   }
 });
 

@@ -11,6 +11,7 @@ import fastify, {
 } from "fastify";
 import { authorize } from "../../engine/auth/access.ts";
 import type { Principal } from "../../engine/auth/principal.ts";
+import type { Backups } from "../../engine/backup/backups.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { type EngineError, invalid, notFound, unavailable } from "../../engine/errors.ts";
 import type { ExpressHandler } from "../../listener/express.ts";
@@ -24,6 +25,7 @@ import { createHotLane } from "./hot/lane.ts";
 import type { Metrics } from "./metrics.ts";
 import { type Access, needOf, type Route } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
+import { backupRoutes } from "./routes/backup.ts";
 import { collectionRoutes } from "./routes/collections.ts";
 import { documentRoutes } from "./routes/documents.ts";
 import { eventRoutes } from "./routes/events.ts";
@@ -49,6 +51,8 @@ declare module "fastify" {
 
 export interface RestOptions {
   readonly engine: Engine;
+  /** Without it there is no route for backups. */
+  readonly backups?: Backups;
   readonly metrics: Metrics;
   readonly log: FastifyBaseLogger;
   readonly version: string;
@@ -108,6 +112,7 @@ export async function createRest(options: RestOptions): Promise<Rest> {
     ...documentRoutes(engine),
     ...queryRoutes(engine),
     ...sqlRoutes(engine),
+    ...(options.backups === undefined ? [] : backupRoutes(options.backups)),
     ...descriptionRoutes(app),
   ];
   registerHooks(app, options, new RouteTable(routes));

@@ -22,11 +22,14 @@ export class ColumnarDatasets {
     this.#clock = clock;
   }
 
-  /** Commits a change; undefined where objects have no place on this machine. */
+  /**
+   * Commits a change; undefined where objects have no place on this machine. `keeps`: frees no version, in use or not.
+   */
   async apply(
     folder: string,
     schema: Schema,
     change: ColumnarChange,
+    keeps = false,
   ): Promise<{ path: string; version: number } | undefined> {
     const path = `${folder}/dataset.lance`;
     const local = this.#objects.localPath(path);
@@ -34,6 +37,7 @@ export class ColumnarDatasets {
     try {
       const dataset = await this.#dataset(local, schema);
       const version = await dataset.apply(change);
+      if (keeps) return { path, version };
       const maintained = await dataset.maintain({ keepFromMs: this.#clock.nowMs() - keepMs, pinned: [version] });
       return { path, version: maintained.done ? maintained.version : version };
     } catch (error) {
