@@ -66,8 +66,8 @@ const reasonStates: Readonly<Partial<Record<Reason, string>>> = {
   feature_not_in_variant: "0A000",
 };
 
-/** The one place where an error of the engine becomes one of this wire. `query` is the text that positions are in. */
-export function postgresError(error: unknown, query = ""): PostgresError {
+/** The one place where an error of the engine becomes one of this wire. Its position counts units of a string from 1. */
+export function postgresError(error: unknown): PostgresError {
   if (error instanceof PostgresError) return error;
   const engineError = EngineError.from(error);
   const fault = engineError.details["sql"] as SqlFault | undefined;
@@ -77,7 +77,7 @@ export function postgresError(error: unknown, query = ""): PostgresError {
     engineError.message.replace(/^(?:query|params(?:\[\d+\])?): /, ""),
     {
       hint: typeof hint === "string" ? hint : undefined,
-      position: fault?.position === undefined ? undefined : characters(query, fault.position) + 1,
+      position: fault?.position === undefined ? undefined : fault.position + 1,
       cause: engineError.cause,
     },
   );

@@ -80,6 +80,7 @@ function numericParameter(value: Buffer, format: Format, isArray: boolean): SqlP
 function binaryParameter(value: Buffer, oid: number, type: SqlType | undefined): SqlParameter {
   const named = nameOfOid(oid);
   if (named?.isArray === true) return { value: readArray(value, named.name), ...(type === undefined ? {} : { type }) };
+  if (named === undefined && type?.kind === "list") return { value: readArray(value, "text"), type };
   const name = named?.name ?? binaryNameOf(type);
   if (name === undefined) {
     throw new PostgresError("0A000", `a parameter of type ${oid} can't be read in the binary format; send it as text`);
@@ -107,6 +108,14 @@ function binaryNameOf(type: SqlType | undefined): TypeName | undefined {
     timestamptz: "timestamptz",
     interval: "interval",
     enum: "text",
+    decimal: "numeric",
+    uint64: "numeric",
+    int128: "numeric",
+    uint128: "numeric",
+    int8: "int2",
+    uint8: "int2",
+    uint16: "int4",
+    uint32: "int8",
   };
   return names[type.kind];
 }

@@ -26,9 +26,9 @@ const word = /[A-Za-z_\u0080-\uffff][A-Za-z0-9_$\u0080-\uffff]*/y;
 const number = /(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y;
 const parameter = /\$\d+/y;
 const dollarQuote = /\$(?:[A-Za-z_\u0080-\uffff][A-Za-z0-9_\u0080-\uffff]*)?\$/y;
-const plainString = /'(?:[^']|'')*'/y;
-const escapeString = /'(?:[^'\\]|''|\\[\s\S])*'/y;
-const quotedName = /"(?:[^"]|"")*"/y;
+const plainString = /'[^']*(?:''[^']*)*'/y;
+const escapeString = /'[^'\\]*(?:(?:''|\\[\s\S])[^'\\]*)*'/y;
+const quotedName = /"[^"]*(?:""[^"]*)*"/y;
 
 /** The tokens of Postgres's SQL, without spaces and comments. Never throws: what does not end is `broken`. */
 export function tokenize(text: string): Token[] {
@@ -163,12 +163,12 @@ export function stringOf(token: Token): string {
   }
   const quote = token.text.indexOf("'");
   const inner = token.text.slice(quote + 1, -1).replaceAll("''", "'");
-  return token.text[0]?.toLowerCase() === "e" && quote === 1 ? unescape(inner) : inner;
+  return token.text[0]?.toLowerCase() === "e" && quote === 1 ? unescaped(inner) : inner;
 }
 
 const escapes: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", b: "\b", f: "\f" };
 
-function unescape(text: string): string {
+function unescaped(text: string): string {
   return text.replace(
     /\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|([0-7]{1,3})|([\s\S]))/g,
     (_, hex, unit, octal, one) => {
