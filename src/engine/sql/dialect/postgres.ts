@@ -8,7 +8,8 @@ import { functionSetUp } from "./postgres-functions.ts";
  */
 export const postgres: Dialect = {
   name: "postgres",
-  setUp: ({ namespace }) => [...catalogSetUp(namespace), ...functionSetUp()],
+  // One text, so that the many of them are one step.
+  setUp: ({ namespace }) => [[...catalogSetUp(namespace), ...functionSetUp()].join(";\n")],
   rewrite: (query) => query,
   schemas: [catalogSchema],
   relation(schema, name) {
