@@ -123,6 +123,19 @@ const functions: Readonly<Record<string, Forms>> = {
   current_schemas: [["implicit", "CASE WHEN implicit THEN ['pg_catalog', 'collections'] ELSE ['collections'] END"]],
   array_upper: [["a, d", "CASE WHEN len(a) > 0 AND d = 1 THEN len(a)::INTEGER END"]],
   array_lower: [["a, d", "CASE WHEN len(a) > 0 AND d = 1 THEN 1 END"]],
+  array_remove: [["a, x", "list_filter(a, lambda e: e IS DISTINCT FROM x)"]],
+  array_ndims: [["a", "CASE WHEN len(a) > 0 THEN 1 END"]],
+  cardinality: [["a", "len(a)::INTEGER"]],
+  btrim: [
+    ["t", "trim(t)"],
+    ["t, c", "trim(t, c)"],
+  ],
+  initcap: [["t", "array_to_string(list_transform(string_split(lower(t), ' '), lambda w: upper(w[1]) || w[2:]), ' ')"]],
+  clock_timestamp: always("now()", ""),
+  statement_timestamp: always("now()", ""),
+  transaction_timestamp: always("now()", ""),
+  // What `current_setting` of a name that is not written out becomes.
+  setting_of: always("given[list_position(names, name)]", "names, given, name", "names, given, name, missing"),
   quote_ident: [
     ["t", `CASE WHEN regexp_full_match(t, '[a-z_][a-z0-9_$]*') THEN t ELSE '"' || replace(t, '"', '""') || '"' END`],
   ],

@@ -99,6 +99,7 @@ class Rewriter {
     const done = last - first + 1;
     const session = this.#sessionCall(first, last, name);
     if (session > 0) return session;
+    if (name === "generate_series") this.#nameSeries(last);
     if (functionNames.has(name)) this.#replace(first, last, `${catalogSchema}.${name}`);
     // Functions of DuckDB itself are in no schema of this name.
     else if (first !== last) this.#replace(first, last, name);
@@ -121,10 +122,40 @@ class Rewriter {
     const end = this.#closing(last + 1);
     const given = this.#tokens.slice(last + 2, end).filter((_, i) => i % 2 === 0);
     const setting = given[0];
-    if (end === -1 || setting?.kind !== "string") return 0;
+    if (end === -1) return 0;
+    if (setting?.kind !== "string") return name === "current_setting" ? this.#looseSetting(first, last) : 0;
     const value = this.#setting(name, stringOf(setting), given);
     this.#replace(first, end, this.#named(first, end, name, value === undefined ? "NULL::VARCHAR" : text(value)));
     return end + 1 - first;
+  }
+
+  #looseSetting(first: number, last: number): number {
+    const settings = this.#session.settings();
+    const [names, values] = [settings.map(([each]) => each), settings.map(([, value]) => value)];
+    this.#replace(first, last + 1, `${catalogSchema}.setting_of(${texts(names)}, ${texts(values)}, `);
+    return last + 2 - first;
+  }
+
+  /** In Postgres the other name of a series is its column's too. */
+  #nameSeries(last: number): void {
+    const end = this.#closing(last + 1);
+    const at = this.#tokens[end + 1]?.text === "as" ? end + 2 : end + 1;
+    const alias = this.#tokens[at];
+    if (end === -1 || !this.#isInFrom(last) || this.#isSymbol(at + 1, "(")) return;
+    if (alias?.kind !== "quoted" && (alias?.kind !== "word" || notAlias.has(alias.text))) return;
+    this.#edits.push({ start: alias.end, end: alias.end, text: `(${this.#text.slice(alias.start, alias.end)})` });
+  }
+
+  #isInFrom(i: number): boolean {
+    let depth = 0;
+    for (let at = i - 1; at >= 0; at--) {
+      const { text: word } = this.#tokens[at]!;
+      if (word === ")") depth++;
+      else if (word === "(" && --depth < 0) return false;
+      else if (depth === 0 && word === "from") return true;
+      else if (depth === 0 && (word === "select" || word === "where" || word === "order")) return false;
+    }
+    return false;
   }
 
   #setting(name: string, setting: string, [, second, third]: readonly Token[]): string | undefined {
