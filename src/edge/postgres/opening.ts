@@ -1,4 +1,5 @@
 import type { Sql } from "../../engine/sql/sql.ts";
+import type { ListenerLog } from "../../listener/registry.ts";
 import { isLoopback } from "../auth/address.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import type { WireTls } from "../wire/tls.ts";
@@ -35,6 +36,7 @@ export interface SessionDeps extends SignInDeps {
   readonly tls: WireTls;
   readonly backends: Backends;
   readonly version: string;
+  readonly log: ListenerLog;
   readonly isDraining: () => boolean;
   /** Namespaces that the caller may see, for the list of databases. */
   readonly namespaces: (principal: SignedIn["principal"]) => readonly string[];

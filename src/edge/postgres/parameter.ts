@@ -36,6 +36,31 @@ function scalarOf(text: string, type: SqlType): SqlValue {
   return text;
 }
 
+/** Items have no type of their own on their way, so numbers become numbers here. */
+function itemOf(text: string, type: SqlType): SqlValue {
+  switch (type.kind) {
+    case "int8":
+    case "int16":
+    case "int32":
+    case "int64":
+    case "uint8":
+    case "uint16":
+    case "uint32":
+    case "uint64":
+      if (!/^[+-]?\d+$/.test(text)) throw invalidText("bigint", text);
+      return BigInt(text);
+    case "float32":
+    case "float64":
+    case "decimal": {
+      const value = /^[+-]?inf(?:inity)?$/i.test(text) ? (text.startsWith("-") ? -Infinity : Infinity) : Number(text);
+      if (Number.isNaN(value) && !/^nan$/i.test(text)) throw invalidText("double precision", text);
+      return value;
+    }
+    default:
+      return scalarOf(text, type);
+  }
+}
+
 function parseBoolean(text: string): boolean {
   const word = text.trim().toLowerCase();
   if (/^(?:t|true|y|yes|on|1)$/.test(word)) return true;
@@ -263,12 +288,12 @@ class ArrayParser {
   }
 
   #item(type: SqlType): SqlValue {
-    if (this.#text[this.#at] === '"') return scalarOf(this.#quoted(), type);
+    if (this.#text[this.#at] === '"') return itemOf(this.#quoted(), type);
     const start = this.#at;
     while (this.#at < this.#text.length && !",{}".includes(this.#text[this.#at]!)) this.#at++;
     const text = this.#text.slice(start, this.#at).trim();
     if (text === "") throw this.#broken();
-    return text.toUpperCase() === "NULL" ? null : scalarOf(text.replace(/\\(.)/gs, "$1"), type);
+    return text.toUpperCase() === "NULL" ? null : itemOf(text.replace(/\\(.)/gs, "$1"), type);
   }
 
   #quoted(): string {

@@ -101,6 +101,8 @@ export class PostgresSession implements WireSession {
     } catch (error) {
       if (!this.#connection.isOpen) return false;
       const told = postgresError(error);
+      if (told.code === "XX000")
+        this.#deps.log.error({ err: told.cause ?? error, wire: "postgres" }, "statement failed");
       if (told.code === "28P01") {
         this.#fatal(told);
         return false;

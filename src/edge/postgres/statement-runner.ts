@@ -1,10 +1,20 @@
-import type { Sql, SqlDescription, SqlParameter, SqlResult } from "../../engine/sql/sql.ts";
+import type { Sql, SqlDescription, SqlResult } from "../../engine/sql/sql.ts";
+import type { SqlType } from "../../engine/sql/type.ts";
 import { emptyToken, parseToken } from "../../engine/token.ts";
 import { characters, PostgresError, postgresError } from "./error.ts";
+import { parameterType } from "./oid.ts";
 import type { Portal } from "./portal.ts";
 import type { PreparedStatement } from "./prepared.ts";
 import { rewrite, type SessionFacts } from "./rewrite.ts";
 import type { Settings } from "./settings.ts";
+
+const guesses: readonly SqlType[] = [
+  { kind: "text" },
+  { kind: "int64" },
+  { kind: "list", item: { kind: "text" } },
+  { kind: "list", item: { kind: "int64" } },
+  { kind: "list", item: { kind: "float64" } },
+];
 
 export type CancelCause = "request" | "timeout" | "gone";
 
@@ -36,14 +46,33 @@ export class StatementRunner {
     this.#current?.abort(cause);
   }
 
+  /**
+   * What a statement takes and gives, with the types that the client has given to parameters. Where nothing tells one,
+   * it is text if that fits, as in Postgres, or else the first of some others.
+   */
   async describe(prepared: PreparedStatement): Promise<SqlDescription> {
     await this.#recheck();
+    const given = Array.from({ length: prepared.parameterCount }, (_, i) => parameterType(prepared.types[i] ?? 0));
+    const first = await this.#describeAs(prepared, given);
+    const types = given.map((type, i) => type ?? first.parameters[i]);
+    if (types.every((type) => type !== undefined)) return { ...first, parameters: types };
+    for (const guess of guesses) {
+      const guessed = types.map((type) => type ?? guess);
+      try {
+        return { ...(await this.#describeAs(prepared, guessed)), parameters: guessed };
+      } catch (error) {
+        if (!(error instanceof PostgresError) || error.code.startsWith("57")) throw error;
+      }
+    }
+    return { ...first, parameters: types };
+  }
+
+  async #describeAs(prepared: PreparedStatement, types: readonly (SqlType | undefined)[]): Promise<SqlDescription> {
     const abort = new AbortController();
-    const query = this.#rewritten(prepared);
-    const params: SqlParameter[] = [];
+    const query = rewrite(prepared.statement!, this.#facts, this.#settings, types);
     return this.#guarded(prepared, abort, () =>
       this.#sql.describe(
-        { namespace: this.#facts.namespace, query: query.text, params, dialect: "postgres" },
+        { namespace: this.#facts.namespace, query: query.text, params: [], dialect: "postgres" },
         abort.signal,
       ),
     );
