@@ -175,7 +175,7 @@ function invalidValue(name: string, value: string, hint?: string): PostgresError
 }
 
 function encoding(value: string): string {
-  const name = value.replace(/[-_ ]/g, "").toUpperCase();
+  const name = value.replace(/[-_ '"]/g, "").toUpperCase();
   if (name === "UTF8" || name === "UNICODE" || name === "DEFAULT") return "UTF8";
   // It asks for bytes as they are, and those are UTF-8.
   if (name === "SQLASCII") return "SQL_ASCII";

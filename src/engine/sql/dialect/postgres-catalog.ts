@@ -93,7 +93,7 @@ const populated: Readonly<Record<string, string>> = {
       (SELECT count(*) FROM shown.columns c WHERE c.table_schema = t.table_schema AND c.table_name = t.table_name)::SMALLINT AS relnatts,
       0::SMALLINT AS relchecks, false AS relhasrules, false AS relhastriggers, false AS relhassubclass, false AS relrowsecurity,
       false AS relforcerowsecurity, true AS relispopulated, 'n' AS relreplident, false AS relispartition, 0::BIGINT AS relrewrite,
-      0 AS relfrozenxid, 0 AS relminmxid, NULL::VARCHAR[] AS relacl, NULL::VARCHAR[] AS reloptions, NULL::VARCHAR AS relpartbound,
+      0 AS relfrozenxid, 0 AS relminmxid, ['=r/engine'] AS relacl, NULL::VARCHAR[] AS reloptions, NULL::VARCHAR AS relpartbound,
       0::BIGINT AS tableoid, false AS relhasoids FROM shown.tables t`,
   pg_attribute: `SELECT ${s}.table_oid(table_schema, table_name) AS attrelid, column_name AS attname, ${s}.type_oid(data_type)::BIGINT AS atttypid,
       -1 AS attstattarget, (-1)::SMALLINT AS attlen, ordinal_position::SMALLINT AS attnum,
@@ -180,7 +180,13 @@ const sessionRelations: Readonly<Record<string, string>> = {
       FROM (SELECT unnest(names) AS usename)`,
 };
 
-export const sessionTableFunctions = Object.keys(sessionRelations);
+/** Functions that are read like tables. */
+const tableFunctions: Readonly<Record<string, string>> = {
+  pg_get_keywords: `() AS TABLE SELECT keyword_name AS word, CASE keyword_category WHEN 'reserved' THEN 'R' WHEN 'unreserved' THEN 'U'
+      WHEN 'column_name' THEN 'C' ELSE 'T' END AS catcode, true AS barelabel, keyword_category AS catdesc, '' AS baredesc FROM duckdb_keywords()`,
+};
+
+export const tableFunctionNames: readonly string[] = Object.keys({ ...sessionRelations, ...tableFunctions });
 
 /** A view of information_schema has its own prefix: the names of both schemas may be the same. */
 const informationPrefix = "information_";
@@ -197,7 +203,9 @@ export function catalogSetUp(namespace: string): string[] {
   return [
     `CREATE SCHEMA ${s}`,
     ...helpers,
-    ...Object.entries(sessionRelations).map(([name, rest]) => `CREATE MACRO ${s}.${name}${rest}`),
+    ...Object.entries({ ...sessionRelations, ...tableFunctions }).map(
+      ([name, rest]) => `CREATE MACRO ${s}.${name}${rest}`,
+    ),
     ...views.map(([name, query]) => `CREATE VIEW ${s}.${name} AS ${query.replaceAll(databaseName, text(namespace))}`),
   ];
 }

@@ -1,4 +1,4 @@
-import { catalogOids, catalogSchema, fixedOids } from "./postgres-catalog.ts";
+import { catalogOids, catalogSchema, fixedOids, tableFunctionNames } from "./postgres-catalog.ts";
 
 const s = catalogSchema;
 
@@ -109,7 +109,6 @@ const functions: Readonly<Record<string, Forms>> = {
   pg_advisory_unlock_all: always("NULL::VARCHAR", ""),
   pg_cancel_backend: always("false", "a"),
   pg_terminate_backend: always("false", "a", "a, b"),
-  pg_get_keywords: always("NULL::VARCHAR", ""),
   pg_sequence_last_value: always("NULL::BIGINT", "a"),
   pg_column_is_updatable: always("false", "a, b, c"),
   pg_relation_is_updatable: always("0", "a, b"),
@@ -184,7 +183,8 @@ const functions: Readonly<Record<string, Forms>> = {
   _pg_expandarray: [["a", "{'x': NULL::INTEGER, 'n': NULL::INTEGER}"]],
 };
 
-export const functionNames: ReadonlySet<string> = new Set(Object.keys(functions));
+/** All that are the dialect's own, by their names in lower case. */
+export const functionNames: ReadonlySet<string> = new Set([...Object.keys(functions), ...tableFunctionNames]);
 
 /** Each after those that it uses. */
 export function functionSetUp(): string[] {

@@ -39,8 +39,27 @@ const lookups: Readonly<Record<string, string>> = {
   regrole: "regrole",
 };
 
+const schemas = new Set(["pg_catalog", "information_schema", "collections", "streams", "links"]);
+
 /** Types that DuckDB has under another name. */
 const typeNames: Readonly<Record<string, string>> = { name: "text", xid: "bigint", cid: "bigint", jsonb: "json" };
+
+/** Functions that DuckDB has under another name. */
+const functionAliases: Readonly<Record<string, string>> = {
+  json_build_object: "json_object",
+  jsonb_build_object: "json_object",
+  json_build_array: "json_array",
+  jsonb_build_array: "json_array",
+  json_agg: "json_group_array",
+  jsonb_agg: "json_group_array",
+  json_object_agg: "json_group_object",
+  jsonb_object_agg: "json_group_object",
+  json_typeof: "json_type",
+  jsonb_typeof: "json_type",
+  jsonb_array_length: "json_array_length",
+  char_length: "length",
+  character_length: "length",
+};
 
 class Rewriter {
   readonly #text: string;
@@ -86,9 +105,14 @@ class Rewriter {
   /** `pg_catalog.x` and `information_schema.x`: a function, a relation of the session, or left as it is. */
   #qualified(i: number): number {
     const schema = nameOf(this.#tokens[i]!).toLowerCase();
-    if (schema !== "pg_catalog" && schema !== "information_schema") return 0;
     const name = this.#tokens[i + 2];
-    if (name === undefined || (name.kind !== "word" && name.kind !== "quoted")) return 0;
+    if (!schemas.has(schema) || name === undefined || (name.kind !== "word" && name.kind !== "quoted")) return 0;
+    if (this.#isSymbol(i + 3, ".")) {
+      // A column by its table's full name: the table may stand for another one, which keeps the last part.
+      this.#replace(i, i + 1, "");
+      return 2;
+    }
+    if (schema !== "pg_catalog" && schema !== "information_schema") return 0;
     if (this.#isSymbol(i + 3, "(")) return this.#call(i, i + 2);
     return schema === "pg_catalog" ? this.#relation(i, i + 2) : 0;
   }
@@ -100,7 +124,9 @@ class Rewriter {
     const session = this.#sessionCall(first, last, name);
     if (session > 0) return session;
     if (name === "generate_series") this.#nameSeries(last);
-    if (functionNames.has(name)) this.#replace(first, last, `${catalogSchema}.${name}`);
+    const alias = functionAliases[name];
+    if (alias !== undefined) this.#replace(first, last, alias);
+    else if (functionNames.has(name)) this.#replace(first, last, `${catalogSchema}.${name}`);
     // Functions of DuckDB itself are in no schema of this name.
     else if (first !== last) this.#replace(first, last, name);
     return done;
@@ -302,7 +328,7 @@ class Rewriter {
     }
     const start = this.#operandStart(i - 1);
     const operand = this.#tokens[start]!;
-    const isText = start === i - 1 && operand.kind === "string";
+    const isText = start === i - 1 && isTextual(operand);
     this.#edits.push({
       start: operand.start,
       end: operand.start,
@@ -322,17 +348,26 @@ class Rewriter {
   }
 
   #isCastAs(i: number): boolean {
-    return this.#isSymbol(i + 2, ".") || Object.hasOwn(typeNames, this.#tokens[i + 1]?.text ?? "")
-      ? this.#enclosingCall(i) === "cast"
-      : false;
+    const last = this.#typeToken(i + 1);
+    if (last === -1) return false;
+    const name = nameOf(this.#tokens[last]!).toLowerCase();
+    const isOurs = last !== i + 1 || Object.hasOwn(typeNames, name) || Object.hasOwn(lookups, name);
+    return isOurs && this.#tokens[this.#opening(i) - 1]?.text === "cast";
   }
 
   /** `CAST(x AS pg_catalog.type)` */
   #castAs(i: number): number {
     const last = this.#typeToken(i + 1);
-    if (last === -1) return 0;
     const name = nameOf(this.#tokens[last]!).toLowerCase();
-    this.#replace(i + 1, last, typeNames[name] ?? name);
+    const lookup = lookups[name];
+    if (lookup === undefined) {
+      this.#replace(i + 1, last, typeNames[name] ?? name);
+    } else {
+      const open = this.#opening(i);
+      const isText = open === i - 2 && isTextual(this.#tokens[i - 1]!);
+      this.#replace(open - 1, open - 1, `${catalogSchema}.${lookup}_${isText ? "oid" : "name"}`);
+      this.#replace(i, last, "");
+    }
     return last - i + 1;
   }
 
@@ -354,13 +389,14 @@ class Rewriter {
     return Math.max(at, 0);
   }
 
-  #enclosingCall(i: number): string | undefined {
+  /** The bracket that is open at `i`; -1 where none is. */
+  #opening(i: number): number {
     let depth = 0;
     for (let at = i - 1; at >= 0; at--) {
       if (this.#isSymbol(at, ")")) depth++;
-      else if (this.#isSymbol(at, "(") && depth-- === 0) return this.#tokens[at - 1]?.text;
+      else if (this.#isSymbol(at, "(") && depth-- === 0) return at;
     }
-    return undefined;
+    return -1;
   }
 
   #depthOf(i: number): number {
@@ -390,6 +426,11 @@ class Rewriter {
   #replace(first: number, last: number, replacement: string): void {
     this.#edits.push({ start: this.#tokens[first]!.start, end: this.#tokens[last]!.end, text: replacement });
   }
+}
+
+/** The name of a thing, and not its number: as text it comes from the client. */
+function isTextual({ kind }: Token): boolean {
+  return kind === "string" || kind === "parameter";
 }
 
 /** Words after a relation that are no other name for it. */

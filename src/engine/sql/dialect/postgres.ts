@@ -1,5 +1,5 @@
 import type { Dialect } from "./dialect.ts";
-import { catalogRelation, catalogSchema, catalogSetUp, sessionTableFunctions } from "./postgres-catalog.ts";
+import { catalogRelation, catalogSchema, catalogSetUp, tableFunctionNames } from "./postgres-catalog.ts";
 import { functionSetUp } from "./postgres-functions.ts";
 
 /**
@@ -16,5 +16,5 @@ export const postgres: Dialect = {
     const view = catalogRelation(schema, name);
     return view === undefined ? undefined : { schema: catalogSchema, name: view };
   },
-  tableFunctions: sessionTableFunctions,
+  tableFunctions: tableFunctionNames,
 };
