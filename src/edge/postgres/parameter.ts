@@ -1,11 +1,12 @@
 import type { SqlParameter, SqlValue } from "../../engine/sql/sql.ts";
+import { intervalText, timeText } from "../../engine/sql/time-text.ts";
 import type { SqlType } from "../../engine/sql/type.ts";
 import { PostgresError } from "./error.ts";
 import { postgresLimits } from "./limits.ts";
 import type { Format } from "./message/frontend.ts";
 import { decodeText, MessageReader } from "./message/reader.ts";
 import { nameOfOid, parameterType, type TypeName } from "./oid.ts";
-import { intervalText, textOfBinaryDate, textOfBinaryTimestamp, timeText } from "./value/calendar.ts";
+import { textOfBinaryDate, textOfBinaryTimestamp } from "./value/calendar.ts";
 import { numericText } from "./value/number.ts";
 
 /**
@@ -185,7 +186,7 @@ function readScalar(reader: MessageReader, name: TypeName, length: number): SqlV
       return textOfBinaryTimestamp(reader.int64(), "+00");
     case "interval": {
       const [micros, days, months] = [reader.int64(), reader.int32(), reader.int32()];
-      return intervalText(BigInt(months), BigInt(days), micros);
+      return intervalText(months, days, micros);
     }
     case "numeric":
       return readNumeric(reader);

@@ -1,10 +1,10 @@
 import type { SqlColumn } from "../../../engine/sql/batch.ts";
+import { int128 } from "../../../engine/sql/value.ts";
 import type { MessageWriter } from "../message/writer.ts";
 import { oids, typeName } from "../oid.ts";
 import { binaryDate, binaryTimestamp } from "./calendar.ts";
-import { bitAt, isNull, wideAt } from "./column.ts";
 import { writeNumeric } from "./number.ts";
-import { slice, textReader } from "./text.ts";
+import { bitAt, isNull, slice, textReader } from "./text.ts";
 
 /** Writes a value that is there in Postgres's binary format, without its length. */
 export type BinaryWriter = (out: MessageWriter, row: number) => void;
@@ -53,10 +53,11 @@ function fixedWriter(column: Fixed): BinaryWriter {
     case "uint64":
       return (out, row) => writeNumeric(out, BigInt.asUintN(64, BigInt(data[row]!)), 0);
     case "int128":
+      return (out, row) => writeNumeric(out, int128(data as BigInt64Array, row), 0);
     case "uint128":
-      return (out, row) => writeNumeric(out, wideAt(data, row, type.kind === "int128"), 0);
+      return (out, row) => writeNumeric(out, BigInt.asUintN(128, int128(data as BigInt64Array, row)), 0);
     case "decimal":
-      return (out, row) => writeNumeric(out, wideAt(data, row, true), type.scale);
+      return (out, row) => writeNumeric(out, int128(data as BigInt64Array, row), type.scale);
     case "float32":
       return (out, row) => out.float32(Number(data[row]));
     case "float64":

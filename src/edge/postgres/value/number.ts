@@ -1,30 +1,5 @@
 import type { MessageWriter } from "../message/writer.ts";
 
-/** The shortest text that gives the same number of double precision again. */
-export function float64Text(value: number): string {
-  if (Number.isFinite(value)) return Object.is(value, -0) ? "-0" : String(value);
-  return Number.isNaN(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
-}
-
-/** The same for single precision: 0.1, not 0.10000000149011612. */
-export function float32Text(value: number): string {
-  if (!Number.isFinite(value) || Number.isInteger(value)) return float64Text(value);
-  for (let digits = 6; digits < 9; digits++) {
-    const short = Number(value.toPrecision(digits));
-    if (Math.fround(short) === value) return String(short);
-  }
-  // Nine digits tell all of them apart.
-  return String(Number(value.toPrecision(9)));
-}
-
-/** A scaled integer with its point. */
-export function decimalText(scaled: bigint, scale: number): string {
-  if (scale === 0) return String(scaled);
-  const digits = String(scaled < 0n ? -scaled : scaled).padStart(scale + 1, "0");
-  const point = digits.length - scale;
-  return `${scaled < 0n ? "-" : ""}${digits.slice(0, point)}.${digits.slice(point)}`;
-}
-
 /**
  * numeric: digits: int16 (their count), weight: int16 (power of 10,000 of the first), sign: int16 (0 or 0x4000),
  * scale: int16 (decimal digits that are shown), then each digit, to the base of 10,000: int16

@@ -2,8 +2,7 @@ import type { SqlBatch, SqlColumn } from "../../../engine/sql/batch.ts";
 import { type Format, formatOf } from "../message/frontend.ts";
 import type { MessageWriter } from "../message/writer.ts";
 import { binaryWriter } from "./binary.ts";
-import { isNull } from "./column.ts";
-import { slice, textReader } from "./text.ts";
+import { isNull, slice, textReader } from "./text.ts";
 
 /** Writes the value of a row with its length, or that it is NULL. */
 type CellWriter = (out: MessageWriter, row: number) => void;

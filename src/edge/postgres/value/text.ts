@@ -1,9 +1,14 @@
 import type { SqlColumn } from "../../../engine/sql/batch.ts";
+import {
+  dateText,
+  decimalText,
+  intervalText,
+  timestampText,
+  timeText,
+  uuidText,
+} from "../../../engine/sql/time-text.ts";
+import { float32Text, int128, isValid, jsonValue, numberText, readValue } from "../../../engine/sql/value.ts";
 import { typeName } from "../oid.ts";
-import { dateText, intervalText, timestampText, timeText } from "./calendar.ts";
-import { bitAt, isNull, uuidAt, wideAt } from "./column.ts";
-import { jsonReader } from "./json.ts";
-import { decimalText, float32Text, float64Text } from "./number.ts";
 
 /** Gives the text of a value that is there. */
 export type TextReader = (row: number) => string;
@@ -29,40 +34,54 @@ export function textReader(column: SqlColumn): TextReader {
   }
 }
 
+export function isNull(column: SqlColumn, row: number): boolean {
+  return column.layout === "null" || !isValid(column.validity, row);
+}
+
+export function bitAt(data: Uint8Array, row: number): boolean {
+  return ((data[row >> 3]! >> (row & 7)) & 1) === 1;
+}
+
+/** Values that nest deeper than an array of scalars go out as JSON. */
+function jsonReader(column: SqlColumn): TextReader {
+  return (row) => JSON.stringify(jsonValue(readValue(column, row), column.type));
+}
+
 export function slice(column: Bytes, row: number): Buffer {
   const { data, offsets } = column;
   const start = offsets[row]!;
   return Buffer.from(data.buffer, data.byteOffset + start, offsets[row + 1]! - start);
 }
 
-export function utf8Reader(column: Bytes): TextReader {
+function utf8Reader(column: Bytes): TextReader {
   return (row) => slice(column, row).toString("utf8");
 }
 
-export function fixedReader({ type, data }: Fixed): TextReader {
+function fixedReader({ type, data }: Fixed): TextReader {
   const big = (i: number) => BigInt(data[i]!);
   switch (type.kind) {
     case "float32":
       return (row) => float32Text(Number(data[row]));
     case "float64":
-      return (row) => float64Text(Number(data[row]));
+      return (row) => numberText(Number(data[row]));
     case "decimal":
-      return (row) => decimalText(wideAt(data, row, true), type.scale);
+      return (row) => decimalText(int128(data as BigInt64Array, row), type.scale);
     case "int128":
+      return (row) => String(int128(data as BigInt64Array, row));
     case "uint128":
-      return (row) => String(wideAt(data, row, type.kind === "int128"));
+      return (row) => String(BigInt.asUintN(128, int128(data as BigInt64Array, row)));
     case "uuid":
-      return (row) => uuidAt(data, row);
+      return (row) => uuidText(data as Uint8Array, 16 * row);
     case "date":
       return (row) => dateText(Number(data[row]));
     case "time":
       return (row) => timeText(big(row));
     case "timestamp":
-      return (row) => timestampText(big(row), "");
+      return (row) => timestampText(big(row), { separator: " ", zone: "" });
     case "timestamptz":
-      return (row) => timestampText(big(row), "+00");
+      return (row) => timestampText(big(row), { separator: " ", zone: "+00" });
     case "interval":
-      return (row) => intervalText(big(3 * row), big(3 * row + 1), big(3 * row + 2));
+      return (row) => intervalText(Number(data[3 * row]), Number(data[3 * row + 1]), big(3 * row + 2));
     case "enum":
       return (row) => type.values[Number(data[row])] ?? "";
     case "boolean":

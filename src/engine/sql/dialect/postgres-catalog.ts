@@ -55,22 +55,28 @@ const typeRows = postgresTypes.flatMap(([oid, name, size, array, category, item,
   return array === 0 ? [row] : [row, `(${array}, ${text(`_${name}`)}, -1, 0, 'A', ${oid}, 'i')`];
 });
 
-function cases(pairs: readonly (readonly [string, string])[]): string {
-  return pairs.map(([when, then]) => `WHEN ${when} THEN ${then}`).join(" ");
+/** What a key stands for. A look-up and no CASE: that would repeat the key, itself an expression, for each of its values. */
+function lookup(pairs: readonly (readonly [string, string])[], key: string): string {
+  return `map([${pairs.map(([from]) => from).join(", ")}], [${pairs.map(([, to]) => to).join(", ")}])[${key}]`;
 }
 
-const scalarOid = `CASE type ${cases(Object.entries(duckTypes).map(([name, oid]) => [text(name), String(oid)]))} WHEN '' THEN 25
-  ELSE CASE WHEN type LIKE 'DECIMAL%' THEN 1700 WHEN type LIKE 'ENUM%' THEN 25 ELSE 114 END END`;
-const arrayOid = `CASE oid ${cases(postgresTypes.filter(([, , , array]) => array !== 0).map(([oid, , , array]) => [String(oid), String(array)]))} END`;
-const typeLabel = `CASE oid ${cases(postgresTypes.flatMap(([oid, , , array, , , label]) => [[String(oid), text(label)] as const, ...(array === 0 ? [] : [[String(array), text(`${label}[]`)] as const])]))} ELSE '???' END`;
+const scalarOids = Object.entries(duckTypes).map(([name, oid]) => [text(name), String(oid)] as const);
+const arrayOids = postgresTypes.flatMap(([oid, , , array]) =>
+  array === 0 ? [] : [[String(oid), String(array)] as const],
+);
+const typeLabels = postgresTypes.flatMap(([oid, , , array, , , label]) => [
+  [String(oid), text(label)] as const,
+  ...(array === 0 ? [] : [[String(array), text(`${label}[]`)] as const]),
+]);
 
 /** What the views below are made with. */
 const helpers: readonly string[] = [
   `CREATE MACRO ${s}.table_oid(schema_name, table_name) AS (hash(schema_name || '.' || table_name) % 1000000000)::BIGINT + 100000`,
   `CREATE MACRO ${s}.namespace_oid(name) AS CASE name WHEN 'collections' THEN ${fixedOids.collections} WHEN 'streams' THEN ${fixedOids.streams}
      WHEN 'links' THEN ${fixedOids.links} WHEN 'pg_catalog' THEN ${fixedOids.pg_catalog} WHEN 'information_schema' THEN ${fixedOids.information_schema} END`,
-  `CREATE MACRO ${s}.scalar_type_oid(type) AS ${scalarOid}`,
-  `CREATE MACRO ${s}.array_type_oid(oid) AS ${arrayOid}`,
+  `CREATE MACRO ${s}.scalar_type_oid(type) AS coalesce(${lookup(scalarOids, "type")},
+     CASE WHEN starts_with(type, 'DECIMAL') THEN 1700 WHEN starts_with(type, 'ENUM') THEN 25 ELSE 114 END)`,
+  `CREATE MACRO ${s}.array_type_oid(oid) AS ${lookup(arrayOids, "oid")}`,
   // A list of scalars is an array; what nests deeper is JSON.
   `CREATE MACRO ${s}.type_oid(type) AS CASE WHEN regexp_matches(type, '\\[\\d*\\]$') THEN
      CASE WHEN regexp_matches(type, '^(STRUCT|MAP)|\\[\\d*\\]\\[\\d*\\]$') THEN 114
@@ -78,8 +84,11 @@ const helpers: readonly string[] = [
      ELSE ${s}.scalar_type_oid(type) END`,
   `CREATE MACRO ${s}.type_modifier(type) AS CASE WHEN type LIKE 'DECIMAL(%' AND type NOT LIKE '%]' THEN
      (regexp_extract(type, '(\\d+),', 1)::INTEGER << 16) + regexp_extract(type, ',\\s*(\\d+)', 1)::INTEGER + 4 ELSE -1 END`,
-  `CREATE MACRO ${s}.type_label(oid) AS ${typeLabel}`,
+  `CREATE MACRO ${s}.type_label(oid) AS coalesce(${lookup(typeLabels, "oid::INTEGER")}, '???')`,
 ];
+
+/** The columns of tables with the numbers of their types, each found once. */
+const typedColumns = `(SELECT *, ${s}.type_oid(data_type) AS type, ${s}.type_modifier(data_type) AS modifier FROM shown.columns)`;
 
 const populated: Readonly<Record<string, string>> = {
   pg_namespace: `SELECT * FROM (VALUES (${fixedOids.pg_catalog}::BIGINT, 'pg_catalog', ${owner}::BIGINT, NULL::VARCHAR[], 0::BIGINT),
@@ -95,14 +104,14 @@ const populated: Readonly<Record<string, string>> = {
       false AS relforcerowsecurity, true AS relispopulated, 'n' AS relreplident, false AS relispartition, 0::BIGINT AS relrewrite,
       0 AS relfrozenxid, 0 AS relminmxid, ['=r/engine'] AS relacl, NULL::VARCHAR[] AS reloptions, NULL::VARCHAR AS relpartbound,
       0::BIGINT AS tableoid, false AS relhasoids FROM shown.tables t`,
-  pg_attribute: `SELECT ${s}.table_oid(table_schema, table_name) AS attrelid, column_name AS attname, ${s}.type_oid(data_type)::BIGINT AS atttypid,
+  pg_attribute: `SELECT ${s}.table_oid(table_schema, table_name) AS attrelid, column_name AS attname, type::BIGINT AS atttypid,
       -1 AS attstattarget, (-1)::SMALLINT AS attlen, ordinal_position::SMALLINT AS attnum,
-      CASE WHEN data_type LIKE '%]' THEN 1 ELSE 0 END AS attndims, -1 AS attcacheoff, ${s}.type_modifier(data_type) AS atttypmod,
+      CASE WHEN data_type LIKE '%]' THEN 1 ELSE 0 END AS attndims, -1 AS attcacheoff, modifier AS atttypmod,
       false AS attbyval, 'i' AS attalign, 'p' AS attstorage, '' AS attcompression,
       table_schema = 'collections' AND column_name = '_id' AS attnotnull, false AS atthasdef, false AS atthasmissing, '' AS attidentity,
       '' AS attgenerated, false AS attisdropped, true AS attislocal, 0 AS attinhcount, 0::BIGINT AS attcollation, NULL::VARCHAR[] AS attacl,
       NULL::VARCHAR[] AS attoptions, NULL::VARCHAR[] AS attfdwoptions, NULL::VARCHAR AS attmissingval, 0::BIGINT AS tableoid
-    FROM shown.columns`,
+    FROM ${typedColumns}`,
   pg_type: `SELECT oid::BIGINT AS oid, typname, ${fixedOids.pg_catalog}::BIGINT AS typnamespace, ${owner}::BIGINT AS typowner, typlen::SMALLINT AS typlen,
       typlen BETWEEN 1 AND 8 AS typbyval, CASE typcategory WHEN 'P' THEN 'p' ELSE 'b' END AS typtype, typcategory, false AS typispreferred,
       true AS typisdefined, ',' AS typdelim, 0::BIGINT AS typrelid, CASE typcategory WHEN 'A' THEN 'array_subscript_handler' ELSE '-' END AS typsubscript,
@@ -126,9 +135,6 @@ const populated: Readonly<Record<string, string>> = {
 
 /** Stands for the namespace's name, which is known at the set-up. */
 const databaseName = "{database}";
-const labelOf = `${s}.type_label(${s}.type_oid(data_type))`;
-const typeNameOf = `(SELECT typname FROM ${s}.pg_type p WHERE p.oid = ${s}.type_oid(c.data_type))`;
-
 const information: Readonly<Record<string, string>> = {
   tables: `SELECT ${databaseName} AS table_catalog, table_schema, table_name, 'BASE TABLE' AS table_type,
       NULL::VARCHAR AS self_referencing_column_name, NULL::VARCHAR AS reference_generation, NULL::VARCHAR AS user_defined_type_catalog,
@@ -136,25 +142,25 @@ const information: Readonly<Record<string, string>> = {
       NULL::VARCHAR AS commit_action FROM shown.tables`,
   columns: `SELECT ${databaseName} AS table_catalog, table_schema, table_name, column_name, ordinal_position::INTEGER AS ordinal_position,
       NULL::VARCHAR AS column_default, CASE WHEN table_schema = 'collections' AND column_name = '_id' THEN 'NO' ELSE 'YES' END AS is_nullable,
-      CASE WHEN ${labelOf} LIKE '%[]' THEN 'ARRAY' ELSE ${labelOf} END AS data_type, NULL::INTEGER AS character_maximum_length,
+      CASE WHEN t.typcategory = 'A' THEN 'ARRAY' ELSE ${s}.type_label(type) END AS data_type, NULL::INTEGER AS character_maximum_length,
       CASE WHEN data_type = 'VARCHAR' THEN 1073741824 END::INTEGER AS character_octet_length,
-      CASE ${s}.type_oid(data_type) WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53
-        WHEN 1700 THEN CASE WHEN ${s}.type_modifier(data_type) > 0 THEN (${s}.type_modifier(data_type) - 4) >> 16 END END::INTEGER AS numeric_precision,
-      CASE ${s}.type_oid(data_type) WHEN 21 THEN 2 WHEN 23 THEN 2 WHEN 20 THEN 2 WHEN 700 THEN 2 WHEN 701 THEN 2 WHEN 1700 THEN 10 END::INTEGER
+      CASE type WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53
+        WHEN 1700 THEN CASE WHEN modifier > 0 THEN (modifier - 4) >> 16 END END::INTEGER AS numeric_precision,
+      CASE type WHEN 21 THEN 2 WHEN 23 THEN 2 WHEN 20 THEN 2 WHEN 700 THEN 2 WHEN 701 THEN 2 WHEN 1700 THEN 10 END::INTEGER
         AS numeric_precision_radix,
-      CASE ${s}.type_oid(data_type) WHEN 21 THEN 0 WHEN 23 THEN 0 WHEN 20 THEN 0
-        WHEN 1700 THEN CASE WHEN ${s}.type_modifier(data_type) > 0 THEN (${s}.type_modifier(data_type) - 4) & 65535 END END::INTEGER AS numeric_scale,
-      CASE ${s}.type_oid(data_type) WHEN 1082 THEN 0 WHEN 1083 THEN 6 WHEN 1114 THEN 6 WHEN 1184 THEN 6 WHEN 1186 THEN 6 END::INTEGER
+      CASE type WHEN 21 THEN 0 WHEN 23 THEN 0 WHEN 20 THEN 0
+        WHEN 1700 THEN CASE WHEN modifier > 0 THEN (modifier - 4) & 65535 END END::INTEGER AS numeric_scale,
+      CASE type WHEN 1082 THEN 0 WHEN 1083 THEN 6 WHEN 1114 THEN 6 WHEN 1184 THEN 6 WHEN 1186 THEN 6 END::INTEGER
         AS datetime_precision,
       NULL::VARCHAR AS interval_type, NULL::INTEGER AS interval_precision, NULL::VARCHAR AS character_set_catalog,
       NULL::VARCHAR AS character_set_schema, NULL::VARCHAR AS character_set_name, NULL::VARCHAR AS collation_catalog,
       NULL::VARCHAR AS collation_schema, NULL::VARCHAR AS collation_name, NULL::VARCHAR AS domain_catalog, NULL::VARCHAR AS domain_schema,
-      NULL::VARCHAR AS domain_name, ${databaseName} AS udt_catalog, 'pg_catalog' AS udt_schema, ${typeNameOf} AS udt_name,
+      NULL::VARCHAR AS domain_name, ${databaseName} AS udt_catalog, 'pg_catalog' AS udt_schema, t.typname AS udt_name,
       NULL::VARCHAR AS scope_catalog, NULL::VARCHAR AS scope_schema, NULL::VARCHAR AS scope_name, NULL::INTEGER AS maximum_cardinality,
       ordinal_position::VARCHAR AS dtd_identifier, 'NO' AS is_self_referencing, 'NO' AS is_identity, NULL::VARCHAR AS identity_generation,
       NULL::VARCHAR AS identity_start, NULL::VARCHAR AS identity_increment, NULL::VARCHAR AS identity_maximum,
       NULL::VARCHAR AS identity_minimum, 'NO' AS identity_cycle, 'NEVER' AS is_generated, NULL::VARCHAR AS generation_expression,
-      'NO' AS is_updatable FROM shown.columns c`,
+      'NO' AS is_updatable FROM ${typedColumns} c JOIN ${s}.pg_type t ON t.oid = c.type`,
   schemata: `SELECT ${databaseName} AS catalog_name, nspname AS schema_name, 'engine' AS schema_owner, NULL::VARCHAR AS default_character_set_catalog,
       NULL::VARCHAR AS default_character_set_schema, NULL::VARCHAR AS default_character_set_name, NULL::VARCHAR AS sql_path FROM ${s}.pg_namespace`,
   views: `SELECT NULL::VARCHAR AS table_catalog, NULL::VARCHAR AS table_schema, NULL::VARCHAR AS table_name, NULL::VARCHAR AS view_definition,
