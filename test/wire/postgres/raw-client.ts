@@ -12,10 +12,15 @@ export class RawPostgres {
   readonly socket: Socket;
   readonly heard: Heard[] = [];
   #left = Buffer.alloc(0);
+  #wake: (() => void) | undefined;
 
   constructor(address: { readonly host: string; readonly port: number }) {
     this.socket = connect(address);
-    this.socket.on("data", (chunk) => this.#take(chunk));
+    this.socket.on("data", (chunk) => {
+      this.#take(chunk);
+      this.#wake?.();
+    });
+    this.socket.on("close", () => this.#wake?.());
     // A reset is one of the ways to be cut off.
     this.socket.on("error", () => {});
   }
@@ -37,7 +42,9 @@ export class RawPostgres {
       const at = this.heard.findIndex((message) => message.type === type);
       if (at !== -1) return this.heard.splice(0, at + 1);
       if (this.socket.destroyed) throw new Error(`closed before ${type}: ${this.types}`);
-      await Promise.race([once(this.socket, "data"), once(this.socket, "close")]);
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
     }
   }
 
