@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { type AuthConfig, authSettings, parseAuthConfig } from "./edge/auth/config.ts";
+import { defaultWireAddress, parseWireAddress, type WireAddress } from "./edge/wire/address.ts";
+import { wireLimits } from "./edge/wire/limits.ts";
 import { defaultCollectionSettings } from "./engine/collection/settings.ts";
 import { invalid } from "./engine/errors.ts";
 import {
@@ -99,6 +101,22 @@ export const settings = {
     help: "address of the native port",
     fallback: { host: "127.0.0.1", port: 8080 },
     parse: (text, field) => parseAddress(text, field),
+  }),
+  postgresListen: setting<WireAddress>({
+    flag: "postgres-listen",
+    env: "SERVICE_POSTGRES_LISTEN",
+    value: "HOST:PORT|off",
+    help: "address of the Postgres wire",
+    fallback: defaultWireAddress(15_432),
+    parse: parseWireAddress,
+  }),
+  wireConnectionsMax: setting<number>({
+    flag: "wire-connections-max",
+    env: "SERVICE_WIRE_CONNECTIONS_MAX",
+    value: "NUMBER",
+    help: "open connections of each SQL wire; more are refused",
+    fallback: wireLimits.connectionsMax,
+    parse: wholeNumber(1, 100_000),
   }),
   dataDir: setting<string>({
     flag: "data-dir",

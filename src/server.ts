@@ -17,17 +17,21 @@ import { type ConsoleSignIn, createConsole } from "./edge/console/handler.ts";
 import { Cors } from "./edge/front/cors.ts";
 import { createFront } from "./edge/front/front.ts";
 import { createRequestIds } from "./edge/front/request-id.ts";
+import { startPostgres } from "./edge/postgres/server.ts";
 import { Metrics } from "./edge/rest/metrics.ts";
 import { createRest } from "./edge/rest/server.ts";
 import { collectionServices } from "./edge/rpc/collection.ts";
 import { createRpcHandler } from "./edge/rpc/handler.ts";
 import { HealthState } from "./edge/rpc/health.ts";
+import type { WireListener } from "./edge/wire/listener.ts";
+import { WireTls } from "./edge/wire/tls.ts";
 import { ApiKeys } from "./engine/auth/keys.ts";
 import { Backups } from "./engine/backup/backups.ts";
 import { type CollectionSettings, defaultCollectionSettings } from "./engine/collection/settings.ts";
 import { Engine } from "./engine/engine.ts";
 import { Instance, type InstanceDeps } from "./engine/instance/instance.ts";
 import { defaultSqlSettings, type SqlSettings } from "./engine/sql/settings.ts";
+import { formatAddress } from "./listener/address.ts";
 import { isPrivate, type ServedCertificates } from "./listener/certificate.ts";
 import type { ExpressHandler } from "./listener/express.ts";
 import { Listener } from "./listener/listener.ts";
@@ -37,6 +41,7 @@ interface Parts {
   readonly engine: Engine;
   readonly health: HealthState;
   readonly listener: Listener;
+  readonly postgres: WireListener | undefined;
   readonly drainTimeoutMs: number;
   /** What requests use, closed once there are none. */
   readonly opened: AsyncDisposableStack;
@@ -70,16 +75,19 @@ function sqlSettings(config: ServerConfig): SqlSettings {
 /** The composition root: the only place where adapters are constructed and edges meet the engine. */
 export class Server {
   readonly url: string;
+  /** Where the Postgres wire listens, as `host:port`; undefined where it does not. */
+  readonly postgres: string | undefined;
   readonly #parts: Parts;
 
   private constructor(parts: Parts) {
     this.url = parts.listener.address.url;
+    this.postgres = parts.postgres && formatAddress(parts.postgres.address);
     this.#parts = parts;
   }
 
   /** `onFatal` is called when the store can't go on in this process. */
   static async start(config: ServerConfig, log: Logger, onFatal: (error: Error) => void): Promise<Server> {
-    for (const warning of checkAuthConfig(config.auth, [config.listen.host])) log.warn(warning);
+    for (const warning of checkAuthConfig(config.auth, listenHosts(config))) log.warn(warning);
     // Whatever fails below, what was opened before it is closed again, so that the process can end.
     await using opened = new AsyncDisposableStack();
     mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
@@ -172,12 +180,29 @@ export class Server {
       log,
     );
     listener = started;
+    // Whatever fails from here on, requests that came meanwhile do not keep the process.
+    opened.defer(() => started.close());
+    const postgres = await startPostgres({
+      listen: config.postgresListen,
+      sql: engine.sql,
+      authenticator,
+      authModes: config.auth.modes,
+      isNamespace: (name) => engine.metastore.findNamespace(name) !== undefined,
+      namespaces: () => [...engine.metastore.namespaces()].map(({ name }) => name),
+      tls: new WireTls(() => started.certificatePair),
+      random,
+      version,
+      log,
+      limits: { connectionsMax: config.wireConnectionsMax },
+    });
+    opened.defer(() => postgres?.close());
     metrics.observe(engine, () => store.stats(), started);
     health.setReady(true);
     return new Server({
       engine,
       health,
       listener: started,
+      postgres,
       drainTimeoutMs: config.drainTimeoutMs,
       opened: opened.move(),
     });
@@ -185,13 +210,18 @@ export class Server {
 
   /** Answers what is in flight, then closes everything. */
   async stop(): Promise<void> {
-    const { engine, health, listener, drainTimeoutMs, opened } = this.#parts;
+    const { engine, health, listener, postgres, drainTimeoutMs, opened } = this.#parts;
     // First, so that watchers hear of it while their connections still stand.
     health.drain();
     engine.drain();
-    await listener.drain(drainTimeoutMs);
+    await Promise.all([listener.drain(drainTimeoutMs), postgres?.drain(drainTimeoutMs)]);
     await opened.disposeAsync();
   }
+}
+
+/** The hosts of every address that any edge listens on. */
+function listenHosts({ listen, postgresListen }: ServerConfig): string[] {
+  return [listen.host, ...(postgresListen === "off" ? [] : [postgresListen.host])];
 }
 
 /** People sign in to the console at the identity provider where it knows the console. */

@@ -21,7 +21,8 @@ export async function runServe(config: ServerConfig): Promise<number> {
     log.fatal({ err: error }, `could not start: ${(error as Error).message}`);
     return 1;
   }
-  log.info({ url: server.url, data: config.dataDir, mode: config.mode }, `listening on ${server.url}`);
+  const { url, postgres } = server;
+  log.info({ url, postgres, data: config.dataDir, mode: config.mode }, `listening on ${url}`);
   const signal = await stopping;
   log.info({ signal }, "draining");
   await server.stop();

@@ -3,7 +3,7 @@ import type { Http2Server, Http2ServerRequest } from "node:http2";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from "node:tls";
 import { type Address, formatAddress } from "./address.ts";
-import { Certificate, type CertificateFiles, type ServedCertificates } from "./certificate.ts";
+import { Certificate, type CertificateFiles, type CertificatePair, type ServedCertificates } from "./certificate.ts";
 import { ExpressConnection, type ExpressHandler, ExpressLane } from "./express.ts";
 import { createHttp1, Http1Connection, liftHttp1Deadline } from "./http1.ts";
 import { createHttp2, Http2Connection, liftHttp2Deadline } from "./http2.ts";
@@ -122,6 +122,11 @@ export class Listener {
   /** The certificates in use; undefined without TLS. */
   get certificates(): ServedCertificates | undefined {
     return this.#certificate?.served;
+  }
+
+  /** The certificate and its key, for other wires of the same server; undefined without TLS. */
+  get certificatePair(): CertificatePair | undefined {
+    return this.#certificate?.pair;
   }
 
   get counters(): Readonly<ListenerCounters> {

@@ -23,6 +23,8 @@ export interface StartOptions {
 /** The server as its own process, as a user starts it: on a free port, with a data folder. */
 export class ServerProcess implements AsyncDisposable {
   readonly url: string;
+  /** Where the Postgres wire listens. */
+  readonly postgres: { readonly host: string; readonly port: number };
   readonly dataDir: string;
   readonly child: ChildProcess;
   readonly logs: string[];
@@ -30,6 +32,7 @@ export class ServerProcess implements AsyncDisposable {
 
   private constructor(url: string, dataDir: string, child: ChildProcess, logs: string[], ownsData: boolean) {
     this.url = url;
+    this.postgres = wireAddress(logs, "postgres");
     this.dataDir = dataDir;
     this.child = child;
     this.logs = logs;
@@ -42,7 +45,8 @@ export class ServerProcess implements AsyncDisposable {
     const flags = ["--listen", options.listen ?? "127.0.0.1:0", "--data-dir", dataDir, ...(options.flags ?? [])];
     const [command, ...args] = [...(options.under ?? []), process.execPath, main, "serve", ...flags];
     const child = spawn(command!, args, {
-      env: { ...cleanEnvironment(), ...options.env },
+      // The wires are on free ports too: their usual ones may be anyone's.
+      env: { ...cleanEnvironment(), SERVICE_POSTGRES_LISTEN: "127.0.0.1:0", ...options.env },
       stdio: ["ignore", "pipe", "pipe"],
     });
     const logs: string[] = [];
@@ -115,6 +119,11 @@ export function temporaryFolder(): Promise<string> {
 /** No setting of the machine that runs the tests reaches the server. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("SERVICE_")));
+}
+
+function wireAddress(logs: readonly string[], wire: string): { readonly host: string; readonly port: number } {
+  const [, host = "", port = "0"] = new RegExp(`"${wire}":"([^"]+):(\\d+)"`).exec(logs.join("\n")) ?? [];
+  return { host, port: Number(port) };
 }
 
 function listeningUrl(child: ChildProcess, logs: string[]): Promise<string> {

@@ -184,8 +184,13 @@ export class Prepared {
     return type === duckdb.StatementType.SELECT || type === duckdb.StatementType.EXPLAIN;
   }
 
-  parameterType(index: number): LogicalType {
-    return duckdb.param_logical_type(this.#statement, index);
+  /** Undefined where nothing in the statement tells it. */
+  parameterType(index: number): LogicalType | undefined {
+    try {
+      return duckdb.param_logical_type(this.#statement, index);
+    } catch {
+      return undefined;
+    }
   }
 
   get columns(): NamedType[] {
