@@ -11,6 +11,7 @@ import {
   parseMinAppVersions,
   parsePush,
 } from "./engine/instance/settings.ts";
+import { defaultSqlSettings } from "./engine/sql/settings.ts";
 import { type Address, parseAddress } from "./listener/address.ts";
 import { listenerLimits } from "./listener/limits.ts";
 
@@ -171,6 +172,62 @@ export const settings = {
     help: "time without a write after which the same is done with fewer",
     fallback: defaultCollectionSettings.sealIdleMs,
     parse: parseDuration,
+  }),
+  sqlTimeMs: setting<number>({
+    flag: "sql-time",
+    env: "SERVICE_SQL_TIME",
+    value: "DURATION",
+    help: "how long one SQL statement may work",
+    fallback: defaultSqlSettings.timeMs,
+    parse: parseDuration,
+  }),
+  sqlMemoryBytes: setting<number>({
+    flag: "sql-memory-bytes",
+    env: "SERVICE_SQL_MEMORY_BYTES",
+    value: "BYTES",
+    help: "memory of one namespace's SQL tables and statements together",
+    fallback: defaultSqlSettings.memoryBytes,
+    parse: wholeNumber(16 * 1024 * 1024, 2 ** 44),
+  }),
+  sqlThreads: setting<number>({
+    flag: "sql-threads",
+    env: "SERVICE_SQL_THREADS",
+    value: "NUMBER",
+    help: "threads of one namespace's SQL statements",
+    fallback: defaultSqlSettings.threads,
+    parse: wholeNumber(1, 256),
+  }),
+  sqlRunningMax: setting<number>({
+    flag: "sql-running-max",
+    env: "SERVICE_SQL_RUNNING_MAX",
+    value: "NUMBER",
+    help: "SQL statements that work at once; more wait for their turn",
+    fallback: defaultSqlSettings.runningMax,
+    parse: wholeNumber(1, 64),
+  }),
+  sqlWaitingMax: setting<number>({
+    flag: "sql-waiting-max",
+    env: "SERVICE_SQL_WAITING_MAX",
+    value: "NUMBER",
+    help: "SQL statements that wait for their turn; more are refused with 429",
+    fallback: defaultSqlSettings.waitingMax,
+    parse: wholeNumber(0, 100_000),
+  }),
+  sqlRowsMax: setting<number>({
+    flag: "sql-rows-max",
+    env: "SERVICE_SQL_ROWS_MAX",
+    value: "NUMBER",
+    help: "rows of one SQL result",
+    fallback: defaultSqlSettings.rowsMax,
+    parse: wholeNumber(1, 1_000_000_000_000),
+  }),
+  sqlStreamBytes: setting<number>({
+    flag: "sql-stream-bytes",
+    env: "SERVICE_SQL_STREAM_BYTES",
+    value: "BYTES",
+    help: "what one SQL statement may read of streams",
+    fallback: defaultSqlSettings.streamBytesMax,
+    parse: wholeNumber(1, 2 ** 40),
   }),
   tlsCertFile: setting<string | undefined>({
     flag: "tls-cert-file",

@@ -23,6 +23,7 @@ import { ApiKeys } from "./engine/auth/keys.ts";
 import { type CollectionSettings, defaultCollectionSettings } from "./engine/collection/settings.ts";
 import { Engine } from "./engine/engine.ts";
 import { Instance, type InstanceDeps } from "./engine/instance/instance.ts";
+import { defaultSqlSettings, type SqlSettings } from "./engine/sql/settings.ts";
 import { isPrivate, type ServedCertificates } from "./listener/certificate.ts";
 import { Listener } from "./listener/listener.ts";
 import { version } from "./version.ts";
@@ -43,6 +44,19 @@ function collectionSettings(config: ServerConfig): CollectionSettings {
     tailBytesMax: config.collectionTailBytesMax,
     sealRecords: config.collectionSealRecords,
     sealIdleMs: config.collectionSealIdleMs,
+  };
+}
+
+function sqlSettings(config: ServerConfig): SqlSettings {
+  return {
+    ...defaultSqlSettings,
+    timeMs: config.sqlTimeMs,
+    memoryBytes: config.sqlMemoryBytes,
+    threads: config.sqlThreads,
+    runningMax: config.sqlRunningMax,
+    waitingMax: config.sqlWaitingMax,
+    rowsMax: config.sqlRowsMax,
+    streamBytesMax: config.sqlStreamBytes,
   };
 }
 
@@ -80,11 +94,15 @@ export class Server {
         ownership,
         clock,
         random,
-        threads: new WorkerThreads(new URL("./worker.ts", import.meta.url), { dataDir: config.dataDir }),
+        threads: new WorkerThreads(new URL("./worker.ts", import.meta.url), {
+          dataDir: config.dataDir,
+          sql: sqlSettings(config),
+        }),
       },
-      { dedupWindowMs: config.dedupWindowMs, collections: collectionSettings(config) },
+      { dedupWindowMs: config.dedupWindowMs, collections: collectionSettings(config), sql: sqlSettings(config) },
       {
         onCommitGroup: (group) => metrics.onCommitGroup(group),
+        onStatement: (outcome, ms) => metrics.onStatement(outcome, ms),
         onBackgroundError: (err) => log.error({ err }, "background work failed; it will be tried again"),
       },
     );
@@ -175,6 +193,7 @@ function instanceConfig(config: ServerConfig): Omit<InstanceDeps, "store" | "clo
       links: true,
       collections: true,
       search: true,
+      sql: true,
       apikey: modes.includes("apikey"),
       oidc: modes.includes("oidc"),
       mesh: modes.includes("mesh"),

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import { FilesObjectStore } from "./adapter/files/object-store.ts";
 import { LanceColumnar } from "./adapter/lance/columnar.ts";
+import { LmdbStore } from "./adapter/lmdb/store.ts";
 import { NodeClock } from "./adapter/node/clock.ts";
 import { NodeRandom } from "./adapter/node/random.ts";
 import { runInBackground } from "./adapter/threads/priority.ts";
@@ -11,22 +12,31 @@ import { BuildService } from "./engine/collection/build/build-service.ts";
 import { IndexService } from "./engine/collection/index/index-service.ts";
 import { ObjectSegmentLoader } from "./engine/collection/index/segment-loader.ts";
 import { EngineError } from "./engine/errors.ts";
-import type { ThreadRole, ThreadService } from "./port/threads.ts";
+import type { SqlSettings } from "./engine/sql/settings.ts";
+import { SqlService } from "./engine/sql/thread/sql-service.ts";
+import { type ThreadRole, type ThreadService, Transferred } from "./port/threads.ts";
 
 /** What every thread is told when it starts. */
 export interface WorkerData {
   readonly dataDir: string;
+  readonly sql: SqlSettings;
 }
 
 /** The composition root of a worker thread. */
-function createService(role: ThreadRole, { dataDir }: WorkerData): ThreadService {
+function createService(role: ThreadRole, { dataDir, sql }: WorkerData): ThreadService {
   const objects = new FilesObjectStore(join(dataDir, "objects"));
   const graphs = new UsearchGraphs();
   const loader = new ObjectSegmentLoader(objects, graphs);
   const clock = new NodeClock();
-  return role === "index"
-    ? new IndexService(loader, clock, new NodeRandom())
-    : new BuildService(objects, loader, clock, new LanceColumnar(), graphs);
+  switch (role) {
+    case "index":
+      return new IndexService(loader, clock, new NodeRandom());
+    case "build":
+      return new BuildService(objects, loader, clock, new LanceColumnar(), graphs);
+    case "sql":
+      // The same store as the main thread's, of which this one only reads.
+      return new SqlService(new LmdbStore(join(dataDir, "store"), { shared: true }), sql);
+  }
 }
 
 function failureOf(error: unknown): ThreadFailure {
@@ -42,10 +52,13 @@ const port = parentPort!;
 
 port.on("message", async ({ id, message }: ThreadRequest) => {
   let reply: ThreadReply;
+  let transfer: readonly ArrayBuffer[] = [];
   try {
-    reply = { id, value: await service.handle(message) };
+    const answer = await service.handle(message);
+    if (answer instanceof Transferred) transfer = answer.transfer;
+    reply = { id, value: answer instanceof Transferred ? answer.value : answer };
   } catch (error) {
     reply = { id, error: failureOf(error) };
   }
-  if (id !== 0) port.postMessage(reply);
+  if (id !== 0) port.postMessage(reply, transfer as ArrayBuffer[]);
 });

@@ -26,8 +26,12 @@ import { Trimmer } from "./log/trimmer.ts";
 import { Maintenance } from "./maintenance.ts";
 import { Metastore } from "./metastore/metastore.ts";
 import { Queries } from "./query/queries.ts";
+import type { SqlMessage } from "./sql/messages.ts";
+import type { SqlSettings } from "./sql/settings.ts";
+import { SqlEngine, type SqlOutcome, type SqlThread } from "./sql/sql-engine.ts";
 import { IdempotencyRecords } from "./stream/idempotency.ts";
 import { Streams } from "./stream/streams.ts";
+import { TokenWaiter } from "./stream/token-waiter.ts";
 
 export interface EnginePorts {
   readonly store: Store;
@@ -42,12 +46,14 @@ export interface EngineSettings {
   readonly collections: CollectionSettings;
   /** How long a CloudEvent's source and id are remembered. */
   readonly dedupWindowMs: number;
+  readonly sql: SqlSettings;
 }
 
 /** What the engine tells about itself; all optional. */
 export interface EngineObserver {
   onCommitGroup?(group: CommitGroup): void;
   onBackgroundError?(error: unknown): void;
+  onStatement?(outcome: SqlOutcome, ms: number): void;
 }
 
 /** The service itself, without a wire. */
@@ -61,6 +67,8 @@ export class Engine {
   readonly collections: Collections;
   readonly documents: Documents;
   readonly queries: Queries;
+  readonly sql: SqlEngine;
+  readonly #sqlThread: SqlThread;
   readonly #index: IndexThread;
   readonly #build: BuildThread;
   readonly #sealer: Sealer;
@@ -114,6 +122,17 @@ export class Engine {
     const filler = new CollectionTarget({ ...shared, metastore, writer, settings: settings.collections });
     const targets = [this.counters, filler];
     this.links = new Links({ store, committer, metastore, log, clock, targets, onError });
+    this.#sqlThread = new EngineThread<SqlMessage>(ports.threads.start("sql"));
+    this.sql = new SqlEngine({
+      ...shared,
+      metastore,
+      documents: this.documents,
+      links: this.links,
+      tokens: new TokenWaiter(log, clock),
+      thread: this.#sqlThread,
+      settings: settings.sql,
+      onStatement: (outcome, ms) => observer.onStatement?.(outcome, ms),
+    });
     this.#maintenance = new Maintenance({ store, clock, committer, metastore, trimmer, idempotency, dedup, onError });
   }
 
@@ -149,6 +168,7 @@ export class Engine {
     await this.#build.close();
     await this.#sealer.stop();
     await this.#index.close();
+    await this.#sqlThread.close();
     await this.#maintenance.stop();
     await this.committer.close();
     this.#pins.close();

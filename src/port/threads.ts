@@ -12,7 +12,7 @@ export interface Thread {
   close(): Promise<void>;
 }
 
-export type ThreadRole = "index" | "build";
+export type ThreadRole = "index" | "build" | "sql";
 
 export interface Threads {
   start(role: ThreadRole): Thread;
@@ -29,6 +29,17 @@ export class ThreadError extends Error {
     this.name = "ThreadError";
     this.reason = reason;
     this.details = details;
+  }
+}
+
+/** An answer some of whose memory goes over to the asker instead of being copied. */
+export class Transferred {
+  readonly value: unknown;
+  readonly transfer: readonly ArrayBuffer[];
+
+  constructor(value: unknown, transfer: readonly ArrayBuffer[]) {
+    this.value = value;
+    this.transfer = transfer;
   }
 }
 

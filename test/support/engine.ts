@@ -6,16 +6,30 @@ import { IndexService } from "../../src/engine/collection/index/index-service.ts
 import { ObjectSegmentLoader } from "../../src/engine/collection/index/segment-loader.ts";
 import { defaultCollectionSettings } from "../../src/engine/collection/settings.ts";
 import type { EngineSettings } from "../../src/engine/engine.ts";
+import { defaultSqlSettings } from "../../src/engine/sql/settings.ts";
+import { SqlService } from "../../src/engine/sql/thread/sql-service.ts";
 import type { Clock } from "../../src/port/clock.ts";
 import type { ObjectStore } from "../../src/port/object-store.ts";
+import type { Store } from "../../src/port/store.ts";
 import type { Threads } from "../../src/port/threads.ts";
 
 /** The services of the engine's threads, run in this one. */
-export function inlineThreads(objects: ObjectStore, clock: Clock = new NodeClock()): Threads {
+export function inlineThreads(objects: ObjectStore, clock: Clock = new NodeClock(), store?: Store): Threads {
   const loader = new ObjectSegmentLoader(objects);
-  return new InlineThreads((role) =>
-    role === "index" ? new IndexService(loader, clock, new SeededRandom(1)) : new BuildService(objects, loader, clock),
-  );
+  return new InlineThreads((role) => {
+    switch (role) {
+      case "index":
+        return new IndexService(loader, clock, new SeededRandom(1));
+      case "build":
+        return new BuildService(objects, loader, clock);
+      case "sql":
+        return store === undefined ? { handle: () => undefined } : new SqlService(store, defaultSqlSettings);
+    }
+  });
 }
 
-export const testSettings: EngineSettings = { dedupWindowMs: 3_600_000, collections: defaultCollectionSettings };
+export const testSettings: EngineSettings = {
+  dedupWindowMs: 3_600_000,
+  collections: defaultCollectionSettings,
+  sql: defaultSqlSettings,
+};

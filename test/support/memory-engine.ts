@@ -12,14 +12,15 @@ export const unsealed: Partial<CollectionSettings> = { sealIdleMs: 1e12, sealAge
 /** The whole engine on adapters in memory, in one thread. */
 export async function startMemoryEngine(settings: Partial<CollectionSettings> = {}): Promise<Engine> {
   const objects = new MemoryObjectStore();
+  const store = new MemoryStore();
   const engine = new Engine(
     {
-      store: new MemoryStore(),
+      store,
       objects,
       ownership: { isOwner: true, epoch: 1, acquire: async () => {}, [Symbol.asyncDispose]: async () => {} },
       clock: new NodeClock(),
       random: new NodeRandom(),
-      threads: inlineThreads(objects),
+      threads: inlineThreads(objects, new NodeClock(), store),
     },
     { ...testSettings, collections: { ...defaultCollectionSettings, ...settings } },
   );

@@ -1,4 +1,4 @@
-import type { Thread, ThreadRole, ThreadService, Threads } from "../../port/threads.ts";
+import { type Thread, type ThreadRole, type ThreadService, type Threads, Transferred } from "../../port/threads.ts";
 
 /** Runs the services of threads in this one, message by message, for tests and simulation. */
 export class InlineThreads implements Threads {
@@ -25,8 +25,9 @@ class InlineThread implements Thread {
     this.#take(message).catch(() => {});
   }
 
-  request(message: unknown): Promise<unknown> {
-    return this.#take(message);
+  async request(message: unknown): Promise<unknown> {
+    const answer = await this.#take(message);
+    return answer instanceof Transferred ? structuredClone(answer.value) : answer;
   }
 
   onLost(_callback: () => void): void {}

@@ -33,6 +33,8 @@ export class Metrics {
   readonly #calls: Counter<"method" | "code">;
   readonly #callSeconds: Histogram<"method">;
   readonly #boundCalls = new Map<string, CallCounts>();
+  readonly #statements: Counter<"outcome">;
+  readonly #statementSeconds: Histogram;
   readonly #syncSeconds: Histogram;
   readonly #groupChanges: Histogram;
   readonly #groupBytes: Histogram;
@@ -67,6 +69,18 @@ export class Metrics {
       buckets: latencySeconds,
       registers,
     });
+    this.#statements = new Counter({
+      name: "service_sql_statements_total",
+      help: "SQL statements of all wires, by outcome: ok or what went wrong",
+      labelNames: ["outcome"],
+      registers,
+    });
+    this.#statementSeconds = new Histogram({
+      name: "service_sql_statement_seconds",
+      help: "Time from a SQL statement to its last row, the reader's included",
+      buckets: latencySeconds,
+      registers,
+    });
     this.#syncSeconds = new Histogram({
       name: "service_log_sync_seconds",
       help: "Time of one group commit, its sync included",
@@ -90,6 +104,11 @@ export class Metrics {
       help: "Group commits that failed",
       registers,
     });
+  }
+
+  onStatement(outcome: string, ms: number): void {
+    this.#statements.inc({ outcome });
+    this.#statementSeconds.observe(ms / 1000);
   }
 
   /** Adds what is read from the engine at each scrape. */

@@ -30,6 +30,7 @@ import { namespaceRoutes } from "./routes/namespaces.ts";
 import { operationRoutes } from "./routes/operations.ts";
 import { queryRoutes } from "./routes/query.ts";
 import { recordRoutes } from "./routes/records.ts";
+import { sqlRoutes } from "./routes/sql.ts";
 import { streamRoutes } from "./routes/streams.ts";
 import { answer, errorAnswer, type Schema, textAnswer } from "./schemas.ts";
 import { compileSchema } from "./validation.ts";
@@ -98,6 +99,7 @@ export async function createRest(options: RestOptions): Promise<RequestHandler> 
     ...collectionRoutes(engine),
     ...documentRoutes(engine),
     ...queryRoutes(engine),
+    ...sqlRoutes(engine),
     ...descriptionRoutes(app),
   ];
   registerHooks(app, options, new RouteTable(routes));

@@ -59,12 +59,16 @@ export class CounterTarget implements LinkTarget {
   }
 
   /** A link's counters, in the order of their keys. */
-  *counters(linkId: number, view: Reader = this.#store): Iterable<{ name: string; value: bigint }> {
-    for (const { key, value } of view.range(prefixRange(tables.counter, linkId))) {
-      const stored = openValue(value);
-      const name = stored.length > 8 ? stored.toString("utf8", 8) : asBuffer(key).toString("utf8", 10);
-      yield { name, value: stored.readBigInt64BE(0) };
-    }
+  counters(linkId: number, view: Reader = this.#store): Iterable<{ name: string; value: bigint }> {
+    return readCounters(linkId, view);
+  }
+}
+
+export function* readCounters(linkId: number, view: Reader): Iterable<{ name: string; value: bigint }> {
+  for (const { key, value } of view.range(prefixRange(tables.counter, linkId))) {
+    const stored = openValue(value);
+    const name = stored.length > 8 ? stored.toString("utf8", 8) : asBuffer(key).toString("utf8", 10);
+    yield { name, value: stored.readBigInt64BE(0) };
   }
 }
 

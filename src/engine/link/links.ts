@@ -174,11 +174,17 @@ export class Links {
     );
   }
 
-  async detail(namespace: string, name: string, token: ConsistencyToken, signal?: AbortSignal): Promise<LinkDetail> {
+  /** A link once it has applied what a read of it must see. */
+  async caughtUp(namespace: string, name: string, token: ConsistencyToken, signal?: AbortSignal) {
     const link = this.#find(namespace, name);
     const source = this.#source(link);
     const worker = this.#workers.get(link.id);
     if (worker !== undefined && source !== undefined) await this.#catchUp(worker, source, token, signal);
+    return { link, source, worker };
+  }
+
+  async detail(namespace: string, name: string, token: ConsistencyToken, signal?: AbortSignal): Promise<LinkDetail> {
+    const { link, source, worker } = await this.caughtUp(namespace, name, token, signal);
     const { log, store } = this.#deps;
     // One view, so that the counters are those of exactly the applied offsets.
     using view = store.snapshot();

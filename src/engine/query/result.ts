@@ -101,7 +101,7 @@ function parsed(source: string | Json): Json {
  * What stands at a dotted path, as it was written. Through an array of objects it is the array of what they hold; a key
  * with a dot in it comes before a nested one, as the index reads it.
  */
-function valueAt(value: unknown, path: string): unknown {
+export function valueAt(value: unknown, path: string): unknown {
   if (Array.isArray(value)) {
     const found = value.map((entry) => valueAt(entry, path)).filter((entry) => entry !== undefined);
     return found.length === 0 ? undefined : found.flat();

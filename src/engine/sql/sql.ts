@@ -1,5 +1,6 @@
 import type { ConsistencyToken } from "../token.ts";
 import type { SqlBatch } from "./batch.ts";
+import type { DialectName } from "./dialect/dialect.ts";
 import type { SqlColumnInfo, SqlType } from "./type.ts";
 
 /** One statement of one namespace. */
@@ -11,6 +12,8 @@ export interface SqlStatement {
   /** What the statement must see, besides everything acknowledged before it. */
   readonly token: ConsistencyToken;
   readonly consistency: "strong" | "eventual";
+  /** What the wire's clients expect besides: see dialect/dialect.ts. */
+  readonly dialect?: DialectName;
 }
 
 export type SqlValue =

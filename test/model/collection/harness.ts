@@ -15,6 +15,7 @@ import { IndexService } from "../../../src/engine/collection/index/index-service
 import { ObjectSegmentLoader } from "../../../src/engine/collection/index/segment-loader.ts";
 import { type CollectionSettings, defaultCollectionSettings } from "../../../src/engine/collection/settings.ts";
 import { Engine } from "../../../src/engine/engine.ts";
+import { defaultSqlSettings } from "../../../src/engine/sql/settings.ts";
 import type { ObjectStore } from "../../../src/port/object-store.ts";
 import type { Store } from "../../../src/port/store.ts";
 import type { ThreadRole, Threads } from "../../../src/port/threads.ts";
@@ -96,7 +97,7 @@ export class EngineHarness implements AsyncDisposable {
         random: new NodeRandom(),
         threads: this.#threads(),
       },
-      { dedupWindowMs: 3_600_000, collections: this.#settings },
+      { dedupWindowMs: 3_600_000, sql: defaultSqlSettings, collections: this.#settings },
       { onBackgroundError: (error) => this.errors.push(error) },
     );
     await this.engine.start();

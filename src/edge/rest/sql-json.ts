@@ -1,0 +1,80 @@
+import type { SqlBatch, SqlColumn } from "../../engine/sql/batch.ts";
+import type { SqlColumnInfo } from "../../engine/sql/type.ts";
+import { int128, isValid, jsonValue, readValue } from "../../engine/sql/value.ts";
+
+/** The names of a row's members: a name that is there already gets a number. */
+export function memberNames(columns: readonly SqlColumnInfo[]): string[] {
+  const taken = new Set<string>();
+  return columns.map(({ name }) => {
+    let unique = name;
+    for (let i = 1; taken.has(unique); i++) unique = `${name}_${i}`;
+    taken.add(unique);
+    return unique;
+  });
+}
+
+/** Rows as JSON objects, each with a comma before it but for the first of a result. */
+export function* rowTexts(names: readonly string[], batch: SqlBatch, isFirstBatch: boolean): Iterable<string> {
+  const prefixes = names.map((name, i) => `${i === 0 ? "{" : ","}${JSON.stringify(name)}:`);
+  const cells = batch.columns.map(cellWriter);
+  for (let row = 0; row < batch.rows; row++) {
+    let text = isFirstBatch && row === 0 ? "" : ",";
+    for (let i = 0; i < cells.length; i++) text += prefixes[i]! + cells[i]!(row);
+    yield `${text}}`;
+  }
+}
+
+/** Digits that a number of JavaScript is sure to keep. */
+const exactDigits = 15;
+
+/**
+ * How the values of a column are written. JSON stays what it is; decimals are numbers where every reader keeps all of
+ * their digits, and text where not.
+ */
+function cellWriter(column: SqlColumn): (row: number) => string {
+  if (column.layout === "null") return () => "null";
+  const { type, validity } = column;
+  const there = (row: number) => isValid(validity, row);
+  if (column.layout === "fixed") {
+    const { data } = column;
+    switch (type.kind) {
+      case "int8":
+      case "int16":
+      case "int32":
+      case "uint8":
+      case "uint16":
+      case "uint32":
+        return (row) => (there(row) ? String(data[row]) : "null");
+      case "int64":
+      case "uint64":
+        return (row) => (there(row) ? integerText(BigInt(data[row]!)) : "null");
+      case "int128":
+        return (row) => (there(row) ? integerText(int128(data as BigInt64Array, row)) : "null");
+      case "decimal": {
+        const isExact = type.width <= exactDigits;
+        return (row) => {
+          const value = readValue(column, row) as string | null;
+          return value === null ? "null" : isExact ? value : JSON.stringify(value);
+        };
+      }
+    }
+  }
+  if (type.kind === "json") return (row) => jsonText(readValue(column, row) as string | null);
+  return (row) => JSON.stringify(jsonValue(readValue(column, row), type));
+}
+
+function integerText(value: bigint): string {
+  const isSafe = value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER;
+  return isSafe ? String(value) : `"${value}"`;
+}
+
+/** A cast makes no JSON of what is none, so it is looked at before it becomes a part of the answer. */
+function jsonText(text: string | null): string {
+  if (text === null) return "null";
+  try {
+    JSON.parse(text);
+    return text;
+  } catch {
+    return JSON.stringify(text);
+  }
+}

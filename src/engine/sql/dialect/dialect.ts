@@ -1,0 +1,43 @@
+import { mysql } from "./mysql.ts";
+import { postgres } from "./postgres.ts";
+
+export type DialectName = "postgres" | "mysql";
+
+export interface DialectContext {
+  readonly namespace: string;
+}
+
+/** A table under another name: `schema` and `name` as they are in the namespace's database. */
+export interface Relation {
+  readonly schema: string;
+  readonly name: string;
+}
+
+/** What a wire adds to SQL so that its clients find what they know. It runs in the SQL thread. */
+export interface Dialect {
+  readonly name: DialectName;
+  /**
+   * Statements that are run once in each namespace's database, before the first statement of the dialect: schemas,
+   * macros, views. They are ours, so nothing is refused.
+   */
+  setUp(context: DialectContext): readonly string[];
+  /** The query in DuckDB's words, before it is parsed and checked. Places in errors are of what it returns. */
+  rewrite(query: string, context: DialectContext): string;
+  /**
+   * Schemas of its own that statements may read, besides `collections`, `streams`, `links` and `information_schema`.
+   * Their macros and tables are found without naming the schema too, after the collections.
+   */
+  readonly schemas: readonly string[];
+  /** What to read in place of a table, for example of a view of its own in place of `pg_catalog.pg_class`. */
+  relation?(schema: string | undefined, name: string): Relation | undefined;
+  /** Table functions that its statements may call, besides those that all may. In lower case. */
+  readonly tableFunctions?: readonly string[];
+  /** Functions that all others may not call and its statements may, because a macro of its own takes their place. */
+  readonly functions?: readonly string[];
+}
+
+const dialects: Readonly<Record<DialectName, Dialect>> = { postgres, mysql };
+
+export function findDialect(name: DialectName | undefined): Dialect | undefined {
+  return name === undefined ? undefined : dialects[name];
+}

@@ -1,0 +1,38 @@
+import { EngineError, type Reason } from "../errors.ts";
+import type { SqlFault, SqlFaultKind } from "./sql.ts";
+
+/** Reasons of the faults that are not the statement's own. */
+const reasonOf: Partial<Record<SqlFaultKind, Reason>> = {
+  unknown_namespace: "not_found",
+  timeout: "deadline_exceeded",
+  cancelled: "aborted",
+  memory: "resource_exhausted",
+  busy: "resource_exhausted",
+  internal: "internal",
+};
+
+export interface FaultPlace {
+  /** The field at fault; `query` where it is not said. */
+  readonly field?: string;
+  readonly position?: number | undefined;
+  readonly cause?: unknown;
+}
+
+/** A statement that can't be run, with the fault for the wires. */
+export function sqlFault(kind: SqlFaultKind, message: string, place: FaultPlace = {}): EngineError {
+  const { field = "query", position, cause } = place;
+  const sql: SqlFault = { kind, ...(position === undefined ? {} : { position }) };
+  const reason = reasonOf[kind] ?? "invalid_argument";
+  const atFault = reason === "invalid_argument";
+  return new EngineError(reason, atFault ? `${field}: ${message}` : message, {
+    details: { ...(atFault ? { field } : {}), sql },
+    ...(atFault ? { metadata: { field } } : {}),
+    ...(reason === "resource_exhausted" ? { retryAfterMs: 1000, metadata: { retry_after_ms: "1000" } } : {}),
+    cause,
+  });
+}
+
+export function faultOf(error: unknown): SqlFault | undefined {
+  if (!(error instanceof EngineError)) return undefined;
+  return error.details["sql"] as SqlFault | undefined;
+}

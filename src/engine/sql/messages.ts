@@ -1,0 +1,115 @@
+import type { SqlBatch } from "./batch.ts";
+import type { DialectName } from "./dialect/dialect.ts";
+import type { SqlParameter, SqlStatementKind } from "./sql.ts";
+import type { SqlColumnInfo, SqlType } from "./type.ts";
+
+export type TableSchema = "collections" | "streams" | "links";
+
+/** A table that a statement names. */
+export interface NamedTable {
+  readonly schema: TableSchema;
+  readonly name: string;
+  /** The statement has an expression of this name too (`WITH name AS …`): it is no fault when there is no such table. */
+  readonly optional: boolean;
+  /** Where in the query. */
+  readonly position: number;
+  /** Whether its rows are read; else its columns alone. */
+  readonly read: boolean;
+}
+
+/** What a statement needs, found by its parse. */
+export interface StatementNeeds {
+  readonly kind: SqlStatementKind;
+  readonly tables: readonly NamedTable[];
+  /** Reads what tables there are. */
+  readonly catalog: boolean;
+  /** Values to fill, at most. */
+  readonly parameters: number;
+}
+
+interface DefinedTable {
+  readonly name: string;
+}
+
+export interface CollectionTable extends DefinedTable {
+  readonly schema: "collections";
+  readonly id: number;
+  /** The collection's own name, where the table is an alias of it. */
+  readonly collection: string;
+  readonly schemaVersion: number;
+  /** In the form of REST; parsed once for each version. */
+  readonly fields: unknown;
+}
+
+export interface StreamTable extends DefinedTable {
+  readonly schema: "streams";
+  readonly id: number;
+  /** The offsets there are, two numbers a partition: the first one and the end. Absent where no rows are read. */
+  readonly offsets?: Float64Array;
+}
+
+export interface LinkTable extends DefinedTable {
+  readonly schema: "links";
+  readonly id: number;
+  readonly counter: boolean;
+}
+
+export type TableDefinition = CollectionTable | StreamTable | LinkTable;
+
+/** What the statement's thread is told of a namespace. */
+export interface NamespaceRef {
+  readonly id: number;
+  readonly name: string;
+}
+
+export interface StatementText {
+  readonly namespace: NamespaceRef;
+  readonly query: string;
+  readonly dialect: DialectName | undefined;
+}
+
+export type SqlMessage =
+  /** → StatementNeeds */
+  | ({ readonly kind: "plan" } & StatementText)
+  /** → DescribeReply */
+  | ({
+      readonly kind: "describe";
+      readonly statement: number;
+      readonly tables: readonly TableDefinition[];
+    } & CatalogPart &
+      StatementText)
+  /** → RunReply */
+  | ({
+      readonly kind: "run";
+      readonly statement: number;
+      readonly tables: readonly TableDefinition[];
+      readonly params: readonly SqlParameter[];
+    } & CatalogPart &
+      StatementText)
+  /** → NextReply */
+  | { readonly kind: "next"; readonly statement: number }
+  /** Stops a statement; what is under way fails. */
+  | { readonly kind: "cancel"; readonly statement: number; readonly why: "cancelled" | "timeout" }
+  | { readonly kind: "close"; readonly statement: number }
+  /** The namespace is gone. */
+  | { readonly kind: "forget"; readonly namespace: number };
+
+/** All tables of the namespace, for statements that ask what there is. */
+export interface CatalogPart {
+  readonly catalog: readonly TableDefinition[] | undefined;
+}
+
+export interface DescribeReply {
+  readonly columns: readonly SqlColumnInfo[];
+  readonly parameters: readonly (SqlType | undefined)[];
+}
+
+export interface NextReply {
+  readonly batch: SqlBatch | undefined;
+  /** Nothing comes after it. */
+  readonly done: boolean;
+}
+
+export interface RunReply extends NextReply {
+  readonly columns: readonly SqlColumnInfo[];
+}

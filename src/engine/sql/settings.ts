@@ -1,0 +1,35 @@
+/** What statements may use; each passed limit is an error that names it. */
+export interface SqlSettings {
+  /** Time a statement may work; waiting for its reader is no work. */
+  readonly timeMs: number;
+  /** Memory of one namespace's tables and statements together. */
+  readonly memoryBytes: number;
+  /** Threads of one namespace's database. */
+  readonly threads: number;
+  /** Statements that work at once; more wait for their turn, */
+  readonly runningMax: number;
+  /** and no more than this wait. */
+  readonly waitingMax: number;
+  /** Statements whose rows are still being read. */
+  readonly openMax: number;
+  /** Rows of one result. */
+  readonly rowsMax: number;
+  /** What one statement reads of streams. */
+  readonly streamBytesMax: number;
+  /** Namespaces whose tables are kept; the least recently used go. */
+  readonly namespacesMax: number;
+}
+
+const MiB = 1024 * 1024;
+
+export const defaultSqlSettings: SqlSettings = {
+  timeMs: 30_000,
+  memoryBytes: 1024 * MiB,
+  threads: 2,
+  runningMax: 2,
+  waitingMax: 200,
+  openMax: 500,
+  rowsMax: 100_000_000,
+  streamBytesMax: 256 * MiB,
+  namespacesMax: 8,
+};

@@ -1,0 +1,269 @@
+import type { Clock } from "../../port/clock.ts";
+import type { EngineThread } from "../collection/engine-thread.ts";
+import { EngineError } from "../errors.ts";
+import type { Metastore } from "../metastore/metastore.ts";
+import type { ConsistencyToken } from "../token.ts";
+import type { SqlBatch } from "./batch.ts";
+import { sqlFault } from "./fault.ts";
+import type { DescribeReply, NextReply, RunReply, SqlMessage, StatementNeeds, StatementText } from "./messages.ts";
+import type { SqlSettings } from "./settings.ts";
+import type { Sql, SqlDescription, SqlFaultKind, SqlResult, SqlStatement, SqlStatementKind, SqlTable } from "./sql.ts";
+import { type ResolverDeps, TableResolver } from "./table-resolver.ts";
+import { StatementTurns } from "./turns.ts";
+import type { SqlColumnInfo } from "./type.ts";
+
+export type SqlThread = EngineThread<SqlMessage>;
+
+export interface SqlEngineDeps extends ResolverDeps {
+  readonly thread: SqlThread;
+  readonly metastore: Metastore;
+  readonly clock: Clock;
+  readonly settings: SqlSettings;
+  /** Told of each statement when it is over. */
+  readonly onStatement?: (outcome: SqlOutcome, ms: number) => void;
+}
+
+export type SqlOutcome = "ok" | SqlFaultKind | "error";
+
+/** Statements are parsed and run in a thread of their own; here they get their turn, their tables and their time. */
+export class SqlEngine implements Sql {
+  readonly #deps: SqlEngineDeps;
+  readonly #turns: StatementTurns;
+  readonly #resolver: TableResolver;
+  #nextStatement = 1;
+  #open = 0;
+
+  constructor(deps: SqlEngineDeps) {
+    this.#deps = deps;
+    this.#turns = new StatementTurns(deps.settings);
+    this.#resolver = new TableResolver(deps);
+  }
+
+  /** Statements that work, wait for their turn, or wait for their reader. */
+  get load(): { readonly running: number; readonly waiting: number; readonly open: number } {
+    return { running: this.#turns.running, waiting: this.#turns.waiting, open: this.#open };
+  }
+
+  async tables(namespace: string): Promise<readonly SqlTable[]> {
+    this.#namespace(namespace);
+    return this.#resolver.shown(namespace);
+  }
+
+  async describe(
+    statement: Omit<SqlStatement, "token" | "consistency">,
+    signal?: AbortSignal,
+  ): Promise<SqlDescription> {
+    const text = this.#text(statement);
+    const work = new StatementWork(this.#deps, this.#nextStatement++, signal);
+    return this.#turns.take(signal, () =>
+      work.run(async () => {
+        const needs = await work.request<StatementNeeds>({ kind: "plan", ...text });
+        const unread = needs.tables.map((table) => ({ ...table, read: false }));
+        const { tables } = await this.#resolver.resolve(text.namespace.name, unread, [], signal);
+        const { columns, parameters } = await work.request<DescribeReply>({
+          kind: "describe",
+          statement: work.id,
+          tables,
+          catalog: needs.catalog ? this.#resolver.all(text.namespace.name) : undefined,
+          ...text,
+        });
+        return { kind: needs.kind, columns, parameters };
+      }),
+    );
+  }
+
+  async run(statement: SqlStatement, signal?: AbortSignal): Promise<SqlResult> {
+    const { clock, settings } = this.#deps;
+    const startedMs = clock.steadyMs();
+    if (this.#open >= settings.openMax) throw sqlFault("busy", "too many statements are open; retry");
+    this.#open++;
+    const end = (outcome: SqlOutcome) => {
+      this.#open--;
+      this.#deps.onStatement?.(outcome, clock.steadyMs() - startedMs);
+    };
+    try {
+      const text = this.#text(statement);
+      const work = new StatementWork(this.#deps, this.#nextStatement++, signal);
+      const started = await this.#turns.take(signal, () => work.run(() => this.#start(work, text, statement, signal)));
+      return new RunningStatement(work, this.#turns, started, signal, end);
+    } catch (error) {
+      end(outcomeOf(error));
+      throw error;
+    }
+  }
+
+  async #start(
+    work: StatementWork,
+    text: StatementText,
+    { params, token }: SqlStatement,
+    signal: AbortSignal | undefined,
+  ): Promise<Started> {
+    const needs = await work.request<StatementNeeds>({ kind: "plan", ...text });
+    const { name } = text.namespace;
+    const resolved = await this.#resolver.resolve(name, needs.tables, token, signal);
+    const reply = await work.request<RunReply>({
+      kind: "run",
+      statement: work.id,
+      tables: resolved.tables,
+      catalog: needs.catalog ? this.#resolver.all(name) : undefined,
+      params,
+      ...text,
+    });
+    return { kind: needs.kind, token: resolved.token, ...reply };
+  }
+
+  #text({ namespace, query, dialect }: Pick<SqlStatement, "namespace" | "query" | "dialect">): StatementText {
+    const { id, name } = this.#namespace(namespace);
+    return { namespace: { id, name }, query, dialect };
+  }
+
+  #namespace(name: string) {
+    const found = this.#deps.metastore.findNamespace(name);
+    if (found === undefined) throw sqlFault("unknown_namespace", `namespace ${JSON.stringify(name)} does not exist`);
+    return found;
+  }
+}
+
+interface Started extends RunReply {
+  readonly kind: SqlStatementKind;
+  readonly token: ConsistencyToken;
+}
+
+/** One statement's dealings with the thread, within its time. */
+class StatementWork {
+  readonly id: number;
+  readonly #thread: SqlThread;
+  readonly #clock: Clock;
+  readonly #signal: AbortSignal | undefined;
+  #leftMs: number;
+  #timedOut = false;
+
+  constructor({ thread, clock, settings }: SqlEngineDeps, id: number, signal: AbortSignal | undefined) {
+    this.id = id;
+    this.#thread = thread;
+    this.#clock = clock;
+    this.#signal = signal;
+    this.#leftMs = settings.timeMs;
+  }
+
+  /** Counts what the work takes; at the end of the statement's time, and when nobody waits any more, it is stopped. */
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    const startedMs = this.#clock.steadyMs();
+    const over = new AbortController();
+    const stop = () => this.#stop("cancelled");
+    this.#signal?.addEventListener("abort", stop, { once: true });
+    void this.#clock.sleep(Math.max(0, this.#leftMs), over.signal).then(() => {
+      if (!over.signal.aborted) this.#stop("timeout");
+    });
+    try {
+      this.#signal?.throwIfAborted();
+      return await work();
+    } catch (error) {
+      throw this.#reason(error);
+    } finally {
+      over.abort();
+      this.#signal?.removeEventListener("abort", stop);
+      this.#leftMs -= this.#clock.steadyMs() - startedMs;
+    }
+  }
+
+  async request<T>(message: SqlMessage): Promise<T> {
+    if (this.#timedOut) throw timedOut();
+    return this.#thread.request<T>(message);
+  }
+
+  close(): void {
+    this.#thread.post({ kind: "close", statement: this.id });
+  }
+
+  #stop(why: "cancelled" | "timeout"): void {
+    if (why === "timeout") this.#timedOut = true;
+    this.#thread.post({ kind: "cancel", statement: this.id, why });
+  }
+
+  #reason(error: unknown): unknown {
+    if (this.#signal?.aborted && !(error instanceof EngineError && error.reason === "internal")) {
+      return this.#signal.reason instanceof EngineError
+        ? this.#signal.reason
+        : sqlFault("cancelled", "the statement was cancelled", { cause: error });
+    }
+    return error;
+  }
+}
+
+function timedOut(): EngineError {
+  return sqlFault("timeout", "the statement took longer than SERVICE_SQL_TIME allows");
+}
+
+function outcomeOf(error: unknown): SqlOutcome {
+  const fault = error instanceof EngineError ? (error.details["sql"] as { kind: SqlFaultKind } | undefined) : undefined;
+  return fault?.kind ?? "error";
+}
+
+class RunningStatement implements SqlResult {
+  readonly kind: SqlStatementKind;
+  readonly columns: readonly SqlColumnInfo[];
+  readonly token: ConsistencyToken;
+  readonly #work: StatementWork;
+  readonly #turns: StatementTurns;
+  readonly #signal: AbortSignal | undefined;
+  readonly #end: (outcome: SqlOutcome) => void;
+  #ready: SqlBatch | undefined;
+  #isDone: boolean;
+  #isOver = false;
+
+  constructor(
+    work: StatementWork,
+    turns: StatementTurns,
+    started: Started,
+    signal: AbortSignal | undefined,
+    end: (outcome: SqlOutcome) => void,
+  ) {
+    this.kind = started.kind;
+    this.columns = started.columns;
+    this.token = started.token;
+    this.#work = work;
+    this.#turns = turns;
+    this.#signal = signal;
+    this.#end = end;
+    this.#ready = started.batch;
+    this.#isDone = started.done;
+    if (this.#isDone && this.#ready === undefined) this.#finish("ok");
+  }
+
+  async next(): Promise<SqlBatch | undefined> {
+    if (this.#ready !== undefined) {
+      const batch = this.#ready;
+      this.#ready = undefined;
+      if (this.#isDone) this.#finish("ok");
+      return batch;
+    }
+    if (this.#isDone || this.#isOver) return undefined;
+    try {
+      const { batch, done } = await this.#turns.take(this.#signal, () =>
+        this.#work.run(() => this.#work.request<NextReply>({ kind: "next", statement: this.#work.id })),
+      );
+      this.#isDone = done;
+      if (done) this.#finish("ok");
+      return batch;
+    } catch (error) {
+      if (!this.#isOver) this.#work.close();
+      this.#finish(outcomeOf(error));
+      throw error;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#isOver) return;
+    if (!this.#isDone) this.#work.close();
+    this.#ready = undefined;
+    this.#isDone = true;
+    this.#finish("ok");
+  }
+
+  #finish(outcome: SqlOutcome): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#end(outcome);
+  }
+}

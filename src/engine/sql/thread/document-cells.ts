@@ -1,0 +1,63 @@
+import type { StoredDocument } from "../../collection/document-codec.ts";
+import type { FieldSpec } from "../../collection/schema.ts";
+import { valueAt } from "../../query/result.ts";
+import { fieldValue, sourceValues } from "../../search/document.ts";
+import type { CollectionColumn } from "../columns.ts";
+import type { Cell } from "./chunk-writer.ts";
+
+/** A document as a row of these columns. */
+export function documentCells(id: number, document: StoredDocument, columns: readonly CollectionColumn[]): Cell[] {
+  let source: unknown;
+  // Parsed once for all fields, and not at all where none is asked for.
+  const parsed = () => {
+    source ??= JSON.parse(document.source);
+    return source;
+  };
+  return columns.map(({ shows }) => cellOf(shows, id, document, parsed));
+}
+
+function cellOf(shows: CollectionColumn["shows"], id: number, document: StoredDocument, source: () => unknown): Cell {
+  switch (shows.kind) {
+    case "id":
+      return id;
+    case "source":
+      return document.source;
+    case "vector":
+      return document.vectors.get(shows.name);
+    case "sparse": {
+      const vector = document.sparse.get(shows.name);
+      if (vector === undefined) return undefined;
+      return JSON.stringify({ indices: Array.from(vector.indices), values: Array.from(vector.values) });
+    }
+    case "field":
+      return fieldCell(source(), shows.field);
+  }
+}
+
+/** The first value of a field; `_source` has them all. */
+export function fieldCell(source: unknown, field: FieldSpec): Cell {
+  if (field.kind.kind === "json") {
+    const value = valueAt(source, field.sourcePath);
+    return value === undefined || value === null ? undefined : JSON.stringify(value);
+  }
+  const [first] = sourceValues(source, field.sourcePath);
+  return first === undefined ? undefined : valueCell(field, first);
+}
+
+export function valueCell(field: FieldSpec, value: unknown): Cell {
+  let held: string | number;
+  try {
+    held = fieldValue(field, field.name, value);
+  } catch {
+    // Written before the field was added, when nothing checked it.
+    return undefined;
+  }
+  switch (field.kind.kind) {
+    case "bool":
+      return held === 1;
+    case "date":
+      return BigInt(Math.round(Number(held) * 1000));
+    default:
+      return held;
+  }
+}

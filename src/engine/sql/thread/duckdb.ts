@@ -1,0 +1,255 @@
+import duckdb from "@duckdb/node-bindings";
+
+/**
+ * The one file that calls DuckDB's library. It is used at the level of its C interface: chunks of a result are read
+ * straight from their memory, without an object for each value.
+ */
+export type Vector = duckdb.Vector;
+export type LogicalType = duckdb.LogicalType;
+export type Value = duckdb.Value;
+export const { Type } = duckdb;
+export const lib = duckdb;
+
+export interface DatabaseLimits {
+  readonly memoryBytes: number;
+  readonly threads: number;
+}
+
+/** What DuckDB said went wrong. */
+export class DuckError extends Error {
+  /** `Parser`, `Binder`, `Catalog`, `Conversion`, …. */
+  readonly type: string;
+  readonly subtype: string | undefined;
+  /** In bytes of the query's UTF-8. */
+  readonly position: number | undefined;
+  /** What kind of thing is missing, for `MISSING_ENTRY`. */
+  readonly entry: string | undefined;
+
+  constructor(
+    type: string,
+    message: string,
+    more: { subtype?: string | undefined; position?: number | undefined; entry?: string | undefined } = {},
+  ) {
+    super(message);
+    this.name = "DuckError";
+    this.type = type;
+    this.subtype = more.subtype;
+    this.position = more.position;
+    this.entry = more.entry;
+  }
+
+  static from(error: unknown): DuckError {
+    if (error instanceof DuckError) return error;
+    const text = error instanceof Error ? error.message : String(error);
+    const json = text.indexOf("{");
+    if (json !== -1) {
+      try {
+        const told = JSON.parse(text.slice(json)) as Record<string, string | undefined>;
+        const position = told["position"] === undefined ? undefined : Number(told["position"]);
+        return new DuckError(told["exception_type"] ?? "Unknown", told["exception_message"] ?? text, {
+          subtype: told["error_subtype"],
+          position,
+          entry: told["type"],
+        });
+      } catch {
+        // Not in the form it was asked for: the text is all there is.
+      }
+    }
+    const [, type = "Unknown", message = text] = /^([A-Za-z ]+) Error: (.*)$/s.exec(text) ?? [];
+    return new DuckError(type === "INTERRUPT" ? "Interrupt" : type, message);
+  }
+}
+
+async function told<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw DuckError.from(error);
+  }
+}
+
+function toldNow<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw DuckError.from(error);
+  }
+}
+
+/** A database in memory, which can reach nothing outside itself. */
+export class Database {
+  readonly #database: duckdb.Database;
+
+  private constructor(database: duckdb.Database) {
+    this.#database = database;
+  }
+
+  static async open({ memoryBytes, threads }: DatabaseLimits): Promise<Database> {
+    const config = duckdb.create_config();
+    const options = {
+      threads: String(threads),
+      memory_limit: `${memoryBytes}B`,
+      // Nothing is spilled to the disk: a statement that needs more memory fails.
+      temp_directory: "",
+      errors_as_json: "true",
+      autoinstall_known_extensions: "false",
+      autoload_known_extensions: "false",
+      allow_community_extensions: "false",
+    };
+    for (const [name, value] of Object.entries(options)) toldNow(() => duckdb.set_config(config, name, value));
+    return new Database(await told(duckdb.open(":memory:", config)));
+  }
+
+  async connect(): Promise<Connection> {
+    return new Connection(await told(duckdb.connect(this.#database)));
+  }
+
+  close(): void {
+    duckdb.close_sync(this.#database);
+  }
+}
+
+export class Connection {
+  readonly #connection: duckdb.Connection;
+
+  constructor(connection: duckdb.Connection) {
+    this.#connection = connection;
+  }
+
+  /** Runs statements of ours for their effect. */
+  async run(sql: string): Promise<void> {
+    await told(duckdb.query(this.#connection, sql));
+  }
+
+  async prepare(sql: string): Promise<Prepared> {
+    return new Prepared(await told(duckdb.prepare(this.#connection, sql)));
+  }
+
+  /** Stops what runs on this connection. */
+  interrupt(): void {
+    duckdb.interrupt(this.#connection);
+  }
+
+  appender(catalog: string | null, schema: string | null, table: string): Appender {
+    return new Appender(toldNow(() => duckdb.appender_create_ext(this.#connection, catalog, schema, table)));
+  }
+
+  close(): void {
+    duckdb.disconnect_sync(this.#connection);
+  }
+}
+
+export interface NamedType {
+  readonly name: string;
+  readonly type: LogicalType;
+}
+
+export class Prepared {
+  readonly #statement: duckdb.PreparedStatement;
+
+  constructor(statement: duckdb.PreparedStatement) {
+    this.#statement = statement;
+  }
+
+  /** Their names: numbers from 1 for `?` and `$1`. */
+  get parameters(): string[] {
+    const names: string[] = [];
+    for (let i = 1; i <= duckdb.nparams(this.#statement); i++) names.push(duckdb.parameter_name(this.#statement, i));
+    return names;
+  }
+
+  /** Whether it reads and nothing else. */
+  get isRead(): boolean {
+    const type = duckdb.prepared_statement_type(this.#statement);
+    return type === duckdb.StatementType.SELECT || type === duckdb.StatementType.EXPLAIN;
+  }
+
+  parameterType(index: number): LogicalType {
+    return duckdb.param_logical_type(this.#statement, index);
+  }
+
+  get columns(): NamedType[] {
+    const columns: NamedType[] = [];
+    for (let i = 0; i < duckdb.prepared_statement_column_count(this.#statement); i++) {
+      columns.push({
+        name: duckdb.prepared_statement_column_name(this.#statement, i),
+        type: duckdb.prepared_statement_column_logical_type(this.#statement, i),
+      });
+    }
+    return columns;
+  }
+
+  /** Numbered from 1. */
+  bind(index: number, value: Value): void {
+    toldNow(() => duckdb.bind_value(this.#statement, index, value));
+  }
+
+  /** Runs it; the rows are made as they are fetched. */
+  async stream(): Promise<Result> {
+    return new Result(await told(duckdb.execute_prepared_streaming(this.#statement)));
+  }
+
+  close(): void {
+    duckdb.destroy_prepare_sync(this.#statement);
+  }
+}
+
+export interface Chunk {
+  readonly rows: number;
+  vector(column: number): Vector;
+}
+
+export class Result {
+  readonly #result: duckdb.Result;
+
+  constructor(result: duckdb.Result) {
+    this.#result = result;
+  }
+
+  get columns(): NamedType[] {
+    const columns: NamedType[] = [];
+    for (let i = 0; i < duckdb.column_count(this.#result); i++) {
+      columns.push({
+        name: duckdb.column_name(this.#result, i),
+        type: duckdb.column_logical_type(this.#result, i),
+      });
+    }
+    return columns;
+  }
+
+  async next(): Promise<Chunk | undefined> {
+    const chunk = await told(duckdb.fetch_chunk(this.#result));
+    if (chunk === null) return undefined;
+    const rows = duckdb.data_chunk_get_size(chunk);
+    if (rows === 0) return undefined;
+    return { rows, vector: (column) => duckdb.data_chunk_get_vector(chunk, column) };
+  }
+}
+
+/** Adds rows to a table, a chunk at a time. */
+export class Appender {
+  readonly #appender: duckdb.Appender;
+
+  constructor(appender: duckdb.Appender) {
+    this.#appender = appender;
+  }
+
+  get types(): LogicalType[] {
+    const types: LogicalType[] = [];
+    for (let i = 0; i < duckdb.appender_column_count(this.#appender); i++) {
+      types.push(duckdb.appender_column_type(this.#appender, i));
+    }
+    return types;
+  }
+
+  append(chunk: duckdb.DataChunk): void {
+    toldNow(() => duckdb.append_data_chunk(this.#appender, chunk));
+  }
+
+  close(): void {
+    toldNow(() => duckdb.appender_close_sync(this.#appender));
+  }
+}
+
+/** Rows of a chunk at most. */
+export const chunkRowsMax = duckdb.vector_size();

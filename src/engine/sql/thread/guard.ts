@@ -1,0 +1,126 @@
+import type { Dialect } from "../dialect/dialect.ts";
+import { sqlFault } from "../fault.ts";
+import type { TableSchema } from "../messages.ts";
+import type { BaseTable, FunctionCall, ShowRef, TableFunction } from "./syntax-tree.ts";
+
+/**
+ * What a statement may reach. The database itself can't reach a file, a network or another namespace, and is read in a
+ * transaction that can't write; what is refused here is refused with a reason, and before anything runs.
+ */
+const tableFunctions = new Set([
+  "range",
+  "generate_series",
+  "unnest",
+  "repeat",
+  "repeat_row",
+  "json_each",
+  "json_tree",
+  "pg_timezone_names",
+  "icu_calendar_names",
+  "duckdb_keywords",
+]);
+
+/** Scalar functions that tell or change something besides their arguments. */
+const forbiddenFunctions = new Set([
+  "current_setting",
+  "getenv",
+  "getvariable",
+  "nextval",
+  "currval",
+  "setseed",
+  "write_log",
+  "pg_read_file",
+  "pg_read_binary_file",
+  "pg_ls_dir",
+  "json_execute_serialized_sql",
+  "current_query",
+  "add_parquet_key",
+]);
+
+/** Kinds of table references in a tree; any other is one that no user's text can make. */
+const tableRefs = new Set([
+  "BASE_TABLE",
+  "TABLE_FUNCTION",
+  "SHOW_REF",
+  "SUBQUERY",
+  "JOIN",
+  "EXPRESSION_LIST",
+  "EMPTY",
+  "PIVOT",
+]);
+const forbiddenRefs = new Set(["COLUMN_DATA", "DELIM_GET", "BOUND_TABLE_REF", "CTE", "INVALID"]);
+
+export function isTableRef(type: unknown): boolean {
+  return typeof type === "string" && tableRefs.has(type);
+}
+
+export function checkRef(type: unknown): void {
+  if (typeof type === "string" && forbiddenRefs.has(type)) {
+    throw sqlFault("forbidden", `a table reference of kind ${type} can't be used`);
+  }
+}
+
+export const ownSchemas: readonly TableSchema[] = ["collections", "streams", "links"];
+const catalogSchemas = ["information_schema", "pg_catalog"];
+
+/** Views of DuckDB's own that show settings, or what lies outside the namespace. */
+const forbiddenRelations = new Set(["pg_settings", "duckdb_logs", "duckdb_databases", "pragma_database_list"]);
+
+export type Place =
+  | { readonly kind: "table"; readonly schema: TableSchema }
+  /** A name without a schema: an expression of the statement or a collection. */
+  | { readonly kind: "bare" }
+  | { readonly kind: "catalog"; readonly schema: string };
+
+/** Whose table a reference names; throws when it is out of reach. */
+export function placeOf(table: BaseTable, namespace: string, dialect: Dialect | undefined, position: number): Place {
+  const { catalog_name: catalog, schema_name: schema, table_name: name } = table;
+  if (catalog !== undefined && catalog !== "" && catalog.toLowerCase() !== namespace.toLowerCase()) {
+    throw sqlFault("forbidden", `${JSON.stringify(catalog)} is another database; this is ${namespace}`, { position });
+  }
+  if (forbiddenRelations.has(name.toLowerCase())) {
+    throw sqlFault("forbidden", `${JSON.stringify(name)} can't be read`, { position });
+  }
+  if (schema === undefined || schema === "") return { kind: "bare" };
+  const lower = schema.toLowerCase();
+  const own = ownSchemas.find((each) => each === lower);
+  if (own !== undefined) return { kind: "table", schema: own };
+  if (catalogSchemas.includes(lower) || dialect?.schemas.includes(lower) === true) {
+    return { kind: "catalog", schema: lower };
+  }
+  // As a namespace's name may stand before a schema, so it may before a collection.
+  if ((catalog === undefined || catalog === "") && lower === namespace.toLowerCase()) {
+    return { kind: "table", schema: "collections" };
+  }
+  throw sqlFault("unknown_table", `there is no schema ${JSON.stringify(schema)}`, { position });
+}
+
+export function checkTableFunction(ref: TableFunction, dialect: Dialect | undefined, position: number): void {
+  const name = ref.function.function_name.toLowerCase();
+  if (tableFunctions.has(name) || dialect?.tableFunctions?.includes(name) === true) return;
+  throw sqlFault("forbidden", `the table function ${name} can't be used`, { position });
+}
+
+export function checkFunction(call: FunctionCall, dialect: Dialect | undefined, position: number): void {
+  const name = call.function_name.toLowerCase();
+  if (!forbiddenFunctions.has(name) || dialect?.functions?.includes(name) === true) return;
+  throw sqlFault("forbidden", `the function ${name} can't be used`, { position });
+}
+
+/** `SHOW TABLES` and the like, as views of ours; undefined for those of one table. */
+export function shownView(show: ShowRef): string | undefined {
+  if (show.query !== undefined) return undefined;
+  const what = (show.table_name ?? "").replaceAll('"', "").toLowerCase();
+  switch (what) {
+    case "tables":
+      return "show_tables";
+    case "__show_tables_expanded":
+      return "show_all_tables";
+    case "databases":
+      return "show_databases";
+    case "schemas":
+      return "show_schemas";
+    default:
+      throw sqlFault("forbidden", `SHOW ${what} can't be used; there are SHOW TABLES, SHOW ALL TABLES and DESCRIBE`);
+  }
+}

@@ -1,0 +1,113 @@
+import { type Dialect, findDialect } from "../dialect/dialect.ts";
+import type { NamespaceRef } from "../messages.ts";
+import type { SqlColumnInfo } from "../type.ts";
+import { typeName } from "../value.ts";
+import { type Connection, Database, type DatabaseLimits } from "./duckdb.ts";
+import { quote } from "./plan-statement.ts";
+import { shownSetUp, storedSchema } from "./shown.ts";
+
+/** Names that DuckDB's own databases have. */
+const takenNames = new Set(["memory", "system", "temp"]);
+/** Idle connections that are kept for the next statements. */
+const idleMax = 8;
+
+/**
+ * The tables of one namespace, in a database of its own: nothing that a statement can write reaches another one's. Its
+ * name is the namespace's.
+ */
+export class NamespaceDatabase {
+  readonly namespace: NamespaceRef;
+  readonly catalog: string;
+  /** Work on the tables, one after another. */
+  readonly writer: Connection;
+  readonly #database: Database;
+  readonly #idle = new Map<Dialect | undefined, Connection[]>();
+  readonly #dialects = new Map<Dialect, Promise<void>>();
+  #working: Promise<unknown> = Promise.resolve();
+  /** Statements that are open. */
+  uses = 0;
+  lastUse = 0;
+
+  private constructor(namespace: NamespaceRef, catalog: string, database: Database, writer: Connection) {
+    this.namespace = namespace;
+    this.catalog = catalog;
+    this.#database = database;
+    this.writer = writer;
+  }
+
+  static async open(namespace: NamespaceRef, limits: DatabaseLimits): Promise<NamespaceDatabase> {
+    const database = await Database.open(limits);
+    const writer = await database.connect();
+    const { name } = namespace;
+    const catalog = takenNames.has(name.toLowerCase()) ? `${name}_` : name;
+    await writer.run(
+      [
+        `ATTACH ':memory:' AS ${quote(catalog)}`,
+        `USE ${quote(catalog)}`,
+        "CREATE SCHEMA collections",
+        "CREATE SCHEMA streams",
+        "CREATE SCHEMA links",
+        `CREATE SCHEMA ${storedSchema}`,
+        `USE ${quote(catalog)}.collections`,
+        ...shownSetUp(),
+        "SET GLOBAL TimeZone = 'UTC'",
+        "SET GLOBAL enable_external_access = false",
+        "SET GLOBAL lock_configuration = true",
+      ].join(";"),
+    );
+    return new NamespaceDatabase(namespace, catalog, database, writer);
+  }
+
+  /** Runs after everything that was given before it. */
+  exclusively<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#working.then(work);
+    this.#working = done.catch(() => {});
+    return done;
+  }
+
+  async connect(name: Dialect["name"] | undefined): Promise<Connection> {
+    const dialect = findDialect(name);
+    if (dialect !== undefined) await this.#setUp(dialect);
+    const idle = this.#idle.get(dialect)?.pop();
+    if (idle !== undefined) return idle;
+    const connection = await this.#database.connect();
+    const schemas = ["collections", ...(dialect?.schemas ?? [])].map(
+      (schema) => `${quote(this.catalog)}.${quote(schema)}`,
+    );
+    await connection.run(`SET search_path = '${schemas.join(",").replaceAll("'", "''")}'`);
+    return connection;
+  }
+
+  /** Takes a connection back; `clean` when nothing is open on it. */
+  giveBack(name: Dialect["name"] | undefined, connection: Connection, clean: boolean): void {
+    const dialect = findDialect(name);
+    const idle = this.#idle.get(dialect) ?? [];
+    if (!clean || idle.length >= idleMax) {
+      connection.close();
+      return;
+    }
+    idle.push(connection);
+    this.#idle.set(dialect, idle);
+  }
+
+  close(): void {
+    for (const connections of this.#idle.values()) for (const connection of connections) connection.close();
+    this.#idle.clear();
+    this.writer.close();
+    this.#database.close();
+  }
+
+  #setUp(dialect: Dialect): Promise<void> {
+    const known = this.#dialects.get(dialect);
+    if (known !== undefined) return known;
+    const made = this.exclusively(async () => {
+      for (const statement of dialect.setUp({ namespace: this.namespace.name })) await this.writer.run(statement);
+    });
+    this.#dialects.set(dialect, made);
+    return made;
+  }
+}
+
+export function columnList(columns: readonly SqlColumnInfo[]): string {
+  return columns.map(({ name, type }) => `${quote(name)} ${typeName(type)}`).join(", ");
+}

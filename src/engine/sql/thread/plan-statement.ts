@@ -1,0 +1,293 @@
+import { findDialect } from "../dialect/dialect.ts";
+import { sqlFault } from "../fault.ts";
+import type { NamedTable, StatementNeeds, StatementText, TableSchema } from "../messages.ts";
+import type { SqlStatementKind } from "../sql.ts";
+import { characterAt, type Edit } from "./edits.ts";
+import { checkFunction, checkRef, checkTableFunction, placeOf, shownView } from "./guard.ts";
+import { nameOf, type Token, tokenize } from "./lexer.ts";
+import { shownRelation, shownSchema } from "./shown.ts";
+import {
+  type BaseTable,
+  type ColumnRef,
+  type FunctionCall,
+  isNode,
+  nodesOf,
+  type ShowRef,
+  type TableFunction,
+  type TreeNode,
+} from "./syntax-tree.ts";
+
+/** Where a statement names a table. */
+export interface TableRef {
+  readonly schema: TableSchema;
+  readonly name: string;
+  readonly start: number;
+  readonly end: number;
+  readonly alias: string | undefined;
+  readonly read: boolean;
+  /** With the namespace's name before it. */
+  readonly named: boolean;
+}
+
+/** Names of columns that a statement uses, of whatever table. */
+export interface UsedColumns {
+  readonly all: boolean;
+  /** In lower case. */
+  readonly names: ReadonlySet<string>;
+}
+
+/** A statement that may be run, and what it takes. */
+export interface StatementPlan {
+  readonly needs: StatementNeeds;
+  /** As DuckDB takes it, but for the tables. */
+  readonly query: string;
+  readonly refs: readonly TableRef[];
+  readonly edits: readonly Edit[];
+  readonly columns: UsedColumns;
+}
+
+/** The answer of `json_serialize_sql`. */
+export interface SerializedSql {
+  readonly error: boolean;
+  readonly error_type?: string;
+  readonly error_message?: string;
+  readonly position?: string | number;
+  readonly statements?: readonly TreeNode[];
+}
+
+export type Parse = (query: string) => Promise<SerializedSql>;
+
+export async function planStatement(text: StatementText, parse: Parse): Promise<StatementPlan> {
+  const dialect = findDialect(text.dialect);
+  const query = dialect?.rewrite(text.query, { namespace: text.namespace.name }) ?? text.query;
+  const tokens = tokenize(query);
+  if (tokens.length === 0) throw sqlFault("syntax", "is empty");
+  const explained = explainedFrom(query, tokens);
+  // White space in place of EXPLAIN keeps every place in the text what it is.
+  const body = explained === undefined ? query : " ".repeat(explained.start) + query.slice(explained.start);
+  const statement = only(await parse(body), body);
+  return new Planner(text, query, tokens, statement, explained).plan();
+}
+
+function only(parsed: SerializedSql, query: string): TreeNode {
+  if (parsed.error) {
+    const message = parsed.error_message ?? "can't be parsed";
+    if (parsed.error_type === "not implemented" && message.startsWith("Only SELECT")) {
+      throw sqlFault("read_only", "only SELECT, WITH, EXPLAIN, DESCRIBE and SHOW can be run");
+    }
+    const position = parsed.position === undefined ? undefined : characterAt(query, Number(parsed.position));
+    throw sqlFault(parsed.error_type === "parser" ? "syntax" : "unsupported", message, { position });
+  }
+  const [statement, more] = parsed.statements ?? [];
+  if (statement === undefined) throw sqlFault("syntax", "is empty");
+  if (more !== undefined) throw sqlFault("unsupported", "must be one statement");
+  return statement;
+}
+
+interface Explained {
+  /** Where the explained statement begins. */
+  readonly start: number;
+  readonly runs: boolean;
+}
+
+function explainedFrom(query: string, tokens: readonly Token[]): Explained | undefined {
+  const word = (i: number) => {
+    const token = tokens[i];
+    return token === undefined ? "" : query.slice(token.start, token.end).toLowerCase();
+  };
+  if (word(0) !== "explain") return undefined;
+  let at = 1;
+  let runs = false;
+  if (word(at) === "analyze") {
+    runs = true;
+    at++;
+  } else if (word(at) === "(") {
+    while (at < tokens.length && word(at) !== ")") runs = word(at++) === "analyze" || runs;
+    at++;
+  }
+  const first = tokens[at];
+  if (first === undefined) throw sqlFault("syntax", "EXPLAIN needs a statement", { position: query.length });
+  return { start: first.start, runs };
+}
+
+const bareCatalogName = /^(?:pg_|sqlite_|duckdb_)/;
+
+class Planner {
+  readonly #text: StatementText;
+  readonly #query: string;
+  readonly #tokens: readonly Token[];
+  readonly #statement: TreeNode;
+  readonly #explained: Explained | undefined;
+  readonly #refs: TableRef[] = [];
+  readonly #tables: NamedTable[] = [];
+  readonly #edits: Edit[] = [];
+  readonly #expressions = new Set<string>();
+  readonly #names = new Set<string>();
+  #allColumns = false;
+  #catalog = false;
+
+  constructor(
+    text: StatementText,
+    query: string,
+    tokens: readonly Token[],
+    statement: TreeNode,
+    explained: Explained | undefined,
+  ) {
+    this.#text = text;
+    this.#query = query;
+    this.#tokens = tokens;
+    this.#statement = statement;
+    this.#explained = explained;
+  }
+
+  plan(): StatementPlan {
+    const nodes = [...nodesOf(this.#statement)];
+    const described = new Set<TreeNode>();
+    for (const node of nodes) {
+      for (const name of expressionNames(node)) this.#expressions.add(name.toLowerCase());
+      if (node.type === "SHOW_REF" && node["show_type"] === "DESCRIBE") {
+        for (const inner of nodesOf(node["query"])) described.add(inner);
+      }
+    }
+    for (const node of nodes) this.#visit(node, !described.has(node));
+    // A whole row can be named by its table.
+    for (const { alias, name } of this.#refs)
+      if (this.#names.has((alias ?? name).toLowerCase())) this.#allColumns = true;
+    const parameters = this.#parameterCount();
+    return {
+      needs: { kind: this.#kind(), tables: this.#tables, catalog: this.#catalog, parameters },
+      query: this.#query,
+      refs: this.#refs,
+      edits: this.#edits,
+      columns: { all: this.#allColumns, names: this.#names },
+    };
+  }
+
+  #visit(node: TreeNode, read: boolean): void {
+    checkRef(node.type);
+    const dialect = findDialect(this.#text.dialect);
+    if (node.class === "FUNCTION") checkFunction(node as FunctionCall, dialect, this.#placeOf(node));
+    if (node.class === "STAR") this.#allColumns = true;
+    if (node.class === "COLUMN_REF") for (const name of (node as ColumnRef).column_names) this.#use(name);
+    switch (node.type) {
+      case "BASE_TABLE":
+        this.#onTable(node as BaseTable, read && this.#explained?.runs !== false);
+        break;
+      case "TABLE_FUNCTION":
+        checkTableFunction(node as TableFunction, dialect, this.#placeOf(node));
+        break;
+      case "SHOW_REF":
+        this.#onShow(node as ShowRef);
+        break;
+      case "JOIN":
+        if (node["ref_type"] === "NATURAL") this.#allColumns = true;
+        for (const name of (node["using_columns"] as string[] | undefined) ?? []) this.#use(name);
+    }
+  }
+
+  #use(name: string): void {
+    this.#names.add(name.toLowerCase());
+  }
+
+  #placeOf(node: TreeNode): number {
+    return characterAt(this.#query, Number(node["query_location"] ?? 0));
+  }
+
+  #onTable(table: BaseTable, read: boolean): void {
+    const dialect = findDialect(this.#text.dialect);
+    const start = this.#placeOf(table);
+    const { alias, table_name: name } = table;
+    const place = placeOf(table, this.#text.namespace.name, dialect, start);
+    const isExpression = place.kind === "bare" && this.#expressions.has(name.toLowerCase());
+    if (!isExpression) {
+      const schema = place.kind === "bare" ? undefined : place.schema;
+      const other = dialect?.relation?.(schema, name) ?? shownRelation(schema, name);
+      if (other !== undefined) {
+        this.#catalog = true;
+        this.#replace(table, start, `${quote(other.schema)}.${quote(other.name)}`);
+        return;
+      }
+    }
+    if (place.kind === "catalog") {
+      this.#catalog = true;
+      return;
+    }
+    const isCatalog = place.kind === "bare" && bareCatalogName.test(name.toLowerCase());
+    if (isCatalog) this.#catalog = true;
+    const schema = place.kind === "table" ? place.schema : "collections";
+    this.#tables.push({ schema, name, optional: isExpression || isCatalog, position: start, read });
+    const named =
+      table.catalog_name !== undefined || (place.kind === "table" && place.schema !== table.schema_name?.toLowerCase());
+    this.#refs.push({ schema, name, start, end: this.#endOfName(table, start), alias, read, named });
+  }
+
+  #replace(table: BaseTable, start: number, text: string): void {
+    const named = table.alias === undefined ? `${text} AS ${quote(table.table_name)}` : text;
+    this.#edits.push({ start, end: this.#endOfName(table, start), text: named });
+  }
+
+  /** The end of a table's name, with the schema and database before it. */
+  #endOfName(table: BaseTable, start: number): number {
+    const parts = [table.catalog_name, table.schema_name, table.table_name].filter((part) => part !== undefined);
+    const at = this.#tokens.findIndex((token) => token.start === start);
+    for (const [i, part] of parts.entries()) {
+      const token = this.#tokens[at + i * 2];
+      const isName = token !== undefined && nameOf(this.#query, token).toLowerCase() === part.toLowerCase();
+      // A string may stand for a name too.
+      if (at === -1 || (!isName && token?.kind !== "text")) {
+        throw sqlFault("unsupported", `the table ${table.table_name} is named in a way that can't be followed`);
+      }
+      if (i === parts.length - 1) return token!.end;
+    }
+    return start;
+  }
+
+  #onShow(show: ShowRef): void {
+    const view = shownView(show);
+    if (view === undefined) return;
+    const node = this.#statement["node"];
+    if (!isNode(node) || node["from_table"] !== show || this.#explained !== undefined) {
+      throw sqlFault("unsupported", "SHOW must be the whole statement");
+    }
+    this.#catalog = true;
+    const end = this.#query.length;
+    this.#edits.push({ start: 0, end, text: `SELECT * FROM ${shownSchema}.${view}` });
+  }
+
+  #kind(): SqlStatementKind {
+    if (this.#explained !== undefined) return "explain";
+    const first = this.#tokens[0]!;
+    switch (this.#query.slice(first.start, first.end).toLowerCase()) {
+      case "show":
+        return "show";
+      case "describe":
+      case "desc":
+      case "summarize":
+        return "describe";
+      default:
+        return "select";
+    }
+  }
+
+  #parameterCount(): number {
+    const map = (this.#statement["named_param_map"] as { key: string; value: number }[] | undefined) ?? [];
+    let count = 0;
+    for (const { key } of map) {
+      if (!/^[1-9]\d{0,4}$/.test(key)) {
+        throw sqlFault("parameter", `the parameter $${key} must be a number: use ? or $1`);
+      }
+      count = Math.max(count, Number(key));
+    }
+    return count;
+  }
+}
+
+/** Names that `WITH` gives. */
+function expressionNames(node: TreeNode): string[] {
+  const map = isNode(node["cte_map"]) ? node["cte_map"]["map"] : undefined;
+  return Array.isArray(map) ? map.map((entry: { key: string }) => entry.key) : [];
+}
+
+export function quote(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}

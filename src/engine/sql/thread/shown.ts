@@ -1,0 +1,57 @@
+import type { Relation } from "../dialect/dialect.ts";
+
+/** The schema of views that show what there is, without what the engine keeps beside it. */
+export const shownSchema = "shown";
+/** Where the engine keeps the columns of collections. */
+export const storedSchema = "stored";
+
+const ownSchemas = "('collections', 'streams', 'links')";
+const tables = `table_schema IN ${ownSchemas} AND table_catalog = current_database()`;
+
+/** `type` is what every one of them is, although some are kept as views. */
+const views: readonly (readonly [name: string, query: string])[] = [
+  [
+    "tables",
+    `SELECT * REPLACE ('BASE TABLE' AS table_type) FROM information_schema.tables WHERE ${tables} ORDER BY ALL`,
+  ],
+  ["columns", `SELECT * FROM information_schema.columns WHERE ${tables}`],
+  [
+    "schemata",
+    `SELECT * FROM information_schema.schemata WHERE catalog_name = current_database() AND schema_name IN ${ownSchemas}`,
+  ],
+  ["views", "SELECT * FROM information_schema.views WHERE false"],
+  [
+    "show_tables",
+    "SELECT view_name AS name FROM duckdb_views() WHERE schema_name = 'collections' AND database_name = current_database() ORDER BY name",
+  ],
+  [
+    "show_all_tables",
+    `SELECT table_catalog AS database, table_schema AS schema, table_name AS name,
+       list(column_name ORDER BY ordinal_position) AS column_names,
+       list(data_type ORDER BY ordinal_position) AS column_types, false AS temporary
+     FROM information_schema.columns WHERE ${tables} GROUP BY ALL ORDER BY schema, name`,
+  ],
+  ["show_databases", "SELECT current_database() AS database_name"],
+  [
+    "show_schemas",
+    `SELECT catalog_name AS database_name, schema_name FROM information_schema.schemata
+     WHERE catalog_name = current_database() AND schema_name IN ${ownSchemas} ORDER BY schema_name`,
+  ],
+];
+
+export function shownSetUp(): string[] {
+  return [
+    `CREATE SCHEMA ${shownSchema}`,
+    ...views.map(([name, query]) => `CREATE VIEW ${shownSchema}.${name} AS ${query}`),
+  ];
+}
+
+const informationViews = ["tables", "columns", "schemata", "views"];
+
+/** The view of ours in place of one of DuckDB's. */
+export function shownRelation(schema: string | undefined, name: string): Relation | undefined {
+  const lower = name.toLowerCase();
+  return schema === "information_schema" && informationViews.includes(lower)
+    ? { schema: shownSchema, name: lower }
+    : undefined;
+}

@@ -1,0 +1,83 @@
+import type { SqlBatch } from "../batch.ts";
+import { sqlFault } from "../fault.ts";
+import type { NextReply } from "../messages.ts";
+import type { SqlColumnInfo } from "../type.ts";
+import { type ColumnType, columnType } from "./duck-type.ts";
+import { type Connection, DuckError, type Prepared, type Result } from "./duckdb.ts";
+import { buffersOf, joinBatches } from "./join-batches.ts";
+import { readChunk } from "./read-chunk.ts";
+
+/** Rows of a batch, and the bytes after which it is full anyway. */
+const batchRows = 16_384;
+const batchBytes = 1024 * 1024;
+
+/** A statement while it lives in the thread. */
+export class Statement {
+  connection: Connection | undefined;
+  #stopped: "cancelled" | "timeout" | undefined;
+  #result: Result | undefined;
+  #types: readonly ColumnType[] = [];
+  #rows = 0;
+  #first = true;
+  /** Nothing is open on the connection. */
+  isDone = false;
+  /** There are tables on the connection that end with it. */
+  hasTables = false;
+
+  stop(why: "cancelled" | "timeout"): void {
+    this.#stopped ??= why;
+    this.connection?.interrupt();
+  }
+
+  /** Throws when the statement has been stopped. */
+  readonly check = (): void => {
+    if (this.#stopped === "timeout")
+      throw sqlFault("timeout", "the statement took longer than SERVICE_SQL_TIME allows");
+    if (this.#stopped === "cancelled") throw sqlFault("cancelled", "the statement was cancelled");
+  };
+
+  /** An error as it is; one that comes of being stopped says so. */
+  faultOf(error: unknown): unknown {
+    if (this.#stopped === undefined || !(error instanceof DuckError)) return error;
+    try {
+      this.check();
+    } catch (stopped) {
+      return stopped;
+    }
+    return error;
+  }
+
+  async start(prepared: Prepared): Promise<readonly SqlColumnInfo[]> {
+    this.check();
+    this.#result = await prepared.stream();
+    const { columns } = this.#result;
+    this.#types = columns.map(({ type }) => columnType(type));
+    return columns.map(({ name }, i) => ({ name, type: this.#types[i]!.type }));
+  }
+
+  /** The next rows. The first batch comes as soon as there is any, later ones are gathered. */
+  async next(rowsMax: number): Promise<NextReply> {
+    const batches: SqlBatch[] = [];
+    let rows = 0;
+    let bytes = 0;
+    while (!this.isDone) {
+      this.check();
+      const chunk = await this.#result!.next();
+      if (chunk === undefined) {
+        this.isDone = true;
+        break;
+      }
+      const batch = readChunk(this.#types, chunk);
+      batches.push(batch);
+      rows += batch.rows;
+      for (const buffer of buffersOf(batch)) bytes += buffer.byteLength;
+      if (this.#rows + rows > rowsMax) {
+        throw sqlFault("too_many_rows", `the result has more than ${rowsMax} rows (SERVICE_SQL_ROWS_MAX)`);
+      }
+      if (rows >= batchRows || bytes >= batchBytes || (this.#first && chunk.rows === 2048)) break;
+    }
+    this.#first = false;
+    this.#rows += rows;
+    return { batch: batches.length === 0 ? undefined : joinBatches(batches), done: this.isDone };
+  }
+}

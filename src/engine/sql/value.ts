@@ -1,0 +1,205 @@
+import type { SqlColumn, Validity } from "./batch.ts";
+import type { SqlValue } from "./sql.ts";
+import { dateText, decimalText, intervalText, timestampText, timeText, uuidText } from "./time-text.ts";
+import type { SqlType } from "./type.ts";
+
+export function isValid(validity: Validity, row: number): boolean {
+  return validity === undefined || ((validity[row >> 3]! >> (row & 7)) & 1) === 1;
+}
+
+type Fixed = Extract<SqlColumn, { layout: "fixed" }>;
+
+/**
+ * One value of a result. 64-bit and larger integers are bigints; dates, times, UUIDs, decimals and intervals are their
+ * texts, an instant in RFC 3339 in UTC; a map is an object by the texts of its keys.
+ */
+export function readValue(column: SqlColumn, row: number): SqlValue {
+  if (column.layout === "null" || !isValid(column.validity, row)) return null;
+  switch (column.layout) {
+    case "bits":
+      return ((column.data[row >> 3]! >> (row & 7)) & 1) === 1;
+    case "fixed":
+      return readFixed(column, row);
+    case "bytes": {
+      const bytes = column.data.subarray(column.offsets[row]!, column.offsets[row + 1]!);
+      return column.type.kind === "bytes" ? bytes : utf8(bytes);
+    }
+    case "list":
+      return column.type.kind === "map" ? readMap(column, row) : readItems(column, row);
+    case "struct": {
+      const { type, fields } = column;
+      if (type.kind !== "struct") throw new Error("a struct's column has another type");
+      const value: Record<string, SqlValue> = {};
+      type.fields.forEach(({ name }, i) => {
+        setMember(value, name, readValue(fields[i]!, row));
+      });
+      return value;
+    }
+  }
+}
+
+function utf8(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
+}
+
+/** A name such as `__proto__` is a member like any other. */
+function setMember(object: Record<string, SqlValue>, name: string, value: SqlValue): void {
+  if (name === "__proto__") Object.defineProperty(object, name, { value, enumerable: true });
+  else object[name] = value;
+}
+
+function readItems(column: Extract<SqlColumn, { layout: "list" }>, row: number): SqlValue[] {
+  const items: SqlValue[] = [];
+  for (let i = column.offsets[row]!; i < column.offsets[row + 1]!; i++) items.push(readValue(column.items, i));
+  return items;
+}
+
+function readMap(column: Extract<SqlColumn, { layout: "list" }>, row: number): SqlValue {
+  const { items } = column;
+  if (items.layout !== "struct") throw new Error("a map's items are structs");
+  const [keys, values] = items.fields;
+  const value: Record<string, SqlValue> = {};
+  for (let i = column.offsets[row]!; i < column.offsets[row + 1]!; i++) {
+    setMember(value, valueText(readValue(keys!, i), keys!.type), readValue(values!, i));
+  }
+  return value;
+}
+
+function readFixed({ type, data }: Fixed, row: number): SqlValue {
+  switch (type.kind) {
+    case "decimal":
+      return decimalText(int128(data as BigInt64Array, row), type.scale);
+    case "int128":
+      return int128(data as BigInt64Array, row);
+    case "uint128":
+      return BigInt.asUintN(128, int128(data as BigInt64Array, row));
+    case "uuid":
+      return uuidText(data as Uint8Array, row * 16);
+    case "date":
+      return dateText(Number(data[row]!));
+    case "time":
+      return timeText(BigInt(data[row]!));
+    case "timestamp":
+      return timestampText(BigInt(data[row]!), { separator: "T", zone: "" });
+    case "timestamptz":
+      return timestampText(BigInt(data[row]!), { separator: "T", zone: "Z" });
+    case "interval":
+      return intervalText(Number(data[row * 3]!), Number(data[row * 3 + 1]!), BigInt(data[row * 3 + 2]!));
+    case "enum":
+      return type.values[Number(data[row]!)] ?? null;
+    default:
+      return data[row]!;
+  }
+}
+
+/** A 128-bit integer, its low half first. */
+export function int128(data: BigInt64Array | BigUint64Array, row: number): bigint {
+  return (BigInt(data[row * 2 + 1]!) << 64n) | BigInt.asUintN(64, BigInt(data[row * 2]!));
+}
+
+/** How a type is called: DuckDB's own names, which REST shows. */
+export function typeName(type: SqlType): string {
+  switch (type.kind) {
+    case "decimal":
+      return `DECIMAL(${type.width},${type.scale})`;
+    case "enum":
+      return `ENUM(${type.values.map((value) => `'${value.replaceAll("'", "''")}'`).join(", ")})`;
+    case "list":
+      return `${typeName(type.item)}[${type.size ?? ""}]`;
+    case "struct":
+      return `STRUCT(${type.fields.map(({ name, type }) => `${quoted(name)} ${typeName(type)}`).join(", ")})`;
+    case "map":
+      return `MAP(${typeName(type.key)}, ${typeName(type.value)})`;
+    default:
+      return scalarNames[type.kind];
+  }
+}
+
+const scalarNames = {
+  null: "NULL",
+  boolean: "BOOLEAN",
+  int8: "TINYINT",
+  int16: "SMALLINT",
+  int32: "INTEGER",
+  int64: "BIGINT",
+  int128: "HUGEINT",
+  uint8: "UTINYINT",
+  uint16: "USMALLINT",
+  uint32: "UINTEGER",
+  uint64: "UBIGINT",
+  uint128: "UHUGEINT",
+  float32: "FLOAT",
+  float64: "DOUBLE",
+  text: "VARCHAR",
+  json: "JSON",
+  bytes: "BLOB",
+  uuid: "UUID",
+  date: "DATE",
+  time: "TIME",
+  timestamp: "TIMESTAMP",
+  timestamptz: "TIMESTAMP WITH TIME ZONE",
+  interval: "INTERVAL",
+} as const;
+
+function quoted(name: string): string {
+  return /^[a-z_][a-z0-9_]*$/i.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
+}
+
+/** A number as SQL writes it. */
+export function numberText(value: number): string {
+  if (Number.isNaN(value)) return "NaN";
+  if (value === Infinity) return "Infinity";
+  if (value === -Infinity) return "-Infinity";
+  return Object.is(value, -0) ? "-0" : String(value);
+}
+
+/** A single-precision number with no more digits than it has. */
+export function float32Text(value: number): string {
+  if (!Number.isFinite(value)) return numberText(value);
+  for (let digits = 6; digits < 9; digits++) {
+    const short = Number(value.toPrecision(digits));
+    if (Math.fround(short) === value) return numberText(short);
+  }
+  return numberText(Number(value.toPrecision(9)));
+}
+
+/** A value as text, where its wire has no better form: lists and structs are JSON, bytes are hexadecimal after `\x`. */
+export function valueText(value: SqlValue, type: SqlType): string {
+  if (value === null) return "NULL";
+  if (typeof value === "string") return value;
+  if (typeof value === "number") return type.kind === "float32" ? float32Text(value) : numberText(value);
+  if (typeof value === "bigint" || typeof value === "boolean") return String(value);
+  if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString("hex")}`;
+  return JSON.stringify(jsonValue(value, type));
+}
+
+/**
+ * A value as JSON has it: integers are numbers while they are safe and text beyond, as are numbers that JSON does not
+ * know; bytes are base64. JSON text stays text: its own numbers may be larger than JavaScript's.
+ */
+export function jsonValue(value: SqlValue, type?: SqlType): unknown {
+  if (value === null || typeof value === "boolean" || typeof value === "string") return value;
+  if (typeof value === "bigint") {
+    const safe = value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER;
+    return safe ? Number(value) : String(value);
+  }
+  if (typeof value === "number") {
+    if (!Number.isFinite(value)) return numberText(value);
+    return type?.kind === "float32" ? Number(float32Text(value)) : value;
+  }
+  if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
+  if (Array.isArray(value)) {
+    const item = type?.kind === "list" ? type.item : undefined;
+    return value.map((each) => jsonValue(each, item));
+  }
+  const made: Record<string, unknown> = {};
+  for (const [name, each] of Object.entries(value as { readonly [name: string]: SqlValue })) {
+    Object.defineProperty(made, name, { value: jsonValue(each, memberType(type, name)), enumerable: true });
+  }
+  return made;
+}
+
+function memberType(type: SqlType | undefined, name: string): SqlType | undefined {
+  if (type?.kind === "map") return type.value;
+  return type?.kind === "struct" ? type.fields.find((field) => field.name === name)?.type : undefined;
+}

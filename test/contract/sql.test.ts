@@ -1,0 +1,223 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { CollectionClient } from "../support/collections.ts";
+import { type Answer, ask, base64 } from "../support/http.ts";
+import { ServerProcess } from "../support/process.ts";
+import { assertError } from "../support/streams.ts";
+
+/** SQL over REST: what a statement sees, what its answer is, and what is refused. */
+
+const schema = {
+  fields: [
+    { name: "title", kind: "text" },
+    { name: "tag", kind: "keyword", fast: true },
+    { name: "n", kind: "i64" },
+    { name: "price", kind: "f64" },
+    { name: "sold", kind: "bool" },
+    { name: "at", kind: "date" },
+    { name: "extra", kind: "json" },
+  ],
+  vectors: [{ name: "v", dim: 2, distance: "cosine" }],
+};
+
+const documents = [
+  { id: 1, source: { title: "red apple", tag: "a", n: 1, price: 1.5, sold: true, at: "2024-01-01T00:00:00Z" } },
+  { id: 2, source: { title: "green apple", tag: "b", n: 2, price: 2.5, sold: false, extra: { x: [1] } } },
+  { id: 3, source: { title: "red wine", tag: ["a", "b"], n: 3 }, vectors: { v: [1, 0] } },
+];
+
+describe("SQL over REST", () => {
+  let server: ServerProcess;
+  let client: CollectionClient;
+
+  before(async () => {
+    server = await ServerProcess.start();
+    client = await CollectionClient.create(server.url, "shop");
+    await client.made("docs", schema);
+    await client.written(
+      "docs",
+      documents.map((document) => ({ upsert: document })),
+    );
+    const streams = `${client.url}/streams`;
+    assert.equal((await ask(streams, { body: { name: "events", partitions: 2 } })).status, 201);
+    for (const partition of [0, 1]) {
+      const records = [
+        { key: base64("k"), value: base64(`{"p":${partition}}`), headers: [{ key: "h", value: base64("x") }] },
+        { value: base64("plain"), timestamp_ms: 1_700_000_000_000 },
+      ];
+      const done = await ask(`${streams}/events/partitions/${partition}/records`, { body: { records } });
+      assert.equal(done.status, 200, done.text);
+    }
+  });
+
+  after(() => server[Symbol.asyncDispose]());
+
+  function sql(query: string, params?: readonly unknown[], headers: Record<string, string> = {}): Promise<Answer> {
+    return ask(`${client.url}/sql`, { body: { query, ...(params === undefined ? {} : { params }) }, headers });
+  }
+
+  async function rows(query: string, params?: readonly unknown[]): Promise<Answer["json"]> {
+    const done = await sql(query, params);
+    assert.equal(done.status, 200, done.text);
+    return done.json.rows;
+  }
+
+  test("an answer has columns with their types, rows, their number and a token", async () => {
+    const done = await sql("select _id, title, n * 2 as twice from docs order by _id limit 2");
+    assert.equal(done.status, 200, done.text);
+    assert.deepEqual(done.json.columns, [
+      { name: "_id", type: "BIGINT" },
+      { name: "title", type: "VARCHAR" },
+      { name: "twice", type: "BIGINT" },
+    ]);
+    assert.deepEqual(done.json.rows, [
+      { _id: 1, title: "red apple", twice: 2 },
+      { _id: 2, title: "green apple", twice: 4 },
+    ]);
+    assert.equal(done.json.row_count, 2);
+    assert.equal(done.json.token.length, 1);
+    assert.equal(done.headers.get("service-consistency-token"), JSON.stringify(done.json.token));
+  });
+
+  test("a collection is a table of its fields, vectors and source, also by its schema and its namespace", async () => {
+    const [row] = await rows("select * from collections.docs where _id = 3");
+    assert.deepEqual(row, {
+      _id: 3,
+      title: "red wine",
+      tag: "a",
+      n: 3,
+      price: null,
+      sold: null,
+      at: null,
+      extra: null,
+      v: [1, 0],
+      _source: { title: "red wine", tag: ["a", "b"], n: 3 },
+    });
+    assert.deepEqual(await rows("select count(*) as c from shop.collections.docs"), [{ c: 3 }]);
+    assert.deepEqual(await rows('select "at", sold, extra from docs where _id <= 2 order by _id'), [
+      { at: "2024-01-01T00:00:00Z", sold: true, extra: null },
+      { at: null, sold: false, extra: { x: [1] } },
+    ]);
+  });
+
+  test("a stream is a table of its records", async () => {
+    assert.deepEqual(
+      await rows('select "partition", "offset", key, value, headers from streams.events order by 1, 2 limit 2'),
+      [
+        { partition: 0, offset: 0, key: "k", value: '{"p":0}', headers: { h: "x" } },
+        { partition: 0, offset: 1, key: null, value: "plain", headers: {} },
+      ],
+    );
+    assert.deepEqual(
+      await rows("select e.\"partition\" as p, e.timestamp from streams.events e where e.value = 'plain' order by 1"),
+      [
+        { p: 0, timestamp: "2023-11-14T22:13:20Z" },
+        { p: 1, timestamp: "2023-11-14T22:13:20Z" },
+      ],
+    );
+  });
+
+  test("a write is seen by the next statement", async () => {
+    await client.written("docs", [{ upsert: { id: 9, source: { title: "new", n: 9 } } }]);
+    assert.deepEqual(await rows("select title from docs where n = 9"), [{ title: "new" }]);
+    await client.written("docs", [{ delete: { id: 9 } }]);
+    assert.deepEqual(await rows("select count(*) as c from docs"), [{ c: 3 }]);
+  });
+
+  test("values fill ? and $1", async () => {
+    assert.deepEqual(await rows("select title from docs where n > ? and tag = ?", [1, "b"]), [
+      { title: "green apple" },
+    ]);
+    assert.deepEqual(await rows("select $2 as b, $1 as a", [1, "x"]), [{ b: "x", a: 1 }]);
+    assertError(await sql("select ?", []), 400, "invalid_argument", "params");
+    assertError(await sql("select 1", [1]), 400, "invalid_argument", "params");
+  });
+
+  const values: readonly (readonly [string, unknown])[] = [
+    ["sum(n) from docs", 6],
+    ["9007199254740993", "9007199254740993"],
+    ["12345678901234567890123", "12345678901234567890123"],
+    ["1.25", 1.25],
+    ["'a'::blob", base64("a")],
+    ["[1, 2]", [1, 2]],
+    ["{'a': 1, 'b': 'x'}", { a: 1, b: "x" }],
+    ["map {'k': 1}", { k: 1 }],
+    ["'nan'::double", "NaN"],
+    ["date '2024-02-29'", "2024-02-29"],
+    ["timestamp '2024-02-29 01:02:03.5'", "2024-02-29T01:02:03.5"],
+    ["interval '1 day'", "1 day"],
+    ["null", null],
+    ["true", true],
+    ["'{\"a\":[1]}'::json", { a: [1] }],
+    ["'00000000-0000-4000-8000-000000000001'::uuid", "00000000-0000-4000-8000-000000000001"],
+  ];
+  for (const [expression, want] of values) {
+    test(`select ${expression} is ${JSON.stringify(want)}`, async () => {
+      const [row] = await rows(`select ${expression}`);
+      assert.deepEqual(Object.values(row), [want]);
+    });
+  }
+
+  test("names that are there twice get a number", async () => {
+    assert.deepEqual(await rows("select 1 as a, 2 as a"), [{ a: 1, a_1: 2 }]);
+  });
+
+  test("a large result comes whole", async () => {
+    const done = await sql("select range as r, 'text of row ' || range as t from range(100000)");
+    assert.equal(done.json.row_count, 100_000);
+    assert.equal(done.json.rows.length, 100_000);
+    assert.deepEqual(done.json.rows[99_999], { r: 99_999, t: "text of row 99999" });
+  });
+
+  test("what there is can be asked for", async () => {
+    assert.deepEqual(await rows("show tables"), [{ name: "docs" }]);
+    assert.deepEqual(
+      await rows("select table_catalog, table_schema, table_name from information_schema.tables order by all"),
+      [
+        { table_catalog: "shop", table_schema: "collections", table_name: "docs" },
+        { table_catalog: "shop", table_schema: "streams", table_name: "events" },
+      ],
+    );
+    const described = await rows("describe docs");
+    assert.deepEqual(
+      described.map((row: { column_name: string; column_type: string }) => [row.column_name, row.column_type]),
+      [
+        ["_id", "BIGINT"],
+        ["title", "VARCHAR"],
+        ["tag", "VARCHAR"],
+        ["n", "BIGINT"],
+        ["price", "DOUBLE"],
+        ["sold", "BOOLEAN"],
+        ["at", "TIMESTAMP WITH TIME ZONE"],
+        ["extra", "JSON"],
+        ["v", "FLOAT[2]"],
+        ["_source", "JSON"],
+      ],
+    );
+    assert.equal((await rows("explain select * from docs")).length, 1);
+  });
+
+  const faults: readonly (readonly [string, string, number | undefined])[] = [
+    ["selec 1", "syntax", 0],
+    ["select 'é', nope from docs", "unknown_column", 12],
+    ["select * from nope", "unknown_table", 14],
+    ["select nofn(1)", "unknown_function", 7],
+    ["select tag, count(*) from docs", "grouping", 7],
+    ["select 'x'::int", "invalid_value", 10],
+    ["insert into docs values (1)", "read_only", undefined],
+    ["select 1; select 2", "unsupported", undefined],
+    ["select * from read_text('/etc/hostname')", "forbidden", 14],
+    ["", "syntax", undefined],
+  ];
+  for (const [query, kind, position] of faults) {
+    test(`${JSON.stringify(query)} is ${kind}`, async () => {
+      const done = await sql(query);
+      assertError(done, 400, "invalid_argument", "query");
+      if (query !== "") assert.deepEqual(done.json.sql, { kind, ...(position === undefined ? {} : { position }) });
+    });
+  }
+
+  test("an unknown namespace is 404", async () => {
+    assertError(await ask(`${server.url}/v1/namespaces/none/sql`, { body: { query: "select 1" } }), 404, "not_found");
+  });
+});
