@@ -14,16 +14,19 @@ import { checkAuthConfig } from "./edge/auth/config.ts";
 import { Cors } from "./edge/front/cors.ts";
 import { createFront } from "./edge/front/front.ts";
 import { createRequestIds } from "./edge/front/request-id.ts";
+import { startMysql } from "./edge/mysql/server.ts";
 import { Metrics } from "./edge/rest/metrics.ts";
 import { createRest } from "./edge/rest/server.ts";
 import { collectionServices } from "./edge/rpc/collection.ts";
 import { createRpcHandler } from "./edge/rpc/handler.ts";
 import { HealthState } from "./edge/rpc/health.ts";
+import type { WireListener } from "./edge/wire/listener.ts";
 import { ApiKeys } from "./engine/auth/keys.ts";
 import { type CollectionSettings, defaultCollectionSettings } from "./engine/collection/settings.ts";
 import { Engine } from "./engine/engine.ts";
 import { Instance, type InstanceDeps } from "./engine/instance/instance.ts";
 import { defaultSqlSettings, type SqlSettings } from "./engine/sql/settings.ts";
+import type { Address } from "./listener/address.ts";
 import { isPrivate, type ServedCertificates } from "./listener/certificate.ts";
 import { Listener } from "./listener/listener.ts";
 import { version } from "./version.ts";
@@ -32,6 +35,7 @@ interface Parts {
   readonly engine: Engine;
   readonly health: HealthState;
   readonly listener: Listener;
+  readonly mysql: WireListener | undefined;
   readonly drainTimeoutMs: number;
   /** What requests use, closed once there are none. */
   readonly opened: AsyncDisposableStack;
@@ -63,16 +67,19 @@ function sqlSettings(config: ServerConfig): SqlSettings {
 /** The composition root: the only place where adapters are constructed and edges meet the engine. */
 export class Server {
   readonly url: string;
+  /** Where the MySQL wire listens, if it does. */
+  readonly mysql: Address | undefined;
   readonly #parts: Parts;
 
   private constructor(parts: Parts) {
     this.url = parts.listener.address.url;
+    this.mysql = parts.mysql?.address;
     this.#parts = parts;
   }
 
   /** `onFatal` is called when the store can't go on in this process. */
   static async start(config: ServerConfig, log: Logger, onFatal: (error: Error) => void): Promise<Server> {
-    for (const warning of checkAuthConfig(config.auth, [config.listen.host])) log.warn(warning);
+    for (const warning of checkAuthConfig(config.auth, listenHosts(config))) log.warn(warning);
     // Whatever fails below, what was opened before it is closed again, so that the process can end.
     await using opened = new AsyncDisposableStack();
     mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
@@ -141,6 +148,24 @@ export class Server {
       ...(publicUrl === undefined ? {} : { publicUrl }),
     });
     opened.defer(() => rpc.close());
+    // Before the main port, so that one that can't be had stops the start while nobody is served.
+    const mysql = await startMysql({
+      listen: config.mysqlListen,
+      sql: engine.sql,
+      namespaces: {
+        list: () => [...engine.metastore.namespaces()],
+        has: (name) => engine.metastore.findNamespace(name) !== undefined,
+      },
+      authenticator,
+      isOpen: config.auth.modes.includes("off"),
+      certificate: () => listener?.certificatePair,
+      clock,
+      log,
+      version,
+      instanceId: instance.id,
+      limits: { connectionsMax: config.wireConnectionsMax },
+    });
+    opened.defer(() => mysql?.close());
     const started = await listen(config, createFront({ rest, rpc, cors }), log);
     listener = started;
     metrics.observe(engine, () => store.stats(), started);
@@ -149,6 +174,7 @@ export class Server {
       engine,
       health,
       listener: started,
+      mysql,
       drainTimeoutMs: config.drainTimeoutMs,
       opened: opened.move(),
     });
@@ -156,13 +182,18 @@ export class Server {
 
   /** Answers what is in flight, then closes everything. */
   async stop(): Promise<void> {
-    const { engine, health, listener, drainTimeoutMs, opened } = this.#parts;
+    const { engine, health, listener, mysql, drainTimeoutMs, opened } = this.#parts;
     // First, so that watchers hear of it while their connections still stand.
     health.drain();
     engine.drain();
-    await listener.drain(drainTimeoutMs);
+    await Promise.all([listener.drain(drainTimeoutMs), mysql?.drain(drainTimeoutMs)]);
     await opened.disposeAsync();
   }
+}
+
+/** Of every listener that is on. */
+function listenHosts({ listen, mysqlListen }: ServerConfig): string[] {
+  return [listen, mysqlListen].flatMap((address) => (address === "off" ? [] : [address.host]));
 }
 
 function listen(config: ServerConfig, handler: ReturnType<typeof createFront>, log: Logger): Promise<Listener> {
