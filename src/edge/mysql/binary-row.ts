@@ -1,6 +1,8 @@
 import type { SqlBatch, SqlColumn } from "../../engine/sql/batch.ts";
+import { decimalText, uuidText } from "../../engine/sql/time-text.ts";
+import { int128 } from "../../engine/sql/value.ts";
 import { type Clock, clockOf, type Day, dayOf, splitInstant } from "./calendar.ts";
-import { decimalText, type FixedColumn, intervalText, isNull, jsonAt, uuidText, wideInteger } from "./cell.ts";
+import { type FixedColumn, intervalTextAt, isNull, jsonAt } from "./cell.ts";
 import type { PacketWriter } from "./packet-writer.ts";
 import type { RowEncoder } from "./row.ts";
 
@@ -25,7 +27,7 @@ export function binaryRows(batch: SqlBatch, offsetMicros: bigint): RowEncoder {
     packet.zeros(bitmapBytes);
     for (let i = 0; i < columns.length; i++) {
       const column = columns[i]!;
-      if (column.layout === "null" || isNull(column.validity, row)) packet.setBit(bitmap, i + bitOffset);
+      if (isNull(column, row)) packet.setBit(bitmap, i + bitOffset);
       else cells[i]!(packet, row);
     }
     packet.end();
@@ -70,10 +72,11 @@ function fixedWriter(column: FixedColumn, offsetMicros: bigint): CellWriter {
     case "float64":
       return (packet, row) => packet.f64(data[row] as number);
     case "decimal":
-      return (packet, row) => packet.lengthAscii(decimalText(wideInteger(column, row, false), type.scale));
+      return (packet, row) => packet.lengthAscii(decimalText(int128(data as BigInt64Array, row), type.scale));
     case "int128":
+      return (packet, row) => packet.lengthAscii(int128(data as BigInt64Array, row).toString());
     case "uint128":
-      return (packet, row) => packet.lengthAscii(wideInteger(column, row, type.kind === "uint128").toString());
+      return (packet, row) => packet.lengthAscii(BigInt.asUintN(128, int128(data as BigInt64Array, row)).toString());
     case "date":
       return (packet, row) => writeDate(packet.u8(4), dayOf((data as Int32Array)[row]!));
     case "time":
@@ -83,9 +86,9 @@ function fixedWriter(column: FixedColumn, offsetMicros: bigint): CellWriter {
     case "timestamptz":
       return (packet, row) => writeInstant(packet, (data as BigInt64Array)[row]! + offsetMicros);
     case "uuid":
-      return (packet, row) => packet.lengthAscii(uuidText(column, row));
+      return (packet, row) => packet.lengthAscii(uuidText(data as Uint8Array, 16 * row));
     case "interval":
-      return (packet, row) => packet.lengthAscii(intervalText(column, row));
+      return (packet, row) => packet.lengthAscii(intervalTextAt(column, row));
     case "enum":
       return (packet, row) => packet.lengthText(type.values[Number(data[row])] ?? "");
     default:

@@ -1,3 +1,4 @@
+import { civil } from "../../engine/sql/time-text.ts";
 import { mysqlError } from "./error.ts";
 
 const microsPerSecond = 1_000_000;
@@ -9,22 +10,12 @@ export interface Day {
   readonly day: number;
 }
 
-/** A day counted from 1970-01-01, in the proleptic Gregorian calendar; MySQL knows the years 0 to 9999. */
+/** A day counted from 1970-01-01; MySQL knows the years 0 to 9999. */
 export function dayOf(days: number): Day {
-  // Counted in eras of 400 years that begin in March, so that the leap day is the last of its year.
-  const shifted = days + 719_468;
-  const era = Math.floor(shifted / 146_097);
-  const ofEra = shifted - era * 146_097;
-  const yearOfEra = Math.floor(
-    (ofEra - Math.floor(ofEra / 1_460) + Math.floor(ofEra / 36_524) - Math.floor(ofEra / 146_096)) / 365,
-  );
-  const ofYear = ofEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
-  const shiftedMonth = Math.floor((5 * ofYear + 2) / 153);
-  const month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9;
-  const day = ofYear - Math.floor((153 * shiftedMonth + 2) / 5) + 1;
-  const year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0);
-  if (year < 0 || year > 9999) throw mysqlError("outOfRange", "A date is outside the years that MySQL can tell");
-  return { year, month, day };
+  const day = civil(days);
+  if (day.year < 0 || day.year > 9999)
+    throw mysqlError("outOfRange", "A date is outside the years that MySQL can tell");
+  return day;
 }
 
 export interface Clock {

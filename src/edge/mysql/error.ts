@@ -126,7 +126,8 @@ export function toMysqlError(error: unknown, report: (error: unknown) => void): 
   const known = EngineError.from(error);
   const fault = known.details["sql"] as SqlFault | undefined;
   if (fault !== undefined && fault.kind !== "internal") {
-    return new MysqlError(faults[fault.kind], known.message, { cause: error });
+    // The statement is all there is, so its field needs no naming.
+    return new MysqlError(faults[fault.kind], known.message.replace(/^query: /, ""), { cause: error });
   }
   if (known.reason === "internal") {
     report(error);

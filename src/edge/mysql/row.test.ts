@@ -190,6 +190,17 @@ test("NULLs are marked, in binary by a bitmap that begins at its third bit", () 
   assert.equal(packet.take().subarray(4, 8).toString("hex"), "00545501");
 });
 
+test("numbers that MySQL does not have are NULL", () => {
+  const column: SqlColumn = {
+    layout: "fixed",
+    type: { kind: "float64" },
+    validity: undefined,
+    data: Float64Array.of(1, Number.POSITIVE_INFINITY, Number.NaN),
+  };
+  assert.deepEqual(textCells(column, 3), ["1", null, null]);
+  assert.deepEqual(binaryCells(column, 3).slice(1), [null, null]);
+});
+
 test("an instant is told in the session's time zone, a timestamp of none as it is", () => {
   const data = BigInt64Array.of(micros("2024-01-01T23:00:00Z"));
   const twoHours = 7_200_000_000n;

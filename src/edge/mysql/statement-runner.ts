@@ -1,6 +1,7 @@
 import type { Principal } from "../../engine/auth/principal.ts";
 import { isOperator, isWord, lexMysql, type MysqlToken, splitMysql } from "../../engine/sql/dialect/mysql-lexer.ts";
 import { type MysqlContext, type MysqlRewrite, rewriteMysql } from "../../engine/sql/dialect/mysql-rewrite.ts";
+import { faultOf } from "../../engine/sql/fault.ts";
 import type { Sql, SqlDescription, SqlParameter } from "../../engine/sql/sql.ts";
 import { type Catalog, informationSchema } from "./catalog.ts";
 import { constantSelect, type SessionFunctions } from "./constant-select.ts";
@@ -57,10 +58,11 @@ export class StatementRunner {
   async run(statement: Statement, params: readonly SqlParameter[], signal: AbortSignal): Promise<Outcome> {
     const table = await this.#local(withParameters(statement, params));
     if (table !== undefined) return table === "ok" ? undefined : rowsOf(table);
-    const { query, namespace } = await this.#rewrite(statement);
+    const { query, namespace, strings } = await this.#rewrite(statement);
     const { sql } = this.#deps;
+    const all = [...params, ...strings.map((value): SqlParameter => ({ value, type: { kind: "text" } }))];
     const result = await sql.run(
-      { namespace, query, params, token: [], consistency: "strong", dialect: "mysql" },
+      { namespace, query, params: all, token: [], consistency: "strong", dialect: "mysql" },
       signal,
     );
     const limit = Number(this.#state.variables.get("sql_select_limit"));
@@ -76,7 +78,15 @@ export class StatementRunner {
     if (known !== undefined) return { columns: known === "ok" ? [] : known.columns, parameters };
     if (isWord(statement.tokens[0], "SHOW")) return { columns: [], parameters };
     const { query, namespace } = await this.#rewrite(statement);
-    return this.#deps.sql.describe({ namespace, query, params: [], dialect: "mysql" }, signal);
+    try {
+      const found = await this.#deps.sql.describe({ namespace, query, params: [], dialect: "mysql" }, signal);
+      // Strings that stand beside the query are not the client's to fill.
+      return { columns: found.columns, parameters: parameters.map((_, i) => found.parameters[i]) };
+    } catch (error) {
+      // A column whose type is that of a parameter is known only when it runs; then its columns are told with its rows.
+      if (faultOf(error)?.kind === "unsupported" && parameters.length > 0) return { columns: [], parameters };
+      throw error;
+    }
   }
 
   use(database: string): void {
@@ -86,7 +96,10 @@ export class StatementRunner {
   }
 
   #isCommand(tokens: readonly MysqlToken[]): boolean {
-    return isWord(tokens[0], ...commands) && !(isWord(tokens[0], "START") && !isWord(tokens[1], "TRANSACTION"));
+    if (isWord(tokens[0], "START")) return isWord(tokens[1], "TRANSACTION");
+    // What is only read needs no lock; one to write with is refused as every write is.
+    if (isWord(tokens[0], "LOCK")) return !tokens.some((token) => isWord(token, "WRITE"));
+    return isWord(tokens[0], ...commands);
   }
 
   /** The answer of what the edge answers itself: a table, or "ok" without one. */
@@ -134,7 +147,9 @@ export class StatementRunner {
     this.#deps.processes.kill(this.#state.principal, Number(id.value), !query);
   }
 
-  async #rewrite(statement: Statement): Promise<{ readonly query: string; readonly namespace: string }> {
+  async #rewrite(
+    statement: Statement,
+  ): Promise<Pick<MysqlRewrite, "query" | "strings"> & { readonly namespace: string }> {
     const { source } = statement;
     const { catalog } = this.#deps;
     const { principal, user, database } = this.#state;
@@ -160,7 +175,7 @@ export class StatementRunner {
     }
     const namespace = this.#namespaceOf(rewritten, named.size > 0);
     if (rewritten.database !== undefined || database !== undefined) catalog.open(principal, user, namespace);
-    return { query: rewritten.query, namespace };
+    return { query: rewritten.query, strings: rewritten.strings, namespace };
   }
 
   /** Without a database in use a statement over information_schema alone runs in any that may be seen. */

@@ -1,16 +1,15 @@
 import type { SqlBatch, SqlColumn } from "../../engine/sql/batch.ts";
+import { decimalText, uuidText } from "../../engine/sql/time-text.ts";
+import { float32Text, int128 } from "../../engine/sql/value.ts";
 import {
   dateTextAt,
-  decimalText,
   type FixedColumn,
-  floatText,
-  intervalText,
+  intervalTextAt,
   isNull,
+  isNullable,
   jsonAt,
   timestampTextAt,
   timeTextAt,
-  uuidText,
-  wideInteger,
 } from "./cell.ts";
 import type { PacketWriter } from "./packet-writer.ts";
 import type { RowEncoder } from "./row.ts";
@@ -31,11 +30,10 @@ type CellWriter = (packet: PacketWriter, row: number) => void;
 
 function cellWriter(column: SqlColumn, offsetMicros: bigint): CellWriter {
   if (column.layout === "null") return (packet) => packet.u8(nullMark);
-  const { validity } = column;
   const write = valueWriter(column, offsetMicros);
-  if (validity === undefined) return write;
+  if (!isNullable(column)) return write;
   return (packet, row) => {
-    if (isNull(validity, row)) packet.u8(nullMark);
+    if (isNull(column, row)) packet.u8(nullMark);
     else write(packet, row);
   };
 }
@@ -61,14 +59,15 @@ function fixedText(column: FixedColumn, offsetMicros: bigint): (row: number) => 
   const { type, data } = column;
   switch (type.kind) {
     case "decimal":
-      return (row) => decimalText(wideInteger(column, row, false), type.scale);
+      return (row) => decimalText(int128(data as BigInt64Array, row), type.scale);
     case "int128":
+      return (row) => int128(data as BigInt64Array, row).toString();
     case "uint128":
-      return (row) => wideInteger(column, row, type.kind === "uint128").toString();
+      return (row) => BigInt.asUintN(128, int128(data as BigInt64Array, row)).toString();
     case "float32":
-      return (row) => floatText(data[row] as number);
+      return (row) => float32Text(data[row] as number);
     case "uuid":
-      return (row) => uuidText(column, row);
+      return (row) => uuidText(data as Uint8Array, 16 * row);
     case "date":
       return (row) => dateTextAt(column, row);
     case "time":
@@ -78,7 +77,7 @@ function fixedText(column: FixedColumn, offsetMicros: bigint): (row: number) => 
     case "timestamptz":
       return (row) => timestampTextAt(column, row, offsetMicros);
     case "interval":
-      return (row) => intervalText(column, row);
+      return (row) => intervalTextAt(column, row);
     case "enum":
       return (row) => type.values[Number(data[row])] ?? "";
     default:

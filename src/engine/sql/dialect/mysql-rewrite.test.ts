@@ -60,6 +60,11 @@ for (const [given, want] of [
   ],
   ["select group_concat(a order by b separator ';') as x", "select string_agg(a , ';' order by b ) as x"],
   ["select group_concat(a) as x", "select string_agg(a, ',') as x"],
+  [
+    "select max(at), `offset`, offset from t where user = 1 limit 1 offset 2",
+    'select max("at") AS "max(at)", "offset", "offset" from t where "user" = 1 limit 1 offset 2',
+  ],
+  ["select at at time zone 'UTC' as x from t", `select "at" at time zone 'UTC' as x from t`],
   // Tables.
   ["select * from shop.docs", 'select * from "docs"'],
   ["select shop.docs.a from `shop`.`docs`", 'select docs.a from "docs"'],
@@ -90,10 +95,19 @@ test("another database of all tables is told", () => {
   assert.deepEqual(rewrite("select * from other.docs o join other.x on o.a = x.a"), {
     query: 'select * from "docs" o join "x" on o.a = x.a',
     parameters: 0,
+    strings: [],
     database: "other",
   });
   assert.throws(() => rewrite("select * from docs join other.x on 1"), /one database/);
   assert.throws(() => rewrite("select * from one.x, two.y"), /one database/);
+});
+
+test("long strings go beside the query", () => {
+  const long = "x".repeat(100_000);
+  const { query, parameters, strings } = rewrite(`select length('${long}') as a, ? as b, '${long}' as c`);
+  assert.equal(query, "select length($2) as a, $1 as b, $3 as c");
+  assert.equal(parameters, 1);
+  assert.deepEqual(strings, [long, long]);
 });
 
 test("bare tables are those of information_schema while it is in use", () => {

@@ -19,7 +19,10 @@ export interface MysqlContext {
 export interface MysqlRewrite {
   /** The same statement in the engine's dialect, with `$1`, `$2`, … for its parameters. */
   readonly query: string;
+  /** Parameters of the client's; after them come the long strings. */
   readonly parameters: number;
+  /** Strings that are too long to stand in the query, as further parameters. */
+  readonly strings: readonly string[];
   /** The database whose tables it names, where that is not the one in use. */
   readonly database: string | undefined;
 }
@@ -30,23 +33,30 @@ export interface MysqlRewrite {
  */
 export function rewriteMysql(source: string, tokens: readonly MysqlToken[], context: MysqlContext): MysqlRewrite {
   const draft = new Draft(source, tokens);
-  quoteTokens(draft, context);
+  const parameters = tokens.filter(({ kind }) => kind === "parameter").length;
+  const strings = quoteTokens(draft, context, parameters);
   rewriteOperators(draft);
   rewriteFunctions(draft, context.sessionFunction);
   rewriteLimit(draft);
   dropHints(draft);
   const database = rewriteTables(draft, context.database, context.informationTable);
   labelColumns(draft);
-  const parameters = tokens.filter(({ kind }) => kind === "parameter").length;
-  return { query: draft.text(), parameters, database };
+  return { query: draft.text(), parameters, strings, database };
 }
 
-function quoteTokens(draft: Draft, context: MysqlContext): void {
-  let parameters = 0;
+/** A string of more characters is handed over beside the query: reading it with the query would take long. */
+const stringCharactersMax = 65_536;
+
+function quoteTokens(draft: Draft, context: MysqlContext, parameters: number): string[] {
+  const strings: string[] = [];
+  let parameter = 0;
   for (const [i, token] of draft.tokens.entries()) {
-    draft.out[i] = quoteToken(draft, i, token, context);
-    if (token.kind === "parameter") draft.out[i] = `$${++parameters}`;
+    if (token.kind === "parameter") draft.out[i] = `$${++parameter}`;
+    else if (token.value.length > stringCharactersMax && (token.kind === "string" || token.kind === "doubled")) {
+      draft.out[i] = `$${parameters + strings.push(token.value)}`;
+    } else draft.out[i] = quoteToken(draft, i, token, context);
   }
+  return strings;
 }
 
 function quoteToken(draft: Draft, i: number, token: MysqlToken, context: MysqlContext): string {
@@ -63,9 +73,37 @@ function quoteToken(draft: Draft, i: number, token: MysqlToken, context: MysqlCo
       return context.variable(token.value);
     case "user-variable":
       return context.userVariable(token.value);
+    case "word":
+      return isColumn(draft, i) ? quoteName(token.value) : token.value;
     default:
       return token.value;
   }
+}
+
+/** Words that MySQL takes for a column's name and the engine does not. */
+const freeWords = [
+  "AT",
+  "OFFSET",
+  "USER",
+  "ANALYSE",
+  "ANALYZE",
+  "LAMBDA",
+  "ONLY",
+  "PIVOT",
+  "PLACING",
+  "QUALIFY",
+  "UNPIVOT",
+];
+const operandIntroductions = [
+  ...["SELECT", "DISTINCT", "ALL", "BY", "WHERE", "HAVING", "ON", "AND", "OR", "NOT", "XOR", "LIKE", "BETWEEN", "IN"],
+  ...["CASE", "WHEN", "THEN", "ELSE", "AS", "IS", "DIV", "MOD"],
+];
+
+function isColumn({ tokens }: Draft, i: number): boolean {
+  if (!isWord(tokens[i], ...freeWords) || isOperator(tokens[i + 1], "(")) return false;
+  const before = tokens[i - 1];
+  if (before?.kind === "operator") return before.value !== ")" && before.value !== "]";
+  return isWord(before, ...operandIntroductions);
 }
 
 /** `… AS 'label'`. */
