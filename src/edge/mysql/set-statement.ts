@@ -69,7 +69,10 @@ function plain(cell: Cell): Value {
 /** A literal, a word such as ON, a variable, or a CONCAT or REPLACE of these. */
 function evaluate(tokens: readonly MysqlToken[], variables: Variables): Cell {
   const [first] = tokens;
-  if (tokens.length === 1) return constant(first!, variables) ?? wordValue(first!);
+  if (tokens.length === 1) {
+    const value = constant(first!, variables);
+    return value === undefined ? wordValue(first!) : value;
+  }
   if (isOperator(first, "-") && tokens.length === 2 && tokens[1]!.kind === "number") return -Number(tokens[1]!.value);
   if (isOperator(first, "(") && isOperator(tokens.at(-1), ")")) return evaluate(tokens.slice(1, -1), variables);
   if (isOperator(tokens[1], "(") && isOperator(tokens.at(-1), ")")) {

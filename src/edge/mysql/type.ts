@@ -58,7 +58,8 @@ export interface MysqlType {
 }
 
 function numeric(code: number, length: number, name: string, unsigned = false, decimals = 0): MysqlType {
-  const flags = fieldFlag.binary | (unsigned ? fieldFlag.unsigned : 0);
+  // No BINARY flag: by it Connector/J takes a TINYINT(1) for bytes.
+  const flags = unsigned ? fieldFlag.unsigned : 0;
   return { code, charset: binaryCharset, length, flags, decimals, name: unsigned ? `${name} unsigned` : name };
 }
 

@@ -12,10 +12,11 @@ export class Draft {
     this.out = tokens.map(({ value }) => value);
   }
 
-  text(): string {
+  text(from = 0, to = this.out.length): string {
     let text = "";
     let spaced = false;
-    for (const [i, out] of this.out.entries()) {
+    for (let i = from; i < to; i++) {
+      const out = this.out[i]!;
       spaced ||= !this.tokens[i]!.glued;
       if (out === "") continue;
       // Two dashes would begin a comment.

@@ -35,6 +35,17 @@ const forms: Readonly<Record<string, Form>> = {
   FROM_UNIXTIME: (draft, name) => {
     draft.out[name] = "to_timestamp";
   },
+  UPPER: textOfCase,
+  LOWER: textOfCase,
+  DATEDIFF: (draft, name, close) => {
+    if (commas(draft, name + 1, close).length === 1) draft.out[name] = "days_between";
+  },
+  TIMESTAMPDIFF: (draft, name) => {
+    const unit = draft.tokens[name + 2];
+    if (unit?.kind !== "word") return;
+    draft.out[name] = "date_sub";
+    draft.out[name + 2] = `'${unit.value.toLowerCase()}'`;
+  },
   DATE_SUB: subtract,
   SUBDATE: subtract,
   ADDDATE: (draft, name) => {
@@ -80,6 +91,13 @@ function commas({ tokens }: Draft, open: number, close: number): number[] {
     else if (depth === 1 && isOperator(tokens[i], ",")) found.push(i);
   }
   return found;
+}
+
+/** Drivers ask for the upper case of numbers, by a CASE of both. */
+function textOfCase(draft: Draft, name: number, close: number): void {
+  if (!isWord(draft.tokens[name + 2], "CASE")) return;
+  draft.out[name + 1] = "(CAST(";
+  draft.out[close] = " AS VARCHAR))";
 }
 
 /** `DATE_SUB(day, INTERVAL 1 DAY)`; the engine's function of that name is another one. */

@@ -61,8 +61,8 @@ for (const [given, want] of [
   ["select group_concat(a order by b separator ';') as x", "select string_agg(a , ';' order by b ) as x"],
   ["select group_concat(a) as x", "select string_agg(a, ',') as x"],
   [
-    "select max(at), `offset`, offset from t where user = 1 limit 1 offset 2",
-    'select max("at") AS "max(at)", "offset", "offset" from t where "user" = 1 limit 1 offset 2',
+    "select max(at), `offset`, offset from t where array = 1 limit 1 offset 2",
+    'select max("at") AS "max(at)", "offset", "offset" from t where "array" = 1 limit 1 offset 2',
   ],
   ["select at at time zone 'UTC' as x from t", `select "at" at time zone 'UTC' as x from t`],
   // Tables.
@@ -80,6 +80,15 @@ for (const [given, want] of [
   ["select * from information_schema.tables as t where 1", "select * from (info) as t where 1"],
   ["select * from information_schema.tables t", "select * from (info) t"],
   ["select * from rrf(text_search(`docs`, 'a', `body`, 3))", `select * from rrf(text_search("docs", 'a', "body", 3))`],
+  [
+    "select a as x from t having x > 1 order by b limit 2",
+    'SELECT * FROM (select a as x from t order by b) AS "result" WHERE x > 1 limit 2',
+  ],
+  ["select a, count(*) n from t having n > 1", "select a, count(*) n from t having n > 1"],
+  [
+    "select datediff(a, b) as x, timestampdiff(day, a, b) as y",
+    "select days_between(a, b) as x, date_sub('day', a, b) as y",
+  ],
   // Labels.
   ["SELECT COUNT(*), a, t.b FROM t", 'SELECT COUNT(*) AS "COUNT(*)", a, t.b FROM t'],
   ["select a + b, a c, 1 from t", 'select a + b AS "a + b", a c, 1 AS "1" from t'],

@@ -41,6 +41,7 @@ export function rewriteMysql(source: string, tokens: readonly MysqlToken[], cont
   dropHints(draft);
   const database = rewriteTables(draft, context.database, context.informationTable);
   labelColumns(draft);
+  rewriteHaving(draft);
   return { query: draft.text(), parameters, strings, database };
 }
 
@@ -82,17 +83,21 @@ function quoteToken(draft: Draft, i: number, token: MysqlToken, context: MysqlCo
 
 /** Words that MySQL takes for a column's name and the engine does not. */
 const freeWords = [
-  "AT",
-  "OFFSET",
-  "USER",
-  "ANALYSE",
-  "ANALYZE",
-  "LAMBDA",
-  "ONLY",
-  "PIVOT",
-  "PLACING",
-  "QUALIFY",
-  "UNPIVOT",
+  ...[
+    "ANALYSE",
+    "ANTI",
+    "ANY",
+    "ARRAY",
+    "ASOF",
+    "AT",
+    "AUTHORIZATION",
+    "COLLATION",
+    "COLUMNS",
+    "CONCURRENTLY",
+    "FREEZE",
+  ],
+  ...["FULL", "GLOB", "MAP", "OFFSET", "OVERLAPS", "PIVOT", "PLACING", "POSITIONAL", "QUALIFY", "SEMI", "SIMILAR"],
+  ...["STRUCT", "SUMMARIZE", "UNPACK", "UNPIVOT", "VARIADIC", "VERBOSE"],
 ];
 const operandIntroductions = [
   ...["SELECT", "DISTINCT", "ALL", "BY", "WHERE", "HAVING", "ON", "AND", "OR", "NOT", "XOR", "LIKE", "BETWEEN", "IN"],
@@ -100,7 +105,7 @@ const operandIntroductions = [
 ];
 
 function isColumn({ tokens }: Draft, i: number): boolean {
-  if (!isWord(tokens[i], ...freeWords) || isOperator(tokens[i + 1], "(")) return false;
+  if (!isWord(tokens[i], ...freeWords) || ["(", "[", "{"].some((open) => isOperator(tokens[i + 1], open))) return false;
   const before = tokens[i - 1];
   if (before?.kind === "operator") return before.value !== ")" && before.value !== "]";
   return isWord(before, ...operandIntroductions);
@@ -167,6 +172,33 @@ function rewriteLimit({ tokens, out }: Draft): void {
     out[i + 2] = " OFFSET ";
     out[i + 3] = skip;
   }
+}
+
+const aggregates = ["COUNT", "SUM", "AVG", "MIN", "MAX", "GROUP_CONCAT", "STD", "STDDEV", "VARIANCE", "ANY_VALUE"];
+
+/** A HAVING where nothing is grouped is a condition on the columns of the result, as tools use it. */
+function rewriteHaving(draft: Draft): void {
+  const { tokens, out } = draft;
+  let depth = 0;
+  let having = -1;
+  let order = tokens.length;
+  let limit = tokens.length;
+  for (const [i, token] of tokens.entries()) {
+    if (isOperator(token, "(")) depth++;
+    else if (isOperator(token, ")")) depth--;
+    if (isWord(token, ...aggregates) && isOperator(tokens[i + 1], "(")) return;
+    if (depth === 0 && isWord(token, "GROUP", "UNION", "WITH")) return;
+    if (depth !== 0) continue;
+    if (isWord(token, "HAVING")) having = i;
+    else if (isWord(token, "ORDER")) order = i;
+    else if (isWord(token, "LIMIT")) limit = i;
+  }
+  if (having === -1 || !isWord(tokens[0], "SELECT")) return;
+  // The order may be by columns that the result has not.
+  const ordered = order < limit ? draft.text(order, limit) : "";
+  if (order < limit) draft.drop(order, limit);
+  out[0] = `SELECT * FROM (${out[0]}`;
+  out[having] = `${ordered}) AS "result" WHERE`;
 }
 
 const selectHints = [
