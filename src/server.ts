@@ -17,6 +17,7 @@ import { type ConsoleSignIn, createConsole } from "./edge/console/handler.ts";
 import { Cors } from "./edge/front/cors.ts";
 import { createFront } from "./edge/front/front.ts";
 import { createRequestIds } from "./edge/front/request-id.ts";
+import { startMysql } from "./edge/mysql/server.ts";
 import { startPostgres } from "./edge/postgres/server.ts";
 import { Metrics } from "./edge/rest/metrics.ts";
 import { createRest } from "./edge/rest/server.ts";
@@ -42,6 +43,7 @@ interface Parts {
   readonly health: HealthState;
   readonly listener: Listener;
   readonly postgres: WireListener | undefined;
+  readonly mysql: WireListener | undefined;
   readonly drainTimeoutMs: number;
   /** What requests use, closed once there are none. */
   readonly opened: AsyncDisposableStack;
@@ -77,11 +79,14 @@ export class Server {
   readonly url: string;
   /** Where the Postgres wire listens, as `host:port`; undefined where it does not. */
   readonly postgres: string | undefined;
+  /** Where the MySQL wire listens, as `host:port`; undefined where it does not. */
+  readonly mysql: string | undefined;
   readonly #parts: Parts;
 
   private constructor(parts: Parts) {
     this.url = parts.listener.address.url;
     this.postgres = parts.postgres && formatAddress(parts.postgres.address);
+    this.mysql = parts.mysql && formatAddress(parts.mysql.address);
     this.#parts = parts;
   }
 
@@ -165,6 +170,38 @@ export class Server {
       ...(publicUrl === undefined ? {} : { publicUrl }),
     });
     opened.defer(() => rpc.close());
+    // Before the main port, so that one that can't be had stops the start while nobody is served.
+    const postgres = await startPostgres({
+      listen: config.postgresListen,
+      sql: engine.sql,
+      authenticator,
+      authModes: config.auth.modes,
+      isNamespace: (name) => engine.metastore.findNamespace(name) !== undefined,
+      namespaces: () => [...engine.metastore.namespaces()].map(({ name }) => name),
+      tls: new WireTls(() => listener?.certificatePair),
+      random,
+      version,
+      log,
+      limits: { connectionsMax: config.wireConnectionsMax },
+    });
+    opened.defer(() => postgres?.close());
+    const mysql = await startMysql({
+      listen: config.mysqlListen,
+      sql: engine.sql,
+      namespaces: {
+        list: () => [...engine.metastore.namespaces()],
+        has: (name) => engine.metastore.findNamespace(name) !== undefined,
+      },
+      authenticator,
+      isOpen: config.auth.modes.includes("off"),
+      certificate: () => listener?.certificatePair,
+      clock,
+      log,
+      version,
+      instanceId: instance.id,
+      limits: { connectionsMax: config.wireConnectionsMax },
+    });
+    opened.defer(() => mysql?.close());
     const console = createConsole({
       folder: fileURLToPath(new URL("../build/console/", import.meta.url)),
       authenticator,
@@ -182,20 +219,6 @@ export class Server {
     listener = started;
     // Whatever fails from here on, requests that came meanwhile do not keep the process.
     opened.defer(() => started.close());
-    const postgres = await startPostgres({
-      listen: config.postgresListen,
-      sql: engine.sql,
-      authenticator,
-      authModes: config.auth.modes,
-      isNamespace: (name) => engine.metastore.findNamespace(name) !== undefined,
-      namespaces: () => [...engine.metastore.namespaces()].map(({ name }) => name),
-      tls: new WireTls(() => started.certificatePair),
-      random,
-      version,
-      log,
-      limits: { connectionsMax: config.wireConnectionsMax },
-    });
-    opened.defer(() => postgres?.close());
     metrics.observe(engine, () => store.stats(), started);
     health.setReady(true);
     return new Server({
@@ -203,6 +226,7 @@ export class Server {
       health,
       listener: started,
       postgres,
+      mysql,
       drainTimeoutMs: config.drainTimeoutMs,
       opened: opened.move(),
     });
@@ -210,18 +234,18 @@ export class Server {
 
   /** Answers what is in flight, then closes everything. */
   async stop(): Promise<void> {
-    const { engine, health, listener, postgres, drainTimeoutMs, opened } = this.#parts;
+    const { engine, health, listener, postgres, mysql, drainTimeoutMs, opened } = this.#parts;
     // First, so that watchers hear of it while their connections still stand.
     health.drain();
     engine.drain();
-    await Promise.all([listener.drain(drainTimeoutMs), postgres?.drain(drainTimeoutMs)]);
+    await Promise.all([listener, postgres, mysql].map((each) => each?.drain(drainTimeoutMs)));
     await opened.disposeAsync();
   }
 }
 
 /** The hosts of every address that any edge listens on. */
-function listenHosts({ listen, postgresListen }: ServerConfig): string[] {
-  return [listen.host, ...(postgresListen === "off" ? [] : [postgresListen.host])];
+function listenHosts({ listen, postgresListen, mysqlListen }: ServerConfig): string[] {
+  return [listen, postgresListen, mysqlListen].flatMap((address) => (address === "off" ? [] : [address.host]));
 }
 
 /** People sign in to the console at the identity provider where it knows the console. */
