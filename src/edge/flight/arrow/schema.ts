@@ -54,7 +54,9 @@ export function recordBatchMessage(
 }
 
 function message(headerType: number, header: FlatTable, bodyBytes: number): Uint8Array<ArrayBuffer> {
-  return writeFlat([int16(version5), int8(headerType), { table: header }, int64(bodyBytes)]);
+  // A schema may be read with its length before it, four bytes on: nothing in it may need to be aligned to eight.
+  const bodyLength = bodyBytes === 0 ? undefined : int64(bodyBytes);
+  return writeFlat([int16(version5), int8(headerType), { table: header }, bodyLength]);
 }
 
 /** A message without a body as it stands in a stream: a mark, its length, itself. */
