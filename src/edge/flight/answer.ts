@@ -55,7 +55,7 @@ export async function* answerCatalog(
   const fields = catalogSchema(command);
   yield { metadata: schemaMessage(fields), body: [], bodyBytes: 0 };
   if (command.$typeName === "arrow.flight.protocol.sql.CommandGetSqlInfo") {
-    const { rows, arrays } = sqlInfo(command.info);
+    const { rows, arrays } = sqlInfo(deps.version, command.info);
     yield recordBatch(rows, arrays);
     return;
   }

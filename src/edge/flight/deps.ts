@@ -12,6 +12,8 @@ export interface FlightDeps {
   readonly sql: Sql;
   /** The names of all namespaces. */
   readonly namespaces: () => Iterable<string>;
+  /** Of the server, for clients that ask. */
+  readonly version: string;
   readonly random: Random;
   readonly prepared: PreparedStatements;
   readonly running: RunningStatements;

@@ -71,8 +71,8 @@ function implementation(deps: FlightDeps): ServiceImpl<typeof FlightService> {
       return { info: await flightInfo(deps, call(context), descriptor), progress: 1 };
     },
     async getSchema(descriptor, context) {
-      const command = commandOf(descriptor);
-      return { schema: encoded((await describe(deps, call(context), command)).fields) };
+      const { fields } = await describe(deps, call(context), descriptor);
+      return { schema: encoded(fields) };
     },
     async *doGet({ ticket }, context) {
       for await (const message of messagesOf(deps, call(context), ticket, context)) yield dataOf(message);
@@ -130,8 +130,9 @@ function encoded(fields: readonly ArrowField[]): Uint8Array {
 async function describe(
   deps: FlightDeps,
   call: FlightCall,
-  command: Command,
+  descriptor: FlightDescriptor,
 ): Promise<{ readonly fields: readonly ArrowField[]; readonly ticket?: Uint8Array }> {
+  const command = commandOf(descriptor);
   const id = Buffer.from(deps.random.bytes(16)).toString("hex");
   const { signal, token } = call;
   switch (command.$typeName) {
@@ -156,7 +157,7 @@ async function describe(
 }
 
 async function flightInfo(deps: FlightDeps, call: FlightCall, flightDescriptor: FlightDescriptor) {
-  const { fields, ticket } = await describe(deps, call, commandOf(flightDescriptor));
+  const { fields, ticket } = await describe(deps, call, flightDescriptor);
   return {
     schema: encoded(fields),
     flightDescriptor,

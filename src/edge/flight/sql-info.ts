@@ -1,4 +1,3 @@
-import { version } from "../../version.ts";
 import type { ArrowArray } from "./arrow/array.ts";
 import { cellsArray, intsOf } from "./arrow/rows.ts";
 import { type ArrowField, arrowField } from "./arrow/type.ts";
@@ -9,10 +8,12 @@ type Info = string | boolean | number | { readonly int32: number } | readonly st
 const caseInsensitive = { int32: 1 };
 const nullsAtEnd = { int32: 3 };
 
+const versionId = 1;
+
 const infos: readonly (readonly [id: number, info: Info])[] = [
   // The server.
   [0, "native-engine"],
-  [1, version],
+  [versionId, ""],
   [2, "18.1.0"],
   [3, true],
   [4, true],
@@ -147,8 +148,12 @@ function memberOf(info: Info): number {
 }
 
 /** The facts asked for, or all; unknown numbers are left out, as Flight SQL has it. */
-export function sqlInfo(ids: readonly number[]): { readonly rows: number; readonly arrays: readonly ArrowArray[] } {
-  const chosen = ids.length === 0 ? infos : infos.filter(([id]) => ids.includes(id));
+export function sqlInfo(
+  version: string,
+  ids: readonly number[],
+): { readonly rows: number; readonly arrays: readonly ArrowArray[] } {
+  const wanted = infos.filter(([id]) => ids.length === 0 || ids.includes(id));
+  const chosen = wanted.map(([id, info]) => [id, id === versionId ? version : info] as const);
   const values = members.map(() => [] as Info[]);
   const offsets = chosen.map(([, info]) => values[memberOf(info)]!.push(info) - 1);
   const children = members.map((member, i) => memberArray(member, values[i]!));

@@ -85,6 +85,7 @@ export async function startFlight(sql: Sql, namespaces: readonly string[], optio
   const service = flightService({
     sql,
     namespaces: () => namespaces,
+    version: "0.1.0",
     clock: new NodeClock(),
     random: new NodeRandom(),
     authenticate: async (request) => {

@@ -131,6 +131,7 @@ test("GetInstance tells what is configured", async () => {
       reflection: true,
       house: false,
       push: true,
+      flight_sql: true,
     },
     issuer: "",
     signInMethods: [{ kind: "SIGN_IN_KIND_NONE", displayName: "No sign-in" }],
