@@ -1,6 +1,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext, ServiceImpl } from "@connectrpc/connect";
-import { invalid } from "../../engine/errors.ts";
+import type { UniversalHandler } from "@connectrpc/connect/protocol";
+import { EngineError, invalid } from "../../engine/errors.ts";
 import { mergeTokens } from "../../engine/token.ts";
 import {
   type FlightData,
@@ -19,6 +20,7 @@ import { type FlightCall, namespaceOf, readCall, sendToken, ticketNamespace } fr
 import { type Command, parseCommand, unimplemented } from "./command.ts";
 import { bearerOf, bearerOfPayload } from "./credential.ts";
 import type { FlightDeps } from "./deps.ts";
+import { laneKey, withLane } from "./lane.ts";
 import { flightLimits } from "./limits.ts";
 import { ParameterReader } from "./parameters.ts";
 import { PreparedStatements } from "./prepared.ts";
@@ -39,6 +41,7 @@ export function flightService({ clock, ...given }: FlightOptions) {
   return {
     descriptor: FlightService,
     authorization: bearerOf,
+    around: (handler: UniversalHandler) => (handler.method.name === "DoGet" ? withLane(handler) : handler),
     addTo(router: ConnectRouter): void {
       router.service(FlightService, implementation(deps), {
         readMaxBytes: flightLimits.readBytesMax,
@@ -75,7 +78,12 @@ function implementation(deps: FlightDeps): ServiceImpl<typeof FlightService> {
       return { schema: encoded(fields) };
     },
     async *doGet({ ticket }, context) {
-      for await (const message of messagesOf(deps, call(context), ticket, context)) yield dataOf(message);
+      const lane = context.values.get(laneKey);
+      for await (const message of messagesOf(deps, call(context), ticket, context)) {
+        checkSize(message);
+        lane?.messages.push(message);
+        yield lane === undefined ? dataOf(message) : inLane;
+      }
     },
     doPut: (requests, context) => doPut(deps, call(context), requests),
     doExchange(_requests, context) {
@@ -231,6 +239,14 @@ async function* runStatement(
   } catch (error) {
     throw running.signal.aborted ? running.signal.reason : error;
   }
+}
+
+/** Stands for a message that goes another way. */
+const inLane = {};
+
+function checkSize({ bodyBytes }: ArrowMessage): void {
+  if (bodyBytes <= flightLimits.writeBytesMax) return;
+  throw new EngineError("resource_exhausted", `a row has more than ${flightLimits.writeBytesMax} bytes`);
 }
 
 function dataOf({ metadata, body, bodyBytes }: ArrowMessage) {

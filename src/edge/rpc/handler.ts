@@ -45,6 +45,8 @@ export interface ServedService {
   addTo(router: ConnectRouter): void;
   /** The Authorization header as this edge knows it, of a service whose clients sign in in another way too. */
   authorization?(given: string | undefined): string | undefined;
+  /** What is put around its handlers, for a service with a way of its own to write its replies. */
+  around?(handler: UniversalHandler): UniversalHandler;
 }
 
 export function served<S extends DescService>(descriptor: S, implementation: Partial<ServiceImpl<S>>): ServedService {
@@ -127,7 +129,10 @@ function createPaths(deps: RpcDeps): Paths {
     addReflection(router, new Reflection(listed, definitions), deps.health.draining);
     for (const service of reflectionServices) deps.health.add(service.typeName);
   }
-  const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
+  const around = new Map(services.map((service) => [service.descriptor.typeName, service.around]));
+  const handlers = new Map(
+    router.handlers.map((handler) => [handler.requestPath, around.get(handler.service.typeName)?.(handler) ?? handler]),
+  );
   return { handlers, authorizations };
 }
 
