@@ -4,6 +4,7 @@ import type { Principal } from "../../engine/auth/principal.ts";
 import { invalid, notFound } from "../../engine/errors.ts";
 import { parseName } from "../../engine/ids.ts";
 import { type ConsistencyToken, emptyToken, formatToken, parseToken } from "../../engine/token.ts";
+import { flightLimits } from "./limits.ts";
 import { namespaceIn } from "./namespace.ts";
 
 const tokenHeader = "Service-Consistency-Token";
@@ -38,8 +39,10 @@ export function readCall(context: HandlerContext, principal: Principal): FlightC
   };
 }
 
+/** A token of very many partitions is left out: a head that the client finds too large would end the call. */
 export function sendToken(context: HandlerContext, token: ConsistencyToken): void {
-  context.responseHeader.set(tokenHeader, formatToken(token));
+  const text = formatToken(token);
+  if (text.length <= flightLimits.tokenCharactersMax) context.responseHeader.set(tokenHeader, text);
 }
 
 /** The namespaces that a call may ask about, by their names. */

@@ -11,6 +11,8 @@ export const flightLimits = {
   writeBytesMax: 64 * MiB,
   /** Rows are sent in messages of about this size; some clients take no more than 4 MiB. */
   batchBytesMax: 2 * MiB,
+  /** Of the token that an answer carries in its head, for which some clients have 8 KiB. */
+  tokenCharactersMax: 4 * KiB,
   queryCharactersMax: 1024 * KiB,
   /** Prepared statements, over all callers and of one of them. */
   preparedMax: 10_000,
