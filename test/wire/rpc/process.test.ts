@@ -131,6 +131,7 @@ test("GetInstance tells what is configured", async () => {
       reflection: true,
       house: false,
       push: true,
+      sql: true,
       flight_sql: true,
     },
     issuer: "",
