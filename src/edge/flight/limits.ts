@@ -14,18 +14,20 @@ export const flightLimits = {
   /** Of the token that an answer carries in its head, for which some clients have 8 KiB. */
   tokenCharactersMax: 4 * KiB,
   queryCharactersMax: 1024 * KiB,
-  /** Prepared statements, over all callers and of one of them. */
-  preparedMax: 10_000,
+  /** Prepared statements of all callers and of one; beyond, the least recently used are forgotten. */
+  preparedMax: 20_000,
   preparedOfOneMax: 5_000,
+  /** What they hold with their parameters. */
+  preparedBytesMax: 256 * MiB,
+  preparedBytesOfOneMax: 64 * MiB,
   /** A prepared statement that nobody has used for this long is forgotten. */
   preparedIdleMs: 3_600_000,
   /** Rows of parameters for one prepared statement; it is run with each. */
   parameterRowsMax: 1_000,
   /** Values in these rows, the items of lists included. */
   parameterValuesMax: 1_000_000,
-  /** Bytes of all parameters of one statement, and of all statements. */
+  /** Bytes of all parameters of one statement. */
   parameterBytesMax: limits.bodyBytesMax,
-  parameterBytesAllMax: 256 * MiB,
   /** Namespaces whose tables one call lists. */
   listedNamespacesMax: 1_000,
 } as const;

@@ -15,7 +15,13 @@ class HandClock implements Clock {
   async sleep(): Promise<void> {}
 }
 
-const limits = { preparedMax: 4, preparedOfOneMax: 3, preparedIdleMs: 1_000, parameterBytesAllMax: 100 };
+const limits = {
+  preparedMax: 4,
+  preparedOfOneMax: 3,
+  preparedBytesMax: 150,
+  preparedBytesOfOneMax: 100,
+  preparedIdleMs: 1_000,
+};
 
 function setUp() {
   const clock = new HandClock();
@@ -35,15 +41,24 @@ test("a statement is its owner's alone, until it is closed", () => {
   assert.throws(() => prepared.get("ada", handle), { reason: "not_found" });
 });
 
-test("no more than so many, of one caller and of all", () => {
-  const { prepared } = setUp();
-  const handles = [1, 2, 3].map(() => prepared.add("ada", "shop", "q"));
-  assert.throws(() => prepared.add("ada", "shop", "q"), { reason: "resource_exhausted" });
-  prepared.add("bob", "shop", "q");
-  assert.throws(() => prepared.add("eve", "shop", "q"), { reason: "resource_exhausted" });
-  prepared.close("ada", handles[0]!);
-  prepared.add("eve", "shop", "q");
+test("a full table forgets the least recently used, the caller's own first", () => {
+  const { clock, prepared } = setUp();
+  const add = (owner: string) => {
+    clock.ms += 1;
+    return prepared.add(owner, "shop", "q");
+  };
+  const others = add("bob");
+  const [first, second] = [add("ada"), add("ada"), add("ada")];
+  prepared.get("ada", first!);
+  add("ada");
+  assert.throws(() => prepared.get("ada", second!), { reason: "not_found" });
+  assert.equal(prepared.get("ada", first!).query, "q");
   assert.equal(prepared.size, 4);
+  clock.ms += 1;
+  prepared.get("ada", first!);
+  add("eve");
+  assert.equal(prepared.size, 4);
+  assert.throws(() => prepared.get("bob", others), { reason: "not_found" });
 });
 
 test("what nobody uses is forgotten, the rest is not", () => {
@@ -54,16 +69,23 @@ test("what nobody uses is forgotten, the rest is not", () => {
   clock.ms = 1_500;
   assert.throws(() => prepared.get("ada", idle), { reason: "not_found" });
   assert.equal(prepared.get("ada", used).query, "used");
-  assert.equal(prepared.size, 1);
+  prepared.add("bob", "shop", "new");
+  assert.equal(prepared.size, 2);
 });
 
-test("parameters are bounded over all statements, and given back", () => {
+test("what statements hold is bounded, and given back", () => {
   const { prepared } = setUp();
   const [first, second] = [prepared.add("ada", "shop", "q"), prepared.add("ada", "shop", "q")];
   prepared.bind("ada", first, [], 80);
-  assert.throws(() => prepared.bind("ada", second, [], 30), { reason: "resource_exhausted" });
   prepared.bind("ada", first, [], 60);
   prepared.bind("ada", second, [], 30);
+  assert.equal(prepared.get("ada", first).query, "q");
+  prepared.bind("ada", first, [], 80);
+  assert.throws(() => prepared.get("ada", second), { reason: "not_found" });
   prepared.close("ada", first);
-  prepared.bind("ada", second, [], 100);
+  prepared.bind("ada", prepared.add("ada", "shop", "q"), [], 98);
+  assert.equal(prepared.size, 1);
+  const large = prepared.add("bob", "shop", "q".repeat(40));
+  assert.equal(prepared.size, 1);
+  assert.equal(prepared.get("bob", large).query.length, 40);
 });

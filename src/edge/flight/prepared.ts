@@ -1,37 +1,46 @@
-import { EngineError, notFound } from "../../engine/errors.ts";
+import { notFound } from "../../engine/errors.ts";
 import type { SqlParameter } from "../../engine/sql/sql.ts";
 import type { Clock } from "../../port/clock.ts";
 import type { Random } from "../../port/random.ts";
 
 export interface Prepared {
-  readonly owner: string;
   readonly namespace: string;
   readonly query: string;
   /** Rows of parameters; none were given yet when there is none. */
   readonly rows: readonly (readonly SqlParameter[])[];
-  readonly parameterBytes: number;
 }
 
 export interface PreparedLimits {
   readonly preparedMax: number;
   readonly preparedOfOneMax: number;
+  readonly preparedBytesMax: number;
+  readonly preparedBytesOfOneMax: number;
   readonly preparedIdleMs: number;
-  readonly parameterBytesAllMax: number;
 }
 
 interface Entry {
   statement: Prepared;
+  bytes: number;
   usedMs: number;
 }
 
-/** The prepared statements of all callers, the least recently used first. They are forgotten with the process. */
+/** The statements of one caller, the least recently used first. */
+interface Owned {
+  readonly entries: Map<string, Entry>;
+  bytes: number;
+}
+
+/**
+ * The prepared statements of all callers. Some clients never close theirs, so a full table refuses nothing: it forgets
+ * the statement that its caller has not used for the longest time. They are forgotten with the process, too.
+ */
 export class PreparedStatements {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #limits: PreparedLimits;
-  readonly #entries = new Map<string, Entry>();
-  readonly #counts = new Map<string, number>();
-  #parameterBytes = 0;
+  readonly #owners = new Map<string, Owned>();
+  #count = 0;
+  #bytes = 0;
 
   constructor(clock: Clock, random: Random, limits: PreparedLimits) {
     this.#clock = clock;
@@ -40,20 +49,23 @@ export class PreparedStatements {
   }
 
   get size(): number {
-    return this.#entries.size;
+    return this.#count;
   }
 
   add(owner: string, namespace: string, query: string): string {
-    this.#forgetIdle();
-    const { preparedMax, preparedOfOneMax } = this.#limits;
-    const own = this.#counts.get(owner) ?? 0;
-    if (this.#entries.size >= preparedMax || own >= preparedOfOneMax) {
-      throw exhausted(`${this.#entries.size} prepared statements are open, of which ${own} are yours: close some`);
-    }
     const handle = Buffer.from(this.#random.bytes(16)).toString("hex");
-    const statement = { owner, namespace, query, rows: [], parameterBytes: 0 };
-    this.#entries.set(handle, { statement, usedMs: this.#clock.steadyMs() });
-    this.#counts.set(owner, own + 1);
+    const owned = this.#owners.get(owner) ?? { entries: new Map(), bytes: 0 };
+    this.#owners.set(owner, owned);
+    // A character takes two bytes at most.
+    const entry = {
+      statement: { namespace, query, rows: [] },
+      bytes: 2 * query.length,
+      usedMs: this.#clock.steadyMs(),
+    };
+    owned.entries.set(handle, entry);
+    this.#count += 1;
+    this.#grow(owned, entry.bytes);
+    this.#makeRoom(owner, owned);
     return handle;
   }
 
@@ -63,48 +75,78 @@ export class PreparedStatements {
 
   bind(owner: string, handle: string, rows: Prepared["rows"], bytes: number): void {
     const entry = this.#use(owner, handle);
-    const total = this.#parameterBytes - entry.statement.parameterBytes + bytes;
-    if (total > this.#limits.parameterBytesAllMax)
-      throw exhausted("the parameters of all prepared statements are too large");
-    this.#parameterBytes = total;
-    entry.statement = { ...entry.statement, rows, parameterBytes: bytes };
+    const owned = this.#owners.get(owner)!;
+    const now = 2 * entry.statement.query.length + bytes;
+    this.#grow(owned, now - entry.bytes);
+    entry.bytes = now;
+    entry.statement = { ...entry.statement, rows };
+    this.#makeRoom(owner, owned);
   }
 
   /** Closing what is closed already is no error. */
   close(owner: string, handle: string): void {
-    if (this.#entries.get(handle)?.statement.owner === owner) this.#forget(handle);
+    const owned = this.#owners.get(owner);
+    if (owned?.entries.has(handle) === true) this.#forget(owner, owned, handle);
   }
 
   #use(owner: string, handle: string): Entry {
-    this.#forgetIdle();
-    const entry = this.#entries.get(handle);
-    if (entry?.statement.owner !== owner) {
+    const owned = this.#owners.get(owner);
+    const entry = owned?.entries.get(handle);
+    const nowMs = this.#clock.steadyMs();
+    if (entry === undefined || nowMs - entry.usedMs >= this.#limits.preparedIdleMs) {
       throw notFound("the prepared statement is unknown, closed or was idle for too long: prepare it again");
     }
-    entry.usedMs = this.#clock.steadyMs();
-    this.#entries.delete(handle);
-    this.#entries.set(handle, entry);
+    entry.usedMs = nowMs;
+    owned!.entries.delete(handle);
+    owned!.entries.set(handle, entry);
     return entry;
   }
 
+  #grow(owned: Owned, bytes: number): void {
+    owned.bytes += bytes;
+    this.#bytes += bytes;
+  }
+
+  /** A caller makes room among its own first, so that none can drive out another's while it has more than its share. */
+  #makeRoom(owner: string, owned: Owned): void {
+    const { preparedMax, preparedOfOneMax, preparedBytesMax, preparedBytesOfOneMax } = this.#limits;
+    this.#forgetIdle();
+    while (owned.entries.size > preparedOfOneMax || owned.bytes > preparedBytesOfOneMax) {
+      this.#forget(owner, owned, firstKey(owned.entries));
+    }
+    while (this.#count > preparedMax || this.#bytes > preparedBytesMax) this.#forget(...this.#oldest());
+  }
+
   #forgetIdle(): void {
-    const oldest = this.#clock.steadyMs() - this.#limits.preparedIdleMs;
-    for (const [handle, { usedMs }] of this.#entries) {
-      if (usedMs > oldest) return;
-      this.#forget(handle);
+    const idleSinceMs = this.#clock.steadyMs() - this.#limits.preparedIdleMs;
+    for (const [owner, owned] of this.#owners) {
+      for (const [handle, { usedMs }] of owned.entries) {
+        if (usedMs > idleSinceMs) break;
+        this.#forget(owner, owned, handle);
+      }
     }
   }
 
-  #forget(handle: string): void {
-    const { statement } = this.#entries.get(handle)!;
-    this.#entries.delete(handle);
-    this.#parameterBytes -= statement.parameterBytes;
-    const left = this.#counts.get(statement.owner)! - 1;
-    if (left === 0) this.#counts.delete(statement.owner);
-    else this.#counts.set(statement.owner, left);
+  #oldest(): [owner: string, owned: Owned, handle: string] {
+    let found: [string, Owned, string] | undefined;
+    let foundMs = Number.POSITIVE_INFINITY;
+    for (const [owner, owned] of this.#owners) {
+      const handle = firstKey(owned.entries);
+      const { usedMs } = owned.entries.get(handle)!;
+      if (usedMs < foundMs) [found, foundMs] = [[owner, owned, handle], usedMs];
+    }
+    return found!;
+  }
+
+  #forget(owner: string, owned: Owned, handle: string): void {
+    const entry = owned.entries.get(handle)!;
+    owned.entries.delete(handle);
+    this.#count -= 1;
+    this.#grow(owned, -entry.bytes);
+    if (owned.entries.size === 0) this.#owners.delete(owner);
   }
 }
 
-function exhausted(message: string): EngineError {
-  return new EngineError("resource_exhausted", message, { retryAfterMs: 1_000 });
+function firstKey(entries: ReadonlyMap<string, unknown>): string {
+  return entries.keys().next().value!;
 }
