@@ -14,6 +14,7 @@ import type { ServerConfig } from "./config.ts";
 import { createAuthenticator } from "./edge/auth/authenticator.ts";
 import { checkAuthConfig } from "./edge/auth/config.ts";
 import { type ConsoleSignIn, createConsole } from "./edge/console/handler.ts";
+import { flightService } from "./edge/flight/service.ts";
 import { Cors } from "./edge/front/cors.ts";
 import { createFront } from "./edge/front/front.ts";
 import { createRequestIds } from "./edge/front/request-id.ts";
@@ -21,6 +22,7 @@ import { startMysql } from "./edge/mysql/server.ts";
 import { startPostgres } from "./edge/postgres/server.ts";
 import { Metrics } from "./edge/rest/metrics.ts";
 import { createRest } from "./edge/rest/server.ts";
+import { peerOf, principalOf } from "./edge/rpc/call.ts";
 import { collectionServices } from "./edge/rpc/collection.ts";
 import { createRpcHandler } from "./edge/rpc/handler.ts";
 import { HealthState } from "./edge/rpc/health.ts";
@@ -155,10 +157,20 @@ export class Server {
       datasetFiles: filesOfVersion,
     });
     const rest = await createRest({ engine, backups, metrics, log, version, authenticator, requestId });
+    const flight = flightService({
+      sql: engine.sql,
+      namespaces: () => Array.from(engine.metastore.namespaces(), (each) => each.name),
+      version,
+      clock,
+      random,
+      authenticate: (request) => authenticator.authenticate(request),
+      principalOf,
+      peerOf,
+    });
     const rpc = createRpcHandler({
       instance,
       engine: { namespaces: { create: (name) => engine.metastore.createNamespace(name) } },
-      services: collectionServices(engine),
+      services: [...collectionServices(engine), flight],
       authenticator,
       health,
       log,
@@ -288,6 +300,7 @@ function instanceConfig(config: ServerConfig): Omit<InstanceDeps, "store" | "clo
       links: true,
       collections: true,
       search: true,
+      flight_sql: true,
       sql: true,
       apikey: modes.includes("apikey"),
       oidc: modes.includes("oidc"),
