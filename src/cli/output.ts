@@ -15,7 +15,7 @@ export class Output {
   }
 
   get width(): number {
-    return this.#stdout.columns ?? 120;
+    return this.#stdout.columns || 120;
   }
 
   /** The answer itself. Resolves when the reader has room for more. */

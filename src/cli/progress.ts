@@ -58,6 +58,6 @@ export class Progress {
       parts.push(`${formatDuration(leftMs)} left`);
     }
     if (this.#note !== "") parts.push(this.#note);
-    this.#stderr.write(`\r\x1b[K${parts.join(" · ").slice(0, (this.#stderr.columns ?? 80) - 1)}`);
+    this.#stderr.write(`\r\x1b[K${parts.join(" · ").slice(0, (this.#stderr.columns || 80) - 1)}`);
   }
 }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
@@ -249,7 +250,8 @@ test("a tail follows, ends with its signal, and merges partitions", async () => 
 });
 
 test("a server that is killed and started again: appends are retried once, a tail resumes", async () => {
-  const dataDir = await temporaryFolder();
+  await using cleanup = new AsyncDisposableStack();
+  const dataDir = cleanup.adopt(await temporaryFolder(), (folder) => rm(folder, { recursive: true }));
   const first = await ServerProcess.start({ dataDir });
   const { port } = new URL(first.url);
   const own = new Client({ url: first.url, retry: { attemptsMax: 100, waitMs: 20, waitMsMax: 200 } });
