@@ -6,7 +6,7 @@ import { columnarSchema } from "./columnar-rows.ts";
 
 /** Datasets kept open; the one unused for longest is closed for another. */
 const openMax = 32;
-/** Versions stay readable this long after they were made: a plan is good for an hour. */
+/** Versions stay readable this long after a newer one was made: a plan is good for an hour. */
 const keepMs = 65 * 60_000;
 
 /** The columnar datasets of collections, opened when first written. */
