@@ -24,7 +24,7 @@ import { countParameters, type PreparedStatement } from "./prepared.ts";
 export class PostgresSession implements WireSession {
   readonly #deps: SessionDeps;
   readonly #connection: WireConnection;
-  readonly #out = new MessageWriter(postgresLimits.chunkBytes);
+  readonly #out = new MessageWriter();
   readonly #statements = new Map<string, PreparedStatement>();
   #executor: Executor | undefined;
   /** An error was answered; everything up to Sync is passed over. */
