@@ -7,7 +7,7 @@
 import { spawn } from "node:child_process";
 
 const suites: Readonly<Record<string, readonly string[]>> = {
-  quick: ["src/**/*.test.ts", "test/{contract,house,listener,model,port,wire}/**/*.test.ts"],
+  quick: ["{src,bench}/**/*.test.ts", "test/{contract,house,listener,model,port,wire}/**/*.test.ts"],
   fault: ["test/fault/**/*.test.ts"],
 };
 

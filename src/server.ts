@@ -29,6 +29,7 @@ import { Instance, type InstanceDeps } from "./engine/instance/instance.ts";
 import { defaultSqlSettings, type SqlSettings } from "./engine/sql/settings.ts";
 import { formatAddress } from "./listener/address.ts";
 import { isPrivate, type ServedCertificates } from "./listener/certificate.ts";
+import type { ExpressHandler } from "./listener/express.ts";
 import { Listener } from "./listener/listener.ts";
 import { version } from "./version.ts";
 
@@ -49,6 +50,8 @@ function collectionSettings(config: ServerConfig): CollectionSettings {
     tailBytesMax: config.collectionTailBytesMax,
     sealRecords: config.collectionSealRecords,
     sealIdleMs: config.collectionSealIdleMs,
+    sealAgeMs: config.collectionSealAgeMs,
+    searchThreads: config.searchThreads,
   };
 }
 
@@ -149,7 +152,13 @@ export class Server {
       ...(publicUrl === undefined ? {} : { publicUrl }),
     });
     opened.defer(() => rpc.close());
-    const started = await listen(config, createFront({ rest, rpc, cors }), log);
+    // Answers of the express lane carry no header for pages of other origins.
+    const started = await listen(
+      config,
+      createFront({ rest: rest.handle, rpc, cors }),
+      cors.isOn ? undefined : rest.express,
+      log,
+    );
     listener = started;
     // Whatever fails from here on, requests that came meanwhile do not keep the process.
     opened.defer(() => started.close());
@@ -195,7 +204,12 @@ function listenHosts({ listen, postgresListen }: ServerConfig): string[] {
   return [listen.host, ...(postgresListen === "off" ? [] : [postgresListen.host])];
 }
 
-function listen(config: ServerConfig, handler: ReturnType<typeof createFront>, log: Logger): Promise<Listener> {
+function listen(
+  config: ServerConfig,
+  handler: ReturnType<typeof createFront>,
+  express: ExpressHandler | undefined,
+  log: Logger,
+): Promise<Listener> {
   const { tlsCertFile, tlsKeyFile, tlsNextCertFile } = config;
   return Listener.start({
     ...config.listen,
@@ -204,6 +218,7 @@ function listen(config: ServerConfig, handler: ReturnType<typeof createFront>, l
       : { tls: { certFile: tlsCertFile, keyFile: tlsKeyFile, nextCertFile: tlsNextCertFile } }),
     limits: { connectionsMax: config.connectionsMax, certificateCheckMs: config.tlsCheckMs },
     handler,
+    express,
     log,
   });
 }

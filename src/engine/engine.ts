@@ -8,7 +8,8 @@ import { Catalog } from "./collection/catalog.ts";
 import { Collections } from "./collection/collections.ts";
 import { DocumentWriter } from "./collection/document-writer.ts";
 import { Documents } from "./collection/documents.ts";
-import { type BuildThread, EngineThread, type IndexThread } from "./collection/engine-thread.ts";
+import { type BuildThread, EngineThread } from "./collection/engine-thread.ts";
+import { IndexThreads } from "./collection/index-threads.ts";
 import { Pins } from "./collection/pins.ts";
 import { Runtimes } from "./collection/runtimes.ts";
 import { Sealer } from "./collection/sealer.ts";
@@ -69,7 +70,7 @@ export class Engine {
   readonly queries: Queries;
   readonly sql: SqlEngine;
   readonly #sqlThread: SqlThread;
-  readonly #index: IndexThread;
+  readonly #index: IndexThreads;
   readonly #build: BuildThread;
   readonly #sealer: Sealer;
   readonly #pins: Pins;
@@ -98,7 +99,10 @@ export class Engine {
     const draining = this.#draining.signal;
     this.streams = new Streams({ metastore, log, committer, trimmer, idempotency, clock, draining });
     const onError = (error: unknown) => observer.onBackgroundError?.(error);
-    this.#index = new EngineThread(ports.threads.start("index"));
+    const { searchThreads } = settings.collections;
+    this.#index = new IndexThreads(
+      Array.from({ length: searchThreads }, () => new EngineThread(ports.threads.start("index"))),
+    );
     this.#build = new EngineThread(ports.threads.start("build"));
     const { objects } = ports;
     const catalog = new Catalog(store, metastore);
@@ -113,7 +117,7 @@ export class Engine {
       onCreated: ({ namespace, name }) => this.links.targetMade("collection", namespace, name),
     });
     this.documents = new Documents({ ...shared, writer, settings: settings.collections });
-    this.queries = new Queries({ ...shared, documents: this.documents, index: this.#index });
+    this.queries = new Queries({ ...shared, documents: this.documents });
     this.#sealer = new Sealer({ ...shared, build: this.#build, settings: settings.collections, onError });
     const dedup = new DedupIndex({ store, committer, clock, windowMs: settings.dedupWindowMs });
     this.#dedup = dedup;

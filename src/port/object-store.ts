@@ -7,7 +7,8 @@ export interface ObjectInfo {
 export interface ObjectStore {
   /** Writes a whole object, durable when it resolves. A path is written once; writing it again replaces it whole. */
   put(path: string, data: Uint8Array): Promise<void>;
-  get(path: string): Promise<Uint8Array | undefined>;
+  /** A whole object, in memory that `allocate` gives where it is there. */
+  get(path: string, allocate?: (bytes: number) => Uint8Array): Promise<Uint8Array | undefined>;
   list(prefix: string): Promise<ObjectInfo[]>;
   /** Deletes an object, or a whole folder when the path ends with `/`. Deleting what is missing is no error. */
   delete(path: string): Promise<void>;

@@ -36,9 +36,10 @@ export class FilesObjectStore implements ObjectStore {
     }
   }
 
-  async get(path: string): Promise<Uint8Array | undefined> {
+  async get(path: string, allocate?: (bytes: number) => Uint8Array): Promise<Uint8Array | undefined> {
     try {
-      return await readFile(this.localPath(path));
+      const local = this.localPath(path);
+      return await (allocate === undefined ? readFile(local) : readInto(local, allocate));
     } catch (error) {
       if (isMissing(error)) return undefined;
       throw error;
@@ -129,4 +130,23 @@ const missingCodes = ["ENOENT", "ENOTDIR", "EISDIR", "ERR_FS_EISDIR"];
 
 function isMissing(error: unknown): boolean {
   return missingCodes.includes((error as NodeJS.ErrnoException | undefined)?.code ?? "");
+}
+
+/** Bytes read at once: the thread pool must not be held by one large object. */
+const readBytes = 4 * 1024 * 1024;
+
+async function readInto(path: string, allocate: (bytes: number) => Uint8Array): Promise<Uint8Array> {
+  const file = await open(path, "r");
+  try {
+    const { size } = await file.stat();
+    const bytes = allocate(size);
+    for (let at = 0; at < size; ) {
+      const { bytesRead } = await file.read(bytes, at, Math.min(readBytes, size - at), at);
+      if (bytesRead === 0) throw new Error(`${path} ended while it was read`);
+      at += bytesRead;
+    }
+    return bytes;
+  } finally {
+    await file.close();
+  }
 }

@@ -13,12 +13,13 @@ import { authorize } from "../../engine/auth/access.ts";
 import type { Principal } from "../../engine/auth/principal.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { type EngineError, invalid, unavailable } from "../../engine/errors.ts";
+import type { ExpressHandler } from "../../listener/express.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { RequestIds } from "../front/request-id.ts";
 import { registerBodyParser } from "./body.ts";
 import { docsPage } from "./docs-page.ts";
 import { errorReply, toEngineError } from "./error.ts";
-import { createHotLane } from "./hot-lane.ts";
+import { createHotLane } from "./hot/lane.ts";
 import type { Metrics } from "./metrics.ts";
 import { type Access, needOf, type Route } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
@@ -67,8 +68,14 @@ export type RequestHandler = (
 const knownMethods: ReadonlySet<string> = new Set(METHODS);
 const unknownMethod = "TRACE";
 
+export interface Rest {
+  readonly handle: RequestHandler;
+  /** For requests that the listener has read itself; see the hot lane. */
+  readonly express: ExpressHandler;
+}
+
 /** The REST edge: JSON over HTTP, from one table of routes. */
-export async function createRest(options: RestOptions): Promise<RequestHandler> {
+export async function createRest(options: RestOptions): Promise<Rest> {
   const { engine, metrics, log, version, requestId } = options;
   const app = fastify({
     loggerInstance: log,
@@ -106,12 +113,13 @@ export async function createRest(options: RestOptions): Promise<RequestHandler> 
   await app.register(async (scope) => registerRoutes(scope, routes));
   await app.ready();
   const hotLane = createHotLane(options);
-  return (request, response) => {
-    if (!("stream" in request) && hotLane(request, response as ServerResponse)) return;
+  const handle: RequestHandler = (request, response) => {
+    if (!("stream" in request) && hotLane.plain(request, response as ServerResponse)) return;
     if ("stream" in request && !knownMethods.has(request.method)) request.headers[":method"] = unknownMethod;
     // The router takes both forms; its type names the first.
     app.routing(request as IncomingMessage, response as ServerResponse);
   };
+  return { handle, express: hotLane.express };
 }
 
 function sendError(error: EngineError, request: FastifyRequest, reply: FastifyReply): void {

@@ -5,8 +5,7 @@ import { documentKey, readCollectionTotals } from "../collection/collection-stor
 import { decodeStored } from "../collection/document-codec.ts";
 import { tokenAt } from "../collection/document-writer.ts";
 import type { DocumentRef, Documents } from "../collection/documents.ts";
-import type { IndexThread } from "../collection/engine-thread.ts";
-import type { CollectionRuntime } from "../collection/runtime.ts";
+import type { CollectionRuntime, RunningSearch } from "../collection/runtime.ts";
 import type { Schema } from "../collection/schema.ts";
 import type { Committer } from "../commit/committer.ts";
 import { EngineError, unavailable } from "../errors.ts";
@@ -23,7 +22,6 @@ export interface QueriesDeps {
   readonly catalog: Catalog;
   readonly committer: Committer;
   readonly documents: Documents;
-  readonly index: IndexThread;
   readonly clock: Clock;
 }
 
@@ -93,7 +91,7 @@ export class Queries {
       }
       using snapshot = taken.snapshot;
       try {
-        const outcome = await this.#cancellable(runtime, query, taken.searching, signal);
+        const outcome = await cancellable(taken.searching, signal);
         const load = ({ id }: RankedHit) => loadDocument(snapshot, runtime.meta.id, id);
         return buildResult(plan, outcome, load, taken.token, round(clock.steadyMs() - startedMs));
       } catch (error) {
@@ -114,27 +112,10 @@ export class Queries {
     }
     const eventual = plan.consistency === "eventual";
     const token = eventual ? tokenAt(runtime.meta.streamId, runtime.manifest.applied) : documents.token(runtime);
-    const searching = runtime.askNow<QueryOutcome>({ kind: "search", query, plan: searchPart(plan) });
+    const searching = runtime.search(query, searchPart(plan));
     // Whoever takes it awaits it a turn later.
-    searching.catch(() => {});
+    searching.outcome.catch(() => {});
     return { snapshot, searching, token };
-  }
-
-  async #cancellable(
-    runtime: CollectionRuntime,
-    query: number,
-    searching: Promise<QueryOutcome>,
-    signal: AbortSignal | undefined,
-  ): Promise<QueryOutcome> {
-    if (signal === undefined) return searching;
-    const cancel = () => this.#deps.index.post({ kind: "cancel", collection: runtime.meta.id, query });
-    signal.addEventListener("abort", cancel, { once: true });
-    if (signal.aborted) cancel();
-    try {
-      return await searching;
-    } finally {
-      signal.removeEventListener("abort", cancel);
-    }
   }
 
   async #turn(signal: AbortSignal | undefined): Promise<void> {
@@ -166,6 +147,18 @@ export class Queries {
       this.#waiting.delete(next);
       next();
     }
+  }
+}
+
+async function cancellable(searching: RunningSearch, signal: AbortSignal | undefined): Promise<QueryOutcome> {
+  if (signal === undefined) return searching.outcome;
+  const cancel = () => searching.cancel();
+  signal.addEventListener("abort", cancel, { once: true });
+  if (signal.aborted) cancel();
+  try {
+    return await searching.outcome;
+  } finally {
+    signal.removeEventListener("abort", cancel);
   }
 }
 
