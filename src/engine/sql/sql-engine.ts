@@ -169,6 +169,8 @@ class StatementWork {
 
   async request<T>(message: SqlMessage): Promise<T> {
     if (this.#timedOut) throw timedOut();
+    // Cancelled between two requests, when the thread knew of nothing to stop.
+    this.#signal?.throwIfAborted();
     return this.#thread.request<T>(message);
   }
 
