@@ -1,147 +1,114 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import type { Schema } from "../src/engine/collection/schema.ts";
-import { parseSchema } from "../src/engine/collection/schema-parse.ts";
-import { Extractor } from "../src/engine/search/document.ts";
-import type { IndexReader } from "../src/engine/search/index/reader.ts";
-import { openSegment, SegmentReader } from "../src/engine/search/index/segment.ts";
-import { mergeSegments } from "../src/engine/search/index/segment-writer.ts";
-import { TailIndex } from "../src/engine/search/index/tail.ts";
-import { parseTextQuery } from "../src/engine/search/text/query.ts";
-import { searchText } from "../src/engine/search/text/search.ts";
+// Relevance on a test collection in TREC format, by text, vector and hybrid queries over HTTP to a server of its own.
+// Run: node bench/relevance.ts FOLDER. What a folder may hold says bench/support/trec.ts.
+import { analyzerByName, termsOf } from "../src/engine/search/analysis/analyzer.ts";
+import { ask } from "../test/support/http.ts";
+import { ServerProcess } from "../test/support/process.ts";
+import { judge, meanScores, type Scores } from "./support/judge.ts";
+import { Lsa } from "./support/lsa.ts";
+import { readTestCollection, type TestCollection } from "./support/trec.ts";
 
-/**
- * Relevance on a test collection in TREC format: a folder with documents (<DOC><DOCNO>…), topics
- * (<top><num>…<title>…) and qrels (topic, iteration, document, grade). Run: node bench/relevance.ts FOLDER
- */
-interface TestCollection {
-  readonly documents: readonly { readonly name: string; readonly text: string }[];
-  readonly topics: readonly { readonly name: string; readonly text: string }[];
-  /** Grade by document name, by topic name. */
-  readonly grades: ReadonlyMap<string, ReadonlyMap<string, number>>;
+const dim = 256;
+const seed = 7;
+/** Ranks that are judged, as is the custom. */
+const depth = 1_000;
+const batchDocuments = 250;
+const queriesPerRequest = 16;
+
+interface Topic {
+  readonly name: string;
+  readonly text: string;
+  readonly vector: readonly number[];
 }
 
-function readFolder(folder: string): string[] {
-  return readdirSync(folder, { withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => readFileSync(join(folder, entry.name), "utf8"));
+type Retrievers = (topic: Topic) => object[];
+
+const text = (field: string) => (topic: Topic) => ({ text: { field, query: topic.text, k: depth } });
+const vector = (topic: Topic) => ({ vector: { field: "lsa", query: topic.vector, k: depth } });
+
+const ways: readonly { readonly name: string; readonly retrieve: Retrievers }[] = [
+  { name: "text standard", retrieve: (topic) => [text("standard")(topic)] },
+  { name: "text english", retrieve: (topic) => [text("english")(topic)] },
+  { name: "vector", retrieve: (topic) => [vector(topic)] },
+  { name: "hybrid", retrieve: (topic) => [text("english")(topic), vector(topic)] },
+];
+
+async function post(url: string, body: object): Promise<Awaited<ReturnType<typeof ask>>> {
+  const answer = await ask(url, { body });
+  if (answer.status >= 300) throw new Error(answer.text);
+  return answer;
 }
 
-function stripTags(text: string): string {
-  return text.replace(/<[^>]*>/g, " ");
-}
-
-function readDocuments(text: string): { name: string; text: string }[] {
-  return [...text.matchAll(/<DOC>([\s\S]*?)<\/DOC>/gi)].map(([, body]) => ({
-    name: /<DOCNO>\s*([^<\s]+)\s*/i.exec(body!)?.[1] ?? "",
-    text: stripTags(body!.replace(/<DOCNO>[\s\S]*?<\/DOCNO>/i, " ")),
-  }));
-}
-
-function readTopics(text: string): { name: string; text: string }[] {
-  return [...text.matchAll(/<top>([\s\S]*?)<\/top>/gi)].map(([, body]) => ({
-    name: /<num>\s*(?:Number:)?\s*([^<\s]+)/i.exec(body!)?.[1] ?? "",
-    text: stripTags(/<title>\s*([\s\S]*?)(?=<\/title>|<desc>|<narr>|$)/i.exec(body!)?.[1] ?? "").trim(),
-  }));
-}
-
-function readGrades(text: string): Map<string, Map<string, number>> {
-  const grades = new Map<string, Map<string, number>>();
-  for (const line of text.split("\n")) {
-    const [topic, , document, grade] = line.trim().split(/\s+/);
-    if (topic === undefined || document === undefined) continue;
-    const judged = grades.get(topic) ?? new Map<string, number>();
-    judged.set(document, Number(grade));
-    grades.set(topic, judged);
-  }
-  return grades;
-}
-
-function readCollection(folder: string): TestCollection {
-  const files = readFolder(folder);
-  const grades = files.find((text) => /^\S+\s+\S+\s+\S+\s+-?\d+\s*$/m.test(text.slice(0, 200)) && !text.includes("<"));
-  if (grades === undefined) throw new Error(`no qrels in ${folder}`);
-  return { documents: files.flatMap(readDocuments), topics: files.flatMap(readTopics), grades: readGrades(grades) };
-}
-
-interface Scores {
-  readonly ndcg10: number;
-  readonly map: number;
-  readonly recall100: number;
-}
-
-function discounted(gains: readonly number[]): number {
-  return gains.reduce((sum, gain, i) => sum + (2 ** gain - 1) / Math.log2(i + 2), 0);
-}
-
-/** Scores of one ranking; topics without a relevant document are left out by the caller. */
-function judge(ranking: readonly string[], grades: ReadonlyMap<string, number>): Scores {
-  const gradeOf = (name: string) => Math.max(0, grades.get(name) ?? 0);
-  const ideal = [...grades.values()].filter((grade) => grade > 0).sort((x, y) => y - x);
-  let found = 0;
-  let precision = 0;
-  ranking.forEach((name, i) => {
-    if (gradeOf(name) === 0) return;
-    found++;
-    precision += found / (i + 1);
-  });
-  return {
-    ndcg10: discounted(ranking.slice(0, 10).map(gradeOf)) / discounted(ideal.slice(0, 10)),
-    map: precision / ideal.length,
-    recall100: ranking.slice(0, 100).filter((name) => gradeOf(name) > 0).length / ideal.length,
+/** Every document under its place in the collection as its id, with the same text in both fields. */
+async function load(url: string, collection: TestCollection, vectors: readonly Float32Array[]): Promise<void> {
+  const textField = (name: string) => ({ name, kind: { text: { analyzer: name } }, source_path: "body" });
+  const schema = {
+    fields: [textField("standard"), textField("english")],
+    vectors: [{ name: "lsa", dim: vectors[0]!.length, distance: "dot" }],
   };
+  await post(`${url}/collections`, { name: "docs", schema });
+  const { documents } = collection;
+  for (let from = 0; from < documents.length; from += batchDocuments) {
+    const ops = documents.slice(from, from + batchDocuments).map(({ text }, i) => ({
+      upsert: { id: from + i, source: { body: text }, vectors: { lsa: Array.from(vectors[from + i]!) } },
+    }));
+    for (;;) {
+      const { status, text } = await ask(`${url}/collections/docs/documents`, { body: { ops } });
+      if (status === 200) break;
+      if (status !== 429) throw new Error(text);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
 }
 
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
+async function rank(
+  url: string,
+  collection: TestCollection,
+  topics: readonly Topic[],
+  retrieve: Retrievers,
+): Promise<Scores[]> {
+  const scores: Scores[] = [];
+  for (let from = 0; from < topics.length; from += queriesPerRequest) {
+    const asked = topics.slice(from, from + queriesPerRequest);
+    const queries = asked.map((topic) => {
+      const several = retrieve(topic).length > 1 ? { fuse: { method: "rrf" } } : {};
+      return { from: "docs", retrieve: retrieve(topic), ...several, limit: depth, select: [] };
+    });
+    const { json } = await post(`${url}/query`, { queries });
+    for (const [i, { rows }] of (json.results as { rows: { _id: number }[] }[]).entries()) {
+      const ranking = rows.map(({ _id }) => collection.documents[_id]!.name);
+      scores.push(judge(ranking, collection.grades.get(asked[i]!.name)!));
+    }
+  }
+  return scores;
 }
 
-function textSchema(analyzer: string): Schema {
-  return parseSchema({ fields: [{ name: "body", kind: { text: { analyzer } } }] });
-}
-
-/** Processor time of this process, so that other work on the machine does not count. */
-function cpuMs(): number {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1000;
-}
-
-function rate(count: number, ms: number): string {
-  return `${Math.round((count / ms) * 1000).toLocaleString("en")}/s`;
-}
-
-/** Indexes the documents; returns the sealed segment and prints the speeds. */
-function buildIndex(schema: Schema, collection: TestCollection): IndexReader {
-  const extractor = new Extractor(schema);
-  const tail = new TailIndex(schema);
-  const started = cpuMs();
-  collection.documents.forEach((document, id) => {
-    tail.add(id, 1, extractor.extract({ body: document.text }));
-  });
-  const added = cpuMs();
-  const bytes = mergeSegments(schema, [tail]);
-  const sealed = cpuMs();
-  const reader = new SegmentReader(openSegment(bytes));
-  const words = reader.text("body")!.liveLength;
-  console.log(
-    `  ${collection.documents.length} documents, ${words} words; tail ${rate(words, added - started)}, ` +
-      `sealing ${rate(words, sealed - added)}, together ${rate(words, sealed - started)}, ${bytes.length} bytes`,
+async function main(folder: string): Promise<void> {
+  const collection = readTestCollection(folder);
+  const { documents, grades } = collection;
+  const judged = collection.topics.filter(({ name }) =>
+    [...(grades.get(name)?.values() ?? [])].some((each) => each > 0),
   );
-  return reader;
-}
-
-function measureSpeed(reader: IndexReader, schema: Schema, collection: TestCollection): void {
-  const run = () => {
-    for (const topic of collection.topics) searchText([reader], parseTextQuery(schema, "body", topic.text), 10);
-  };
-  run();
-  const started = cpuMs();
-  let rounds = 0;
-  while (cpuMs() - started < 1000) {
-    run();
-    rounds++;
+  if (judged.length === 0) throw new Error("no topic has a relevant document");
+  console.log(`${documents.length} documents, ${judged.length} topics with relevant documents`);
+  const analyzer = analyzerByName("english");
+  const words = documents.map((each) => termsOf(analyzer, each.text));
+  const lsa = new Lsa(words, { dim, seed, learnMax: 20_000 });
+  const topics = judged.map((topic) => {
+    return { ...topic, vector: Array.from(lsa.query(termsOf(analyzer, topic.text))) };
+  });
+  await using server = await ServerProcess.start();
+  const url = `${server.url}/v1/namespaces/relevance`;
+  await post(`${server.url}/v1/namespaces`, { name: "relevance" });
+  await load(
+    url,
+    collection,
+    words.map((each) => lsa.document(each)),
+  );
+  console.log("| | nDCG@10 | MAP | recall@100 |\n|---|---|---|---|");
+  for (const { name, retrieve } of ways) {
+    const { ndcg10, map, recall100 } = meanScores(await rank(url, collection, topics, retrieve));
+    console.log(`| ${name} | ${ndcg10.toFixed(4)} | ${map.toFixed(4)} | ${recall100.toFixed(4)} |`);
   }
-  console.log(`  top 10: ${rate(rounds * collection.topics.length, cpuMs() - started)} on one core`);
 }
 
 const folder = process.argv[2];
@@ -149,21 +116,4 @@ if (folder === undefined) {
   console.error("usage: node bench/relevance.ts FOLDER");
   process.exit(2);
 }
-const collection = readCollection(folder);
-const judged = collection.topics.filter((topic) =>
-  [...(collection.grades.get(topic.name)?.values() ?? [])].some((grade) => grade > 0),
-);
-for (const analyzer of ["standard", "english"]) {
-  console.log(`text, analyzer ${analyzer}`);
-  const schema = textSchema(analyzer);
-  const reader = buildIndex(schema, collection);
-  const scores = judged.map((topic) => {
-    const hits = searchText([reader], parseTextQuery(schema, "body", topic.text), 1000);
-    const ranking = hits.map((hit) => collection.documents[hit.id]!.name);
-    return judge(ranking, collection.grades.get(topic.name)!);
-  });
-  const figures = (["ndcg10", "map", "recall100"] as const).map((key) => mean(scores.map((score) => score[key])));
-  const [ndcg10, map, recall100] = figures.map((figure) => figure.toFixed(4));
-  console.log(`  nDCG@10 ${ndcg10}  MAP ${map}  recall@100 ${recall100}  (${judged.length} topics)`);
-  measureSpeed(reader, schema, collection);
-}
+await main(folder);

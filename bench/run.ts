@@ -3,6 +3,7 @@
 import { benchCollections } from "./collections.ts";
 import { benchEvents } from "./events.ts";
 import { benchLinks } from "./links.ts";
+import { benchQuery } from "./query.ts";
 import { benchRpc } from "./rpc.ts";
 import { benchStreams } from "./streams.ts";
 import { benchVectors } from "./vectors.ts";
@@ -14,9 +15,17 @@ const benches: Readonly<Record<string, (argv: readonly string[]) => Promise<void
   links: benchLinks,
   rpc: benchRpc,
   collections: benchCollections,
+  query: benchQuery,
 };
 
-const argv = process.argv.slice(2);
+/** `--documents 5000` is the same as `--documents=5000`. */
+const argv = process.argv.slice(2).reduce<string[]>((taken, each) => {
+  const before = taken.at(-1);
+  if (before?.startsWith("--") && !before.includes("=") && /^\d+$/.test(each))
+    taken[taken.length - 1] = `${before}=${each}`;
+  else taken.push(each);
+  return taken;
+}, []);
 const flags = argv.filter((each) => each.startsWith("-"));
 const names = argv.filter((each) => !each.startsWith("-"));
 const unknown = names.find((name) => !(name in benches));

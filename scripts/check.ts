@@ -10,8 +10,10 @@ interface Check {
 
 const checks: readonly Check[] = [
   { name: "types", command: "node_modules/.bin/tsc", args: ["-p", "."] },
+  { name: "types of the console", command: "node_modules/.bin/tsc", args: ["-p", "src/console"] },
   { name: "lint and format", command: "node_modules/.bin/biome", args: ["ci", "--error-on-warnings", "."] },
   { name: "generated code", command: process.execPath, args: ["scripts/proto.ts", "--check"] },
+  { name: "compiled codec", command: process.execPath, args: ["scripts/wasm.ts", "--check"] },
   { name: "reasons in the docs", command: process.execPath, args: ["scripts/reasons.ts", "--check"] },
   { name: "house rules", command: process.execPath, args: ["--test", "--test-reporter=dot", "test/house/*.test.ts"] },
 ];

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { type AuthConfig, authSettings, parseAuthConfig } from "./edge/auth/config.ts";
 import { defaultWireAddress, parseWireAddress, type WireAddress } from "./edge/wire/address.ts";
 import { wireLimits } from "./edge/wire/limits.ts";
@@ -236,6 +237,22 @@ export const settings = {
     help: "what one SQL statement may read of streams",
     fallback: defaultSqlSettings.streamBytesMax,
     parse: wholeNumber(1, 2 ** 40),
+  }),
+  collectionSealAgeMs: setting<number>({
+    flag: "collection-seal-age",
+    env: "SERVICE_COLLECTION_SEAL_AGE",
+    value: "DURATION",
+    help: "age of the oldest change after which it is done while writes go on",
+    fallback: defaultCollectionSettings.sealAgeMs,
+    parse: parseDuration,
+  }),
+  searchThreads: setting<number>({
+    flag: "search-threads",
+    env: "SERVICE_SEARCH_THREADS",
+    value: "NUMBER",
+    help: "threads that search collections; without it one for each core, at most 4",
+    fallback: Math.min(4, availableParallelism()),
+    parse: wholeNumber(1, 16),
   }),
   tlsCertFile: setting<string | undefined>({
     flag: "tls-cert-file",

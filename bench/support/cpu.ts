@@ -1,14 +1,28 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 
 const ticksPerSecond = 100;
+
+/** Time spent in user and kernel, of a process or of one of its threads. */
+function secondsOf(path: string): number {
+  const stat = readFileSync(path, "utf8");
+  // The name may hold spaces; the fields after it are counted from its closing bracket.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+}
 
 /**
  * Processor seconds that a process has used, all its threads together. On a machine that other work shares, time on
  * the processor says more than time on the clock.
  */
 export function cpuSeconds(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  // The name may hold spaces; the fields after it are counted from its closing bracket.
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+  return secondsOf(`/proc/${pid}/stat`);
+}
+
+/** The same by thread; the process's own number is its first thread. */
+export function threadSeconds(pid: number): Map<number, number> {
+  const threads = new Map<number, number>();
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    threads.set(Number(thread), secondsOf(`/proc/${pid}/task/${thread}/stat`));
+  }
+  return threads;
 }

@@ -4,6 +4,7 @@ import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { LancePlan, LanceResult } from "./lance-peer.ts";
+import type { LanceQueryPlan, LanceQueryResult } from "./lance-query-peer.ts";
 import type { LoadPlan, LoadResult } from "./load-plan.ts";
 
 function script(name: string): string {
@@ -17,12 +18,25 @@ export async function runLoad(plan: LoadPlan): Promise<LoadResult> {
   return result;
 }
 
-export async function runLance(plan: LancePlan): Promise<LanceResult> {
-  // With one thread, which is its default on two cores, its full-text index waits for itself for ever.
-  const env = { ...process.env, LANCE_CPU_THREADS: "4" };
-  const child = fork(script("lance-peer.ts"), { stdio: "inherit", env });
+export function runLance(plan: LancePlan): Promise<LanceResult> {
+  return askLance("lance-peer.ts", plan);
+}
+
+export function runLanceQueries(plan: LanceQueryPlan): Promise<LanceQueryResult> {
+  return askLance("lance-query-peer.ts", plan);
+}
+
+async function askLance<T>(name: string, plan: LancePlan | LanceQueryPlan): Promise<T> {
+  // With one thread, which is its default on two cores, its full-text index waits for itself for ever. Its warnings, one
+  // a query, would cost it time.
+  const env = { ...process.env, LANCE_CPU_THREADS: "4", LANCEDB_LOG: "error", RUST_LOG: "error" };
+  const child = fork(script(name), { stdio: "inherit", env });
   child.send(plan);
-  const [result] = (await once(child, "message")) as [LanceResult];
+  const ended = once(child, "exit").then(([code]) => {
+    throw new Error(`${name} ended (${code}) without an answer`);
+  });
+  const [result] = (await Promise.race([once(child, "message"), ended])) as [T];
+  ended.catch(() => {});
   return result;
 }
 

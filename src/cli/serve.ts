@@ -1,6 +1,5 @@
 import { pino } from "pino";
 import type { ServerConfig } from "../config.ts";
-import { formatAddress } from "../listener/address.ts";
 import { Server } from "../server.ts";
 
 /** Runs the server until it is told to stop. Resolves with the exit code. */
@@ -22,11 +21,8 @@ export async function runServe(config: ServerConfig): Promise<number> {
     log.fatal({ err: error }, `could not start: ${(error as Error).message}`);
     return 1;
   }
-  log.info({ url: server.url, data: config.dataDir, mode: config.mode }, `listening on ${server.url}`);
-  if (server.mysql !== undefined) {
-    const address = formatAddress(server.mysql);
-    log.info({ mysql: address }, `MySQL wire on ${address}`);
-  }
+  const { url, postgres, mysql } = server;
+  log.info({ url, postgres, mysql, data: config.dataDir, mode: config.mode }, `listening on ${url}`);
   const signal = await stopping;
   log.info({ signal }, "draining");
   await server.stop();

@@ -4,11 +4,13 @@ import type { Ownership } from "../port/ownership.ts";
 import type { Random } from "../port/random.ts";
 import type { Store } from "../port/store.ts";
 import type { Threads } from "../port/threads.ts";
+import { ObjectHold } from "./backup/object-hold.ts";
 import { Catalog } from "./collection/catalog.ts";
 import { Collections } from "./collection/collections.ts";
 import { DocumentWriter } from "./collection/document-writer.ts";
 import { Documents } from "./collection/documents.ts";
-import { type BuildThread, EngineThread, type IndexThread } from "./collection/engine-thread.ts";
+import { type BuildThread, EngineThread } from "./collection/engine-thread.ts";
+import { IndexThreads } from "./collection/index-threads.ts";
 import { Pins } from "./collection/pins.ts";
 import { Runtimes } from "./collection/runtimes.ts";
 import { Sealer } from "./collection/sealer.ts";
@@ -69,11 +71,13 @@ export class Engine {
   readonly queries: Queries;
   readonly sql: SqlEngine;
   readonly #sqlThread: SqlThread;
-  readonly #index: IndexThread;
+  readonly #index: IndexThreads;
   readonly #build: BuildThread;
   readonly #sealer: Sealer;
   readonly #pins: Pins;
   readonly committer: Committer;
+  /** Taken by those who copy objects. */
+  readonly objectHold = new ObjectHold();
   readonly #ports: EnginePorts;
   readonly #dedup: DedupIndex;
   readonly #maintenance: Maintenance;
@@ -98,13 +102,26 @@ export class Engine {
     const draining = this.#draining.signal;
     this.streams = new Streams({ metastore, log, committer, trimmer, idempotency, clock, draining });
     const onError = (error: unknown) => observer.onBackgroundError?.(error);
-    this.#index = new EngineThread(ports.threads.start("index"));
+    const { searchThreads } = settings.collections;
+    this.#index = new IndexThreads(
+      Array.from({ length: searchThreads }, () => new EngineThread(ports.threads.start("index"))),
+    );
     this.#build = new EngineThread(ports.threads.start("build"));
     const { objects } = ports;
     const catalog = new Catalog(store, metastore);
     const runtimes = new Runtimes(store, log, this.#index, onError);
     this.#pins = new Pins(clock, ports.random);
-    const shared = { store, objects, committer, catalog, runtimes, pins: this.#pins, log, clock };
+    const shared = {
+      store,
+      objects,
+      committer,
+      catalog,
+      runtimes,
+      pins: this.#pins,
+      log,
+      clock,
+      hold: this.objectHold,
+    };
     const writer = new DocumentWriter({ ...shared, idempotency, settings: settings.collections });
     this.collections = new Collections({
       ...shared,
@@ -113,7 +130,7 @@ export class Engine {
       onCreated: ({ namespace, name }) => this.links.targetMade("collection", namespace, name),
     });
     this.documents = new Documents({ ...shared, writer, settings: settings.collections });
-    this.queries = new Queries({ ...shared, documents: this.documents, index: this.#index });
+    this.queries = new Queries({ ...shared, documents: this.documents });
     this.#sealer = new Sealer({ ...shared, build: this.#build, settings: settings.collections, onError });
     const dedup = new DedupIndex({ store, committer, clock, windowMs: settings.dedupWindowMs });
     this.#dedup = dedup;
@@ -127,6 +144,7 @@ export class Engine {
       ...shared,
       metastore,
       documents: this.documents,
+      queries: this.queries,
       links: this.links,
       tokens: new TokenWaiter(log, clock),
       thread: this.#sqlThread,

@@ -4,6 +4,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from "node:n
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from "node:tls";
 import { type Address, formatAddress } from "./address.ts";
 import { Certificate, type CertificateFiles, type CertificatePair, type ServedCertificates } from "./certificate.ts";
+import { ExpressConnection, type ExpressHandler, ExpressLane } from "./express.ts";
 import { createHttp1, Http1Connection, liftHttp1Deadline } from "./http1.ts";
 import { createHttp2, Http2Connection, liftHttp2Deadline } from "./http2.ts";
 import { type ListenerLimits, listenerLimits } from "./limits.ts";
@@ -26,6 +27,8 @@ export interface ListenerOptions {
   /** What is not given is taken from `listenerLimits`. */
   readonly limits?: Partial<ListenerLimits>;
   readonly handler: Handler;
+  /** Takes the requests of HTTP/1 that it knows before they become Node's; what it does not take goes to `handler`. */
+  readonly express?: ExpressHandler | undefined;
   readonly log: ListenerLog;
 }
 
@@ -50,6 +53,7 @@ export class Listener {
   readonly #server: Server;
   readonly #http1: Http1Server;
   readonly #http2: Http2Server;
+  readonly #lane: ExpressLane | undefined;
   /** Also those still in their TLS handshake, which are no connection of the registry yet. */
   readonly #sockets = new Set<Socket>();
   readonly #timers: NodeJS.Timeout[] = [];
@@ -68,7 +72,7 @@ export class Listener {
       // Half-open as node:http has it: a peer that has sent everything may still be owed an answer.
       const server = createServer({ ...socketOptions, allowHalfOpen: true });
       await listen(server, options, limits);
-      return new Listener(server, registry, false);
+      return new Listener(server, registry, false, options.express);
     }
     const certificate = await Certificate.open(options.tls, options.log);
     const server = createTlsServer({
@@ -79,17 +83,20 @@ export class Listener {
       handshakeTimeout: limits.sniffTimeoutMs,
     });
     await listen(server, options, limits);
-    const listener = new Listener(server, registry, true);
+    const listener = new Listener(server, registry, true, options.express);
     listener.#certificate = certificate;
     listener.#every(limits.certificateCheckMs, () => certificate.refresh(server));
     return listener;
   }
 
-  private constructor(server: Server, registry: Registry, secure: boolean) {
+  private constructor(server: Server, registry: Registry, secure: boolean, express: ExpressHandler | undefined) {
     this.#server = server;
     this.#registry = registry;
     this.#http1 = createHttp1(registry);
     this.#http2 = createHttp2(registry);
+    if (express !== undefined) {
+      this.#lane = new ExpressLane(registry, express, (socket) => new Http1Connection(registry, this.#http1, socket));
+    }
     this.address = describe(server.address() as AddressInfo, secure);
     server.maxConnections = registry.limits.connectionsMax;
     server.on("drop", () => {
@@ -237,6 +244,7 @@ export class Listener {
 
   #adopt(socket: Socket, protocol: Protocol): void {
     if (protocol === "http2") new Http2Connection(this.#registry, this.#http2, socket);
+    else if (this.#lane !== undefined && !this.#registry.draining) new ExpressConnection(this.#lane, socket);
     else new Http1Connection(this.#registry, this.#http1, socket);
   }
 

@@ -1,48 +1,17 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import { formatBatch, formatBinary, parseEvents } from "../../src/edge/rest/cloudevents.ts";
 import { EngineError, reasons } from "../../src/engine/errors.ts";
 import type { CloudEvent } from "../../src/engine/event/cloud-event.ts";
 import { type EventRecord, eventOfRecord, isCloudEvent, recordOfEvent } from "../../src/engine/event/record-codec.ts";
+import { loadVectors, type RecordVector, type RequestVector, requestBody } from "../support/event-vectors.ts";
 
-interface RequestVector {
-  name: string;
-  rule: string;
-  request: { headers: [string, string][]; body?: string; body_base64?: string };
-  want: {
-    status?: number;
-    field?: string;
-    mode?: string;
-    events?: unknown[];
-    data?: string[];
-    binary?: { headers: Record<string, string>; body: string }[];
-    records?: { key: string | null; headers: Record<string, string>; value: string | null }[];
-  };
-}
-
-interface RecordVector {
-  name: string;
-  rule: string;
-  record: {
-    key?: string;
-    value?: string;
-    value_base64?: string;
-    headers: [string, string | null][];
-    headers_base64?: [string, string][];
-  };
-  want: { event: unknown };
-}
-
-function load(file: string): unknown {
-  return JSON.parse(readFileSync(new URL(`../vectors/cloudevents/${file}.json`, import.meta.url), "utf8"));
-}
-
-function send({ headers, body, body_base64 }: RequestVector["request"]) {
+function send(request: RequestVector["request"]) {
+  const { headers } = request;
   return parseEvents({
     headers: headers.flat(),
     contentType: headers.find(([name]) => name.toLowerCase() === "content-type")?.[1],
-    body: body_base64 === undefined ? Buffer.from(body ?? "") : Buffer.from(body_base64, "base64"),
+    body: requestBody(request),
   });
 }
 
@@ -96,7 +65,7 @@ function checkAccepted({ request, want }: RequestVector): void {
 
 for (const file of ["media-types", "binary-mode", "structured-mode", "attributes", "batch-mode"]) {
   describe(`CloudEvents ${file}`, () => {
-    const vectors = load(file) as RequestVector[];
+    const vectors = loadVectors<RequestVector>(file);
     for (const vector of vectors) {
       const check = vector.want.status === undefined ? checkAccepted : checkRefused;
       test(`${vector.name} (${vector.rule})`, () => check(vector));
@@ -105,7 +74,7 @@ for (const file of ["media-types", "binary-mode", "structured-mode", "attributes
 }
 
 describe("CloudEvents records", () => {
-  for (const { name, rule, record, want } of load("records") as RecordVector[]) {
+  for (const { name, rule, record, want } of loadVectors<RecordVector>("records")) {
     test(`${name} (${rule})`, () => {
       const headers = record.headers.map(([key, value]) => ({
         key,

@@ -1,41 +1,11 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
+import { loadVectors, type RecordVector, type RequestVector, requestBody } from "../support/event-vectors.ts";
 import { EventClient, rawRequest } from "../support/events.ts";
 import { ask } from "../support/http.ts";
 import { ServerProcess } from "../support/process.ts";
 
 /** Every vector of the CloudEvents rules over a socket, against the server as a user runs it. */
-
-interface RequestVector {
-  name: string;
-  rule: string;
-  request: { headers: [string, string][]; body?: string; body_base64?: string };
-  want: {
-    status?: number;
-    field?: string;
-    events?: unknown[];
-    binary?: { headers: Record<string, string>; body: string }[];
-    records?: { key: string | null; headers: Record<string, string>; value: string | null }[];
-  };
-}
-
-interface RecordVector {
-  name: string;
-  rule: string;
-  record: {
-    key?: string;
-    value?: string;
-    value_base64?: string;
-    headers: [string, string | null][];
-    headers_base64?: [string, string][];
-  };
-  want: { event: unknown };
-}
-
-function load(file: string): unknown {
-  return JSON.parse(readFileSync(new URL(`../vectors/cloudevents/${file}.json`, import.meta.url), "utf8"));
-}
 
 let server: ServerProcess;
 let client: EventClient;
@@ -54,9 +24,9 @@ async function newStream(): Promise<string> {
   return name;
 }
 
-async function send(stream: string, { headers, body, body_base64 }: RequestVector["request"]) {
-  const bytes = body_base64 === undefined ? Buffer.from(body ?? "") : Buffer.from(body_base64, "base64");
-  const { status, body: answer } = await rawRequest(client.eventsUrl(stream), "POST", headers, bytes);
+async function send(stream: string, request: RequestVector["request"]) {
+  const url = client.eventsUrl(stream);
+  const { status, body: answer } = await rawRequest(url, "POST", request.headers, requestBody(request));
   return { status, json: JSON.parse(answer.toString()) };
 }
 
@@ -112,7 +82,7 @@ async function checkRecords(stream: string, want: NonNullable<RequestVector["wan
 
 for (const file of ["media-types", "binary-mode", "structured-mode", "attributes", "batch-mode"]) {
   describe(`over a socket: CloudEvents ${file}`, () => {
-    for (const vector of load(file) as RequestVector[]) {
+    for (const vector of loadVectors<RequestVector>(file)) {
       const check = vector.want.status === undefined ? checkAccepted : checkRefused;
       test(`${vector.name} (${vector.rule})`, () => check(vector));
     }
@@ -120,7 +90,7 @@ for (const file of ["media-types", "binary-mode", "structured-mode", "attributes
 }
 
 describe("over a socket: CloudEvents records", () => {
-  for (const { name, rule, record, want } of load("records") as RecordVector[]) {
+  for (const { name, rule, record, want } of loadVectors<RecordVector>("records")) {
     test(`${name} (${rule})`, async () => {
       const stream = await newStream();
       const encode = (text: string) => Buffer.from(text).toString("base64");

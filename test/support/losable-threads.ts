@@ -4,7 +4,7 @@ import { type Thread, ThreadError, type ThreadRole, type ThreadService, type Thr
 /** Threads in this one that a test can take away, with all they hold, as a crash does. */
 export class LosableThreads implements Threads {
   readonly #create: (role: ThreadRole) => ThreadService;
-  readonly #started = new Map<ThreadRole, LosableThread>();
+  readonly #started = new Map<ThreadRole, LosableThread[]>();
 
   constructor(create: (role: ThreadRole) => ThreadService) {
     this.#create = create;
@@ -12,12 +12,13 @@ export class LosableThreads implements Threads {
 
   start(role: ThreadRole): Thread {
     const thread = new LosableThread(() => new InlineThreads(this.#create).start(role));
-    this.#started.set(role, thread);
+    this.#started.set(role, [...(this.#started.get(role) ?? []), thread]);
     return thread;
   }
 
-  lose(role: ThreadRole): void {
-    this.#started.get(role)?.lose();
+  /** `place` is the number of the thread among those with this role. */
+  lose(role: ThreadRole, place = 0): void {
+    this.#started.get(role)?.[place]?.lose();
   }
 }
 

@@ -12,6 +12,8 @@ const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 export interface StartOptions {
   /** A folder of the caller's; without it the process has one of its own that goes with it. */
   readonly dataDir?: string;
+  /** A free port without it. */
+  readonly listen?: string;
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   /** A command that runs the server, for example to set limits first; the server's own command line follows it. */
@@ -21,6 +23,8 @@ export interface StartOptions {
 /** The server as its own process, as a user starts it: on a free port, with a data folder. */
 export class ServerProcess implements AsyncDisposable {
   readonly url: string;
+  /** Where the Postgres wire listens. */
+  readonly postgres: { readonly host: string; readonly port: number };
   readonly dataDir: string;
   readonly child: ChildProcess;
   readonly logs: string[];
@@ -28,6 +32,7 @@ export class ServerProcess implements AsyncDisposable {
 
   private constructor(url: string, dataDir: string, child: ChildProcess, logs: string[], ownsData: boolean) {
     this.url = url;
+    this.postgres = wireAddress(logs, "postgres");
     this.dataDir = dataDir;
     this.child = child;
     this.logs = logs;
@@ -37,10 +42,11 @@ export class ServerProcess implements AsyncDisposable {
   static async start(options: StartOptions = {}): Promise<ServerProcess> {
     const ownsData = options.dataDir === undefined;
     const dataDir = options.dataDir ?? (await temporaryFolder());
-    const flags = ["--listen", "127.0.0.1:0", "--data-dir", dataDir, ...(options.flags ?? [])];
+    const flags = ["--listen", options.listen ?? "127.0.0.1:0", "--data-dir", dataDir, ...(options.flags ?? [])];
     const [command, ...args] = [...(options.under ?? []), process.execPath, main, "serve", ...flags];
     const child = spawn(command!, args, {
-      env: { ...cleanEnvironment(), ...options.env },
+      // The wires are on free ports too: their usual ones may be anyone's.
+      env: { ...cleanEnvironment(), SERVICE_POSTGRES_LISTEN: "127.0.0.1:0", ...options.env },
       stdio: ["ignore", "pipe", "pipe"],
     });
     const logs: string[] = [];
@@ -86,17 +92,24 @@ export interface Finished {
 }
 
 /** Runs the command line to its end. */
-export async function runCommand(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const child = spawn(process.execPath, [main, ...args], {
-    env: { ...cleanEnvironment(), ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+export async function runCommand(args: readonly string[], env: Readonly<Record<string, string>> = {}, input = "") {
+  const child = startCommand(args, env);
+  child.stdin.on("error", () => {});
+  child.stdin.end(input);
   const [stdout, stderr, [code]] = await Promise.all([
     text(child.stdout),
     text(child.stderr),
     once(child, "exit") as Promise<[number | null]>,
   ]);
   return { code, stdout, stderr } satisfies Finished;
+}
+
+/** Starts the command line, for those who end it. */
+export function startCommand(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  return spawn(process.execPath, [main, ...args], {
+    env: { ...cleanEnvironment(), ...env },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
 }
 
 export function temporaryFolder(): Promise<string> {
@@ -106,6 +119,11 @@ export function temporaryFolder(): Promise<string> {
 /** No setting of the machine that runs the tests reaches the server. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("SERVICE_")));
+}
+
+function wireAddress(logs: readonly string[], wire: string): { readonly host: string; readonly port: number } {
+  const [, host = "", port = "0"] = new RegExp(`"${wire}":"([^"]+):(\\d+)"`).exec(logs.join("\n")) ?? [];
+  return { host, port: Number(port) };
 }
 
 function listeningUrl(child: ChildProcess, logs: string[]): Promise<string> {

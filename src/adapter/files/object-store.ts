@@ -1,9 +1,11 @@
+import { createReadStream } from "node:fs";
 import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { ObjectInfo, ObjectStore } from "../../port/object-store.ts";
 
 const partial = ".partial";
+const pieceBytes = 256 * 1024;
 
 /** Objects as files below one folder. A file appears under its name only when it is whole and synced. */
 export class FilesObjectStore implements ObjectStore {
@@ -36,13 +38,18 @@ export class FilesObjectStore implements ObjectStore {
     }
   }
 
-  async get(path: string): Promise<Uint8Array | undefined> {
+  async get(path: string, allocate?: (bytes: number) => Uint8Array): Promise<Uint8Array | undefined> {
     try {
-      return await readFile(this.localPath(path));
+      const local = this.localPath(path);
+      return await (allocate === undefined ? readFile(local) : readInto(local, allocate));
     } catch (error) {
       if (isMissing(error)) return undefined;
       throw error;
     }
+  }
+
+  pieces(path: string): AsyncIterable<Uint8Array> {
+    return createReadStream(this.localPath(path), { highWaterMark: pieceBytes });
   }
 
   async list(prefix: string): Promise<ObjectInfo[]> {
@@ -129,4 +136,23 @@ const missingCodes = ["ENOENT", "ENOTDIR", "EISDIR", "ERR_FS_EISDIR"];
 
 function isMissing(error: unknown): boolean {
   return missingCodes.includes((error as NodeJS.ErrnoException | undefined)?.code ?? "");
+}
+
+/** Bytes read at once: the thread pool must not be held by one large object. */
+const readBytes = 4 * 1024 * 1024;
+
+async function readInto(path: string, allocate: (bytes: number) => Uint8Array): Promise<Uint8Array> {
+  const file = await open(path, "r");
+  try {
+    const { size } = await file.stat();
+    const bytes = allocate(size);
+    for (let at = 0; at < size; ) {
+      const { bytesRead } = await file.read(bytes, at, Math.min(readBytes, size - at), at);
+      if (bytesRead === 0) throw new Error(`${path} ended while it was read`);
+      at += bytesRead;
+    }
+    return bytes;
+  } finally {
+    await file.close();
+  }
 }

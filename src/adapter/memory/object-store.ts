@@ -8,9 +8,18 @@ export class MemoryObjectStore implements ObjectStore {
     this.#objects.set(path, copyBytes(data));
   }
 
-  async get(path: string): Promise<Uint8Array | undefined> {
+  async get(path: string, allocate?: (bytes: number) => Uint8Array): Promise<Uint8Array | undefined> {
     const data = this.#objects.get(path);
-    return data === undefined ? undefined : copyBytes(data);
+    if (data === undefined || allocate === undefined) return data === undefined ? undefined : copyBytes(data);
+    const copy = allocate(data.length);
+    copy.set(data);
+    return copy;
+  }
+
+  async *pieces(path: string): AsyncGenerator<Uint8Array> {
+    const data = this.#objects.get(path);
+    if (data === undefined) throw new Error(`there is no object ${path}`);
+    yield copyBytes(data);
   }
 
   async list(prefix: string): Promise<ObjectInfo[]> {

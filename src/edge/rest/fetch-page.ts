@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import type { BatchCursor } from "../../engine/log/record-batch.ts";
 import type { FetchResult } from "../../engine/stream/streams.ts";
+import { recordCodec } from "./record-codec.ts";
 import { RecordWriter } from "./record-writer.ts";
 
 /** Pages up to this size are sent at once; what is longer follows in pieces, as fast as the client reads. */
@@ -9,6 +10,8 @@ const firstPieceBytes = 1024 * 1024;
 const pieceBytes = 256 * 1024;
 /** A large batch is cut too, but not so often that reading it anew for each piece would count. */
 export const piecesOfBatchMax = 16;
+/** Records are written in steps of at least this size, or a piece would end with many small ones. */
+const stepBytesMin = 32 * 1024;
 const open = '{"records":[';
 const closeBytesMax = 128;
 
@@ -21,6 +24,13 @@ export function fetchPage(result: FetchResult, bytesMax: number): Buffer | Reada
   const first = page.next();
   if (page.done) return first;
   return Readable.from(remaining(first, page), { objectMode: false, highWaterMark: 1 });
+}
+
+/** The same as one piece, written into `buffer` as far as it goes there: the page is part of it, or has memory of its own. */
+export function wholePage(result: FetchResult, bytesMax: number, buffer: Buffer): Buffer {
+  const page = new PageEncoder(result, bytesMax, buffer);
+  const first = page.next();
+  return page.done ? first : Buffer.concat([...remaining(first, page)]);
 }
 
 function* remaining(first: Buffer, page: PageEncoder): Iterable<Buffer> {
@@ -37,12 +47,13 @@ class PageEncoder {
   #pieceBytes = firstPieceBytes;
   done = false;
 
-  constructor(result: FetchResult, bytesMax: number) {
+  constructor(result: FetchResult, bytesMax: number, buffer?: Buffer) {
     this.#result = result;
     this.#budget = bytesMax - closeBytesMax;
     this.#next = result.offset;
     const waiting = result.highWatermark > result.offset;
-    this.#writer = new RecordWriter(waiting ? Math.min(bytesMax, firstPieceBytes) + 1024 : 256);
+    const capacity = waiting ? Math.min(bytesMax, firstPieceBytes) + 1024 : 256;
+    this.#writer = new RecordWriter(buffer ?? Buffer.allocUnsafe(capacity));
     this.#writer.text(open);
   }
 
@@ -82,6 +93,16 @@ class PageEncoder {
     const writer = this.#writer;
     const { offset, highWatermark } = this.#result;
     do {
+      // Nearly all records are written here; what is too large for it, or the page's last, below.
+      const left = this.#budget - this.#sent - writer.length;
+      const room = Math.min(left, Math.max(bytesMin - writer.length, stepBytesMin));
+      const text = room > 0 ? recordCodec().encode(batch, room, this.#next === offset) : undefined;
+      if (text !== undefined) {
+        writer.append(text);
+        this.#next = batch.offset + 1;
+        if (this.#next >= highWatermark) return true;
+        continue;
+      }
       const before = writer.length;
       const first = this.#next === offset;
       // A record that can't fit needs not be written to know it.

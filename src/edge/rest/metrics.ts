@@ -2,6 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 import type { CommitGroup } from "../../engine/commit/committer.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { StoreStats } from "../../port/store.ts";
+import { Latencies, type LatencyRow } from "./latencies.ts";
 
 /** Watermarks are reported for at most this many partitions, so that a scrape stays small. */
 const partitionsMax = 1_000;
@@ -10,7 +11,7 @@ const latencySeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.
 /** Counts for one route and status, bound once: looking labels up on each request would cost more than counting. */
 interface RouteCounts {
   readonly requests: Counter.Internal;
-  readonly seconds: Histogram.Internal<"route" | "method">;
+  readonly seconds: LatencyRow;
 }
 
 /** What is shown of the listener. */
@@ -28,7 +29,8 @@ interface CallCounts {
 export class Metrics {
   readonly registry = new Registry();
   readonly #requests: Counter<"route" | "method" | "status">;
-  readonly #seconds: Histogram<"route" | "method">;
+  readonly #seconds: Latencies;
+  readonly #rows = new Map<string, LatencyRow>();
   readonly #bound = new Map<string, RouteCounts>();
   readonly #calls: Counter<"method" | "code">;
   readonly #callSeconds: Histogram<"method">;
@@ -49,13 +51,12 @@ export class Metrics {
       labelNames: ["route", "method", "status"],
       registers,
     });
-    this.#seconds = new Histogram({
-      name: "service_http_request_seconds",
-      help: "Time from a request's head to its answer's end, by route",
-      labelNames: ["route", "method"],
-      buckets: latencySeconds,
-      registers,
-    });
+    this.#seconds = new Latencies(
+      "service_http_request_seconds",
+      "Time from a request's head to its answer's end, by route",
+      latencySeconds,
+      this.registry,
+    );
     this.#calls = new Counter({
       name: "service_rpc_requests_total",
       help: "RPCs answered, by method and Connect code",
@@ -230,8 +231,17 @@ export class Metrics {
   #bind(route: string, method: string, status: number): RouteCounts {
     return {
       requests: this.#requests.labels({ route, method, status: String(status) }),
-      seconds: this.#seconds.labels({ route, method }),
+      seconds: this.#rowOf(route, method),
     };
+  }
+
+  #rowOf(route: string, method: string): LatencyRow {
+    const key = `${method} ${route}`;
+    const known = this.#rows.get(key);
+    if (known !== undefined) return known;
+    const made = this.#seconds.row({ route, method });
+    this.#rows.set(key, made);
+    return made;
   }
 
   onCall(method: string, code: string, ms: number): void {

@@ -16,8 +16,9 @@ export class RecordWriter {
   #digitsFrom = 15;
   #nextOffset = -1;
 
-  constructor(capacity: number) {
-    this.#bytes = Buffer.allocUnsafe(capacity);
+  /** Writes into the given memory, and into memory of its own when that is full. */
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
   }
 
   get length(): number {
@@ -55,6 +56,13 @@ export class RecordWriter {
     if (cursor.headerCount > 0) this.text(`,"headers":${headersText(cursor)}`);
     this.#reserve(1);
     this.#bytes[this.#length++] = 0x7d;
+  }
+
+  /** Text that is written already. */
+  append(text: Buffer): void {
+    this.#reserve(text.length);
+    text.copy(this.#bytes, this.#length);
+    this.#length += text.length;
   }
 
   text(text: string): void {

@@ -55,13 +55,16 @@ export interface Route {
 
 /** The token that a read carries. */
 export function readToken(request: FastifyRequest): ConsistencyToken {
-  const value = request.headers[tokenHeaderName];
+  return tokenOf(request.headers[tokenHeaderName]);
+}
+
+export function tokenOf(value: string | string[] | undefined): ConsistencyToken {
   if (value === undefined) return emptyToken;
   return parseToken("Service-Consistency-Token", Array.isArray(value) ? value.join(",") : value);
 }
 
 /** Clients refuse answers whose headers are larger than some bound, often 16 KiB; the body has the token anyway. */
-const tokenHeaderBytesMax = 8 * 1024;
+export const tokenHeaderBytesMax = 8 * 1024;
 
 export function sendToken(reply: FastifyReply, token: ConsistencyToken): void {
   const text = formatToken(token);
@@ -89,7 +92,7 @@ function pathOf(request: FastifyRequest): string {
 }
 
 /** Made once: a reason of its own for each answer that is over would cost more than many answers themselves. */
-const clientGone = new EngineError("unavailable", "the client has gone");
+export const clientGone = new EngineError("unavailable", "the client has gone");
 
 /** Aborted when the client goes away before it has its answer. */
 export function clientSignal(reply: FastifyReply): AbortSignal {

@@ -11,17 +11,21 @@ import fastify, {
 } from "fastify";
 import { authorize } from "../../engine/auth/access.ts";
 import type { Principal } from "../../engine/auth/principal.ts";
+import type { Backups } from "../../engine/backup/backups.ts";
 import type { Engine } from "../../engine/engine.ts";
-import { type EngineError, invalid, unavailable } from "../../engine/errors.ts";
+import { type EngineError, invalid, notFound, unavailable } from "../../engine/errors.ts";
+import type { ExpressHandler } from "../../listener/express.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { RequestIds } from "../front/request-id.ts";
 import { registerBodyParser } from "./body.ts";
-import { docsPage } from "./docs-page.ts";
+import { docsPage, docsPolicy, guidePage } from "./docs-page.ts";
 import { errorReply, toEngineError } from "./error.ts";
-import { createHotLane } from "./hot-lane.ts";
+import { loadGuides } from "./guides.ts";
+import { createHotLane } from "./hot/lane.ts";
 import type { Metrics } from "./metrics.ts";
 import { type Access, needOf, type Route } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
+import { backupRoutes } from "./routes/backup.ts";
 import { collectionRoutes } from "./routes/collections.ts";
 import { documentRoutes } from "./routes/documents.ts";
 import { eventRoutes } from "./routes/events.ts";
@@ -32,7 +36,7 @@ import { queryRoutes } from "./routes/query.ts";
 import { recordRoutes } from "./routes/records.ts";
 import { sqlRoutes } from "./routes/sql.ts";
 import { streamRoutes } from "./routes/streams.ts";
-import { answer, errorAnswer, type Schema, textAnswer } from "./schemas.ts";
+import { answer, errorAnswer, object, type Schema, text, textAnswer } from "./schemas.ts";
 import { compileSchema } from "./validation.ts";
 
 declare module "fastify" {
@@ -47,6 +51,8 @@ declare module "fastify" {
 
 export interface RestOptions {
   readonly engine: Engine;
+  /** Without it there is no route for backups. */
+  readonly backups?: Backups;
   readonly metrics: Metrics;
   readonly log: FastifyBaseLogger;
   readonly version: string;
@@ -67,8 +73,14 @@ export type RequestHandler = (
 const knownMethods: ReadonlySet<string> = new Set(METHODS);
 const unknownMethod = "TRACE";
 
+export interface Rest {
+  readonly handle: RequestHandler;
+  /** For requests that the listener has read itself; see the hot lane. */
+  readonly express: ExpressHandler;
+}
+
 /** The REST edge: JSON over HTTP, from one table of routes. */
-export async function createRest(options: RestOptions): Promise<RequestHandler> {
+export async function createRest(options: RestOptions): Promise<Rest> {
   const { engine, metrics, log, version, requestId } = options;
   const app = fastify({
     loggerInstance: log,
@@ -100,18 +112,20 @@ export async function createRest(options: RestOptions): Promise<RequestHandler> 
     ...documentRoutes(engine),
     ...queryRoutes(engine),
     ...sqlRoutes(engine),
+    ...(options.backups === undefined ? [] : backupRoutes(options.backups)),
     ...descriptionRoutes(app),
   ];
   registerHooks(app, options, new RouteTable(routes));
   await app.register(async (scope) => registerRoutes(scope, routes));
   await app.ready();
   const hotLane = createHotLane(options);
-  return (request, response) => {
-    if (!("stream" in request) && hotLane(request, response as ServerResponse)) return;
+  const handle: RequestHandler = (request, response) => {
+    if (!("stream" in request) && hotLane.plain(request, response as ServerResponse)) return;
     if ("stream" in request && !knownMethods.has(request.method)) request.headers[":method"] = unknownMethod;
     // The router takes both forms; its type names the first.
     app.routing(request as IncomingMessage, response as ServerResponse);
   };
+  return { handle, express: hotLane.express };
 }
 
 function sendError(error: EngineError, request: FastifyRequest, reply: FastifyReply): void {
@@ -236,8 +250,15 @@ function openapiInfo(version: string) {
   };
 }
 
-/** The API's description and the page that shows it. */
+/** The API's description, and the pages that show it and the guides. */
 function descriptionRoutes(app: FastifyInstance): Route[] {
+  const guides = loadGuides();
+  const sendPage = (reply: FastifyReply, page: string) =>
+    reply
+      .header("content-type", "text/html; charset=utf-8")
+      .header("content-security-policy", docsPolicy)
+      .header("x-content-type-options", "nosniff")
+      .send(page);
   return [
     {
       method: "GET",
@@ -255,10 +276,28 @@ function descriptionRoutes(app: FastifyInstance): Route[] {
       url: "/docs",
       access: "signed-in",
       tag: "operations",
-      schema: { summary: "This API as a page", response: { 200: textAnswer("The page", "text/html") } },
-      handler: (_request, reply) => {
-        reply.header("content-type", "text/html; charset=utf-8");
-        return reply.send(docsPage(app.swagger() as unknown as Parameters<typeof docsPage>[0]));
+      schema: {
+        summary: "The list of guides and this API as a page",
+        response: { 200: textAnswer("The page", "text/html") },
+      },
+      handler: (_request, reply) =>
+        sendPage(reply, docsPage(app.swagger() as unknown as Parameters<typeof docsPage>[0], guides)),
+    },
+    {
+      method: "GET",
+      url: "/docs/:page",
+      access: "signed-in",
+      tag: "operations",
+      schema: {
+        summary: "One guide as a page",
+        params: object({ page: text }, ["page"]),
+        response: { 200: textAnswer("The page", "text/html") },
+      },
+      handler: (request, reply) => {
+        const { page } = request.params as { page: string };
+        const guide = guides.find(({ name }) => name === page);
+        if (guide === undefined) throw notFound(`there is no guide ${page}; /docs lists them`);
+        return sendPage(reply, guidePage(guide));
       },
     },
   ];

@@ -1,24 +1,24 @@
 import { EngineError, notFound, unavailable } from "../errors.ts";
 import type { Log, LogStream } from "../log/log.ts";
+import type { QueryOutcome } from "../query/outcome.ts";
+import type { SearchPlan } from "../query/plan.ts";
+import type { SharedSegments } from "../search/index/shared-bytes.ts";
 import type { CollectionMeta, CollectionTotals, Manifest } from "./collection-store.ts";
-import { type IndexThread, yieldTurn } from "./engine-thread.ts";
+import { yieldTurn } from "./engine-thread.ts";
 import { damagedObject } from "./index/damage.ts";
 import type { FrozenDeletes, IndexQuestion } from "./index/messages.ts";
+import { IndexSession } from "./index-session.ts";
+import type { IndexThreads } from "./index-threads.ts";
 import { formatSchema } from "./schema-parse.ts";
 
-/** Bytes of the log that are handed to the index thread before it is waited for. */
-const replayPieceBytes = 1024 * 1024;
+/** Searches under way in the first thread, from which on another one takes part. */
+const searchesToShare = 2;
+/** Writes without a search after which a thread no longer takes part: each costs it as much as the first. */
+const writesUnsearchedMax = 1_000;
 
-/** One opening of the index: what the index thread holds came from this manifest and every change since. */
-interface Session {
-  readonly manifest: Manifest;
-  ready: Promise<void>;
-  /** Changes are sent to the index as they are committed. */
-  following: boolean;
-  /** Every change up to the opening has been taken. */
-  loaded: boolean;
-  /** The offset at which the tail was frozen last; only a manifest that goes up to it fits this session. */
-  frozenAt: number | undefined;
+export interface RunningSearch {
+  readonly outcome: Promise<QueryOutcome>;
+  cancel(): void;
 }
 
 /** What is kept in memory of a collection in use. */
@@ -30,22 +30,29 @@ export class CollectionRuntime {
   /** When the oldest change that no segment holds was written. */
   tailSinceMs: number | undefined;
   lastUseMs = 0;
+  /** Told of every committed write: its changes, the offset after its record and the count of all changes. */
+  follower: ((changes: Uint8Array, next: number, total: number) => void) | undefined;
   /** An object of the index can't be trusted: it is made again from the documents before it is used. */
   damaged = false;
   /** Changes before this offset were indexed without the fields that were added since. */
   #fieldsSince = 0;
   readonly stream: LogStream;
-  readonly #index: IndexThread;
+  readonly #threads: IndexThreads;
   readonly #log: Log;
   readonly #onDamage: (error: unknown) => void;
-  #session: Session | undefined;
+  /** By thread. Without the first one, none of the others is there. */
+  readonly #sessions: (IndexSession | undefined)[] = [];
+  /** What the first thread has loaded. */
+  #shared: SharedSegments = {};
+  /** Manifests that the first thread has yet to go over to. */
+  #publishing = 0;
   #dropped = false;
 
   constructor(
     meta: CollectionMeta,
     manifest: Manifest,
     totals: CollectionTotals,
-    index: IndexThread,
+    threads: IndexThreads,
     log: Log,
     onDamage: (error: unknown) => void,
   ) {
@@ -53,7 +60,7 @@ export class CollectionRuntime {
     this.manifest = manifest;
     this.totals = totals;
     this.stream = { id: meta.streamId, partitions: 1, retention: undefined };
-    this.#index = index;
+    this.#threads = threads;
     this.#log = log;
     this.#onDamage = onDamage;
   }
@@ -71,30 +78,27 @@ export class CollectionRuntime {
     return this.backlogRecords > 0 && this.manifest.applied < this.#fieldsSince;
   }
 
+  get #first(): IndexSession | undefined {
+    return this.#sessions[0];
+  }
+
   get state(): "cold" | "loading" | "hot" {
-    if (this.#session === undefined) return "cold";
-    return this.#session.loaded ? "hot" : "loading";
+    if (this.#first === undefined) return "cold";
+    return this.#first.loaded ? "hot" : "loading";
   }
 
   /** The manifest that is being opened; its objects must stay until they are read. */
   get openingManifest(): Manifest | undefined {
-    return this.#session?.loaded === false ? this.#session.manifest : undefined;
+    return this.#sessions.find((session) => session?.loaded === false)?.manifest;
   }
 
   /** Opens the index and brings it up to what is durable; later changes follow by `onCommitted`. */
   open(): Promise<void> {
     if (this.#dropped) return Promise.reject(notFound("the collection was dropped"));
-    if (this.#session !== undefined) return this.#session.ready;
+    if (this.#first !== undefined) return this.#first.ready;
     if (this.damaged) return Promise.reject(rebuilding());
-    const session: Session = {
-      manifest: this.manifest,
-      ready: Promise.resolve(),
-      following: false,
-      loaded: false,
-      frozenAt: undefined,
-    };
-    this.#session = session;
-    session.ready = this.#open(session).catch((error: unknown) => {
+    const session = this.#startSession(0);
+    session.ready = this.#load(session).catch((error: unknown) => {
       this.#end(session);
       if (damagedObject(error) === undefined) throw error;
       this.markDamaged(error);
@@ -103,46 +107,47 @@ export class CollectionRuntime {
     return session.ready;
   }
 
-  async #open(session: Session): Promise<void> {
-    const { id, schema, schemaVersion } = this.meta;
-    const { manifest } = session;
-    await this.#index.request({ kind: "open", collection: id, schema: formatSchema(schema), manifest });
+  /** Lets another thread take part in searching, as soon as it has what the first one has. */
+  #openFurther(place: number): void {
+    const session = this.#startSession(place);
+    session.ready = this.#load(session).catch(() => {
+      // It is not needed: the first thread answers, and a later query tries again.
+      this.#end(session);
+      session.close();
+    });
+  }
+
+  #startSession(place: number): IndexSession {
+    const session = new IndexSession(this.#threads.all[place]!, place, this.meta.id, this.manifest);
+    this.#sessions[place] = session;
+    return session;
+  }
+
+  async #load(session: IndexSession): Promise<void> {
+    const { schema, schemaVersion } = this.meta;
+    const { manifest, place } = session;
+    const shared = await session.open(formatSchema(schema), place === 0 ? {} : this.#shared);
     let next = manifest.applied;
     this.#check(session);
+    if (place === 0) this.#shared = shared;
     while (next < this.#log.highWatermark(this.stream, 0)) {
-      next = await this.#replayFrom(next);
+      next = await session.replayFrom(this.#log, this.stream, next);
       this.#check(session);
     }
     // In one turn with the last look at the log: from here on changes are sent as they are committed.
     session.following = true;
     session.loaded = true;
-    if (this.meta.schemaVersion !== schemaVersion) this.#sendSchema();
-    if (this.manifest !== manifest) this.#index.post({ kind: "publish", collection: id, manifest: this.manifest });
+    if (this.meta.schemaVersion !== schemaVersion) session.sendSchema(formatSchema(this.meta.schema));
+    if (this.manifest === manifest) return;
+    if (place === 0) this.#publishAll(this.manifest);
+    else session.publish(this.manifest, this.#shared).catch(() => {});
   }
 
   /** A session that was ended meanwhile, or whose log was sealed without it, can't go on. */
-  #check(session: Session): void {
-    if (this.#session !== session || this.manifest.applied !== session.manifest.applied) {
+  #check(session: IndexSession): void {
+    if (this.#sessions[session.place] !== session || this.manifest.applied !== session.manifest.applied) {
       throw unavailable("the collection's index was closed while it was opened; retry");
     }
-  }
-
-  /** Sends a piece of the log to the index and waits until it is taken; returns the offset after it. */
-  async #replayFrom(offset: number): Promise<number> {
-    let next = offset;
-    let bytes = 0;
-    for (const batch of this.#log.read(this.stream, 0, offset)) {
-      if (!batch.seek(next)) break;
-      do {
-        next = batch.offset + 1;
-        this.#sendChanges(next, batch.value!);
-        bytes += batch.valueLength;
-      } while (batch.next());
-      if (bytes >= replayPieceBytes) break;
-    }
-    if (next === offset) throw unavailable("the collection's log was trimmed while it was read; retry");
-    await this.#index.request({ kind: "sync", collection: this.meta.id });
-    return next;
   }
 
   /**
@@ -164,21 +169,58 @@ export class CollectionRuntime {
 
   /** Asks the open index in this very turn, so that the answer is about exactly what is committed now. */
   async askNow<T>(question: IndexQuestion): Promise<T> {
-    const session = this.#session;
+    const session = this.#first;
     if (session?.loaded !== true) throw unavailable("the collection's index was closed; retry");
     try {
-      return await this.#index.request<T>({ ...question, collection: this.meta.id });
+      return await this.#threads.all[0]!.request<T>({ ...question, collection: this.meta.id });
     } catch (error) {
-      // What the thread no longer has must not be taken for open.
-      if (error instanceof EngineError && error.reason === "unavailable") this.#end(session);
+      this.#endIfLost(session, error);
       throw error;
     }
   }
 
+  /** Searches in this very turn, like `askNow`, in the thread that has the least to do. */
+  search(query: number, plan: SearchPlan): RunningSearch {
+    const session = this.#leastBusy(plan.consistency === "eventual");
+    if (session === undefined) throw unavailable("the collection's index was closed; retry");
+    session.changesUnsearched = 0;
+    const outcome = this.#threads
+      .search<QueryOutcome>(session.place, { kind: "search", collection: this.meta.id, query, plan })
+      .catch((error: unknown) => {
+        this.#endIfLost(session, error);
+        throw error;
+      });
+    return { outcome, cancel: () => session.cancel(query) };
+  }
+
+  /** An eventual read sees the last manifest, so only a thread that was told of it may answer. */
+  #leastBusy(eventual: boolean): IndexSession | undefined {
+    const first = this.#first;
+    if (first?.loaded !== true) return undefined;
+    let best = first;
+    for (let place = 1; place < this.#threads.all.length; place++) {
+      const session = this.#sessions[place];
+      const busy = this.#threads.searching(best.place);
+      if (session === undefined) {
+        // While the first thread still loads what a manifest names, another would load it a second time.
+        if (busy >= searchesToShare && this.#publishing === 0) this.#openFurther(place);
+      } else if (session.loaded && !(eventual && session.told !== this.manifest)) {
+        if (this.#threads.searching(place) < busy) best = session;
+      }
+    }
+    return best;
+  }
+
+  /** What a thread no longer has must not be taken for open. */
+  #endIfLost(session: IndexSession, error: unknown): void {
+    if (error instanceof EngineError && error.reason === "unavailable") this.#end(session);
+  }
+
   /** Everything committed up to now becomes a segment; called in one turn with the look at the log's end. */
   async freeze(upTo: number): Promise<FrozenDeletes> {
-    const session = this.#session;
-    if (session !== undefined) session.frozenAt = upTo;
+    const [first, ...others] = this.#sessions;
+    if (first !== undefined) first.frozenAt = upTo;
+    for (const session of others) if (session?.following) session.freeze(upTo);
     return this.askNow<FrozenDeletes>({ kind: "freeze", upTo });
   }
 
@@ -188,7 +230,12 @@ export class CollectionRuntime {
     this.lastWriteMs = nowMs;
     this.lastUseMs = nowMs;
     this.tailSinceMs ??= nowMs;
-    if (this.#session?.following) this.#sendChanges(next, changes);
+    this.follower?.(changes, next, totals.changes);
+    for (const session of this.#sessions) {
+      if (!session?.following) continue;
+      if (session.place > 0 && session.changesUnsearched >= writesUnsearchedMax) this.#close(session);
+      else session.sendChanges(next, changes);
+    }
   }
 
   onMeta(meta: CollectionMeta): void {
@@ -196,18 +243,38 @@ export class CollectionRuntime {
     this.meta = meta;
     if (meta.schemaVersion === before.schemaVersion) return;
     if (meta.fillVersion !== before.fillVersion) this.#fieldsSince = this.#log.highWatermark(this.stream, 0);
-    if (this.#session?.following) this.#sendSchema();
+    for (const session of this.#sessions) if (session?.following) session.sendSchema(formatSchema(meta.schema));
   }
 
   onPublished(manifest: Manifest, nowMs: number): void {
     const before = this.manifest;
     this.manifest = manifest;
     this.tailSinceMs = this.backlogRecords === 0 ? undefined : nowMs;
-    const session = this.#session;
-    if (session === undefined || !session.following) return;
-    // A tail that was not frozen at this manifest's end holds documents that its segments hold too.
-    if (manifest.applied !== before.applied && session.frozenAt !== manifest.applied) this.close();
-    else this.#index.post({ kind: "publish", collection: this.meta.id, manifest });
+    for (const session of this.#sessions) {
+      if (session?.following && !session.fits(manifest, before)) this.#close(session);
+    }
+    if (this.#first?.following) this.#publishAll(manifest);
+  }
+
+  /** The first thread loads what is new; the others then take what it has loaded. */
+  #publishAll(manifest: Manifest): void {
+    const first = this.#first!;
+    this.#publishing++;
+    first
+      .publish(manifest, {})
+      .then((shared) => {
+        // A later manifest is on its way, and takes the place of this one.
+        if (this.#first !== first || this.manifest !== manifest) return;
+        this.#shared = shared;
+        for (const session of this.#sessions) {
+          if (session?.following && session.told !== manifest) session.publish(manifest, shared).catch(() => {});
+        }
+      })
+      // The thread has closed what could not go over; the next question finds that out and opens it anew.
+      .catch(() => {})
+      .finally(() => {
+        this.#publishing--;
+      });
   }
 
   markDamaged(cause: unknown): void {
@@ -216,15 +283,14 @@ export class CollectionRuntime {
     this.#onDamage(cause);
   }
 
-  /** The thread that held the index is gone; the next use opens it anew. */
-  onLost(): void {
-    if (this.#session !== undefined) this.#end(this.#session);
+  /** A thread that held the index is gone; the next use opens it anew. */
+  onLost(place: number): void {
+    const session = this.#sessions[place];
+    if (session !== undefined) this.#end(session);
   }
 
   close(): void {
-    if (this.#session === undefined) return;
-    this.#end(this.#session);
-    this.#index.post({ kind: "close", collection: this.meta.id });
+    if (this.#first !== undefined) this.#close(this.#first);
   }
 
   drop(): void {
@@ -232,20 +298,20 @@ export class CollectionRuntime {
     this.close();
   }
 
-  #end(session: Session): void {
+  #close(session: IndexSession): void {
+    this.#end(session);
+    session.close();
+  }
+
+  /** With the first thread's session all others end: a collection is open there or nowhere. */
+  #end(session: IndexSession): void {
     session.following = false;
     session.loaded = false;
-    if (this.#session === session) this.#session = undefined;
-  }
-
-  #sendSchema(): void {
-    this.#index.post({ kind: "schema", collection: this.meta.id, schema: formatSchema(this.meta.schema) });
-  }
-
-  #sendChanges(next: number, changes: Uint8Array): void {
-    // A copy of its own: the memory goes over to the thread, and a small buffer's lies in a pool with others.
-    const copy = new Uint8Array(changes);
-    this.#index.post({ kind: "apply", collection: this.meta.id, next, changes: copy }, [copy.buffer]);
+    if (this.#sessions[session.place] !== session) return;
+    this.#sessions[session.place] = undefined;
+    if (session.place > 0) return;
+    this.#shared = {};
+    for (const other of this.#sessions) if (other !== undefined) this.#close(other);
   }
 }
 

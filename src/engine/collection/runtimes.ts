@@ -8,24 +8,24 @@ import {
   readCollectionTotals,
   readManifest,
 } from "./collection-store.ts";
-import type { IndexThread } from "./engine-thread.ts";
+import type { IndexThreads } from "./index-threads.ts";
 import { CollectionRuntime } from "./runtime.ts";
 
 /** The collections in use. */
 export class Runtimes {
   readonly #store: Store;
   readonly #log: Log;
-  readonly #index: IndexThread;
+  readonly #index: IndexThreads;
   readonly #onError: (error: unknown) => void;
   readonly #runtimes = new Map<number, CollectionRuntime>();
 
-  constructor(store: Store, log: Log, index: IndexThread, onError: (error: unknown) => void) {
+  constructor(store: Store, log: Log, index: IndexThreads, onError: (error: unknown) => void) {
     this.#store = store;
     this.#log = log;
     this.#index = index;
     this.#onError = onError;
-    index.onLost(() => {
-      for (const runtime of this.#runtimes.values()) runtime.onLost();
+    index.onLost((place) => {
+      for (const runtime of this.#runtimes.values()) runtime.onLost(place);
     });
   }
 

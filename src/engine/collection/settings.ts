@@ -17,6 +17,8 @@ export interface CollectionSettings {
   readonly openIdleMs: number;
   /** or, the least recently used first, when the open indexes take more than this. */
   readonly openBytesMax: number;
+  /** Threads that search; the further ones only take part where several queries ask at once. */
+  readonly searchThreads: number;
 }
 
 const MiB = 1024 * 1024;
@@ -31,6 +33,7 @@ export const defaultCollectionSettings: CollectionSettings = {
   manifestKeepMs: 3_900_000,
   openIdleMs: 600_000,
   openBytesMax: 2048 * MiB,
+  searchThreads: 2,
 };
 
 export interface Backpressure {

@@ -91,10 +91,14 @@ export class PlainBatchWriter {
   }
 
   finish(): EncodedBatch {
-    const { bytes } = this;
-    bytes.writeUInt32LE(crc32(bytes.subarray(headerBytes)), 8);
-    return { bytes, count: this.#count, maxTimestampMs: this.#maxTimestampMs };
+    return completeBatch(this.bytes, this.#count, this.#maxTimestampMs);
   }
+}
+
+/** A batch of which everything but the header is written, after room for it. */
+export function completeBatch(bytes: Buffer, count: number, maxTimestampMs: number): EncodedBatch {
+  bytes.writeUInt32LE(crc32(bytes.subarray(headerBytes)), 8);
+  return { bytes, count, maxTimestampMs };
 }
 
 export function encodeBatch(records: readonly RecordInput[], nowMs: number): EncodedBatch {
@@ -176,9 +180,7 @@ export class BatchWriter {
   }
 
   finish(): EncodedBatch {
-    const bytes = this.#bytes.subarray(0, this.#at);
-    bytes.writeUInt32LE(crc32(bytes.subarray(headerBytes)), 8);
-    return { bytes, count: this.#count, maxTimestampMs: this.#maxTimestampMs };
+    return completeBatch(this.#bytes.subarray(0, this.#at), this.#count, this.#maxTimestampMs);
   }
 
   /** The text's length and its UTF-8. */
@@ -228,9 +230,7 @@ export function withoutRecords(batch: EncodedBatch, dropped: ReadonlySet<number>
     if (!dropped.has(record)) kept.push(batch.bytes.subarray(at, end));
     at = end;
   }
-  const bytes = Buffer.concat(kept);
-  bytes.writeUInt32LE(crc32(bytes.subarray(headerBytes)), 8);
-  return { bytes, count: kept.length - 1, maxTimestampMs: batch.maxTimestampMs };
+  return completeBatch(Buffer.concat(kept), kept.length - 1, batch.maxTimestampMs);
 }
 
 /** Completes a batch for its place, which its key names: found under another key, it is damaged. */
@@ -330,6 +330,23 @@ export class BatchCursor {
     this.headersStart = this.valueStart + Math.max(this.valueLength, 0);
     this.#at = at + 4 + bytes.readUInt32LE(at);
     return true;
+  }
+
+  /** Where in `bytes` the record starts that the cursor stands on. */
+  get recordStart(): number {
+    return this.keyStart - recordFixedBytes;
+  }
+
+  /** Records from the one on that the cursor stands on. */
+  get recordsLeft(): number {
+    return this.#left + 1;
+  }
+
+  /** Moves to the last of so many records from this one on, which take so many bytes together. */
+  skip(records: number, bytes: number): void {
+    this.#at = this.recordStart + bytes;
+    this.#left -= records - 1;
+    this.offset += records - 1;
   }
 
   /** Moves to the record at an offset of this batch. */

@@ -18,7 +18,7 @@ import { Engine } from "../../../src/engine/engine.ts";
 import { defaultSqlSettings } from "../../../src/engine/sql/settings.ts";
 import type { ObjectStore } from "../../../src/port/object-store.ts";
 import type { Store } from "../../../src/port/store.ts";
-import type { ThreadRole, Threads } from "../../../src/port/threads.ts";
+import type { ThreadRole, ThreadService, Threads } from "../../../src/port/threads.ts";
 import { LosableThreads } from "../../support/losable-threads.ts";
 
 export type Adapters = "memory" | "disk";
@@ -29,6 +29,8 @@ export class EngineHarness implements AsyncDisposable {
   readonly objects: ObjectStore;
   /** What failed in the background; empty unless a test broke something on purpose. */
   readonly errors: unknown[] = [];
+  /** Searches that each index thread was asked for, in memory only. */
+  readonly searches: number[] = [];
   engine!: Engine;
   store: Store;
   #losable: LosableThreads | undefined;
@@ -108,8 +110,18 @@ export class EngineHarness implements AsyncDisposable {
   }
 
   /** Takes a thread away with all it holds; in memory only. */
-  lose(role: ThreadRole): void {
-    this.#losable?.lose(role);
+  lose(role: ThreadRole, place = 0): void {
+    this.#losable?.lose(role, place);
+  }
+
+  #counted(service: ThreadService): ThreadService {
+    const place = this.searches.push(0) - 1;
+    return {
+      handle: (message) => {
+        if ((message as { kind: string }).kind === "search") this.searches[place]!++;
+        return service.handle(message);
+      },
+    };
   }
 
   #threads(): Threads {
@@ -119,7 +131,7 @@ export class EngineHarness implements AsyncDisposable {
     const loader = new ObjectSegmentLoader(this.objects);
     this.#losable = new LosableThreads((role) =>
       role === "index"
-        ? new IndexService(loader, this.clock, new SeededRandom(1))
+        ? this.#counted(new IndexService(loader, this.clock, new SeededRandom(1)))
         : new BuildService(this.objects, loader, this.clock),
     );
     return this.#losable;

@@ -2,6 +2,8 @@ import { findVector } from "../../../engine/collection/schema.ts";
 import type { Engine } from "../../../engine/engine.ts";
 import { invalid } from "../../../engine/errors.ts";
 import { holdsQueries, parseQueries, parseQuery } from "../../../engine/query/parse.ts";
+import type { Queries } from "../../../engine/query/queries.ts";
+import type { ConsistencyToken } from "../../../engine/token.ts";
 import { parseFilterField } from "../collection-json.ts";
 import { clientSignal, type Route, readToken, sendToken } from "../route.ts";
 import { answer, array, namespacePath, object, optional, type Schema, text, token, tokenHeader } from "../schemas.ts";
@@ -18,12 +20,33 @@ const queryBody: Schema = {
     "from, retrieve, filter, fuse, limit, offset, sort, select, exclude, include_vectors, highlight, group_by, facets, min_score, consistency, explain; or queries: several of these",
 };
 
+/** The route as it is named in metrics. */
+export const queryRoute = "/v1/namespaces/:ns/query";
+
+/** Runs the query of a body, or its several queries, which have a token each. */
+export async function answerQuery(
+  queries: Queries,
+  ns: string,
+  body: unknown,
+  given: ConsistencyToken,
+  signal: AbortSignal,
+): Promise<{ readonly result: object; readonly token: ConsistencyToken | undefined }> {
+  const schemaOf = (collection: string) => queries.schemaOf(ns, collection);
+  if (!holdsQueries(body)) {
+    const result = await queries.run(ns, parseQuery(body, schemaOf), given, signal);
+    return { result, token: result.token };
+  }
+  const plans = parseQueries(body, schemaOf);
+  const results = await Promise.all(plans.map((plan) => queries.run(ns, plan, given, signal)));
+  return { result: { results }, token: undefined };
+}
+
 export function queryRoutes(engine: Engine): Route[] {
   const { queries } = engine;
   return [
     {
       method: "POST",
-      url: "/v1/namespaces/:ns/query",
+      url: queryRoute,
       access: "read",
       tag: "query",
       schema: {
@@ -35,16 +58,10 @@ export function queryRoutes(engine: Engine): Route[] {
       },
       handler: async (request, reply) => {
         const { ns } = request.params as { ns: string };
-        const schemaOf = (collection: string) => queries.schemaOf(ns, collection);
-        const given = readToken(request);
-        const signal = clientSignal(reply);
-        if (!holdsQueries(request.body)) {
-          const result = await queries.run(ns, parseQuery(request.body, schemaOf), given, signal);
-          sendToken(reply, result.token);
-          return result;
-        }
-        const plans = parseQueries(request.body, schemaOf);
-        return { results: await Promise.all(plans.map((plan) => queries.run(ns, plan, given, signal))) };
+        const { body } = request;
+        const { result, token } = await answerQuery(queries, ns, body, readToken(request), clientSignal(reply));
+        if (token !== undefined) sendToken(reply, token);
+        return result;
       },
     },
     {

@@ -6,6 +6,7 @@ import type { Bitset } from "../../search/index/bitset.ts";
 import type { Deletes } from "../../search/index/deletes.ts";
 import type { IndexReader } from "../../search/index/reader.ts";
 import { type Segment, SegmentReader } from "../../search/index/segment.ts";
+import type { SharedBytes, SharedSegments } from "../../search/index/shared-bytes.ts";
 import { TailIndex } from "../../search/index/tail.ts";
 import type { Manifest, SegmentEntry } from "../collection-store.ts";
 import { decodeDocument } from "../document-codec.ts";
@@ -17,8 +18,15 @@ import type { FrozenDeletes, MatchReply } from "./messages.ts";
 /** Loads what a manifest names. */
 export interface SegmentLoader {
   segment(entry: SegmentEntry): Promise<Segment>;
+  /** `loaded` is what another thread has of it. */
+  sharedSegment(entry: SegmentEntry, loaded: SharedBytes | undefined): Promise<SharedSegment>;
   deletes(entry: SegmentEntry): Promise<Deletes>;
-  graphs(entry: SegmentEntry): Promise<SegmentGraphs>;
+  graphs(entry: SegmentEntry, verify: boolean): Promise<SegmentGraphs>;
+}
+
+export interface SharedSegment {
+  readonly segment: Segment;
+  readonly bytes: SharedBytes;
 }
 
 /** A segment's vector graphs by field. */
@@ -26,6 +34,7 @@ export type SegmentGraphs = ReadonlyMap<string, VectorGraph>;
 
 interface OpenSegment {
   readonly entry: SegmentEntry;
+  readonly bytes: SharedBytes;
   /** Without what was deleted up to now. */
   readonly current: SegmentReader;
   /** Without what was deleted up to the manifest only: what an eventual read sees. */
@@ -59,9 +68,14 @@ export class CollectionIndex {
     this.#published = applied;
   }
 
-  static async open(schema: Schema, manifest: Manifest, loader: SegmentLoader): Promise<CollectionIndex> {
+  static async open(
+    schema: Schema,
+    manifest: Manifest,
+    loader: SegmentLoader,
+    loaded: SharedSegments = {},
+  ): Promise<CollectionIndex> {
     const index = new CollectionIndex(schema, manifest.applied);
-    await index.publish(manifest, loader);
+    await index.publish(manifest, loader, loaded);
     return index;
   }
 
@@ -71,6 +85,11 @@ export class CollectionIndex {
 
   get segments(): readonly SegmentEntry[] {
     return this.#segments.map(({ entry }) => entry);
+  }
+
+  /** The bytes of the segments, for other threads that open the same manifest. */
+  get sharedSegments(): SharedSegments {
+    return Object.fromEntries(this.#segments.map(({ entry, bytes }) => [entry.path, bytes]));
   }
 
   get tailDocuments(): number {
@@ -128,28 +147,33 @@ export class CollectionIndex {
   }
 
   /** Goes over to a manifest: its new segments take the place of the tails that they were made from. */
-  async publish(manifest: Manifest, loader: SegmentLoader): Promise<void> {
+  async publish(manifest: Manifest, loader: SegmentLoader, shared: SharedSegments = {}): Promise<void> {
     const known = new Map(this.#segments.map((open) => [open.entry.id, open]));
     const loaded = await Promise.all(
       manifest.segments.map(async (entry) => {
         const open = known.get(entry.id);
-        const segment = open?.current.segment ?? (await loader.segment(entry));
+        const loaded = shared[entry.path];
+        const { segment, bytes } =
+          open === undefined
+            ? await loader.sharedSegment(entry, loaded)
+            : { segment: open.current.segment, bytes: open.bytes };
         const published =
           open?.entry.deletesPath === entry.deletesPath
             ? open.published
             : new SegmentReader(segment, await loader.deletes(entry));
-        return { entry, open, published, graphs: open?.graphs ?? (await loader.graphs(entry)) };
+        const graphs = open?.graphs ?? (await loader.graphs(entry, loaded === undefined));
+        return { entry, bytes, open, published, graphs };
       }),
     );
     this.#checkFits(manifest);
     const remaining = this.#tails.filter(({ upTo }) => upTo === undefined || upTo > manifest.applied);
-    this.#segments = loaded.map(({ entry, open, published, graphs }) => {
+    this.#segments = loaded.map(({ entry, bytes, open, published, graphs }) => {
       const current = open?.current ?? new SegmentReader(published.segment, published.deletes.snapshot());
       if (open === undefined) {
         // Changes after the manifest that its new segments do not know of.
         for (const { touched } of remaining) for (const id of touched) current.delete(id);
       }
-      return { entry, current, published, graphs };
+      return { entry, bytes, current, published, graphs };
     });
     this.#tails = remaining;
   }

@@ -14,7 +14,7 @@ import { CollectionIndex, type SegmentGraphs, type SegmentLoader } from "./colle
 import type { IndexMessage } from "./messages.ts";
 import { QueryRunner } from "./query-runner.ts";
 
-/** What runs in the index thread: the open collections' indexes. */
+/** What runs in an index thread: the open collections' indexes. */
 export class IndexService implements ThreadService {
   readonly #loader: SegmentLoader;
   readonly #open = new Map<number, CollectionIndex>();
@@ -97,9 +97,10 @@ export class IndexService implements ThreadService {
   async #answer(message: IndexMessage): Promise<unknown> {
     if (message.kind === "open") {
       this.#open.delete(message.collection);
-      const index = await CollectionIndex.open(parseSchema(message.schema), message.manifest, this.#loader);
+      const { schema, manifest, loaded } = message;
+      const index = await CollectionIndex.open(parseSchema(schema), manifest, this.#loader, loaded);
       this.#open.set(message.collection, index);
-      return undefined;
+      return index.sharedSegments;
     }
     if (message.kind === "close") {
       this.#open.delete(message.collection);
@@ -120,7 +121,8 @@ export class IndexService implements ThreadService {
         case "freeze":
           return index.freeze(message.upTo);
         case "publish":
-          return await index.publish(message.manifest, this.#loader);
+          await index.publish(message.manifest, this.#loader, message.loaded);
+          return index.sharedSegments;
         default:
           return undefined;
       }

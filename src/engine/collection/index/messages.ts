@@ -1,5 +1,6 @@
 import type { SearchPlan } from "../../query/plan.ts";
 import type { Filter } from "../../search/filter/filter.ts";
+import type { SharedSegments } from "../../search/index/shared-bytes.ts";
 import type { Manifest } from "../collection-store.ts";
 
 /** What the index of one collection is asked. */
@@ -26,7 +27,8 @@ export type IndexQuestion =
     };
 
 type IndexOrder =
-  | { readonly kind: "open"; readonly schema: unknown; readonly manifest: Manifest }
+  /** Answers with `SharedSegments`: what is loaded of the manifest's segments. `loaded` is what another thread has. */
+  | { readonly kind: "open"; readonly schema: unknown; readonly manifest: Manifest; readonly loaded: SharedSegments }
   | { readonly kind: "close" }
   | { readonly kind: "cancel"; readonly query: number }
   /** Changes of one log record, and the offset after it. */
@@ -34,10 +36,11 @@ type IndexOrder =
   /** Answers once every message before it was handled. */
   | { readonly kind: "sync" }
   | { readonly kind: "schema"; readonly schema: unknown }
-  | { readonly kind: "publish"; readonly manifest: Manifest };
+  /** Answers like `open`. */
+  | { readonly kind: "publish"; readonly manifest: Manifest; readonly loaded: SharedSegments };
 
 /**
- * What the listener's thread tells the index thread. Messages about one collection are handled in the order in which
+ * What the listener's thread tells an index thread. Messages about one collection are handled in the order in which
  * they were sent, so a question sees every change that was sent before it.
  */
 export type IndexMessage = (IndexQuestion | IndexOrder) & { readonly collection: number };

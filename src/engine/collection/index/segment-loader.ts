@@ -4,8 +4,9 @@ import type { ObjectStore } from "../../../port/object-store.ts";
 import { type VectorGraph, VectorGraphError, type VectorGraphs } from "../../../port/vector-graph.ts";
 import { Deletes } from "../../search/index/deletes.ts";
 import { openSegment, type Segment } from "../../search/index/segment.ts";
+import { allocateShared, type SharedBytes, viewShared } from "../../search/index/shared-bytes.ts";
 import type { SegmentEntry } from "../collection-store.ts";
-import type { SegmentGraphs, SegmentLoader } from "./collection-index.ts";
+import type { SegmentGraphs, SegmentLoader, SharedSegment } from "./collection-index.ts";
 import { indexDamage } from "./damage.ts";
 
 /** Segments from the object store, read whole into memory of their own and verified to the last byte. */
@@ -21,12 +22,19 @@ export class ObjectSegmentLoader implements SegmentLoader {
   }
 
   segment(entry: SegmentEntry): Promise<Segment> {
-    return this.#load(entry.path, (bytes) => {
-      const segment = openSegment(bytes);
-      segment.verify();
-      if (segment.docCount !== entry.documents) throw new Error(`it holds ${segment.docCount} documents`);
-      return segment;
-    });
+    return this.#load(entry.path, (bytes) => verified(entry, bytes));
+  }
+
+  /** The same in memory that other threads can see too. One that another thread has loaded was verified there. */
+  async sharedSegment(entry: SegmentEntry, loaded: SharedBytes | undefined): Promise<SharedSegment> {
+    if (loaded !== undefined) return { segment: openSegment(viewShared(loaded)), bytes: loaded };
+    let bytes: SharedBytes | undefined;
+    const allocate = (length: number) => {
+      bytes = allocateShared(length);
+      return viewShared(bytes);
+    };
+    const segment = await this.#load(entry.path, (given) => verified(entry, given), allocate);
+    return { segment, bytes: bytes! };
   }
 
   async deletes(entry: SegmentEntry): Promise<Deletes> {
@@ -39,13 +47,13 @@ export class ObjectSegmentLoader implements SegmentLoader {
   }
 
   /** The graphs of a segment by field. One that can't be trusted is left out: its field is searched exactly. */
-  async graphs(entry: SegmentEntry): Promise<SegmentGraphs> {
+  async graphs(entry: SegmentEntry, verify = true): Promise<SegmentGraphs> {
     const found = new Map<string, VectorGraph>();
     for (const [field, path] of Object.entries(entry.graphs)) {
       const local = this.#objects.localPath(path);
       if (local === undefined || this.#graphs === undefined) continue;
       try {
-        found.set(field, await this.#graphs.open(local));
+        found.set(field, await this.#graphs.open(local, { verify }));
       } catch (error) {
         if (!(error instanceof VectorGraphError) || error.kind !== "damaged") throw error;
       }
@@ -53,8 +61,8 @@ export class ObjectSegmentLoader implements SegmentLoader {
     return found;
   }
 
-  async #load<T>(path: string, read: (bytes: Uint8Array) => T): Promise<T> {
-    const bytes = await this.#objects.get(path);
+  async #load<T>(path: string, read: (bytes: Uint8Array) => T, allocate?: (length: number) => Uint8Array): Promise<T> {
+    const bytes = await this.#objects.get(path, allocate);
     if (bytes === undefined) throw indexDamage(path, "it is missing");
     try {
       return read(aligned(bytes));
@@ -62,6 +70,13 @@ export class ObjectSegmentLoader implements SegmentLoader {
       throw indexDamage(path, error);
     }
   }
+}
+
+function verified(entry: SegmentEntry, bytes: Uint8Array): Segment {
+  const segment = openSegment(bytes);
+  segment.verify();
+  if (segment.docCount !== entry.documents) throw new Error(`it holds ${segment.docCount} documents`);
+  return segment;
 }
 
 /** Typed arrays are views into the blob, so it must start at a multiple of eight. */

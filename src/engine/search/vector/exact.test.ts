@@ -1,11 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Distance } from "../../collection/schema.ts";
+import type { Distance, Schema } from "../../collection/schema.ts";
 import { parseSchema } from "../../collection/schema-parse.ts";
 import { extract } from "../document.ts";
+import { Bitset } from "../index/bitset.ts";
+import type { IndexReader } from "../index/reader.ts";
+import { openSegment, SegmentReader } from "../index/segment.ts";
+import { mergeSegments } from "../index/segment-writer.ts";
+import { allocateShared, viewShared } from "../index/shared-bytes.ts";
 import { TailIndex } from "../index/tail.ts";
 import { dotAt, inverseNorm } from "./distance.ts";
-import { DotKernel } from "./dot-kernel.ts";
+import { dotKernel } from "./dot-kernel.ts";
 import { rowScore, searchVectors } from "./exact.ts";
 
 /** Seeded numbers around 0. */
@@ -15,6 +20,14 @@ function generator(seed: number): () => number {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
     return state / 2 ** 32 - 0.5;
   };
+}
+
+/** The same documents in a segment, in memory that SIMD reads in place. */
+function sharedSegment(schema: Schema, tail: TailIndex): SegmentReader {
+  const bytes = mergeSegments(schema, [tail]);
+  const view = viewShared(allocateShared(Math.max(bytes.length, 2 ** 21)));
+  view.set(bytes);
+  return new SegmentReader(openSegment(view));
 }
 
 /** Scales at which single precision overflows, underflows, or neither. */
@@ -33,6 +46,9 @@ for (const distance of ["cosine", "dot", "l2"] as const satisfies readonly Dista
           tail.add(id, 1, extract(schema, {}, { v: vector }));
         }
         const rows = tail.vectors("v")!;
+        const segment = sharedSegment(schema, tail);
+        const few = new Bitset(rows.rowCount);
+        for (let doc = 3; doc < rows.rowCount; doc += 11) few.add(doc);
         for (const queryScale of scales) {
           const query = Float32Array.from({ length: dim }, () => random() * queryScale);
           const norm = inverseNorm(query);
@@ -44,6 +60,11 @@ for (const distance of ["cosine", "dot", "l2"] as const satisfies readonly Dista
             .slice(0, 10);
           const found = searchVectors([tail], "v", query, 10).map(({ id, score }) => ({ id, score }));
           assert.deepEqual(found, wanted, `scales ${scale}, ${queryScale}`);
+          const inPlace = searchVectors([segment], "v", query, 10).map(({ id, score }) => ({ id, score }));
+          assert.deepEqual(inPlace, wanted, `in place, scales ${scale}, ${queryScale}`);
+          // Few enough to be looked up one by one.
+          const lookedUp = (reader: IndexReader) => searchVectors([reader], "v", query, 10, [few]).map(({ id }) => id);
+          assert.deepEqual(lookedUp(segment), lookedUp(tail), `looked up, scales ${scale}, ${queryScale}`);
         }
       }
     });
@@ -52,12 +73,16 @@ for (const distance of ["cosine", "dot", "l2"] as const satisfies readonly Dista
 
 test("the kernel takes vectors of the greatest dimension, and any number of rows", () => {
   const random = generator(7);
-  for (const dim of [1, 5, 16, 31, 4096]) {
-    const kernel = new DotKernel();
+  const shared = new Float32Array(viewShared(allocateShared(2 ** 26)).buffer, 2 ** 20, 2 ** 20);
+  const cases = [1, 5, 16, 31, 4096].flatMap((dim) => [true, false].map((inPlace) => ({ dim, inPlace })));
+  for (const { dim, inPlace } of cases) {
+    const kernel = dotKernel(inPlace ? shared : new Float32Array(1));
+    assert.equal(kernel.inPlace, inPlace);
     const query = Float32Array.from({ length: dim }, random);
     kernel.setQuery(query);
-    const count = kernel.rowsMax;
-    const data = Float32Array.from({ length: count * dim }, random);
+    const count = Math.min(kernel.rowsMax, Math.floor(shared.length / dim));
+    const data = inPlace ? shared : new Float32Array(count * dim);
+    for (let i = 0; i < count * dim; i++) data[i] = random();
     const products = kernel.products(data, 0, count);
     for (let row = 0; row < count; row += 7) {
       assert.ok(Math.abs(products[row]! - dotAt(query, data, row * dim, dim)) < 1e-3);

@@ -1,9 +1,20 @@
 import type { Dialect } from "./dialect.ts";
+import { catalogRelation, catalogSchema, catalogSetUp, tableFunctionNames } from "./postgres-catalog.ts";
+import { functionSetUp } from "./postgres-functions.ts";
 
-/** What PostgreSQL's clients expect. */
+/**
+ * What PostgreSQL's clients expect. Their words become DuckDB's at the edge, which knows the session that they speak of
+ * and can tell the places of errors in their own text.
+ */
 export const postgres: Dialect = {
   name: "postgres",
-  setUp: () => [],
+  // One text, so that the many of them are one step.
+  setUp: ({ namespace }) => [[...catalogSetUp(namespace), ...functionSetUp()].join(";\n")],
   rewrite: (query) => query,
-  schemas: [],
+  schemas: [catalogSchema],
+  relation(schema, name) {
+    const view = catalogRelation(schema, name);
+    return view === undefined ? undefined : { schema: catalogSchema, name: view };
+  },
+  tableFunctions: tableFunctionNames,
 };

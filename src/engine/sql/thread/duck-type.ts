@@ -14,6 +14,8 @@ export interface ColumnType {
 
 const scalars: Readonly<Record<number, SqlType>> = {
   [Type.SQLNULL]: { kind: "null" },
+  // Of a statement with a parameter whose type nothing tells; it is described, and can't be run as it is.
+  [Type.INVALID]: { kind: "null" },
   [Type.BOOLEAN]: { kind: "boolean" },
   [Type.TINYINT]: { kind: "int8" },
   [Type.SMALLINT]: { kind: "int16" },
@@ -98,7 +100,8 @@ export function columnType(logical: LogicalType): ColumnType {
 }
 
 /** The type of a parameter, where DuckDB found one out. */
-export function parameterType(logical: LogicalType): SqlType | undefined {
+export function parameterType(logical: LogicalType | undefined): SqlType | undefined {
+  if (logical === undefined) return undefined;
   const id: number = lib.get_type_id(logical);
   if (id === Type.INVALID || id === Type.ANY || id === Type.SQLNULL) return undefined;
   return columnType(logical).type;

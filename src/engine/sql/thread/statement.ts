@@ -21,8 +21,28 @@ export class Statement {
   #first = true;
   /** Nothing is open on the connection. */
   isDone = false;
-  /** There are tables on the connection that end with it. */
-  hasTables = false;
+  /** Tables of the statement alone. */
+  readonly tables: string[] = [];
+
+  /** What DuckDB does on the connection now; it must not be closed under it. */
+  #working: Promise<unknown> = Promise.resolve();
+
+  busy<T>(work: Promise<T>): Promise<T> {
+    this.#working = work.catch(() => {});
+    return work;
+  }
+
+  /** Waits for what is under way; whether the connection can serve another statement then. */
+  async cleaned(): Promise<boolean> {
+    await this.#working;
+    if (!this.isDone) return false;
+    try {
+      for (const table of this.tables) await this.connection!.run(`DROP TABLE IF EXISTS temp.main.${table}`);
+      return true;
+    } catch {
+      return false;
+    }
+  }
 
   stop(why: "cancelled" | "timeout"): void {
     this.#stopped ??= why;
@@ -49,7 +69,7 @@ export class Statement {
 
   async start(prepared: Prepared): Promise<readonly SqlColumnInfo[]> {
     this.check();
-    this.#result = await prepared.stream();
+    this.#result = await this.busy(prepared.stream());
     const { columns } = this.#result;
     this.#types = columns.map(({ type }) => columnType(type));
     return columns.map(({ name }, i) => ({ name, type: this.#types[i]!.type }));
@@ -62,7 +82,7 @@ export class Statement {
     let bytes = 0;
     while (!this.isDone) {
       this.check();
-      const chunk = await this.#result!.next();
+      const chunk = await this.busy(this.#result!.next());
       if (chunk === undefined) {
         this.isDone = true;
         break;

@@ -1,0 +1,327 @@
+import type { StatementText } from "../../engine/sql/dialect/postgres-lexer.ts";
+import type { SqlDescription, SqlResult } from "../../engine/sql/sql.ts";
+import type { WireConnection } from "../wire/connection.ts";
+import { columnName } from "./column-name.ts";
+import { type Command, parseCommand } from "./command.ts";
+import { PostgresError } from "./error.ts";
+import { postgresLimits } from "./limits.ts";
+import { localResult } from "./local-result.ts";
+import {
+  commandComplete,
+  emptyMessage,
+  type Field,
+  noticeResponse,
+  parameterStatus,
+  rowDescription,
+  type TransactionStatus,
+} from "./message/backend.ts";
+import type { MessageWriter } from "./message/writer.ts";
+import { typeInfo } from "./oid.ts";
+import { Portal } from "./portal.ts";
+import { Portals } from "./portals.ts";
+import type { PreparedStatement } from "./prepared.ts";
+import { type Settings, unknownSetting } from "./settings.ts";
+import type { StatementRunner } from "./statement-runner.ts";
+import { Transaction } from "./transaction.ts";
+
+export interface ExecutorInit {
+  readonly runner: StatementRunner;
+  readonly connection: WireConnection;
+  readonly out: MessageWriter;
+  readonly settings: Settings;
+  readonly statements: Map<string, PreparedStatement>;
+}
+
+const noRows: readonly Field[] | undefined = undefined;
+
+/** What statements do to a signed-in session, and what they answer. */
+export class Executor {
+  readonly #runner: StatementRunner;
+  readonly #connection: WireConnection;
+  readonly #out: MessageWriter;
+  readonly #settings: Settings;
+  readonly #statements: Map<string, PreparedStatement>;
+  readonly #transaction = new Transaction();
+  readonly #portals = new Portals();
+
+  constructor({ runner, connection, out, settings, statements }: ExecutorInit) {
+    this.#runner = runner;
+    this.#connection = connection;
+    this.#out = out;
+    this.#settings = settings;
+    this.#statements = statements;
+  }
+
+  get status(): TransactionStatus {
+    return this.#transaction.status;
+  }
+
+  parse(statement: StatementText): Command {
+    const command = parseCommand(statement, (name) => this.#settings.has(name));
+    if (command.kind === "refused") throw command.error;
+    return command;
+  }
+
+  /** A failed transaction takes nothing but its end. */
+  checkUsable({ command }: PreparedStatement): void {
+    if (!this.#transaction.hasFailed || ["commit", "rollback", "rollback_to"].includes(command.kind)) return;
+    throw new PostgresError("25P02", "current transaction is aborted, commands ignored until end of transaction block");
+  }
+
+  fail(): void {
+    this.#transaction.fail();
+  }
+
+  /** The end of a query or batch: outside of a transaction, its portals end with it. */
+  async settle(): Promise<void> {
+    if (!this.#transaction.isOpen) await this.#portals.closeUnheld();
+  }
+
+  async close(): Promise<void> {
+    this.#runner.cancel("gone");
+    await this.#portals.closeAll();
+  }
+
+  cancel(): void {
+    this.#runner.cancel("request");
+  }
+
+  /** What the engine says of a query; undefined for a command. */
+  async description(prepared: PreparedStatement): Promise<SqlDescription | undefined> {
+    if (prepared.command.kind !== "query" || prepared.statement === undefined) return undefined;
+    prepared.description ??= await this.#runner.describe(prepared);
+    return prepared.description;
+  }
+
+  /** The columns of a statement that `description` was asked of. */
+  describedFields({ command, description }: PreparedStatement): readonly Field[] | undefined {
+    if (command.kind === "show") return fieldsOf(this.#show(command.name));
+    if (command.kind === "fetch" && !command.isMove) return this.#portals.cursor(command.name).fields;
+    return description?.columns.map(({ name, type }) => ({ name: columnName(name), type: typeInfo(type) }));
+  }
+
+  portal(name: string): Portal {
+    return this.#portals.portal(name);
+  }
+
+  async addPortal(name: string, portal: Portal): Promise<void> {
+    await this.#portals.add(name, portal, "portal");
+  }
+
+  async closePortal(name: string): Promise<void> {
+    await this.#portals.close(name);
+  }
+
+  /** The columns of a portal, which is run to find them: its rows are what is asked for next. */
+  async fieldsOf(portal: Portal): Promise<readonly Field[] | undefined> {
+    const { command, statement } = portal.statement;
+    if (portal.fields !== undefined) return portal.fields;
+    if (command.kind === "show") portal.start(this.#show(command.name));
+    else if (command.kind === "fetch" && !command.isMove) return this.#cursorFields(command.name);
+    else if (command.kind === "query" && statement !== undefined) await this.#start(portal);
+    else return noRows;
+    return portal.fields;
+  }
+
+  async #cursorFields(name: string): Promise<readonly Field[] | undefined> {
+    return this.fieldsOf(this.#portals.cursor(name));
+  }
+
+  async #start(portal: Portal): Promise<void> {
+    if (this.#portals.running >= postgresLimits.runningPortalsMax) {
+      const max = postgresLimits.runningPortalsMax;
+      throw new PostgresError("53000", `a session has at most ${max} portals and cursors with rows left`);
+    }
+    portal.start(await this.#runner.run(portal));
+    const { told } = portal.statement;
+    if (told === undefined || told.every((oid, i) => portal.fields?.[i]?.type.oid === oid)) return;
+    // The client would read the new columns as the old ones. Drivers know this message and prepare anew.
+    throw new PostgresError("0A000", "cached plan must not change result type");
+  }
+
+  async execute(name: string, rowsMax: number): Promise<void> {
+    const portal = this.#portals.portal(name);
+    this.checkUsable(portal.statement);
+    await this.#execute(portal, rowsMax === 0 ? Number.POSITIVE_INFINITY : rowsMax);
+  }
+
+  /** A statement of a simple query: its columns, all its rows, and its tag. */
+  async runWhole(prepared: PreparedStatement): Promise<void> {
+    this.checkUsable(prepared);
+    await using portal = new Portal({ statement: prepared, parameters: [], resultFormats: [], isHeld: false });
+    const fields = await this.fieldsOf(portal);
+    if (fields !== undefined) rowDescription(this.#out, fields, () => 0);
+    await this.#execute(portal, Number.POSITIVE_INFINITY);
+  }
+
+  async #execute(portal: Portal, rowsMax: number): Promise<void> {
+    const { command, statement } = portal.statement;
+    if (statement === undefined) return emptyMessage(this.#out, "emptyQuery");
+    if (command.kind === "query" || command.kind === "show") {
+      await this.fieldsOf(portal);
+      const { rows, isDone } = await this.#runner.guard(portal, () =>
+        portal.send(this.#out, this.#connection, rowsMax, portal.resultFormats),
+      );
+      if (isDone) commandComplete(this.#out, command.kind === "show" ? "SHOW" : tagOf(portal.result, rows));
+      else emptyMessage(this.#out, "portalSuspended");
+      return;
+    }
+    // A command that was run has nothing more to give.
+    if (portal.isDone) return commandComplete(this.#out, command.kind === "fetch" ? "FETCH 0" : "");
+    portal.finish();
+    commandComplete(this.#out, await this.#command(command, portal));
+  }
+
+  async #command(command: Command, portal: Portal): Promise<string> {
+    switch (command.kind) {
+      case "begin":
+        if (this.#transaction.isOpen) this.#warn("25001", "there is already a transaction in progress");
+        else this.#transaction.begin();
+        this.#settings.begin();
+        return command.tag;
+      case "commit":
+        return this.#end(!this.#transaction.hasFailed);
+      case "rollback":
+        return this.#end(false);
+      case "savepoint":
+        this.#transaction.savepoint(command.name);
+        return "SAVEPOINT";
+      case "release":
+        this.#transaction.release(command.name);
+        return "RELEASE";
+      case "rollback_to":
+        this.#transaction.rollbackTo(command.name);
+        return "ROLLBACK";
+      case "declare":
+        return this.#declare(command, portal.statement);
+      case "fetch":
+        return this.#fetch(command, portal);
+      case "close":
+        if (command.name === undefined) await this.#portals.closeCursors();
+        else await this.#portals.closeCursor(command.name);
+        return command.name === undefined ? "CLOSE CURSOR ALL" : "CLOSE CURSOR";
+      case "deallocate":
+        return this.#deallocate(command.name);
+      case "discard":
+        return this.#discard(command.what);
+      case "accepted":
+        return command.tag;
+      default:
+        return this.#configure(command);
+    }
+  }
+
+  #configure(command: Command): string {
+    if (command.kind === "set") {
+      this.#settings.set(command.name, command.value, command.isLocal);
+      this.#report(command.name);
+      return "SET";
+    }
+    if (command.kind !== "reset") throw new Error(`${command.kind} is no command of a session`);
+    if (command.name === undefined) this.#resetAll();
+    else {
+      this.#settings.set(command.name, undefined, false);
+      this.#report(command.name);
+    }
+    return "RESET";
+  }
+
+  #resetAll(): void {
+    this.#settings.resetAll();
+    for (const [name, value] of this.#settings.reported) parameterStatus(this.#out, name, value);
+  }
+
+  #report(name: string): void {
+    const reported = this.#settings.reportedName(name);
+    if (reported !== undefined) parameterStatus(this.#out, reported, this.#settings.get(name) ?? "");
+  }
+
+  async #end(isCommitted: boolean): Promise<string> {
+    if (!this.#transaction.isOpen) this.#warn("25P01", "there is no transaction in progress");
+    this.#transaction.end();
+    this.#settings.end(isCommitted);
+    await this.#portals.closeUnheld();
+    return isCommitted ? "COMMIT" : "ROLLBACK";
+  }
+
+  async #declare(command: Extract<Command, { kind: "declare" }>, { statement, source }: PreparedStatement) {
+    if (!command.isHeld && !this.#transaction.isOpen) {
+      throw new PostgresError("25P01", "DECLARE CURSOR can only be used in transaction blocks");
+    }
+    const from = statement!.start + command.queryStart;
+    const tokens = statement!.tokens
+      .filter(({ start }) => start >= command.queryStart)
+      .map((token) => ({ ...token, start: token.start - command.queryStart, end: token.end - command.queryStart }));
+    const query = { text: statement!.text.slice(command.queryStart), start: from, tokens };
+    const prepared: PreparedStatement = {
+      source,
+      statement: query,
+      command: { kind: "query" },
+      types: [],
+      parameterCount: 0,
+      description: undefined,
+      told: undefined,
+    };
+    const cursor = new Portal({ statement: prepared, parameters: [], resultFormats: [], isHeld: command.isHeld });
+    // Run now, so that its faults are told where Postgres tells them.
+    await this.#start(cursor);
+    await this.#portals.add(command.name, cursor, "cursor");
+    return "DECLARE CURSOR";
+  }
+
+  async #fetch(command: Extract<Command, { kind: "fetch" }>, portal: Portal): Promise<string> {
+    const cursor = this.#portals.cursor(command.name);
+    await this.fieldsOf(cursor);
+    const { rows } = await this.#runner.guard(cursor, () =>
+      command.isMove
+        ? cursor.skip(command.rows)
+        : cursor.send(this.#out, this.#connection, command.rows, portal.resultFormats),
+    );
+    return `${command.isMove ? "MOVE" : "FETCH"} ${rows}`;
+  }
+
+  #deallocate(name: string | undefined): string {
+    if (name === undefined) {
+      this.#statements.clear();
+      return "DEALLOCATE ALL";
+    }
+    if (!this.#statements.delete(name)) {
+      throw new PostgresError("26000", `prepared statement "${name}" does not exist`);
+    }
+    return "DEALLOCATE";
+  }
+
+  async #discard(what: string): Promise<string> {
+    if (what !== "ALL") return `DISCARD ${what}`;
+    if (this.#transaction.isOpen) {
+      throw new PostgresError("25001", "DISCARD ALL cannot run inside a transaction block");
+    }
+    this.#resetAll();
+    this.#statements.clear();
+    await this.#portals.closeAll();
+    return "DISCARD ALL";
+  }
+
+  #show(name: string): SqlResult {
+    if (name.toLowerCase() === "all") {
+      const rows = this.#settings.all.map(([setting, value]) => [setting, value, ""]);
+      return localResult(["name", "setting", "description"], rows);
+    }
+    const value = this.#settings.get(name);
+    if (value === undefined) throw unknownSetting(name);
+    return localResult([name], [[value]]);
+  }
+
+  #warn(code: string, message: string): void {
+    noticeResponse(this.#out, new PostgresError(code, message));
+  }
+}
+
+function fieldsOf(result: SqlResult): readonly Field[] {
+  return result.columns.map(({ name, type }) => ({ name, type: typeInfo(type) }));
+}
+
+function tagOf(result: SqlResult | undefined, rows: number): string {
+  if (result?.kind === "explain") return "EXPLAIN";
+  return result?.kind === "show" || result?.kind === "describe" ? "SHOW" : `SELECT ${rows}`;
+}

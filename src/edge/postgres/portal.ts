@@ -1,0 +1,145 @@
+import type { SqlBatch } from "../../engine/sql/batch.ts";
+import type { SqlParameter, SqlResult } from "../../engine/sql/sql.ts";
+import type { WireConnection } from "../wire/connection.ts";
+import { columnName } from "./column-name.ts";
+import { postgresLimits } from "./limits.ts";
+import type { Field } from "./message/backend.ts";
+import type { Format } from "./message/frontend.ts";
+import type { MessageWriter } from "./message/writer.ts";
+import { typeInfo } from "./oid.ts";
+import type { PreparedStatement } from "./prepared.ts";
+import { rowWriter } from "./value/row.ts";
+
+export interface PortalInit {
+  readonly statement: PreparedStatement;
+  readonly parameters: readonly SqlParameter[];
+  readonly resultFormats: readonly Format[];
+  /** A cursor that outlives its transaction. */
+  readonly isHeld: boolean;
+}
+
+export interface Sent {
+  readonly rows: number;
+  /** Whether there is nothing more. */
+  readonly isDone: boolean;
+}
+
+/** A statement with its parameters, which gives its rows in as many portions as are asked for. */
+export class Portal implements AsyncDisposable {
+  readonly statement: PreparedStatement;
+  readonly parameters: readonly SqlParameter[];
+  readonly resultFormats: readonly Format[];
+  readonly isHeld: boolean;
+  /** Stops the statement, also while its rows are read. */
+  readonly abort = new AbortController();
+  #result: SqlResult | undefined;
+  #fields: readonly Field[] | undefined;
+  #batch: SqlBatch | undefined;
+  #write: ((out: MessageWriter, row: number) => void) | undefined;
+  #formats: readonly Format[] | undefined;
+  #row = 0;
+  #isDone = false;
+
+  constructor({ statement, parameters, resultFormats, isHeld }: PortalInit) {
+    this.statement = statement;
+    this.parameters = parameters;
+    this.resultFormats = resultFormats;
+    this.isHeld = isHeld;
+  }
+
+  get result(): SqlResult | undefined {
+    return this.#result;
+  }
+
+  /** Whether it holds a statement of the engine that has more rows. */
+  get isRunning(): boolean {
+    return this.#result !== undefined && !this.#isDone;
+  }
+
+  get isDone(): boolean {
+    return this.#isDone;
+  }
+
+  start(result: SqlResult): void {
+    this.#result = result;
+    this.#fields = result.columns.map(({ name, type }) => ({ name: columnName(name), type: typeInfo(type) }));
+  }
+
+  get fields(): readonly Field[] | undefined {
+    return this.#fields;
+  }
+
+  /** Ends it without rows: a command that gives none was run. */
+  finish(): void {
+    this.#isDone = true;
+  }
+
+  /**
+   * Writes up to so many rows. Nothing is encoded beyond a chunk before the peer has taken what came before and others
+   * have had their turn.
+   */
+  async send(
+    out: MessageWriter,
+    connection: WireConnection,
+    rowsMax: number,
+    formats: readonly Format[],
+  ): Promise<Sent> {
+    let rows = 0;
+    while (rows < rowsMax && !this.#isDone) {
+      if (this.#batch === undefined && !(await this.#next())) break;
+      const { rows: count } = this.#batch!;
+      // Each FETCH of a cursor may want another format.
+      if (this.#write === undefined || this.#formats !== formats) this.#write = rowWriter(this.#batch!, formats);
+      this.#formats = formats;
+      const write = this.#write;
+      while (this.#row < count && rows < rowsMax) {
+        write(out, this.#row++);
+        rows++;
+        if (out.size >= postgresLimits.chunkBytes) await flush(out, connection, this.abort.signal);
+      }
+      if (this.#row === count) this.#batch = undefined;
+    }
+    return { rows, isDone: this.#isDone };
+  }
+
+  /** Passes rows over, for MOVE. */
+  async skip(rowsMax: number): Promise<Sent> {
+    let rows = 0;
+    while (rows < rowsMax && !this.#isDone) {
+      if (this.#batch === undefined && !(await this.#next())) break;
+      const passed = Math.min(this.#batch!.rows - this.#row, rowsMax - rows);
+      this.#row += passed;
+      rows += passed;
+      if (this.#row === this.#batch!.rows) this.#batch = undefined;
+    }
+    return { rows, isDone: this.#isDone };
+  }
+
+  async #next(): Promise<boolean> {
+    const batch = await this.#result?.next();
+    this.#row = 0;
+    if (batch === undefined) {
+      this.#isDone = true;
+      await this.#result?.[Symbol.asyncDispose]();
+      return false;
+    }
+    this.#batch = batch;
+    this.#write = undefined;
+    return true;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const wasRunning = this.isRunning;
+    this.#isDone = true;
+    this.#batch = undefined;
+    if (wasRunning) await this.#result?.[Symbol.asyncDispose]();
+  }
+}
+
+async function flush(out: MessageWriter, connection: WireConnection, signal: AbortSignal): Promise<void> {
+  connection.write(out.take());
+  await connection.drained();
+  await new Promise((resolve) => setImmediate(resolve));
+  signal.throwIfAborted();
+  connection.signal.throwIfAborted();
+}

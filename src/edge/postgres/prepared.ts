@@ -1,0 +1,28 @@
+import type { StatementText } from "../../engine/sql/dialect/postgres-lexer.ts";
+import type { SqlDescription } from "../../engine/sql/sql.ts";
+import type { Command } from "./command.ts";
+
+/** A statement as Parse left it. */
+export interface PreparedStatement {
+  /** The whole text of which it is the part `statement`. */
+  readonly source: string;
+  /** Undefined for one that says nothing. */
+  readonly statement: StatementText | undefined;
+  readonly command: Command;
+  /** As the client gave them; 0 leaves one to the server. */
+  readonly types: readonly number[];
+  readonly parameterCount: number;
+  /** What the engine said of it, once it was asked. */
+  description: SqlDescription | undefined;
+  /** The types of its columns as the client was told them. */
+  told: readonly number[] | undefined;
+}
+
+/** How many parameters a statement has: the highest `$n`, or as many as types were given for. */
+export function countParameters(statement: StatementText | undefined, types: readonly number[]): number {
+  let count = types.length;
+  for (const { kind, text } of statement?.tokens ?? []) {
+    if (kind === "parameter") count = Math.max(count, Number(text.slice(1)));
+  }
+  return count;
+}

@@ -1,0 +1,45 @@
+import type { StatementText } from "../../engine/sql/dialect/postgres-lexer.ts";
+import { postgresEdits, type TextEdit, UnknownSetting } from "../../engine/sql/dialect/postgres-rewrite.ts";
+import { EditedQuery } from "../../engine/sql/thread/edits.ts";
+import type { SqlType } from "../../engine/sql/type.ts";
+import { typeName } from "../../engine/sql/value.ts";
+import { type Settings, unknownSetting } from "./settings.ts";
+
+export interface SessionFacts {
+  readonly namespace: string;
+  readonly user: string;
+  readonly process: number;
+  readonly version: string;
+  readonly namespaces: () => readonly string[];
+}
+
+/** Parameters of these types; those that stand within a cast already are of its type then. */
+function typeEdits({ tokens }: StatementText, types: readonly (SqlType | undefined)[]): TextEdit[] {
+  return tokens.flatMap(({ kind, text, start, end }) => {
+    const type = kind === "parameter" ? types[Number(text.slice(1)) - 1] : undefined;
+    return type === undefined ? [] : [{ start, end, text: `CAST(${text} AS ${typeName(type)})` }];
+  });
+}
+
+/** A statement in the engine's words, which knows the places of the client's. */
+export function rewrite(
+  statement: StatementText,
+  facts: SessionFacts,
+  settings: Settings,
+  types: readonly (SqlType | undefined)[] = [],
+): EditedQuery {
+  const session = {
+    ...facts,
+    settings: () => settings.all,
+    setting: (name: string) => settings.get(name),
+    configure(name: string, value: string, isLocal: boolean) {
+      settings.set(name, value, isLocal);
+      return settings.get(name) ?? value;
+    },
+  };
+  try {
+    return new EditedQuery(statement.text, [...postgresEdits(statement, session), ...typeEdits(statement, types)]);
+  } catch (error) {
+    throw error instanceof UnknownSetting ? unknownSetting(error.setting) : error;
+  }
+}

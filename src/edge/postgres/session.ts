@@ -1,0 +1,262 @@
+import { splitStatements } from "../../engine/sql/dialect/postgres-lexer.ts";
+import type { WireConnection } from "../wire/connection.ts";
+import type { WireSession } from "../wire/listener.ts";
+import { PostgresError, postgresError } from "./error.ts";
+import type { Executor } from "./executor.ts";
+import { postgresLimits } from "./limits.ts";
+import { emptyMessage, errorResponse, parameterDescription, readyForQuery, rowDescription } from "./message/backend.ts";
+import {
+  type BindMessage,
+  decodeFrontend,
+  type FrontendMessage,
+  formatOf,
+  isFrontendType,
+  type Target,
+} from "./message/frontend.ts";
+import { MessageWriter } from "./message/writer.ts";
+import { oids, typeInfo } from "./oid.ts";
+import { openSession, type SessionDeps } from "./opening.ts";
+import { decodeParameter } from "./parameter.ts";
+import { Portal } from "./portal.ts";
+import { countParameters, type PreparedStatement } from "./prepared.ts";
+
+/** One connection: its messages in their order, what they leave behind, and what is said of errors. */
+export class PostgresSession implements WireSession {
+  readonly #deps: SessionDeps;
+  readonly #connection: WireConnection;
+  readonly #out = new MessageWriter(postgresLimits.chunkBytes);
+  readonly #statements = new Map<string, PreparedStatement>();
+  #executor: Executor | undefined;
+  /** An error was answered; everything up to Sync is passed over. */
+  #isSkipping = false;
+  /** Between the first message of the extended protocol and its Sync. */
+  #isInBatch = false;
+  #isDraining = false;
+
+  constructor(deps: SessionDeps, connection: WireConnection) {
+    this.#deps = deps;
+    this.#connection = connection;
+  }
+
+  async run(): Promise<void> {
+    try {
+      this.#executor = await openSession(this.#deps, this.#connection, this.#out, this.#statements);
+      if (this.#executor !== undefined) await this.#serve(this.#executor);
+    } finally {
+      await this.#executor?.close();
+    }
+  }
+
+  drain(): void {
+    this.#isDraining = true;
+    if (this.#connection.phase === "idle" && !this.#isInBatch) this.#leave();
+  }
+
+  expire(): void {
+    this.#fatal(new PostgresError("57P05", "terminating connection due to idle-session timeout"));
+  }
+
+  #leave(): void {
+    this.#fatal(new PostgresError("57P01", "terminating connection due to administrator command"));
+  }
+
+  #fatal(error: PostgresError): void {
+    errorResponse(this.#out, error, "FATAL");
+    this.#connection.end(this.#out.take());
+  }
+
+  async #serve(executor: Executor): Promise<void> {
+    const connection = this.#connection;
+    for (;;) {
+      if (!connection.isOpen) return;
+      if (this.#isDraining && !this.#isInBatch) return this.#leave();
+      connection.phase = "idle";
+      if (connection.held === 0) this.#flush();
+      if (!(await connection.fill(5))) return;
+      const header = connection.peek(5);
+      const [type, length] = [header[0]!, header.readInt32BE(1)];
+      if (!isFrontendType(type) || length < 4) {
+        return this.#fatal(new PostgresError("08P01", "protocol violation: these bytes open no message"));
+      }
+      if (length > postgresLimits.messageBytesMax) {
+        const max = postgresLimits.messageBytesMax;
+        return this.#fatal(new PostgresError("54000", `a message of ${length} bytes is longer than ${max}`));
+      }
+      if (!(await connection.fill(length + 1))) return;
+      connection.phase = "busy";
+      connection.touched();
+      const body = connection.take(length + 1).subarray(5);
+      if (!(await this.#onMessage(executor, type, body))) return;
+    }
+  }
+
+  /** False when the connection is to end. */
+  async #onMessage(executor: Executor, type: number, body: Buffer): Promise<boolean> {
+    let message: FrontendMessage | undefined;
+    try {
+      message = decodeFrontend(type, body);
+      if (message.type === "terminate") return false;
+      if (message.type === "sync") await this.#sync(executor);
+      else if (!this.#isSkipping) await this.#handle(executor, message);
+    } catch (error) {
+      if (!this.#connection.isOpen) return false;
+      const told = postgresError(error);
+      if (told.code === "XX000")
+        this.#deps.log.error({ err: told.cause ?? error, wire: "postgres" }, "statement failed");
+      if (told.code === "28P01") {
+        this.#fatal(told);
+        return false;
+      }
+      errorResponse(this.#out, told, "ERROR");
+      executor.fail();
+      if (message?.type === "query" || type === 0x51) await this.#ready(executor);
+      else this.#isSkipping = true;
+    }
+    return true;
+  }
+
+  async #handle(executor: Executor, message: FrontendMessage): Promise<void> {
+    if (message.type === "query") return this.#query(executor, message.query);
+    this.#isInBatch = true;
+    switch (message.type) {
+      case "parse":
+        return this.#parse(executor, message.name, message.query, message.types);
+      case "bind":
+        return this.#bind(executor, message);
+      case "describe":
+        return this.#describe(executor, message.target, message.name);
+      case "execute":
+        return executor.execute(message.portal, message.rows);
+      case "close":
+        return this.#close(executor, message.target, message.name);
+      case "flush":
+        return this.#flush();
+      case "copy":
+        // As in Postgres: what is left of a copy that failed is passed over.
+        this.#isInBatch = false;
+        return;
+      case "function_call":
+        this.#isInBatch = false;
+        throw new PostgresError("0A000", "function calls by message are not supported; call it in a SELECT");
+    }
+  }
+
+  async #query(executor: Executor, query: string): Promise<void> {
+    // The unnamed statement and portal end with every simple query.
+    this.#statements.delete("");
+    await executor.closePortal("");
+    const statements = splitStatements(query);
+    if (statements.length > postgresLimits.statementsPerQueryMax) {
+      throw new PostgresError("54000", `a query has at most ${postgresLimits.statementsPerQueryMax} statements`);
+    }
+    if (statements.length === 0) emptyMessage(this.#out, "emptyQuery");
+    for (const statement of statements) {
+      const command = executor.parse(statement);
+      const prepared = { source: query, statement, command, types: [], parameterCount: 0 };
+      await executor.runWhole({ ...prepared, description: undefined, told: undefined });
+    }
+    await this.#ready(executor);
+  }
+
+  async #sync(executor: Executor): Promise<void> {
+    this.#isSkipping = false;
+    this.#isInBatch = false;
+    await this.#ready(executor);
+  }
+
+  async #ready(executor: Executor): Promise<void> {
+    await executor.settle();
+    readyForQuery(this.#out, executor.status);
+    this.#flush();
+    await this.#connection.drained();
+  }
+
+  async #parse(executor: Executor, name: string, query: string, types: readonly number[]): Promise<void> {
+    if (name !== "" && this.#statements.has(name)) {
+      throw new PostgresError("42P05", `prepared statement "${name}" already exists`);
+    }
+    if (this.#statements.size >= postgresLimits.statementsMax && !this.#statements.has(name)) {
+      throw new PostgresError("54000", `a session has at most ${postgresLimits.statementsMax} prepared statements`);
+    }
+    const [statement, more] = splitStatements(query);
+    if (more !== undefined) {
+      throw new PostgresError("42601", "cannot insert multiple commands into a prepared statement");
+    }
+    const parameterCount = countParameters(statement, types);
+    if (parameterCount > postgresLimits.parametersMax) {
+      throw new PostgresError("54000", `a statement has at most ${postgresLimits.parametersMax} parameters`);
+    }
+    const command = statement === undefined ? ({ kind: "query" } as const) : executor.parse(statement);
+    const prepared = { source: query, statement, command, types, parameterCount, description: undefined };
+    const made: PreparedStatement = { ...prepared, told: undefined };
+    executor.checkUsable(made);
+    // What has a name is kept, so its faults are told now; the unnamed one is run at once and tells them then.
+    if (name !== "") await executor.description(made);
+    this.#statements.set(name, made);
+    emptyMessage(this.#out, "parseComplete");
+  }
+
+  #statement(name: string): PreparedStatement {
+    const found = this.#statements.get(name);
+    if (found === undefined) throw new PostgresError("26000", `prepared statement "${name}" does not exist`);
+    return found;
+  }
+
+  async #bind(executor: Executor, message: BindMessage): Promise<void> {
+    const statement = this.#statement(message.statement);
+    executor.checkUsable(statement);
+    const { values, formats, resultFormats } = message;
+    if (values.length !== statement.parameterCount) {
+      throw new PostgresError(
+        "08P01",
+        `bind message supplies ${values.length} parameters, but prepared statement "${message.statement}" requires ${statement.parameterCount}`,
+      );
+    }
+    if (formats.length > 1 && formats.length !== values.length) {
+      throw new PostgresError("08P01", `bind message has ${formats.length} formats but ${values.length} parameters`);
+    }
+    const isOpen =
+      statement.types.length < values.length ||
+      statement.types.includes(oids.unknown.oid) ||
+      statement.types.includes(0);
+    const found = values.length > 0 && isOpen ? (await executor.description(statement))?.parameters : undefined;
+    const parameters = values.map((value, i) =>
+      decodeParameter(value, formatOf(formats, i), statement.types[i] ?? 0, found?.[i]),
+    );
+    await executor.addPortal(message.portal, new Portal({ statement, parameters, resultFormats, isHeld: false }));
+    emptyMessage(this.#out, "bindComplete");
+  }
+
+  async #describe(executor: Executor, target: Target, name: string): Promise<void> {
+    if (target === "portal") {
+      const portal = executor.portal(name);
+      const fields = await executor.fieldsOf(portal);
+      if (fields === undefined) emptyMessage(this.#out, "noData");
+      else rowDescription(this.#out, fields, (i) => formatOf(portal.resultFormats, i));
+      return;
+    }
+    const statement = this.#statement(name);
+    const description = await executor.description(statement);
+    const types: number[] = [];
+    for (let i = 0; i < statement.parameterCount; i++) {
+      const found = description?.parameters[i];
+      const given = statement.types[i] ?? 0;
+      types.push(given !== 0 ? given : found === undefined ? oids.text.oid : typeInfo(found).oid);
+    }
+    parameterDescription(this.#out, types);
+    const fields = executor.describedFields(statement);
+    statement.told = fields?.map(({ type }) => type.oid);
+    if (fields === undefined) emptyMessage(this.#out, "noData");
+    else rowDescription(this.#out, fields, () => 0);
+  }
+
+  async #close(executor: Executor, target: Target, name: string): Promise<void> {
+    if (target === "statement") this.#statements.delete(name);
+    else await executor.closePortal(name);
+    emptyMessage(this.#out, "closeComplete");
+  }
+
+  #flush(): void {
+    if (this.#out.size > 0) this.#connection.write(this.#out.take());
+  }
+}

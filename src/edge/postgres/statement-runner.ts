@@ -1,0 +1,142 @@
+import type { Sql, SqlDescription, SqlResult } from "../../engine/sql/sql.ts";
+import type { SqlType } from "../../engine/sql/type.ts";
+import { emptyToken, parseToken } from "../../engine/token.ts";
+import { characters, PostgresError, postgresError } from "./error.ts";
+import { parameterType } from "./oid.ts";
+import type { Portal } from "./portal.ts";
+import type { PreparedStatement } from "./prepared.ts";
+import { rewrite, type SessionFacts } from "./rewrite.ts";
+import type { Settings } from "./settings.ts";
+
+const guesses: readonly SqlType[] = [
+  { kind: "text" },
+  { kind: "int64" },
+  { kind: "list", item: { kind: "text" } },
+  { kind: "list", item: { kind: "int64" } },
+  { kind: "list", item: { kind: "float64" } },
+];
+
+export type CancelCause = "request" | "timeout" | "gone";
+
+export interface RunnerInit {
+  readonly sql: Sql;
+  readonly facts: SessionFacts;
+  readonly settings: Settings;
+  /** Throws when the session's credential is no longer good. */
+  readonly recheck: () => Promise<void>;
+}
+
+/** Hands a session's statements to the engine, one at a time, with the session's time limit and its right to cancel. */
+export class StatementRunner {
+  readonly #sql: Sql;
+  readonly #facts: SessionFacts;
+  readonly #settings: Settings;
+  readonly #recheck: () => Promise<void>;
+  #current: AbortController | undefined;
+
+  constructor({ sql, facts, settings, recheck }: RunnerInit) {
+    this.#sql = sql;
+    this.#facts = facts;
+    this.#settings = settings;
+    this.#recheck = recheck;
+  }
+
+  /** Stops what runs now; nothing, when nothing does. */
+  cancel(cause: CancelCause): void {
+    this.#current?.abort(cause);
+  }
+
+  /**
+   * What a statement takes and gives, with the types that the client has given to parameters. Where nothing tells one,
+   * it is text if that fits, as in Postgres, or else the first of some others.
+   */
+  async describe(prepared: PreparedStatement): Promise<SqlDescription> {
+    await this.#recheck();
+    const given = Array.from({ length: prepared.parameterCount }, (_, i) => parameterType(prepared.types[i] ?? 0));
+    const first = await this.#describeAs(prepared, given);
+    const types = given.map((type, i) => type ?? first.parameters[i]);
+    if (types.every((type) => type !== undefined)) return { ...first, parameters: types };
+    for (const guess of guesses) {
+      const guessed = types.map((type) => type ?? guess);
+      try {
+        return { ...(await this.#describeAs(prepared, guessed)), parameters: guessed };
+      } catch (error) {
+        if (!(error instanceof PostgresError) || error.code.startsWith("57")) throw error;
+      }
+    }
+    return { ...first, parameters: types };
+  }
+
+  async #describeAs(prepared: PreparedStatement, types: readonly (SqlType | undefined)[]): Promise<SqlDescription> {
+    const abort = new AbortController();
+    const query = rewrite(prepared.statement!, this.#facts, this.#settings, types);
+    return this.#guarded(prepared, abort, () =>
+      this.#sql.describe(
+        { namespace: this.#facts.namespace, query: query.text, params: [], dialect: "postgres" },
+        abort.signal,
+      ),
+    );
+  }
+
+  async run(portal: Portal): Promise<SqlResult> {
+    await this.#recheck();
+    const query = this.#rewritten(portal.statement);
+    return this.guard(portal, () =>
+      this.#sql.run(
+        {
+          namespace: this.#facts.namespace,
+          query: query.text,
+          params: portal.parameters,
+          token: this.#token(),
+          consistency: this.#settings.get("service.consistency") === "eventual" ? "eventual" : "strong",
+          dialect: "postgres",
+        },
+        portal.abort.signal,
+      ),
+    );
+  }
+
+  /** Runs a part of a portal's statement so that it can be cancelled and ends in time. */
+  guard<T>(portal: Portal, work: () => Promise<T>): Promise<T> {
+    return this.#guarded(portal.statement, portal.abort, work);
+  }
+
+  async #guarded<T>(prepared: PreparedStatement, abort: AbortController, work: () => Promise<T>): Promise<T> {
+    const timeoutMs = this.#settings.statementTimeoutMs;
+    const timer = timeoutMs === 0 ? undefined : setTimeout(() => abort.abort("timeout"), timeoutMs);
+    this.#current = abort;
+    try {
+      return await work();
+    } catch (error) {
+      if (abort.signal.aborted) throw cancelled(abort.signal.reason as CancelCause);
+      throw this.#told(error, prepared);
+    } finally {
+      clearTimeout(timer);
+      this.#current = undefined;
+    }
+  }
+
+  #rewritten(prepared: PreparedStatement) {
+    return rewrite(prepared.statement!, this.#facts, this.#settings);
+  }
+
+  #token() {
+    const text = this.#settings.get("service.consistency_token") ?? "[]";
+    return text === "[]" ? emptyToken : parseToken("service.consistency_token", text);
+  }
+
+  /** Places are told in the text that the client sent. */
+  #told(error: unknown, prepared: PreparedStatement): PostgresError {
+    const told = postgresError(error);
+    if (told.position === undefined) return told;
+    const { code, message, hint, detail } = told;
+    const inStatement = this.#rewritten(prepared).originalOf(told.position - 1);
+    const position = characters(prepared.source, prepared.statement!.start + inStatement) + 1;
+    return new PostgresError(code, message, { hint, detail, position, cause: error });
+  }
+}
+
+function cancelled(cause: CancelCause): PostgresError {
+  const why = cause === "timeout" ? "statement timeout" : "user request";
+  return new PostgresError("57014", `canceling statement due to ${why}`);
+}

@@ -1,0 +1,42 @@
+import type { MessageWriter } from "../message/writer.ts";
+
+/**
+ * numeric: digits: int16 (their count), weight: int16 (power of 10,000 of the first), sign: int16 (0 or 0x4000),
+ * scale: int16 (decimal digits that are shown), then each digit, to the base of 10,000: int16
+ */
+export function writeNumeric(out: MessageWriter, scaled: bigint, scale: number): void {
+  const text = String(scaled < 0n ? -scaled : scaled);
+  // Filled up so that groups of four begin at the point on both sides of it.
+  const fraction = (4 - (scale % 4)) % 4;
+  const padded = text.padStart(scale, "0") + "0".repeat(fraction);
+  const whole = padded.length - scale - fraction;
+  const lined = "0".repeat((4 - (whole % 4)) % 4) + padded;
+  const groups: number[] = [];
+  for (let i = 0; i < lined.length; i += 4) groups.push(Number(lined.slice(i, i + 4)));
+  let weight = Math.ceil(whole / 4) - 1;
+  while (groups[0] === 0) {
+    groups.shift();
+    weight--;
+  }
+  while (groups.at(-1) === 0) groups.pop();
+  if (groups.length === 0) weight = 0;
+  out
+    .int16(groups.length)
+    .int16(weight)
+    .int16(scaled < 0n ? 0x4000 : 0)
+    .int16(scale);
+  for (const group of groups) out.int16(group);
+}
+
+/** The text of a numeric in the binary format above. */
+export function numericText(digits: readonly number[], weight: number, sign: number, scale: number): string {
+  if (sign === -0x4000) return "NaN";
+  if (sign === -0x3000) return "Infinity";
+  if (sign === -0x1000) return "-Infinity";
+  let whole = "";
+  for (let i = 0; i <= weight; i++) whole += String(digits[i] ?? 0).padStart(4, "0");
+  let fraction = "";
+  for (let i = weight + 1; fraction.length < scale; i++) fraction += String(digits[i] ?? 0).padStart(4, "0");
+  const shown = whole.replace(/^0+(?=\d)/, "") || "0";
+  return `${sign === 0x4000 ? "-" : ""}${shown}${scale > 0 ? `.${fraction.slice(0, scale)}` : ""}`;
+}

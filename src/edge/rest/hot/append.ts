@@ -1,0 +1,86 @@
+import type { Engine } from "../../../engine/engine.ts";
+import type { AppendCommand } from "../../../engine/stream/streams.ts";
+import { formatToken } from "../../../engine/token.ts";
+import { parseJson } from "../body.ts";
+import { parseEvents } from "../cloudevents.ts";
+import { toEngineError } from "../error.ts";
+import { recordCodec } from "../record-codec.ts";
+import { encodeRecords, parseRecords, type RecordJson } from "../record-json.ts";
+import { eventsReplyText, inFlightError } from "../routes/events.ts";
+import { appendBody, appendReplyText } from "../routes/records.ts";
+import { compileSchema } from "../validation.ts";
+import { type Answer, type HotRoute, namePattern } from "./route.ts";
+
+const recordsUrl = "/v1/namespaces/:ns/streams/:stream/partitions/:partition/records";
+const recordsPath = new RegExp(
+  `^/v1/namespaces/${namePattern}/streams/${namePattern}/partitions/(0|[1-9]\\d{0,4})/records$`,
+);
+const eventsPath = new RegExp(`^/v1/namespaces/${namePattern}/streams/${namePattern}/events$`);
+
+/** Appends of records to a partition. */
+export function appendRoute({ streams }: Engine): HotRoute {
+  const validate = compileSchema({ schema: appendBody, httpPart: "body", method: "POST", url: recordsUrl });
+  const append = async (command: AppendCommand): Promise<Answer> => {
+    const { reply } = await streams.append(command);
+    const tokenText = formatToken(reply.token);
+    return { headers: ["service-consistency-token", tokenText], body: appendReplyText(reply, tokenText) };
+  };
+  return {
+    method: "POST",
+    url: recordsUrl,
+    access: "write",
+    match: (target, headers) => {
+      if (headers["idempotency-key"] !== undefined || headers["content-type"] !== "application/json") return undefined;
+      const match = recordsPath.exec(target);
+      if (match === null) return undefined;
+      const place = { namespace: match[1]!, stream: match[2]!, partition: Number(match[3]) };
+      return {
+        namespace: place.namespace,
+        run: (_asked, body) => {
+          const plain = recordCodec().decode(body, Date.now());
+          if (plain !== undefined) return append({ ...place, records: plain });
+          const parsed = body.length === 0 ? undefined : parseJson(body);
+          if (validate(parsed) !== true) throw toEngineError(bodyFault(validate));
+          const { records, match_offset } = parsed as { records: RecordJson[]; match_offset?: number | null };
+          const encoded = encodeRecords(records, Date.now()) ?? parseRecords(records);
+          return append({
+            ...place,
+            records: encoded,
+            ...(match_offset == null ? {} : { matchOffset: match_offset }),
+          });
+        },
+      };
+    },
+  };
+}
+
+/** What the router would report. The validator keeps the errors of its last run, as compiled schemas do. */
+function bodyFault(validate: unknown): object {
+  return { validation: (validate as { errors?: unknown }).errors, validationContext: "body" };
+}
+
+/** CloudEvents in each of their modes. */
+export function eventsRoute({ events }: Engine): HotRoute {
+  return {
+    method: "POST",
+    url: "/v1/namespaces/:ns/streams/:stream/events",
+    access: "write",
+    match: (target, headers) => {
+      if (headers["idempotency-key"] !== undefined) return undefined;
+      const match = eventsPath.exec(target);
+      if (match === null) return undefined;
+      const place = { namespace: match[1]!, stream: match[2]! };
+      return {
+        namespace: place.namespace,
+        run: async ({ headers: given, rawHeaders }, body) => {
+          const contentType = given["content-type"] as string | undefined;
+          const parsed = parseEvents({ headers: rawHeaders, contentType, body });
+          const done = await events.append({ ...place, events: parsed.events });
+          if (done.inFlight) throw inFlightError(done);
+          const tokenText = formatToken(done.token);
+          return { headers: ["service-consistency-token", tokenText], body: eventsReplyText(done.events, tokenText) };
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,103 @@
+import type { Engine } from "../../../engine/engine.ts";
+import { notFound } from "../../../engine/errors.ts";
+import { limits } from "../../../engine/limits.ts";
+import { formatToken } from "../../../engine/token.ts";
+import { parseJson } from "../body.ts";
+import { documentText } from "../collection-json.ts";
+import { wholePage } from "../fetch-page.ts";
+import { PageBuffers } from "../page-buffers.ts";
+import { tokenHeaderBytesMax, tokenHeaderName, tokenOf } from "../route.ts";
+import { answerQuery, queryRoute } from "../routes/query.ts";
+import { type Asked, type HotRoute, namePattern } from "./route.ts";
+
+const fetchPath = new RegExp(
+  `^/v1/namespaces/${namePattern}/streams/${namePattern}/partitions/(0|[1-9]\\d{0,4})/records` +
+    "\\?offset=(0|[1-9]\\d{0,14})(?:&max_bytes=([1-9]\\d{0,6}))?$",
+);
+const documentPath = new RegExp(
+  `^/v1/namespaces/${namePattern}/collections/${namePattern}/documents/(0|[1-9]\\d{0,14})$`,
+);
+const queryPath = new RegExp(`^/v1/namespaces/${namePattern}/query$`);
+
+/** A read with a token may have to wait, and an event stream never ends: neither is in a hurry. */
+function isPlain(headers: Asked["headers"]): boolean {
+  const { accept, "service-consistency-token": token } = headers;
+  return token === undefined && (accept === undefined || !String(accept).includes("event-stream"));
+}
+
+/** Fetches that do not wait. */
+export function fetchRoute({ streams }: Engine): HotRoute {
+  const buffers = new PageBuffers();
+  return {
+    method: "GET",
+    url: "/v1/namespaces/:ns/streams/:stream/partitions/:partition/records",
+    access: "read",
+    match: (target, headers) => {
+      const match = isPlain(headers) ? fetchPath.exec(target) : null;
+      if (match === null) return undefined;
+      const bytesMax = match[5] === undefined ? limits.fetchBytesDefault : Number(match[5]);
+      // A longer page is sent in pieces, as fast as its client reads.
+      if (bytesMax > limits.fetchBytesDefault) return undefined;
+      const place = { namespace: match[1]!, stream: match[2]!, partition: Number(match[3]) };
+      return {
+        namespace: place.namespace,
+        run: async () => {
+          const from = { offset: Number(match[4]) };
+          const result = await streams.fetch({ ...place, from, waitMs: 0, token: [] });
+          const buffer = buffers.take();
+          const body = wholePage(result, bytesMax, buffer);
+          return { headers: [], body, onSent: () => buffers.give(buffer) };
+        },
+      };
+    },
+  };
+}
+
+/** Documents by id. */
+export function documentRoute({ documents }: Engine): HotRoute {
+  const options = { token: [], eventual: false };
+  return {
+    method: "GET",
+    url: "/v1/namespaces/:ns/collections/:c/documents/:id",
+    access: "read",
+    match: (target, headers) => {
+      const match = isPlain(headers) ? documentPath.exec(target) : null;
+      if (match === null) return undefined;
+      const place = { namespace: match[1]!, collection: match[2]! };
+      return {
+        namespace: place.namespace,
+        run: async () => {
+          const id = Number(match[3]);
+          const found = (await documents.get(place, [id], options)).documents[0];
+          if (found === undefined) throw notFound(`there is no document with the id ${id}`);
+          return { headers: [], body: Buffer.from(documentText(found)) };
+        },
+      };
+    },
+  };
+}
+
+/** Queries, one or several in a request. */
+export function queryHotRoute({ queries }: Engine): HotRoute {
+  return {
+    method: "POST",
+    url: queryRoute,
+    access: "read",
+    match: (target, headers) => {
+      if (headers["content-type"] !== "application/json") return undefined;
+      const namespace = queryPath.exec(target)?.[1];
+      if (namespace === undefined) return undefined;
+      return {
+        namespace,
+        run: async (asked, body, signal) => {
+          const parsed = body.length === 0 ? {} : parseJson(body);
+          const given = tokenOf(asked.headers[tokenHeaderName]);
+          const { result, token } = await answerQuery(queries, namespace, parsed, given, signal());
+          const text = token === undefined ? undefined : formatToken(token);
+          const isShort = text !== undefined && text.length <= tokenHeaderBytesMax;
+          return { headers: isShort ? [tokenHeaderName, text] : [], body: Buffer.from(JSON.stringify(result)) };
+        },
+      };
+    },
+  };
+}

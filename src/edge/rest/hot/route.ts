@@ -1,0 +1,34 @@
+/** A request as both ways into the lane have it. */
+export interface Asked {
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly rawHeaders: readonly string[];
+  readonly remoteAddress: string | undefined;
+  readonly remotePort: number | undefined;
+}
+
+/** Names and values of headers by turns, and the body; a body of text is ASCII. */
+export interface Answer {
+  readonly headers: readonly string[];
+  readonly body: string | Buffer;
+  /** Called once the body has been handed to the operating system, or nobody wants it any more. */
+  readonly onSent?: () => void;
+}
+
+/** One request, checked as far as its head goes. */
+export interface HotWork {
+  readonly namespace: string;
+  run(asked: Asked, body: Buffer, signal: () => AbortSignal): Promise<Answer>;
+}
+
+/** A kind of request that the lane takes. */
+export interface HotRoute {
+  readonly method: "GET" | "POST";
+  /** As the router and the metrics name it. */
+  readonly url: string;
+  readonly access: "read" | "write";
+  /** Undefined where the request, or something about it, is left to the ordinary way. */
+  match(target: string, headers: Asked["headers"]): HotWork | undefined;
+}
+
+/** A name in a path as the API defines it; anything else, escapes too, is the router's business. */
+export const namePattern = "([A-Za-z0-9][A-Za-z0-9._-]{0,127})";

@@ -1,0 +1,94 @@
+import { unavailable } from "../errors.ts";
+import type { Log, LogStream } from "../log/log.ts";
+import type { SharedSegments } from "../search/index/shared-bytes.ts";
+import type { Manifest } from "./collection-store.ts";
+import type { IndexThread } from "./engine-thread.ts";
+
+/** Bytes of the log that are handed to an index thread before it is waited for. */
+const replayPieceBytes = 1024 * 1024;
+
+/** One opening of a collection's index in one thread: what it holds came from a manifest and every change since. */
+export class IndexSession {
+  /** The manifest that it was opened from. */
+  readonly manifest: Manifest;
+  /** The number of its thread; the first is asked for everything. */
+  readonly place: number;
+  ready: Promise<void> = Promise.resolve();
+  /** Changes are sent to the index as they are committed. */
+  following = false;
+  /** Every change up to the opening has been taken. */
+  loaded = false;
+  /** The offset at which the tail was frozen last; only a manifest that goes up to it fits this session. */
+  frozenAt: number | undefined;
+  /** The manifest that its thread was told last. */
+  told: Manifest;
+  /** Changes sent since the last search here. */
+  changesUnsearched = 0;
+  readonly #thread: IndexThread;
+  readonly #collection: number;
+
+  constructor(thread: IndexThread, place: number, collection: number, manifest: Manifest) {
+    this.#thread = thread;
+    this.place = place;
+    this.#collection = collection;
+    this.manifest = manifest;
+    this.told = manifest;
+  }
+
+  open(schema: unknown, loaded: SharedSegments): Promise<SharedSegments> {
+    const { manifest } = this;
+    return this.#thread.request({ kind: "open", collection: this.#collection, schema, manifest, loaded });
+  }
+
+  /** Sends a piece of the log and waits until it is taken; returns the offset after it. */
+  async replayFrom(log: Log, stream: LogStream, offset: number): Promise<number> {
+    let next = offset;
+    let bytes = 0;
+    for (const batch of log.read(stream, 0, offset)) {
+      if (!batch.seek(next)) break;
+      do {
+        next = batch.offset + 1;
+        this.sendChanges(next, batch.value!);
+        bytes += batch.valueLength;
+      } while (batch.next());
+      if (bytes >= replayPieceBytes) break;
+    }
+    if (next === offset) throw unavailable("the collection's log was trimmed while it was read; retry");
+    await this.#thread.request({ kind: "sync", collection: this.#collection });
+    return next;
+  }
+
+  sendChanges(next: number, changes: Uint8Array): void {
+    this.changesUnsearched++;
+    // A copy of its own: the memory goes over to the thread, and a small buffer's lies in a pool with others.
+    const copy = new Uint8Array(changes);
+    this.#thread.post({ kind: "apply", collection: this.#collection, next, changes: copy }, [copy.buffer]);
+  }
+
+  sendSchema(schema: unknown): void {
+    this.#thread.post({ kind: "schema", collection: this.#collection, schema });
+  }
+
+  freeze(upTo: number): void {
+    this.frozenAt = upTo;
+    this.#thread.post({ kind: "freeze", collection: this.#collection, upTo });
+  }
+
+  /** Whether what the index holds goes with a manifest: a tail that was not frozen at its end would be there twice. */
+  fits(manifest: Manifest, before: Manifest): boolean {
+    return manifest.applied === before.applied || this.frozenAt === manifest.applied;
+  }
+
+  publish(manifest: Manifest, loaded: SharedSegments): Promise<SharedSegments> {
+    this.told = manifest;
+    return this.#thread.request({ kind: "publish", collection: this.#collection, manifest, loaded });
+  }
+
+  cancel(query: number): void {
+    this.#thread.post({ kind: "cancel", collection: this.#collection, query });
+  }
+
+  close(): void {
+    this.#thread.post({ kind: "close", collection: this.#collection });
+  }
+}

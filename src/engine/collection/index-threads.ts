@@ -1,0 +1,38 @@
+import type { IndexThread } from "./engine-thread.ts";
+import type { IndexMessage } from "./index/messages.ts";
+
+/**
+ * The threads that hold indexes. The first has every collection in use and answers everything; the others take part in
+ * searching the collections that several queries ask at once.
+ */
+export class IndexThreads {
+  readonly all: readonly IndexThread[];
+  /** Searches under way, by thread. */
+  readonly #searching: number[];
+
+  constructor(threads: readonly IndexThread[]) {
+    this.all = threads;
+    this.#searching = threads.map(() => 0);
+  }
+
+  searching(place: number): number {
+    return this.#searching[place]!;
+  }
+
+  async search<T>(place: number, message: IndexMessage): Promise<T> {
+    this.#searching[place]!++;
+    try {
+      return await this.all[place]!.request<T>(message);
+    } finally {
+      this.#searching[place]!--;
+    }
+  }
+
+  onLost(callback: (place: number) => void): void {
+    for (const [place, thread] of this.all.entries()) thread.onLost(() => callback(place));
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.all.map((thread) => thread.close()));
+  }
+}

@@ -1,0 +1,228 @@
+import { emptyCatalog, emptyInformation, emptyRelation } from "./postgres-relations.ts";
+import { duckTypes, postgresTypes } from "./postgres-types.ts";
+
+/** Where the views and macros of the dialect are. */
+export const catalogSchema = "postgres_catalog";
+
+/** The numbers of what is always there, as in Postgres. */
+export const fixedOids = {
+  pg_catalog: 11,
+  information_schema: 13_000,
+  collections: 16_384,
+  streams: 16_385,
+  links: 16_386,
+  owner: 10,
+  heap: 2,
+  tablespace: 1_663,
+} as const;
+
+/** Tables whose numbers clients ask for by name (`'pg_class'::regclass`). */
+export const catalogOids: Readonly<Record<string, number>> = {
+  pg_type: 1247,
+  pg_attribute: 1249,
+  pg_proc: 1255,
+  pg_class: 1259,
+  pg_database: 1262,
+  pg_authid: 1260,
+  pg_namespace: 2615,
+  pg_constraint: 2606,
+  pg_attrdef: 2604,
+  pg_index: 2610,
+  pg_description: 2609,
+  pg_extension: 3079,
+  pg_trigger: 2620,
+  pg_rewrite: 2618,
+  pg_operator: 2617,
+  pg_language: 2612,
+  pg_am: 2601,
+  pg_enum: 3501,
+  pg_policy: 3256,
+  pg_foreign_server: 1417,
+  pg_foreign_data_wrapper: 2328,
+  pg_tablespace: 1213,
+};
+
+const s = catalogSchema;
+const owner = fixedOids.owner;
+
+function text(value: string): string {
+  return `'${value.replaceAll("'", "''")}'`;
+}
+
+/** Scalar and array types: of the latter, the number, name and item. */
+const typeRows = postgresTypes.flatMap(([oid, name, size, array, category, item, , align]) => {
+  const row = `(${oid}, ${text(name)}, ${size}, ${array}, ${text(category)}, ${item}, ${text(align)})`;
+  return array === 0 ? [row] : [row, `(${array}, ${text(`_${name}`)}, -1, 0, 'A', ${oid}, 'i')`];
+});
+
+/** What a key stands for. A look-up and no CASE: that would repeat the key, itself an expression, for each of its values. */
+function lookup(pairs: readonly (readonly [string, string])[], key: string): string {
+  return `map([${pairs.map(([from]) => from).join(", ")}], [${pairs.map(([, to]) => to).join(", ")}])[${key}]`;
+}
+
+const scalarOids = Object.entries(duckTypes).map(([name, oid]) => [text(name), String(oid)] as const);
+const arrayOids = postgresTypes.flatMap(([oid, , , array]) =>
+  array === 0 ? [] : [[String(oid), String(array)] as const],
+);
+const typeLabels = postgresTypes.flatMap(([oid, , , array, , , label]) => [
+  [String(oid), text(label)] as const,
+  ...(array === 0 ? [] : [[String(array), text(`${label}[]`)] as const]),
+]);
+
+/** What the views below are made with. */
+const helpers: readonly string[] = [
+  `CREATE MACRO ${s}.table_oid(schema_name, table_name) AS (hash(schema_name || '.' || table_name) % 1000000000)::BIGINT + 100000`,
+  `CREATE MACRO ${s}.namespace_oid(name) AS CASE name WHEN 'collections' THEN ${fixedOids.collections} WHEN 'streams' THEN ${fixedOids.streams}
+     WHEN 'links' THEN ${fixedOids.links} WHEN 'pg_catalog' THEN ${fixedOids.pg_catalog} WHEN 'information_schema' THEN ${fixedOids.information_schema} END`,
+  `CREATE MACRO ${s}.scalar_type_oid(type) AS coalesce(${lookup(scalarOids, "type")},
+     CASE WHEN starts_with(type, 'DECIMAL') THEN 1700 WHEN starts_with(type, 'ENUM') THEN 25 ELSE 114 END)`,
+  `CREATE MACRO ${s}.array_type_oid(oid) AS ${lookup(arrayOids, "oid")}`,
+  // A list of scalars is an array; what nests deeper is JSON.
+  `CREATE MACRO ${s}.type_oid(type) AS CASE WHEN regexp_matches(type, '\\[\\d*\\]$') THEN
+     CASE WHEN regexp_matches(type, '^(STRUCT|MAP)|\\[\\d*\\]\\[\\d*\\]$') THEN 114
+     ELSE ${s}.array_type_oid(${s}.scalar_type_oid(regexp_replace(type, '\\[\\d*\\]$', ''))) END
+     ELSE ${s}.scalar_type_oid(type) END`,
+  `CREATE MACRO ${s}.type_modifier(type) AS CASE WHEN type LIKE 'DECIMAL(%' AND type NOT LIKE '%]' THEN
+     (regexp_extract(type, '(\\d+),', 1)::INTEGER << 16) + regexp_extract(type, ',\\s*(\\d+)', 1)::INTEGER + 4 ELSE -1 END`,
+  `CREATE MACRO ${s}.type_label(oid) AS coalesce(${lookup(typeLabels, "oid::INTEGER")}, '???')`,
+];
+
+/** The columns of tables with the numbers of their types, each found once. */
+const typedColumns = `(SELECT *, ${s}.type_oid(data_type) AS type, ${s}.type_modifier(data_type) AS modifier FROM shown.columns)`;
+
+const populated: Readonly<Record<string, string>> = {
+  pg_namespace: `SELECT * FROM (VALUES (${fixedOids.pg_catalog}::BIGINT, 'pg_catalog', ${owner}::BIGINT, NULL::VARCHAR[], 0::BIGINT),
+    (${fixedOids.information_schema}, 'information_schema', ${owner}, NULL, 0), (${fixedOids.collections}, 'collections', ${owner}, NULL, 0),
+    (${fixedOids.streams}, 'streams', ${owner}, NULL, 0), (${fixedOids.links}, 'links', ${owner}, NULL, 0))
+    AS t(oid, nspname, nspowner, nspacl, tableoid)`,
+  pg_class: `SELECT ${s}.table_oid(t.table_schema, t.table_name) AS oid, t.table_name AS relname,
+      ${s}.namespace_oid(t.table_schema)::BIGINT AS relnamespace, 0::BIGINT AS reltype, 0::BIGINT AS reloftype, ${owner}::BIGINT AS relowner,
+      ${fixedOids.heap}::BIGINT AS relam, 0::BIGINT AS relfilenode, 0::BIGINT AS reltablespace, 0 AS relpages, (-1)::DOUBLE AS reltuples,
+      0 AS relallvisible, 0::BIGINT AS reltoastrelid, false AS relhasindex, false AS relisshared, 'p' AS relpersistence, 'r' AS relkind,
+      (SELECT count(*) FROM shown.columns c WHERE c.table_schema = t.table_schema AND c.table_name = t.table_name)::SMALLINT AS relnatts,
+      0::SMALLINT AS relchecks, false AS relhasrules, false AS relhastriggers, false AS relhassubclass, false AS relrowsecurity,
+      false AS relforcerowsecurity, true AS relispopulated, 'n' AS relreplident, false AS relispartition, 0::BIGINT AS relrewrite,
+      0 AS relfrozenxid, 0 AS relminmxid, ['=r/engine'] AS relacl, NULL::VARCHAR[] AS reloptions, NULL::VARCHAR AS relpartbound,
+      0::BIGINT AS tableoid, false AS relhasoids FROM shown.tables t`,
+  pg_attribute: `SELECT ${s}.table_oid(table_schema, table_name) AS attrelid, column_name AS attname, type::BIGINT AS atttypid,
+      -1 AS attstattarget, (-1)::SMALLINT AS attlen, ordinal_position::SMALLINT AS attnum,
+      CASE WHEN data_type LIKE '%]' THEN 1 ELSE 0 END AS attndims, -1 AS attcacheoff, modifier AS atttypmod,
+      false AS attbyval, 'i' AS attalign, 'p' AS attstorage, '' AS attcompression,
+      table_schema = 'collections' AND column_name = '_id' AS attnotnull, false AS atthasdef, false AS atthasmissing, '' AS attidentity,
+      '' AS attgenerated, false AS attisdropped, true AS attislocal, 0 AS attinhcount, 0::BIGINT AS attcollation, NULL::VARCHAR[] AS attacl,
+      NULL::VARCHAR[] AS attoptions, NULL::VARCHAR[] AS attfdwoptions, NULL::VARCHAR AS attmissingval, 0::BIGINT AS tableoid
+    FROM ${typedColumns}`,
+  pg_type: `SELECT oid::BIGINT AS oid, typname, ${fixedOids.pg_catalog}::BIGINT AS typnamespace, ${owner}::BIGINT AS typowner, typlen::SMALLINT AS typlen,
+      typlen BETWEEN 1 AND 8 AS typbyval, CASE typcategory WHEN 'P' THEN 'p' ELSE 'b' END AS typtype, typcategory, false AS typispreferred,
+      true AS typisdefined, ',' AS typdelim, 0::BIGINT AS typrelid, CASE typcategory WHEN 'A' THEN 'array_subscript_handler' ELSE '-' END AS typsubscript,
+      typelem::BIGINT AS typelem, typarray::BIGINT AS typarray, CASE typcategory WHEN 'A' THEN 'array_in' ELSE typname || 'in' END AS typinput,
+      CASE typcategory WHEN 'A' THEN 'array_out' ELSE typname || 'out' END AS typoutput,
+      CASE typcategory WHEN 'A' THEN 'array_recv' ELSE typname || 'recv' END AS typreceive,
+      CASE typcategory WHEN 'A' THEN 'array_send' ELSE typname || 'send' END AS typsend, '-' AS typmodin, '-' AS typmodout, '-' AS typanalyze,
+      typalign, CASE WHEN typlen = -1 THEN 'x' ELSE 'p' END AS typstorage, false AS typnotnull, 0::BIGINT AS typbasetype, -1 AS typtypmod, 0 AS typndims,
+      CASE typcategory WHEN 'S' THEN 100 ELSE 0 END::BIGINT AS typcollation, NULL::VARCHAR AS typdefaultbin, NULL::VARCHAR AS typdefault,
+      NULL::VARCHAR[] AS typacl, 1247::BIGINT AS tableoid
+    FROM (VALUES ${typeRows.join(", ")}) AS t(oid, typname, typlen, typarray, typcategory, typelem, typalign)`,
+  pg_am: `SELECT ${fixedOids.heap}::BIGINT AS oid, 'heap' AS amname, 'heap_tableam_handler' AS amhandler, 't' AS amtype, 2601::BIGINT AS tableoid`,
+  pg_tablespace: `SELECT ${fixedOids.tablespace}::BIGINT AS oid, 'pg_default' AS spcname, ${owner}::BIGINT AS spcowner, NULL::VARCHAR[] AS spcacl,
+      NULL::VARCHAR[] AS spcoptions, 1213::BIGINT AS tableoid`,
+  pg_language: `SELECT 14::BIGINT AS oid, 'sql' AS lanname, ${owner}::BIGINT AS lanowner, false AS lanispl, true AS lanpltrusted, 0::BIGINT AS lanplcallfoid,
+      0::BIGINT AS laninline, 0::BIGINT AS lanvalidator, NULL::VARCHAR[] AS lanacl, 2612::BIGINT AS tableoid`,
+  pg_tables: `SELECT table_schema AS schemaname, table_name AS tablename, 'engine' AS tableowner, NULL::VARCHAR AS tablespace, false AS hasindexes,
+      false AS hasrules, false AS hastriggers, false AS rowsecurity FROM shown.tables`,
+  pg_views: `SELECT NULL::VARCHAR AS schemaname, NULL::VARCHAR AS viewname, NULL::VARCHAR AS viewowner, NULL::VARCHAR AS definition WHERE false`,
+};
+
+/** Stands for the namespace's name, which is known at the set-up. */
+const databaseName = "{database}";
+const information: Readonly<Record<string, string>> = {
+  tables: `SELECT ${databaseName} AS table_catalog, table_schema, table_name, 'BASE TABLE' AS table_type,
+      NULL::VARCHAR AS self_referencing_column_name, NULL::VARCHAR AS reference_generation, NULL::VARCHAR AS user_defined_type_catalog,
+      NULL::VARCHAR AS user_defined_type_schema, NULL::VARCHAR AS user_defined_type_name, 'NO' AS is_insertable_into, 'NO' AS is_typed,
+      NULL::VARCHAR AS commit_action FROM shown.tables`,
+  columns: `SELECT ${databaseName} AS table_catalog, table_schema, table_name, column_name, ordinal_position::INTEGER AS ordinal_position,
+      NULL::VARCHAR AS column_default, CASE WHEN table_schema = 'collections' AND column_name = '_id' THEN 'NO' ELSE 'YES' END AS is_nullable,
+      CASE WHEN t.typcategory = 'A' THEN 'ARRAY' ELSE ${s}.type_label(type) END AS data_type, NULL::INTEGER AS character_maximum_length,
+      CASE WHEN data_type = 'VARCHAR' THEN 1073741824 END::INTEGER AS character_octet_length,
+      CASE type WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53
+        WHEN 1700 THEN CASE WHEN modifier > 0 THEN (modifier - 4) >> 16 END END::INTEGER AS numeric_precision,
+      CASE type WHEN 21 THEN 2 WHEN 23 THEN 2 WHEN 20 THEN 2 WHEN 700 THEN 2 WHEN 701 THEN 2 WHEN 1700 THEN 10 END::INTEGER
+        AS numeric_precision_radix,
+      CASE type WHEN 21 THEN 0 WHEN 23 THEN 0 WHEN 20 THEN 0
+        WHEN 1700 THEN CASE WHEN modifier > 0 THEN (modifier - 4) & 65535 END END::INTEGER AS numeric_scale,
+      CASE type WHEN 1082 THEN 0 WHEN 1083 THEN 6 WHEN 1114 THEN 6 WHEN 1184 THEN 6 WHEN 1186 THEN 6 END::INTEGER
+        AS datetime_precision,
+      NULL::VARCHAR AS interval_type, NULL::INTEGER AS interval_precision, NULL::VARCHAR AS character_set_catalog,
+      NULL::VARCHAR AS character_set_schema, NULL::VARCHAR AS character_set_name, NULL::VARCHAR AS collation_catalog,
+      NULL::VARCHAR AS collation_schema, NULL::VARCHAR AS collation_name, NULL::VARCHAR AS domain_catalog, NULL::VARCHAR AS domain_schema,
+      NULL::VARCHAR AS domain_name, ${databaseName} AS udt_catalog, 'pg_catalog' AS udt_schema, t.typname AS udt_name,
+      NULL::VARCHAR AS scope_catalog, NULL::VARCHAR AS scope_schema, NULL::VARCHAR AS scope_name, NULL::INTEGER AS maximum_cardinality,
+      ordinal_position::VARCHAR AS dtd_identifier, 'NO' AS is_self_referencing, 'NO' AS is_identity, NULL::VARCHAR AS identity_generation,
+      NULL::VARCHAR AS identity_start, NULL::VARCHAR AS identity_increment, NULL::VARCHAR AS identity_maximum,
+      NULL::VARCHAR AS identity_minimum, 'NO' AS identity_cycle, 'NEVER' AS is_generated, NULL::VARCHAR AS generation_expression,
+      'NO' AS is_updatable FROM ${typedColumns} c JOIN ${s}.pg_type t ON t.oid = c.type`,
+  schemata: `SELECT ${databaseName} AS catalog_name, nspname AS schema_name, 'engine' AS schema_owner, NULL::VARCHAR AS default_character_set_catalog,
+      NULL::VARCHAR AS default_character_set_schema, NULL::VARCHAR AS default_character_set_name, NULL::VARCHAR AS sql_path FROM ${s}.pg_namespace`,
+  views: `SELECT NULL::VARCHAR AS table_catalog, NULL::VARCHAR AS table_schema, NULL::VARCHAR AS table_name, NULL::VARCHAR AS view_definition,
+      NULL::VARCHAR AS check_option, NULL::VARCHAR AS is_updatable, NULL::VARCHAR AS is_insertable_into WHERE false`,
+  information_schema_catalog_name: `SELECT ${databaseName} AS catalog_name`,
+};
+
+/** Relations whose rows are those of the session: the wire names them by a call that has the rows in it. */
+const sessionRelations: Readonly<Record<string, string>> = {
+  session_databases: `(names) AS TABLE SELECT (row_number() OVER ())::BIGINT + 90000 AS oid, datname, ${owner}::BIGINT AS datdba, 6 AS encoding,
+      'c' AS datlocprovider, false AS datistemplate, true AS datallowconn, -1 AS datconnlimit, 0 AS datfrozenxid, 0 AS datminmxid,
+      ${fixedOids.tablespace}::BIGINT AS dattablespace, 'C.UTF-8' AS datcollate, 'C.UTF-8' AS datctype, NULL::VARCHAR AS daticulocale,
+      NULL::VARCHAR AS datcollversion, NULL::VARCHAR[] AS datacl, 1262::BIGINT AS tableoid FROM (SELECT unnest(names) AS datname)`,
+  session_settings: `(names, given) AS TABLE SELECT name, setting, NULL::VARCHAR AS unit, 'Session' AS category, '' AS short_desc, '' AS extra_desc,
+      'user' AS context, 'string' AS vartype, 'default' AS source, NULL::VARCHAR AS min_val, NULL::VARCHAR AS max_val,
+      NULL::VARCHAR[] AS enumvals, setting AS boot_val, setting AS reset_val, NULL::VARCHAR AS sourcefile, NULL::INTEGER AS sourceline,
+      false AS pending_restart FROM (SELECT unnest(names) AS name, unnest(given) AS setting)`,
+  session_roles: `(names) AS TABLE SELECT rolname, false AS rolsuper, true AS rolinherit, false AS rolcreaterole, false AS rolcreatedb, true AS rolcanlogin,
+      false AS rolreplication, -1 AS rolconnlimit, '********' AS rolpassword, NULL::TIMESTAMPTZ AS rolvaliduntil, false AS rolbypassrls,
+      NULL::VARCHAR[] AS rolconfig, (row_number() OVER ())::BIGINT + 9 AS oid FROM (SELECT unnest(names) AS rolname)`,
+  session_users: `(names) AS TABLE SELECT usename, (row_number() OVER ())::BIGINT + 9 AS usesysid, false AS usecreatedb, false AS usesuper, false AS userepl,
+      false AS usebypassrls, '********' AS passwd, NULL::TIMESTAMPTZ AS valuntil, NULL::VARCHAR[] AS useconfig
+      FROM (SELECT unnest(names) AS usename)`,
+};
+
+/** Functions that are read like tables. */
+const tableFunctions: Readonly<Record<string, string>> = {
+  pg_get_keywords: `() AS TABLE SELECT keyword_name AS word, CASE keyword_category WHEN 'reserved' THEN 'R' WHEN 'unreserved' THEN 'U'
+      WHEN 'column_name' THEN 'C' ELSE 'T' END AS catcode, true AS barelabel, keyword_category AS catdesc, '' AS baredesc FROM duckdb_keywords()`,
+};
+
+export const tableFunctionNames: readonly string[] = Object.keys({ ...sessionRelations, ...tableFunctions });
+
+/** A view of information_schema has its own prefix: the names of both schemas may be the same. */
+const informationPrefix = "information_";
+
+export function catalogSetUp(namespace: string): string[] {
+  const views = [
+    ...Object.entries(populated),
+    ...Object.entries(emptyCatalog).map(([name, columns]) => [name, emptyRelation(columns)] as const),
+    ...Object.entries({
+      ...Object.fromEntries(Object.entries(emptyInformation).map(([name, columns]) => [name, emptyRelation(columns)])),
+      ...information,
+    }).map(([name, query]) => [informationPrefix + name, query] as const),
+  ];
+  return [
+    `CREATE SCHEMA ${s}`,
+    ...helpers,
+    ...Object.entries({ ...sessionRelations, ...tableFunctions }).map(
+      ([name, rest]) => `CREATE MACRO ${s}.${name}${rest}`,
+    ),
+    ...views.map(([name, query]) => `CREATE VIEW ${s}.${name} AS ${query.replaceAll(databaseName, text(namespace))}`),
+  ];
+}
+
+/** The view of ours in place of a relation of Postgres, where there is one. */
+export function catalogRelation(schema: string | undefined, name: string): string | undefined {
+  const lower = name.toLowerCase();
+  if (schema === undefined || schema === "pg_catalog") {
+    return Object.hasOwn(populated, lower) || Object.hasOwn(emptyCatalog, lower) ? lower : undefined;
+  }
+  if (schema !== "information_schema") return undefined;
+  const known = Object.hasOwn(information, lower) || Object.hasOwn(emptyInformation, lower);
+  return known ? informationPrefix + lower : undefined;
+}

@@ -1,0 +1,194 @@
+import { catalogOids, catalogSchema, fixedOids, tableFunctionNames } from "./postgres-catalog.ts";
+
+const s = catalogSchema;
+
+function text(value: string): string {
+  return `'${value.replaceAll("'", "''")}'`;
+}
+
+/** A function's forms, each with its parameters and what it gives. */
+type Forms = readonly (readonly [parameters: string, result: string])[];
+
+function always(result: string, ...parameters: string[]): Forms {
+  return parameters.map((list) => [list, result]);
+}
+
+/** Whoever may connect may read everything and nothing else. */
+const mayRead = (privilege: string) =>
+  `coalesce(regexp_matches(lower(${privilege}), '^\\s*(select|usage|connect)\\b'), false)`;
+
+const catalogName = `CASE lower(regexp_replace(replace(name, '"', ''), '^pg_catalog\\.', '')) ${Object.entries(
+  catalogOids,
+)
+  .map(([name, oid]) => `WHEN ${text(name)} THEN ${oid}`)
+  .join(" ")} END`;
+
+const functions: Readonly<Record<string, Forms>> = {
+  pg_is_in_recovery: [["", "false"]],
+  pg_encoding_to_char: [["e", "CASE e WHEN 6 THEN 'UTF8' WHEN 0 THEN 'SQL_ASCII' ELSE '' END"]],
+  pg_char_to_encoding: [["e", "CASE upper(e) WHEN 'UTF8' THEN 6 WHEN 'SQL_ASCII' THEN 0 ELSE -1 END"]],
+  getdatabaseencoding: [["", "'UTF8'"]],
+  pg_client_encoding: [["", "'UTF8'"]],
+  pg_get_expr: always("NULL::VARCHAR", "a, b", "a, b, c"),
+  obj_description: always("NULL::VARCHAR", "a", "a, b"),
+  shobj_description: always("NULL::VARCHAR", "a, b"),
+  col_description: always("NULL::VARCHAR", "a, b"),
+  has_table_privilege: [
+    ["t, p", mayRead("p")],
+    ["u, t, p", mayRead("p")],
+  ],
+  has_schema_privilege: [
+    ["t, p", mayRead("p")],
+    ["u, t, p", mayRead("p")],
+  ],
+  has_database_privilege: [
+    ["t, p", mayRead("p")],
+    ["u, t, p", mayRead("p")],
+  ],
+  has_any_column_privilege: [
+    ["t, p", mayRead("p")],
+    ["u, t, p", mayRead("p")],
+  ],
+  has_column_privilege: [
+    ["t, c, p", mayRead("p")],
+    ["u, t, c, p", mayRead("p")],
+  ],
+  has_sequence_privilege: always("false", "t, p", "u, t, p"),
+  has_function_privilege: always("false", "t, p", "u, t, p"),
+  has_language_privilege: always("false", "t, p", "u, t, p"),
+  has_tablespace_privilege: always("false", "t, p", "u, t, p"),
+  has_type_privilege: always("true", "t, p", "u, t, p"),
+  has_server_privilege: always("false", "t, p", "u, t, p"),
+  has_foreign_data_wrapper_privilege: always("false", "t, p", "u, t, p"),
+  pg_has_role: always("true", "r, p", "u, r, p"),
+  pg_table_is_visible: [["t", "true"]],
+  pg_type_is_visible: [["t", "true"]],
+  pg_function_is_visible: [["t", "true"]],
+  pg_operator_is_visible: [["t", "true"]],
+  pg_opclass_is_visible: [["t", "true"]],
+  pg_opfamily_is_visible: [["t", "true"]],
+  pg_collation_is_visible: [["t", "true"]],
+  pg_conversion_is_visible: [["t", "true"]],
+  pg_statistics_obj_is_visible: [["t", "true"]],
+  pg_ts_config_is_visible: [["t", "true"]],
+  pg_ts_dict_is_visible: [["t", "true"]],
+  pg_ts_parser_is_visible: [["t", "true"]],
+  pg_ts_template_is_visible: [["t", "true"]],
+  pg_get_userbyid: [["u", "'engine'"]],
+  pg_get_viewdef: always("NULL::VARCHAR", "a", "a, b"),
+  pg_get_ruledef: always("NULL::VARCHAR", "a", "a, b"),
+  pg_get_triggerdef: always("NULL::VARCHAR", "a", "a, b"),
+  pg_get_functiondef: always("NULL::VARCHAR", "a"),
+  pg_get_function_arguments: always("''", "a"),
+  pg_get_function_identity_arguments: always("''", "a"),
+  pg_get_function_result: always("''", "a"),
+  pg_get_function_sqlbody: always("NULL::VARCHAR", "a"),
+  pg_get_function_arg_default: always("NULL::VARCHAR", "a, b"),
+  pg_get_indexdef: always("NULL::VARCHAR", "a", "a, b, c"),
+  pg_get_constraintdef: always("NULL::VARCHAR", "a", "a, b"),
+  pg_get_partkeydef: always("NULL::VARCHAR", "a"),
+  pg_get_partition_constraintdef: always("NULL::VARCHAR", "a"),
+  pg_get_serial_sequence: always("NULL::VARCHAR", "a, b"),
+  pg_get_statisticsobjdef: always("NULL::VARCHAR", "a"),
+  pg_get_statisticsobjdef_columns: always("NULL::VARCHAR", "a"),
+  pg_relation_is_publishable: always("false", "a"),
+  pg_relation_filenode: always("NULL::BIGINT", "a"),
+  pg_relation_size: always("0::BIGINT", "a", "a, b"),
+  pg_total_relation_size: always("0::BIGINT", "a"),
+  pg_table_size: always("0::BIGINT", "a"),
+  pg_indexes_size: always("0::BIGINT", "a"),
+  pg_database_size: always("0::BIGINT", "a"),
+  pg_tablespace_size: always("0::BIGINT", "a"),
+  pg_tablespace_location: always("''", "a"),
+  pg_size_pretty: [["n", "n::VARCHAR || ' bytes'"]],
+  pg_stat_get_numscans: always("0::BIGINT", "a"),
+  pg_my_temp_schema: always("0::BIGINT", ""),
+  pg_is_other_temp_schema: always("false", "a"),
+  pg_postmaster_start_time: always("now()", ""),
+  pg_conf_load_time: always("now()", ""),
+  pg_advisory_unlock_all: always("NULL::VARCHAR", ""),
+  pg_cancel_backend: always("false", "a"),
+  pg_terminate_backend: always("false", "a", "a, b"),
+  pg_sequence_last_value: always("NULL::BIGINT", "a"),
+  pg_column_is_updatable: always("false", "a, b, c"),
+  pg_relation_is_updatable: always("0", "a, b"),
+  txid_current: always("1::BIGINT", ""),
+  pg_current_xact_id: always("1::BIGINT", ""),
+  inet_server_addr: always("NULL::VARCHAR", ""),
+  inet_server_port: always("NULL::INTEGER", ""),
+  inet_client_addr: always("NULL::VARCHAR", ""),
+  inet_client_port: always("NULL::INTEGER", ""),
+  current_schema: [["", "'collections'"]],
+  current_schemas: [["implicit", "CASE WHEN implicit THEN ['pg_catalog', 'collections'] ELSE ['collections'] END"]],
+  array_upper: [["a, d", "CASE WHEN len(a) > 0 AND d = 1 THEN len(a)::INTEGER END"]],
+  array_lower: [["a, d", "CASE WHEN len(a) > 0 AND d = 1 THEN 1 END"]],
+  array_remove: [["a, x", "list_filter(a, lambda e: e IS DISTINCT FROM x)"]],
+  array_ndims: [["a", "CASE WHEN len(a) > 0 THEN 1 END"]],
+  cardinality: [["a", "len(a)::INTEGER"]],
+  btrim: [
+    ["t", "trim(t)"],
+    ["t, c", "trim(t, c)"],
+  ],
+  initcap: [["t", "array_to_string(list_transform(string_split(lower(t), ' '), lambda w: upper(w[1]) || w[2:]), ' ')"]],
+  clock_timestamp: always("now()", ""),
+  statement_timestamp: always("now()", ""),
+  transaction_timestamp: always("now()", ""),
+  // What `current_setting` of a name that is not written out becomes.
+  setting_of: always("given[list_position(names, name)]", "names, given, name", "names, given, name, missing"),
+  quote_ident: [
+    ["t", `CASE WHEN regexp_full_match(t, '[a-z_][a-z0-9_$]*') THEN t ELSE '"' || replace(t, '"', '""') || '"' END`],
+  ],
+  quote_literal: [["t", `'''' || replace(t::VARCHAR, '''', '''''') || ''''`]],
+  quote_nullable: [["t", `CASE WHEN t IS NULL THEN 'NULL' ELSE '''' || replace(t::VARCHAR, '''', '''''') || '''' END`]],
+  format_type: [
+    [
+      "t, m",
+      `CASE WHEN t IS NULL THEN NULL WHEN t = 1700 AND m > 4 THEN 'numeric(' || ((m - 4) >> 16) || ',' || ((m - 4) & 65535) || ')'
+       ELSE ${s}.type_label(t) END`,
+    ],
+  ],
+  regclass_oid: [
+    [
+      "name",
+      `coalesce(${catalogName}, (SELECT c.oid FROM ${s}.pg_class c JOIN ${s}.pg_namespace n ON n.oid = c.relnamespace
+       WHERE replace(name, '"', '') IN (c.relname, n.nspname || '.' || c.relname) ORDER BY c.relnamespace LIMIT 1), try_cast(name AS BIGINT))`,
+    ],
+  ],
+  regclass_name: [
+    [
+      "o",
+      `coalesce((SELECT c.relname FROM ${s}.pg_class c WHERE c.oid = try_cast(o AS BIGINT)), CASE WHEN o::VARCHAR = '0' THEN '-' ELSE o::VARCHAR END)`,
+    ],
+  ],
+  regtype_oid: [
+    [
+      "name",
+      `(SELECT t.oid FROM ${s}.pg_type t WHERE lower(replace(name, '"', '')) IN (t.typname, 'pg_catalog.' || t.typname, ${s}.type_label(t.oid)) LIMIT 1)`,
+    ],
+  ],
+  regtype_name: [["o", `CASE WHEN o::VARCHAR = '0' THEN '-' ELSE ${s}.type_label(try_cast(o AS BIGINT)) END`]],
+  regnamespace_oid: [["name", `${s}.namespace_oid(replace(name, '"', ''))::BIGINT`]],
+  regnamespace_name: [
+    ["o", `coalesce((SELECT n.nspname FROM ${s}.pg_namespace n WHERE n.oid = try_cast(o AS BIGINT)), o::VARCHAR)`],
+  ],
+  regproc_oid: [["name", "NULL::BIGINT"]],
+  regproc_name: [["o", "CASE WHEN o::VARCHAR = '0' THEN '-' ELSE o::VARCHAR END"]],
+  regrole_oid: [["name", `${fixedOids.owner}::BIGINT`]],
+  regrole_name: [["o", "'engine'"]],
+  to_regclass: [["name", `${s}.regclass_oid(name)`]],
+  to_regtype: [["name", `${s}.regtype_oid(name)`]],
+  to_regnamespace: [["name", `${s}.regnamespace_oid(name)`]],
+  to_regproc: always("NULL::BIGINT", "name"),
+  // Of an index's columns, of which there are none.
+  _pg_expandarray: [["a", "{'x': NULL::INTEGER, 'n': NULL::INTEGER}"]],
+};
+
+/** All that are the dialect's own, by their names in lower case. */
+export const functionNames: ReadonlySet<string> = new Set([...Object.keys(functions), ...tableFunctionNames]);
+
+/** Each after those that it uses. */
+export function functionSetUp(): string[] {
+  return Object.entries(functions).map(
+    ([name, forms]) => `CREATE MACRO ${s}.${name}${forms.map(([list, result]) => `(${list}) AS ${result}`).join(", ")}`,
+  );
+}

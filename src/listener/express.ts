@@ -1,0 +1,286 @@
+import { STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import { type ExpressHead, parseExpressHead } from "./express-head.ts";
+import { type Connection, errorBody, type Registry } from "./registry.ts";
+import { WriteStall } from "./write-stall.ts";
+
+export interface ExpressRequest {
+  readonly head: ExpressHead;
+  readonly body: Buffer;
+  readonly remoteAddress: string | undefined;
+  readonly remotePort: number | undefined;
+}
+
+export interface ExpressReply {
+  /** False once nobody waits for the answer. */
+  readonly isOpen: boolean;
+  /** Called when the client leaves before it was answered. */
+  onLeft(callback: () => void): void;
+  /**
+   * `headers` are names and values by turns; a body of text is ASCII. `onSent` is called once the body's memory is no
+   * longer needed.
+   */
+  send(status: number, headers: readonly string[], body: string | Buffer, onSent?: () => void): void;
+}
+
+/** Answers a request, at once or later; or returns false at once, and the request goes the ordinary way. */
+export type ExpressHandler = (request: ExpressRequest, reply: ExpressReply) => boolean;
+
+export const expressLimits = {
+  headBytesMax: 8 * 1024,
+  bodyBytesMax: 64 * 1024,
+  /** Answers that a client has not taken when its next request comes. */
+  unsentBytesMax: 256 * 1024,
+  /** Half-received requests of all connections together; beyond it they go the ordinary way, which has bounds of its own. */
+  partialBytesMax: 64 * 1024 * 1024,
+  /** A request that is still not whole after this part of the headers' deadline is left to the full parser and its deadlines. */
+  partialShare: 0.2,
+} as const;
+
+const headEnd = Buffer.from("\r\n\r\n");
+const nothing = Buffer.alloc(0);
+
+/** What the express connections of one listener share. */
+export class ExpressLane {
+  readonly registry: Registry;
+  readonly handler: ExpressHandler;
+  /** Hands a connection to the full parser, with what was read of it put back. */
+  readonly leave: (socket: Socket) => void;
+  partialBytes = 0;
+  readonly #keepAlive: string;
+  #dateText = "";
+  #dateSecond = 0;
+
+  constructor(registry: Registry, handler: ExpressHandler, leave: (socket: Socket) => void) {
+    this.registry = registry;
+    this.handler = handler;
+    this.leave = leave;
+    const seconds = Math.floor(registry.limits.idleTimeoutMs / 1000);
+    this.#keepAlive = `connection: keep-alive\r\nkeep-alive: timeout=${seconds}`;
+  }
+
+  /** Everything before an answer's body. */
+  head(status: number, headers: readonly string[], last: boolean, bodyBytes: number): string {
+    const second = Math.floor(Date.now() / 1000);
+    if (second !== this.#dateSecond) {
+      this.#dateSecond = second;
+      this.#dateText = new Date(second * 1000).toUTCString();
+    }
+    let text = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
+    for (let i = 0; i < headers.length; i += 2) text += `${headers[i]}: ${headers[i + 1]}\r\n`;
+    const connection = last ? "connection: close" : this.#keepAlive;
+    return `${text}date: ${this.#dateText}\r\n${connection}\r\ncontent-length: ${bodyBytes}\r\n\r\n`;
+  }
+}
+
+/**
+ * A connection whose requests are the kind that come by the thousand: they arrive whole and one at a time, with nothing
+ * unusual about them, and the handler knows them. Node's own server spends more on the objects of such a request than
+ * the request takes; here it costs a search for the head's end, and the parsed head is kept, since a client mostly
+ * repeats it. With the first request of any other kind the connection goes over to Node's server and stays there.
+ */
+export class ExpressConnection implements Connection, ExpressReply {
+  readonly #lane: ExpressLane;
+  readonly #socket: Socket;
+  readonly #stall: WriteStall;
+  readonly #onData = (chunk: Buffer) => this.#take(chunk);
+  readonly #onEnd = () => this.#ended();
+  readonly #onClose = () => this.#closed();
+  /** What was received of a request that is not yet whole. */
+  #partial: Buffer = nothing;
+  /** Bytes after which looking at `partial` again makes sense. */
+  #wanted = 0;
+  #partialSinceMs = 0;
+  #idleSinceMs: number;
+  #busy = false;
+  #peerDone = false;
+  /** More was sent before the answer. */
+  #pipelined = false;
+  #onLeft: (() => void) | undefined;
+  #head: ExpressHead | undefined;
+  #headBytes: Buffer = nothing;
+
+  constructor(lane: ExpressLane, socket: Socket) {
+    this.#lane = lane;
+    this.#socket = socket;
+    this.#stall = new WriteStall(socket);
+    this.#idleSinceMs = lane.registry.nowMs;
+    lane.registry.connections.add(this);
+    socket.on("data", this.#onData);
+    socket.on("end", this.#onEnd);
+    socket.on("close", this.#onClose);
+  }
+
+  get isOpen(): boolean {
+    return this.#busy && !this.#socket.destroyed;
+  }
+
+  onLeft(callback: () => void): void {
+    this.#onLeft = callback;
+  }
+
+  send(status: number, headers: readonly string[], body: string | Buffer, onSent?: () => void): void {
+    if (!this.isOpen) {
+      onSent?.();
+      return;
+    }
+    const socket = this.#socket;
+    const { registry } = this.#lane;
+    const last = registry.draining || this.#peerDone;
+    const start = this.#lane.head(status, headers, last, body.length);
+    if (typeof body === "string") socket.write(start + body, "latin1");
+    else {
+      socket.cork();
+      socket.write(start, "latin1");
+      socket.write(body, onSent);
+      socket.uncork();
+    }
+    this.#busy = false;
+    this.#onLeft = undefined;
+    this.#idleSinceMs = registry.nowMs;
+    if (last) socket.destroySoon();
+    else if (this.#pipelined) this.#leave(nothing);
+    registry.ended(1);
+  }
+
+  sweep(): void {
+    const { limits, counters, nowMs } = this.#lane.registry;
+    const stall = this.#stall;
+    if (stall.stalledMs(nowMs, stall.pending, stall.bytesWritten) >= limits.writeStallTimeoutMs) {
+      counters.stalled++;
+      this.#socket.destroy();
+    } else if (this.#busy) return;
+    else if (this.#partial.length > 0) {
+      if (nowMs - this.#partialSinceMs >= limits.headersTimeoutMs * expressLimits.partialShare)
+        this.#leave(this.#partial);
+    } else if (nowMs - this.#idleSinceMs >= limits.idleTimeoutMs) this.#socket.destroySoon();
+  }
+
+  drain(): void {
+    if (this.#busy) return;
+    if (this.#partial.length > 0) this.#leave(this.#partial);
+    else this.#socket.destroySoon();
+  }
+
+  end(): void {
+    this.#socket.destroySoon();
+  }
+
+  #take(chunk: Buffer): void {
+    if (this.#busy) {
+      // The client did not wait for its answer: what it sends meanwhile goes the ordinary way after it. Put back at
+      // once, or its end could be heard before it.
+      this.#pipelined = true;
+      this.#socket.pause();
+      this.#socket.unshift(chunk);
+      return;
+    }
+    const bytes = this.#partial.length > 0 ? Buffer.concat([this.#partial, chunk]) : chunk;
+    if (bytes.length < this.#wanted) this.#hold(bytes, this.#wanted);
+    else this.#serve(bytes);
+  }
+
+  /** Serves the request in `bytes`, waits for the rest of it, or leaves the lane. */
+  #serve(bytes: Buffer): void {
+    const { registry, handler } = this.#lane;
+    const headLength = this.#findHead(bytes);
+    if (headLength === undefined) {
+      if (bytes.length >= expressLimits.headBytesMax || !couldBeExpress(bytes)) this.#leave(bytes);
+      else this.#hold(bytes, bytes.length + 1);
+      return;
+    }
+    const head = this.#head;
+    // A client that asks for more before it has taken what it asked for is one for the server that counts such debts.
+    const isBehind = this.#socket.writableLength > expressLimits.unsentBytesMax;
+    if (head === undefined || head.bodyBytes > expressLimits.bodyBytesMax || isBehind || registry.draining) {
+      this.#leave(bytes);
+      return;
+    }
+    const total = headLength + head.bodyBytes;
+    if (bytes.length !== total) {
+      if (bytes.length < total) this.#hold(bytes, total);
+      else this.#leave(bytes);
+      return;
+    }
+    this.#release();
+    this.#busy = true;
+    registry.inFlight++;
+    const { remoteAddress, remotePort } = this.#socket;
+    try {
+      if (handler({ head, body: bytes.subarray(headLength), remoteAddress, remotePort }, this)) return;
+    } catch (error) {
+      registry.log.error({ err: error, method: head.method }, "request handler threw");
+      this.send(500, ["content-type", "application/json"], errorBody("internal", "internal error"));
+      return;
+    }
+    this.#busy = false;
+    this.#leave(bytes);
+    registry.ended(1);
+  }
+
+  /** The length of the head at the start of `bytes`, which is then parsed in `#head` where the lane takes it. */
+  #findHead(bytes: Buffer): number | undefined {
+    const known = this.#headBytes;
+    const { length } = known;
+    if (length > 0 && bytes.length >= length && known.compare(bytes, 0, length) === 0) return length;
+    const end = bytes.indexOf(headEnd);
+    if (end < 0 || end > expressLimits.headBytesMax) return undefined;
+    // A copy: the chunk must not stay in memory for its head.
+    this.#headBytes = Buffer.from(bytes.subarray(0, end + headEnd.length));
+    this.#head = parseExpressHead(bytes.latin1Slice(0, end));
+    return end + headEnd.length;
+  }
+
+  #hold(bytes: Buffer, wanted: number): void {
+    const lane = this.#lane;
+    if (this.#partial.length === 0) this.#partialSinceMs = lane.registry.nowMs;
+    lane.partialBytes += bytes.length - this.#partial.length;
+    this.#partial = bytes;
+    this.#wanted = wanted;
+    if (lane.partialBytes > expressLimits.partialBytesMax) this.#leave(bytes);
+  }
+
+  #release(): void {
+    this.#lane.partialBytes -= this.#partial.length;
+    this.#partial = nothing;
+    this.#wanted = 0;
+  }
+
+  #leave(bytes: Buffer): void {
+    const socket = this.#socket;
+    this.#forget();
+    socket.off("data", this.#onData);
+    socket.off("end", this.#onEnd);
+    socket.off("close", this.#onClose);
+    socket.pause();
+    if (bytes.length > 0) socket.unshift(bytes);
+    this.#lane.leave(socket);
+    socket.resume();
+  }
+
+  #ended(): void {
+    this.#peerDone = true;
+    // Half a request will never be a whole one.
+    if (!this.#busy) this.#socket.destroySoon();
+  }
+
+  #closed(): void {
+    this.#forget();
+    if (!this.#busy) return;
+    this.#busy = false;
+    this.#onLeft?.();
+    this.#onLeft = undefined;
+    this.#lane.registry.ended(1);
+  }
+
+  #forget(): void {
+    this.#release();
+    this.#lane.registry.connections.delete(this);
+  }
+}
+
+/** Whether bytes without the end of a head can still become one of ours. */
+function couldBeExpress(bytes: Buffer): boolean {
+  const start = bytes.latin1Slice(0, Math.min(6, bytes.length));
+  return "POST /".startsWith(start) || "GET /".startsWith(start.slice(0, 5));
+}
