@@ -187,6 +187,8 @@ class StatementWork {
 
   async request<T>(message: SqlMessage, transfer: readonly ArrayBuffer[] = []): Promise<T> {
     if (this.#timedOut) throw timedOut();
+    // Cancelled between two requests, when the thread knew of nothing to stop.
+    this.#signal?.throwIfAborted();
     return this.#thread.request<T>(message, transfer);
   }
 
