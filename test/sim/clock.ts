@@ -9,6 +9,12 @@ interface Sleeper {
   readonly wake: () => void;
 }
 
+/** A time that can be put in order with others although the clock may be set back. */
+export interface Moment {
+  readonly setBacks: number;
+  readonly wallMs: number;
+}
+
 /** The time of the simulated world. The wall clock can jump, the steady one only goes on. */
 export class WorldTime {
   readonly #dice: Dice;
@@ -16,8 +22,8 @@ export class WorldTime {
   #wallMs = 1_700_000_000_000;
   #steadyMs = 0;
   #sleepers: Sleeper[] = [];
-  /** The latest that the wall clock ever showed. */
-  wallMsMax = this.#wallMs;
+  /** The latest that the wall clock showed before each time it was set back. */
+  readonly #peaksMs: number[] = [];
 
   constructor(dice: Dice, faults: Faults) {
     this.#dice = dice;
@@ -49,8 +55,17 @@ export class WorldTime {
   }
 
   jump(ms: number): void {
+    if (ms < 0) this.#peaksMs.push(this.#wallMs);
     this.#wallMs += ms;
-    this.wallMsMax = Math.max(this.wallMsMax, this.#wallMs);
+  }
+
+  get moment(): Moment {
+    return { setBacks: this.#peaksMs.length, wallMs: this.#wallMs };
+  }
+
+  /** The latest that the wall clock showed from one moment to another. */
+  latestMs(from: Moment, to: Moment = this.moment): number {
+    return Math.max(to.wallMs, ...this.#peaksMs.slice(from.setBacks, to.setBacks));
   }
 
   bury(): void {

@@ -1,7 +1,7 @@
 import { encodeBatch } from "../../src/engine/log/record-batch.ts";
 import { partitionOfKey } from "../../src/engine/murmur2.ts";
 import type { FetchResult } from "../../src/engine/stream/streams.ts";
-import type { WorldTime } from "./clock.ts";
+import type { Moment, WorldTime } from "./clock.ts";
 import { dedupWindowMs, demand } from "./world.ts";
 
 /** A record as it was sent. */
@@ -41,10 +41,11 @@ export interface LogWrite {
   readonly records: readonly SentRecord[];
   /** Where each record is, as far as that is known. */
   readonly places: (Place | undefined)[];
-  readonly sentAtMs: number;
+  readonly sentAt: Moment;
   state: WriteState;
-  /** The latest that the clock had shown when it ended. */
-  wallMsMax: number;
+  endedAt: Moment;
+  /** Records that another request was writing when this was sent: the engine may leave them to it. */
+  readonly contested: ReadonlySet<number>;
 }
 
 interface Cell {
@@ -63,6 +64,12 @@ interface PartitionHistory {
 export interface StreamRetention {
   readonly maxAgeMs: number | null;
   readonly maxBytes: number | null;
+}
+
+interface EventCopy {
+  readonly write: LogWrite;
+  readonly place: Place;
+  readonly timestampMs: number;
 }
 
 interface Repeat {
@@ -90,7 +97,11 @@ export class LogHistory {
 
   begin(id: number, records: readonly SentRecord[]): LogWrite {
     const places = records.map(() => undefined);
-    const write: LogWrite = { id, records, places, sentAtMs: this.#time.wallMs, state: "pending", wallMsMax: 0 };
+    const pending = [...this.writes.values()].filter(({ state }) => state === "pending");
+    const taken = new Set(pending.flatMap((write) => write.records.flatMap(({ event }) => event ?? [])));
+    const contested = new Set(records.flatMap(({ event }, i) => (event !== undefined && taken.has(event) ? [i] : [])));
+    const now = this.#time.moment;
+    const write: LogWrite = { id, records, places, sentAt: now, state: "pending", endedAt: now, contested };
     this.writes.set(id, write);
     return write;
   }
@@ -124,12 +135,12 @@ export class LogHistory {
   /** A write was acknowledged, with the offset after its last record in each partition. */
   acknowledge(write: LogWrite): void {
     write.state = "done";
-    write.wallMsMax = this.#time.wallMsMax;
+    write.endedAt = this.#time.moment;
     for (const place of write.places) if (place !== undefined) this.#raise(place.partition, place.offset + 1);
   }
 
   refuse(write: LogWrite): void {
-    write.wallMsMax = this.#time.wallMsMax;
+    write.endedAt = this.#time.moment;
     write.state = "refused";
     demand(
       write.places.every((place) => place === undefined),
@@ -138,7 +149,7 @@ export class LogHistory {
   }
 
   lose(write: LogWrite): void {
-    write.wallMsMax = this.#time.wallMsMax;
+    write.endedAt = this.#time.moment;
     write.state = "unknown";
   }
 
@@ -173,11 +184,11 @@ export class LogHistory {
     const { maxAgeMs = null, maxBytes = null } = this.retention ?? {};
     demand(start === 0 || this.retention !== undefined, () => `${this.name} has no retention and starts at ${start}`);
     if (maxAgeMs === null || maxBytes !== null) return;
-    const oldestMs = this.#time.wallMsMax - maxAgeMs;
     for (let offset = start - 1; offset >= 0; offset--) {
       const cell = history.cells[offset];
       if (cell === undefined) continue;
       const { timestampMs } = cell.write.records[cell.index]!;
+      const oldestMs = this.#time.latestMs(cell.write.sentAt) - maxAgeMs;
       demand(timestampMs < oldestMs, () => `${this.name}/${partition}: offset ${offset} was trimmed too early`);
       return;
     }
@@ -296,8 +307,8 @@ export class LogHistory {
     }
   }
 
-  #copies(event: string): { write: LogWrite; place: Place; timestampMs: number }[] {
-    const copies: { write: LogWrite; place: Place; timestampMs: number }[] = [];
+  #copies(event: string): EventCopy[] {
+    const copies: EventCopy[] = [];
     for (const write of this.writes.values()) {
       for (const [i, place] of write.places.entries()) {
         const record = write.records[i]!;
@@ -314,7 +325,7 @@ export class LogHistory {
       const cell = this.partitions[first.partition]!.cells[first.offset];
       const copy = cell?.write.records[cell.index];
       demand(copy !== undefined && copy.event === event, () => `${event} is no duplicate of ${this.#show(first)}`);
-      const ageMs = write.sentAtMs - copy!.timestampMs;
+      const ageMs = write.sentAt.wallMs - copy!.timestampMs;
       demand(ageMs < dedupWindowMs, () => `${event} is a duplicate of what was written ${ageMs} ms before`);
     }
   }
@@ -330,13 +341,18 @@ export class LogHistory {
       );
       for (const [i, copy] of copies.entries()) {
         for (const later of copies.slice(i + 1)) {
-          const passedMs = Math.max(later.write.wallMsMax, copy.write.wallMsMax) - copy.timestampMs;
-          demand(passedMs >= dedupWindowMs, () => {
+          demand(this.#isForgotten(copy, later), () => {
             return `${event} of ${this.name} was written twice: ${this.#show(copy.place)}, ${this.#show(later.place)}`;
           });
         }
       }
     }
+  }
+
+  /** Whether the clock went past the window of the one that was written first before the other had been written. */
+  #isForgotten(copy: EventCopy, later: EventCopy): boolean {
+    const [first, second] = copy.write.id < later.write.id ? [copy, later] : [later, copy];
+    return this.#time.latestMs(first.write.sentAt, second.write.endedAt) - first.timestampMs >= dedupWindowMs;
   }
 
   #show({ partition, offset }: Place): string {

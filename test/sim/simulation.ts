@@ -1,5 +1,9 @@
+import { parseSchema } from "../../src/engine/collection/schema-parse.ts";
 import { Dice } from "./dice.ts";
+import { DocumentClients } from "./document-clients.ts";
+import { EventClients } from "./event-clients.ts";
 import type { FaultKind } from "./faults.ts";
+import { filledFields, LinkClients } from "./link-clients.ts";
 import { LogHistory, type SentRecord } from "./log-history.ts";
 import { Session } from "./session.ts";
 import type { Sabotage } from "./store.ts";
@@ -58,6 +62,10 @@ class Simulation {
   readonly #dice: Dice;
   readonly #streams: readonly WrittenStream[];
   readonly #streamClients: StreamClients;
+  readonly #eventClients: EventClients;
+  readonly #linkClients: LinkClients;
+  readonly #documentClients: DocumentClients;
+  readonly #histories: readonly LogHistory[];
   readonly #busy: (Promise<void> | undefined)[] = Array(clientCount).fill(undefined);
   #failure: { error: unknown } | undefined;
   steps = 0;
@@ -67,20 +75,25 @@ class Simulation {
     this.#dice = new Dice(seed, 10);
     this.session = new Session(world, new Dice(seed, 11));
     const { time } = world;
+    const counted = new LogHistory("counted", 3, undefined, time);
+    const filled = new LogHistory("filled", 2, undefined, time);
+    const aged = new LogHistory("aged", 1, { maxAgeMs: 20_000, maxBytes: null }, time);
+    const sized = new LogHistory("sized", 1, { maxAgeMs: null, maxBytes: 1_500 }, time);
+    const events = new LogHistory("events", 2, undefined, time);
+    this.#histories = [counted, filled, aged, sized, events];
     this.#streams = [
-      { history: new LogHistory("counted", 3, undefined, time), makeRecord: counted, isRouted: false },
-      {
-        history: new LogHistory("aged", 1, { maxAgeMs: 20_000, maxBytes: null }, time),
-        makeRecord: aged,
-        isRouted: false,
-      },
-      {
-        history: new LogHistory("sized", 1, { maxAgeMs: null, maxBytes: 1_500 }, time),
-        makeRecord: aged,
-        isRouted: false,
-      },
+      { history: counted, makeRecord: makeCounted, isRouted: false },
+      { history: filled, makeRecord: makeFilling, isRouted: true },
+      { history: aged, makeRecord: makeAged, isRouted: false },
+      { history: sized, makeRecord: makeAged, isRouted: false },
     ];
     this.#streamClients = new StreamClients(this.session, this.#streams);
+    this.#eventClients = new EventClients(this.session, events);
+    this.#linkClients = new LinkClients(this.session, [
+      { name: "counts", kind: "counter", options: { amount: { json: "/n" } }, source: counted },
+      { name: "filled", kind: "collection", options: {}, source: filled },
+    ]);
+    this.#documentClients = new DocumentClients(this.session);
   }
 
   async run(steps: number): Promise<void> {
@@ -94,27 +107,49 @@ class Simulation {
       await this.#strike();
       this.#startSteps();
       if (this.steps % stepsPerCheck === stepsPerCheck - 1) {
-        await this.#idle();
-        await this.#audit();
+        await this.#check();
+        // Past every window, with nothing under way that was begun before it.
+        if (this.#dice.chance(0.15)) this.#world.time.jump(90_000_000);
         this.steps++;
       }
     }
     faults.enabled = false;
-    await this.#idle();
-    await this.#audit();
+    await this.#check();
     await this.#world.stop();
     await this.#world.start();
+    await this.#check();
+  }
+
+  /** Everything comes to rest, without faults, and is compared. */
+  async #check(): Promise<void> {
+    const { faults } = this.#world;
+    const wasEnabled = faults.enabled;
+    await this.#idle();
+    faults.enabled = false;
     await this.#audit();
+    this.#world.isHurried = true;
+    await this.#world.drive(this.#linkClients.catchUp());
+    await this.#world.drive(this.#documentClients.catchUp());
+    this.#world.isHurried = false;
+    await this.#audit();
+    faults.enabled = wasEnabled;
   }
 
   async #setUp(): Promise<void> {
     const { engine } = this.#world;
     const make = async () => {
       await engine.metastore.createNamespace(namespace);
-      for (const { history } of this.#streams) {
+      for (const history of this.#histories) {
         const ref = { namespace, stream: history.name };
         history.id = (await engine.streams.create(ref, history.partitions.length, history.retention)).id;
       }
+      await engine.collections.create(
+        namespace,
+        "filled",
+        parseSchema({ fields: filledFields.map(({ path, ...field }) => ({ ...field, source_path: path })) }),
+      );
+      await this.#documentClients.create();
+      await this.#linkClients.create();
     };
     await this.#world.drive(make());
   }
@@ -122,7 +157,7 @@ class Simulation {
   /** What befalls the process itself. */
   async #strike(): Promise<void> {
     const { faults, time } = this.#world;
-    if (faults.strikes("clock_jumps_ahead")) time.jump(this.#dice.pick([1_000, 30_000, 90_000, 3_600_000, 90_000_000]));
+    if (faults.strikes("clock_jumps_ahead")) time.jump(this.#dice.pick([1_000, 30_000, 90_000, 3_600_000]));
     if (faults.strikes("clock_jumps_back")) time.jump(-this.#dice.pick([1_000, 30_000, 90_000, 3_600_000]));
     if (faults.strikes("thread_lost")) await this.#world.loseThread();
     if (!faults.strikes("crash")) return;
@@ -149,10 +184,25 @@ class Simulation {
 
   #step(): Promise<void> {
     const roll = this.#dice.next();
-    if (roll < 0.5) return this.#streamClients.append();
-    if (roll < 0.6) return this.#streamClients.resend();
-    return this.#streamClients.fetch();
+    const [, run] = this.#actions.find(([upTo]) => roll < upTo)!;
+    return run();
   }
+
+  /** What a client does next, up to which roll of the dice. */
+  readonly #actions: readonly (readonly [number, () => Promise<void>])[] = [
+    [0.16, () => this.#streamClients.append()],
+    [0.21, () => this.#streamClients.resend()],
+    [0.3, () => this.#streamClients.fetch()],
+    [0.42, () => this.#eventClients.append()],
+    [0.45, () => this.#eventClients.read()],
+    [0.5, () => this.#linkClients.detail()],
+    [0.72, () => this.#documentClients.write()],
+    [0.76, () => this.#documentClients.resend()],
+    [0.8, () => this.#documentClients.get()],
+    [0.86, () => this.#documentClients.count()],
+    [0.91, () => this.#documentClients.scroll()],
+    [1, () => this.#documentClients.query()],
+  ];
 
   /** Until every client has its answer. */
   async #idle(): Promise<void> {
@@ -161,9 +211,10 @@ class Simulation {
   }
 
   async #audit(): Promise<void> {
-    const histories = this.#streams.map(({ history }) => history);
-    const done = await this.#world.drive(this.#streamClients.audit(histories));
+    const done = await this.#world.drive(this.#streamClients.audit(this.#histories));
     if (!done) throw new Violation("the log could not be read");
+    await this.#world.drive(this.#documentClients.audit());
+    this.#linkClients.settle();
   }
 
   #throwFailure(): void {
@@ -173,7 +224,7 @@ class Simulation {
 
 const names = ["ant", "bee", "cat", "dog", "elk"];
 
-const counted: MakeRecord = (dice, nowMs, isKeyed): SentRecord => {
+const makeCounted: MakeRecord = (dice, nowMs, isKeyed): SentRecord => {
   const isTimed = isKeyed || dice.chance(0.3);
   return {
     key: dice.chance(0.8) ? dice.pick(names) : undefined,
@@ -183,9 +234,21 @@ const counted: MakeRecord = (dice, nowMs, isKeyed): SentRecord => {
   };
 };
 
-const aged: MakeRecord = (dice, nowMs, isKeyed): SentRecord => ({
+const makeAged: MakeRecord = (dice, nowMs, isKeyed): SentRecord => ({
   key: dice.chance(0.5) ? dice.pick(names) : undefined,
   value: "x".repeat(dice.below(200)),
   timestampMs: nowMs,
   isTimed: isKeyed,
 });
+
+/** The key names the document; a record without a value deletes it. */
+const makeFilling: MakeRecord = (dice, nowMs, isKeyed): SentRecord => {
+  const id = dice.below(9);
+  const n = dice.chance(0.1) ? "no number" : dice.below(10);
+  return {
+    key: String(id),
+    value: dice.chance(0.2) ? undefined : JSON.stringify({ id, n, tag: dice.pick(names) }),
+    timestampMs: nowMs,
+    isTimed: isKeyed,
+  };
+};

@@ -7,7 +7,8 @@ import type { Session } from "./session.ts";
 import { demand, type Outcome } from "./world.ts";
 
 const namespace = "n";
-const idempotencyWindowMs = 23 * 3_600_000;
+/** Well inside the engine's own: the clock may jump while a request is under way. */
+const idempotencyWindowMs = 18 * 3_600_000;
 
 type Reply = Replayable<AppendReply> | Replayable<RoutedAppendReply>;
 
@@ -112,7 +113,7 @@ export class StreamClients {
   async resend(): Promise<void> {
     const { dice, world } = this.#session;
     const usable = this.#keyed.filter(({ write }) => {
-      const isFresh = world.time.wallMsMax - write.sentAtMs < idempotencyWindowMs;
+      const isFresh = world.time.latestMs(write.sentAt) - write.sentAt.wallMs < idempotencyWindowMs;
       return isFresh && write.state !== "pending" && write.state !== "unknown";
     });
     if (usable.length === 0) return;

@@ -62,6 +62,8 @@ export class World {
   #engine: Engine | undefined;
   #lives = 0;
   ticks = 0;
+  /** Time passes fast while something is waited for. */
+  isHurried = false;
 
   constructor(seed: number, sabotage: Sabotage, traceLinesMax: number) {
     this.#seed = seed;
@@ -161,7 +163,8 @@ export class World {
     this.ticks++;
     const { dice } = this;
     for (let count = dice.below(4); count > 0; count--) this.scheduler.release();
-    if (dice.chance(0.3)) this.time.advance(dice.between(1, 5));
+    if (this.isHurried && dice.chance(0.2)) this.time.advance(dice.between(100, 1_000));
+    else if (dice.chance(0.3)) this.time.advance(dice.between(1, 5));
     else if (dice.chance(0.05)) this.time.advance(dice.between(50, 600));
     await new Promise((resolve) => setImmediate(resolve));
   }
