@@ -66,7 +66,7 @@ export class CollectionHistory {
   acknowledge(write: DocumentWrite, results: readonly ModelResult[], offset: number): void {
     if (write.state === "done") return;
     write.state = "done";
-    if (results.some(({ status }) => status !== "noop" && status !== "condition_failed")) {
+    if (results.some(isChange)) {
       write.offset = offset;
       write.results = results;
     } else {
@@ -206,6 +206,10 @@ export class CollectionHistory {
     const results = model.write(ops);
     return { results, documents: model.documents };
   }
+}
+
+export function isChange({ status }: ModelResult): boolean {
+  return status !== "noop" && status !== "condition_failed";
 }
 
 function difference(a: Documents, b: Documents): string {

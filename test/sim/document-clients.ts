@@ -18,7 +18,7 @@ import {
   matches,
 } from "../model/collection/model.ts";
 import type { Moment } from "./clock.ts";
-import { CollectionHistory, type Documents, type DocumentWrite } from "./collection-history.ts";
+import { CollectionHistory, type Documents, type DocumentWrite, isChange } from "./collection-history.ts";
 import type { Session } from "./session.ts";
 import { demand, Violation } from "./world.ts";
 
@@ -121,8 +121,10 @@ export class DocumentClients {
     }
     this.#session.share(reply.token);
     const offset = this.#offsetOf(reply.token);
-    if (!replayed) this.history.acknowledge(write, reply.results, offset);
-    else demand(wasDone, () => `#${write.id} is replayed, but it was ${write.state}`);
+    if (!replayed) return this.history.acknowledge(write, reply.results, offset);
+    // One that was cut off and changed nothing has left no trace but its reply.
+    demand(wasDone || !reply.results.some(isChange), () => `#${write.id} is replayed, but it was ${write.state}`);
+    write.state = "done";
   }
 
   #makeOp(): ModelOp {
