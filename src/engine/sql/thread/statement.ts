@@ -11,10 +11,12 @@ import { readChunk } from "./read-chunk.ts";
 const batchRows = 16_384;
 const batchBytes = 1024 * 1024;
 
+export type StopReason = "cancelled" | "timeout";
+
 /** A statement while it lives in the thread. */
 export class Statement {
   connection: Connection | undefined;
-  #stopped: "cancelled" | "timeout" | undefined;
+  #stopped: StopReason | undefined;
   #result: Result | undefined;
   #types: readonly ColumnType[] = [];
   #rows = 0;
@@ -44,7 +46,7 @@ export class Statement {
     }
   }
 
-  stop(why: "cancelled" | "timeout"): void {
+  stop(why: StopReason): void {
     this.#stopped ??= why;
     this.connection?.interrupt();
   }
