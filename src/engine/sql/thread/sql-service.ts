@@ -181,7 +181,7 @@ export class SqlService implements ThreadService {
       await this.#defineAll(open.namespace, asked.tables, asked.catalog);
       const retrieved = plan.retrievals.map((ref, i) => emptyEdit(ref, foundColumns(asked.found[i]!, plan.columns)));
       const { edited, indexes } = rewritten(plan, [...nameEdits(plan.refs), ...retrieved], []);
-      const prepared = await this.#prepare(open, edited);
+      const prepared = await this.#prepare(open, edited, false);
       const columns = prepared.columns.map(({ name, type }) => ({ name, type: columnType(type).type }));
       const parameters: DescribeReply["parameters"][number][] = new Array(plan.needs.parameters).fill(undefined);
       prepared.parameters.forEach((name, i) => {
@@ -209,7 +209,7 @@ export class SqlService implements ThreadService {
       const edits = await this.#load(open, plan, asked.tables);
       edits.push(...(await showFound(open.statement, plan, asked.found)));
       const { edited, indexes } = rewritten(plan, edits, asked.params);
-      const prepared = await this.#prepare(open, edited);
+      const prepared = await this.#prepare(open, edited, plan.refs.length + plan.retrievals.length === 0);
       bindAll(prepared, indexes, asked.params);
       const columns = await open.statement.start(prepared).catch((error: unknown) => {
         throw duckFault(open.statement.faultOf(error), edited);
@@ -291,11 +291,17 @@ export class SqlService implements ThreadService {
     );
   }
 
-  async #prepare({ statement }: Open, edited: EditedQuery): Promise<Prepared> {
+  /**
+   * `isKept` for statements without tables alone: DuckDB plans with what it knows of a table's values, and a plan that
+   * was made before they changed gives wrong ones.
+   */
+  async #prepare({ statement }: Open, edited: EditedQuery, isKept: boolean): Promise<Prepared> {
     statement.check();
     let prepared: Prepared;
     try {
-      prepared = await statement.busy(statement.connection!.prepareOnce(edited.text));
+      const connection = statement.connection!;
+      prepared = await statement.busy(isKept ? connection.prepareOnce(edited.text) : connection.prepare(edited.text));
+      if (!isKept) statement.prepared = prepared;
     } catch (error) {
       throw duckFault(statement.faultOf(error), edited);
     }

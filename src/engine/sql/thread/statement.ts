@@ -23,6 +23,8 @@ export class Statement {
   #first = true;
   /** Nothing is open on the connection. */
   isDone = false;
+  /** Ends with the statement. */
+  prepared: Prepared | undefined;
   /** Tables of the statement alone. */
   readonly tables: string[] = [];
 
@@ -37,6 +39,7 @@ export class Statement {
   /** Waits for what is under way; whether the connection can serve another statement then. */
   async cleaned(): Promise<boolean> {
     await this.#working;
+    this.prepared?.close();
     if (!this.isDone) return false;
     try {
       for (const table of this.tables) await this.connection!.run(`DROP TABLE IF EXISTS temp.main.${table}`);
