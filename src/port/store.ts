@@ -31,6 +31,8 @@ export interface Reader {
   /** At most the first `bytesMax` bytes of a value, without copying the rest. */
   head(key: Bytes, bytesMax: number): Bytes | undefined;
   range(range: Range): Iterable<Entry>;
+  /** The same without copies: the bytes of an entry are good until the next one is asked for, or anything else is read. */
+  borrow(range: Range): Iterable<Entry>;
   keys(range: Range): Iterable<Bytes>;
 }
 

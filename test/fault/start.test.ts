@@ -39,6 +39,10 @@ class CountingStore implements Store {
     }
   }
 
+  borrow(range: Range): Iterable<Entry> {
+    return this.range(range);
+  }
+
   *keys(range: Range): Iterable<Bytes> {
     this.reads++;
     for (const key of this.#store.keys(range)) {

@@ -28,6 +28,10 @@ export class FillingStore implements Store {
     return this.#store.range(range);
   }
 
+  borrow(range: Range) {
+    return this.#store.borrow(range);
+  }
+
   keys(range: Range) {
     return this.#store.keys(range);
   }

@@ -48,7 +48,10 @@ function text(given: Uint8Array): string {
 }
 
 function entries(reader: Reader, range: Range = {}): [string, string][] {
-  return [...reader.range(range)].map(({ key, value }) => [text(key), text(value)]);
+  const copied = [...reader.range(range)].map(({ key, value }): [string, string] => [text(key), text(value)]);
+  const borrowed = Array.from(reader.borrow(range), ({ key, value }): [string, string] => [text(key), text(value)]);
+  assert.deepEqual(borrowed, copied);
+  return copied;
 }
 
 function keys(reader: Reader, range: Range = {}): string[] {

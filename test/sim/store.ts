@@ -88,6 +88,10 @@ export class SimulatedStore implements Store {
     return this.#reader().range(range);
   }
 
+  borrow(range: Range) {
+    return this.#reader().borrow(range);
+  }
+
   keys(range: Range) {
     return this.#reader().keys(range);
   }

@@ -43,6 +43,10 @@ class VersionReader {
     }
   }
 
+  borrow(range: Range): Iterable<Entry> {
+    return this.range(range);
+  }
+
   *keys(range: Range): Iterable<Bytes> {
     const version = this.version();
     for (const i of this.#indexes(version, range)) yield copyBytes(version.keys[i]!);

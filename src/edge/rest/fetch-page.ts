@@ -76,7 +76,7 @@ class PageEncoder {
   /** Returns whether the page is complete: full, at the end, trimmed under this reader, or before damage. */
   #fillPiece(): boolean {
     try {
-      for (const batch of this.#result.read(this.#next)) {
+      for (const batch of this.#result.readBorrowed(this.#next)) {
         if (!batch.seek(this.#next)) return true;
         const bytesMin = Math.max(this.#pieceBytes, batch.bytes.length / piecesOfBatchMax);
         if (this.#fillFrom(batch, bytesMin)) return true;

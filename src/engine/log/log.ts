@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Clock } from "../../port/clock.ts";
-import type { Store } from "../../port/store.ts";
+import type { Entry, Range, Store } from "../../port/store.ts";
 import type { Draft } from "../commit/draft.ts";
 import { damaged } from "../errors.ts";
 import { logKey, logKeyOffset, partitionKey } from "../keys.ts";
@@ -131,14 +131,28 @@ export class Log {
    * The batches from the one that holds `offset` up to the high watermark, verified as they are opened. Each follows
    * on the one before: a hole is damage, unless what was there has been trimmed.
    */
-  *read(stream: LogStream, partition: number, offset: number): Iterable<BatchCursor> {
+  read(stream: LogStream, partition: number, offset: number): Iterable<BatchCursor> {
+    return this.#read(stream, partition, offset, (range) => this.#store.range(range));
+  }
+
+  /** The same for a reader that is done with a batch before it asks for the next one, or for anything else. */
+  readBorrowed(stream: LogStream, partition: number, offset: number): Iterable<BatchCursor> {
+    return this.#read(stream, partition, offset, (range) => this.#store.borrow(range));
+  }
+
+  *#read(
+    stream: LogStream,
+    partition: number,
+    offset: number,
+    entries: (range: Range) => Iterable<Entry>,
+  ): Iterable<BatchCursor> {
     const end = this.highWatermark(stream, partition);
     if (offset >= end) return;
     const base = this.#baseOf(stream.id, partition, offset);
     let next = offset;
     if (base !== undefined) {
       const range = { from: logKey(stream.id, partition, base), to: logKey(stream.id, partition, end) };
-      for (const { key, value } of this.#store.range(range)) {
+      for (const { key, value } of entries(range)) {
         const batch = new BatchCursor(key, value);
         if (batch.header.baseOffset > next || batch.endOffset <= next) break;
         yield batch;

@@ -63,6 +63,8 @@ export interface FetchResult {
    * A page that is sent in pieces reads anew for each, so that a slow client pins nothing in the store.
    */
   readonly read: (offset: number) => Iterable<BatchCursor>;
+  /** The same where each batch is done with, in one turn, before the next one is asked for: its memory is lent. */
+  readonly readBorrowed: (offset: number) => Iterable<BatchCursor>;
 }
 
 export interface PartitionInfo {
@@ -222,6 +224,7 @@ export class Streams {
       logStartOffset: log.startOffset(meta, partition),
       // What is freed of a dropped stream, or under a new retention, must not look like damage to a slow reader.
       read: (from) => log.read(this.#current(meta), partition, from),
+      readBorrowed: (from) => log.readBorrowed(this.#current(meta), partition, from),
     };
   }
 

@@ -64,6 +64,7 @@ class Remembered {
       get: (key) => store.get(key),
       head: (key, bytes) => store.head(key, bytes),
       range: (range) => store.range(range),
+      borrow: (range) => store.borrow(range),
       keys: (range) => store.keys(range),
       commit: (ops: readonly WriteOp[]) => {
         if (this.commitsLeft-- > 0) return store.commit(ops);
