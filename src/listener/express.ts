@@ -17,11 +17,13 @@ export interface ExpressReply {
   /** Called when the client leaves before it was answered. */
   onLeft(callback: () => void): void;
   /**
-   * `headers` are names and values by turns; a body of text is ASCII. `onSent` is called once the body's memory is no
-   * longer needed.
+   * `headers` are names and values by turns; a body of text is ASCII, others may come in parts. `onSent` is called once
+   * the body's memory is no longer needed.
    */
-  send(status: number, headers: readonly string[], body: string | Buffer, onSent?: () => void): void;
+  send(status: number, headers: readonly string[], body: ExpressBody, onSent?: () => void): void;
 }
+
+export type ExpressBody = string | Buffer | readonly Buffer[];
 
 /** Answers a request, at once or later; or returns false at once, and the request goes the ordinary way. */
 export type ExpressHandler = (request: ExpressRequest, reply: ExpressReply) => boolean;
@@ -119,7 +121,7 @@ export class ExpressConnection implements Connection, ExpressReply {
     this.#onLeft = callback;
   }
 
-  send(status: number, headers: readonly string[], body: string | Buffer, onSent?: () => void): void {
+  send(status: number, headers: readonly string[], body: ExpressBody, onSent?: () => void): void {
     if (!this.isOpen) {
       onSent?.();
       return;
@@ -127,12 +129,13 @@ export class ExpressConnection implements Connection, ExpressReply {
     const socket = this.#socket;
     const { registry } = this.#lane;
     const last = registry.draining || this.#peerDone;
-    const start = this.#lane.head(status, headers, last, body.length);
+    const start = this.#lane.head(status, headers, last, bodyLength(body));
     if (typeof body === "string") socket.write(start + body, "latin1");
     else {
+      const parts = Buffer.isBuffer(body) ? [body] : body;
       socket.cork();
       socket.write(start, "latin1");
-      socket.write(body, onSent);
+      for (let i = 0; i < parts.length; i++) socket.write(parts[i]!, i === parts.length - 1 ? onSent : undefined);
       socket.uncork();
     }
     this.#busy = false;
@@ -277,6 +280,13 @@ export class ExpressConnection implements Connection, ExpressReply {
     this.#release();
     this.#lane.registry.connections.delete(this);
   }
+}
+
+export function bodyLength(body: ExpressBody): number {
+  if (typeof body === "string" || Buffer.isBuffer(body)) return body.length;
+  let length = 0;
+  for (const part of body) length += part.length;
+  return length;
 }
 
 /** Whether bytes without the end of a head can still become one of ours. */

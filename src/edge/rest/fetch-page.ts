@@ -12,8 +12,13 @@ const pieceBytes = 256 * 1024;
 export const piecesOfBatchMax = 16;
 /** Records are written in steps of at least this size, or a piece would end with many small ones. */
 const stepBytesMin = 32 * 1024;
-const open = '{"records":[';
-const closeBytesMax = 128;
+export const pageStart = '{"records":[';
+export const closeBytesMax = 128;
+
+/** What comes after the records of a page that ends before `next`. */
+export function pageEnd({ highWatermark, logStartOffset }: FetchResult, next: number): string {
+  return `],"next_offset":${next},"high_watermark":${highWatermark},"log_start_offset":${logStartOffset}}`;
+}
 
 /**
  * A fetch reply of at most `bytesMax` bytes, or of one record that is larger than that. A page ends before a batch
@@ -54,21 +59,19 @@ class PageEncoder {
     const waiting = result.highWatermark > result.offset;
     const capacity = waiting ? Math.min(bytesMax, firstPieceBytes) + 1024 : 256;
     this.#writer = new RecordWriter(buffer ?? Buffer.allocUnsafe(capacity));
-    this.#writer.text(open);
+    this.#writer.text(pageStart);
   }
 
   /** The next piece; after the last one `done` is true. */
   next(): Buffer {
-    const { highWatermark, logStartOffset } = this.#result;
+    const { highWatermark } = this.#result;
     if (this.#next < highWatermark && !this.#fillPiece()) {
       const piece = this.#writer.take(pieceBytes + 1024);
       this.#sent += piece.length;
       this.#pieceBytes = pieceBytes;
       return piece;
     }
-    this.#writer.text(
-      `],"next_offset":${this.#next},"high_watermark":${highWatermark},"log_start_offset":${logStartOffset}}`,
-    );
+    this.#writer.text(pageEnd(this.#result, this.#next));
     this.done = true;
     return this.#writer.take();
   }

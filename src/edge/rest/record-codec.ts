@@ -71,18 +71,19 @@ class RecordCodec {
 
   /**
    * The records from the cursor's on as JSON text, each after a comma, or each but the first when `first` is set: as
-   * many as end within `bytesMax`. The cursor moves on to the last of them. Undefined when not even the one it stands on
+   * many as end within `bytesMax`, and at most `recordsMax`. The cursor moves on to the last of them. Undefined when not even the one it stands on
    * can be written here, because it is too large or does not end in time. Valid until the next call.
    */
-  encode(cursor: BatchCursor, bytesMax: number, first: boolean): Buffer | undefined {
+  encode(cursor: BatchCursor, bytesMax: number, first: boolean, recordsMax = Infinity): Buffer | undefined {
     const { bytes, recordStart } = cursor;
     const length = bytes.length - recordStart;
     if (length > inputBytesMax) return undefined;
     const memory = this.#memory;
     bytes.copy(memory, inputStart, recordStart);
     const limit = Math.min(outputStart + bytesMax, outputEnd);
-    const { offset, recordsLeft } = cursor;
-    const count = this.#module.encode(inputStart, recordsLeft, offset, outputStart, limit, outputEnd, first ? 1 : 0);
+    const { offset } = cursor;
+    const wanted = Math.min(cursor.recordsLeft, recordsMax);
+    const count = this.#module.encode(inputStart, wanted, offset, outputStart, limit, outputEnd, first ? 1 : 0);
     if (count === 0) return undefined;
     cursor.skip(count, this.#module.readTo.value - inputStart);
     return memory.subarray(outputStart, this.#module.writtenTo.value);

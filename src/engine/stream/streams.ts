@@ -55,6 +55,8 @@ export interface FetchCommand extends PartitionRef {
 }
 
 export interface FetchResult {
+  readonly stream: number;
+  readonly partition: number;
   readonly offset: number;
   readonly highWatermark: number;
   readonly logStartOffset: number;
@@ -219,6 +221,8 @@ export class Streams {
       this.#checkRange(meta, partition, offset);
     }
     return {
+      stream: meta.id,
+      partition,
       offset,
       highWatermark: log.highWatermark(meta, partition),
       logStartOffset: log.startOffset(meta, partition),

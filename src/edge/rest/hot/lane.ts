@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { authorize, needs } from "../../../engine/auth/access.ts";
 import type { Principal } from "../../../engine/auth/principal.ts";
 import { EngineError, unavailable } from "../../../engine/errors.ts";
-import { type ExpressHandler, type ExpressReply, expressLimits } from "../../../listener/express.ts";
+import { bodyLength, type ExpressHandler, type ExpressReply, expressLimits } from "../../../listener/express.ts";
 import { errorReply, toEngineError } from "../error.ts";
 import { clientGone } from "../route.ts";
 import type { RestOptions } from "../server.ts";
@@ -181,9 +181,10 @@ function replyBy(response: ServerResponse): ExpressReply {
       });
     },
     send: (status, headers, body, onSent) => {
-      response.writeHead(status, [...headers, "content-length", String(body.length)]);
+      response.writeHead(status, [...headers, "content-length", String(bodyLength(body))]);
       if (onSent !== undefined) response.once("close", onSent);
-      response.end(body, "latin1");
+      if (typeof body === "string" || Buffer.isBuffer(body)) response.end(body, "latin1");
+      else response.end(Buffer.concat(body));
     },
   };
 }

@@ -3,9 +3,10 @@ import { notFound } from "../../../engine/errors.ts";
 import { limits } from "../../../engine/limits.ts";
 import { formatToken } from "../../../engine/token.ts";
 import { parseJson } from "../body.ts";
+import { cachedPage } from "../cached-page.ts";
 import { documentText } from "../collection-json.ts";
-import { wholePage } from "../fetch-page.ts";
 import { PageBuffers } from "../page-buffers.ts";
+import { PageCache } from "../page-cache.ts";
 import { tokenHeaderBytesMax, tokenHeaderName, tokenOf } from "../route.ts";
 import { answerQuery, queryRoute } from "../routes/query.ts";
 import { type Asked, type HotRoute, namePattern } from "./route.ts";
@@ -28,6 +29,7 @@ function isPlain(headers: Asked["headers"]): boolean {
 /** Fetches that do not wait. */
 export function fetchRoute({ streams }: Engine): HotRoute {
   const buffers = new PageBuffers();
+  const cache = new PageCache();
   return {
     method: "GET",
     url: "/v1/namespaces/:ns/streams/:stream/partitions/:partition/records",
@@ -45,7 +47,7 @@ export function fetchRoute({ streams }: Engine): HotRoute {
           const from = { offset: Number(match[4]) };
           const result = await streams.fetch({ ...place, from, waitMs: 0, token: [] });
           const buffer = buffers.take();
-          const body = wholePage(result, bytesMax, buffer);
+          const body = cachedPage(result, bytesMax, buffer, cache);
           return { headers: [], body, onSent: () => buffers.give(buffer) };
         },
       };

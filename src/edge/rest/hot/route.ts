@@ -6,10 +6,10 @@ export interface Asked {
   readonly remotePort: number | undefined;
 }
 
-/** Names and values of headers by turns, and the body; a body of text is ASCII. */
+/** Names and values of headers by turns, and the body, maybe in parts; a body of text is ASCII. */
 export interface Answer {
   readonly headers: readonly string[];
-  readonly body: string | Buffer;
+  readonly body: string | Buffer | readonly Buffer[];
   /** Called once the body has been handed to the operating system, or nobody wants it any more. */
   readonly onSent?: () => void;
 }
