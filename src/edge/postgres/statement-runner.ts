@@ -34,6 +34,8 @@ export class StatementRunner {
   readonly #settings: Settings;
   readonly #recheck: () => Promise<void>;
   #current: AbortController | undefined;
+  /** The client has gone: what it has asked for before is not begun any more. */
+  #isOver = false;
 
   constructor({ sql, facts, settings, recheck }: RunnerInit) {
     this.#sql = sql;
@@ -44,6 +46,7 @@ export class StatementRunner {
 
   /** Stops what runs now; nothing, when nothing does. */
   cancel(cause: CancelCause): void {
+    if (cause === "gone") this.#isOver = true;
     this.#current?.abort(cause);
   }
 
@@ -110,6 +113,7 @@ export class StatementRunner {
   }
 
   async #guarded<T>(prepared: PreparedStatement, abort: AbortController, work: () => Promise<T>): Promise<T> {
+    if (this.#isOver) throw cancelled("gone");
     const timeoutMs = this.#settings.statementTimeoutMs;
     const timer = timeoutMs === 0 ? undefined : setTimeout(() => abort.abort("timeout"), timeoutMs);
     this.#current = abort;
