@@ -10,6 +10,7 @@ interface Check {
 
 const checks: readonly Check[] = [
   { name: "types", command: "node_modules/.bin/tsc", args: ["-p", "."] },
+  { name: "types of the console", command: "node_modules/.bin/tsc", args: ["-p", "src/console"] },
   { name: "lint and format", command: "node_modules/.bin/biome", args: ["ci", "--error-on-warnings", "."] },
   { name: "generated code", command: process.execPath, args: ["scripts/proto.ts", "--check"] },
   { name: "compiled codec", command: process.execPath, args: ["scripts/wasm.ts", "--check"] },

@@ -110,6 +110,14 @@ export const settings = {
     fallback: defaultWireAddress(15_432),
     parse: parseWireAddress,
   }),
+  mysqlListen: setting<WireAddress>({
+    flag: "mysql-listen",
+    env: "SERVICE_MYSQL_LISTEN",
+    value: "HOST:PORT|off",
+    help: "address of the MySQL wire",
+    fallback: defaultWireAddress(13_306),
+    parse: parseWireAddress,
+  }),
   wireConnectionsMax: setting<number>({
     flag: "wire-connections-max",
     env: "SERVICE_WIRE_CONNECTIONS_MAX",

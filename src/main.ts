@@ -1,19 +1,14 @@
-import { loadServerConfig, settingsHelp } from "./config.ts";
 import { EngineError } from "./engine/errors.ts";
 import { version } from "./version.ts";
 
-const usage = `native-engine ${version}: durable streams, hybrid search and SQL in one process
+/** The text of help: made only when it is shown, since the settings it names bring much of the server along. */
+async function usage(): Promise<string> {
+  const [{ settingsHelp }, { mainHelp }] = await Promise.all([import("./config.ts"), import("./cli/help.ts")]);
+  return mainHelp(settingsHelp());
+}
 
-  native-engine serve [flags]     run the server
-  native-engine setup …           first-run setup: the org and its owner; see setup --help
-  native-engine keys …            create, list and revoke API keys; see keys --help
-  native-engine signing-key …     rotate the key with which the instance signs; see signing-key --help
-  native-engine --help            this text
-  native-engine --version         the version
-
-Flags of serve (flags win over environment variables, those over the configuration file):
-${settingsHelp()}
-`;
+/** Threads of Node's own pool besides those of statements. */
+const poolThreads = 8;
 
 /** Each command loads its own part of the program: the server's is by far the largest. */
 async function run(argv: readonly string[]): Promise<number> {
@@ -21,10 +16,14 @@ async function run(argv: readonly string[]): Promise<number> {
   switch (command) {
     case "serve": {
       if (rest.includes("--help")) {
-        process.stdout.write(usage);
+        process.stdout.write(await usage());
         return 0;
       }
+      const { loadServerConfig } = await import("./config.ts");
       const config = loadServerConfig({ argv: rest, env: process.env });
+      // Before the pool is first used: SQL statements hold a thread of it each while they work, and files and names
+      // must not wait for them.
+      process.env["UV_THREADPOOL_SIZE"] ??= String(poolThreads + config.sqlRunningMax);
       const { runServe } = await import("./cli/serve.ts");
       return await runServe(config);
     }
@@ -44,12 +43,18 @@ async function run(argv: readonly string[]): Promise<number> {
       process.stdout.write(`${version}\n`);
       return 0;
     case "--help":
+    case "-h":
     case "help":
-      process.stdout.write(usage);
+      process.stdout.write(await usage());
       return 0;
-    default:
-      process.stderr.write(`${command === undefined ? "no command given" : `unknown command ${command}`}\n\n${usage}`);
+    default: {
+      const { runTable } = await import("./cli/run.ts");
+      const code = command === undefined ? undefined : await runTable(argv, process, process.env);
+      if (code !== undefined) return code;
+      const wrong = command === undefined ? "no command given" : `unknown command ${command}`;
+      process.stderr.write(`${wrong}\n\n${await usage()}`);
       return 2;
+    }
   }
 }
 

@@ -1,7 +1,9 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Logger } from "pino";
 import { FilesObjectStore } from "./adapter/files/object-store.ts";
+import { filesOfVersion } from "./adapter/lance/files.ts";
 import { LmdbStore } from "./adapter/lmdb/store.ts";
 import { NodeClock } from "./adapter/node/clock.ts";
 import { NodeRandom } from "./adapter/node/random.ts";
@@ -11,18 +13,23 @@ import { exclusively, openAuthStore } from "./auth-store.ts";
 import type { ServerConfig } from "./config.ts";
 import { createAuthenticator } from "./edge/auth/authenticator.ts";
 import { checkAuthConfig } from "./edge/auth/config.ts";
+import { type ConsoleSignIn, createConsole } from "./edge/console/handler.ts";
+import { flightService } from "./edge/flight/service.ts";
 import { Cors } from "./edge/front/cors.ts";
 import { createFront } from "./edge/front/front.ts";
 import { createRequestIds } from "./edge/front/request-id.ts";
+import { startMysql } from "./edge/mysql/server.ts";
 import { startPostgres } from "./edge/postgres/server.ts";
 import { Metrics } from "./edge/rest/metrics.ts";
 import { createRest } from "./edge/rest/server.ts";
+import { peerOf, principalOf } from "./edge/rpc/call.ts";
 import { collectionServices } from "./edge/rpc/collection.ts";
 import { createRpcHandler } from "./edge/rpc/handler.ts";
 import { HealthState } from "./edge/rpc/health.ts";
 import type { WireListener } from "./edge/wire/listener.ts";
 import { WireTls } from "./edge/wire/tls.ts";
 import { ApiKeys } from "./engine/auth/keys.ts";
+import { Backups } from "./engine/backup/backups.ts";
 import { type CollectionSettings, defaultCollectionSettings } from "./engine/collection/settings.ts";
 import { Engine } from "./engine/engine.ts";
 import { Instance, type InstanceDeps } from "./engine/instance/instance.ts";
@@ -38,6 +45,7 @@ interface Parts {
   readonly health: HealthState;
   readonly listener: Listener;
   readonly postgres: WireListener | undefined;
+  readonly mysql: WireListener | undefined;
   readonly drainTimeoutMs: number;
   /** What requests use, closed once there are none. */
   readonly opened: AsyncDisposableStack;
@@ -73,11 +81,14 @@ export class Server {
   readonly url: string;
   /** Where the Postgres wire listens, as `host:port`; undefined where it does not. */
   readonly postgres: string | undefined;
+  /** Where the MySQL wire listens, as `host:port`; undefined where it does not. */
+  readonly mysql: string | undefined;
   readonly #parts: Parts;
 
   private constructor(parts: Parts) {
     this.url = parts.listener.address.url;
     this.postgres = parts.postgres && formatAddress(parts.postgres.address);
+    this.mysql = parts.mysql && formatAddress(parts.mysql.address);
     this.#parts = parts;
   }
 
@@ -136,11 +147,30 @@ export class Server {
     const health = new HealthState();
     const cors = new Cors(corsOrigins);
     const requestId = createRequestIds();
-    const rest = await createRest({ engine, metrics, log, version, authenticator, requestId });
+    const backups = new Backups({
+      store,
+      authStore,
+      objects,
+      hold: engine.objectHold,
+      clock,
+      serverVersion: version,
+      datasetFiles: filesOfVersion,
+    });
+    const rest = await createRest({ engine, backups, metrics, log, version, authenticator, requestId });
+    const flight = flightService({
+      sql: engine.sql,
+      namespaces: () => Array.from(engine.metastore.namespaces(), (each) => each.name),
+      version,
+      clock,
+      random,
+      authenticate: (request) => authenticator.authenticate(request),
+      principalOf,
+      peerOf,
+    });
     const rpc = createRpcHandler({
       instance,
       engine: { namespaces: { create: (name) => engine.metastore.createNamespace(name) } },
-      services: collectionServices(engine),
+      services: [...collectionServices(engine), flight],
       authenticator,
       health,
       log,
@@ -152,16 +182,7 @@ export class Server {
       ...(publicUrl === undefined ? {} : { publicUrl }),
     });
     opened.defer(() => rpc.close());
-    // Answers of the express lane carry no header for pages of other origins.
-    const started = await listen(
-      config,
-      createFront({ rest: rest.handle, rpc, cors }),
-      cors.isOn ? undefined : rest.express,
-      log,
-    );
-    listener = started;
-    // Whatever fails from here on, requests that came meanwhile do not keep the process.
-    opened.defer(() => started.close());
+    // Before the main port, so that one that can't be had stops the start while nobody is served.
     const postgres = await startPostgres({
       listen: config.postgresListen,
       sql: engine.sql,
@@ -169,13 +190,47 @@ export class Server {
       authModes: config.auth.modes,
       isNamespace: (name) => engine.metastore.findNamespace(name) !== undefined,
       namespaces: () => [...engine.metastore.namespaces()].map(({ name }) => name),
-      tls: new WireTls(() => started.certificatePair),
+      tls: new WireTls(() => listener?.certificatePair),
       random,
       version,
       log,
       limits: { connectionsMax: config.wireConnectionsMax },
     });
     opened.defer(() => postgres?.close());
+    const mysql = await startMysql({
+      listen: config.mysqlListen,
+      sql: engine.sql,
+      namespaces: {
+        list: () => [...engine.metastore.namespaces()],
+        has: (name) => engine.metastore.findNamespace(name) !== undefined,
+      },
+      authenticator,
+      isOpen: config.auth.modes.includes("off"),
+      certificate: () => listener?.certificatePair,
+      clock,
+      log,
+      version,
+      instanceId: instance.id,
+      limits: { connectionsMax: config.wireConnectionsMax },
+    });
+    opened.defer(() => mysql?.close());
+    const console = createConsole({
+      folder: fileURLToPath(new URL("../build/console/", import.meta.url)),
+      authenticator,
+      requestId,
+      signIn: consoleSignIn(config),
+      onRequest: (...answered) => metrics.onRequest(...answered),
+    });
+    // Answers of the express lane carry no header for pages of other origins.
+    const started = await listen(
+      config,
+      createFront({ rest: rest.handle, rpc, console, cors }),
+      cors.isOn ? undefined : rest.express,
+      log,
+    );
+    listener = started;
+    // Whatever fails from here on, requests that came meanwhile do not keep the process.
+    opened.defer(() => started.close());
     metrics.observe(engine, () => store.stats(), started);
     health.setReady(true);
     return new Server({
@@ -183,6 +238,7 @@ export class Server {
       health,
       listener: started,
       postgres,
+      mysql,
       drainTimeoutMs: config.drainTimeoutMs,
       opened: opened.move(),
     });
@@ -190,18 +246,24 @@ export class Server {
 
   /** Answers what is in flight, then closes everything. */
   async stop(): Promise<void> {
-    const { engine, health, listener, postgres, drainTimeoutMs, opened } = this.#parts;
+    const { engine, health, listener, postgres, mysql, drainTimeoutMs, opened } = this.#parts;
     // First, so that watchers hear of it while their connections still stand.
     health.drain();
     engine.drain();
-    await Promise.all([listener.drain(drainTimeoutMs), postgres?.drain(drainTimeoutMs)]);
+    await Promise.all([listener, postgres, mysql].map((each) => each?.drain(drainTimeoutMs)));
     await opened.disposeAsync();
   }
 }
 
 /** The hosts of every address that any edge listens on. */
-function listenHosts({ listen, postgresListen }: ServerConfig): string[] {
-  return [listen.host, ...(postgresListen === "off" ? [] : [postgresListen.host])];
+function listenHosts({ listen, postgresListen, mysqlListen }: ServerConfig): string[] {
+  return [listen, postgresListen, mysqlListen].flatMap((address) => (address === "off" ? [] : [address.host]));
+}
+
+/** People sign in to the console at the identity provider where it knows the console. */
+function consoleSignIn({ auth }: ServerConfig): ConsoleSignIn | undefined {
+  if (auth.oidc?.clientId === undefined) return undefined;
+  return { issuer: auth.oidc.issuer, clientId: auth.oidc.clientId, scope: "openid profile email" };
 }
 
 function listen(
@@ -238,6 +300,7 @@ function instanceConfig(config: ServerConfig): Omit<InstanceDeps, "store" | "clo
       links: true,
       collections: true,
       search: true,
+      flight_sql: true,
       sql: true,
       apikey: modes.includes("apikey"),
       oidc: modes.includes("oidc"),

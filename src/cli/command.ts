@@ -9,6 +9,18 @@ export interface CommandOutput {
 /** A command line that can't be understood, as against a command that failed. */
 export class UsageError extends Error {}
 
+/** A command that failed on this side: a file, a checksum, a row. */
+export class CommandFailure extends Error {
+  readonly reason: string;
+  readonly hint: string | undefined;
+
+  constructor(reason: string, message: string, hint?: string) {
+    super(message);
+    this.reason = reason;
+    this.hint = hint;
+  }
+}
+
 const exitCodes = { done: 0, failed: 1, usage: 2 } as const;
 
 /** Runs a command and resolves to its exit code; what went wrong is said on standard error. */

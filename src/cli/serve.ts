@@ -21,8 +21,8 @@ export async function runServe(config: ServerConfig): Promise<number> {
     log.fatal({ err: error }, `could not start: ${(error as Error).message}`);
     return 1;
   }
-  const { url, postgres } = server;
-  log.info({ url, postgres, data: config.dataDir, mode: config.mode }, `listening on ${url}`);
+  const { url, postgres, mysql } = server;
+  log.info({ url, postgres, mysql, data: config.dataDir, mode: config.mode }, `listening on ${url}`);
   const signal = await stopping;
   log.info({ signal }, "draining");
   await server.stop();

@@ -4,6 +4,7 @@ import type { Ownership } from "../port/ownership.ts";
 import type { Random } from "../port/random.ts";
 import type { Store } from "../port/store.ts";
 import type { Threads } from "../port/threads.ts";
+import { ObjectHold } from "./backup/object-hold.ts";
 import { Catalog } from "./collection/catalog.ts";
 import { Collections } from "./collection/collections.ts";
 import { DocumentWriter } from "./collection/document-writer.ts";
@@ -75,6 +76,8 @@ export class Engine {
   readonly #sealer: Sealer;
   readonly #pins: Pins;
   readonly committer: Committer;
+  /** Taken by those who copy objects. */
+  readonly objectHold = new ObjectHold();
   readonly #ports: EnginePorts;
   readonly #dedup: DedupIndex;
   readonly #maintenance: Maintenance;
@@ -108,7 +111,17 @@ export class Engine {
     const catalog = new Catalog(store, metastore);
     const runtimes = new Runtimes(store, log, this.#index, onError);
     this.#pins = new Pins(clock, ports.random);
-    const shared = { store, objects, committer, catalog, runtimes, pins: this.#pins, log, clock };
+    const shared = {
+      store,
+      objects,
+      committer,
+      catalog,
+      runtimes,
+      pins: this.#pins,
+      log,
+      clock,
+      hold: this.objectHold,
+    };
     const writer = new DocumentWriter({ ...shared, idempotency, settings: settings.collections });
     this.collections = new Collections({
       ...shared,
@@ -131,6 +144,7 @@ export class Engine {
       ...shared,
       metastore,
       documents: this.documents,
+      queries: this.queries,
       links: this.links,
       tokens: new TokenWaiter(log, clock),
       thread: this.#sqlThread,
@@ -172,6 +186,7 @@ export class Engine {
     await this.#build.close();
     await this.#sealer.stop();
     await this.#index.close();
+    await this.sql.stop();
     await this.#sqlThread.close();
     await this.#maintenance.stop();
     await this.committer.close();

@@ -39,7 +39,7 @@ export interface ColumnarChange {
 }
 
 export interface ColumnarMaintenance {
-  /** Versions made at or after this time (epoch ms) stay readable. */
+  /** Versions that were the newest at this time (epoch ms) or later stay readable, however old they are. */
   readonly keepFromMs: number;
   /** These stay readable whatever their age, and every version after the oldest of them. */
   readonly pinned: readonly number[];

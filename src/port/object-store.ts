@@ -9,6 +9,8 @@ export interface ObjectStore {
   put(path: string, data: Uint8Array): Promise<void>;
   /** A whole object, in memory that `allocate` gives where it is there. */
   get(path: string, allocate?: (bytes: number) => Uint8Array): Promise<Uint8Array | undefined>;
+  /** An object's data piece by piece, for one that is too large to be held. Throws where it is missing. */
+  pieces(path: string): AsyncIterable<Uint8Array>;
   list(prefix: string): Promise<ObjectInfo[]>;
   /** Deletes an object, or a whole folder when the path ends with `/`. Deleting what is missing is no error. */
   delete(path: string): Promise<void>;

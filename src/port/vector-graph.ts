@@ -9,6 +9,8 @@ export interface VectorGraphInput {
 export interface VectorGraph {
   readonly rowCount: number;
   readonly dim: number;
+  /** How many times the usual number of rows to ask for, to be as sure of the nearest as in other graphs. */
+  readonly effort: number;
   /** Of its file, which is mapped into memory. */
   readonly bytes: number;
   /**

@@ -89,9 +89,14 @@ async function restOutcome(operation: string, column: string): Promise<Outcome> 
   return status === 401 || status === 403 ? (String(status) as Outcome) : "ok";
 }
 
+function isFlight({ parent }: DescMethod): boolean {
+  return parent.typeName === "arrow.flight.protocol.FlightService";
+}
+
 async function call(transport: Transport, method: DescMethod, column: string): Promise<void> {
   const message = "namespace" in method.input.field ? { namespace: namespaceOf(column) } : {};
-  const headers = credential(column);
+  // Flight names the namespace beside its messages.
+  const headers = { ...credential(column), ...(isFlight(method) ? { namespace: namespaceOf(column) } : {}) };
   if (method.methodKind === "unary") {
     await transport.unary(method as DescMethodUnary, undefined, 10_000, headers, message);
     return;
@@ -113,7 +118,8 @@ async function rpcOutcome(transport: Transport, method: DescMethod, column: stri
     if (error.code === Code.PermissionDenied) return "403";
     // A caller's deadline or a broken connection says nothing about access.
     assert.ok(error.code !== Code.DeadlineExceeded && error.code !== Code.Unavailable, error.message);
-    // The namespace stands in the message, which nobody reads before the handler has landed.
+    // The namespace stands in the message, which nobody reads before the handler has landed. Flight's does not.
+    if (isFlight(method)) return "ok";
     assert.notEqual(error.findDetails(ErrorInfoSchema)[0]?.reason, "not_implemented", method.name);
     return "ok";
   }

@@ -20,7 +20,6 @@ after(() => server[Symbol.asyncDispose]());
 const MiB = 1024 * 1024;
 
 for (const [method, path] of [
-  ["GET", "/"],
   ["GET", "/v1"],
   ["GET", "/v2/namespaces"],
   ["GET", "/v1/namespaces/n/stream"],
@@ -52,6 +51,7 @@ for (const [method, path, allow] of [
   ["DELETE", "/ready", "GET, HEAD"],
   ["POST", "/metrics", "GET, HEAD"],
   ["POST", "/openapi.json", "GET, HEAD"],
+  ["POST", "/", "GET, HEAD"],
   ["PUT", "/docs", "GET, HEAD"],
   ["DELETE", "/v1/namespaces", "GET, HEAD, POST"],
   ["PUT", "/v1/namespaces/n", "DELETE, GET, HEAD"],

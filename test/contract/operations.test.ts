@@ -51,6 +51,7 @@ const routes: Readonly<Record<string, readonly string[]>> = {
   "/metrics": ["get"],
   "/openapi.json": ["get"],
   "/docs": ["get"],
+  "/docs/{page}": ["get"],
   "/v1/namespaces": ["get", "post"],
   "/v1/namespaces/{ns}": ["delete", "get"],
   "/v1/namespaces/{ns}/streams": ["get", "post"],
@@ -116,6 +117,32 @@ test("/docs shows every route and loads nothing from elsewhere", async () => {
   assert.match(answer.headers.get("content-type") ?? "", /^text\/html/);
   for (const path of Object.keys(routes)) assert.ok(answer.text.includes(path), path);
   assert.doesNotMatch(answer.text, /(?:src|href)\s*=\s*["']?(?:https?:)?\/\/|@import|url\(/i);
+});
+
+test("/docs lists the guides, and each of them is a page that loads nothing", async () => {
+  const { text } = await ask(`${server.url}/docs`);
+  const pages = Array.from(text.matchAll(/href="(\/docs\/[\w-]+)"/g), ([, path]) => path!);
+  assert.ok(pages.includes("/docs/readme") && pages.includes("/docs/query"), pages.join());
+  for (const path of pages) {
+    const page = await ask(server.url + path);
+    assert.equal(page.status, 200, path);
+    assert.match(page.text, /<h1/, path);
+    assert.match(page.headers.get("content-security-policy") ?? "", /^default-src 'none'; style-src 'sha256-/, path);
+    assert.doesNotMatch(page.text, /<script|<img|<link|src\s*=|@import|url\(/i, path);
+  }
+});
+
+test("links between the guides lead to pages that exist", async () => {
+  const { text } = await ask(`${server.url}/docs/collections`);
+  const links = Array.from(text.matchAll(/href="(\/docs\/[\w-]+)/g), ([, path]) => path!);
+  assert.ok(links.includes("/docs/search"));
+  for (const path of links) assert.equal((await ask(server.url + path)).status, 200, path);
+});
+
+test("an unknown guide is 404", async () => {
+  for (const page of ["nothing", "..%2FREADME", "QUERY"]) {
+    assert.equal((await ask(`${server.url}/docs/${page}`)).status, 404, page);
+  }
 });
 
 /** Reads the Prometheus text format, failing at a line that has no place in it. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sourceFiles } from "../support/source.ts";
 
-const sources = sourceFiles("src/**/*.ts");
+const sources = sourceFiles("src/**/*.{ts,tsx}");
 const isTest = (path: string) => path.endsWith(".test.ts");
 const program = sources.filter(({ path }) => !isTest(path));
 
@@ -23,7 +23,11 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   port: ["port"],
   adapter: ["adapter", "port"],
   gen: ["gen"],
-  cli: ["cli", "root", "adapter", "edge", "engine", "listener", "port", "gen"],
+  // A program of its own, for browsers: it knows the server by the API alone.
+  console: ["console"],
+  // It goes to browsers: nothing of the server may come along.
+  client: ["client"],
+  cli: ["cli", "client", "root", "adapter", "edge", "engine", "listener", "port", "gen"],
   root: ["root", "cli", "adapter", "edge", "engine", "listener", "port", "gen"],
 };
 const wordsOfAll = ["src/engine/errors.ts", "src/engine/limits.ts"];
@@ -86,6 +90,14 @@ test("the engine and the ports know no wire", () => {
   }
 });
 
+test("the client runs in browsers: it imports no package and nothing of Node", () => {
+  const files = program.filter(({ path }) => layerOf(path) === "client");
+  assert.ok(files.length > 5);
+  for (const { path, text } of files) {
+    assert.doesNotMatch(text, /from "(?!\.)|\bBuffer\b|\bprocess\./, path);
+  }
+});
+
 test("time and randomness are injected into the engine", () => {
   const direct = /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\bperformance\.now\(|\brandomBytes\b|\bsetTimeout\(/;
   for (const { path, text } of program) {
@@ -93,14 +105,17 @@ test("time and randomness are injected into the engine", () => {
   }
 });
 
+/** Programs, which nobody imports. */
+const entries = ["src/main.ts", "src/console/main.tsx", "src/console/theme-first.ts"];
+
 test("every import between files names its extension, and no file is imported by nobody", () => {
-  const everywhere = sourceFiles("{src,test,bench,scripts}/**/*.ts");
+  const everywhere = sourceFiles("{src,test,bench,scripts}/**/*.{ts,tsx}");
   const imported = new Set(everywhere.flatMap(({ imports }) => imports));
   for (const { path, imports } of everywhere) {
-    for (const to of imports) assert.match(to, /\.(?:ts|js|json)$/, `${path} imports ${to}`);
+    for (const to of imports) assert.match(to, /\.(?:tsx?|js|json|css)$/, `${path} imports ${to}`);
   }
   for (const { path } of program) {
-    if (path === "src/main.ts" || path.endsWith(".d.ts") || path.startsWith("src/gen/")) continue;
+    if (entries.includes(path) || path.endsWith(".d.ts") || path.startsWith("src/gen/")) continue;
     assert.ok(imported.has(path), `${path} is imported by nobody`);
   }
 });

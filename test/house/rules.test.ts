@@ -13,9 +13,9 @@ const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclud
   .split("\n")
   .filter((path) => path !== "" && statSync(join(root, path), { throwIfNoEntry: false })?.isFile());
 const read = (path: string) => readFileSync(join(root, path), "utf8");
-const code = files.filter((path) => /\.(?:ts|js|mjs|sh)$/.test(path) && !path.startsWith("src/gen/"));
+const code = files.filter((path) => /\.(?:tsx?|js|mjs|sh)$/.test(path) && !path.startsWith("src/gen/"));
 const ours = code.filter((path) => path !== "test/house/rules.test.ts");
-const texts = files.filter((path) => /\.(?:ts|js|mjs|sh|json|ya?ml|md|proto|html|css)$|^bin\/|^\.ci\//.test(path));
+const texts = files.filter((path) => /\.(?:tsx?|js|mjs|sh|json|ya?ml|md|proto|html|css)$|^bin\/|^\.ci\//.test(path));
 
 test("the rules see the files", () => {
   assert.ok(ours.length > 60);

@@ -34,8 +34,11 @@ for (const [name, open] of Object.entries(adapters)) {
       await store.put("a/b", bytes("a long first text"));
       await store.put("a/b", bytes("short"));
       assert.equal(Buffer.from((await store.get("a/b"))!).toString(), "short");
+      const pieces = await Array.fromAsync(store.pieces("a/b"));
+      assert.equal(Buffer.concat(pieces).toString(), "short");
       await store.delete("a/b");
       assert.equal(await store.get("a/b"), undefined);
+      await assert.rejects(Array.fromAsync(store.pieces("a/b")));
     });
 
     test("deleting what is missing is no error", async () => {

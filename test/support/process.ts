@@ -12,6 +12,8 @@ const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 export interface StartOptions {
   /** A folder of the caller's; without it the process has one of its own that goes with it. */
   readonly dataDir?: string;
+  /** A free port without it. */
+  readonly listen?: string;
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   /** A command that runs the server, for example to set limits first; the server's own command line follows it. */
@@ -40,7 +42,7 @@ export class ServerProcess implements AsyncDisposable {
   static async start(options: StartOptions = {}): Promise<ServerProcess> {
     const ownsData = options.dataDir === undefined;
     const dataDir = options.dataDir ?? (await temporaryFolder());
-    const flags = ["--listen", "127.0.0.1:0", "--data-dir", dataDir, ...(options.flags ?? [])];
+    const flags = ["--listen", options.listen ?? "127.0.0.1:0", "--data-dir", dataDir, ...(options.flags ?? [])];
     const [command, ...args] = [...(options.under ?? []), process.execPath, main, "serve", ...flags];
     const child = spawn(command!, args, {
       // The wires are on free ports too: their usual ones may be anyone's.
@@ -90,17 +92,24 @@ export interface Finished {
 }
 
 /** Runs the command line to its end. */
-export async function runCommand(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const child = spawn(process.execPath, [main, ...args], {
-    env: { ...cleanEnvironment(), ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+export async function runCommand(args: readonly string[], env: Readonly<Record<string, string>> = {}, input = "") {
+  const child = startCommand(args, env);
+  child.stdin.on("error", () => {});
+  child.stdin.end(input);
   const [stdout, stderr, [code]] = await Promise.all([
     text(child.stdout),
     text(child.stderr),
     once(child, "exit") as Promise<[number | null]>,
   ]);
   return { code, stdout, stderr } satisfies Finished;
+}
+
+/** Starts the command line, for those who end it. */
+export function startCommand(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  return spawn(process.execPath, [main, ...args], {
+    env: { ...cleanEnvironment(), ...env },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
 }
 
 export function temporaryFolder(): Promise<string> {

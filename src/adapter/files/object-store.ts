@@ -1,9 +1,11 @@
+import { createReadStream } from "node:fs";
 import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { ObjectInfo, ObjectStore } from "../../port/object-store.ts";
 
 const partial = ".partial";
+const pieceBytes = 256 * 1024;
 
 /** Objects as files below one folder. A file appears under its name only when it is whole and synced. */
 export class FilesObjectStore implements ObjectStore {
@@ -44,6 +46,10 @@ export class FilesObjectStore implements ObjectStore {
       if (isMissing(error)) return undefined;
       throw error;
     }
+  }
+
+  pieces(path: string): AsyncIterable<Uint8Array> {
+    return createReadStream(this.localPath(path), { highWaterMark: pieceBytes });
   }
 
   async list(prefix: string): Promise<ObjectInfo[]> {

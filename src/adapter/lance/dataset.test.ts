@@ -247,6 +247,21 @@ test("pinned versions outlive compaction and clean-up, others do not", async () 
   await dataset.close();
 });
 
+test("a version that was the newest until lately is kept, however old it is", async () => {
+  const path = fresh();
+  const dataset = await new LanceColumnar().open(path, writerSchema);
+  const first = await dataset.apply(numberedChange(0));
+  const rows = await readRows(path, first);
+  await sleep(lanceLimits.cleanupSlackMs * 2);
+  const keepFromMs = Date.now();
+  const second = await dataset.apply(numberedChange(1));
+  for (let round = 0; round < 3; round++) {
+    await dataset.maintain({ keepFromMs, pinned: [second], force: true });
+    assert.deepEqual(await readRows(path, first), rows);
+  }
+  await dataset.close();
+});
+
 test("a worker thread writes, another process reads the pinned version while newer ones are written", async () => {
   const path = fresh();
   const inWorker = (step: number) =>

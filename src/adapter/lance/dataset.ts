@@ -170,7 +170,7 @@ export class LanceDataset implements ColumnarDataset {
       const { numRows, fragmentStats } = await this.#table.stats();
       const { numFragments, lengths } = fragmentStats;
       const versions = await this.#table.listVersions();
-      let keepFromMs = options.keepFromMs;
+      let keepFromMs = startOfNewestAt(versions, options.keepFromMs);
       for (const { version, timestamp } of versions) {
         if (options.pinned.includes(version)) keepFromMs = Math.min(keepFromMs, timestamp.getTime());
       }
@@ -218,4 +218,10 @@ export class LanceDataset implements ColumnarDataset {
     this.#table.close();
     this.#connection.close();
   }
+}
+
+/** When the version was made that was the newest at a time; that time where there was none. */
+function startOfNewestAt(versions: readonly { readonly timestamp: Date }[], timeMs: number): number {
+  const before = versions.map(({ timestamp }) => timestamp.getTime()).filter((madeMs) => madeMs <= timeMs);
+  return before.length === 0 ? timeMs : Math.max(...before);
 }

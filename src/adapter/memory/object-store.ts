@@ -16,6 +16,12 @@ export class MemoryObjectStore implements ObjectStore {
     return copy;
   }
 
+  async *pieces(path: string): AsyncGenerator<Uint8Array> {
+    const data = this.#objects.get(path);
+    if (data === undefined) throw new Error(`there is no object ${path}`);
+    yield copyBytes(data);
+  }
+
   async list(prefix: string): Promise<ObjectInfo[]> {
     return [...this.#objects]
       .filter(([path]) => path.startsWith(prefix))

@@ -3,7 +3,7 @@ import { crc32 } from "node:zlib";
 /**
  * What follows the graph in its file: usearch maps a file without checking what it points to, and a damaged one ends
  * the process. Little endian: magic (8 bytes), bytes of the graph (f64), factor (f64), rows (u32), dim (u32), distance
- * (u32), CRC-32 of the graph (u32), CRC-32 of the footer so far (u32).
+ * (u8), bent (u8), nothing (u16), CRC-32 of the graph (u32), CRC-32 of the footer so far (u32).
  */
 export interface Footer {
   readonly graphBytes: number;
@@ -12,6 +12,8 @@ export interface Footer {
   readonly rowCount: number;
   readonly dim: number;
   readonly distance: "cosine" | "dot" | "l2";
+  /** Whether lengths were drawn together, see `scale.ts`. */
+  readonly bent: boolean;
   readonly checksum: number;
 }
 
@@ -26,7 +28,8 @@ export function encodeFooter(footer: Footer): Buffer {
   bytes.writeDoubleLE(footer.factor, 16);
   bytes.writeUInt32LE(footer.rowCount, 24);
   bytes.writeUInt32LE(footer.dim, 28);
-  bytes.writeUInt32LE(distances.indexOf(footer.distance), 32);
+  bytes.writeUInt8(distances.indexOf(footer.distance), 32);
+  bytes.writeUInt8(footer.bent ? 1 : 0, 33);
   bytes.writeUInt32LE(footer.checksum, 36);
   bytes.writeUInt32LE(crc32(bytes.subarray(0, 40)), 40);
   return bytes;
@@ -36,7 +39,7 @@ export function encodeFooter(footer: Footer): Buffer {
 export function decodeFooter(bytes: Buffer): Footer | undefined {
   if (bytes.length !== footerBytes || !bytes.subarray(0, magic.length).equals(magic)) return undefined;
   if (bytes.readUInt32LE(40) !== crc32(bytes.subarray(0, 40))) return undefined;
-  const distance = distances[bytes.readUInt32LE(32)];
+  const distance = distances[bytes.readUInt8(32)];
   if (distance === undefined) return undefined;
   return {
     graphBytes: bytes.readDoubleLE(8),
@@ -44,6 +47,7 @@ export function decodeFooter(bytes: Buffer): Footer | undefined {
     rowCount: bytes.readUInt32LE(24),
     dim: bytes.readUInt32LE(28),
     distance,
+    bent: bytes.readUInt8(33) === 1,
     checksum: bytes.readUInt32LE(36),
   };
 }

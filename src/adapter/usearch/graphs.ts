@@ -11,7 +11,7 @@ import {
   type VectorGraphs,
 } from "../../port/vector-graph.ts";
 import { decodeFooter, encodeFooter, type Footer, footerBytes } from "./footer.ts";
-import { scaleFactor, scaleQuery, scaleRows } from "./scale.ts";
+import { scaleOf, scaleQuery, scaleRows } from "./scale.ts";
 
 /** Every bound of the usearch adapter, named once with its unit. */
 export const usearchLimits = {
@@ -30,6 +30,9 @@ export const usearchLimits = {
  */
 const graphOptions = { connectivity: 16, expansion_add: 64, quantization: "bf16" as ScalarKind } as const;
 
+/** Candidates of a bent graph, against those of others: what is near in it is not quite what is nearest. */
+const bentEffort = 2;
+
 let usearch: { Index: typeof Index } | undefined;
 
 /** Loaded when first used: only collections with vectors need it. */
@@ -47,21 +50,21 @@ export class UsearchGraphs implements VectorGraphs {
     if (!Number.isInteger(rowCount)) throw new VectorGraphError("failed", `${rows.length} is no multiple of ${dim}`);
     signal?.throwIfAborted();
     await mkdir(dirname(path), { recursive: true });
-    const factor = scaleFactor(input);
+    const scale = scaleOf(input);
     const index = newIndex(dim, distance);
     const step = Math.max(1, Math.min(usearchLimits.stepRowsMax, Math.floor(usearchLimits.stepNumbersMax / dim)));
     for (let from = 0; from < rowCount; from += step) {
       const to = Math.min(rowCount, from + step);
       const keys = new BigUint64Array(to - from);
       for (let row = from; row < to; row++) keys[row - from] = BigInt(row);
-      index.add(keys, scaleRows(input, factor, from, to), 1);
+      index.add(keys, scaleRows(input, scale, from, to), 1);
       await setImmediate();
       signal?.throwIfAborted();
     }
     const partial = `${path}.partial`;
     try {
       index.save(partial);
-      const bytes = await finish(partial, { factor, rowCount, dim, distance });
+      const bytes = await finish(partial, { ...scale, rowCount, dim, distance });
       signal?.throwIfAborted();
       await rename(partial, path);
       await syncFolder(dirname(path));
@@ -94,6 +97,7 @@ export class UsearchGraphs implements VectorGraphs {
 class UsearchGraph implements VectorGraph {
   readonly rowCount: number;
   readonly dim: number;
+  readonly effort: number;
   readonly bytes: number;
   readonly #footer: Footer;
   #index: Index | undefined;
@@ -101,6 +105,7 @@ class UsearchGraph implements VectorGraph {
   constructor(index: Index, footer: Footer) {
     this.rowCount = footer.rowCount;
     this.dim = footer.dim;
+    this.effort = footer.bent ? bentEffort : 1;
     this.bytes = footer.graphBytes + footerBytes;
     this.#footer = footer;
     this.#index = index;
@@ -109,7 +114,7 @@ class UsearchGraph implements VectorGraph {
   search(query: Float32Array, count: number): Uint32Array | undefined {
     // The native code reads as many numbers as it expects, whatever is there.
     if (query.length !== this.dim) throw new VectorGraphError("failed", `the query has ${query.length} numbers`);
-    const scaled = scaleQuery(query, this.#footer.distance, this.#footer.factor);
+    const scaled = scaleQuery(query, this.#footer.distance, this.#footer);
     if (scaled === undefined || this.#index === undefined) return undefined;
     const wanted = Math.min(count, this.rowCount);
     if (wanted === 0) return new Uint32Array(0);

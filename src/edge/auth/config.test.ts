@@ -24,6 +24,7 @@ test("a full set of settings", () => {
     SERVICE_OIDC_ALLOWED_GROUPS: "Ops",
     SERVICE_OIDC_ROLE_CLAIM: "role",
     SERVICE_OIDC_DEFAULT_ROLE: "none",
+    SERVICE_OIDC_CLIENT_ID: "console",
     SERVICE_MESH_ALLOWED_USERS: "Ada@Example.com,tag:ci",
   });
   assert.deepEqual(config.modes, ["apikey", "oidc", "mesh"]);
@@ -40,6 +41,7 @@ test("a full set of settings", () => {
     groupsClaim: "groups",
     roleClaim: "role",
     defaultRole: "none",
+    clientId: "console",
   });
   assert.deepEqual(config.mesh, {
     socketPath: "/var/run/tailscale/tailscaled.sock",

@@ -20,6 +20,8 @@ export interface OidcConfig {
   readonly groupsClaim: string;
   readonly roleClaim: string | undefined;
   readonly defaultRole: DefaultRole;
+  /** What the provider knows the console as; without it people paste a token. */
+  readonly clientId: string | undefined;
 }
 
 export interface MeshConfig {
@@ -50,6 +52,7 @@ export const authSettings = {
   SERVICE_OIDC_GROUPS_CLAIM: { secret: false },
   SERVICE_OIDC_ROLE_CLAIM: { secret: false },
   SERVICE_OIDC_DEFAULT_ROLE: { secret: false },
+  SERVICE_OIDC_CLIENT_ID: { secret: false },
   SERVICE_MESH_SOCKET: { secret: false },
   SERVICE_MESH_ALLOWED_USERS: { secret: false },
   SERVICE_MESH_DEFAULT_ROLE: { secret: false },
@@ -142,6 +145,7 @@ function parseOidc(settings: Settings): OidcConfig {
     groupsClaim: read(settings, "SERVICE_OIDC_GROUPS_CLAIM") ?? "groups",
     roleClaim: read(settings, "SERVICE_OIDC_ROLE_CLAIM"),
     defaultRole: role(settings, "SERVICE_OIDC_DEFAULT_ROLE", true),
+    clientId: read(settings, "SERVICE_OIDC_CLIENT_ID"),
   };
 }
 

@@ -12,11 +12,15 @@ export interface FrontOptions {
     handles(target: string): boolean;
     handle(request: AnyRequest, response: AnyResponse): void;
   };
+  readonly console: {
+    handles(target: string): boolean;
+    handle(request: AnyRequest, response: AnyResponse): void;
+  };
   readonly cors: Cors;
 }
 
 /** Hands each request of the one port to the edge that its path belongs to. */
-export function createFront({ rest, rpc, cors }: FrontOptions): Handler {
+export function createFront({ rest, rpc, console, cors }: FrontOptions): Handler {
   const restForPages: Handler = (request, response) => {
     const { origin } = request.headers;
     if (origin !== undefined && isPreflight(request)) {
@@ -28,7 +32,9 @@ export function createFront({ rest, rpc, cors }: FrontOptions): Handler {
   };
   const toRest = cors.isOn ? restForPages : rest;
   return (request, response) => {
-    if (rpc.handles(request.url ?? "")) rpc.handle(request, response);
+    const target = request.url ?? "";
+    if (rpc.handles(target)) rpc.handle(request, response);
+    else if (console.handles(target)) console.handle(request, response);
     else toRest(request, response);
   };
 }

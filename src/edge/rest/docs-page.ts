@@ -1,4 +1,7 @@
-/** The API reference as one page made on the server: no script, no outside resource. */
+import { createHash } from "node:crypto";
+import type { Guide } from "./guides.ts";
+
+/** Guides and the API reference as pages made on the server: no script, no outside resource. */
 interface OperationDoc {
   readonly summary?: string;
   readonly tags?: readonly string[];
@@ -29,7 +32,10 @@ const style = `
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; --accent: #2563eb; }
 @media (prefers-color-scheme: dark) { :root { --accent: #7aa7ff; } }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 60rem; padding: 1.5rem 1rem 4rem; }
-h1 { margin-bottom: 0; } h2 { margin-top: 2.5rem; text-transform: capitalize; }
+nav { display: flex; gap: 1.25rem; padding-bottom: .5rem; border-bottom: 1px solid var(--line); }
+h1 { margin-bottom: 0; } h2 { margin-top: 2.5rem; } .tag { margin-top: 1.75rem; text-transform: capitalize; }
+a { color: var(--accent); } .guides { padding-left: 1.2rem; } .guides li { margin: .35rem 0; }
+main { overflow-wrap: break-word; } main > table { display: block; overflow-x: auto; }
 details { border: 1px solid var(--line); border-radius: 8px; margin: .5rem 0; }
 summary { cursor: pointer; display: flex; flex-wrap: wrap; gap: .25rem .75rem; padding: .6rem .8rem; }
 summary:focus-visible { outline: 2px solid var(--accent); border-radius: 8px; }
@@ -39,6 +45,15 @@ summary:focus-visible { outline: 2px solid var(--accent); border-radius: 8px; }
 table { border-collapse: collapse; width: 100%; } td, th { border-top: 1px solid var(--line); padding: .3rem .5rem; text-align: left; vertical-align: top; }
 pre { background: var(--soft); border-radius: 6px; overflow: auto; padding: .6rem; }
 `;
+
+/** Nothing but the page's own style. */
+export const docsPolicy = [
+  "default-src 'none'",
+  `style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'`,
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
 
 function escapeHtml(text: unknown): string {
   const named: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
@@ -71,7 +86,16 @@ function operationBlock(path: string, method: string, operation: OperationDoc): 
 <div class="in">${parameterRows(operation.parameters ?? [])}${schemaBlock("Request body", body)}${responses.join("")}</div></details>`;
 }
 
-export function docsPage(document: OpenApiDoc): string {
+function page(title: string, main: string): string {
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeHtml(title)}</title><style>${style}</style></head>
+<body><nav aria-label="Site"><a href="/">Console</a> <a href="/docs">Documentation</a> <a href="/openapi.json">OpenAPI</a></nav>
+<main>${main}</main></body></html>`;
+}
+
+/** The guides, and the reference of every route below them. */
+export function docsPage(document: OpenApiDoc, guides: readonly Guide[]): string {
   const groups = new Map<string, string[]>();
   for (const [path, operations] of Object.entries(document.paths ?? {})) {
     for (const [method, operation] of Object.entries(operations)) {
@@ -80,11 +104,19 @@ export function docsPage(document: OpenApiDoc): string {
     }
   }
   const { title, version, description = "" } = document.info;
-  const sections = [...groups].map(([tag, blocks]) => `<h2>${escapeHtml(tag)}</h2>${blocks.join("\n")}`);
-  return `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeHtml(title)} API</title><style>${style}</style></head>
-<body><h1>${escapeHtml(title)} API</h1><p class="note">Version ${escapeHtml(version)}. ${escapeHtml(description)}. As a document: <a href="/openapi.json">/openapi.json</a></p>
-${sections.join("\n")}
-</body></html>`;
+  const sections = [...groups].map(([tag, blocks]) => `<h3 class="tag">${escapeHtml(tag)}</h3>${blocks.join("\n")}`);
+  const list = guides.map(
+    (guide) => `<li><a href="/docs/${guide.name}">${escapeHtml(guide.title)}</a> ${escapeHtml(guide.summary)}</li>`,
+  );
+  return page(
+    `${title} documentation`,
+    `<h1>Documentation</h1><p class="note">${escapeHtml(title)} ${escapeHtml(version)}. ${escapeHtml(description)}.</p>
+<h2>Guides</h2><ul class="guides">${list.join("")}</ul>
+<h2 id="api">API reference</h2><p class="note">Every route. As a document: <a href="/openapi.json">/openapi.json</a></p>
+${sections.join("\n")}`,
+  );
+}
+
+export function guidePage(guide: Guide): string {
+  return page(`${guide.title} · native-engine`, guide.html());
 }

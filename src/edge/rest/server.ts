@@ -11,18 +11,21 @@ import fastify, {
 } from "fastify";
 import { authorize } from "../../engine/auth/access.ts";
 import type { Principal } from "../../engine/auth/principal.ts";
+import type { Backups } from "../../engine/backup/backups.ts";
 import type { Engine } from "../../engine/engine.ts";
-import { type EngineError, invalid, unavailable } from "../../engine/errors.ts";
+import { type EngineError, invalid, notFound, unavailable } from "../../engine/errors.ts";
 import type { ExpressHandler } from "../../listener/express.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { RequestIds } from "../front/request-id.ts";
 import { registerBodyParser } from "./body.ts";
-import { docsPage } from "./docs-page.ts";
+import { docsPage, docsPolicy, guidePage } from "./docs-page.ts";
 import { errorReply, toEngineError } from "./error.ts";
+import { loadGuides } from "./guides.ts";
 import { createHotLane } from "./hot/lane.ts";
 import type { Metrics } from "./metrics.ts";
 import { type Access, needOf, type Route } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
+import { backupRoutes } from "./routes/backup.ts";
 import { collectionRoutes } from "./routes/collections.ts";
 import { documentRoutes } from "./routes/documents.ts";
 import { eventRoutes } from "./routes/events.ts";
@@ -33,7 +36,7 @@ import { queryRoutes } from "./routes/query.ts";
 import { recordRoutes } from "./routes/records.ts";
 import { sqlRoutes } from "./routes/sql.ts";
 import { streamRoutes } from "./routes/streams.ts";
-import { answer, errorAnswer, type Schema, textAnswer } from "./schemas.ts";
+import { answer, errorAnswer, object, type Schema, text, textAnswer } from "./schemas.ts";
 import { compileSchema } from "./validation.ts";
 
 declare module "fastify" {
@@ -48,6 +51,8 @@ declare module "fastify" {
 
 export interface RestOptions {
   readonly engine: Engine;
+  /** Without it there is no route for backups. */
+  readonly backups?: Backups;
   readonly metrics: Metrics;
   readonly log: FastifyBaseLogger;
   readonly version: string;
@@ -107,6 +112,7 @@ export async function createRest(options: RestOptions): Promise<Rest> {
     ...documentRoutes(engine),
     ...queryRoutes(engine),
     ...sqlRoutes(engine),
+    ...(options.backups === undefined ? [] : backupRoutes(options.backups)),
     ...descriptionRoutes(app),
   ];
   registerHooks(app, options, new RouteTable(routes));
@@ -244,8 +250,15 @@ function openapiInfo(version: string) {
   };
 }
 
-/** The API's description and the page that shows it. */
+/** The API's description, and the pages that show it and the guides. */
 function descriptionRoutes(app: FastifyInstance): Route[] {
+  const guides = loadGuides();
+  const sendPage = (reply: FastifyReply, page: string) =>
+    reply
+      .header("content-type", "text/html; charset=utf-8")
+      .header("content-security-policy", docsPolicy)
+      .header("x-content-type-options", "nosniff")
+      .send(page);
   return [
     {
       method: "GET",
@@ -263,10 +276,28 @@ function descriptionRoutes(app: FastifyInstance): Route[] {
       url: "/docs",
       access: "signed-in",
       tag: "operations",
-      schema: { summary: "This API as a page", response: { 200: textAnswer("The page", "text/html") } },
-      handler: (_request, reply) => {
-        reply.header("content-type", "text/html; charset=utf-8");
-        return reply.send(docsPage(app.swagger() as unknown as Parameters<typeof docsPage>[0]));
+      schema: {
+        summary: "The list of guides and this API as a page",
+        response: { 200: textAnswer("The page", "text/html") },
+      },
+      handler: (_request, reply) =>
+        sendPage(reply, docsPage(app.swagger() as unknown as Parameters<typeof docsPage>[0], guides)),
+    },
+    {
+      method: "GET",
+      url: "/docs/:page",
+      access: "signed-in",
+      tag: "operations",
+      schema: {
+        summary: "One guide as a page",
+        params: object({ page: text }, ["page"]),
+        response: { 200: textAnswer("The page", "text/html") },
+      },
+      handler: (request, reply) => {
+        const { page } = request.params as { page: string };
+        const guide = guides.find(({ name }) => name === page);
+        if (guide === undefined) throw notFound(`there is no guide ${page}; /docs lists them`);
+        return sendPage(reply, guidePage(guide));
       },
     },
   ];

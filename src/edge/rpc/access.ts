@@ -6,6 +6,8 @@ const openPaths: ReadonlySet<string> = new Set([
   "/service.instance.v1.InstanceService/GetInstance",
   "/grpc.health.v1.Health/Check",
   "/grpc.health.v1.Health/Watch",
+  // Brings its credential in its message and is judged by it once that is read.
+  "/arrow.flight.protocol.FlightService/Handshake",
 ]);
 
 export function needsCredential(path: string): boolean {

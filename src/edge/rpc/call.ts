@@ -29,6 +29,12 @@ export class Call {
     this.#log = log;
   }
 
+  /** The peer of the socket. */
+  get peer(): { readonly remoteAddress: string | undefined; readonly remotePort: number | undefined } {
+    const { remoteAddress, remotePort } = this.#request.socket;
+    return { remoteAddress, remotePort };
+  }
+
   /** What goes on the wire for an error, and into the log where it is ours. */
   readonly explain = (error: unknown) => {
     const context: ErrorContext = {
@@ -63,4 +69,9 @@ export const callKey = createContextKey<Call | undefined>(undefined, { descripti
 /** Who makes the call; calls that need no credential are made by nobody. */
 export function principalOf(values: ContextValues): Principal | undefined {
   return values.get(callKey)?.principal;
+}
+
+/** Where the call comes from. */
+export function peerOf(values: ContextValues): Partial<Call["peer"]> {
+  return values.get(callKey)?.peer ?? {};
 }

@@ -43,6 +43,10 @@ import { type ExtraHeaders, writeError, writeReply } from "./respond.ts";
 export interface ServedService {
   readonly descriptor: DescService;
   addTo(router: ConnectRouter): void;
+  /** The Authorization header as this edge knows it, of a service whose clients sign in in another way too. */
+  authorization?(given: string | undefined): string | undefined;
+  /** What is put around its handlers, for a service with a way of its own to write its replies. */
+  around?(handler: UniversalHandler): UniversalHandler;
 }
 
 export function served<S extends DescService>(descriptor: S, implementation: Partial<ServiceImpl<S>>): ServedService {
@@ -92,7 +96,13 @@ function landedServices(deps: RpcDeps): ServedService[] {
   ];
 }
 
-function createPaths(deps: RpcDeps): Map<string, UniversalHandler> {
+interface Paths {
+  readonly handlers: ReadonlyMap<string, UniversalHandler>;
+  /** Of services whose clients sign in in a way of their own. */
+  readonly authorizations: ReadonlyMap<string, NonNullable<ServedService["authorization"]>>;
+}
+
+function createPaths(deps: RpcDeps): Paths {
   const router = createConnectRouter({
     acceptCompression: [compressionGzip, compressionBrotli],
     readMaxBytes: rpcLimits.readBytesMax,
@@ -104,8 +114,13 @@ function createPaths(deps: RpcDeps): Map<string, UniversalHandler> {
     interceptors: [guard],
   });
   const services = landedServices(deps);
+  const authorizations = new Map<string, NonNullable<ServedService["authorization"]>>();
   for (const service of services) {
     service.addTo(router);
+    const { descriptor, authorization } = service;
+    if (authorization !== undefined) {
+      for (const { name } of descriptor.methods) authorizations.set(`/${descriptor.typeName}/${name}`, authorization);
+    }
     deps.health.add(service.descriptor.typeName);
   }
   if (deps.houseUrl !== undefined) deps.health.add("service.house.v1.HouseService");
@@ -114,7 +129,11 @@ function createPaths(deps: RpcDeps): Map<string, UniversalHandler> {
     addReflection(router, new Reflection(listed, definitions), deps.health.draining);
     for (const service of reflectionServices) deps.health.add(service.typeName);
   }
-  return new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
+  const around = new Map(services.map((service) => [service.descriptor.typeName, service.around]));
+  const handlers = new Map(
+    router.handlers.map((handler) => [handler.requestPath, around.get(handler.service.typeName)?.(handler) ?? handler]),
+  );
+  return { handlers, authorizations };
 }
 
 /** Why a call that nothing answers is refused. */
@@ -134,24 +153,28 @@ function checkVersion(request: NodeRequest): void {
 
 class Handler implements RpcHandler {
   readonly #deps: RpcDeps;
-  readonly #paths: ReadonlyMap<string, UniversalHandler>;
+  readonly #paths: Paths["handlers"];
+  readonly #authorizations: Paths["authorizations"];
   readonly #house: HouseProxy | undefined;
   /** The last one found good, so that the calls of one client cost a comparison each. */
   #knownAuthority = "";
 
   constructor(deps: RpcDeps) {
     this.#deps = deps;
-    this.#paths = createPaths(deps);
+    const { handlers, authorizations } = createPaths(deps);
+    this.#paths = handlers;
+    this.#authorizations = authorizations;
     this.#house = deps.houseUrl === undefined ? undefined : new HouseProxy(deps.houseUrl);
   }
 
   handles(target: string): boolean {
     // Hot path: the first letter tells most requests of the REST edge (`/v1/…`) apart.
     const first = target.charCodeAt(1);
-    if (first !== letters.s && first !== letters.g && first !== letters.dot) return false;
+    if (first !== letters.s && first !== letters.g && first !== letters.a && first !== letters.dot) return false;
     return (
       target.startsWith("/service.") ||
       target.startsWith("/grpc.") ||
+      target.startsWith("/arrow.flight.") ||
       target === jwksPath ||
       target.startsWith(`${jwksPath}?`)
     );
@@ -224,7 +247,10 @@ class Handler implements RpcHandler {
   #admit(call: Call, request: NodeRequest): Promise<void> | undefined {
     const { authenticator, health } = this.#deps;
     const host = authorityOf(request);
-    const { authorization, origin } = request.headers;
+    const { origin } = request.headers;
+    const signIn = this.#authorizations.get(call.path);
+    const given = request.headers.authorization;
+    const authorization = signIn === undefined ? given : signIn(given);
     const refused = authenticator.screen({ method: request.method, host, origin, authorization });
     if (refused !== undefined) throw refused;
     this.#checkAuthority(host);
@@ -283,7 +309,7 @@ class Handler implements RpcHandler {
   }
 }
 
-const letters = { s: 0x73, g: 0x67, dot: 0x2e } as const;
+const letters = { s: 0x73, g: 0x67, a: 0x61, dot: 0x2e } as const;
 
 function ignore(): void {}
 

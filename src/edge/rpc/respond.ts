@@ -59,6 +59,8 @@ function readError(body: Uint8Array): ConnectError {
 
 /** The last envelope of a stream holds its outcome; others pass unchanged. */
 function explainEnvelope(chunk: Uint8Array, protocol: Protocol, header: Headers, explain: Explain): Uint8Array {
+  // Its outcome is in the trailers, and a chunk need not be a whole envelope.
+  if (protocol === "grpc") return chunk;
   const flags = chunk[0] ?? 0;
   if ((flags & (protocol === "grpc-web" ? trailerFlag : endStreamFlag)) === 0) return chunk;
   const encoding = header.get(protocol === "grpc-web" ? "grpc-encoding" : "connect-content-encoding");

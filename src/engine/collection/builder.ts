@@ -1,5 +1,6 @@
 import type { Clock } from "../../port/clock.ts";
 import type { Entry, Store } from "../../port/store.ts";
+import type { ObjectHold } from "../backup/object-hold.ts";
 import type { Log } from "../log/log.ts";
 import type { BuildReply } from "./build/messages.ts";
 import { documentIdOf, documentKey, type Manifest, type SegmentEntry } from "./collection-store.ts";
@@ -17,6 +18,7 @@ export interface BuilderDeps {
   readonly log: Log;
   readonly clock: Clock;
   readonly settings: CollectionSettings;
+  readonly hold: ObjectHold;
 }
 
 /** Bytes that are handed to the build thread before other work gets a turn. */
@@ -42,7 +44,13 @@ export class Builder {
     const next = this.#next(manifest);
     const built = await this.#job(runtime, async (job) => {
       await this.#sendLog(runtime, job, manifest.applied, upTo);
-      return this.#deps.build.request<BuildReply>({ kind: "seal", job, id: `${next.version}`, deletes });
+      return this.#deps.build.request<BuildReply>({
+        kind: "seal",
+        job,
+        id: `${next.version}`,
+        deletes,
+        keeps: this.#deps.hold.isHeld,
+      });
     });
     const segments = manifest.segments
       .map((entry) => withDeletes(entry, built.deletes))
@@ -85,7 +93,13 @@ export class Builder {
         if (piece === 0) await this.#sendLog(runtime, job, manifest.applied, upTo, deletesOf);
         afterId = await this.#sendDocuments(runtime, job, afterId, settings.sealRecords, signal);
         const id = `${next.version}-${piece}`;
-        return this.#deps.build.request<BuildReply>({ kind: "seal", job, id, deletes: [] });
+        return this.#deps.build.request<BuildReply>({
+          kind: "seal",
+          job,
+          id,
+          deletes: [],
+          keeps: this.#deps.hold.isHeld,
+        });
       });
       if (built.segment !== null) segments.push(built.segment);
       lance = built.lance ?? lance;

@@ -62,6 +62,8 @@ export interface CollectionsDeps {
   readonly onCreated: (meta: CollectionMeta) => void;
 }
 
+const rebuildLookMs = 50;
+
 /** What a user does with collections, but for their documents. */
 export class Collections {
   readonly #deps: CollectionsDeps;
@@ -226,6 +228,18 @@ export class Collections {
   warm(namespace: string, name: string): void {
     const { catalog, runtimes } = this.#deps;
     this.#load(runtimes.of(catalog.find(namespace, name)));
+  }
+
+  /** Has the whole index made anew from the documents, which answer meanwhile; resolves when it is published. */
+  async rebuild(namespace: string, name: string, signal: AbortSignal): Promise<void> {
+    const { catalog, runtimes, clock } = this.#deps;
+    const runtime = runtimes.of(catalog.find(namespace, name));
+    const { version } = runtime.manifest;
+    runtime.damaged = true;
+    while (runtime.damaged || runtime.manifest.version === version) {
+      signal.throwIfAborted();
+      await clock.sleep(rebuildLookMs, signal);
+    }
   }
 
   /** A plan for readers of the columnar dataset, which stays readable for at least an hour. */

@@ -60,10 +60,20 @@ function putArray(out: Buffer, at: number, values: Float32Array | Uint32Array): 
   return at + values.byteLength;
 }
 
+function sourceEndOf(bytes: Buffer): number {
+  if (bytes[0] !== format) throw new EngineError("internal", `a stored document has the unknown format ${bytes[0]}`);
+  return 5 + bytes.readUInt32LE(1);
+}
+
+/** The source alone: vectors are most of a document's bytes, and few readers want them. */
+export function decodeSource(given: Uint8Array): string {
+  const bytes = asBuffer(given);
+  return bytes.toString("utf8", 5, sourceEndOf(bytes));
+}
+
 export function decodeDocument(given: Uint8Array): StoredDocument {
   const bytes = asBuffer(given);
-  if (bytes[0] !== format) throw new EngineError("internal", `a stored document has the unknown format ${bytes[0]}`);
-  const sourceEnd = 5 + bytes.readUInt32LE(1);
+  const sourceEnd = sourceEndOf(bytes);
   const source = bytes.toString("utf8", 5, sourceEnd);
   const vectors = new Map<string, Float32Array>();
   let at = sourceEnd + 2;

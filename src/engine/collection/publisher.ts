@@ -1,6 +1,7 @@
 import type { Clock } from "../../port/clock.ts";
 import type { ObjectStore } from "../../port/object-store.ts";
 import type { Store } from "../../port/store.ts";
+import type { ObjectHold } from "../backup/object-hold.ts";
 import type { Committer } from "../commit/committer.ts";
 import { conflict } from "../errors.ts";
 import { limits } from "../limits.ts";
@@ -19,6 +20,7 @@ export interface PublisherDeps {
   readonly log: Log;
   readonly clock: Clock;
   readonly settings: CollectionSettings;
+  readonly hold: ObjectHold;
 }
 
 /** Makes manifests current, and frees what they leave behind. */
@@ -53,7 +55,9 @@ export class Publisher {
    * their segments: an index that is open holds its own, and one that is being opened is left its objects.
    */
   async collectGarbage(runtime: CollectionRuntime): Promise<void> {
-    const { objects } = this.#deps;
+    const { objects, hold } = this.#deps;
+    // A later publication frees what this one leaves.
+    if (hold.isHeld) return;
     const { manifest, openingManifest } = runtime;
     const named = new Set<string>();
     for (const { segments } of openingManifest === undefined ? [manifest] : [manifest, openingManifest]) {

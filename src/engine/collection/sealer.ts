@@ -1,6 +1,7 @@
 import type { Clock } from "../../port/clock.ts";
 import type { ObjectStore } from "../../port/object-store.ts";
 import type { Store } from "../../port/store.ts";
+import type { ObjectHold } from "../backup/object-hold.ts";
 import type { Committer } from "../commit/committer.ts";
 import { afterPrefix, makeKey, prefixRange, readU64, tables } from "../keys.ts";
 import { limits } from "../limits.ts";
@@ -29,6 +30,7 @@ export interface SealerDeps {
   readonly log: Log;
   readonly clock: Clock;
   readonly settings: CollectionSettings;
+  readonly hold: ObjectHold;
   readonly onError: (error: unknown) => void;
 }
 
@@ -70,11 +72,13 @@ export class Sealer {
   }
 
   async #loop(): Promise<void> {
-    const { clock, runtimes, pins, onError } = this.#deps;
+    const { clock, runtimes, pins, hold, onError } = this.#deps;
     // What a build wrote before the process ended, and no manifest came to name.
-    for (const runtime of [...runtimes.all()]) await this.#publisher.collectGarbage(runtime).catch(onError);
+    for (const runtime of [...runtimes.all()]) {
+      await hold.step(() => this.#publisher.collectGarbage(runtime)).catch(onError);
+    }
     while (!this.#stop.signal.aborted) {
-      await this.#reclaimDropped().catch(onError);
+      await hold.step(() => this.#reclaimDropped()).catch(onError);
       for (const runtime of [...runtimes.all()]) {
         if (this.#stop.signal.aborted) return;
         await this.#look(runtime);
@@ -90,7 +94,7 @@ export class Sealer {
     const { id } = runtime.meta;
     if ((this.#retryAtMs.get(id) ?? 0) > clock.steadyMs()) return;
     try {
-      await this.#keepUp(runtime);
+      await this.#deps.hold.step(() => this.#keepUp(runtime));
       this.#retryAtMs.delete(id);
     } catch (error) {
       if (this.#stop.signal.aborted || runtimes.find(id) !== runtime) return;
@@ -146,7 +150,8 @@ export class Sealer {
   }
 
   async #reclaimDropped(): Promise<void> {
-    const { store, committer, objects } = this.#deps;
+    const { store, committer, objects, hold } = this.#deps;
+    if (hold.isHeld) return;
     for (const { key: marker, value } of [...store.range(prefixRange(tables.droppedCollection))]) {
       const id = readU64(marker, 1);
       await objects.delete(`${decode<{ folder: string }>(value).folder}/`);

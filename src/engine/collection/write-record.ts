@@ -45,3 +45,14 @@ export function* decodeChanges(given: Uint8Array): Iterable<DocumentChange> {
     at += document?.length ?? 0;
   }
 }
+
+/** The ids alone, without a look at the documents. */
+export function* changedIds(given: Uint8Array): Iterable<number> {
+  const bytes = asBuffer(given);
+  let at = 4;
+  for (let left = bytes.readUInt32LE(0); left > 0; left--) {
+    yield bytes.readDoubleLE(at);
+    const length = bytes.readUInt32LE(at + 16);
+    at += 20 + (length === deleted ? 0 : length);
+  }
+}

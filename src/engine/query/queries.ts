@@ -1,8 +1,8 @@
 import type { Clock } from "../../port/clock.ts";
 import type { Reader, Store } from "../../port/store.ts";
 import type { Catalog } from "../collection/catalog.ts";
-import { documentKey, readCollectionTotals } from "../collection/collection-store.ts";
-import { decodeStored } from "../collection/document-codec.ts";
+import { type CollectionMeta, documentKey, readCollectionTotals } from "../collection/collection-store.ts";
+import { decodeSource, decodeStored, openStored } from "../collection/document-codec.ts";
 import { tokenAt } from "../collection/document-writer.ts";
 import type { DocumentRef, Documents } from "../collection/documents.ts";
 import type { CollectionRuntime, RunningSearch } from "../collection/runtime.ts";
@@ -23,6 +23,22 @@ export interface QueriesDeps {
   readonly committer: Committer;
   readonly documents: Documents;
   readonly clock: Clock;
+}
+
+/** What was found and the documents of the same moment. */
+interface FinishedSearch {
+  readonly outcome: QueryOutcome;
+  readonly snapshot: Reader;
+  readonly runtime: CollectionRuntime;
+  readonly plan: QueryPlan;
+  readonly token: ConsistencyToken;
+}
+
+/** Hits, best first, each with its encoded document. */
+export interface StoredHits {
+  readonly hits: readonly { readonly id: number; readonly score: number; readonly document: Uint8Array }[];
+  readonly meta: CollectionMeta;
+  readonly token: ConsistencyToken;
 }
 
 /** Queries under way at once; each holds a snapshot of the store. More wait for their turn, */
@@ -50,14 +66,42 @@ export class Queries {
   }
 
   async run(namespace: string, plan: QueryPlan, token: ConsistencyToken, signal?: AbortSignal): Promise<QueryResult> {
-    const { clock, documents } = this.#deps;
+    const { clock } = this.#deps;
     const startedMs = clock.steadyMs();
+    return this.#searched(namespace, plan, token, signal, ({ outcome, snapshot, runtime, plan, token }) => {
+      const shown = shownOf(plan);
+      const load = ({ id }: RankedHit) => loadDocument(snapshot, runtime.meta.id, id, shown);
+      return buildResult(plan, outcome, load, token, round(clock.steadyMs() - startedMs));
+    });
+  }
+
+  /** The hits of a plan with their documents as they are stored, for whoever makes rows of them elsewhere. */
+  async hits(namespace: string, plan: QueryPlan, token: ConsistencyToken, signal?: AbortSignal): Promise<StoredHits> {
+    return this.#searched(namespace, plan, token, signal, ({ outcome, snapshot, runtime, token }) => {
+      const hits: StoredHits["hits"][number][] = [];
+      for (const { id, score } of outcome.hits) {
+        const key = documentKey(runtime.meta.id, id);
+        const stored = snapshot.get(key);
+        if (stored !== undefined) hits.push({ id, score, document: openStored(key, stored).document });
+      }
+      return { hits, meta: runtime.meta, token };
+    });
+  }
+
+  async #searched<T>(
+    namespace: string,
+    plan: QueryPlan,
+    token: ConsistencyToken,
+    signal: AbortSignal | undefined,
+    finish: (search: FinishedSearch) => T,
+  ): Promise<T> {
+    const { documents } = this.#deps;
     const wanted = { token, eventual: plan.consistency === "eventual" };
     const { runtime, eventual } = await documents.reading({ namespace, collection: plan.collection }, wanted, signal);
     const kept: QueryPlan = { ...plan, consistency: eventual ? "eventual" : "strong" };
     await this.#turn(signal);
     try {
-      return await this.#search(runtime, kept, startedMs, signal);
+      return await this.#search(runtime, kept, signal, finish);
     } finally {
       this.#release();
     }
@@ -72,13 +116,13 @@ export class Queries {
     return runtime.ask<Recall>({ kind: "recall", ...question });
   }
 
-  async #search(
+  async #search<T>(
     runtime: CollectionRuntime,
     plan: QueryPlan,
-    startedMs: number,
     signal: AbortSignal | undefined,
-  ): Promise<QueryResult> {
-    const { clock, committer } = this.#deps;
+    finish: (search: FinishedSearch) => T,
+  ): Promise<T> {
+    const { committer } = this.#deps;
     const query = this.#nextQuery++;
     for (let attempt = 1; ; attempt++) {
       await runtime.open();
@@ -92,8 +136,7 @@ export class Queries {
       using snapshot = taken.snapshot;
       try {
         const outcome = await cancellable(taken.searching, signal);
-        const load = ({ id }: RankedHit) => loadDocument(snapshot, runtime.meta.id, id);
-        return buildResult(plan, outcome, load, taken.token, round(clock.steadyMs() - startedMs));
+        return finish({ outcome, snapshot, runtime, plan, token: taken.token });
       } catch (error) {
         const lost = error instanceof EngineError && error.reason === "unavailable";
         if (!lost || attempt >= attemptsMax) throw error;
@@ -162,10 +205,27 @@ async function cancellable(searching: RunningSearch, signal: AbortSignal | undef
   }
 }
 
-function loadDocument(reader: Pick<Reader, "get">, collectionId: number, id: number): LoadedDocument | undefined {
+/** How much of a document the rows of a query need. */
+type Shown = "nothing" | "source" | "vectors";
+
+function shownOf({ projection: { fields, vectors, sparseVectors }, highlight }: QueryPlan): Shown {
+  if (vectors.length > 0 || sparseVectors.length > 0) return "vectors";
+  return fields.length > 0 || highlight !== undefined ? "source" : "nothing";
+}
+
+const nothing: LoadedDocument = { source: {} };
+
+function loadDocument(
+  reader: Pick<Reader, "get">,
+  collectionId: number,
+  id: number,
+  shown: Shown,
+): LoadedDocument | undefined {
   const key = documentKey(collectionId, id);
   const stored = reader.get(key);
   if (stored === undefined) return undefined;
+  if (shown === "nothing") return nothing;
+  if (shown === "source") return { source: decodeSource(openStored(key, stored).document) };
   const { source, vectors, sparse } = decodeStored(id, key, stored);
   return { source, vectors: Object.fromEntries(vectors), sparseVectors: Object.fromEntries(sparse) };
 }

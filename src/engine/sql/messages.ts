@@ -1,5 +1,7 @@
 import type { SqlBatch } from "./batch.ts";
+import type { Delta } from "./change-tracker.ts";
 import type { DialectName } from "./dialect/dialect.ts";
+import type { Condition, FoundDocuments, PlannedRetrieval, RowLimit } from "./retrieval.ts";
 import type { SqlParameter, SqlStatementKind } from "./sql.ts";
 import type { SqlColumnInfo, SqlType } from "./type.ts";
 
@@ -15,6 +17,12 @@ export interface NamedTable {
   readonly position: number;
   /** Whether its rows are read; else its columns alone. */
   readonly read: boolean;
+  /** Which of the statement's references it is. */
+  readonly ref: number;
+  /** What the statement asks of its columns. */
+  readonly conditions: readonly Condition[];
+  /** Rows that are taken of it at most, where nothing but the conditions comes before. */
+  readonly limit: RowLimit | undefined;
 }
 
 /** What a statement needs, found by its parse. */
@@ -25,6 +33,13 @@ export interface StatementNeeds {
   readonly catalog: boolean;
   /** Values to fill, at most. */
   readonly parameters: number;
+}
+
+/** With what the statement's retrievers are asked for. */
+export interface PlanReply extends StatementNeeds {
+  readonly retrievals: readonly PlannedRetrieval[];
+  /** A statement that needs nothing of the engine has been run already. */
+  readonly ran: RunReply | undefined;
 }
 
 interface DefinedTable {
@@ -39,13 +54,23 @@ export interface CollectionTable extends DefinedTable {
   readonly schemaVersion: number;
   /** In the form of REST; parsed once for each version. */
   readonly fields: unknown;
+  readonly stream: number;
+  /** What changed since the last message about it; absent where no rows are read. */
+  readonly delta?: Delta;
 }
 
 export interface StreamTable extends DefinedTable {
   readonly schema: "streams";
   readonly id: number;
-  /** The offsets there are, two numbers a partition: the first one and the end. Absent where no rows are read. */
-  readonly offsets?: Float64Array;
+  readonly reads: readonly StreamRead[];
+}
+
+/** What one reference of a statement reads of a stream. */
+export interface StreamRead {
+  readonly ref: number;
+  /** Three numbers a partition: its number, the first offset and the end. */
+  readonly spans: Float64Array;
+  readonly rowsMax: number | undefined;
 }
 
 export interface LinkTable extends DefinedTable {
@@ -69,13 +94,18 @@ export interface StatementText {
 }
 
 export type SqlMessage =
-  /** → StatementNeeds */
-  | ({ readonly kind: "plan" } & StatementText)
+  /** → PlanReply; without `params` the statement is only described. */
+  | ({
+      readonly kind: "plan";
+      readonly statement: number;
+      readonly params: readonly SqlParameter[] | undefined;
+    } & StatementText)
   /** → DescribeReply */
   | ({
       readonly kind: "describe";
       readonly statement: number;
       readonly tables: readonly TableDefinition[];
+      readonly found: readonly FoundDocuments[];
     } & CatalogPart &
       StatementText)
   /** → RunReply */
@@ -84,6 +114,8 @@ export type SqlMessage =
       readonly statement: number;
       readonly tables: readonly TableDefinition[];
       readonly params: readonly SqlParameter[];
+      /** One for each retrieval of the plan. */
+      readonly found: readonly FoundDocuments[];
     } & CatalogPart &
       StatementText)
   /** → NextReply */
@@ -91,8 +123,8 @@ export type SqlMessage =
   /** Stops a statement; what is under way fails. */
   | { readonly kind: "cancel"; readonly statement: number; readonly why: "cancelled" | "timeout" }
   | { readonly kind: "close"; readonly statement: number }
-  /** The namespace is gone. */
-  | { readonly kind: "forget"; readonly namespace: number };
+  /** Ends every statement and closes everything, before the thread ends. */
+  | { readonly kind: "end" };
 
 /** All tables of the namespace, for statements that ask what there is. */
 export interface CatalogPart {

@@ -2,10 +2,13 @@ import type { Clock } from "../../port/clock.ts";
 import type { EngineThread } from "../collection/engine-thread.ts";
 import { EngineError } from "../errors.ts";
 import type { Metastore } from "../metastore/metastore.ts";
+import type { Queries } from "../query/queries.ts";
 import type { ConsistencyToken } from "../token.ts";
 import type { SqlBatch } from "./batch.ts";
+import { ChangeTracker } from "./change-tracker.ts";
 import { sqlFault } from "./fault.ts";
-import type { DescribeReply, NextReply, RunReply, SqlMessage, StatementNeeds, StatementText } from "./messages.ts";
+import type { DescribeReply, NextReply, PlanReply, RunReply, SqlMessage, StatementText } from "./messages.ts";
+import { emptyFound, retrieve } from "./retrieve.ts";
 import type { SqlSettings } from "./settings.ts";
 import type { Sql, SqlDescription, SqlFaultKind, SqlResult, SqlStatement, SqlStatementKind, SqlTable } from "./sql.ts";
 import { type ResolverDeps, TableResolver } from "./table-resolver.ts";
@@ -14,14 +17,18 @@ import type { SqlColumnInfo } from "./type.ts";
 
 export type SqlThread = EngineThread<SqlMessage>;
 
-export interface SqlEngineDeps extends ResolverDeps {
+export interface SqlEngineDeps extends Omit<ResolverDeps, "changes"> {
   readonly thread: SqlThread;
   readonly metastore: Metastore;
+  readonly queries: Queries;
   readonly clock: Clock;
   readonly settings: SqlSettings;
   /** Told of each statement when it is over. */
   readonly onStatement?: (outcome: SqlOutcome, ms: number) => void;
 }
+
+/** How long the end of statements is waited for. */
+const endMsMax = 5_000;
 
 export type SqlOutcome = "ok" | SqlFaultKind | "error";
 
@@ -36,12 +43,24 @@ export class SqlEngine implements Sql {
   constructor(deps: SqlEngineDeps) {
     this.#deps = deps;
     this.#turns = new StatementTurns(deps.settings);
-    this.#resolver = new TableResolver(deps);
+    const changes = new ChangeTracker();
+    this.#resolver = new TableResolver({ ...deps, changes });
+    deps.thread.onLost(() => changes.clear());
   }
 
   /** Statements that work, wait for their turn, or wait for their reader. */
   get load(): { readonly running: number; readonly waiting: number; readonly open: number } {
     return { running: this.#turns.running, waiting: this.#turns.waiting, open: this.#open };
+  }
+
+  /** Ends every statement, before the thread is ended. */
+  async stop(): Promise<void> {
+    // A thread that never had anything to do has not been started.
+    if (this.#nextStatement === 1) return;
+    const over = new AbortController();
+    const ended = this.#deps.thread.request({ kind: "end" }).catch(() => {});
+    await Promise.race([ended, this.#deps.clock.sleep(endMsMax, over.signal)]);
+    over.abort();
   }
 
   async tables(namespace: string): Promise<readonly SqlTable[]> {
@@ -57,13 +76,14 @@ export class SqlEngine implements Sql {
     const work = new StatementWork(this.#deps, this.#nextStatement++, signal);
     return this.#turns.take(signal, () =>
       work.run(async () => {
-        const needs = await work.request<StatementNeeds>({ kind: "plan", ...text });
+        const needs = await work.request<PlanReply>({ kind: "plan", statement: work.id, params: undefined, ...text });
         const unread = needs.tables.map((table) => ({ ...table, read: false }));
-        const { tables } = await this.#resolver.resolve(text.namespace.name, unread, [], signal);
+        const { tables } = await this.#resolver.resolve(text.namespace.name, unread, { token: [], params: [] }, signal);
         const { columns, parameters } = await work.request<DescribeReply>({
           kind: "describe",
           statement: work.id,
-          tables,
+          tables: tables(),
+          found: needs.retrievals.map((each) => emptyFound(this.#deps.queries, each, text.namespace.name)),
           catalog: needs.catalog ? this.#resolver.all(text.namespace.name) : undefined,
           ...text,
         });
@@ -95,21 +115,32 @@ export class SqlEngine implements Sql {
   async #start(
     work: StatementWork,
     text: StatementText,
-    { params, token }: SqlStatement,
+    { params, token, consistency }: SqlStatement,
     signal: AbortSignal | undefined,
   ): Promise<Started> {
-    const needs = await work.request<StatementNeeds>({ kind: "plan", ...text });
+    const needs = await work.request<PlanReply>({ kind: "plan", statement: work.id, params, ...text });
+    if (needs.ran !== undefined) return { kind: needs.kind, token: [], ...needs.ran };
     const { name } = text.namespace;
-    const resolved = await this.#resolver.resolve(name, needs.tables, token, signal);
-    const reply = await work.request<RunReply>({
-      kind: "run",
-      statement: work.id,
-      tables: resolved.tables,
-      catalog: needs.catalog ? this.#resolver.all(name) : undefined,
-      params,
-      ...text,
-    });
-    return { kind: needs.kind, token: resolved.token, ...reply };
+    const request = { namespace: name, params, token, consistency };
+    const retrieved = await Promise.all(
+      needs.retrievals.map((planned) => retrieve(this.#deps.queries, planned, request, signal)),
+    );
+    const resolved = await this.#resolver.resolve(name, needs.tables, { token, params }, signal);
+    const found = retrieved.map((each) => each.found);
+    const reply = await work.request<RunReply>(
+      {
+        kind: "run",
+        statement: work.id,
+        tables: resolved.tables(),
+        catalog: needs.catalog ? this.#resolver.all(name) : undefined,
+        params,
+        found,
+        ...text,
+      },
+      found.flatMap(({ ids, scores, offsets, data }) => [ids, scores, offsets, data].map(bufferOf)),
+    );
+    const seen = retrieved.reduce((token, each) => leastTokens(token, each.token), resolved.token);
+    return { kind: needs.kind, token: seen, ...reply };
   }
 
   #text({ namespace, query, dialect }: Pick<SqlStatement, "namespace" | "query" | "dialect">): StatementText {
@@ -167,9 +198,11 @@ class StatementWork {
     }
   }
 
-  async request<T>(message: SqlMessage): Promise<T> {
+  async request<T>(message: SqlMessage, transfer: readonly ArrayBuffer[] = []): Promise<T> {
     if (this.#timedOut) throw timedOut();
-    return this.#thread.request<T>(message);
+    // Cancelled between two requests, when the thread knew of nothing to stop.
+    this.#signal?.throwIfAborted();
+    return this.#thread.request<T>(message, transfer);
   }
 
   close(): void {
@@ -189,6 +222,21 @@ class StatementWork {
     }
     return error;
   }
+}
+
+function bufferOf({ buffer }: { readonly buffer: ArrayBufferLike }): ArrayBuffer {
+  return buffer as ArrayBuffer;
+}
+
+/** What all of a statement's parts reflect: of a log that several of them read, the lowest offset. */
+function leastTokens(a: ConsistencyToken, b: ConsistencyToken): ConsistencyToken {
+  const entries = [...a];
+  for (const entry of b) {
+    const at = entries.findIndex(({ stream, partition }) => stream === entry.stream && partition === entry.partition);
+    if (at === -1) entries.push(entry);
+    else if (entry.offset < entries[at]!.offset) entries[at] = entry;
+  }
+  return entries;
 }
 
 function timedOut(): EngineError {

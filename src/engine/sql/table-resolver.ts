@@ -5,13 +5,16 @@ import { formatSchema } from "../collection/schema-parse.ts";
 import { EngineError } from "../errors.ts";
 import type { Links } from "../link/links.ts";
 import type { Log } from "../log/log.ts";
-import type { Metastore, StreamMeta } from "../metastore/metastore.ts";
+import type { Metastore, NamespaceMeta, StreamMeta } from "../metastore/metastore.ts";
 import type { TokenWaiter } from "../stream/token-waiter.ts";
 import { type ConsistencyToken, mergeTokens } from "../token.ts";
+import type { ChangeTracker, Delta } from "./change-tracker.ts";
 import { collectionColumns, linkColumns, streamColumns } from "./columns.ts";
 import { sqlFault } from "./fault.ts";
 import type { CollectionTable, NamedTable, StreamTable, TableDefinition } from "./messages.ts";
-import type { SqlTable } from "./sql.ts";
+import { rowsOf } from "./retrieval.ts";
+import type { SqlParameter, SqlTable } from "./sql.ts";
+import { streamBounds } from "./stream-bounds.ts";
 
 export interface ResolverDeps {
   readonly metastore: Metastore;
@@ -20,12 +23,26 @@ export interface ResolverDeps {
   readonly links: Links;
   readonly log: Log;
   readonly tokens: TokenWaiter;
+  readonly changes: ChangeTracker;
 }
 
 export interface ResolvedTables {
-  readonly tables: readonly TableDefinition[];
+  /** To be called in one turn with the message that takes the tables to the thread: it tells what changed. */
+  readonly tables: () => readonly TableDefinition[];
   /** What they reflect. */
   readonly token: ConsistencyToken;
+}
+
+/** How tables are to be read. */
+export interface ReadRequest {
+  readonly token: ConsistencyToken;
+  readonly params: readonly SqlParameter[];
+}
+
+interface Found {
+  readonly table: TableDefinition;
+  readonly token?: ConsistencyToken;
+  readonly delta?: () => Delta;
 }
 
 /** Finds what a statement's names stand for. */
@@ -40,30 +57,39 @@ export class TableResolver {
   async resolve(
     namespace: string,
     named: readonly NamedTable[],
-    token: ConsistencyToken,
+    request: ReadRequest,
     signal: AbortSignal | undefined,
   ): Promise<ResolvedTables> {
-    const found = new Map<string, TableDefinition>();
+    const found = new Map<string, Found>();
     let reflected: ConsistencyToken = [];
     for (const each of named) {
       const key = `${each.schema}.${each.name.toLowerCase()}`;
       const known = found.get(key);
-      if (known !== undefined && (!each.read || known.schema !== "streams" || known.offsets !== undefined)) continue;
-      const { table, token: seen } = (await this.#find(namespace, each, token, signal)) ?? {};
-      if (table === undefined) continue;
-      found.set(key, table);
-      if (seen !== undefined) reflected = mergeTokens(reflected, seen);
+      // One that is only described may be read elsewhere in the statement, and each read of a stream has its own bounds.
+      if (known !== undefined && (!each.read || (known.token !== undefined && each.schema !== "streams"))) continue;
+      const made = await this.#find(namespace, each, request, signal);
+      if (made === undefined) continue;
+      found.set(key, known === undefined ? made : joined(known, made));
+      if (made.token !== undefined) reflected = mergeTokens(reflected, made.token);
     }
-    return { tables: [...found.values()], token: reflected };
+    const tables = () =>
+      [...found.values()].map(({ table, delta }) => (delta === undefined ? table : { ...table, delta: delta() }));
+    return { tables, token: reflected };
   }
 
-  async #find(namespace: string, named: NamedTable, token: ConsistencyToken, signal: AbortSignal | undefined) {
+  async #find(
+    namespace: string,
+    named: NamedTable,
+    request: ReadRequest,
+    signal: AbortSignal | undefined,
+  ): Promise<Found | undefined> {
+    const { token } = request;
     try {
       switch (named.schema) {
         case "collections":
           return await this.#collection(namespace, named, token, signal);
         case "streams":
-          return await this.#stream(namespace, named, token, signal);
+          return await this.#stream(namespace, named, request, signal);
         case "links":
           return await this.#link(namespace, named, token, signal);
       }
@@ -76,35 +102,50 @@ export class TableResolver {
   }
 
   async #collection(namespace: string, named: NamedTable, token: ConsistencyToken, signal: AbortSignal | undefined) {
-    const name = this.#nameOf(named, this.#collectionNames(namespace));
-    const { documents } = this.#deps;
-    const { runtime } = await documents.reading({ namespace, collection: name }, { token, eventual: false }, signal);
-    return { table: collectionTable(runtime.meta, named.name), token: documents.token(runtime) };
+    const { documents, log, changes } = this.#deps;
+    const collection = this.#collectionName(namespace, named.name);
+    const { runtime } = await documents.reading({ namespace, collection }, { token, eventual: false }, signal);
+    const table = collectionTable(runtime.meta, named.name);
+    if (!named.read) return { table };
+    return {
+      table,
+      token: documents.token(runtime),
+      delta: () => changes.take(runtime, log.highWatermark(runtime.stream, 0)),
+    };
   }
 
-  async #stream(namespace: string, named: NamedTable, token: ConsistencyToken, signal: AbortSignal | undefined) {
+  async #stream(
+    namespace: string,
+    named: NamedTable,
+    { token, params }: ReadRequest,
+    signal: AbortSignal | undefined,
+  ): Promise<Found> {
     const { metastore, log, tokens } = this.#deps;
     const owner = metastore.namespace(namespace);
-    const stream = metastore.stream(
-      namespace,
-      this.#nameOf(named, () => names(metastore.streams(owner))),
-    );
+    const stream = this.#streamOf(namespace, named.name, owner);
     if (!named.read) return { table: streamTable(stream, named.name) };
     await tokens.wait(stream, token, undefined, signal);
-    const offsets = new Float64Array(stream.partitions * 2);
+    const bounds = streamBounds(named.conditions, params);
+    const spans: number[] = [];
     const reflected: ConsistencyToken[number][] = [];
     for (let partition = 0; partition < stream.partitions; partition++) {
-      const end = log.highWatermark(stream, partition);
-      offsets[partition * 2] = log.startOffset(stream, partition);
-      offsets[partition * 2 + 1] = end;
-      if (end > 0) reflected.push({ stream: stream.id, partition, offset: end - 1 });
+      const high = log.highWatermark(stream, partition);
+      if (high > 0) reflected.push({ stream: stream.id, partition, offset: high - 1 });
+      if (high === 0 || !bounds.hasPartition(partition)) continue;
+      const since = bounds.fromTimestampMs === undefined ? 0 : log.seekTime(stream, partition, bounds.fromTimestampMs);
+      const start = Math.max(log.startOffset(stream, partition), bounds.fromOffset, since);
+      const end = Math.min(high, bounds.toOffset);
+      if (start < end) spans.push(partition, start, end);
     }
-    return { table: { ...streamTable(stream, named.name), offsets }, token: reflected };
+    const rowsMax = bounds.isWhole ? rowsOf(named.limit, params) : undefined;
+    const reads = [{ ref: named.ref, spans: Float64Array.from(spans), rowsMax }];
+    return { table: { ...streamTable(stream, named.name), reads }, token: reflected };
   }
 
   async #link(namespace: string, named: NamedTable, token: ConsistencyToken, signal: AbortSignal | undefined) {
     const { links } = this.#deps;
-    const name = this.#nameOf(named, () => links.list(namespace).map(({ link }) => link.name));
+    const all = links.list(namespace).map(({ link }) => link.name);
+    const name = sameName(named.name, all) ?? named.name;
     const { link, source, worker } = await links.caughtUp(namespace, name, named.read ? token : [], signal);
     const table: TableDefinition = {
       schema: "links",
@@ -122,20 +163,29 @@ export class TableResolver {
     return { table, token: reflected };
   }
 
-  /** A name as it was made: as it is written, or else the one that differs by its case alone. */
-  #nameOf({ name }: NamedTable, all: () => Iterable<string>): string {
-    const lower = name.toLowerCase();
-    let found: string | undefined;
-    for (const each of all()) {
-      if (each === name) return name;
-      if (each.toLowerCase() === lower) found ??= each;
+  /** As it is written, or else the one that differs by its case alone. */
+  #collectionName(namespace: string, name: string): string {
+    const { catalog } = this.#deps;
+    try {
+      catalog.find(namespace, name);
+      return name;
+    } catch (error) {
+      const all = [...names(catalog.list(namespace, "")), ...catalog.aliases(namespace).map(({ alias }) => alias)];
+      const same = sameName(name, all);
+      if (same === undefined) throw error;
+      return same;
     }
-    return found ?? name;
   }
 
-  #collectionNames(namespace: string): () => Iterable<string> {
-    const { catalog } = this.#deps;
-    return () => [...names(catalog.list(namespace, "")), ...catalog.aliases(namespace).map(({ alias }) => alias)];
+  #streamOf(namespace: string, name: string, owner: NamespaceMeta): StreamMeta {
+    const { metastore } = this.#deps;
+    try {
+      return metastore.stream(namespace, name);
+    } catch (error) {
+      const same = sameName(name, names(metastore.streams(owner)));
+      if (same === undefined) throw error;
+      return metastore.stream(namespace, same);
+    }
   }
 
   /** Everything there is. */
@@ -166,15 +216,39 @@ export class TableResolver {
   }
 }
 
+/** Two reads of one stream. */
+function joined(a: Found, b: Found): Found {
+  if (a.table.schema !== "streams" || b.table.schema !== "streams") return b;
+  return { ...b, table: { ...b.table, reads: [...a.table.reads, ...b.table.reads] } };
+}
+
+function sameName(name: string, all: Iterable<string>): string | undefined {
+  const lower = name.toLowerCase();
+  let found: string | undefined;
+  for (const each of all) {
+    if (each === name) return each;
+    if (each.toLowerCase() === lower) found ??= each;
+  }
+  return found;
+}
+
 function* names(metas: Iterable<{ readonly name: string; readonly backing?: boolean }>): Iterable<string> {
   for (const { name, backing } of metas) if (backing !== true) yield name;
 }
 
 function collectionTable(meta: CollectionMeta, name: string): CollectionTable {
-  const { id, schemaVersion, schema } = meta;
-  return { schema: "collections", name, id, collection: meta.name, schemaVersion, fields: formatSchema(schema) };
+  const { id, schemaVersion, schema, streamId } = meta;
+  return {
+    schema: "collections",
+    name,
+    id,
+    collection: meta.name,
+    schemaVersion,
+    fields: formatSchema(schema),
+    stream: streamId,
+  };
 }
 
 function streamTable(stream: StreamMeta, name: string): StreamTable {
-  return { schema: "streams", name, id: stream.id };
+  return { schema: "streams", name, id: stream.id, reads: [] };
 }

@@ -42,7 +42,13 @@ export async function startCollections(settings: Partial<CollectionSettings> = {
     authenticator,
     requestId: createRequestIds(),
   });
-  const listener = await Listener.start({ host: "127.0.0.1", port: 0, handler: rest.handle, express: rest.express, log });
+  const listener = await Listener.start({
+    host: "127.0.0.1",
+    port: 0,
+    handler: rest.handle,
+    express: rest.express,
+    log,
+  });
   return {
     engine,
     rpc,

@@ -131,6 +131,8 @@ test("GetInstance tells what is configured", async () => {
       reflection: true,
       house: false,
       push: true,
+      sql: true,
+      flight_sql: true,
     },
     issuer: "",
     signInMethods: [{ kind: "SIGN_IN_KIND_NONE", displayName: "No sign-in" }],

@@ -81,7 +81,7 @@ export class BuildService implements ThreadService {
         this.#jobs.delete(given.job);
         return undefined;
       case "seal":
-        return this.#seal(given.job, given.id, given.deletes);
+        return this.#seal(given.job, given.id, given.deletes, given.keeps);
       case "merge":
         return this.#merge(given.job, given.id, given.segments);
     }
@@ -93,12 +93,12 @@ export class BuildService implements ThreadService {
     return job;
   }
 
-  async #seal(jobId: number, id: string, deletes: FrozenDeletes): Promise<BuildReply> {
+  async #seal(jobId: number, id: string, deletes: FrozenDeletes, keeps: boolean): Promise<BuildReply> {
     const job = this.#job(jobId);
     this.#jobs.delete(jobId);
     const { tail, change } = collect(job);
     const segment = await this.#write(job, id, [tail]);
-    const lance = await this.#columns?.apply(job.folder, job.schema, change);
+    const lance = await this.#columns?.apply(job.folder, job.schema, change, keeps);
     const written = await Promise.all(
       deletes.map(async ({ segment: of, words, count }) => {
         const path = `${job.folder}/deletes/${id}-${of}`;

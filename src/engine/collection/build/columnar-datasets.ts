@@ -6,7 +6,7 @@ import { columnarSchema } from "./columnar-rows.ts";
 
 /** Datasets kept open; the one unused for longest is closed for another. */
 const openMax = 32;
-/** Versions stay readable this long after they were made: a plan is good for an hour. */
+/** Versions stay readable this long after a newer one was made: a plan is good for an hour. */
 const keepMs = 65 * 60_000;
 
 /** The columnar datasets of collections, opened when first written. */
@@ -22,11 +22,14 @@ export class ColumnarDatasets {
     this.#clock = clock;
   }
 
-  /** Commits a change; undefined where objects have no place on this machine. */
+  /**
+   * Commits a change; undefined where objects have no place on this machine. `keeps`: frees no version, in use or not.
+   */
   async apply(
     folder: string,
     schema: Schema,
     change: ColumnarChange,
+    keeps = false,
   ): Promise<{ path: string; version: number } | undefined> {
     const path = `${folder}/dataset.lance`;
     const local = this.#objects.localPath(path);
@@ -34,6 +37,7 @@ export class ColumnarDatasets {
     try {
       const dataset = await this.#dataset(local, schema);
       const version = await dataset.apply(change);
+      if (keeps) return { path, version };
       const maintained = await dataset.maintain({ keepFromMs: this.#clock.nowMs() - keepMs, pinned: [version] });
       return { path, version: maintained.done ? maintained.version : version };
     } catch (error) {

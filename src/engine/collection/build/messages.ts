@@ -12,8 +12,17 @@ export type BuildMessage =
     }
   /** The changes of one log record, in log order. */
   | { readonly kind: "changes"; readonly job: number; readonly changes: Uint8Array }
-  /** Ends a job that collected changes: writes the segment, the deletes and the columnar commit. */
-  | { readonly kind: "seal"; readonly job: number; readonly id: string; readonly deletes: FrozenDeletes }
+  /**
+   * Ends a job that collected changes: writes the segment, the deletes and the columnar commit. `keeps`: no version of
+   * the dataset is freed, since somebody copies one.
+   */
+  | {
+      readonly kind: "seal";
+      readonly job: number;
+      readonly id: string;
+      readonly deletes: FrozenDeletes;
+      readonly keeps: boolean;
+    }
   | { readonly kind: "merge"; readonly job: number; readonly id: string; readonly segments: readonly SegmentEntry[] }
   | { readonly kind: "cancel"; readonly job: number };
 

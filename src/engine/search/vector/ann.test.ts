@@ -82,6 +82,23 @@ for (const share of [1, 0.5, 0.05, 0.005]) {
   });
 }
 
+test("recall by l2 where the lengths of the vectors differ much", async () => {
+  const random = generator(9);
+  const stretched = (count: number) => clusters.many(count).map((vector) => scaled(vector, Math.exp(6 * random())));
+  const uneven = vectorSegment(stretched(8_000), "l2");
+  const graph = await graphOf(uneven, "uneven");
+  let found = 0;
+  for (const query of stretched(100)) {
+    const exact = new Set(searchVectors([uneven], "v", query, 10).map(({ id }) => id));
+    found += searchAnn([uneven], [graph], "v", query, 10).filter(({ id }) => exact.has(id)).length;
+  }
+  assert.ok(found >= 950, `${found} of 1000`);
+});
+
+function scaled(vector: Float32Array, by: number): Float32Array {
+  return vector.map((value) => value * by);
+}
+
 test("a graph is asked further when a filter leaves too little of what it found, and not for few matches", () => {
   const points = new Clusters(4, 500, 3);
   const large = vectorSegment(points.many(40_000), "cosine");
@@ -91,6 +108,7 @@ test("a graph is asked further when a filter leaves too little of what it found,
   const perfect: VectorGraph = {
     rowCount: large.docCount,
     dim: 4,
+    effort: 1,
     bytes: 0,
     search(_, count) {
       asked.push(count);
@@ -175,7 +193,14 @@ test("recall measures itself", async () => {
   assert.ok(good.recall >= 0.95 && good.recall <= 1);
   assert.equal(good.queries, 20);
   assert.equal(pauses, 20);
-  const poor: VectorGraph = { rowCount: graphs[0]!.rowCount, dim, bytes: 0, close() {}, search: () => worst };
+  const poor: VectorGraph = {
+    rowCount: graphs[0]!.rowCount,
+    dim,
+    effort: 1,
+    bytes: 0,
+    close() {},
+    search: () => worst,
+  };
   const worst = Uint32Array.from({ length: 64 }, (_, row) => row);
   const bad = await measureRecall([segment], [poor], "v", { num: 20, k: 10, random, clock });
   assert.ok(bad.recall < 0.5, `recall ${bad.recall}`);

@@ -93,7 +93,7 @@ export function* searchAnnSteps(
 ): Steps<Hit[]> {
   const top = new TopK(k);
   const norm = inverseNorm(query);
-  const ef = Math.max(k, options.ef ?? Math.max(candidatesMin, Math.ceil(k * candidatesPerHit)));
+  const usual = Math.max(candidatesMin, Math.ceil(k * candidatesPerHit));
   for (const [r, reader] of readers.entries()) {
     const rows = reader.vectors(field);
     if (rows === undefined) continue;
@@ -101,6 +101,7 @@ export function* searchAnnSteps(
     const graph = options.exact === true ? undefined : graphs[r];
     // A graph of other rows would give wrong ones: better none than that.
     const usable = graph !== undefined && graph.rowCount === rows.rowCount && graph.dim === rows.dim;
+    const ef = Math.max(k, options.ef ?? usual * (graph?.effort ?? 1));
     const found = usable ? searchGraph(graph, rows, query, k, ef, allowed) : undefined;
     if (found === undefined) yield* searchPartSteps(reader, r, rows, query, allowed, top);
     for (const row of found ?? []) {

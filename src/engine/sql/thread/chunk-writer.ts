@@ -21,15 +21,15 @@ export class ChunkWriter {
     this.#columns = this.#types.map(() => new Array<Cell>(chunkRowsMax));
   }
 
-  /** Rows that wait for their chunk. */
-  get isFull(): boolean {
-    return this.#rows === chunkRowsMax;
+  /** No row waits for its chunk. */
+  get isEmpty(): boolean {
+    return this.#rows === 0;
   }
 
   add(cells: readonly Cell[]): void {
     for (let i = 0; i < this.#columns.length; i++) this.#columns[i]![this.#rows] = cells[i];
     this.#rows++;
-    if (this.isFull) this.flush();
+    if (this.#rows === chunkRowsMax) this.flush();
   }
 
   flush(): void {

@@ -1,9 +1,11 @@
 import type { Reader, Store } from "../../../port/store.ts";
-import { documentIdOf, readCollectionTotals } from "../../collection/collection-store.ts";
+import { documentIdOf, documentKey, readCollectionTotals } from "../../collection/collection-store.ts";
 import { decodeDocument, openStored } from "../../collection/document-codec.ts";
 import { yieldTurn } from "../../collection/engine-thread.ts";
 import { parseSchema } from "../../collection/schema-parse.ts";
-import { prefixRange, tables } from "../../keys.ts";
+import { changedIds } from "../../collection/write-record.ts";
+import { logKey, prefixRange, tables } from "../../keys.ts";
+import { BatchCursor } from "../../log/record-batch.ts";
 import { type CollectionColumn, collectionColumns } from "../columns.ts";
 import type { CollectionTable } from "../messages.ts";
 import { typeName } from "../value.ts";
@@ -14,18 +16,33 @@ import { columnList, type NamespaceDatabase } from "./namespace-database.ts";
 import { quote, type UsedColumns } from "./plan-statement.ts";
 import { storedSchema } from "./shown.ts";
 
+/** Fields that are loaded together the first time, whether asked for or not: parsing a source is most of the work. */
+const fieldsTogetherMax = 32;
+/** More changed documents than this, and than half of all, are loaded anew with the rest. */
+const changedMin = 20_000;
+/** Replaced rows that may lie in a table before it is written anew, besides as many as it has. */
+const deadMin = 50_000;
+/** Ids of one DELETE. */
+const deleteStep = 1_000;
+
 /** What is kept of a collection. */
 interface Loaded {
   readonly table: string;
   readonly columns: readonly CollectionColumn[];
   /** Document changes up to which the table shows the collection. */
-  readonly changes: number;
+  changes: number;
+  /** Rows that were replaced or deleted, about. */
+  dead: number;
 }
 
 interface Known {
   readonly schemaVersion: number;
   readonly columns: readonly CollectionColumn[];
   loaded: Loaded | undefined;
+  /** The count of changes up to which the changed ids are known; -1 when some are not. */
+  told: number;
+  next: number;
+  readonly changed: Set<number>;
 }
 
 /** The collections of a namespace as tables: a view for each name, and the columns that were asked for. */
@@ -42,8 +59,25 @@ export class CollectionTables {
     this.#store = store;
   }
 
+  /** Takes what a message tells of a collection, in the order in which messages come. */
+  take(table: CollectionTable): void {
+    const known = this.#knownOf(table);
+    const { delta } = table;
+    if (delta === undefined) return;
+    if (known.told !== delta.from) {
+      // Something was told to nobody: what is loaded can't be brought up to date.
+      known.changed.clear();
+      if (known.loaded !== undefined) known.loaded.changes = -1;
+    }
+    for (const id of delta.ids) known.changed.add(id);
+    known.told = delta.upTo;
+    known.next = delta.next;
+  }
+
   /** Makes the table known, with all its columns, whether or not they are loaded. */
   async define(table: CollectionTable): Promise<void> {
+    const known = this.#knownOf(table);
+    if (this.#views.get(table.name) === viewText(known)) return;
     await this.#database.exclusively(() => this.#show(table, this.#knownOf(table)));
   }
 
@@ -55,10 +89,12 @@ export class CollectionTables {
         ({ name, shows }) => shows.kind === "id" || used.all || used.names.has(name.toLowerCase()),
       );
       using snapshot = this.#store.snapshot();
-      const { changes } = readCollectionTotals(snapshot, table.id);
+      const { changes, documents } = readCollectionTotals(snapshot, table.id);
       const { loaded } = known;
       const has = loaded !== undefined && wanted.every((column) => loaded.columns.includes(column));
-      if (!has || loaded.changes !== changes) await this.#reload(table.id, known, wanted, snapshot, changes, check);
+      if (!has || !(await this.#update(table, known, loaded, snapshot, { changes, documents }, check))) {
+        await this.#reload(table, known, wanted, snapshot, changes, check);
+      }
       await this.#show(table, known);
     });
   }
@@ -70,38 +106,95 @@ export class CollectionTables {
     });
   }
 
+  /** Lets go of collections that are no more. */
+  async keepOnly(ids: ReadonlySet<number>): Promise<void> {
+    for (const [id, { loaded }] of [...this.#known]) {
+      if (ids.has(id)) continue;
+      this.#known.delete(id);
+      if (loaded === undefined) continue;
+      await this.#database.exclusively(() => this.#dropTable(loaded.table));
+    }
+  }
+
   get names(): Iterable<string> {
     return this.#views.keys();
   }
 
   #knownOf(table: CollectionTable): Known {
     const known = this.#known.get(table.id);
-    if (known?.schemaVersion === table.schemaVersion) return known;
+    if (known !== undefined && known.schemaVersion >= table.schemaVersion) return known;
     const columns = collectionColumns(parseSchema(table.fields));
     // Fields are only ever added: what is loaded stays so, under the columns' new selves.
     const loaded = known?.loaded && {
       ...known.loaded,
       columns: known.loaded.columns.map((column) => columns.find(({ name }) => name === column.name) ?? column),
     };
-    const made: Known = { schemaVersion: table.schemaVersion, columns, loaded };
+    const { told = -1, next = 0, changed = new Set<number>() } = known ?? {};
+    const made: Known = { schemaVersion: table.schemaVersion, columns, loaded, told, next, changed };
     this.#known.set(table.id, made);
     return made;
   }
 
-  async #show({ name }: CollectionTable, { columns, loaded }: Known): Promise<void> {
-    const shown = columns.map((column) => {
-      const isLoaded = loaded?.columns.includes(column) === true;
-      return isLoaded ? quote(column.name) : `NULL::${typeName(column.type)} AS ${quote(column.name)}`;
-    });
-    const from = loaded === undefined ? "WHERE false" : `FROM ${storedSchema}.${quote(loaded.table)}`;
-    const query = `SELECT ${shown.join(", ")} ${from}`;
+  async #show({ name }: CollectionTable, known: Known): Promise<void> {
+    const query = viewText(known);
     if (this.#views.get(name) === query) return;
     await this.#database.writer.run(`CREATE OR REPLACE VIEW collections.${quote(name)} AS ${query}`);
     this.#views.set(name, query);
   }
 
-  async #reload(
+  /** Replaces what changed; false when too much did, or not all of it is known. */
+  async #update(
+    { id, stream }: CollectionTable,
+    known: Known,
+    loaded: Loaded,
+    snapshot: Reader,
+    { changes, documents }: { readonly changes: number; readonly documents: number },
+    check: () => void,
+  ): Promise<boolean> {
+    if (loaded.changes === changes) return true;
+    if (loaded.changes < 0) return false;
+    const changed = new Set(known.changed);
+    // Between the message and this look at the store there may have been more, which the log still has.
+    if (changes > known.told && !addLogged(snapshot, stream, known.next, changes - known.told, changed)) return false;
+    if (changed.size > changedMin && changed.size > documents / 2) return false;
+    if (loaded.dead + changed.size > deadMin + documents) return false;
+    await this.#replace(loaded, id, [...changed], snapshot, check);
+    for (const each of changed) known.changed.delete(each);
+    loaded.changes = changes;
+    loaded.dead += changed.size;
+    return true;
+  }
+
+  async #replace(
+    { table, columns }: Loaded,
     id: number,
+    changed: readonly number[],
+    snapshot: Reader,
+    check: () => void,
+  ): Promise<void> {
+    const { writer, catalog } = this.#database;
+    await this.#atomically(async () => {
+      for (let at = 0; at < changed.length; at += deleteStep) {
+        const ids = changed.slice(at, at + deleteStep).join(",");
+        await writer.run(`DELETE FROM ${storedSchema}.${quote(table)} WHERE _id IN (${ids})`);
+        check();
+      }
+      const rows = new ChunkWriter(writer.appender(catalog, storedSchema, table));
+      for (const each of changed) {
+        const key = documentKey(id, each);
+        const stored = snapshot.get(key);
+        if (stored === undefined) continue;
+        rows.add(documentCells(each, decodeDocument(openStored(key, stored).document), columns));
+        if (!rows.isEmpty) continue;
+        await yieldTurn();
+        check();
+      }
+      rows.close();
+    });
+  }
+
+  async #reload(
+    { id }: CollectionTable,
     known: Known,
     wanted: readonly CollectionColumn[],
     snapshot: Reader,
@@ -110,18 +203,22 @@ export class CollectionTables {
   ): Promise<void> {
     const { writer } = this.#database;
     const before = known.loaded;
-    const columns = known.columns.filter((column) => wanted.includes(column) || before?.columns.includes(column));
+    const fields = known.columns.filter(({ shows }) => shows.kind === "field");
+    const together = fields.length <= fieldsTogetherMax;
+    const columns = known.columns.filter(
+      (column) =>
+        wanted.includes(column) ||
+        before?.columns.includes(column) === true ||
+        (together && column.shows.kind === "field" && column.shows.field.kind.kind !== "json"),
+    );
     const table = `c${id}_${this.#nextTable++}`;
-    await writer.run(`BEGIN; CREATE TABLE ${storedSchema}.${quote(table)} (${columnList(columns)})`);
-    try {
+    await this.#atomically(async () => {
+      await writer.run(`CREATE TABLE ${storedSchema}.${quote(table)} (${columnList(columns)})`);
       await this.#fill(table, columns, id, snapshot, check);
-      await writer.run("COMMIT");
-    } catch (error) {
-      await writer.run("ROLLBACK").catch(() => {});
-      throw error;
-    }
-    known.loaded = { table, columns, changes };
-    if (before !== undefined) await writer.run(`DROP TABLE ${storedSchema}.${quote(before.table)}`);
+    });
+    known.loaded = { table, columns, changes, dead: 0 };
+    known.changed.clear();
+    if (before !== undefined) await this.#dropTable(before.table);
   }
 
   async #fill(
@@ -142,4 +239,47 @@ export class CollectionTables {
     }
     rows.close();
   }
+
+  async #atomically(work: () => Promise<void>): Promise<void> {
+    const { writer } = this.#database;
+    await writer.run("BEGIN");
+    try {
+      await work();
+      await writer.run("COMMIT");
+    } catch (error) {
+      await writer.run("ROLLBACK").catch(() => {});
+      throw error;
+    }
+  }
+
+  async #dropTable(table: string): Promise<void> {
+    await this.#database.writer.run(`DROP TABLE ${storedSchema}.${quote(table)}`);
+  }
+}
+
+function viewText({ columns, loaded }: Known): string {
+  const shown = columns.map((column) => {
+    const isLoaded = loaded?.columns.includes(column) === true;
+    return isLoaded ? quote(column.name) : `NULL::${typeName(column.type)} AS ${quote(column.name)}`;
+  });
+  const from = loaded === undefined ? "WHERE false" : `FROM ${storedSchema}.${quote(loaded.table)}`;
+  return `SELECT ${shown.join(", ")} ${from}`;
+}
+
+/** Adds the documents that the log tells of from an offset on; false when that is not exactly so many changes. */
+function addLogged(reader: Reader, stream: number, next: number, count: number, into: Set<number>): boolean {
+  let found = 0;
+  let expected = next;
+  for (const { key, value } of reader.range({ from: logKey(stream, 0, next), to: logKey(stream, 1, 0) })) {
+    const batch = new BatchCursor(key, value);
+    if (batch.header.baseOffset !== expected) return false;
+    expected = batch.endOffset;
+    while (batch.next()) {
+      for (const id of changedIds(batch.value!)) {
+        into.add(id);
+        found++;
+      }
+    }
+  }
+  return found === count;
 }

@@ -109,8 +109,12 @@ export class Database {
   }
 }
 
+/** Prepared statements that a connection keeps. */
+const preparedMax = 32;
+
 export class Connection {
   readonly #connection: duckdb.Connection;
+  readonly #prepared = new Map<string, Prepared>();
 
   constructor(connection: duckdb.Connection) {
     this.#connection = connection;
@@ -125,6 +129,20 @@ export class Connection {
     return new Prepared(await told(duckdb.prepare(this.#connection, sql)));
   }
 
+  /** The same, kept for when it comes again; only for what reads no tables. */
+  async prepareOnce(sql: string): Promise<Prepared> {
+    const known = this.#prepared.get(sql);
+    if (known !== undefined) return known;
+    const made = await this.prepare(sql);
+    if (this.#prepared.size >= preparedMax) {
+      const [oldest] = this.#prepared;
+      this.#prepared.delete(oldest![0]);
+      oldest![1].close();
+    }
+    this.#prepared.set(sql, made);
+    return made;
+  }
+
   /** Stops what runs on this connection. */
   interrupt(): void {
     duckdb.interrupt(this.#connection);
@@ -135,6 +153,8 @@ export class Connection {
   }
 
   close(): void {
+    for (const prepared of this.#prepared.values()) prepared.close();
+    this.#prepared.clear();
     duckdb.disconnect_sync(this.#connection);
   }
 }

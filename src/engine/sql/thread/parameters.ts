@@ -1,43 +1,45 @@
 import { sqlFault } from "../fault.ts";
 import type { SqlParameter, SqlValue } from "../sql.ts";
 import { typeName } from "../value.ts";
+import { parameterNumber } from "./arguments.ts";
 import { type LogicalType, lib, Type, type Value } from "./duckdb.ts";
 import type { Edit } from "./edits.ts";
-import { type Token, tokenize } from "./lexer.ts";
+import type { Token } from "./lexer.ts";
 
 /** Types whose text is a value as it is. */
 const textual = new Set(["text", "json", "null"]);
 
-/** Parameters that are given as text of another type are cast to it where they stand: DuckDB reads the text. */
-export function castEdits(query: string, params: readonly SqlParameter[]): Edit[] {
-  if (!params.some(needsCast)) return [];
-  const edits: Edit[] = [];
-  let nextPlain = 0;
-  for (const token of tokenize(query)) {
-    if (token.kind !== "parameter") continue;
-    const index = parameterIndex(query, token, nextPlain);
-    if (index.plain) nextPlain++;
-    const param = params[index.at];
-    if (param === undefined || !needsCast(param)) continue;
-    edits.push({ start: token.start, end: token.end, text: `CAST($${index.at + 1} AS ${typeName(param.type!)})` });
-  }
-  // One numbered parameter among plain ones is no SQL, so all of them get their numbers.
-  if (nextPlain > 0) {
-    let at = 0;
-    for (const token of tokenize(query)) {
-      if (token.kind !== "parameter") continue;
-      const number = at++;
-      if (!edits.some(({ start }) => start === token.start)) {
-        edits.push({ start: token.start, end: token.end, text: `$${number + 1}` });
-      }
-    }
-  }
-  return edits;
+/** How the parameters of a statement are named, and which value each number stands for. */
+export interface NumberedParameters {
+  readonly edits: readonly Edit[];
+  /** The index among the given values of DuckDB's parameter 1, 2, …. */
+  readonly indexes: readonly number[];
 }
 
-export function parameterIndex(query: string, token: Token, nextPlain: number): { at: number; plain: boolean } {
-  const text = query.slice(token.start, token.end);
-  return text === "?" ? { at: nextPlain, plain: true } : { at: Number(text.slice(1)) - 1, plain: false };
+/**
+ * DuckDB wants parameters numbered without gaps, and some of a statement's may be gone with a retriever's call: what
+ * is left (`isLeft`) is numbered anew. Those that are given as text of another type are cast to it where they stand,
+ * so that DuckDB reads the text.
+ */
+export function numberParameters(
+  query: string,
+  tokens: readonly Token[],
+  params: readonly SqlParameter[],
+  isLeft: (token: Token) => boolean,
+): NumberedParameters {
+  const left: { readonly token: Token; readonly number: number }[] = [];
+  for (const token of tokens) {
+    if (token.kind === "parameter" && isLeft(token))
+      left.push({ token, number: parameterNumber(query, token, tokens) });
+  }
+  const numbers = [...new Set(left.map(({ number }) => number))].sort((a, b) => a - b);
+  const edits = left.map(({ token, number }): Edit => {
+    const name = `$${numbers.indexOf(number) + 1}`;
+    const param = params[number - 1];
+    const text = param !== undefined && needsCast(param) ? `CAST(${name} AS ${typeName(param.type!)})` : name;
+    return { start: token.start, end: token.end, text };
+  });
+  return { edits, indexes: numbers.map((number) => number - 1) };
 }
 
 function needsCast({ value, type }: SqlParameter): boolean {

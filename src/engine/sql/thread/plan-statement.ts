@@ -5,6 +5,7 @@ import type { SqlStatementKind } from "../sql.ts";
 import { characterAt, type Edit } from "./edits.ts";
 import { checkFunction, checkRef, checkTableFunction, placeOf, shownView } from "./guard.ts";
 import { nameOf, type Token, tokenize } from "./lexer.ts";
+import { type Bounds, boundsOf, isRetrieval, type RetrievalRef, retrievalRef } from "./retrieval-refs.ts";
 import { shownRelation, shownSchema } from "./shown.ts";
 import {
   type BaseTable,
@@ -43,6 +44,8 @@ export interface StatementPlan {
   readonly query: string;
   readonly refs: readonly TableRef[];
   readonly edits: readonly Edit[];
+  readonly retrievals: readonly RetrievalRef[];
+  readonly tokens: readonly Token[];
   readonly columns: UsedColumns;
 }
 
@@ -122,7 +125,11 @@ class Planner {
   readonly #tables: NamedTable[] = [];
   readonly #edits: Edit[] = [];
   readonly #expressions = new Set<string>();
+  /** `schema.table` of tables that are named so. */
+  readonly #qualified = new Set<string>();
   readonly #names = new Set<string>();
+  readonly #retrievals: RetrievalRef[] = [];
+  #bounds: ReadonlyMap<TreeNode, Bounds> = new Map();
   #allColumns = false;
   #catalog = false;
 
@@ -149,7 +156,20 @@ class Planner {
         for (const inner of nodesOf(node["query"])) described.add(inner);
       }
     }
-    for (const node of nodes) this.#visit(node, !described.has(node));
+    const inRetrievers = new Set<TreeNode>();
+    const bounds = boundsOf(nodes);
+    this.#bounds = bounds;
+    for (const node of nodes) {
+      if (!isRetrieval(node)) continue;
+      for (const inner of nodesOf(node.function)) inRetrievers.add(inner);
+      const start = this.#placeOf(node);
+      this.#retrievals.push(retrievalRef(node, start, bounds.get(node), this.#query, this.#tokens));
+    }
+    // The names within a retriever are no columns of the statement's tables.
+    for (const node of nodes) {
+      if (!inRetrievers.has(node) || node.class !== "COLUMN_REF") this.#visit(node, !described.has(node));
+    }
+    for (const node of nodes) if (node.class === "COLUMN_REF") this.#shorten(node as ColumnRef);
     // A whole row can be named by its table.
     for (const { alias, name } of this.#refs)
       if (this.#names.has((alias ?? name).toLowerCase())) this.#allColumns = true;
@@ -159,6 +179,8 @@ class Planner {
       query: this.#query,
       refs: this.#refs,
       edits: this.#edits,
+      retrievals: this.#retrievals,
+      tokens: this.#tokens,
       columns: { all: this.#allColumns, names: this.#names },
     };
   }
@@ -174,7 +196,7 @@ class Planner {
         this.#onTable(node as BaseTable, read && this.#explained?.runs !== false);
         break;
       case "TABLE_FUNCTION":
-        checkTableFunction(node as TableFunction, dialect, this.#placeOf(node));
+        if (!isRetrieval(node)) checkTableFunction(node as TableFunction, dialect, this.#placeOf(node));
         break;
       case "SHOW_REF":
         this.#onShow(node as ShowRef);
@@ -182,6 +204,22 @@ class Planner {
       case "JOIN":
         if (node["ref_type"] === "NATURAL") this.#allColumns = true;
         for (const name of (node["using_columns"] as string[] | undefined) ?? []) this.#use(name);
+    }
+  }
+
+  /** A column with the schema before its table: the table may have another schema here, but keeps its name. */
+  #shorten({ column_names: names, query_location: location }: ColumnRef): void {
+    if (names.length < 3 || location === undefined) return;
+    const start = characterAt(this.#query, location);
+    const at = this.#tokens.findIndex((token) => token.start === start);
+    for (const before of [1, 2]) {
+      const schema = names[before - 1]!.toLowerCase();
+      const table = names[before]!.toLowerCase();
+      const isNamed = this.#qualified.has(`${schema}.${table}`);
+      const first = this.#tokens[at + before * 2];
+      if (at === -1 || !isNamed || first === undefined || names.length <= before + 1) continue;
+      this.#edits.push({ start, end: first.start, text: "" });
+      return;
     }
   }
 
@@ -198,6 +236,7 @@ class Planner {
     const start = this.#placeOf(table);
     const { alias, table_name: name } = table;
     const place = placeOf(table, this.#text.namespace.name, dialect, start);
+    if (alias === undefined && place.kind !== "bare") this.#qualified.add(`${place.schema}.${name.toLowerCase()}`);
     const isExpression = place.kind === "bare" && this.#expressions.has(name.toLowerCase());
     if (!isExpression) {
       const schema = place.kind === "bare" ? undefined : place.schema;
@@ -215,7 +254,17 @@ class Planner {
     const isCatalog = place.kind === "bare" && bareCatalogName.test(name.toLowerCase());
     if (isCatalog) this.#catalog = true;
     const schema = place.kind === "table" ? place.schema : "collections";
-    this.#tables.push({ schema, name, optional: isExpression || isCatalog, position: start, read });
+    const { conditions = [], limit } = this.#bounds.get(table) ?? {};
+    this.#tables.push({
+      schema,
+      name,
+      optional: isExpression || isCatalog,
+      position: start,
+      read,
+      ref: this.#refs.length,
+      conditions,
+      limit,
+    });
     const named =
       table.catalog_name !== undefined || (place.kind === "table" && place.schema !== table.schema_name?.toLowerCase());
     this.#refs.push({ schema, name, start, end: this.#endOfName(table, start), alias, read, named });

@@ -1,6 +1,6 @@
 import type { Store } from "../../../port/store.ts";
 import { type ThreadService, Transferred } from "../../../port/threads.ts";
-import { EngineError } from "../../errors.ts";
+import { EngineError, unavailable } from "../../errors.ts";
 import { readCounters } from "../../link/counter-target.ts";
 import { linkColumns, streamColumns } from "../columns.ts";
 import { sqlFault } from "../fault.ts";
@@ -9,29 +9,40 @@ import type {
   LinkTable,
   NamespaceRef,
   NextReply,
+  PlanReply,
   RunReply,
   SqlMessage,
-  StatementNeeds,
   StatementText,
   StreamTable,
   TableDefinition,
 } from "../messages.ts";
+import type { FoundDocuments } from "../retrieval.ts";
 import type { SqlSettings } from "../settings.ts";
-import type { SqlParameter } from "../sql.ts";
-import { readValue, typeName } from "../value.ts";
+import type { SqlParameter, SqlValue } from "../sql.ts";
+import { typeName } from "../value.ts";
+import type { Evaluate } from "./arguments.ts";
 import { ChunkWriter } from "./chunk-writer.ts";
 import { CollectionTables } from "./collection-tables.ts";
 import { duckFault } from "./duck-fault.ts";
 import { columnType, parameterType } from "./duck-type.ts";
-import { type Connection, Database, lib, type Prepared, Type } from "./duckdb.ts";
+import type { Prepared } from "./duckdb.ts";
 import { type Edit, EditedQuery } from "./edits.ts";
+import { type FoundColumns, foundColumns, writeFound } from "./found-rows.ts";
 import { buffersOf } from "./join-batches.ts";
+import type { Token } from "./lexer.ts";
 import { columnList, NamespaceDatabase } from "./namespace-database.ts";
-import { castEdits, parameterValue } from "./parameters.ts";
+import { numberParameters, parameterValue } from "./parameters.ts";
+import { Parser } from "./parser.ts";
 import { planStatement, quote, type SerializedSql, type StatementPlan, type TableRef } from "./plan-statement.ts";
-import { readChunk } from "./read-chunk.ts";
-import { Statement } from "./statement.ts";
-import { writeRecords } from "./stream-rows.ts";
+import { plannedRetrieval } from "./planned-retrieval.ts";
+import type { RetrievalRef } from "./retrieval-refs.ts";
+import { Statement, type StopReason } from "./statement.ts";
+import { type StreamBudget, writeRecords } from "./stream-rows.ts";
+
+/** What a statement without tables needs. */
+const nothing = { tables: [], catalog: undefined, found: [] } as const;
+
+const stoppedEarlyMax = 1_000;
 
 /** Plans that are kept for statements that come again, and the longest text of one. */
 const plansMax = 500;
@@ -57,20 +68,36 @@ export class SqlService implements ThreadService {
   readonly #namespaces = new Map<number, Promise<OpenNamespace>>();
   readonly #statements = new Map<number, Open>();
   readonly #plans = new Map<string, StatementPlan>();
-  #parser: Promise<Prepared> | undefined;
-  #parsing: Promise<unknown> = Promise.resolve();
+  /** Statements that were stopped before they were open. */
+  readonly #stoppedEarly = new Map<number, StopReason>();
+  readonly #parser = new Parser();
   #clock = 0;
+  /** Messages that are being answered. */
+  readonly #active = new Set<Promise<unknown>>();
+  #isEnding = false;
 
   constructor(store: Store, settings: SqlSettings) {
     this.#store = store;
     this.#settings = settings;
   }
 
-  async handle(message: unknown): Promise<unknown> {
+  handle(message: unknown): Promise<unknown> {
     const asked = message as SqlMessage;
+    if (asked.kind === "end") return this.#end();
+    const answer = this.#answer(asked);
+    const done: Promise<unknown> = answer.then(
+      () => this.#active.delete(done),
+      () => this.#active.delete(done),
+    );
+    this.#active.add(done);
+    return answer;
+  }
+
+  async #answer(asked: Exclude<SqlMessage, { kind: "end" }>): Promise<unknown> {
+    this.#checkEnding();
     switch (asked.kind) {
       case "plan":
-        return (await this.#plan(asked)).needs satisfies StatementNeeds;
+        return this.#planned(asked);
       case "describe":
         return this.#describe(asked);
       case "run":
@@ -78,13 +105,47 @@ export class SqlService implements ThreadService {
       case "next":
         return this.#next(asked.statement);
       case "cancel":
-        this.#statements.get(asked.statement)?.statement.stop(asked.why);
+        this.#stop(asked.statement, asked.why);
         return undefined;
       case "close":
         this.#close(asked.statement);
         return undefined;
-      case "forget":
-        return this.#forget(asked.namespace);
+    }
+  }
+
+  #stop(id: number, why: StopReason): void {
+    const open = this.#statements.get(id);
+    if (open !== undefined) {
+      open.statement.stop(why);
+      return;
+    }
+    // It may be about to open; one that is over does not come back for it.
+    this.#stoppedEarly.set(id, why);
+    if (this.#stoppedEarly.size > stoppedEarlyMax) this.#stoppedEarly.delete(this.#stoppedEarly.keys().next().value!);
+  }
+
+  async #planned(asked: Extract<SqlMessage, { kind: "plan" }>): Promise<PlanReply | Transferred> {
+    const plan = await this.#plan(asked);
+    const { params } = asked;
+    if (params !== undefined && params.length !== plan.needs.parameters) {
+      throw sqlFault("parameter", `has ${params.length} values for ${plan.needs.parameters} parameters`, {
+        field: "params",
+      });
+    }
+    const { needs } = plan;
+    if (plan.retrievals.length === 0) {
+      if (params === undefined || needs.catalog || plan.refs.length > 0)
+        return { ...needs, retrievals: [], ran: undefined };
+      const { value, transfer } = await this.#run({ ...asked, kind: "run", params, ...nothing });
+      return new Transferred({ ...needs, retrievals: [], ran: value as RunReply } satisfies PlanReply, transfer);
+    }
+    const source = { query: plan.query, tokens: plan.tokens, namespace: asked.namespace.name };
+    const evaluate: Evaluate = (expression, given) => this.#evaluate(expression, given);
+    try {
+      const retrievals = plan.retrievals.map((ref) => plannedRetrieval(ref, source, params, evaluate));
+      return { ...needs, retrievals: await Promise.all(retrievals), ran: undefined };
+    } catch (error) {
+      throw duckFault(error);
     }
   }
 
@@ -105,67 +166,56 @@ export class SqlService implements ThreadService {
     return plan;
   }
 
-  /** One after another, since a prepared statement holds the values of one. */
-  #parse(query: string): Promise<SerializedSql> {
-    const done = this.#parsing.then(async () => {
-      this.#parser ??= openParser();
-      const parser = await this.#parser;
-      parser.bind(1, lib.create_varchar(query));
-      const result = await parser.stream();
-      const { columns } = readChunk(textColumn, (await result.next())!);
-      const text = readValue(columns[0]!, 0) as string;
-      // To its end, so that the next one finds the connection free.
-      await result.next();
-      return JSON.parse(text) as SerializedSql;
-    });
-    this.#parsing = done.catch(() => {});
-    return done;
+  async #parse(query: string): Promise<SerializedSql> {
+    return JSON.parse((await this.#parser.serialize(query)) as string) as SerializedSql;
+  }
+
+  /** A constant expression, in a database that holds nothing. */
+  async #evaluate(expression: string, params: readonly SqlParameter[]): Promise<SqlValue> {
+    return this.#parser.evaluate(`SELECT (${expression})`, params);
   }
 
   async #describe(asked: Extract<SqlMessage, { kind: "describe" }>): Promise<DescribeReply> {
     const plan = await this.#plan(asked);
     return this.#with(asked, async (open) => {
       await this.#defineAll(open.namespace, asked.tables, asked.catalog);
-      const edited = new EditedQuery(plan.query, [...plan.edits, ...nameEdits(plan.refs)]);
-      const prepared = await this.#prepare(open, edited);
-      try {
-        const columns = prepared.columns.map(({ name, type }) => ({ name, type: columnType(type).type }));
-        const parameters: DescribeReply["parameters"][number][] = new Array(plan.needs.parameters).fill(undefined);
-        prepared.parameters.forEach((name, i) => {
-          parameters[Number(name) - 1] = parameterType(prepared.parameterType(i + 1));
-        });
-        open.statement.isDone = true;
-        return { columns, parameters };
-      } finally {
-        prepared.close();
-      }
+      const retrieved = plan.retrievals.map((ref, i) => emptyEdit(ref, foundColumns(asked.found[i]!, plan.columns)));
+      const { edited, indexes } = rewritten(plan, [...nameEdits(plan.refs), ...retrieved], []);
+      const prepared = await this.#prepare(open, edited, false);
+      const columns = prepared.columns.map(({ name, type }) => ({ name, type: columnType(type).type }));
+      const parameters: DescribeReply["parameters"][number][] = new Array(plan.needs.parameters).fill(undefined);
+      prepared.parameters.forEach((name, i) => {
+        parameters[indexes[Number(name) - 1]!] = parameterType(prepared.parameterType(i + 1));
+      });
+      open.statement.isDone = true;
+      return { columns, parameters };
     });
   }
 
   async #run(asked: Extract<SqlMessage, { kind: "run" }>): Promise<Transferred> {
-    const plan = await this.#plan(asked);
-    if (asked.params.length !== plan.needs.parameters) {
-      throw sqlFault("parameter", `has ${asked.params.length} values for ${plan.needs.parameters} parameters`, {
-        field: "params",
-      });
-    }
-    const open = await this.#open(asked);
+    // Before anything else: what changed is told in the order of the messages.
+    const told = this.#namespace(asked.namespace).then((open) => {
+      for (const table of asked.tables) if (table.schema === "collections") open.collections.take(table);
+      return open;
+    });
+    told.catch(() => {});
+    const plan = await this.#plan(asked).catch(async (error: unknown) => {
+      (await told).database.uses--;
+      throw error;
+    });
+    const open = await this.#open(asked, await told);
     try {
       await this.#defineAll(open.namespace, asked.tables, asked.catalog);
       const edits = await this.#load(open, plan, asked.tables);
-      const casts = castEdits(plan.query, asked.params);
-      const edited = new EditedQuery(plan.query, [...plan.edits, ...edits, ...casts]);
-      const prepared = await this.#prepare(open, edited);
-      try {
-        bindAll(prepared, asked.params);
-        const columns = await open.statement.start(prepared).catch((error: unknown) => {
-          throw duckFault(open.statement.faultOf(error), edited);
-        });
-        const reply = await this.#next(asked.statement);
-        return new Transferred({ columns, ...(reply.value as NextReply) } satisfies RunReply, reply.transfer);
-      } finally {
-        prepared.close();
-      }
+      edits.push(...(await showFound(open.statement, plan, asked.found)));
+      const { edited, indexes } = rewritten(plan, edits, asked.params);
+      const prepared = await this.#prepare(open, edited, plan.refs.length + plan.retrievals.length === 0);
+      bindAll(prepared, indexes, asked.params);
+      const columns = await open.statement.start(prepared).catch((error: unknown) => {
+        throw duckFault(open.statement.faultOf(error), edited);
+      });
+      const reply = await this.#next(asked.statement);
+      return new Transferred({ columns, ...(reply.value as NextReply) } satisfies RunReply, reply.transfer);
     } catch (error) {
       this.#close(asked.statement);
       throw duckFault(open.statement.faultOf(error));
@@ -197,13 +247,21 @@ export class SqlService implements ThreadService {
     }
   }
 
-  async #open({ namespace, dialect, statement: id }: StatementText & { readonly statement: number }): Promise<Open> {
-    const opened = await this.#namespace(namespace);
+  async #open(
+    { namespace, dialect, statement: id }: StatementText & { readonly statement: number },
+    known?: OpenNamespace,
+  ): Promise<Open> {
+    const opened = known ?? (await this.#namespace(namespace));
+    if (this.#isEnding) opened.database.uses--;
+    this.#checkEnding();
     const statement = new Statement();
     const open: Open = { statement, namespace: opened, dialect };
-    opened.database.uses++;
     this.#statements.set(id, open);
+    const early = this.#stoppedEarly.get(id);
+    if (early !== undefined) statement.stop(early);
+    this.#stoppedEarly.delete(id);
     try {
+      statement.check();
       statement.connection = await opened.database.connect(dialect);
       statement.check();
     } catch (error) {
@@ -218,28 +276,44 @@ export class SqlService implements ThreadService {
     if (open === undefined) return;
     this.#statements.delete(id);
     const { statement, namespace, dialect } = open;
-    namespace.database.uses--;
     const { connection } = statement;
-    if (connection === undefined) return;
+    if (connection === undefined) {
+      namespace.database.uses--;
+      return;
+    }
     // What is under way ends at once, so that its memory is given back.
     if (!statement.isDone) connection.interrupt();
-    namespace.database.giveBack(dialect, connection, statement.isDone && !statement.hasTables);
+    namespace.database.later(
+      statement.cleaned().then((clean) => {
+        namespace.database.giveBack(dialect, connection, clean);
+        namespace.database.uses--;
+      }),
+    );
   }
 
-  async #prepare({ statement }: Open, edited: EditedQuery): Promise<Prepared> {
+  /**
+   * `isKept` for statements without tables alone: DuckDB plans with what it knows of a table's values, and a plan that
+   * was made before they changed gives wrong ones.
+   */
+  async #prepare({ statement }: Open, edited: EditedQuery, isKept: boolean): Promise<Prepared> {
     statement.check();
     let prepared: Prepared;
     try {
-      prepared = await statement.connection!.prepare(edited.text);
+      const connection = statement.connection!;
+      prepared = await statement.busy(isKept ? connection.prepareOnce(edited.text) : connection.prepare(edited.text));
+      if (!isKept) statement.prepared = prepared;
     } catch (error) {
       throw duckFault(statement.faultOf(error), edited);
     }
     // The guard has read the statement; this is what DuckDB itself takes it for.
     if (!prepared.isRead) {
-      prepared.close();
       throw sqlFault("read_only", "only SELECT, WITH, EXPLAIN, DESCRIBE and SHOW can be run");
     }
     return prepared;
+  }
+
+  #checkEnding(): void {
+    if (this.#isEnding) throw unavailable("the server is shutting down");
   }
 
   #namespace(ref: NamespaceRef): Promise<OpenNamespace> {
@@ -254,11 +328,13 @@ export class SqlService implements ThreadService {
     return opened.then((open) => this.#used(open));
   }
 
+  /** Counts a use, which is given back when its statement is closed; of too many namespaces the idle ones go. */
   async #used(open: OpenNamespace): Promise<OpenNamespace> {
+    open.database.uses++;
     open.database.lastUse = ++this.#clock;
     if (this.#namespaces.size <= this.#settings.namespacesMax) return open;
     const all = await Promise.all(this.#namespaces.values());
-    const idle = all.filter(({ database }) => database.uses === 0 && database !== open.database);
+    const idle = all.filter(({ database }) => database.uses === 0);
     idle.sort((a, b) => a.database.lastUse - b.database.lastUse);
     for (const { database } of idle.slice(0, all.length - this.#settings.namespacesMax)) {
       this.#namespaces.delete(database.namespace.id);
@@ -267,11 +343,21 @@ export class SqlService implements ThreadService {
     return open;
   }
 
-  async #forget(namespace: number): Promise<void> {
-    const open = await this.#namespaces.get(namespace);
-    if (open === undefined || open.database.uses > 0) return;
-    this.#namespaces.delete(namespace);
-    open.database.close();
+  /** Nothing may be under way in the library when the thread ends: it would touch memory that is gone. */
+  async #end(): Promise<void> {
+    this.#isEnding = true;
+    for (const [id, { statement }] of [...this.#statements]) {
+      statement.stop("cancelled");
+      this.#close(id);
+    }
+    while (this.#active.size > 0) await Promise.all(this.#active);
+    for (const opened of this.#namespaces.values()) {
+      const { database } = await opened;
+      await database.idle();
+      database.close();
+    }
+    this.#namespaces.clear();
+    await this.#parser.close();
   }
 
   async #defineAll(
@@ -290,6 +376,8 @@ export class SqlService implements ThreadService {
     tables: readonly TableDefinition[],
   ): Promise<Edit[]> {
     const edits: Edit[] = [];
+    const bytesMax = this.#settings.streamBytesMax;
+    const budget: StreamBudget = { bytesMax, bytesLeft: bytesMax };
     for (const [i, ref] of plan.refs.entries()) {
       const table = tables.find(
         (each) => each.schema === ref.schema && each.name.toLowerCase() === ref.name.toLowerCase(),
@@ -299,24 +387,33 @@ export class SqlService implements ThreadService {
         if (ref.read) await namespace.collections.load(table, plan.columns, statement.check);
         edits.push(...nameEdits([ref]));
       } else if (ref.read) {
-        statement.hasTables = true;
         const name = `rows_${i}`;
-        await this.#fillRows(statement, name, table);
+        statement.tables.push(name);
+        await this.#fillRows(statement, plan, i, name, table, budget);
         edits.push(refEdit(ref, `temp.main.${name}`));
       } else edits.push(...nameEdits([ref]));
     }
     return edits;
   }
 
-  async #fillRows(statement: Statement, name: string, table: StreamTable | LinkTable): Promise<void> {
+  async #fillRows(
+    statement: Statement,
+    plan: StatementPlan,
+    ref: number,
+    name: string,
+    table: StreamTable | LinkTable,
+    budget: StreamBudget,
+  ): Promise<void> {
     const connection = statement.connection!;
     const columns = table.schema === "streams" ? streamColumns : linkColumns;
     await connection.run(`CREATE TEMP TABLE ${name} (${columnList(columns)})`);
     const rows = new ChunkWriter(connection.appender("temp", "main", name));
     using snapshot = this.#store.snapshot();
     if (table.schema === "streams") {
-      const budget = { bytesMax: this.#settings.streamBytesMax };
-      await writeRecords(table, snapshot, rows, budget, statement.check);
+      const read = table.reads.find((each) => each.ref === ref);
+      if (read !== undefined) {
+        await writeRecords(table, read, plan.columns, snapshot, rows, budget, statement.check);
+      }
     } else if (table.counter) {
       for (const { name, value } of readCounters(table.id, snapshot)) rows.add([name, value]);
     }
@@ -324,12 +421,50 @@ export class SqlService implements ThreadService {
   }
 }
 
-function bindAll(prepared: Prepared, params: readonly SqlParameter[]): void {
+function bindAll(prepared: Prepared, indexes: readonly number[], params: readonly SqlParameter[]): void {
   prepared.parameters.forEach((name, i) => {
-    const at = Number(name) - 1;
-    const param = params[at];
-    if (param !== undefined) prepared.bind(i + 1, parameterValue(param, `params[${at}]`));
+    const at = indexes[Number(name) - 1]!;
+    prepared.bind(i + 1, parameterValue(params[at]!, `params[${at}]`));
   });
+}
+
+/** The statement with its tables and parameters under the names that they have here. */
+function rewritten(plan: StatementPlan, tables: readonly Edit[], params: readonly SqlParameter[]) {
+  const changed = [...plan.edits, ...tables];
+  const isLeft = (token: Token) => !isWithin(token, changed);
+  const { edits, indexes } = numberParameters(plan.query, plan.tokens, params, isLeft);
+  return { edited: new EditedQuery(plan.query, [...changed, ...edits]), indexes };
+}
+
+/** Whether the text of an edit is gone with that of another. */
+function isWithin({ start, end }: Pick<Edit, "start" | "end">, others: readonly Edit[]): boolean {
+  return others.some((other) => other.start <= start && end <= other.end);
+}
+
+/** Puts what the retrievers found where the statement calls them. */
+async function showFound(statement: Statement, plan: StatementPlan, found: readonly FoundDocuments[]): Promise<Edit[]> {
+  const edits: Edit[] = [];
+  for (const [i, ref] of plan.retrievals.entries()) {
+    const columns = foundColumns(found[i]!, plan.columns);
+    const name = `found_${i}`;
+    statement.tables.push(name);
+    const connection = statement.connection!;
+    await connection.run(`CREATE TEMP TABLE ${name} (${columnList(columns.all)})`);
+    const rows = new ChunkWriter(connection.appender("temp", "main", name));
+    writeFound(found[i]!, columns, rows);
+    rows.close();
+    edits.push(retrievalEdit(ref, `temp.main.${name}`));
+  }
+  return edits;
+}
+
+function emptyEdit(ref: RetrievalRef, { all }: FoundColumns): Edit {
+  const cells = all.map(({ name, type }) => `NULL::${typeName(type)} AS ${quote(name)}`);
+  return retrievalEdit(ref, `(SELECT ${cells.join(", ")} WHERE false)`);
+}
+
+function retrievalEdit({ start, end, alias, call }: RetrievalRef, name: string): Edit {
+  return { start, end, text: alias === undefined ? `${name} AS ${quote(call.name)}` : name };
 }
 
 /** A table under another name, which the rest of the statement does not notice. */
@@ -362,6 +497,7 @@ async function define(open: OpenNamespace, table: TableDefinition): Promise<void
 async function dropOthers(open: OpenNamespace, catalog: readonly TableDefinition[]): Promise<void> {
   const { database } = open;
   const there = new Set(catalog.map(({ schema, name }) => `${schema}.${quote(name)}`));
+  await open.collections.keepOnly(new Set(catalog.map(({ schema, id }) => (schema === "collections" ? id : -1))));
   for (const name of [...open.collections.names]) {
     if (!there.has(`collections.${quote(name)}`)) await open.collections.drop(name);
   }
@@ -370,14 +506,4 @@ async function dropOthers(open: OpenNamespace, catalog: readonly TableDefinition
     open.views.delete(key);
     await database.exclusively(() => database.writer.run(`DROP VIEW IF EXISTS ${key}`));
   }
-}
-
-const textColumn = [{ id: Type.VARCHAR, type: { kind: "text" }, children: [] }] as const;
-const parserLimits = { memoryBytes: 128 * 1024 * 1024, threads: 1 };
-
-/** Parsing needs a database, but none of anybody's tables. */
-async function openParser(): Promise<Prepared> {
-  const database = await Database.open(parserLimits);
-  const connection: Connection = await database.connect();
-  return connection.prepare("SELECT json_serialize_sql($1::VARCHAR, skip_null := true, skip_default := true)::VARCHAR");
 }

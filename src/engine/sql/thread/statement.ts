@@ -11,20 +11,45 @@ import { readChunk } from "./read-chunk.ts";
 const batchRows = 16_384;
 const batchBytes = 1024 * 1024;
 
+export type StopReason = "cancelled" | "timeout";
+
 /** A statement while it lives in the thread. */
 export class Statement {
   connection: Connection | undefined;
-  #stopped: "cancelled" | "timeout" | undefined;
+  #stopped: StopReason | undefined;
   #result: Result | undefined;
   #types: readonly ColumnType[] = [];
   #rows = 0;
   #first = true;
   /** Nothing is open on the connection. */
   isDone = false;
-  /** There are tables on the connection that end with it. */
-  hasTables = false;
+  /** Ends with the statement. */
+  prepared: Prepared | undefined;
+  /** Tables of the statement alone. */
+  readonly tables: string[] = [];
 
-  stop(why: "cancelled" | "timeout"): void {
+  /** What DuckDB does on the connection now; it must not be closed under it. */
+  #working: Promise<unknown> = Promise.resolve();
+
+  busy<T>(work: Promise<T>): Promise<T> {
+    this.#working = work.catch(() => {});
+    return work;
+  }
+
+  /** Waits for what is under way; whether the connection can serve another statement then. */
+  async cleaned(): Promise<boolean> {
+    await this.#working;
+    this.prepared?.close();
+    if (!this.isDone) return false;
+    try {
+      for (const table of this.tables) await this.connection!.run(`DROP TABLE IF EXISTS temp.main.${table}`);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  stop(why: StopReason): void {
     this.#stopped ??= why;
     this.connection?.interrupt();
   }
@@ -49,7 +74,7 @@ export class Statement {
 
   async start(prepared: Prepared): Promise<readonly SqlColumnInfo[]> {
     this.check();
-    this.#result = await prepared.stream();
+    this.#result = await this.busy(prepared.stream());
     const { columns } = this.#result;
     this.#types = columns.map(({ type }) => columnType(type));
     return columns.map(({ name }, i) => ({ name, type: this.#types[i]!.type }));
@@ -62,7 +87,7 @@ export class Statement {
     let bytes = 0;
     while (!this.isDone) {
       this.check();
-      const chunk = await this.#result!.next();
+      const chunk = await this.busy(this.#result!.next());
       if (chunk === undefined) {
         this.isDone = true;
         break;

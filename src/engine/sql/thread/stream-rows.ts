@@ -4,32 +4,40 @@ import { yieldTurn } from "../../collection/engine-thread.ts";
 import { logKey, logKeyOffset } from "../../keys.ts";
 import { BatchCursor, type RecordHeader } from "../../log/record-batch.ts";
 import { sqlFault } from "../fault.ts";
-import type { StreamTable } from "../messages.ts";
+import type { StreamRead, StreamTable } from "../messages.ts";
 import type { ChunkWriter } from "./chunk-writer.ts";
+import type { UsedColumns } from "./plan-statement.ts";
 
 /** What one statement may read of streams. */
 export interface StreamBudget {
   readonly bytesMax: number;
+  bytesLeft: number;
 }
 
-/** Writes the records of a stream that retention keeps, partition by partition. */
+/** Writes the records of some spans of a stream, partition by partition, in the columns that the statement uses. */
 export async function writeRecords(
-  table: StreamTable,
+  { id, name }: StreamTable,
+  { spans, rowsMax = Infinity }: StreamRead,
+  used: UsedColumns,
   reader: Reader,
   rows: ChunkWriter,
   budget: StreamBudget,
   check: () => void,
 ): Promise<void> {
-  const offsets = table.offsets ?? new Float64Array();
-  let bytes = 0;
-  for (let partition = 0; partition * 2 < offsets.length; partition++) {
-    const start = offsets[partition * 2]!;
-    const end = offsets[partition * 2 + 1]!;
-    for (const batch of batches(reader, table.id, partition, start, end)) {
-      bytes += batch.bytes.length;
-      if (bytes > budget.bytesMax) throw tooMuch(table.name, budget.bytesMax);
+  const uses = (column: string) => used.all || used.names.has(column);
+  const shown = { key: uses("key"), value: uses("value"), headers: uses("headers") };
+  let left = rowsMax;
+  for (let i = 0; i < spans.length && left > 0; i += 3) {
+    const [partition, start, end] = [spans[i]!, spans[i + 1]!, spans[i + 2]!];
+    for (const batch of batches(reader, id, partition, start, end)) {
+      budget.bytesLeft -= batch.bytes.length;
+      if (budget.bytesLeft < 0) throw tooMuch(name, budget.bytesMax);
       if (batch.header.baseOffset < start && !batch.seek(start - 1)) continue;
-      while (batch.next() && batch.offset < end) rows.add(recordCells(partition, batch));
+      while (left > 0 && batch.next() && batch.offset < end) {
+        rows.add(recordCells(partition, batch, shown));
+        left--;
+      }
+      if (left === 0) return;
       await yieldTurn();
       check();
     }
@@ -63,14 +71,18 @@ function* batches(
   for (const { key, value } of reader.range(range)) yield new BatchCursor(key, value);
 }
 
-function recordCells(partition: number, record: BatchCursor) {
+function recordCells(
+  partition: number,
+  record: BatchCursor,
+  shown: Readonly<Record<"key" | "value" | "headers", boolean>>,
+) {
   return [
     partition,
     record.offset,
     BigInt(Math.round(record.timestampMs * 1000)),
-    bytesText(record.key),
-    bytesText(record.value),
-    headersText(record.headers),
+    shown.key ? bytesText(record.key) : undefined,
+    shown.value ? bytesText(record.value) : undefined,
+    shown.headers ? headersText(record.headers) : undefined,
   ];
 }
 

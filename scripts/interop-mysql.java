@@ -1,0 +1,83 @@
+import java.sql.Connection;
+import java.sql.DatabaseMetaData;
+import java.sql.DriverManager;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+
+/** Asks the MySQL wire through Connector/J: rows, parameters, cursors, metadata, errors. Ends with 1 at the first surprise. */
+class InteropMysql {
+  static void check(boolean holds, String what) {
+    if (!holds) throw new AssertionError(what);
+  }
+
+  static int count(ResultSet rows) throws SQLException {
+    int count = 0;
+    while (rows.next()) count++;
+    rows.close();
+    return count;
+  }
+
+  public static void main(String[] arguments) throws Exception {
+    String[] ways = {"", "&useServerPrepStmts=true", "&useServerPrepStmts=true&useCursorFetch=true&defaultFetchSize=2", "&useInformationSchema=false"};
+    for (String way : ways) {
+      try (Connection connection = DriverManager.getConnection(arguments[0] + way, "tester", "")) {
+        rows(connection);
+        metadata(connection.getMetaData());
+        errors(connection);
+      }
+    }
+    System.out.println("Connector/J: " + ways.length + " ways");
+  }
+
+  static void rows(Connection connection) throws SQLException {
+    try (Statement statement = connection.createStatement()) {
+      ResultSet rows = statement.executeQuery("SELECT _id, title, price, n, `at`, sold, v FROM docs ORDER BY _id");
+      check(rows.next(), "a first row");
+      check(rows.getLong(1) == 1 && rows.getString(2).equals("red apple") && rows.getDouble(3) == 1.5, "the first row");
+      check(rows.getTimestamp(5) != null && rows.getBoolean(6) && rows.getObject(6) instanceof Boolean, "its types");
+      check(1 + count(rows) == 3, "three rows");
+      statement.setMaxRows(1);
+      check(count(statement.executeQuery("SELECT * FROM docs")) == 1, "no more rows than wanted");
+    }
+    try (PreparedStatement prepared = connection.prepareStatement("SELECT _id FROM docs WHERE n = ? OR title = ? ORDER BY 1 LIMIT ?")) {
+      for (int i = 0; i < 2; i++) {
+        prepared.setLong(1, 1);
+        prepared.setString(2, "grüner Apfel");
+        prepared.setInt(3, 10);
+        check(count(prepared.executeQuery()) == 2, "rows by parameters");
+      }
+    }
+    try (PreparedStatement prepared = connection.prepareStatement("SELECT range AS i FROM range(?)")) {
+      prepared.setInt(1, 10_001);
+      check(count(prepared.executeQuery()) == 10_001, "many rows");
+    }
+    connection.setAutoCommit(false);
+    connection.commit();
+    connection.setAutoCommit(true);
+    check(connection.isValid(5), "a valid connection");
+  }
+
+  static void metadata(DatabaseMetaData metadata) throws SQLException {
+    check(count(metadata.getCatalogs()) == 2, "two databases");
+    check(count(metadata.getTables("shop", null, "%", new String[] {"TABLE"})) == 2, "two tables");
+    check(count(metadata.getColumns("shop", null, "docs", "%")) == 9, "nine columns");
+    check(count(metadata.getPrimaryKeys("shop", null, "docs")) == 1, "one key");
+    check(count(metadata.getIndexInfo("shop", null, "docs", false, false)) == 1, "one index");
+    check(count(metadata.getImportedKeys("shop", null, "docs")) == 0, "no foreign key");
+    check(count(metadata.getProcedures("shop", null, "%")) == 0, "no procedure");
+  }
+
+  static void errors(Connection connection) throws SQLException {
+    Object[][] refused = {{"SELECT * FROM nothing", 1146}, {"SELECT nothing FROM docs", 1054}, {"DELETE FROM docs", 1290}, {"SELEC", 1064}};
+    for (Object[] each : refused) {
+      try (Statement statement = connection.createStatement()) {
+        statement.execute((String) each[0]);
+        check(false, each[0] + " must be refused");
+      } catch (SQLException error) {
+        check(error.getErrorCode() == (int) each[1], each[0] + ": " + error.getErrorCode() + " " + error.getMessage());
+      }
+    }
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * Asks the MySQL wire with clients that npm does not have, each where it is installed.
+ *
+ *   node scripts/interop-mysql.ts
+ *
+ * MARIADB and JAVA name programs that are not on the path, MYSQL_JDBC the jar of Connector/J. Nothing is installed.
+ */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { fillShop, startServer } from "../test/wire/mysql/server.ts";
+
+const run = promisify(execFile);
+const callMsMax = 120_000;
+const java = fileURLToPath(new URL("interop-mysql.java", import.meta.url));
+
+async function isThere(program: string): Promise<boolean> {
+  return run(program, ["--version"], { timeout: callMsMax }).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** What the client is told to run, and what it shows then. */
+const statements: readonly (readonly [statement: string, shows: RegExp])[] = [
+  ["SELECT _id, title, sold FROM docs ORDER BY _id", /1\tred apple\t1\n2\tgrüner Apfel\t0\n3\t.*\tNULL/],
+  ["SHOW TABLES", /Tables_in_shop\ndocs\nstreams\.events/],
+  ["DESCRIBE docs", /_id\tbigint\tNO\tPRI/],
+  ["SHOW CREATE TABLE docs", /CREATE TABLE `docs`/],
+  ["SELECT COUNT(*) FROM docs", /COUNT\(\*\)\n3/],
+  ["SELECT DATABASE(), CONNECTION_ID() > 0 AS c", /shop\t1/],
+  ["SHOW FULL PROCESSLIST", /tester/],
+  ["SELECT repeat('x', 17000000) AS x", /x{1000}/],
+];
+
+async function mariadb(port: number): Promise<string> {
+  const program = process.env["MARIADB"] ?? "mariadb";
+  if (!(await isThere(program))) return "skipped, not installed: put it on the path, or name it in MARIADB";
+  for (const [statement, shows] of statements) {
+    const where = ["--protocol=tcp", "--host=127.0.0.1", `--port=${port}`, "--user=tester", "--password=any"];
+    const args = [
+      ...where,
+      "--default-character-set=utf8mb4",
+      "--max-allowed-packet=64M",
+      "--batch",
+      "shop",
+      "-e",
+      statement,
+    ];
+    const { stdout } = await run(program, args, { timeout: callMsMax, maxBuffer: 64 * 1024 * 1024 });
+    assert.match(stdout, shows, statement);
+  }
+  return `${statements.length} statements`;
+}
+
+async function connectorJ(port: number): Promise<string> {
+  const [program, jar] = [process.env["JAVA"] ?? "java", process.env["MYSQL_JDBC"]];
+  if (jar === undefined || !(await isThere(program)))
+    return "skipped: put java on the path and name the jar in MYSQL_JDBC";
+  const url = `jdbc:mysql://127.0.0.1:${port}/shop?allowPublicKeyRetrieval=true`;
+  const { stdout } = await run(program, ["-cp", jar, java, url], { timeout: callMsMax });
+  return stdout.trim();
+}
+
+/** Each check by its name; what it did, or why it was left out. A surprise is thrown. */
+export const mysqlChecks: Readonly<Record<string, (port: number) => Promise<string>>> = { mariadb, connectorJ };
+
+if (import.meta.main) {
+  const { server, port } = await startServer();
+  await using _ = server;
+  await fillShop(server.url);
+  for (const [name, check] of Object.entries(mysqlChecks)) console.log(`${name}: ${await check(port)}`);
+}

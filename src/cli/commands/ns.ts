@@ -1,0 +1,38 @@
+import { ServiceError } from "../../client/index.ts";
+import type { Context } from "../context.ts";
+import type { Run } from "../spec.ts";
+
+export const listNamespaces: Run = async ({ client, out, signal }) => {
+  await out.list("namespaces", await client.namespaces({ signal }), { NAME: ({ name }) => name, ID: ({ id }) => id });
+  return undefined;
+};
+
+export const createNamespace: Run = async (context) => {
+  const name = context.arg(0);
+  const { id } = await orExisting(context, () => context.client.createNamespace(name, context));
+  await context.out.value({ id, name }, () => `namespace ${name} has the id ${id}`);
+  return undefined;
+};
+
+export const getNamespace: Run = async (context) => {
+  const found = await context.client.namespace(context.arg(0)).get(context);
+  await context.out.fields(found, { name: found.name, id: found.id });
+  return undefined;
+};
+
+export const deleteNamespace: Run = async (context) => {
+  await context.client.namespace(context.arg(0)).delete(context);
+  await context.out.value({ dropped: true }, () => `namespace ${context.arg(0)} is deleted`);
+  return undefined;
+};
+
+/** With --if-missing a name that is taken is what was asked for. */
+export async function orExisting(context: Context, create: () => Promise<{ readonly id: number }>) {
+  try {
+    return await create();
+  } catch (error) {
+    const exists = error instanceof ServiceError && error.reason === "already_exists";
+    if (!exists || !context.flag("if-missing")) throw error;
+    return { id: Number(error.details["id"]) };
+  }
+}

@@ -1,0 +1,155 @@
+import { readFileSync } from "node:fs";
+import { Client, type NamespaceClient } from "../client/index.ts";
+import { UsageError } from "./command.ts";
+import type { Output } from "./output.ts";
+
+type Values = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
+
+export interface Streams {
+  readonly stdin: NodeJS.ReadStream;
+  readonly stdout: NodeJS.WriteStream;
+  readonly stderr: NodeJS.WriteStream;
+}
+
+/** Somebody waits for the answer: a server that is away is told of within a second or two. */
+const shortRetry = { attemptsMax: 4, waitMs: 100, waitMsMax: 1_000 };
+
+/** What a command is run with: its arguments, the server it talks to, and where it writes. */
+export class Context {
+  readonly args: readonly string[];
+  readonly io: Streams;
+  readonly out: Output;
+  readonly env: NodeJS.ProcessEnv;
+  /** Aborted by the first Ctrl-C. */
+  readonly signal: AbortSignal;
+  readonly #values: Values;
+  #client: Client | undefined;
+
+  constructor(given: {
+    args: readonly string[];
+    values: Values;
+    io: Streams;
+    out: Output;
+    env: NodeJS.ProcessEnv;
+    signal: AbortSignal;
+  }) {
+    this.args = given.args;
+    this.io = given.io;
+    this.out = given.out;
+    this.env = given.env;
+    this.signal = given.signal;
+    this.#values = given.values;
+  }
+
+  get json(): boolean {
+    return this.flag("json");
+  }
+
+  arg(i: number): string {
+    const given = this.args[i];
+    if (given === undefined) throw new UsageError("an argument is missing");
+    return given;
+  }
+
+  flag(name: string): boolean {
+    return this.#values[name] === true;
+  }
+
+  text(name: string): string | undefined {
+    const value = this.#values[name];
+    return typeof value === "string" ? value : undefined;
+  }
+
+  required(name: string): string {
+    const value = this.text(name);
+    if (value === undefined) throw new UsageError(`--${name} is missing`);
+    return value;
+  }
+
+  all(name: string): readonly string[] {
+    const value = this.#values[name];
+    return Array.isArray(value) ? (value as readonly string[]) : [];
+  }
+
+  choice<const C extends string>(name: string, choices: readonly C[], fallback: C): C {
+    const value = this.text(name) ?? fallback;
+    const found = choices.find((each) => each === value);
+    if (found === undefined) throw new UsageError(`--${name} must be one of ${choices.join(", ")}`);
+    return found;
+  }
+
+  whole(name: string, min = 0, max = Number.MAX_SAFE_INTEGER): number | undefined {
+    const value = this.text(name);
+    return value === undefined ? undefined : parseWhole(`--${name}`, value, min, max);
+  }
+
+  /** JSON that is given in place, or in a file after `@`, or on standard input as `-`. */
+  jsonOption(name: string): unknown {
+    const value = this.text(name);
+    return value === undefined ? undefined : parseJson(`--${name}`, readGiven(value));
+  }
+
+  get url(): string {
+    const url = this.text("url") ?? nonEmpty(this.env["SERVICE_URL"]) ?? "http://127.0.0.1:8080";
+    if (!/^https?:\/\//.test(url)) throw new UsageError(`the URL ${url} must start with http:// or https://`);
+    return url;
+  }
+
+  get client(): Client {
+    this.#client ??= this.clientWith({});
+    return this.#client;
+  }
+
+  clientWith(options: Partial<ConstructorParameters<typeof Client>[0] & object>): Client {
+    return new Client({ url: this.url, apiKey: this.#apiKey(), retry: shortRetry, ...options });
+  }
+
+  #apiKey(): string | undefined {
+    const given = this.text("api-key") ?? nonEmpty(this.env["SERVICE_API_KEY"]);
+    if (given !== undefined) return given;
+    const file = nonEmpty(this.env["SERVICE_API_KEY_FILE"]);
+    return file === undefined ? undefined : readText(file).trim();
+  }
+
+  get namespaceName(): string {
+    return this.text("namespace") ?? nonEmpty(this.env["SERVICE_NAMESPACE"]) ?? "default";
+  }
+
+  get namespace(): NamespaceClient {
+    return this.client.namespace(this.namespaceName);
+  }
+}
+
+function nonEmpty(text: string | undefined): string | undefined {
+  return text === "" ? undefined : text;
+}
+
+export function parseWhole(what: string, text: string, min = 0, max = Number.MAX_SAFE_INTEGER): number {
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < min || value > max) {
+    throw new UsageError(`${what} must be a whole number from ${min} to ${max}`);
+  }
+  return value;
+}
+
+export function parseJson(what: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new UsageError(`${what} is no JSON: ${(error as Error).message}`);
+  }
+}
+
+/** A text, or `@FILE`, or `-` for standard input. */
+export function readGiven(given: string): string {
+  if (given === "-") return readFileSync(0, "utf8");
+  return given.startsWith("@") ? readText(given.slice(1)) : given;
+}
+
+export function readText(path: string): string {
+  try {
+    return readFileSync(path === "-" ? 0 : path, "utf8");
+  } catch (error) {
+    throw new UsageError(`${path} can't be read: ${(error as Error).message}`);
+  }
+}

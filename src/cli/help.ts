@@ -1,0 +1,69 @@
+import { version } from "../version.ts";
+import { commands } from "./commands.ts";
+import { type CommandSpec, connectionOptions, exitCodesHelp, globalOptions, type OptionSpec } from "./spec.ts";
+
+const nameWidth = 34;
+
+function optionLine({ name, short, value, help, choices }: OptionSpec): string {
+  const left = `${short === undefined ? "" : `-${short}, `}--${name}${value === undefined ? "" : ` ${value}`}`;
+  const words = choices === undefined ? "" : ` (${choices.join(", ")})`;
+  return `  ${left.padEnd(nameWidth)} ${help}${words}`;
+}
+
+function usageLine({ path, args }: CommandSpec): string {
+  return ["native-engine", ...path, ...args].join(" ");
+}
+
+export function commandHelp(spec: CommandSpec): string {
+  const { options = [], details, local } = spec;
+  const parts = [`${usageLine(spec)}\n\n${spec.summary}.\n`];
+  if (details !== undefined) parts.push(`${details.trim()}\n`);
+  if (options.length > 0) parts.push(`Options:\n${options.map(optionLine).join("\n")}\n`);
+  const common = [...(local ? [] : connectionOptions), ...globalOptions];
+  parts.push(`Common options:\n${common.map(optionLine).join("\n")}\n`);
+  parts.push(`${exitCodesHelp}\n`);
+  return parts.join("\n");
+}
+
+export function groupHelp(name: string, group: readonly CommandSpec[]): string {
+  const lines = group.map((spec) => `  ${usageLine(spec).slice("native-engine ".length).padEnd(44)} ${spec.summary}`);
+  return `native-engine ${name} …\n\n${lines.join("\n")}\n\nEach has its own --help.\n`;
+}
+
+/** The commands that main runs by hand, since they work on the data directory or are the server itself. */
+const otherCommands: readonly (readonly [string, string])[] = [
+  ["serve [flags]", "run the server"],
+  ["setup …", "first-run setup: the org and its owner"],
+  ["keys …", "create, list and revoke API keys"],
+  ["signing-key …", "rotate the key with which the instance signs"],
+];
+
+export const otherCommandNames = otherCommands.map(([words]) => words.split(" ")[0]!);
+
+export function mainHelp(settings: string): string {
+  const groups = new Map<string, CommandSpec[]>();
+  for (const spec of commands) groups.set(spec.path[0]!, [...(groups.get(spec.path[0]!) ?? []), spec]);
+  const lines = [...groups].map(([name, group]) => {
+    const [first] = group;
+    if (group.length === 1 && first!.path.length === 1) return [[name, ...first!.args].join(" "), first!.summary];
+    const words = [...new Set(group.map(({ path }) => path[1]!))].join(", ");
+    return [`${name} …`, words];
+  });
+  const shown = [...otherCommands, ...lines]
+    .map(([words, summary]) => `  native-engine ${words!.padEnd(30)} ${summary}`)
+    .join("\n");
+  return `native-engine ${version}: durable streams, hybrid search and SQL in one process
+
+${shown}
+  native-engine ${"--help".padEnd(30)} this text; every command has its own
+  native-engine ${"--version".padEnd(30)} the version
+
+Options of the commands that talk to a server:
+${[...connectionOptions, ...globalOptions].map(optionLine).join("\n")}
+
+${exitCodesHelp}
+
+Flags of serve (flags win over environment variables, those over the configuration file):
+${settings}
+`;
+}

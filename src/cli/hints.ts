@@ -1,0 +1,29 @@
+import type { ServiceError } from "../client/index.ts";
+
+/** What the user can do about it; the server's own hint where it gives one. */
+export function hintOf(error: ServiceError): string | undefined {
+  const { hint } = error.details;
+  if (typeof hint === "string" && hint !== "") return hint;
+  switch (error.reason) {
+    case "unavailable":
+      return error.status === 0
+        ? "is the server running? start it with `native-engine serve`, or name it with --url or SERVICE_URL"
+        : "the server has no room for it now; try again";
+    case "resource_exhausted":
+      return "the indexes are behind the writes; try again in a moment";
+    case "unauthenticated":
+      return "give a key with --api-key, SERVICE_API_KEY or SERVICE_API_KEY_FILE; `native-engine keys create` makes one";
+    case "permission_denied":
+      return "the key's role or namespace does not allow it; `native-engine keys list` shows them";
+    case "not_found":
+      return /^namespace /.test(error.message)
+        ? "name a namespace with -n or SERVICE_NAMESPACE; `native-engine ns list` shows them, `ns create` makes one"
+        : undefined;
+    case "unimplemented":
+      return "the server is older than this command";
+    case "internal":
+      return "the server's log has more, under the request's id";
+    default:
+      return undefined;
+  }
+}

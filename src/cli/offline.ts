@@ -1,0 +1,54 @@
+import { join } from "node:path";
+import { FilesObjectStore } from "../adapter/files/object-store.ts";
+import { filesOfVersion } from "../adapter/lance/files.ts";
+import { LmdbStore } from "../adapter/lmdb/store.ts";
+import { NodeClock } from "../adapter/node/clock.ts";
+import { SingleOwnership } from "../adapter/single/ownership.ts";
+import { openAuthStore } from "../auth-store.ts";
+import { Backups } from "../engine/backup/backups.ts";
+import { ObjectHold } from "../engine/backup/object-hold.ts";
+import { StoreError } from "../port/store.ts";
+import { version } from "../version.ts";
+import { CommandFailure } from "./command.ts";
+
+/** A data directory that no server uses, opened for as long as a command needs it. */
+export interface OfflineData extends AsyncDisposable {
+  readonly store: LmdbStore;
+  readonly objects: FilesObjectStore;
+  readonly backups: Backups;
+  readonly ownership: SingleOwnership;
+}
+
+export async function openOffline(dataDir: string): Promise<OfflineData> {
+  await using opened = new AsyncDisposableStack();
+  const ownership = opened.use(new SingleOwnership(dataDir));
+  try {
+    await ownership.acquire(AbortSignal.timeout(10_000));
+  } catch (error) {
+    throw new CommandFailure(
+      "failed_precondition",
+      (error as Error).message,
+      "stop the server, or leave --data-dir away to ask the running one",
+    );
+  }
+  const objects = new FilesObjectStore(join(dataDir, "objects"));
+  let store: LmdbStore;
+  try {
+    store = opened.adopt(new LmdbStore(join(dataDir, "store"), { exclusive: true }), (each) => each.close());
+  } catch (error) {
+    if (error instanceof StoreError) throw new CommandFailure("data_loss", error.message);
+    throw error;
+  }
+  const authStore = opened.adopt(openAuthStore(dataDir), (each) => each.close());
+  const backups = new Backups({
+    store,
+    authStore,
+    objects,
+    hold: new ObjectHold(),
+    clock: new NodeClock(),
+    serverVersion: version,
+    datasetFiles: filesOfVersion,
+  });
+  const closing = opened.move();
+  return { store, objects, backups, ownership, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+}

@@ -1,0 +1,146 @@
+import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
+import { ServiceError } from "../client/index.ts";
+import { CommandFailure, UsageError } from "./command.ts";
+import { commands } from "./commands.ts";
+import { Context, type Streams } from "./context.ts";
+import { commandHelp, groupHelp } from "./help.ts";
+import { hintOf } from "./hints.ts";
+import { Output } from "./output.ts";
+import { type CommandSpec, exitCodes, optionsOf } from "./spec.ts";
+
+/** Runs a command of the table and resolves to its exit code; undefined where the table has none of that name. */
+export async function runTable(
+  argv: readonly string[],
+  io: Streams,
+  env: NodeJS.ProcessEnv,
+): Promise<number | undefined> {
+  const group = commands.filter(({ path }) => path[0] === argv[0]);
+  if (group.length === 0) return undefined;
+  const spec = longestMatch(group, argv);
+  if (spec === undefined) {
+    const words = argv.slice(1).filter((word) => !word.startsWith("-"));
+    if (argv.includes("--help") || argv.includes("-h") || words[0] === "help") {
+      io.stdout.write(groupHelp(argv[0]!, group));
+      return exitCodes.done;
+    }
+    const wrong = words.length === 0 ? "a command is missing" : `unknown command ${argv[0]} ${words[0]}`;
+    io.stderr.write(`native-engine: ${wrong}\n\n${groupHelp(argv[0]!, group)}`);
+    return exitCodes.usage;
+  }
+  const json = argv.includes("--json");
+  try {
+    return await runSpec(spec, argv.slice(spec.path.length), io, env);
+  } catch (error) {
+    return tellFailure(error, spec, io, json);
+  }
+}
+
+function longestMatch(group: readonly CommandSpec[], argv: readonly string[]): CommandSpec | undefined {
+  const fitting = group.filter(({ path }) => path.every((word, i) => argv[i] === word));
+  return fitting.sort((a, b) => b.path.length - a.path.length)[0];
+}
+
+async function runSpec(
+  spec: CommandSpec,
+  argv: readonly string[],
+  io: Streams,
+  env: NodeJS.ProcessEnv,
+): Promise<number> {
+  const options: ParseArgsOptionsConfig = {};
+  for (const { name, short, value, multiple } of optionsOf(spec)) {
+    options[name] = {
+      type: value === undefined ? "boolean" : "string",
+      ...(short === undefined ? {} : { short }),
+      ...(multiple === true ? { multiple } : {}),
+    };
+  }
+  let parsed: ReturnType<typeof parseArgs>;
+  try {
+    parsed = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+  const { values, positionals } = parsed;
+  if (values["help"] === true) {
+    io.stdout.write(commandHelp(spec));
+    return exitCodes.done;
+  }
+  checkCount(spec, positionals);
+  const run = await spec.load();
+  const stop = new AbortController();
+  const onSignal = () => {
+    // The second one ends the process at once, as without us.
+    if (stop.signal.aborted) process.exit(exitCodes.interrupted);
+    stop.abort(new Interrupted());
+  };
+  process.on("SIGINT", onSignal);
+  process.on("SIGTERM", onSignal);
+  // A reader that leaves, as `head` does, wants no more.
+  io.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE") process.exit(exitCodes.done);
+    throw error;
+  });
+  try {
+    const out = new Output(io.stdout, io.stderr, values["json"] === true);
+    const context = new Context({ args: positionals, values: values as never, io, out, env, signal: stop.signal });
+    return (await run(context)) ?? exitCodes.done;
+  } catch (error) {
+    if (stop.signal.aborted) throw new Interrupted();
+    throw error;
+  } finally {
+    process.off("SIGINT", onSignal);
+    process.off("SIGTERM", onSignal);
+  }
+}
+
+class Interrupted extends Error {}
+
+function checkCount(spec: CommandSpec, given: readonly string[]): void {
+  const needed = spec.args.filter((name) => !name.startsWith("[")).length;
+  const endless = spec.args.at(-1)?.endsWith("…]") ?? false;
+  if (given.length >= needed && (endless || given.length <= spec.args.length)) return;
+  if (given.length < needed) throw new UsageError(`${spec.args[given.length]} is missing`);
+  throw new UsageError(`${given[spec.args.length]} is too much`);
+}
+
+function tellFailure(error: unknown, spec: CommandSpec, io: Streams, json: boolean): number {
+  if (error instanceof Interrupted) return exitCodes.interrupted;
+  if (error instanceof UsageError) {
+    const words = `native-engine ${spec.path.join(" ")}`;
+    if (json) io.stderr.write(`${JSON.stringify({ error: "usage", message: error.message })}\n`);
+    else io.stderr.write(`${words}: ${error.message}\nSee ${words} --help\n`);
+    return exitCodes.usage;
+  }
+  const failure = error instanceof ServiceError ? error : undefined;
+  if (failure === undefined && !(error instanceof CommandFailure)) throw error;
+  const { message } = error as Error;
+  const reason = failure?.reason ?? (error as CommandFailure).reason;
+  const hint = failure === undefined ? (error as CommandFailure).hint : hintOf(failure);
+  if (json) {
+    const { field, requestId } = failure ?? {};
+    const told = { error: reason, message, field, hint, request_id: requestId };
+    io.stderr.write(`${JSON.stringify(told)}\n`);
+  } else {
+    io.stderr.write(`native-engine: ${reason}: ${message}\n`);
+    if (hint !== undefined) io.stderr.write(`hint: ${hint}\n`);
+    if (reason === "internal" && failure?.requestId !== undefined) io.stderr.write(`request: ${failure.requestId}\n`);
+  }
+  return exitCodeOf(reason);
+}
+
+function exitCodeOf(reason: string): number {
+  switch (reason) {
+    case "unavailable":
+    case "resource_exhausted":
+    case "deadline_exceeded":
+      return exitCodes.unavailable;
+    case "unauthenticated":
+    case "token_expired":
+    case "permission_denied":
+      return exitCodes.denied;
+    case "not_found":
+      return exitCodes.notFound;
+    default:
+      return exitCodes.failed;
+  }
+}

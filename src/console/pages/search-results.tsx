@@ -1,0 +1,273 @@
+import { useState } from "preact/hooks";
+import * as format from "../lib/format.ts";
+import { href } from "../lib/router.ts";
+import type { QueryBody, SearchState } from "../lib/search-state.ts";
+import type { QueryAnswer, QueryRow, RetrieverExplain } from "../lib/types.ts";
+import { Badge, Button, Card } from "../ui/parts.tsx";
+
+export interface Found {
+  readonly body: QueryBody;
+  readonly fused: QueryAnswer;
+  readonly text: QueryAnswer | undefined;
+  readonly vector: QueryAnswer | undefined;
+  readonly unfiltered: QueryAnswer | undefined;
+  readonly counts: { readonly matching: number; readonly total: number } | undefined;
+}
+
+export interface SearchResultsProps {
+  readonly ns: string;
+  readonly found: Found;
+  readonly state: SearchState;
+  readonly onLike: (id: number) => void;
+}
+
+const noRows: readonly QueryRow[] = [];
+
+export function SearchResults({ ns, found, state, onLike }: SearchResultsProps) {
+  const [same, setSame] = useState<number | undefined>();
+  const { fused, text, vector } = found;
+  const rows = fused.rows ?? noRows;
+  const columns = [
+    ...(text === undefined ? [] : [{ title: "Text", answer: text }]),
+    ...(vector === undefined ? [] : [{ title: "Vector", answer: vector }]),
+  ];
+  const isHybrid = columns.length === 2;
+  const shared = { ns, state, same, onSame: setSame, onLike };
+  const layout = isHybrid ? "" : "one";
+  return (
+    <>
+      <Summary found={found} />
+      <div class={`rankings ${layout}`}>
+        {isHybrid
+          ? columns.map(({ title, answer }) => (
+              <Ranking key={title} title={title} rows={answer.rows ?? noRows} {...shared} />
+            ))
+          : null}
+        <Ranking
+          title={isHybrid ? "Fused" : (columns[0]?.title ?? "Matches")}
+          rows={rows}
+          body={found.body}
+          {...shared}
+        />
+      </div>
+      <FilterEffect found={found} state={state} />
+    </>
+  );
+}
+
+function Summary({ found }: { readonly found: Found }) {
+  const { fused } = found;
+  const { stats } = fused;
+  return (
+    <p class="muted summary" role="status">
+      <b>{format.count(fused.rows?.length ?? 0)}</b> results in {fused.took_ms.toFixed(1)} ms
+      {stats === undefined ? null : (
+        <span>
+          , from {format.count(stats.candidates)} candidates in {format.count(stats.segments)} segments and a tail of{" "}
+          {format.count(stats.tail_documents)}
+        </span>
+      )}
+    </p>
+  );
+}
+
+interface RankingProps {
+  readonly ns: string;
+  readonly title: string;
+  readonly rows: readonly QueryRow[];
+  readonly state: SearchState;
+  readonly same: number | undefined;
+  readonly onSame: (id: number | undefined) => void;
+  readonly onLike: (id: number) => void;
+  /** Of the ranking that is explained. */
+  readonly body?: QueryBody;
+}
+
+function Ranking({ ns, title, rows, state, same, onSame, onLike, body }: RankingProps) {
+  return (
+    <section class="ranking" aria-label={`${title} ranking`}>
+      <header>
+        <h2>{title}</h2>
+        <span class="muted">{format.count(rows.length)}</span>
+      </header>
+      {rows.length === 0 ? <p class="muted pad">Nothing was found.</p> : null}
+      <ol>
+        {rows.map((row, i) => (
+          // What is found in several rankings is marked in all of them.
+          <li
+            key={row._id}
+            onMouseEnter={() => onSame(row._id)}
+            onMouseLeave={() => onSame(undefined)}
+            onFocusCapture={() => onSame(row._id)}
+          >
+            <Hit
+              ns={ns}
+              row={row}
+              rank={i + 1}
+              state={state}
+              isSame={same === row._id}
+              onLike={onLike}
+              {...(body === undefined ? {} : { body })}
+            />
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+interface HitProps {
+  readonly ns: string;
+  readonly row: QueryRow;
+  readonly rank: number;
+  readonly state: SearchState;
+  readonly isSame: boolean;
+  readonly onLike: (id: number) => void;
+  readonly body?: QueryBody;
+}
+
+/** The field that names a document best. */
+export function titleOf(row: QueryRow, state: SearchState): string {
+  const named = ["title", "name", state.textField]
+    .map((field) => row[field])
+    .find((value) => typeof value === "string");
+  const any =
+    named ?? Object.entries(row).find(([field, value]) => !field.startsWith("_") && typeof value === "string")?.[1];
+  return any === undefined ? `Document ${row._id}` : String(any);
+}
+
+function Hit({ ns, row, rank, state, isSame, onLike, body }: HitProps) {
+  return (
+    <article class={`hit${isSame ? " same" : ""}`}>
+      <div class="hit-head">
+        <span class="hit-rank">{rank}</span>
+        <a
+          class="hit-title"
+          href={href(["ns", ns, "collections", state.collection], { filter: `{"ids":{"values":[${row._id}]}}` })}
+        >
+          {titleOf(row, state)}
+        </a>
+        <span class="hit-score" title={String(row._score)}>
+          {format.score(row._score)}
+        </span>
+      </div>
+      <Highlights row={row} />
+      {body === undefined ? null : <Why row={row} body={body} />}
+      {body === undefined || state.vectorField === "" ? null : (
+        <div class="actions">
+          <span class="muted small-text">id {row._id}</span>
+          <Button small kind="quiet" onClick={() => onLike(row._id)}>
+            More like this
+          </Button>
+        </div>
+      )}
+    </article>
+  );
+}
+
+/** Fragments come with `<em>` around what matched and are otherwise plain text. */
+function Highlights({ row }: { readonly row: QueryRow }) {
+  const fragments = Object.entries(row._highlights ?? {}).flatMap(([field, found]) =>
+    found.map((text) => [field, text] as const),
+  );
+  return (
+    <>
+      {fragments.slice(0, 4).map(([field, text]) => (
+        <p key={`${field} ${text}`} class="hit-text">
+          {text.split(/<em>(.*?)<\/em>/s).map((part, i) => (i % 2 === 1 ? <mark key={i}>{part}</mark> : part))}
+        </p>
+      ))}
+    </>
+  );
+}
+
+/** What each retriever adds to the score: its rank, its score and the words that matched. */
+function Why({ row, body }: { readonly row: QueryRow; readonly body: QueryBody }) {
+  const retrievers = row._explain?.retrievers ?? [];
+  if (retrievers.length === 0) return null;
+  const parts = retrievers.map((each, i) => contribution(each, i, body));
+  const most = Math.max(...parts, Number.MIN_VALUE);
+  return (
+    <div class="why">
+      {retrievers.map((each, i) => (
+        <div key={i}>
+          <div class="why-row">
+            <span>{each.kind}</span>
+            <span class="why-bar">
+              <i class={each.kind} style={{ width: `${(100 * parts[i]!) / most}%` }} />
+            </span>
+            <span>{each.rank === null ? "not found" : `#${each.rank} · ${format.score(each.score ?? 0)}`}</span>
+          </div>
+          {each.terms === undefined || each.terms.length === 0 ? null : (
+            <div class="terms">
+              {each.terms.map((term) => (
+                <Badge key={term}>{term}</Badge>
+              ))}
+            </div>
+          )}
+        </div>
+      ))}
+      {retrievers.length > 1 && body.fuse?.method === "rrf" ? <Formula retrievers={retrievers} body={body} /> : null}
+    </div>
+  );
+}
+
+function weightOf(i: number, body: QueryBody): number {
+  return Object.values(body.retrieve?.[i] ?? {})[0]?.weight ?? 1;
+}
+
+function contribution({ rank, score }: RetrieverExplain, i: number, body: QueryBody): number {
+  if (rank === null) return 0;
+  if (body.fuse?.method === "rrf") return weightOf(i, body) / ((body.fuse.k ?? 60) + rank);
+  return Math.max(0, score ?? 0) * weightOf(i, body);
+}
+
+function Formula({ retrievers, body }: { readonly retrievers: readonly RetrieverExplain[]; readonly body: QueryBody }) {
+  const k = body.fuse?.k ?? 60;
+  const terms = retrievers.flatMap(({ rank }, i) =>
+    rank === null ? [] : [`${format.score(weightOf(i, body))}/(${k}+${rank})`],
+  );
+  return <span class="mono">= {terms.join(" + ")}</span>;
+}
+
+/** What the filter took away, and what came up in its place. */
+function FilterEffect({ found, state }: { readonly found: Found; readonly state: SearchState }) {
+  const { unfiltered, counts, fused } = found;
+  if (unfiltered === undefined || counts === undefined) return null;
+  const kept = new Set((fused.rows ?? []).map(({ _id }) => _id));
+  const before = unfiltered.rows ?? noRows;
+  const removed = before.map((row, i) => ({ row, rank: i + 1 })).filter(({ row }) => !kept.has(row._id));
+  const was = new Set(before.map(({ _id }) => _id));
+  const risen = (fused.rows ?? []).filter(({ _id }) => !was.has(_id)).length;
+  const share = counts.total === 0 ? 0 : (100 * counts.matching) / counts.total;
+  return (
+    <Card title="What the filter does">
+      <div class="share">
+        <span class="why-bar">
+          <i class="vector" style={{ width: `${share}%` }} />
+        </span>
+        <span>
+          keeps <b>{format.count(counts.matching)}</b> of {format.count(counts.total)} documents (
+          {share.toFixed(share < 10 ? 1 : 0)}%)
+        </span>
+      </div>
+      {removed.length === 0 ? (
+        <p class="muted">Without it the same results would be on top.</p>
+      ) : (
+        <>
+          <p class="muted">
+            Without it, {removed.length} of the first {before.length} would be others; {risen} came up in their place:
+          </p>
+          <ul class="removed">
+            {removed.map(({ row, rank }) => (
+              <li key={row._id}>
+                <span class="hit-rank">{rank}</span> <span class="grow">{titleOf(row, state)}</span>
+                <span class="hit-score">{format.score(row._score)}</span>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </Card>
+  );
+}

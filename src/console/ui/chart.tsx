@@ -1,0 +1,158 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import type uPlot from "uplot";
+import { theme } from "../lib/theme.ts";
+
+export interface Series {
+  readonly label: string;
+  readonly values: readonly (number | null)[];
+  /** Which of the palette's colours. */
+  readonly colour: 1 | 2 | 3 | 4;
+}
+
+export interface ChartProps {
+  readonly label: string;
+  readonly x: readonly number[];
+  readonly series: readonly Series[];
+  readonly format: (value: number) => string;
+  readonly height?: number;
+  /** Whether x is epoch seconds. */
+  readonly time?: boolean;
+  /** Whether it grows while it is shown: then its latest values are its legend. */
+  readonly live?: boolean;
+  readonly kind?: "line" | "bars";
+  /** What stands below the bars, by their place. */
+  readonly labels?: readonly string[];
+}
+
+function css(name: string): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+/** At least this much time is shown, so that the first points do not jump about. */
+const windowS = 120;
+
+function timeWindow(_self: uPlot, min: number, max: number): [number, number] {
+  const end = Number.isFinite(max) ? max : Date.now() / 1000;
+  return [Math.min(Number.isFinite(min) ? min : end, end - windowS), end];
+}
+
+function clockTimes(_self: uPlot, splits: number[]): string[] {
+  return splits.map((at) => new Date(at * 1000).toTimeString().slice(0, 8));
+}
+
+function dayTimes(_self: uPlot, splits: number[]): string[] {
+  return splits.map((at) => new Date(at * 1000).toISOString().slice(0, 16).replace("T", " "));
+}
+
+function aroundBars(_self: uPlot, min: number, max: number): [number, number] {
+  return [min - 0.7, max + 0.7];
+}
+
+const barLabelsMax = 24;
+
+function barLabels(labels: readonly string[]): Pick<uPlot.Axis, "splits" | "values"> {
+  const every = Math.ceil(labels.length / barLabelsMax);
+  const shown = labels.map((_, i) => i).filter((i) => i % every === 0);
+  return { splits: () => shown, values: (_self, splits) => splits.map((i) => labels[i]?.slice(0, 16) ?? "") };
+}
+
+/** A chart of uPlot, which is fetched with the first one that is shown. */
+export function Chart(props: ChartProps) {
+  const { label, x, series, format, height = 150, time = true, live = time, kind = "line", labels } = props;
+  const frame = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | undefined>(undefined);
+  const [Plot, setPlot] = useState<typeof uPlot>();
+  const latest = useRef(format);
+  latest.current = format;
+  useEffect(() => {
+    void import("uplot").then((module) => setPlot(() => module.default));
+  }, []);
+  const shape = `${series.map((each) => `${each.label}:${each.colour}`).join()} ${theme.value} ${kind} ${time}`;
+  // Depends on this alone: data are put in by the effect below
+  useEffect(() => {
+    if (Plot === undefined) return;
+    const element = frame.current!;
+    const axis: uPlot.Axis = {
+      stroke: css("--muted"),
+      grid: { stroke: css("--line"), width: 1 },
+      ticks: { show: false },
+      font: "11px system-ui, sans-serif",
+    };
+    const bars = Plot.paths.bars;
+    const made = new Plot(
+      {
+        width: element.clientWidth || 300,
+        height,
+        padding: [8, 22, 0, 0],
+        cursor: { y: false, points: { size: 6 } },
+        legend: { show: false },
+        scales: {
+          x: { time, ...(live ? { range: timeWindow } : {}), ...(kind === "bars" ? { range: aroundBars } : {}) },
+          y: { range: (_self, _min, max) => [0, max > 0 ? max * 1.1 : 1] },
+        },
+        axes: [
+          {
+            ...axis,
+            size: 26,
+            space: 80,
+            ...(time ? { values: live ? clockTimes : dayTimes } : {}),
+            ...(labels === undefined ? {} : barLabels(labels)),
+          },
+          { ...axis, size: 62, values: (_self, ticks) => ticks.map((tick) => latest.current(tick)) },
+        ],
+        series: [
+          {},
+          ...series.map(({ label: name, colour }) => ({
+            label: name,
+            stroke: css(`--chart-${colour}`),
+            width: 1.5,
+            ...(kind === "bars" && bars !== undefined
+              ? { paths: bars({ size: [0.7, 60] }), fill: css(`--chart-${colour}`) }
+              : {}),
+            points: { show: false },
+            ...(series.length === 1 && kind === "line"
+              ? { fill: `color-mix(in srgb, ${css(`--chart-${colour}`)} 12%, transparent)` }
+              : {}),
+          })),
+        ],
+      },
+      [[...x], ...series.map((each) => [...each.values])] as uPlot.AlignedData,
+      element,
+    );
+    plot.current = made;
+    const observer = new ResizeObserver(() => {
+      if (element.clientWidth > 0) made.setSize({ width: element.clientWidth, height });
+    });
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      made.destroy();
+      plot.current = undefined;
+    };
+  }, [Plot, shape, height]);
+  useEffect(() => {
+    plot.current?.setData([[...x], ...series.map((each) => [...each.values])] as uPlot.AlignedData);
+  }, [x, series]);
+  const latestValue = (each: Series) => each.values.findLast((value) => value !== null);
+  return (
+    <figure class="chart">
+      <figcaption>
+        <span class="chart-title">{label}</span>
+        {live || series.length > 1 ? (
+          <span class="legend">
+            {series.map((each) => {
+              const value = latestValue(each);
+              return (
+                <span key={each.label}>
+                  <i class={`dot c${each.colour}`} aria-hidden="true" />
+                  {each.label} {live ? <b>{value === undefined || value === null ? "–" : format(value)}</b> : null}
+                </span>
+              );
+            })}
+          </span>
+        ) : null}
+      </figcaption>
+      <div ref={frame} aria-hidden="true" style={{ minHeight: `${height}px` }} />
+    </figure>
+  );
+}

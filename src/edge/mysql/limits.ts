@@ -1,0 +1,39 @@
+const KiB = 1024;
+const MiB = 1024 * KiB;
+
+/** The bounds of the MySQL edge. */
+export const mysqlLimits = {
+  /** One command, over all the packets it is split into; clients read it as `max_allowed_packet`. */
+  packetBytesMax: 64 * MiB,
+  /** The same before the client has signed in. */
+  handshakePacketBytesMax: 256 * KiB,
+  /** Bytes of commands that are being received at a time, over all connections. */
+  receivedBytesMax: 256 * MiB,
+  connectionsMax: 500,
+  /** From the connection to the end of signing in. */
+  handshakeMsMax: 10_000,
+  /** A connection without a command is kept this long; clients read it as `wait_timeout`, in seconds. */
+  idleMsMax: 28_800_000,
+  /** An answer of which the client takes nothing for this long is cut off. */
+  writeStallMsMax: 120_000,
+  /** Encoded bytes after which the socket gets them and others get their turn. */
+  flushBytes: 64 * KiB,
+  /** How long encoding may hold the listener's thread at a time. */
+  turnMs: 2,
+  statementsMax: 1_000,
+  /** Results that are left open for COM_STMT_FETCH, of one connection. */
+  cursorsMax: 4,
+  /** Bytes that COM_STMT_SEND_LONG_DATA may leave for one connection. */
+  longDataBytesMax: 64 * MiB,
+  /** Statements in one COM_QUERY. */
+  multiStatementsMax: 100,
+  /** A credential is looked at again when a command comes and this has passed. */
+  credentialCheckMs: 60_000,
+  passwordBytesMax: 16 * KiB,
+  /** What clients told with `SET` and ask for again. */
+  sessionVariablesMax: 200,
+  userVariableCharactersMax: 10_000,
+  messageCharactersMax: 512,
+} as const;
+
+export type MysqlLimits = { readonly [K in keyof typeof mysqlLimits]: number };

@@ -1,0 +1,111 @@
+import { isName, isOperator, isWord, type MysqlToken } from "../../engine/sql/dialect/mysql-lexer.ts";
+import { mysqlError } from "./error.ts";
+import type { Cell } from "./rows.ts";
+import { checkCharacterSet, type Value, type Variables } from "./variables.ts";
+
+const scopes = ["SESSION", "LOCAL", "GLOBAL", "PERSIST", "PERSIST_ONLY"];
+
+/** SET: names of character sets, variables of the session and of the user, and what transactions would be like. */
+export function setStatement(tokens: readonly MysqlToken[], variables: Variables): void {
+  const isCharset = isWord(tokens[1], "CHARSET") || (isWord(tokens[1], "CHARACTER") && isWord(tokens[2], "SET"));
+  if (isWord(tokens[1], "NAMES") || isCharset) {
+    setNames(tokens.slice(isWord(tokens[1], "CHARACTER") ? 3 : 2), variables);
+    return;
+  }
+  const rest = isWord(tokens[1], ...scopes) ? tokens.slice(2) : tokens.slice(1);
+  // Statements are read-only and alone: every isolation holds.
+  if (isWord(rest[0], "TRANSACTION")) return;
+  if (isWord(rest[0], "PASSWORD", "ROLE", "DEFAULT", "RESOURCE")) {
+    throw mysqlError("notSupported", `SET ${rest[0]!.value.toUpperCase()} is not known here`);
+  }
+  for (const assignment of splitAtCommas(tokens.slice(1))) assign(assignment, variables);
+}
+
+function setNames(tokens: readonly MysqlToken[], variables: Variables): void {
+  const [name] = tokens;
+  if (name === undefined) throw wrong(undefined);
+  if (!isWord(name, "DEFAULT")) checkCharacterSet(name.value);
+  for (const each of ["character_set_client", "character_set_connection", "character_set_results"]) {
+    variables.set(each, isWord(name, "DEFAULT") ? undefined : name.value.toLowerCase());
+  }
+  if (isWord(tokens[1], "COLLATE") && tokens[2] !== undefined) variables.set("collation_connection", tokens[2].value);
+}
+
+export function splitAtCommas(tokens: readonly MysqlToken[]): MysqlToken[][] {
+  const parts: MysqlToken[][] = [[]];
+  let depth = 0;
+  for (const token of tokens) {
+    if (isOperator(token, "(")) depth++;
+    else if (isOperator(token, ")")) depth--;
+    if (depth === 0 && isOperator(token, ",")) parts.push([]);
+    else parts.at(-1)!.push(token);
+  }
+  return parts;
+}
+
+function assign(tokens: readonly MysqlToken[], variables: Variables): void {
+  const scoped = isWord(tokens[0], ...scopes) ? tokens[0]!.value.toLowerCase() : undefined;
+  const [target, equals, ...value] = scoped === undefined ? tokens : tokens.slice(1);
+  if (target === undefined || !(isOperator(equals, "=") || isOperator(equals, ":=")) || value.length === 0) {
+    throw wrong(target);
+  }
+  if (target.kind === "user-variable") {
+    variables.setUserVariable(target.value, evaluate(value, variables));
+    return;
+  }
+  const name = target.kind === "variable" || isName(target) ? target.value : undefined;
+  if (name === undefined) throw wrong(target);
+  const isDefault = value.length === 1 && isWord(value[0], "DEFAULT");
+  variables.set(
+    scoped === undefined ? name : `${scoped}.${name}`,
+    isDefault ? undefined : plain(evaluate(value, variables)),
+  );
+}
+
+function plain(cell: Cell): Value {
+  return typeof cell === "bigint" ? String(cell) : cell;
+}
+
+/** A literal, a word such as ON, a variable, or a CONCAT or REPLACE of these. */
+function evaluate(tokens: readonly MysqlToken[], variables: Variables): Cell {
+  const [first] = tokens;
+  if (tokens.length === 1) {
+    const value = constant(first!, variables);
+    return value === undefined ? wordValue(first!) : value;
+  }
+  if (isOperator(first, "-") && tokens.length === 2 && tokens[1]!.kind === "number") return -Number(tokens[1]!.value);
+  if (isOperator(first, "(") && isOperator(tokens.at(-1), ")")) return evaluate(tokens.slice(1, -1), variables);
+  if (isOperator(tokens[1], "(") && isOperator(tokens.at(-1), ")")) {
+    const values = splitAtCommas(tokens.slice(2, -1)).map((each) => String(evaluate(each, variables) ?? ""));
+    if (isWord(first, "CONCAT")) return values.join("");
+    if (isWord(first, "REPLACE") && values.length === 3) return values[0]!.replaceAll(values[1]!, values[2]!);
+    if (isWord(first, "IFNULL", "COALESCE")) return values.find((value) => value !== "") ?? "";
+  }
+  throw mysqlError("notSupported", "SET takes a literal, a variable, or a CONCAT or REPLACE of these");
+}
+
+/** The value of a word that is one by itself; undefined for any other. */
+export function constant(token: MysqlToken, variables: Variables): Cell | undefined {
+  switch (token.kind) {
+    case "string":
+    case "doubled":
+      return token.value;
+    case "number":
+      return /^\d{1,15}$/.test(token.value) ? Number(token.value) : token.value;
+    case "variable":
+      return variables.get(token.value);
+    case "user-variable":
+      return variables.userVariable(token.value);
+    default:
+      return isWord(token, "NULL") ? null : undefined;
+  }
+}
+
+function wordValue(token: MysqlToken): Cell {
+  if (!isName(token)) throw wrong(token);
+  return token.value;
+}
+
+function wrong(token: MysqlToken | undefined) {
+  return mysqlError("syntax", `You have an error in your SQL syntax near '${token?.value ?? "the end"}'`);
+}

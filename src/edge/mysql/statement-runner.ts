@@ -1,0 +1,278 @@
+import type { Principal } from "../../engine/auth/principal.ts";
+import { isOperator, isWord, lexMysql, type MysqlToken, splitMysql } from "../../engine/sql/dialect/mysql-lexer.ts";
+import { type MysqlContext, type MysqlRewrite, rewriteMysql } from "../../engine/sql/dialect/mysql-rewrite.ts";
+import { faultOf } from "../../engine/sql/fault.ts";
+import type { Sql, SqlDescription, SqlParameter } from "../../engine/sql/sql.ts";
+import { type Catalog, informationSchema } from "./catalog.ts";
+import { constantSelect, type SessionFunctions } from "./constant-select.ts";
+import { mysqlError } from "./error.ts";
+import { informationQueries, isInformationTable, literal } from "./information-schema.ts";
+import type { ProcessList } from "./process-list.ts";
+import { limitRows, type Rows, rowsOf, type Table } from "./rows.ts";
+import { setStatement } from "./set-statement.ts";
+import { describe as describeTable, show } from "./show.ts";
+import type { Variables } from "./variables.ts";
+
+/** Who asks, and what of the session a statement may read and change. */
+export interface SessionState {
+  readonly connectionId: number;
+  readonly principal: Principal;
+  readonly user: string;
+  readonly host: string;
+  readonly variables: Variables;
+  database: string | undefined;
+  inTransaction: boolean;
+}
+
+export interface RunnerDeps {
+  readonly sql: Sql;
+  readonly catalog: Catalog;
+  readonly processes: ProcessList;
+}
+
+/** One statement's words, and the text they are of. */
+export interface Statement {
+  readonly source: string;
+  readonly tokens: readonly MysqlToken[];
+}
+
+/** Undefined: done, and there are no rows. */
+export type Outcome = Rows | undefined;
+
+/** Runs statements of MySQL's dialect: what is about the session or the catalogue here, everything else in the engine. */
+export class StatementRunner {
+  readonly #deps: RunnerDeps;
+  readonly #state: SessionState;
+
+  constructor(deps: RunnerDeps, state: SessionState) {
+    this.#deps = deps;
+    this.#state = state;
+  }
+
+  parse(source: string): Statement[] {
+    const statements = splitMysql(lexMysql(source, this.#state.variables)).map((tokens) => ({ source, tokens }));
+    if (statements.length === 0) throw mysqlError("emptyQuery", "Query was empty");
+    return statements;
+  }
+
+  async run(statement: Statement, params: readonly SqlParameter[], signal: AbortSignal): Promise<Outcome> {
+    const table = await this.#local(withParameters(statement, params));
+    if (table !== undefined) return table === "ok" ? undefined : rowsOf(table);
+    const { query, namespace, strings } = await this.#rewrite(statement);
+    const { sql } = this.#deps;
+    const all = [...params, ...strings.map((value): SqlParameter => ({ value, type: { kind: "text" } }))];
+    const result = await sql.run(
+      { namespace, query, params: all, token: [], consistency: "strong", dialect: "mysql" },
+      signal,
+    );
+    const limit = Number(this.#state.variables.get("sql_select_limit"));
+    return Number.isSafeInteger(limit) && limit >= 0 ? limitRows(result, limit) : result;
+  }
+
+  /** What a statement takes and gives, for COM_STMT_PREPARE. */
+  async describe(statement: Statement, signal: AbortSignal): Promise<Pick<SqlDescription, "columns" | "parameters">> {
+    const parameters = statement.tokens.filter(({ kind }) => kind === "parameter").map(() => undefined);
+    // Preparing changes nothing: what has no rows is not run.
+    if (this.#isCommand(statement.tokens)) return { columns: [], parameters };
+    const known = parameters.length === 0 ? await this.#local(statement) : undefined;
+    if (known !== undefined) return { columns: known === "ok" ? [] : known.columns, parameters };
+    if (isWord(statement.tokens[0], "SHOW")) return { columns: [], parameters };
+    const { query, namespace } = await this.#rewrite(statement);
+    try {
+      const found = await this.#deps.sql.describe({ namespace, query, params: [], dialect: "mysql" }, signal);
+      // Strings that stand beside the query are not the client's to fill.
+      return { columns: found.columns, parameters: parameters.map((_, i) => found.parameters[i]) };
+    } catch (error) {
+      // A column whose type is that of a parameter is known only when it runs; then its columns are told with its rows.
+      if (faultOf(error)?.kind === "unsupported" && parameters.length > 0) return { columns: [], parameters };
+      throw error;
+    }
+  }
+
+  use(database: string): void {
+    const { principal, user } = this.#state;
+    this.#deps.catalog.open(principal, user, database);
+    this.#state.database = database;
+  }
+
+  #isCommand(tokens: readonly MysqlToken[]): boolean {
+    if (isWord(tokens[0], "START")) return isWord(tokens[1], "TRANSACTION");
+    // What is only read needs no lock; one to write with is refused as every write is.
+    if (isWord(tokens[0], "LOCK")) return !tokens.some((token) => isWord(token, "WRITE"));
+    return isWord(tokens[0], ...commands);
+  }
+
+  /** The answer of what the edge answers itself: a table, or "ok" without one. */
+  async #local({ source, tokens }: Statement): Promise<Table | "ok" | undefined> {
+    const { variables } = this.#state;
+    const [first] = tokens;
+    if (this.#isCommand(tokens)) {
+      this.#command(tokens);
+      return "ok";
+    }
+    if (isWord(first, "SHOW")) return show(tokens, { ...this.#deps, ...this.#state });
+    if (isWord(first, "DESCRIBE", "DESC", "EXPLAIN")) return describeTable(tokens, { ...this.#deps, ...this.#state });
+    if (isWord(first, "SELECT")) return constantSelect(source, tokens, variables, this.#functions);
+    return undefined;
+  }
+
+  #command(tokens: readonly MysqlToken[]): void {
+    const state = this.#state;
+    switch (tokens[0]!.value.toUpperCase()) {
+      case "SET":
+        setStatement(tokens, state.variables);
+        return;
+      case "USE":
+        if (tokens.length !== 2) throw mysqlError("syntax", "You have an error in your SQL syntax: USE takes one name");
+        this.use(tokens[1]!.value);
+        return;
+      case "KILL":
+        this.#kill(tokens);
+        return;
+      case "BEGIN":
+      case "START":
+        state.inTransaction = true;
+        return;
+      case "COMMIT":
+      case "ROLLBACK":
+        if (!isWord(tokens[1], "TO")) state.inTransaction = false;
+        return;
+    }
+  }
+
+  #kill(tokens: readonly MysqlToken[]): void {
+    const query = isWord(tokens[1], "QUERY");
+    const id = tokens[query || isWord(tokens[1], "CONNECTION") ? 2 : 1];
+    if (id?.kind !== "number") throw mysqlError("syntax", "You have an error in your SQL syntax: KILL takes an id");
+    this.#deps.processes.kill(this.#state.principal, Number(id.value), !query);
+  }
+
+  async #rewrite(
+    statement: Statement,
+  ): Promise<Pick<MysqlRewrite, "query" | "strings"> & { readonly namespace: string }> {
+    const { source } = statement;
+    const { catalog } = this.#deps;
+    const { principal, user, database } = this.#state;
+    const tokens = explained(statement.tokens);
+    const named = new Set<string>();
+    let rewritten = rewriteMysql(
+      source,
+      tokens,
+      this.#context((name) => {
+        if (!isInformationTable(name)) return undefined;
+        named.add(name);
+        return "";
+      }),
+    );
+    if (named.size > 0) {
+      const databases = narrowed(tokens, named.size, catalog.databases(principal));
+      const queries = await informationQueries([...named], databases, catalog);
+      rewritten = rewriteMysql(
+        source,
+        tokens,
+        this.#context((name) => queries.get(name)),
+      );
+    }
+    const namespace = this.#namespaceOf(rewritten, named.size > 0);
+    if (rewritten.database !== undefined || database !== undefined) catalog.open(principal, user, namespace);
+    return { query: rewritten.query, strings: rewritten.strings, namespace };
+  }
+
+  /** Without a database in use a statement over information_schema alone runs in any that may be seen. */
+  #namespaceOf({ database: named }: MysqlRewrite, information: boolean): string {
+    const { database, principal } = this.#state;
+    const wanted = named ?? (database?.toLowerCase() === informationSchema ? undefined : database);
+    if (wanted !== undefined) return wanted;
+    const any = information || database !== undefined ? this.#deps.catalog.databases(principal)[1] : undefined;
+    if (any === undefined) throw mysqlError("noDatabase", "No database selected");
+    return any;
+  }
+
+  #context(informationTable: MysqlContext["informationTable"]): MysqlContext {
+    const { variables, database } = this.#state;
+    return {
+      database,
+      variable: (name) => literal(variables.get(name)),
+      userVariable: (name) => literal(variables.userVariable(name)),
+      sessionFunction: (name) => {
+        const value = this.#functions(name);
+        return value === undefined ? undefined : literal(value);
+      },
+      informationTable,
+    };
+  }
+
+  readonly #functions: SessionFunctions = (name) => {
+    const { connectionId, user, host, database, variables } = this.#state;
+    switch (name) {
+      case "DATABASE":
+      case "SCHEMA":
+        return database ?? null;
+      case "USER":
+      case "SESSION_USER":
+      case "SYSTEM_USER":
+        return `${user}@${host}`;
+      case "CURRENT_USER":
+        return `${user}@%`;
+      case "VERSION":
+        return variables.facts.version;
+      case "CONNECTION_ID":
+        return connectionId;
+      case "LAST_INSERT_ID":
+      case "FOUND_ROWS":
+      case "ROW_COUNT":
+        return 0;
+      default:
+        return undefined;
+    }
+  };
+}
+
+const commands = ["SET", "USE", "KILL", "BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "UNLOCK"];
+
+/** `EXPLAIN FORMAT=… SELECT` and DESCRIBE of a statement, as the engine's EXPLAIN. */
+function explained(tokens: readonly MysqlToken[]): readonly MysqlToken[] {
+  const [first] = tokens;
+  if (!isWord(first, "EXPLAIN", "DESCRIBE", "DESC")) return tokens;
+  let from = 1;
+  while (isWord(tokens[from], "EXTENDED", "PARTITIONS")) from++;
+  if (isWord(tokens[from], "FORMAT") && isOperator(tokens[from + 1], "=")) from += 3;
+  return [{ ...first!, value: "EXPLAIN" }, ...tokens.slice(from)];
+}
+
+/**
+ * The databases that a statement over information_schema can be about: where each of its tables is compared with the
+ * name of one, those alone, so that a client that asks for one table does not pay for all.
+ */
+function narrowed(tokens: readonly MysqlToken[], tables: number, databases: readonly string[]): readonly string[] {
+  const names = new Set<string>();
+  let compared = 0;
+  let references = 0;
+  for (const [i, token] of tokens.entries()) {
+    if (isWord(token, "OR", "UNION", "NOT") || isOperator(token, "||")) return databases;
+    if (token.value.toLowerCase() === informationSchema) references++;
+    if (!/^(?:table|schema|constraint|index)_(?:schema|name)$/i.test(token.value)) continue;
+    if (!/^(?:table_schema|schema_name)$/i.test(token.value) || !isOperator(tokens[i + 1], "=")) continue;
+    const value = tokens[i + 2];
+    if (value?.kind !== "string" && value?.kind !== "doubled") continue;
+    compared++;
+    names.add(value.value);
+  }
+  if (compared === 0 || compared < Math.max(tables, references)) return databases;
+  return databases.filter((name) => names.has(name));
+}
+
+/** Parameters of what the edge answers itself stand in it as literals. */
+function withParameters(statement: Statement, params: readonly SqlParameter[]): Statement {
+  if (params.length === 0) return statement;
+  let at = 0;
+  const tokens = statement.tokens.map((token): MysqlToken => {
+    if (token.kind !== "parameter") return token;
+    const value = params[at++]?.value ?? null;
+    if (value === null) return { ...token, kind: "word", value: "NULL" };
+    if (typeof value === "number" || typeof value === "bigint")
+      return { ...token, kind: "number", value: String(value) };
+    return { ...token, kind: "string", value: String(value) };
+  });
+  return { source: statement.source, tokens };
+}

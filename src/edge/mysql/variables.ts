@@ -1,0 +1,291 @@
+import { mysqlError } from "./error.ts";
+import { mysqlLimits } from "./limits.ts";
+import type { Cell } from "./rows.ts";
+
+/** System variables: what clients ask for when they connect, and what they may set for their session. */
+
+export type Value = string | number | null;
+
+export interface ServerFacts {
+  readonly version: string;
+  readonly port: number;
+  readonly tls: boolean;
+  readonly instanceId: string;
+}
+
+const defaultSqlMode = "PIPES_AS_CONCAT,ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES";
+export const collation = "utf8mb4_bin";
+const wordOnOff: Readonly<Record<string, number>> = { ON: 1, OFF: 0, TRUE: 1, FALSE: 0, YES: 1, NO: 0 };
+
+/** Shown as ON and OFF by SHOW, and as 1 and 0 by `@@`. */
+const switches = new Set([
+  "autocommit",
+  "foreign_key_checks",
+  "unique_checks",
+  "sql_auto_is_null",
+  "sql_safe_updates",
+  "sql_log_bin",
+  "sql_notes",
+  "sql_warnings",
+  "performance_schema",
+  "read_only",
+  "super_read_only",
+  "transaction_read_only",
+  "tx_read_only",
+  "big_tables",
+  "low_priority_updates",
+  "explicit_defaults_for_timestamp",
+]);
+
+/** Facts of the server, which no session changes. */
+const fixed = new Set([
+  "version",
+  "version_comment",
+  "version_compile_os",
+  "version_compile_machine",
+  "hostname",
+  "port",
+  "protocol_version",
+  "license",
+  "server_id",
+  "server_uuid",
+  "socket",
+  "datadir",
+  "system_time_zone",
+  "lower_case_table_names",
+  "have_ssl",
+  "have_openssl",
+  "performance_schema",
+  "character_set_system",
+  "read_only",
+  "super_read_only",
+  "max_connections",
+]);
+
+function defaults({ version, port, tls, instanceId }: ServerFacts): Record<string, Value> {
+  const secure = tls ? "YES" : "DISABLED";
+  return {
+    auto_increment_increment: 1,
+    auto_increment_offset: 1,
+    autocommit: 1,
+    big_tables: 0,
+    character_set_client: "utf8mb4",
+    character_set_connection: "utf8mb4",
+    character_set_database: "utf8mb4",
+    character_set_filesystem: "binary",
+    character_set_results: "utf8mb4",
+    character_set_server: "utf8mb4",
+    character_set_system: "utf8mb4",
+    collation_connection: collation,
+    collation_database: collation,
+    collation_server: collation,
+    datadir: "",
+    default_storage_engine: "NATIVE",
+    default_week_format: 0,
+    div_precision_increment: 4,
+    error_count: 0,
+    event_scheduler: "OFF",
+    explicit_defaults_for_timestamp: 1,
+    foreign_key_checks: 1,
+    group_concat_max_len: 1_048_576,
+    have_openssl: secure,
+    have_ssl: secure,
+    hostname: "localhost",
+    identity: 0,
+    init_connect: "",
+    innodb_version: version,
+    interactive_timeout: mysqlLimits.idleMsMax / 1000,
+    language: "english",
+    last_insert_id: 0,
+    lc_messages: "en_US",
+    lc_time_names: "en_US",
+    license: "Apache-2.0",
+    lock_wait_timeout: 50,
+    lower_case_file_system: "OFF",
+    lower_case_table_names: 0,
+    max_allowed_packet: mysqlLimits.packetBytesMax,
+    max_connections: mysqlLimits.connectionsMax,
+    max_execution_time: 0,
+    max_prepared_stmt_count: mysqlLimits.statementsMax,
+    max_statement_time: 0,
+    net_buffer_length: 16_384,
+    net_read_timeout: 60,
+    net_write_timeout: mysqlLimits.writeStallMsMax / 1000,
+    optimizer_switch: "",
+    performance_schema: 0,
+    port,
+    profiling: 0,
+    protocol_version: 10,
+    query_cache_size: 0,
+    query_cache_type: "OFF",
+    read_only: 1,
+    server_id: 1,
+    server_uuid: instanceId,
+    session_track_gtids: "OFF",
+    session_track_schema: 0,
+    session_track_state_change: 0,
+    session_track_system_variables: "",
+    session_track_transaction_info: "OFF",
+    socket: "",
+    sql_auto_is_null: 0,
+    sql_mode: defaultSqlMode,
+    sql_notes: 1,
+    sql_quote_show_create: 1,
+    sql_safe_updates: 0,
+    sql_select_limit: "18446744073709551615",
+    sql_warnings: 0,
+    storage_engine: "NATIVE",
+    super_read_only: 1,
+    system_time_zone: "UTC",
+    time_zone: "SYSTEM",
+    transaction_isolation: "REPEATABLE-READ",
+    transaction_read_only: 0,
+    tx_isolation: "REPEATABLE-READ",
+    tx_read_only: 0,
+    unique_checks: 1,
+    version,
+    version_comment: "native-engine: SQL over collections, streams and links",
+    version_compile_machine: process.arch,
+    version_compile_os: process.platform,
+    wait_timeout: mysqlLimits.idleMsMax / 1000,
+    warning_count: 0,
+  };
+}
+
+const aliases: Readonly<Record<string, string>> = {
+  tx_isolation: "transaction_isolation",
+  tx_read_only: "transaction_read_only",
+};
+
+/** One session's variables. */
+export class Variables {
+  readonly #facts: ServerFacts;
+  readonly #defaults: Readonly<Record<string, Value>>;
+  readonly #set = new Map<string, Value>();
+  readonly #user = new Map<string, Cell>();
+
+  constructor(facts: ServerFacts) {
+    this.#facts = facts;
+    this.#defaults = defaults(facts);
+  }
+
+  reset(): void {
+    this.#set.clear();
+    this.#user.clear();
+  }
+
+  /** `x`, `session.x` or `global.x`. */
+  get(name: string): Value {
+    const { scope, key } = split(name);
+    const value = scope === "global" ? undefined : this.#set.get(key);
+    if (value !== undefined) return value;
+    if (!Object.hasOwn(this.#defaults, key)) throw mysqlError("unknownVariable", `Unknown system variable '${key}'`);
+    return this.#defaults[key]!;
+  }
+
+  set(name: string, given: Value | undefined): void {
+    const { scope, key } = split(name);
+    if (scope === "global" || scope === "persist" || scope === "persist_only") {
+      throw mysqlError("privilegeNeeded", "Access denied; settings of the server are not changed by SQL");
+    }
+    if (fixed.has(key)) throw mysqlError("readOnlyVariable", `Variable '${key}' is a read only variable`);
+    if (given === undefined) {
+      this.#set.delete(key);
+      return;
+    }
+    if (this.#set.size >= mysqlLimits.sessionVariablesMax && !this.#set.has(key)) {
+      throw mysqlError("limitReached", "Too many variables are set");
+    }
+    this.#set.set(key, check(key, normal(key, given)));
+    const alias = Object.entries(aliases).find(([from, to]) => key === from || key === to);
+    for (const each of alias ?? []) this.#set.set(each, this.#set.get(key)!);
+  }
+
+  userVariable(name: string): Cell {
+    return this.#user.get(name.toLowerCase()) ?? null;
+  }
+
+  setUserVariable(name: string, value: Cell): void {
+    const key = name.toLowerCase();
+    if (this.#user.size >= mysqlLimits.sessionVariablesMax && !this.#user.has(key)) {
+      throw mysqlError("limitReached", "Too many variables are set");
+    }
+    if (typeof value === "string" && value.length > mysqlLimits.userVariableCharactersMax) {
+      throw mysqlError("wrongValue", `The value of @${name} is too long`);
+    }
+    this.#user.set(key, value);
+  }
+
+  /** As SHOW VARIABLES lists them. */
+  list(): [string, string][] {
+    const names = new Set([...Object.keys(this.#defaults), ...this.#set.keys()]);
+    return [...names].sort().map((name) => {
+      const value = this.get(name);
+      if (switches.has(name) && (value === 0 || value === 1)) return [name, value === 1 ? "ON" : "OFF"];
+      return [name, String(value ?? "")];
+    });
+  }
+
+  get facts(): ServerFacts {
+    return this.#facts;
+  }
+
+  /** The session's distance from UTC. */
+  get offsetMicros(): bigint {
+    const match = /^([+-])(\d{1,2}):(\d{2})$/.exec(String(this.get("time_zone")));
+    if (match === null) return 0n;
+    const minutes = BigInt(Number(match[2]) * 60 + Number(match[3])) * 60_000_000n;
+    return match[1] === "-" ? -minutes : minutes;
+  }
+
+  get ansiQuotes(): boolean {
+    return this.#modes.some((mode) => mode === "ANSI_QUOTES" || mode === "ANSI");
+  }
+
+  get noBackslashEscapes(): boolean {
+    return this.#modes.includes("NO_BACKSLASH_ESCAPES");
+  }
+
+  get #modes(): string[] {
+    return String(this.get("sql_mode")).toUpperCase().split(",");
+  }
+}
+
+function split(name: string): { scope: string; key: string } {
+  const dot = name.indexOf(".");
+  const key = name.slice(dot + 1).toLowerCase();
+  return { scope: dot === -1 ? "session" : name.slice(0, dot).toLowerCase(), key };
+}
+
+function normal(key: string, given: Value): Value {
+  if (typeof given === "string") {
+    if (switches.has(key)) return wordOnOff[given.toUpperCase()] ?? given;
+    if (/^\d{1,15}$/.test(given)) return Number(given);
+  }
+  return given;
+}
+
+const characterSets = ["utf8", "utf8mb3", "utf8mb4", "ascii", "binary"];
+
+export function checkCharacterSet(given: Value): void {
+  if (given !== null && !characterSets.includes(String(given).toLowerCase())) {
+    throw mysqlError("unknownCharacterSet", `Unknown character set: '${given}'; this server speaks utf8mb4 only`);
+  }
+}
+
+/** What would change how values are told must be something that is done. */
+function check(key: string, value: Value): Value {
+  if (key === "character_set_client" || key === "character_set_results" || key === "character_set_connection") {
+    checkCharacterSet(value);
+  }
+  if (key === "time_zone" && !isZone(String(value))) {
+    throw mysqlError("unknownTimeZone", `Unknown or incorrect time zone: '${value}'; give UTC or +HH:MM`);
+  }
+  return value;
+}
+
+function isZone(text: string): boolean {
+  if (/^(?:SYSTEM|UTC|GMT|Z|Etc\/UTC)$/i.test(text)) return true;
+  const match = /^[+-](\d{1,2}):([0-5]\d)$/.exec(text);
+  return match !== null && Number(match[1]) <= 14;
+}

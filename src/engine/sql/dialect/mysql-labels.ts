@@ -1,0 +1,85 @@
+import { type Draft, quoteName } from "./mysql-draft.ts";
+import { isName, isOperator, isWord, type MysqlToken } from "./mysql-lexer.ts";
+
+const labelCharactersMax = 256;
+const listEnds = [
+  "FROM",
+  "WHERE",
+  "GROUP",
+  "HAVING",
+  "ORDER",
+  "LIMIT",
+  "UNION",
+  "INTERSECT",
+  "EXCEPT",
+  "INTO",
+  "WINDOW",
+  "QUALIFY",
+  "FOR",
+  "LOCK",
+  "OFFSET",
+];
+/** Words that can end an expression, so that they are no alias of it. */
+const valueWords = ["NULL", "TRUE", "FALSE", "END", "UNKNOWN"];
+
+/** MySQL calls a column by the text of its expression, and programs ask for `COUNT(*)` by that name. */
+export function labelColumns(draft: Draft): void {
+  const { tokens } = draft;
+  const first = tokens.findIndex((token) => !isOperator(token, "("));
+  if (!isWord(tokens[first], "SELECT")) return;
+  let start = first + 1;
+  if (isWord(tokens[start], "DISTINCT", "ALL")) start++;
+  if (isWord(tokens[start], "ON")) return;
+  let depth = 0;
+  for (let i = start; i <= tokens.length; i++) {
+    const token = tokens[i];
+    if (isOperator(token, "(") || isOperator(token, "[") || isOperator(token, "{")) depth++;
+    else if (isOperator(token, ")") || isOperator(token, "]") || isOperator(token, "}")) depth--;
+    // The list's end: a clause, the end, or the parenthesis around the whole.
+    const ends =
+      token === undefined || depth < 0 || (depth === 0 && isWord(token, ...listEnds) && !isDistinct(tokens, i));
+    if (!ends && !(depth === 0 && isOperator(token, ","))) continue;
+    labelItem(draft, start, i);
+    if (ends) return;
+    start = i + 1;
+  }
+}
+
+/** `a IS DISTINCT FROM b`. */
+function isDistinct(tokens: readonly MysqlToken[], i: number): boolean {
+  return isWord(tokens[i], "FROM") && isWord(tokens[i - 1], "DISTINCT");
+}
+
+function labelItem(draft: Draft, start: number, end: number): void {
+  const { tokens, out, source } = draft;
+  if (end - start === 0 || !needsLabel(tokens, start, end)) return;
+  let last = end - 1;
+  while (last > start && out[last] === "") last--;
+  const label = source.slice(tokens[start]!.start, tokens[end - 1]!.end).slice(0, labelCharactersMax);
+  out[last] = `${out[last]} AS ${quoteName(label)}`;
+}
+
+/** Only what is surely an expression without an alias; in doubt the engine's own name stays. */
+function needsLabel(tokens: readonly MysqlToken[], start: number, end: number): boolean {
+  const first = tokens[start]!;
+  const last = tokens[end - 1]!;
+  const before = tokens[end - 2];
+  // A column, a star with or without its exceptions, and what stands for several columns.
+  if (tokens.slice(start, end).every((token) => isName(token) || token.kind === "doubled" || isOperator(token, "."))) {
+    return end - start === 1 && isWord(first, ...valueWords, "CURRENT_USER");
+  }
+  if (tokens.slice(start, Math.min(end, start + 6)).some((token, i) => isStar(token, i, tokens, start))) return false;
+  if (isWord(first, "COLUMNS", "UNNEST", "UNPACK")) return false;
+  if (last.kind === "variable" || last.kind === "user-variable" || last.kind === "parameter") return true;
+  if (last.kind === "number" || last.kind === "hex") return true;
+  if (isOperator(last, ")") || isOperator(last, "]")) return true;
+  if (isWord(last, ...valueWords)) return true;
+  const afterOperator =
+    before?.kind === "operator" && before.value !== ")" && before.value !== "]" && before.value !== ".";
+  if (last.kind === "string" || last.kind === "doubled") return end - start === 1 || afterOperator;
+  return isName(last) && afterOperator;
+}
+
+function isStar(token: MysqlToken, i: number, tokens: readonly MysqlToken[], start: number): boolean {
+  return isOperator(token, "*") && (i === 0 || isOperator(tokens[start + i - 1], "."));
+}

@@ -1,0 +1,90 @@
+import type { SqlParameter, SqlValue } from "./sql.ts";
+
+/** A constant of a statement, or the parameter that stands for it. */
+export type Constant =
+  | { readonly kind: "value"; readonly value: string | number | boolean | null }
+  | { readonly kind: "parameter"; readonly index: number };
+
+export type Comparison = "=" | "<>" | "<" | "<=" | ">" | ">=";
+
+/** A part of a `WHERE` that is about one retriever's own columns. */
+export type Condition =
+  | { readonly op: "and" | "or"; readonly items: readonly Condition[] }
+  | { readonly op: "not"; readonly item: Condition }
+  | { readonly op: "compare"; readonly column: string; readonly by: Comparison; readonly value: Constant }
+  | { readonly op: "in"; readonly column: string; readonly values: readonly Constant[] }
+  | { readonly op: "null"; readonly column: string }
+  | { readonly op: "like"; readonly column: string; readonly pattern: Constant }
+  | { readonly op: "true"; readonly column: string };
+
+/** The rows that a statement takes, and how many it passes over before them. */
+export interface RowLimit {
+  readonly limit: Constant;
+  readonly offset: Constant | undefined;
+}
+
+export function rowsOf(given: RowLimit | undefined, params: readonly SqlParameter[]): number | undefined {
+  if (given === undefined) return undefined;
+  const limit = countOf(given.limit, params);
+  const offset = given.offset === undefined ? 0 : countOf(given.offset, params);
+  return limit === undefined || offset === undefined ? undefined : limit + offset;
+}
+
+function countOf(constant: Constant, params: readonly SqlParameter[]): number | undefined {
+  const value = constant.kind === "value" ? constant.value : params[constant.index]?.value;
+  const number = typeof value === "bigint" ? Number(value) : value;
+  return typeof number === "number" && Number.isSafeInteger(number) && number >= 0 ? number : undefined;
+}
+
+/** One retriever of a statement, with its arguments worked out. */
+export interface RetrieverArguments {
+  readonly kind: "vector" | "text" | "sparse";
+  readonly collection: string;
+  readonly field: string;
+  readonly query: SqlValue;
+  readonly k: SqlValue | undefined;
+  /** `weight`, `filter`, `exact`, `ef`, `operator`. */
+  readonly options: Readonly<Record<string, SqlValue>>;
+}
+
+/** What the query engine has to find for one place of a statement. */
+export interface PlannedRetrieval {
+  /** Where in the query. */
+  readonly position: number;
+  readonly collection: string;
+  /** Empty when the statement is only described. */
+  readonly retrievers: readonly RetrieverArguments[];
+  /** `rrf`, with its `k`; else there is one retriever. */
+  readonly fused: boolean;
+  readonly rankConstant: SqlValue | undefined;
+  readonly conditions: readonly Condition[];
+  /** Rows that the statement takes at most, where nothing between needs more. */
+  readonly limit: number | undefined;
+}
+
+/** What was found, for the statement's thread: the documents as they are stored, best first. */
+export interface FoundDocuments {
+  readonly collection: string;
+  readonly schemaVersion: number;
+  /** In the form of REST. */
+  readonly fields: unknown;
+  readonly ids: Float64Array;
+  readonly scores: Float64Array;
+  /** Document `i` is `data` from `offsets[i]` up to `offsets[i + 1]`. */
+  readonly offsets: Float64Array;
+  readonly data: Uint8Array;
+  /** Conditions that the documents were found by: a field of several values shows one that meets them. */
+  readonly shown: readonly ShownValue[];
+}
+
+/** Which of a field's values to show: one of these, or one within the bounds. In the form of the index. */
+export interface ShownValue {
+  readonly field: string;
+  readonly values?: readonly (string | number)[];
+  readonly range?: {
+    readonly gt?: string | number;
+    readonly gte?: string | number;
+    readonly lt?: string | number;
+    readonly lte?: string | number;
+  };
+}

@@ -1,0 +1,149 @@
+import type { Schema } from "../collection/schema.ts";
+import { formatSchema } from "../collection/schema-parse.ts";
+import { EngineError } from "../errors.ts";
+import { queryLimits } from "../query/limits.ts";
+import { parseQuery } from "../query/parse.ts";
+import type { Queries, StoredHits } from "../query/queries.ts";
+import type { ConsistencyToken } from "../token.ts";
+import { conditionFilters } from "./condition-filter.ts";
+import { sqlFault } from "./fault.ts";
+import type { FoundDocuments, PlannedRetrieval, RetrieverArguments, ShownValue } from "./retrieval.ts";
+import type { SqlParameter, SqlValue } from "./sql.ts";
+
+/** What a retriever without `k` finds at most. */
+const kDefault = 10;
+
+export interface RetrieveRequest {
+  readonly namespace: string;
+  readonly params: readonly SqlParameter[];
+  readonly token: ConsistencyToken;
+  readonly consistency: "strong" | "eventual";
+}
+
+/** Runs a retrieval of a statement as the query that it is. */
+export async function retrieve(
+  queries: Queries,
+  planned: PlannedRetrieval,
+  request: RetrieveRequest,
+  signal: AbortSignal | undefined,
+): Promise<{ found: FoundDocuments; token: ConsistencyToken }> {
+  const { namespace, params, token, consistency } = request;
+  const schema = schemaOf(queries, namespace, planned);
+  const { filters, shown, isWhole } = conditionFilters(schema, planned.conditions, params);
+  const body = {
+    from: planned.collection,
+    retrieve: planned.retrievers.map(retrieverJson),
+    ...(filters.length === 0 ? {} : { filter: filters.length === 1 ? filters[0] : { and: filters } }),
+    ...(planned.fused ? { fuse: { method: "rrf", ...constantOf(planned.rankConstant) } } : {}),
+    limit: limitOf(planned, isWhole),
+    select: [],
+    consistency,
+  };
+  let hits: StoredHits;
+  try {
+    const plan = parseQuery(body, () => schema);
+    hits = await queries.hits(namespace, plan, token, signal);
+  } catch (error) {
+    throw asFault(error, planned.position);
+  }
+  return { found: packed(planned.collection, hits, shown), token: hits.token };
+}
+
+/** The columns of a retrieval, without running it. */
+export function emptyFound(queries: Queries, planned: PlannedRetrieval, namespace: string): FoundDocuments {
+  const schema = schemaOf(queries, namespace, planned);
+  return {
+    collection: planned.collection,
+    schemaVersion: 0,
+    fields: formatSchema(schema),
+    ids: new Float64Array(),
+    scores: new Float64Array(),
+    offsets: new Float64Array(1),
+    data: new Uint8Array(),
+    shown: [],
+  };
+}
+
+function schemaOf(queries: Queries, namespace: string, { collection, position }: PlannedRetrieval): Schema {
+  try {
+    return queries.schemaOf(namespace, collection);
+  } catch (error) {
+    if (!(error instanceof EngineError) || error.reason !== "not_found") throw error;
+    throw sqlFault("unknown_table", `there is no collection ${collection} in namespace ${namespace}`, { position });
+  }
+}
+
+function retrieverJson({ kind, field, query, k, options }: RetrieverArguments): object {
+  const { filter, ...rest } = options;
+  const shown = {
+    field,
+    query: queryJson(kind, query),
+    k: k === undefined ? kDefault : numberOf(k),
+    ...Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, numberOf(value)])),
+    ...(filter === undefined ? {} : { filter: typeof filter === "string" ? parsedJson(filter) : filter }),
+  };
+  return { [kind]: shown };
+}
+
+/** A vector may come as a list, as JSON text or as text in PostgreSQL's form of an array. */
+function queryJson(kind: RetrieverArguments["kind"], query: SqlValue): unknown {
+  if (kind === "text") return query;
+  if (typeof query === "string") return parsedJson(kind === "vector" ? query.replace(/^\{(.*)\}$/s, "[$1]") : query);
+  if (Array.isArray(query)) return query.map(numberOf);
+  return query;
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function numberOf(value: SqlValue): unknown {
+  if (typeof value === "bigint") return Number(value);
+  // Decimals and what a wire sends as text.
+  return typeof value === "string" && /^[-+]?[\d.]+(?:e[-+]?\d+)?$/i.test(value) ? Number(value) : value;
+}
+
+function constantOf(rankConstant: SqlValue | undefined): object {
+  return rankConstant === undefined ? {} : { k: numberOf(rankConstant) };
+}
+
+function limitOf({ retrievers, limit }: PlannedRetrieval, isWhole: boolean): number {
+  let sum = 0;
+  for (const { k } of retrievers) sum += k === undefined ? kDefault : Math.max(0, Number(k)) || 0;
+  const all = Math.min(Math.max(1, sum), queryLimits.resultsMax);
+  return limit === undefined || !isWhole ? all : Math.min(all, Math.max(1, limit));
+}
+
+/** What the query's parser refuses is the statement's fault. */
+function asFault(error: unknown, position: number): unknown {
+  if (!(error instanceof EngineError) || error.reason !== "invalid_argument") return error;
+  const [, index, kind, name] = /^retrieve\[(\d+)\]\.(\w+)\.(\w+)/.exec(String(error.details["field"])) ?? [];
+  const text = error.message.replace(/^[^:]*: /, "");
+  const what = index === undefined ? String(error.details["field"]) : `the ${name} of ${kind}_search`;
+  return sqlFault("invalid_value", `${what}: ${text}`, { position, cause: error });
+}
+
+function packed(collection: string, { hits, meta }: StoredHits, shown: readonly ShownValue[]): FoundDocuments {
+  const offsets = new Float64Array(hits.length + 1);
+  hits.forEach(({ document }, i) => {
+    offsets[i + 1] = offsets[i]! + document.length;
+  });
+  const data = new Uint8Array(offsets[hits.length]!);
+  hits.forEach(({ document }, i) => {
+    data.set(document, offsets[i]);
+  });
+  return {
+    collection,
+    schemaVersion: meta.schemaVersion,
+    fields: formatSchema(meta.schema),
+    ids: Float64Array.from(hits, ({ id }) => id),
+    scores: Float64Array.from(hits, ({ score }) => score),
+    offsets,
+    data,
+    shown,
+  };
+}

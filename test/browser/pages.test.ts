@@ -1,0 +1,274 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Browser } from "playwright-core";
+import { ask, base64 } from "../support/http.ts";
+import { ServerProcess } from "../support/process.ts";
+import { launch, seed, Tab } from "./harness.ts";
+
+let server: ServerProcess;
+let browser: Browser;
+before(async () => {
+  browser = await launch();
+  server = await ServerProcess.start();
+  await seed(server.url);
+});
+after(async () => {
+  await browser?.close();
+  await server?.[Symbol.asyncDispose]();
+});
+
+const filter = encodeURIComponent('{"term":{"kind":"fruit"}}');
+/** Every page, and what shows that it has loaded. */
+const pages: Readonly<Record<string, readonly [hash: string, shown: string]>> = {
+  overview: ["#/", "text=Event loop delay"],
+  namespaces: ["#/namespaces", "td >> text=shop"],
+  streams: ["#/ns/shop/streams", ".list-row >> text=orders"],
+  "no streams": ["#/ns/empty/streams", "text=No streams in empty"],
+  stream: ["#/ns/shop/streams/orders", ".list-row .offset >> text=149"],
+  links: ["#/ns/shop/links", "td >> text=totals"],
+  link: ["#/ns/shop/links/totals", "text=Lag over time"],
+  collections: ["#/ns/shop/collections", ".list-row >> text=items"],
+  collection: ["#/ns/shop/collections/items", ".list-row >> text=number 0"],
+  schema: ["#/ns/shop/collections/items?tab=schema", "text=Source path"],
+  versions: ["#/ns/shop/collections/items?tab=versions", "main"],
+  search: [
+    `#/ns/shop/search?c=items&text=red+apple&like=1&filter=${filter}&hl=title&run=1`,
+    "text=What the filter does",
+  ],
+  "no search": ["#/ns/empty/search", "text=No collections in empty"],
+  sql: ["#/ns/shop/sql?query=SELECT+1", ".editor .cm-content"],
+  docs: ["#/docs", "text=API reference"],
+  guide: ["#/docs/query", "text=What a query may say"],
+  nowhere: ["#/nothing/here", "text=There is no such page"],
+};
+
+for (const [name, [hash, shown]] of Object.entries(pages)) {
+  test(`${name}: axe finds nothing in light and dark, and it fits a phone`, async () => {
+    await using tab = await Tab.open(browser, server.url, hash);
+    const { page } = tab;
+    await page.locator(shown).first().waitFor();
+    assert.deepEqual(await tab.violations(), []);
+    await page.emulateMedia({ colorScheme: "dark" });
+    assert.deepEqual(await tab.violations(), []);
+    await page.setViewportSize({ width: 390, height: 844 });
+    assert.equal(await tab.overflow(), 0);
+  });
+}
+
+test("the overview shows health and traffic that grows", async () => {
+  await using tab = await Tab.open(browser, server.url, "#/");
+  await tab.page.locator(".badge.good", { hasText: "Ready" }).waitFor();
+  assert.equal(await tab.page.locator("figure.chart").count(), 9);
+  await tab.page.locator("figure.chart canvas").first().waitFor();
+});
+
+test("a namespace is created, chosen and deleted", async () => {
+  await using tab = await Tab.open(browser, server.url, "#/namespaces");
+  const { page } = tab;
+  await page.getByRole("button", { name: "Create namespace" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("made-here");
+  assert.deepEqual(await tab.violations(), []);
+  await page.getByRole("button", { name: "Create", exact: true }).click();
+  await page.waitForURL(/#\/ns\/made-here\/streams/);
+  assert.equal(await page.getByLabel("Namespace", { exact: true }).inputValue(), "made-here");
+  await tab.go("#/namespaces");
+  await page.getByRole("button", { name: "Delete made-here" }).click();
+  const confirm = page.getByRole("button", { name: "Delete namespace" });
+  assert.equal(await confirm.isDisabled(), true);
+  await page.getByLabel("Name", { exact: true }).fill("made-here");
+  await confirm.click();
+  await page.locator("td >> text=made-here").waitFor({ state: "detached" });
+  assert.equal((await ask(`${server.url}/v1/namespaces/made-here`)).status, 404);
+});
+
+test("what the server refuses is shown with its reason, field and message", async () => {
+  await using tab = await Tab.open(browser, server.url, "#/namespaces");
+  const { page } = tab;
+  await page.getByRole("button", { name: "Create namespace" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("shop");
+  await page.getByRole("button", { name: "Create", exact: true }).click();
+  const notice = page.getByRole("alert");
+  await notice.waitFor();
+  assert.match(await notice.innerText(), /already_exists\s+409[\s\S]*shop/);
+  assert.deepEqual(await tab.violations(), []);
+});
+
+test("a stream is created and its retention changed", async () => {
+  await using tab = await Tab.open(browser, server.url, "#/ns/shop/streams");
+  const { page } = tab;
+  await page.getByRole("button", { name: "Create stream" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("made");
+  await page.getByLabel("Partitions", { exact: true }).fill("3");
+  await page.getByRole("button", { name: "Create", exact: true }).click();
+  await page.waitForURL(/streams\/made/);
+  await page.getByRole("button", { name: "Retention" }).click();
+  await page.getByLabel("Keep for").fill("12h");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.locator(".stat", { hasText: "12h" }).waitFor();
+  const { json } = await ask(`${server.url}/v1/namespaces/shop/streams/made`);
+  assert.equal(json.partitions.length, 3);
+  assert.equal(json.retention.max_age_ms, 43_200_000);
+});
+
+test("records are appended, seen live, and shown as JSON, text and hex", async () => {
+  await using tab = await Tab.open(browser, server.url, "#/ns/shop/streams/orders?live=1");
+  const { page } = tab;
+  await page.locator(".list-row .offset >> text=149").waitFor();
+  const records = [{ value: base64('{"live":true}') }];
+  await ask(`${server.url}/v1/namespaces/shop/streams/orders/partitions/0/records`, { body: { records } });
+  await page.locator(".list-row", { hasText: '{"live":true}' }).click();
+  const view = page.locator(".record");
+  await view.getByLabel("Value as JSON").waitFor();
+  await view.getByRole("tab", { name: "Hex" }).click();
+  assert.match(await view.getByLabel("Value as bytes").innerText(), /00000000 {2}7b 22 6c/);
+  await page.keyboard.press("ArrowLeft");
+  await view.getByLabel("Value as text").waitFor();
+  assert.deepEqual(await tab.violations(), []);
+  await page.getByRole("button", { name: "Append" }).click();
+  await page.getByLabel("Key", { exact: true }).fill("bob");
+  await page.getByLabel("Value", { exact: true }).fill("typed by hand");
+  await page.getByLabel("Partition", { exact: true }).last().selectOption("0");
+  await page.getByRole("button", { name: "Append", exact: true }).last().click();
+  await page.locator(".list-row", { hasText: "typed by hand" }).waitFor();
+});
+
+test("a CloudEvent is shown as one, and another is sent", async () => {
+  await using tab = await Tab.open(browser, server.url, "#/ns/shop/streams/orders?partition=1");
+  const { page } = tab;
+  await page.locator(".list-row", { hasText: "event" }).first().click();
+  assert.match(
+    await page.getByLabel("CloudEvent", { exact: true }).innerText(),
+    /"type": "order\.placed"[\s\S]*"total": 12/,
+  );
+  await page.getByRole("button", { name: "Append" }).click();
+  await page.getByRole("tab", { name: "CloudEvent" }).last().click();
+  await page.getByLabel("Data as JSON").fill('{"total": 77}');
+  await page.getByLabel("Partition", { exact: true }).last().selectOption("1");
+  await page.getByRole("button", { name: "Append", exact: true }).last().click();
+  await page.locator(".list-row", { hasText: "77" }).waitFor();
+});
+
+test("a stream is read from an offset and from a time, by its address", async () => {
+  await using tab = await Tab.open(browser, server.url, "#/ns/shop/streams/history?offset=42");
+  const { page } = tab;
+  await page.locator(".list-row .offset").first().waitFor();
+  assert.equal(await page.locator(".list-row .offset").first().innerText(), "42");
+  const time = new Date(1_700_000_000_000 + 100_000).toISOString();
+  await tab.go(`#/ns/shop/streams/history?time=${encodeURIComponent(time)}`);
+  await page.locator(".list-row .offset", { hasText: "100" }).first().waitFor();
+  assert.equal(await page.locator(".list-row .offset").first().innerText(), "100");
+  await page.getByLabel("From offset").fill("9999");
+  await page.getByRole("button", { name: "Seek" }).click();
+  await page.getByRole("alert").waitFor();
+  assert.match(await page.getByRole("alert").innerText(), /offset_out_of_range/);
+});
+
+test("a link shows its counters and lag, and one is created and deleted", async () => {
+  await using tab = await Tab.open(browser, server.url, "#/ns/shop/links/totals");
+  const { page } = tab;
+  await page.locator("td >> text=ada").waitFor();
+  await tab.go("#/ns/shop/links");
+  await page.getByRole("button", { name: "Create link" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("by-order");
+  await page.getByLabel("Source stream").fill("history");
+  assert.deepEqual(await tab.violations(), []);
+  await page.getByRole("button", { name: "Create", exact: true }).click();
+  await page.waitForURL(/links\/by-order/);
+  await page.locator(".badge", { hasText: "running" }).waitFor();
+  await page.getByRole("button", { name: "Delete" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("by-order");
+  await page.getByRole("button", { name: "Delete link" }).click();
+  await page.waitForURL(/#\/ns\/shop\/links$/);
+});
+
+test("documents are scrolled, filtered, shown and written", async () => {
+  await using tab = await Tab.open(browser, server.url, "#/ns/shop/collections/items");
+  const { page } = tab;
+  await page.locator(".rows .list-row").nth(49).waitFor();
+  await page.getByRole("button", { name: "Next" }).click();
+  await page.locator(".rows .offset", { hasText: "51" }).waitFor();
+  await page.getByLabel("Filter").first().fill('{"term": {"kind": "tool"}}');
+  await page.getByRole("button", { name: "Apply" }).click();
+  await page.locator(".rows .offset").first().filter({ hasText: /^2$/ }).waitFor();
+  assert.match(page.url(), /filter=/);
+  await page.locator(".rows .list-row").first().click();
+  assert.match(await page.getByLabel("Document", { exact: true }).innerText(), /"kind": "tool"/);
+  assert.deepEqual(await tab.violations(), []);
+  await page.getByRole("button", { name: "Write" }).click();
+  await page.getByLabel("Operations").fill('[{"upsert":{"id":900,"source":{"title":"by hand","kind":"tool"}}}]');
+  await page.getByRole("button", { name: "Write", exact: true }).last().click();
+  await page.locator(".toast", { hasText: "1 created" }).waitFor();
+  assert.equal((await ask(`${server.url}/v1/namespaces/shop/collections/items/documents/900`)).status, 200);
+});
+
+test("a collection is created from its schema, kept hot and given an alias", async () => {
+  await using tab = await Tab.open(browser, server.url, "#/ns/shop/collections");
+  const { page } = tab;
+  await page.getByRole("button", { name: "Create collection" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("fresh");
+  await page.getByRole("button", { name: "Create", exact: true }).click();
+  await page.waitForURL(/collections\/fresh/);
+  await page.getByRole("button", { name: "Keep in memory" }).click();
+  await page.locator('button[aria-pressed="true"]', { hasText: "Keep in memory" }).waitFor();
+  await page.getByRole("button", { name: "Add alias" }).click();
+  await page.getByLabel("Alias", { exact: true }).fill("newest");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await page.getByRole("button", { name: "Remove the alias newest" }).click();
+  await page.locator(".badge", { hasText: "newest" }).waitFor({ state: "detached" });
+});
+
+test("the keyboard goes to pages, to the search box and shows its keys", async () => {
+  await using tab = await Tab.open(browser, server.url, "#/ns/shop/links");
+  const { page } = tab;
+  await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate("document.activeElement.textContent.trim()"), "Skip to the content");
+  await page.keyboard.press("Enter");
+  assert.equal(await page.evaluate("document.activeElement.id"), "main");
+  await page.keyboard.press("g");
+  await page.keyboard.press("s");
+  await page.waitForURL(/#\/ns\/shop\/streams/);
+  await page.getByLabel("Filter by name").waitFor();
+  await page.keyboard.press("/");
+  await page.keyboard.type("ord");
+  await page.waitForURL(/filter=ord/);
+  await page.keyboard.press("Escape");
+  await page.locator("h1").click();
+  await page.evaluate("document.activeElement.blur()");
+  await page.keyboard.press("?");
+  await page.getByRole("dialog").waitFor();
+  assert.deepEqual(await tab.violations(), []);
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+});
+
+test("the theme is chosen and kept", async () => {
+  await using tab = await Tab.open(browser, server.url, "#/", { scheme: "light" });
+  const { page } = tab;
+  const background = () => page.evaluate("getComputedStyle(document.documentElement).backgroundColor");
+  const light = await background();
+  await page.getByRole("button", { name: "Use the dark theme" }).last().click();
+  const dark = await background();
+  assert.notEqual(dark, light);
+  await page.reload();
+  await page.locator("h1").waitFor();
+  assert.equal(await background(), dark);
+});
+
+test("on a phone the menu opens and leads on", async () => {
+  await using tab = await Tab.open(browser, server.url, "#/ns/shop/streams", { width: 390, height: 844 });
+  const { page } = tab;
+  await page.getByRole("button", { name: "Menu" }).click();
+  assert.deepEqual(await tab.violations(), []);
+  await page.getByRole("link", { name: "Collections" }).click();
+  await page.waitForURL(/collections/);
+  await page.getByRole("link", { name: "Collections" }).waitFor({ state: "hidden" });
+});
+
+test("the guides are read in the console and link to each other", async () => {
+  await using tab = await Tab.open(browser, server.url, "#/docs");
+  const { page } = tab;
+  await page.getByRole("link", { name: "Collections and documents" }).click();
+  await page.waitForURL(/#\/docs\/collections/);
+  await page.locator(".prose a", { hasText: "search.md" }).first().click();
+  await page.waitForURL(/#\/docs\/search/);
+});

@@ -1,0 +1,248 @@
+import assert from "node:assert/strict";
+import { connect } from "node:net";
+import { after, before, test } from "node:test";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { Client, compressionAlgorithms, credentials, Metadata } from "@grpc/grpc-js";
+import { createFlightSqlClient } from "@lakehouse-rs/flight-sql-client";
+import {
+  Field,
+  FixedSizeList,
+  Float32,
+  Int64,
+  Table,
+  tableFromIPC,
+  tableToIPC,
+  Utf8,
+  vectorFromArray,
+} from "apache-arrow";
+import * as flight from "../../../src/gen/arrow/flight/protocol/Flight_pb.ts";
+import * as sql from "../../../src/gen/arrow/flight/protocol/FlightSql_pb.ts";
+import { ask } from "../../support/http.ts";
+import { ServerProcess } from "../../support/process.ts";
+import { descriptor, FlightTestClient, messagesOf, packed } from "./client.ts";
+
+/** Flight SQL over the whole server, with what it stores. */
+
+let server: ServerProcess;
+let client: FlightTestClient;
+let port: number;
+
+before(async () => {
+  server = await ServerProcess.start();
+  port = Number(new URL(server.url).port);
+  client = new FlightTestClient(server.url, { namespace: "shop" });
+  const base = `${server.url}/v1/namespaces`;
+  await ask(base, { method: "POST", body: { name: "shop" } });
+  const schema = {
+    fields: [
+      { name: "title", kind: "text" },
+      { name: "tag", kind: "keyword", fast: true },
+      { name: "price", kind: "f64" },
+      { name: "at", kind: "date" },
+    ],
+    vectors: [{ name: "v", dim: 3, distance: "cosine" }],
+    sparse_vectors: [],
+    dynamic: "ignore",
+    max_fields: 100,
+  };
+  const made = await ask(`${base}/shop/collections`, { method: "POST", body: { name: "docs", schema } });
+  assert.equal(made.status, 200);
+  await write(1, { title: "red shoe", tag: "a", price: 1.5, at: "2024-02-29T00:00:00Z" }, { v: [1, 0, 0] });
+  await write(2, { title: "blue hat", tag: "b" }, {});
+  await ask(`${base}/shop/streams`, { method: "POST", body: { name: "events", partitions: 1 } });
+});
+after(async () => await server[Symbol.asyncDispose]());
+
+async function write(id: number, source: object, vectors: object): Promise<string> {
+  const { status, headers } = await ask(`${server.url}/v1/namespaces/shop/collections/docs/documents`, {
+    method: "POST",
+    body: { ops: [{ upsert: { id, source, vectors } }] },
+  });
+  assert.equal(status, 200);
+  return headers.get("service-consistency-token") ?? "[]";
+}
+
+const json = (table: Table): unknown =>
+  JSON.parse(
+    JSON.stringify(table.toArray(), (_, value: unknown) => (typeof value === "bigint" ? Number(value) : value)),
+  );
+
+test("documents as Arrow has them", async () => {
+  const table = await client.query('select _id, title, tag, price, "at", v from docs where _id < 3 order by _id');
+  assert.deepEqual(
+    table.schema.fields.map((field) => `${field.name} ${field.type}`),
+    [
+      "_id Int64",
+      "title Utf8",
+      "tag Utf8",
+      "price Float64",
+      "at Timestamp<MICROSECOND, UTC>",
+      "v FixedSizeList[3]<Float32>",
+    ],
+  );
+  assert.deepEqual(json(table), [
+    { _id: 1, title: "red shoe", tag: "a", price: 1.5, at: Date.UTC(2024, 1, 29), v: [1, 0, 0] },
+    { _id: 2, title: "blue hat", tag: "b", price: null, at: null, v: null },
+  ]);
+});
+
+test("a read sees what was written before it, by a token too", async () => {
+  const token = await write(10, { title: "new", tag: "fresh" }, {});
+  let reflected = "";
+  const table = await client.query("select count(*) as n from docs where tag = 'fresh'", {
+    headers: { namespace: "shop", "service-consistency-token": token },
+    onHeader: (headers) => {
+      reflected = headers.get("service-consistency-token") ?? "";
+    },
+  });
+  assert.deepEqual(json(table), [{ n: 1 }]);
+  assert.match(reflected, /^\[\{"stream":\d+,"partition":0,"offset":\d+\}/);
+});
+
+test("a prepared statement takes parameters of Arrow", async () => {
+  const { preparedStatementHandle, parameterSchema } = await client.prepare(
+    "select title from docs where tag = ? and _id < ?",
+  );
+  assert.equal(tableFromIPC(parameterSchema).schema.fields.length, 2);
+  const command = packed(sql.CommandPreparedStatementQuerySchema, { preparedStatementHandle });
+  const run = async (tag: string, below: bigint) => {
+    const parameters = new Table({ a: vectorFromArray([tag], new Utf8()), b: vectorFromArray([below], new Int64()) });
+    await client.put(command, messagesOf(tableToIPC(parameters, "stream")));
+    return json(await client.get(sql.CommandPreparedStatementQuerySchema, { preparedStatementHandle }));
+  };
+  assert.deepEqual(await run("a", 3n), [{ title: "red shoe" }]);
+  assert.deepEqual(await run("b", 3n), [{ title: "blue hat" }]);
+  assert.deepEqual(await run("b", 1n), []);
+});
+
+test("vectors can be parameters", async () => {
+  const { preparedStatementHandle } = await client.prepare(
+    "select array_inner_product(v, ?::float[3]) as p from docs where _id = 1",
+  );
+  const type = new FixedSizeList(3, new Field("item", new Float32()));
+  const parameters = new Table({ a: vectorFromArray([[2, 3, 4]], type) });
+  const command = packed(sql.CommandPreparedStatementQuerySchema, { preparedStatementHandle });
+  await client.put(command, messagesOf(tableToIPC(parameters, "stream")));
+  assert.deepEqual(json(await client.get(sql.CommandPreparedStatementQuerySchema, { preparedStatementHandle })), [
+    { p: 2 },
+  ]);
+});
+
+test("what there is to query", async () => {
+  const everywhere = new FlightTestClient(server.url);
+  assert.deepEqual(json(await everywhere.get(sql.CommandGetCatalogsSchema, {})), [{ catalog_name: "shop" }]);
+  const tables = json(await everywhere.get(sql.CommandGetTablesSchema, {})) as { table_name: string }[];
+  assert.deepEqual(
+    tables.map(({ table_name: name }) => name),
+    ["docs", "events"],
+  );
+  assert.deepEqual(json(await everywhere.query("select count(*) as n from shop.streams.events")), [{ n: 0 }]);
+  await assert.rejects(
+    everywhere.query("select count(*) from docs"),
+    (error: ConnectError) => error.code === Code.InvalidArgument && /header namespace/.test(error.message),
+  );
+});
+
+for (const [query, message] of [
+  ["insert into docs values (1)", /^query: /],
+  ["select * from nothing", /^query: .*nothing/],
+  ["selec", /^query: syntax/],
+  ["select * from read_csv('/etc/passwd')", /^query: /],
+] as const) {
+  test(`refused: ${query}`, async () => {
+    await assert.rejects(client.query(query), (error: ConnectError) => {
+      assert.equal(error.code, Code.InvalidArgument);
+      assert.match(error.rawMessage, message);
+      return true;
+    });
+  });
+}
+
+test("the npm client reads a million rows", async () => {
+  const headers = [{ key: "namespace", value: "shop" }];
+  const npm = await createFlightSqlClient({ host: "127.0.0.1", port, tls: false, headers });
+  const table = tableFromIPC(await npm.query("select i, 'row ' || i as t from range(1000000) r(i) order by i"));
+  assert.equal(table.numRows, 1_000_000);
+  assert.equal(table.getChild("i")!.get(999_999), 999_999n);
+  assert.equal(table.getChild("t")!.get(999_999), "row 999999");
+});
+
+test("wide rows come in messages that every client takes", async () => {
+  const sizes: number[] = [];
+  const { endpoint } = await client.info(sql.CommandStatementQuerySchema, {
+    query: "select repeat('x', 100000) as t from range(200)",
+  });
+  for await (const { dataBody } of client.raw.doGet(endpoint[0]!.ticket!, { headers: { namespace: "shop" } }))
+    sizes.push(dataBody.byteLength);
+  assert.ok(Math.max(...sizes) < 4 * 1024 * 1024 && sizes.length > 9, sizes.join(" "));
+});
+
+test("grpc-js with compressed requests", async () => {
+  const plain = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), {
+    "grpc.default_compression_algorithm": compressionAlgorithms.gzip,
+  });
+  const metadata = new Metadata();
+  metadata.set("namespace", "shop");
+  const message = create(
+    flight.FlightDescriptorSchema,
+    descriptor(sql.CommandStatementQuerySchema, { query: `select 1 -- ${"x".repeat(5_000)}` }),
+  );
+  const info = await new Promise<flight.FlightInfo>((resolve, reject) => {
+    plain.makeUnaryRequest(
+      "/arrow.flight.protocol.FlightService/GetFlightInfo",
+      (each: flight.FlightDescriptor) => Buffer.from(toBinary(flight.FlightDescriptorSchema, each)),
+      (bytes: Buffer) => fromBinary(flight.FlightInfoSchema, bytes),
+      message,
+      metadata,
+      {},
+      (error, reply) => (error === null && reply !== undefined ? resolve(reply) : reject(error)),
+    );
+  });
+  plain.close();
+  assert.deepEqual(json(await client.take(info.endpoint[0]!.ticket!.ticket)), [{ "1": 1 }]);
+});
+
+test("a message over the limit is refused, and the next call is answered", async () => {
+  const big = { cmd: Buffer.alloc(17 * 1024 * 1024) };
+  await assert.rejects(client.raw.getFlightInfo(big), (error: ConnectError) => error.code === Code.ResourceExhausted);
+  assert.deepEqual(json(await new FlightTestClient(server.url, { namespace: "shop" }).query("select 1 as a")), [
+    { a: 1 },
+  ]);
+});
+
+test("500 connections at once are answered or refused, and nothing else is harmed", async () => {
+  const outcomes = await Promise.all(
+    Array.from({ length: 500 }, async (_, i) => {
+      const one = new FlightTestClient(server.url, { namespace: "shop" });
+      try {
+        return json(await one.query(`select ${i} as i`));
+      } catch (error) {
+        return (error as ConnectError).code;
+      }
+    }),
+  );
+  for (const [i, outcome] of outcomes.entries()) {
+    if (Array.isArray(outcome)) assert.deepEqual(outcome, [{ i }]);
+    else assert.equal(outcome, Code.ResourceExhausted);
+  }
+  assert.ok(outcomes.some(Array.isArray));
+  assert.deepEqual(json(await client.query("select 1 as a")), [{ a: 1 }]);
+});
+
+test("broken bytes after a greeting of HTTP/2 end that connection alone", async () => {
+  const closed = await Promise.all(
+    Array.from({ length: 20 }, async (_, i) => {
+      const socket = connect(port, "127.0.0.1");
+      socket.on("error", () => undefined);
+      socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+      socket.write(Buffer.alloc(512, 0x80 + i));
+      return await new Promise<boolean>((resolve) => {
+        socket.resume();
+        socket.once("close", () => resolve(true));
+      });
+    }),
+  );
+  assert.ok(closed.every(Boolean));
+  assert.deepEqual(json(await client.query("select 1 as a")), [{ a: 1 }]);
+});

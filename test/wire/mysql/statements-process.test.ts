@@ -1,0 +1,203 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { after, before, describe, test } from "node:test";
+import { ask } from "../../support/http.ts";
+import { ServerProcess } from "../../support/process.ts";
+import { errorOf, handshakeResponse, RawClient } from "./raw-client.ts";
+import { connectTo, fillShop, refused, rows, startServer } from "./server.ts";
+
+const endless = "SELECT count(*) FROM range(100000000) a, range(100000) b WHERE a.range + b.range = 3";
+
+describe("statements that are under way", () => {
+  let server: ServerProcess;
+  let port: number;
+
+  before(async () => {
+    ({ server, port } = await startServer());
+    await fillShop(server.url);
+  });
+
+  after(() => server?.[Symbol.asyncDispose]());
+
+  async function cancelled(): Promise<number> {
+    const { text } = await ask(`${server.url}/metrics`);
+    return Number(/^service_sql_statements_total\{outcome="cancelled"\} (\d+)/m.exec(text)?.[1] ?? 0);
+  }
+
+  async function until(holds: () => Promise<boolean>): Promise<void> {
+    for (let tries = 0; !(await holds()); tries++) {
+      assert.ok(tries < 1000, "never came true");
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  /** Whether a session has been at its statement for a second. */
+  async function atWork(id: number): Promise<boolean> {
+    const watcher = await connectTo(port);
+    const list = await rows(watcher, "SHOW FULL PROCESSLIST");
+    await watcher.end();
+    return list.some((row) => row["Id"] === id && row["Info"] === endless && Number(row["Time"]) >= 1);
+  }
+
+  async function signedIn(): Promise<{ client: RawClient; id: number }> {
+    const client = new RawClient(port, { allowHalfOpen: true });
+    const greeting = (await client.read())!.payload;
+    client.send(1, handshakeResponse("shop"));
+    await client.read();
+    return { client, id: greeting.readUInt32LE(greeting.indexOf(0) + 1) };
+  }
+
+  test("are stopped when their client closes its half or vanishes", async () => {
+    for (const leave of ["end", "destroy"] as const) {
+      const before = await cancelled();
+      const { client, id } = await signedIn();
+      client.send(0, `\x03${endless}`);
+      await until(() => atWork(id));
+      client.socket[leave]();
+      await until(async () => (await cancelled()) === before + 1);
+      client.socket.destroy();
+    }
+  });
+
+  test("are stopped by KILL QUERY, and their session goes on", async () => {
+    const { client, id } = await signedIn();
+    client.send(0, `\x03${endless}`);
+    await until(() => atWork(id));
+    const other = await connectTo(port);
+    await other.query(`KILL QUERY ${id}`);
+    assert.equal(errorOf((await client.read())?.payload)?.errno, 1317);
+    assert.equal((await client.command(0x0e))[0], 0);
+    await other.query(`KILL ${id}`);
+    assert.equal(errorOf((await client.read())?.payload)?.errno, 1053);
+    client.socket.destroy();
+    await other.end();
+  });
+
+  test("are stopped after max_execution_time", async () => {
+    const session = await connectTo(port);
+    await session.query("SET SESSION max_execution_time = 500");
+    assert.equal((await refused(session.query(endless))).errno, 3024);
+    assert.equal((await refused(session.execute(endless))).errno, 3024);
+    await session.query("SET SESSION max_execution_time = 0");
+    assert.deepEqual(await rows(session, "SELECT 1 + 1 AS x"), [{ x: 2 }]);
+    await session.end();
+  });
+
+  test("a slow reader is given no more than it takes, and others go on", async () => {
+    const { client: slow } = await signedIn();
+    slow.socket.removeAllListeners("data");
+    slow.socket.pause();
+    slow.send(0, "\x03SELECT repeat('x', 1000) AS x, range AS i FROM range(100000)");
+    const other = await connectTo(port);
+    for (let i = 0; i < 20; i++) assert.equal((await rows(other, "SELECT _id FROM docs")).length, 3);
+    let bytes = 0;
+    slow.socket.on("data", (chunk) => {
+      bytes += chunk.length;
+    });
+    slow.socket.resume();
+    await until(async () => bytes > 100_000 * 1000);
+    slow.socket.destroy();
+    await other.end();
+  });
+
+  test("a cursor gives as many rows as are fetched", async () => {
+    const { client } = await signedIn();
+    assert.equal((await client.command(0x16, "SELECT range AS i FROM range(5000)"))[0], 0);
+    // Its column and the end of the columns.
+    await client.read();
+    await client.read();
+    const readOnly = "\x17\x01\0\0\0\x01\x01\0\0\0";
+    client.send(0, readOnly);
+    await client.read();
+    await client.read();
+    const opened = (await client.read())!.payload;
+    assert.equal(opened.readUInt16LE(3) & 0x40, 0x40);
+    let fetched = 0;
+    for (const [count, want, last] of [
+      [2, 2, false],
+      [3000, 3000, false],
+      [5000, 1998, true],
+    ] as const) {
+      const fetch = Buffer.alloc(9);
+      fetch[0] = 0x1c;
+      fetch.writeUInt32LE(1, 1);
+      fetch.writeUInt32LE(count, 5);
+      client.send(0, fetch);
+      let rowsRead = 0;
+      for (;;) {
+        const { payload } = (await client.read())!;
+        if (payload[0] === 0xfe) {
+          assert.equal((payload.readUInt16LE(3) & 0x80) !== 0, last);
+          break;
+        }
+        assert.equal(payload.readBigInt64LE(2), BigInt(fetched + rowsRead));
+        rowsRead++;
+      }
+      assert.equal(rowsRead, want);
+      fetched += rowsRead;
+    }
+    client.send(0, Buffer.from("\x1c\x01\0\0\0\x01\0\0\0", "latin1"));
+    assert.equal(errorOf((await client.read())?.payload)?.errno, 1421);
+    client.socket.destroy();
+  });
+
+  test("commands that drivers seldom send", async () => {
+    const { client } = await signedIn();
+    assert.match((await client.command(0x09)).toString(), /^Uptime: \d+ {2}Threads: \d+/);
+    assert.equal((await client.command(0x1f))[0], 0);
+    assert.equal((await client.command(0x02, "shop"))[0], 0);
+    assert.equal(errorOf(await client.command(0x02, "nothing"))?.errno, 1049);
+    assert.equal((await client.command(0x1b, "\0\0"))[0], 0xfe);
+    const columns: string[] = [];
+    let payload = await client.command(0x04, "docs\0%");
+    while (payload[0] !== 0xfe) {
+      columns.push(/def.{1}shop.{1}docs.{1}docs.(\w+?)[\x00-\x20]/s.exec(payload.toString("latin1"))![1]!);
+      payload = (await client.read())!.payload;
+    }
+    assert.deepEqual(columns, ["_id", "title", "tag", "n", "price", "sold", "at", "v", "_source"]);
+    client.socket.destroy();
+  });
+
+  test("long data of a parameter comes in pieces", async () => {
+    const { client } = await signedIn();
+    const prepared = await client.command(0x16, "SELECT length(?) AS l");
+    assert.equal(prepared.readUInt16LE(7), 1);
+    // The parameter and its end, and, where the column is known already, the same of it.
+    for (let i = 0; i < (prepared.readUInt16LE(5) === 0 ? 2 : 4); i++) await client.read();
+    for (const piece of ["a".repeat(70_000), "b".repeat(30_000)]) client.send(0, `\x18\x01\0\0\0\0\0${piece}`);
+    client.send(0, "\x17\x01\0\0\0\0\x01\0\0\0\0\x01\xfd\0");
+    for (let i = 0; i < 3; i++) await client.read();
+    assert.equal((await client.read())!.payload.readBigInt64LE(2), 100_000n);
+    client.socket.destroy();
+  });
+});
+
+test("on SIGTERM a statement finishes, and the server ends", async () => {
+  const { server, port } = await startServer();
+  await using _ = server;
+  await fillShop(server.url);
+  const busy = await connectTo(port);
+  const running = rows(busy, "SELECT count(*) AS n FROM range(3000000) a JOIN range(3000000) b ON a.range = b.range");
+  const watcher = await connectTo(port);
+  for (;;) {
+    const list = await rows(watcher, "SHOW FULL PROCESSLIST");
+    if (list.some((row) => String(row["Info"]).startsWith("SELECT count"))) break;
+  }
+  const told = new Promise<Error & { readonly errno?: number }>((resolve) => watcher.on("error", resolve));
+  busy.on("error", () => {});
+  server.child.kill("SIGTERM");
+  assert.match((await told).message, /shutdown/i);
+  assert.deepEqual(await running, [{ n: 3_000_000 }]);
+  if (server.child.exitCode === null) await once(server.child, "exit");
+  assert.equal(server.child.exitCode, 0);
+});
+
+test("an address that was set and is taken stops the start, `off` is off", async () => {
+  const { server, port } = await startServer();
+  await using _ = server;
+  const taken = startServer({ env: { SERVICE_MYSQL_LISTEN: `127.0.0.1:${port}` } });
+  await assert.rejects(taken, /SERVICE_MYSQL_LISTEN: can't listen on/);
+  await using off = await ServerProcess.start({ env: { SERVICE_MYSQL_LISTEN: "off", SERVICE_POSTGRES_LISTEN: "off" } });
+  assert.equal((await ask(`${off.url}/health`)).status, 200);
+  assert.ok(!off.logs.join("\n").includes("MySQL"));
+});
