@@ -77,6 +77,12 @@ export class SimulatedObjects implements ObjectStore {
     return found;
   }
 
+  async *pieces(path: string): AsyncGenerator<Uint8Array> {
+    await this.#life.turn();
+    if (this.#world.faults.strikes("get_fails")) this.#fail(`get of ${path}`);
+    yield* this.#durable.pieces(path);
+  }
+
   async list(prefix: string): Promise<ObjectInfo[]> {
     await this.#life.turn();
     if (this.#world.faults.strikes("list_fails")) this.#fail(`list of ${prefix}`);
