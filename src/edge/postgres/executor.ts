@@ -81,8 +81,13 @@ export class Executor {
     if (!this.#transaction.isOpen) await this.#portals.closeUnheld();
   }
 
-  async close(): Promise<void> {
+  /** Stops what runs for a client that has gone. */
+  abandon(): void {
     this.#runner.cancel("gone");
+  }
+
+  async close(): Promise<void> {
+    this.abandon();
     await this.#portals.closeAll();
   }
 

@@ -176,7 +176,7 @@ function start(deps: SessionDeps, opened: Opened): Executor {
   const backend = deps.backends.add(() => executor.cancel());
   connection.signal.addEventListener("abort", () => {
     deps.backends.remove(backend.process);
-    executor.cancel();
+    executor.abandon();
   });
   const facts = {
     namespace,

@@ -1,3 +1,4 @@
+import type { StatementText } from "../../engine/sql/dialect/postgres-lexer.ts";
 import type { Sql, SqlDescription, SqlResult } from "../../engine/sql/sql.ts";
 import type { SqlType } from "../../engine/sql/type.ts";
 import { emptyToken, parseToken } from "../../engine/token.ts";
@@ -17,6 +18,21 @@ const guesses: readonly SqlType[] = [
   { kind: "list", item: { kind: "float64" } },
 ];
 
+const vectorType: SqlType = { kind: "list", item: { kind: "float32" } };
+
+/** Parameters that are the vector of a `vector_search`: what they are is known, and a retriever takes no casts. */
+function vectorParameters({ tokens }: StatementText): ReadonlySet<number> {
+  const found = new Set<number>();
+  for (const [i, token] of tokens.entries()) {
+    if (token.kind !== "word" || token.text !== "vector_search" || tokens[i + 1]?.text !== "(") continue;
+    // The collection may have its schema before it.
+    const comma = tokens.findIndex((each, at) => at > i + 1 && each.text === ",");
+    const vector = tokens[comma + 1];
+    if (comma <= i + 5 && vector?.kind === "parameter") found.add(Number(vector.text.slice(1)) - 1);
+  }
+  return found;
+}
+
 export type CancelCause = "request" | "timeout" | "gone";
 
 export interface RunnerInit {
@@ -34,6 +50,8 @@ export class StatementRunner {
   readonly #settings: Settings;
   readonly #recheck: () => Promise<void>;
   #current: AbortController | undefined;
+  /** The client has gone: what it has asked for before is not begun any more. */
+  #isOver = false;
 
   constructor({ sql, facts, settings, recheck }: RunnerInit) {
     this.#sql = sql;
@@ -44,6 +62,7 @@ export class StatementRunner {
 
   /** Stops what runs now; nothing, when nothing does. */
   cancel(cause: CancelCause): void {
+    if (cause === "gone") this.#isOver = true;
     this.#current?.abort(cause);
   }
 
@@ -56,13 +75,16 @@ export class StatementRunner {
     const constant = constantResult(prepared.statement!);
     if (constant !== undefined) return { kind: "select", columns: constant.columns, parameters: [] };
     const given = Array.from({ length: prepared.parameterCount }, (_, i) => parameterType(prepared.types[i] ?? 0));
-    const first = await this.#describeAs(prepared, given);
-    const types = given.map((type, i) => type ?? first.parameters[i]);
+    const vectors = vectorParameters(prepared.statement!);
+    const uncast = (types: readonly (SqlType | undefined)[]) =>
+      types.map((type, i) => (vectors.has(i) ? undefined : type));
+    const first = await this.#describeAs(prepared, uncast(given));
+    const types = given.map((type, i) => type ?? (vectors.has(i) ? vectorType : first.parameters[i]));
     if (types.every((type) => type !== undefined)) return { ...first, parameters: types };
     for (const guess of guesses) {
       const guessed = types.map((type) => type ?? guess);
       try {
-        return { ...(await this.#describeAs(prepared, guessed)), parameters: guessed };
+        return { ...(await this.#describeAs(prepared, uncast(guessed))), parameters: guessed };
       } catch (error) {
         if (!(error instanceof PostgresError) || error.code.startsWith("57")) throw error;
       }
@@ -110,6 +132,7 @@ export class StatementRunner {
   }
 
   async #guarded<T>(prepared: PreparedStatement, abort: AbortController, work: () => Promise<T>): Promise<T> {
+    if (this.#isOver) throw cancelled("gone");
     const timeoutMs = this.#settings.statementTimeoutMs;
     const timer = timeoutMs === 0 ? undefined : setTimeout(() => abort.abort("timeout"), timeoutMs);
     this.#current = abort;

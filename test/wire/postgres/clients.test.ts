@@ -105,6 +105,14 @@ test("parameters without a type take the one that the statement wants", async ()
   assert.deepEqual(await rows("select $1::timestamptz as x", [date]), [{ x: date }]);
 });
 
+test("an array is the vector of a search", async () => {
+  const search = "select _id from vector_search(items, $1, v, 2)";
+  assert.deepEqual(await rows(search, [[1, 0, 0]]), [{ _id: "1" }, { _id: "2" }]);
+  assert.deepEqual(await rows(search, ["[0, 0.5, 0]"]), [{ _id: "2" }, { _id: "1" }]);
+  const both = "select _id from rrf(vector_search(items, $1, v, 3), text_search(items, $2, title, 3)) where color = $3";
+  assert.equal((await rows(both, [[1, 0, 0], "red", "red"])).length, 2);
+});
+
 test("a statement with a name is prepared once and run again", async () => {
   for (const id of [1, 2, 3]) {
     const found = await client.query({ name: "by-id", text: "select _id from items where _id = $1", values: [id] });

