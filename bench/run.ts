@@ -5,6 +5,7 @@ import { benchEvents } from "./events.ts";
 import { benchLinks } from "./links.ts";
 import { benchQuery } from "./query.ts";
 import { benchRpc } from "./rpc.ts";
+import { benchSql } from "./sql.ts";
 import { benchStreams } from "./streams.ts";
 import { benchVectors } from "./vectors.ts";
 
@@ -15,6 +16,7 @@ const benches: Readonly<Record<string, (argv: readonly string[]) => Promise<void
   links: benchLinks,
   rpc: benchRpc,
   collections: benchCollections,
+  sql: benchSql,
   query: benchQuery,
 };
 

@@ -126,7 +126,13 @@ function bodyOf({ text, vector, filter }: DemoQuery): Query {
 
 /** The search workbench keeps its whole state in the address. */
 function workbench({ text, vector, filter }: DemoQuery): string {
-  const params = new URLSearchParams({ c: collectionName, text_field: "body", vector_field: "meaning", hl: "body" });
+  const params = new URLSearchParams({
+    c: collectionName,
+    text_field: "body",
+    vector_field: "meaning",
+    hl: "body",
+    run: "1",
+  });
   if (text !== undefined) params.set("text", text);
   if (vector !== undefined) params.set("vector", vector.join(","));
   if (filter !== undefined) params.set("filter", JSON.stringify(filter));

@@ -7,6 +7,9 @@ async function usage(): Promise<string> {
   return mainHelp(settingsHelp());
 }
 
+/** Threads of Node's own pool besides those of statements. */
+const poolThreads = 8;
+
 /** Each command loads its own part of the program: the server's is by far the largest. */
 async function run(argv: readonly string[]): Promise<number> {
   const [command, ...rest] = argv;
@@ -18,6 +21,9 @@ async function run(argv: readonly string[]): Promise<number> {
       }
       const { loadServerConfig } = await import("./config.ts");
       const config = loadServerConfig({ argv: rest, env: process.env });
+      // Before the pool is first used: SQL statements hold a thread of it each while they work, and files and names
+      // must not wait for them.
+      process.env["UV_THREADPOOL_SIZE"] ??= String(poolThreads + config.sqlRunningMax);
       const { runServe } = await import("./cli/serve.ts");
       return await runServe(config);
     }

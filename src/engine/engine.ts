@@ -186,6 +186,7 @@ export class Engine {
     await this.#build.close();
     await this.#sealer.stop();
     await this.#index.close();
+    await this.sql.stop();
     await this.#sqlThread.close();
     await this.#maintenance.stop();
     await this.committer.close();

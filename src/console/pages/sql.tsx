@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { call, nsPath, type Problem } from "../lib/api.ts";
+import { call, nsPath } from "../lib/api.ts";
 import { replaceParams, route } from "../lib/router.ts";
 import { faultPosition } from "../lib/sql-fault.ts";
 import type { LinkItem, SqlAnswer, StreamItem } from "../lib/types.ts";
@@ -123,7 +123,7 @@ export function SqlPage({ ns }: { readonly ns: string }) {
           </span>
         </div>
         {run.busy ? <Loading label="Running the query" /> : null}
-        <SqlProblem problem={run.problem} />
+        <ProblemNotice problem={run.problem} />
       </Card>
       {answer === undefined ? (
         run.problem === undefined && !run.busy ? (
@@ -142,13 +142,6 @@ function Shortcut() {
       <kbd>Ctrl</kbd> <kbd>Enter</kbd> runs it
     </>
   );
-}
-
-function SqlProblem({ problem }: { readonly problem: Problem | undefined }) {
-  if (problem?.status === 404 && /no route/.test(problem.message)) {
-    return <ProblemNotice problem={{ ...problem, hint: "This build of the server has no SQL route." }} />;
-  }
-  return <ProblemNotice problem={problem} />;
 }
 
 /** Queries to begin with, made of what there is. */

@@ -56,6 +56,10 @@ export class Executor {
     return this.#transaction.status;
   }
 
+  get hasPortals(): boolean {
+    return this.#portals.size > 0;
+  }
+
   parse(statement: StatementText): Command {
     const command = parseCommand(statement, (name) => this.#settings.has(name));
     if (command.kind === "refused") throw command.error;
@@ -116,7 +120,7 @@ export class Executor {
   async fieldsOf(portal: Portal): Promise<readonly Field[] | undefined> {
     const { command, statement } = portal.statement;
     if (portal.fields !== undefined) return portal.fields;
-    if (command.kind === "show") portal.start(this.#show(command.name));
+    if (command.kind === "show") portal.start(this.#show(command.name), true);
     else if (command.kind === "fetch" && !command.isMove) return this.#cursorFields(command.name);
     else if (command.kind === "query" && statement !== undefined) await this.#start(portal);
     else return noRows;
@@ -132,7 +136,9 @@ export class Executor {
       const max = postgresLimits.runningPortalsMax;
       throw new PostgresError("53000", `a session has at most ${max} portals and cursors with rows left`);
     }
-    portal.start(await this.#runner.run(portal));
+    const constant = this.#runner.constant(portal);
+    if (constant !== undefined) portal.start(constant, true);
+    else portal.start(await this.#runner.run(portal));
     const { told } = portal.statement;
     if (told === undefined || told.every((oid, i) => portal.fields?.[i]?.type.oid === oid)) return;
     // The client would read the new columns as the old ones. Drivers know this message and prepare anew.
@@ -159,9 +165,8 @@ export class Executor {
     if (statement === undefined) return emptyMessage(this.#out, "emptyQuery");
     if (command.kind === "query" || command.kind === "show") {
       await this.fieldsOf(portal);
-      const { rows, isDone } = await this.#runner.guard(portal, () =>
-        portal.send(this.#out, this.#connection, rowsMax, portal.resultFormats),
-      );
+      const send = () => portal.send(this.#out, this.#connection, rowsMax, portal.resultFormats);
+      const { rows, isDone } = await (portal.isLocal ? send() : this.#runner.guard(portal, send));
       if (isDone) commandComplete(this.#out, command.kind === "show" ? "SHOW" : tagOf(portal.result, rows));
       else emptyMessage(this.#out, "portalSuspended");
       return;

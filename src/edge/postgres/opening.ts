@@ -155,7 +155,8 @@ function startSettings(deps: SessionDeps, { parameters }: StartupMessage, user: 
   const settings = new Settings(deps.version, user);
   for (const [name, value] of parseOptions(parameters.get("options") ?? "")) settings.set(name, value, false);
   for (const [name, value] of parameters) {
-    if (!ownParameters.has(name) && !name.startsWith("_pq_.")) settings.set(name, value, false);
+    // One that nobody knows is passed over: drivers send their own, and would get no connection for it.
+    if (settings.has(name) && !ownParameters.has(name)) settings.set(name, value, false);
   }
   return settings;
 }

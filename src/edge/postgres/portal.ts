@@ -30,8 +30,9 @@ export class Portal implements AsyncDisposable {
   readonly parameters: readonly SqlParameter[];
   readonly resultFormats: readonly Format[];
   readonly isHeld: boolean;
-  /** Stops the statement, also while its rows are read. */
-  readonly abort = new AbortController();
+  /** Whether its rows are the session's own, of which the engine knows nothing. */
+  isLocal = false;
+  #abort: AbortController | undefined;
   #result: SqlResult | undefined;
   #fields: readonly Field[] | undefined;
   #batch: SqlBatch | undefined;
@@ -47,6 +48,12 @@ export class Portal implements AsyncDisposable {
     this.isHeld = isHeld;
   }
 
+  /** Stops the statement, also while its rows are read. */
+  get abort(): AbortController {
+    this.#abort ??= new AbortController();
+    return this.#abort;
+  }
+
   get result(): SqlResult | undefined {
     return this.#result;
   }
@@ -60,8 +67,9 @@ export class Portal implements AsyncDisposable {
     return this.#isDone;
   }
 
-  start(result: SqlResult): void {
+  start(result: SqlResult, isLocal = false): void {
     this.#result = result;
+    this.isLocal = isLocal;
     this.#fields = result.columns.map(({ name, type }) => ({ name: columnName(name), type: typeInfo(type) }));
   }
 
@@ -95,7 +103,7 @@ export class Portal implements AsyncDisposable {
       while (this.#row < count && rows < rowsMax) {
         write(out, this.#row++);
         rows++;
-        if (out.size >= postgresLimits.chunkBytes) await flush(out, connection, this.abort.signal);
+        if (out.size >= postgresLimits.chunkBytes) await flush(out, connection, this.#abort?.signal);
       }
       if (this.#row === count) this.#batch = undefined;
     }
@@ -136,10 +144,10 @@ export class Portal implements AsyncDisposable {
   }
 }
 
-async function flush(out: MessageWriter, connection: WireConnection, signal: AbortSignal): Promise<void> {
+async function flush(out: MessageWriter, connection: WireConnection, signal: AbortSignal | undefined): Promise<void> {
   connection.write(out.take());
   await connection.drained();
   await new Promise((resolve) => setImmediate(resolve));
-  signal.throwIfAborted();
+  signal?.throwIfAborted();
   connection.signal.throwIfAborted();
 }

@@ -7,6 +7,10 @@ export class Portals {
   readonly #portals = new Map<string, Portal>();
   readonly #cursors = new Set<string>();
 
+  get size(): number {
+    return this.#portals.size;
+  }
+
   /** Those that hold a statement of the engine. */
   get running(): number {
     let count = 0;

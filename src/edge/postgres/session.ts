@@ -24,7 +24,7 @@ import { countParameters, type PreparedStatement } from "./prepared.ts";
 export class PostgresSession implements WireSession {
   readonly #deps: SessionDeps;
   readonly #connection: WireConnection;
-  readonly #out = new MessageWriter(postgresLimits.chunkBytes);
+  readonly #out = new MessageWriter();
   readonly #statements = new Map<string, PreparedStatement>();
   #executor: Executor | undefined;
   /** An error was answered; everything up to Sync is passed over. */
@@ -72,7 +72,7 @@ export class PostgresSession implements WireSession {
       if (this.#isDraining && !this.#isInBatch) return this.#leave();
       connection.phase = "idle";
       if (connection.held === 0) this.#flush();
-      if (!(await connection.fill(5))) return;
+      if (connection.held < 5 && !(await connection.fill(5))) return;
       const header = connection.peek(5);
       const [type, length] = [header[0]!, header.readInt32BE(1)];
       if (!isFrontendType(type) || length < 4) {
@@ -82,7 +82,7 @@ export class PostgresSession implements WireSession {
         const max = postgresLimits.messageBytesMax;
         return this.#fatal(new PostgresError("54000", `a message of ${length} bytes is longer than ${max}`));
       }
-      if (!(await connection.fill(length + 1))) return;
+      if (connection.held <= length && !(await connection.fill(length + 1))) return;
       connection.phase = "busy";
       connection.touched();
       const body = connection.take(length + 1).subarray(5);
@@ -144,7 +144,7 @@ export class PostgresSession implements WireSession {
   async #query(executor: Executor, query: string): Promise<void> {
     // The unnamed statement and portal end with every simple query.
     this.#statements.delete("");
-    await executor.closePortal("");
+    if (executor.hasPortals) await executor.closePortal("");
     const statements = splitStatements(query);
     if (statements.length > postgresLimits.statementsPerQueryMax) {
       throw new PostgresError("54000", `a query has at most ${postgresLimits.statementsPerQueryMax} statements`);
@@ -165,10 +165,11 @@ export class PostgresSession implements WireSession {
   }
 
   async #ready(executor: Executor): Promise<void> {
-    await executor.settle();
+    if (executor.hasPortals) await executor.settle();
     readyForQuery(this.#out, executor.status);
     this.#flush();
-    await this.#connection.drained();
+    const drained = this.#connection.drained();
+    if (drained !== undefined) await drained;
   }
 
   async #parse(executor: Executor, name: string, query: string, types: readonly number[]): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Sql, SqlDescription, SqlResult } from "../../engine/sql/sql.ts";
 import type { SqlType } from "../../engine/sql/type.ts";
 import { emptyToken, parseToken } from "../../engine/token.ts";
+import { constantResult } from "./constant.ts";
 import { characters, PostgresError, postgresError } from "./error.ts";
 import { parameterType } from "./oid.ts";
 import type { Portal } from "./portal.ts";
@@ -52,6 +53,8 @@ export class StatementRunner {
    */
   async describe(prepared: PreparedStatement): Promise<SqlDescription> {
     await this.#recheck();
+    const constant = constantResult(prepared.statement!);
+    if (constant !== undefined) return { kind: "select", columns: constant.columns, parameters: [] };
     const given = Array.from({ length: prepared.parameterCount }, (_, i) => parameterType(prepared.types[i] ?? 0));
     const first = await this.#describeAs(prepared, given);
     const types = given.map((type, i) => type ?? first.parameters[i]);
@@ -76,6 +79,11 @@ export class StatementRunner {
         abort.signal,
       ),
     );
+  }
+
+  /** The answer to what needs no engine. It tells nobody anything, so the credential is not looked up for it. */
+  constant(portal: Portal): SqlResult | undefined {
+    return constantResult(portal.statement.statement!);
   }
 
   async run(portal: Portal): Promise<SqlResult> {

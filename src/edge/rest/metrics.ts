@@ -130,6 +130,20 @@ export class Metrics {
         }
       },
     });
+    for (const [name, help] of [
+      ["running", "SQL statements that work"],
+      ["waiting", "SQL statements that wait for their turn"],
+      ["open", "SQL statements that work or whose rows are still read"],
+    ] as const) {
+      new Gauge({
+        name: `service_sql_${name}`,
+        help,
+        registers,
+        collect() {
+          this.set(engine.sql.load[name]);
+        },
+      });
+    }
     new Gauge({
       name: "service_link_lag_records",
       help: "Records that a link has not applied yet",

@@ -38,7 +38,7 @@ export type BuildThread = EngineThread<BuildMessage>;
 function engineError(error: unknown): unknown {
   if (!(error instanceof ThreadError) || error.reason === undefined || !(error.reason in reasons)) return error;
   const reason = error.reason as Reason;
-  const retry = reason === "unavailable" ? { retryAfterMs: 1000 } : {};
+  const retry = reason === "unavailable" || reason === "resource_exhausted" ? { retryAfterMs: 1000 } : {};
   return new EngineError(reason, error.message, { details: error.details, cause: error, ...retry });
 }
 

@@ -123,8 +123,8 @@ export type SqlMessage =
   /** Stops a statement; what is under way fails. */
   | { readonly kind: "cancel"; readonly statement: number; readonly why: "cancelled" | "timeout" }
   | { readonly kind: "close"; readonly statement: number }
-  /** The namespace is gone. */
-  | { readonly kind: "forget"; readonly namespace: number };
+  /** Ends every statement and closes everything, before the thread ends. */
+  | { readonly kind: "end" };
 
 /** All tables of the namespace, for statements that ask what there is. */
 export interface CatalogPart {

@@ -27,6 +27,9 @@ export interface SqlEngineDeps extends Omit<ResolverDeps, "changes"> {
   readonly onStatement?: (outcome: SqlOutcome, ms: number) => void;
 }
 
+/** How long the end of statements is waited for. */
+const endMsMax = 5_000;
+
 export type SqlOutcome = "ok" | SqlFaultKind | "error";
 
 /** Statements are parsed and run in a thread of their own; here they get their turn, their tables and their time. */
@@ -48,6 +51,16 @@ export class SqlEngine implements Sql {
   /** Statements that work, wait for their turn, or wait for their reader. */
   get load(): { readonly running: number; readonly waiting: number; readonly open: number } {
     return { running: this.#turns.running, waiting: this.#turns.waiting, open: this.#open };
+  }
+
+  /** Ends every statement, before the thread is ended. */
+  async stop(): Promise<void> {
+    // A thread that never had anything to do has not been started.
+    if (this.#nextStatement === 1) return;
+    const over = new AbortController();
+    const ended = this.#deps.thread.request({ kind: "end" }).catch(() => {});
+    await Promise.race([ended, this.#deps.clock.sleep(endMsMax, over.signal)]);
+    over.abort();
   }
 
   async tables(namespace: string): Promise<readonly SqlTable[]> {

@@ -125,11 +125,14 @@ export class MessageWriter {
   /** What was put together, for the caller to keep. */
   take(): Buffer {
     const taken = this.#bytes.subarray(0, this.#at);
+    const capacity = this.#bytes.length;
     this.#at = 0;
-    // A short answer is copied, so that the large buffer serves the next one; a long one takes it along.
-    if (taken.length <= this.#sizeBytes / 4) return Buffer.from(taken);
-    this.#bytes = Buffer.allocUnsafe(this.#sizeBytes);
-    return taken;
+    const isShort = taken.length <= this.#sizeBytes / 4;
+    // A short answer is copied, so that the buffer serves the next one; a long one takes it along, and the next chunk
+    // of a long answer will be as long. A session that waits holds no more than it needs.
+    if (!isShort) this.#bytes = Buffer.allocUnsafe(capacity);
+    else if (capacity > this.#sizeBytes) this.#bytes = Buffer.allocUnsafe(this.#sizeBytes);
+    return isShort ? Buffer.from(taken) : taken;
   }
 
   #reserve(bytes: number): void {

@@ -2,6 +2,7 @@ import { crc32 } from "node:zlib";
 import { asBuffer } from "../../../port/bytes.ts";
 import type { ObjectStore } from "../../../port/object-store.ts";
 import { type VectorGraph, VectorGraphError, type VectorGraphs } from "../../../port/vector-graph.ts";
+import { type EngineError, unavailable } from "../../errors.ts";
 import { Deletes } from "../../search/index/deletes.ts";
 import { openSegment, type Segment } from "../../search/index/segment.ts";
 import { allocateShared, type SharedBytes, viewShared } from "../../search/index/shared-bytes.ts";
@@ -55,14 +56,16 @@ export class ObjectSegmentLoader implements SegmentLoader {
       try {
         found.set(field, await this.#graphs.open(local, { verify }));
       } catch (error) {
-        if (!(error instanceof VectorGraphError) || error.kind !== "damaged") throw error;
+        if (!(error instanceof VectorGraphError) || error.kind !== "damaged") throw unreadable(error);
       }
     }
     return found;
   }
 
   async #load<T>(path: string, read: (bytes: Uint8Array) => T, allocate?: (length: number) => Uint8Array): Promise<T> {
-    const bytes = await this.#objects.get(path, allocate);
+    const bytes = await this.#objects.get(path, allocate).catch((error: unknown) => {
+      throw unreadable(error);
+    });
     if (bytes === undefined) throw indexDamage(path, "it is missing");
     try {
       return read(aligned(bytes));
@@ -70,6 +73,11 @@ export class ObjectSegmentLoader implements SegmentLoader {
       throw indexDamage(path, error);
     }
   }
+}
+
+/** The object may well be there: only its store does not answer. */
+function unreadable(cause: unknown): EngineError {
+  return unavailable("an object of the collection's index could not be read; retry", cause);
 }
 
 function verified(entry: SegmentEntry, bytes: Uint8Array): Segment {

@@ -129,7 +129,7 @@ export class Connection {
     return new Prepared(await told(duckdb.prepare(this.#connection, sql)));
   }
 
-  /** The same, kept for when it comes again; DuckDB itself notices when its tables are others by then. */
+  /** The same, kept for when it comes again; only for what reads no tables. */
   async prepareOnce(sql: string): Promise<Prepared> {
     const known = this.#prepared.get(sql);
     if (known !== undefined) return known;

@@ -23,6 +23,7 @@ export class NamespaceDatabase {
   readonly #database: Database;
   readonly #idle = new Map<Dialect | undefined, Connection[]>();
   readonly #dialects = new Map<Dialect, Promise<void>>();
+  readonly #background = new Set<Promise<void>>();
   #working: Promise<unknown> = Promise.resolve();
   /** Statements that are open. */
   uses = 0;
@@ -76,6 +77,18 @@ export class NamespaceDatabase {
     );
     await connection.run(`SET search_path = '${schemas.join(",").replaceAll("'", "''")}'`);
     return connection;
+  }
+
+  /** Work that nobody waits for, but for the end. */
+  later(work: Promise<void>): void {
+    const done = work.catch(() => {}).finally(() => this.#background.delete(done));
+    this.#background.add(done);
+  }
+
+  /** Waits until nothing is under way. */
+  async idle(): Promise<void> {
+    await this.#working;
+    while (this.#background.size > 0) await Promise.all(this.#background);
   }
 
   /** Takes a connection back; `clean` when nothing is open on it. */

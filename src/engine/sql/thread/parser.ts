@@ -9,6 +9,7 @@ const limits = { memoryBytes: 128 * 1024 * 1024, threads: 1 };
 const serialize = "SELECT json_serialize_sql($1::VARCHAR, skip_null := true, skip_default := true)::VARCHAR";
 
 interface Opened {
+  readonly database: Database;
   readonly connection: Connection;
   readonly serialize: Prepared;
 }
@@ -37,6 +38,15 @@ export class Parser {
     });
   }
 
+  async close(): Promise<void> {
+    await this.#working;
+    const opened = await this.#opened;
+    this.#opened = undefined;
+    opened?.serialize.close();
+    opened?.connection.close();
+    opened?.database.close();
+  }
+
   #next<T>(work: (opened: Opened) => Promise<T>): Promise<T> {
     const done = this.#working.then(async () => {
       this.#opened ??= open();
@@ -51,7 +61,7 @@ async function open(): Promise<Opened> {
   const database = await Database.open(limits);
   const connection = await database.connect();
   await connection.run("SET GLOBAL enable_external_access = false; SET GLOBAL lock_configuration = true");
-  return { connection, serialize: await connection.prepare(serialize) };
+  return { database, connection, serialize: await connection.prepare(serialize) };
 }
 
 /** The one value of a statement, read to its end so that the connection is free again. */

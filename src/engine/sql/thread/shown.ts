@@ -21,6 +21,15 @@ const views: readonly (readonly [name: string, query: string])[] = [
   ],
   ["views", "SELECT * FROM information_schema.views WHERE false"],
   [
+    "pg_namespace",
+    `SELECT * FROM pg_catalog.pg_namespace WHERE nspname IN ${ownSchemas} AND oid IN (SELECT oid FROM duckdb_schemas() WHERE database_name = current_database())`,
+  ],
+  ["pg_class", `SELECT * FROM pg_catalog.pg_class WHERE relnamespace IN (SELECT oid FROM ${shownSchema}.pg_namespace)`],
+  ["pg_attribute", `SELECT * FROM pg_catalog.pg_attribute WHERE attrelid IN (SELECT oid FROM ${shownSchema}.pg_class)`],
+  ["pg_tables", `SELECT * FROM pg_catalog.pg_tables WHERE schemaname IN ${ownSchemas}`],
+  ["pg_views", "SELECT * FROM pg_catalog.pg_views WHERE false"],
+  ["pg_database", "SELECT * FROM pg_catalog.pg_database WHERE datname = current_database()"],
+  [
     "show_tables",
     "SELECT view_name AS name FROM duckdb_views() WHERE schema_name = 'collections' AND database_name = current_database() ORDER BY name",
   ],
@@ -48,10 +57,11 @@ export function shownSetUp(): string[] {
 
 const informationViews = ["tables", "columns", "schemata", "views"];
 
+const catalogViews = ["pg_namespace", "pg_class", "pg_attribute", "pg_tables", "pg_views", "pg_database"];
+
 /** The view of ours in place of one of DuckDB's. */
 export function shownRelation(schema: string | undefined, name: string): Relation | undefined {
   const lower = name.toLowerCase();
-  return schema === "information_schema" && informationViews.includes(lower)
-    ? { schema: shownSchema, name: lower }
-    : undefined;
+  const known = schema === "information_schema" ? informationViews : schema === "pg_catalog" ? catalogViews : [];
+  return known.includes(lower) ? { schema: shownSchema, name: lower } : undefined;
 }

@@ -1,6 +1,6 @@
 import type { Store } from "../../../port/store.ts";
 import { type ThreadService, Transferred } from "../../../port/threads.ts";
-import { EngineError } from "../../errors.ts";
+import { EngineError, unavailable } from "../../errors.ts";
 import { readCounters } from "../../link/counter-target.ts";
 import { linkColumns, streamColumns } from "../columns.ts";
 import { sqlFault } from "../fault.ts";
@@ -36,11 +36,13 @@ import { Parser } from "./parser.ts";
 import { planStatement, quote, type SerializedSql, type StatementPlan, type TableRef } from "./plan-statement.ts";
 import { plannedRetrieval } from "./planned-retrieval.ts";
 import type { RetrievalRef } from "./retrieval-refs.ts";
-import { Statement } from "./statement.ts";
+import { Statement, type StopReason } from "./statement.ts";
 import { type StreamBudget, writeRecords } from "./stream-rows.ts";
 
 /** What a statement without tables needs. */
 const nothing = { tables: [], catalog: undefined, found: [] } as const;
+
+const stoppedEarlyMax = 1_000;
 
 /** Plans that are kept for statements that come again, and the longest text of one. */
 const plansMax = 500;
@@ -66,16 +68,33 @@ export class SqlService implements ThreadService {
   readonly #namespaces = new Map<number, Promise<OpenNamespace>>();
   readonly #statements = new Map<number, Open>();
   readonly #plans = new Map<string, StatementPlan>();
+  /** Statements that were stopped before they were open. */
+  readonly #stoppedEarly = new Map<number, StopReason>();
   readonly #parser = new Parser();
   #clock = 0;
+  /** Messages that are being answered. */
+  readonly #active = new Set<Promise<unknown>>();
+  #isEnding = false;
 
   constructor(store: Store, settings: SqlSettings) {
     this.#store = store;
     this.#settings = settings;
   }
 
-  async handle(message: unknown): Promise<unknown> {
+  handle(message: unknown): Promise<unknown> {
     const asked = message as SqlMessage;
+    if (asked.kind === "end") return this.#end();
+    const answer = this.#answer(asked);
+    const done: Promise<unknown> = answer.then(
+      () => this.#active.delete(done),
+      () => this.#active.delete(done),
+    );
+    this.#active.add(done);
+    return answer;
+  }
+
+  async #answer(asked: Exclude<SqlMessage, { kind: "end" }>): Promise<unknown> {
+    this.#checkEnding();
     switch (asked.kind) {
       case "plan":
         return this.#planned(asked);
@@ -86,14 +105,23 @@ export class SqlService implements ThreadService {
       case "next":
         return this.#next(asked.statement);
       case "cancel":
-        this.#statements.get(asked.statement)?.statement.stop(asked.why);
+        this.#stop(asked.statement, asked.why);
         return undefined;
       case "close":
         this.#close(asked.statement);
         return undefined;
-      case "forget":
-        return this.#forget(asked.namespace);
     }
+  }
+
+  #stop(id: number, why: StopReason): void {
+    const open = this.#statements.get(id);
+    if (open !== undefined) {
+      open.statement.stop(why);
+      return;
+    }
+    // It may be about to open; one that is over does not come back for it.
+    this.#stoppedEarly.set(id, why);
+    if (this.#stoppedEarly.size > stoppedEarlyMax) this.#stoppedEarly.delete(this.#stoppedEarly.keys().next().value!);
   }
 
   async #planned(asked: Extract<SqlMessage, { kind: "plan" }>): Promise<PlanReply | Transferred> {
@@ -153,7 +181,7 @@ export class SqlService implements ThreadService {
       await this.#defineAll(open.namespace, asked.tables, asked.catalog);
       const retrieved = plan.retrievals.map((ref, i) => emptyEdit(ref, foundColumns(asked.found[i]!, plan.columns)));
       const { edited, indexes } = rewritten(plan, [...nameEdits(plan.refs), ...retrieved], []);
-      const prepared = await this.#prepare(open, edited);
+      const prepared = await this.#prepare(open, edited, false);
       const columns = prepared.columns.map(({ name, type }) => ({ name, type: columnType(type).type }));
       const parameters: DescribeReply["parameters"][number][] = new Array(plan.needs.parameters).fill(undefined);
       prepared.parameters.forEach((name, i) => {
@@ -181,7 +209,7 @@ export class SqlService implements ThreadService {
       const edits = await this.#load(open, plan, asked.tables);
       edits.push(...(await showFound(open.statement, plan, asked.found)));
       const { edited, indexes } = rewritten(plan, edits, asked.params);
-      const prepared = await this.#prepare(open, edited);
+      const prepared = await this.#prepare(open, edited, plan.refs.length + plan.retrievals.length === 0);
       bindAll(prepared, indexes, asked.params);
       const columns = await open.statement.start(prepared).catch((error: unknown) => {
         throw duckFault(open.statement.faultOf(error), edited);
@@ -224,10 +252,16 @@ export class SqlService implements ThreadService {
     known?: OpenNamespace,
   ): Promise<Open> {
     const opened = known ?? (await this.#namespace(namespace));
+    if (this.#isEnding) opened.database.uses--;
+    this.#checkEnding();
     const statement = new Statement();
     const open: Open = { statement, namespace: opened, dialect };
     this.#statements.set(id, open);
+    const early = this.#stoppedEarly.get(id);
+    if (early !== undefined) statement.stop(early);
+    this.#stoppedEarly.delete(id);
     try {
+      statement.check();
       statement.connection = await opened.database.connect(dialect);
       statement.check();
     } catch (error) {
@@ -249,17 +283,25 @@ export class SqlService implements ThreadService {
     }
     // What is under way ends at once, so that its memory is given back.
     if (!statement.isDone) connection.interrupt();
-    void statement.cleaned().then((clean) => {
-      namespace.database.giveBack(dialect, connection, clean);
-      namespace.database.uses--;
-    });
+    namespace.database.later(
+      statement.cleaned().then((clean) => {
+        namespace.database.giveBack(dialect, connection, clean);
+        namespace.database.uses--;
+      }),
+    );
   }
 
-  async #prepare({ statement }: Open, edited: EditedQuery): Promise<Prepared> {
+  /**
+   * `isKept` for statements without tables alone: DuckDB plans with what it knows of a table's values, and a plan that
+   * was made before they changed gives wrong ones.
+   */
+  async #prepare({ statement }: Open, edited: EditedQuery, isKept: boolean): Promise<Prepared> {
     statement.check();
     let prepared: Prepared;
     try {
-      prepared = await statement.busy(statement.connection!.prepareOnce(edited.text));
+      const connection = statement.connection!;
+      prepared = await statement.busy(isKept ? connection.prepareOnce(edited.text) : connection.prepare(edited.text));
+      if (!isKept) statement.prepared = prepared;
     } catch (error) {
       throw duckFault(statement.faultOf(error), edited);
     }
@@ -268,6 +310,10 @@ export class SqlService implements ThreadService {
       throw sqlFault("read_only", "only SELECT, WITH, EXPLAIN, DESCRIBE and SHOW can be run");
     }
     return prepared;
+  }
+
+  #checkEnding(): void {
+    if (this.#isEnding) throw unavailable("the server is shutting down");
   }
 
   #namespace(ref: NamespaceRef): Promise<OpenNamespace> {
@@ -297,11 +343,21 @@ export class SqlService implements ThreadService {
     return open;
   }
 
-  async #forget(namespace: number): Promise<void> {
-    const open = await this.#namespaces.get(namespace);
-    if (open === undefined || open.database.uses > 0) return;
-    this.#namespaces.delete(namespace);
-    open.database.close();
+  /** Nothing may be under way in the library when the thread ends: it would touch memory that is gone. */
+  async #end(): Promise<void> {
+    this.#isEnding = true;
+    for (const [id, { statement }] of [...this.#statements]) {
+      statement.stop("cancelled");
+      this.#close(id);
+    }
+    while (this.#active.size > 0) await Promise.all(this.#active);
+    for (const opened of this.#namespaces.values()) {
+      const { database } = await opened;
+      await database.idle();
+      database.close();
+    }
+    this.#namespaces.clear();
+    await this.#parser.close();
   }
 
   async #defineAll(

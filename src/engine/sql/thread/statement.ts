@@ -11,16 +11,20 @@ import { readChunk } from "./read-chunk.ts";
 const batchRows = 16_384;
 const batchBytes = 1024 * 1024;
 
+export type StopReason = "cancelled" | "timeout";
+
 /** A statement while it lives in the thread. */
 export class Statement {
   connection: Connection | undefined;
-  #stopped: "cancelled" | "timeout" | undefined;
+  #stopped: StopReason | undefined;
   #result: Result | undefined;
   #types: readonly ColumnType[] = [];
   #rows = 0;
   #first = true;
   /** Nothing is open on the connection. */
   isDone = false;
+  /** Ends with the statement. */
+  prepared: Prepared | undefined;
   /** Tables of the statement alone. */
   readonly tables: string[] = [];
 
@@ -35,6 +39,7 @@ export class Statement {
   /** Waits for what is under way; whether the connection can serve another statement then. */
   async cleaned(): Promise<boolean> {
     await this.#working;
+    this.prepared?.close();
     if (!this.isDone) return false;
     try {
       for (const table of this.tables) await this.connection!.run(`DROP TABLE IF EXISTS temp.main.${table}`);
@@ -44,7 +49,7 @@ export class Statement {
     }
   }
 
-  stop(why: "cancelled" | "timeout"): void {
+  stop(why: StopReason): void {
     this.#stopped ??= why;
     this.connection?.interrupt();
   }

@@ -1,0 +1,114 @@
+import java.math.BigDecimal;
+import java.sql.Connection;
+import java.sql.Date;
+import java.sql.DatabaseMetaData;
+import java.sql.DriverManager;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.Statement;
+import java.sql.Timestamp;
+import java.util.Arrays;
+import java.util.UUID;
+
+/** Asks the Postgres wire with the JDBC driver: what it wants to know of tables, types in both formats, portions. */
+class InteropPostgres {
+  static void equal(Object found, Object wanted, String what) {
+    if (!String.valueOf(found).equals(String.valueOf(wanted))) {
+      throw new AssertionError(what + ": " + found + " is not " + wanted);
+    }
+  }
+
+  static int count(ResultSet rows) throws SQLException {
+    int count = 0;
+    while (rows.next()) count++;
+    return count;
+  }
+
+  static String column(ResultSet rows, String name) throws SQLException {
+    StringBuilder found = new StringBuilder();
+    while (rows.next()) found.append(rows.getString(name)).append(' ');
+    return found.toString().trim();
+  }
+
+  static void metadata(DatabaseMetaData about) throws SQLException {
+    equal(column(about.getTables(null, null, "%", new String[] {"TABLE"}), "TABLE_NAME"), "items orders", "tables");
+    equal(column(about.getColumns(null, "collections", "items", "%"), "TYPE_NAME"), "int8 text text _float4 json", "columns");
+    equal(column(about.getCatalogs(), "TABLE_CAT"), "shop", "catalogs");
+    equal(column(about.getSchemas(), "TABLE_SCHEM"), "collections information_schema links pg_catalog streams", "schemas");
+    equal(count(about.getPrimaryKeys(null, "collections", "items")), 0, "primary keys");
+    equal(count(about.getImportedKeys(null, "collections", "items")), 0, "imported keys");
+    equal(count(about.getIndexInfo(null, "collections", "items", false, false)), 0, "indexes");
+    equal(count(about.getFunctions(null, null, "%")), 0, "functions");
+    equal(count(about.getProcedures(null, null, "%")), 0, "procedures");
+    equal(count(about.getTypeInfo()) > 20, true, "types");
+    equal(count(about.getTableTypes()) > 0, true, "table types");
+    equal(count(about.getTablePrivileges(null, "collections", "items")) > 0, true, "privileges");
+    equal(about.getSQLKeywords().length() > 0, true, "keywords");
+  }
+
+  /** From the fifth run on the driver asks for the binary format. */
+  static void types(Connection connection) throws SQLException {
+    String query = "select ?::bool, ?::int, ?::bigint, ?::double, ?::decimal(10,2), ?::text, ?::date, ?::timestamp, ?::bytea, ?::uuid, ?::int[]";
+    for (int run = 0; run < 8; run++) {
+      try (PreparedStatement statement = connection.prepareStatement(query)) {
+        statement.setBoolean(1, true);
+        statement.setInt(2, -7);
+        statement.setLong(3, 1L << 40);
+        statement.setDouble(4, 1.5);
+        statement.setBigDecimal(5, new BigDecimal("12.34"));
+        statement.setString(6, "naïve");
+        statement.setDate(7, Date.valueOf("2024-02-29"));
+        statement.setTimestamp(8, Timestamp.valueOf("2024-02-29 12:34:56.789"));
+        statement.setBytes(9, new byte[] {0, -1});
+        statement.setObject(10, new UUID(0, 15));
+        statement.setArray(11, connection.createArrayOf("int4", new Object[] {1, 2}));
+        ResultSet row = statement.executeQuery();
+        row.next();
+        equal(row.getBoolean(1), true, "boolean");
+        equal(row.getInt(2), -7, "int");
+        equal(row.getLong(3), 1L << 40, "bigint");
+        equal(row.getDouble(4), 1.5, "double");
+        equal(row.getBigDecimal(5), "12.34", "decimal");
+        equal(row.getString(6), "naïve", "text");
+        equal(row.getDate(7), "2024-02-29", "date");
+        equal(row.getTimestamp(8), "2024-02-29 12:34:56.789", "timestamp");
+        equal(Arrays.toString(row.getBytes(9)), "[0, -1]", "bytes");
+        equal(row.getObject(10), new UUID(0, 15), "uuid");
+        equal(Arrays.toString((Object[]) row.getArray(11).getArray()), "[1, 2]", "array");
+      }
+    }
+  }
+
+  public static void main(String[] arguments) throws SQLException {
+    try (Connection connection = DriverManager.getConnection(arguments[0], "tester", "")) {
+      DatabaseMetaData about = connection.getMetaData();
+      equal(connection.getSchema(), "collections", "schema");
+      metadata(about);
+      types(connection);
+      connection.setAutoCommit(false);
+      try (Statement statement = connection.createStatement()) {
+        statement.setFetchSize(100);
+        ResultSet rows = statement.executeQuery("select i from range(1050) t(i)");
+        equal(count(rows), 1050, "rows in portions");
+      }
+      connection.commit();
+      connection.setAutoCommit(true);
+      try (Statement statement = connection.createStatement()) {
+        statement.executeQuery("select nope from items");
+        throw new AssertionError("a column that is not there was found");
+      } catch (SQLException error) {
+        equal(error.getSQLState(), "42703", "the state of an error");
+      }
+      try (Statement statement = connection.createStatement()) {
+        statement.setQueryTimeout(1);
+        statement.executeQuery("select count(*) from range(100000000000) a where a.range % 7 = 3");
+        throw new AssertionError("nothing was cancelled");
+      } catch (SQLException error) {
+        equal(error.getSQLState(), "57014", "the state of a time-out");
+      }
+      equal(connection.isValid(5), true, "valid");
+      System.out.println(about.getDriverVersion());
+    }
+  }
+}

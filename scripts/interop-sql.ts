@@ -1,0 +1,134 @@
+/**
+ * Asks the SQL wires with clients that npm does not have, each where it is installed.
+ *
+ *   npm run test:interop-sql [-- NAME…]     the names of checks; without any, all
+ *
+ * PSQL and PYTHON name programs that are not on the path, POSTGRES_JDBC the driver's jar. Nothing is installed.
+ */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { ServerProcess } from "../test/support/process.ts";
+import { makeShop } from "../test/wire/postgres/shop.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const run = promisify(execFile);
+const callMsMax = 120_000;
+
+interface Outcome {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly failed: boolean;
+}
+
+async function attempt(program: string, args: readonly string[], env: Record<string, string> = {}): Promise<Outcome> {
+  try {
+    const options = { cwd: root, timeout: callMsMax, env: { ...process.env, ...env } };
+    return { ...(await run(program, args, options)), failed: false };
+  } catch (error) {
+    const { stdout = "", stderr = String(error) } = error as Partial<Outcome>;
+    return { stdout, stderr, failed: true };
+  }
+}
+
+/** What psql asks the catalogs for, and a part of what it shows then. */
+const psqlCommands: readonly (readonly [command: string, shows: RegExp])[] = [
+  ["\\d", /collections \| items +\| table/],
+  ["\\dt", /streams +\| orders \| table/],
+  ["\\dt+", /permanent/],
+  ["\\d items", /_id +\| bigint +\| +\| not null[\s\S]*v +\| real\[\]/],
+  ["\\d+ items", /_source \| json/],
+  ["\\d streams.orders", /timestamp \| timestamp with time zone/],
+  ["\\l", /shop \| engine \| UTF8/],
+  ["\\l+", /pg_default/],
+  ["\\dn", /links +\| engine/],
+  ["\\du", /tester/],
+  ["\\conninfo", /database "shop"/],
+  ...[
+    "\\df",
+    "\\df+",
+    "\\di",
+    "\\dv",
+    "\\ds",
+    "\\dm",
+    "\\dT",
+    "\\dT+",
+    "\\dp",
+    "\\db",
+    "\\dx",
+    "\\dC",
+    "\\do",
+    "\\dd",
+  ].map((command) => [command, /rows?\)|Did not find|pg_default/] as const),
+  ...["\\da", "\\dc", "\\dD", "\\des", "\\dE", "\\dF", "\\dL", "\\dO", "\\dP", "\\dRp", "\\dX", "\\dy", "\\ddp"].map(
+    (command) => [command, /rows?\)|Did not find/] as const,
+  ),
+];
+
+async function psql(server: ServerProcess): Promise<string> {
+  const program = process.env["PSQL"] ?? "psql";
+  const found = await attempt(program, ["--version"]);
+  if (found.failed) return "skipped, not installed: put it on the path, or name it in PSQL";
+  const { host, port } = server.postgres;
+  const env = {
+    PGHOST: host,
+    PGPORT: String(port),
+    PGUSER: "tester",
+    PGDATABASE: "shop",
+    PAGER: "cat",
+    LC_ALL: "C.UTF-8",
+  };
+  const call = (...args: string[]) => attempt(program, ["--no-psqlrc", ...args], env);
+  for (const [command, shows] of psqlCommands) {
+    const { stdout, stderr } = await call("-c", command);
+    assert.doesNotMatch(stderr, /ERROR|FATAL/, `${command}: ${stderr}`);
+    assert.match(stdout + stderr, shows, command);
+  }
+  const rows = await call("-At", "-c", "select title, color from items order by _id");
+  assert.equal(rows.stdout, "red shoe|red\nblue hat|blue\nnaïve 🧦|red\n", rows.stderr);
+  const fault = await call("-c", "select nope from items");
+  assert.match(fault.stderr, /LINE 1: select nope from items\n +\^/);
+  const bound = await call("-At", "-v", "FETCH_COUNT=100", "-c", "select sum(i) from range(1000) t(i)");
+  assert.equal(bound.stdout, "499500\n", bound.stderr);
+  return `passed (${found.stdout.trim()}, ${psqlCommands.length} commands)`;
+}
+
+async function psycopg(server: ServerProcess): Promise<string> {
+  const program = process.env["PYTHON"] ?? "python3";
+  const found = await attempt(program, ["-c", "import psycopg; print(psycopg.__version__)"]);
+  if (found.failed) return "skipped, not installed: pip install psycopg[binary], and name that Python in PYTHON";
+  const { host, port } = server.postgres;
+  const script = join(root, "scripts", "interop-postgres.py");
+  const { stderr, failed } = await attempt(program, [script, host, String(port)]);
+  assert.ok(!failed, stderr);
+  return `passed (${found.stdout.trim()})`;
+}
+
+async function jdbcPostgres(server: ServerProcess): Promise<string> {
+  const jar = process.env["POSTGRES_JDBC"];
+  if (jar === undefined) return "skipped: name the jar of the PostgreSQL JDBC driver in POSTGRES_JDBC";
+  const found = await attempt("java", ["-version"]);
+  if (found.failed) return "skipped: there is no java on the path";
+  const { host, port } = server.postgres;
+  const script = join(root, "scripts", "interop-postgres.java");
+  const url = `jdbc:postgresql://${host}:${port}/shop`;
+  const { stdout, stderr, failed } = await attempt("java", ["-cp", jar, script, url]);
+  assert.ok(!failed, stderr + stdout);
+  return `passed (${stdout.trim()})`;
+}
+
+/** A wire's clients are added here. */
+const checks: Readonly<Record<string, (server: ServerProcess) => Promise<string>>> = {
+  psql,
+  psycopg,
+  "jdbc-postgres": jdbcPostgres,
+};
+
+const asked = process.argv.slice(2);
+await using server = await ServerProcess.start();
+await makeShop(server.url);
+for (const [name, check] of Object.entries(checks)) {
+  if (asked.length === 0 || asked.includes(name)) console.log(`${name}: ${await check(server)}`);
+}

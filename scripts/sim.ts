@@ -1,0 +1,63 @@
+// Runs the simulation: the whole engine in one process, under faults that a seed chooses. Each seed is run twice and
+// must give the same trace.
+//
+//   npm run test:sim                    the fixed set of seeds
+//   npm run test:sim -- --seed 17       one seed, with the steps that led to a failure
+//   npm run test:sim -- --seeds 1000    this many, from --from (1)
+//   npm run test:sim -- --minutes 5     as many as fit into the time
+//   npm run test:sim -- --steps 500     steps of the clients in each run
+import { parseArgs } from "node:util";
+import { type RunReport, runSeed } from "../test/sim/simulation.ts";
+import { Totals } from "../test/sim/totals.ts";
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: "string" },
+    seeds: { type: "string" },
+    from: { type: "string" },
+    minutes: { type: "string" },
+    steps: { type: "string" },
+    trace: { type: "string" },
+  },
+});
+
+function integer(name: keyof typeof values, otherwise: number): number {
+  const given = values[name];
+  if (given === undefined) return otherwise;
+  if (!/^\d+$/.test(given)) throw new Error(`--${name} must be a whole number`);
+  return Number(given);
+}
+
+const fixedSeeds = 40;
+const from = integer("seed", integer("from", 1));
+const minutes = integer("minutes", 0);
+const seeds = values.seed !== undefined ? 1 : integer("seeds", minutes > 0 ? Number.MAX_SAFE_INTEGER : fixedSeeds);
+const steps = integer("steps", 240);
+const endMs = minutes > 0 ? performance.now() + minutes * 60_000 : Infinity;
+const traceLinesMax = integer("trace", 80);
+
+function explain({ seed, failure }: RunReport): void {
+  const { error, tail } = failure!;
+  process.stdout.write(`${tail.join("\n")}\n\nseed ${seed} failed: ${(error as Error).stack}\n`);
+  const { cause } = error as Error;
+  if (cause !== undefined) process.stdout.write(`caused by ${(cause as Error).stack}\n`);
+}
+
+function replayCommand(seed: number): string {
+  return `npm run test:sim -- --seed ${seed} --steps ${steps}`;
+}
+
+const totals = new Totals();
+for (let seed = from; seed < from + seeds && performance.now() < endMs; seed++) {
+  const first = await runSeed({ seed, steps, traceLinesMax });
+  const second = await runSeed({ seed, steps, traceLinesMax });
+  totals.add(first);
+  if (first.failure !== undefined) explain(first);
+  const isSame = first.trace === second.trace;
+  if (!isSame) process.stdout.write(`seed ${seed} gave two traces: ${first.trace}, ${second.trace}\n`);
+  if (first.failure === undefined && isSame) continue;
+  process.stdout.write(`replay it with: ${replayCommand(seed)}\n`);
+  process.exitCode = 1;
+  break;
+}
+process.stdout.write(totals.text());

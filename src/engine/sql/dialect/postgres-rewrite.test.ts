@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { EditedQuery } from "../thread/edits.ts";
+import { splitStatements, stringOf, tokenize } from "./postgres-lexer.ts";
+import { type PostgresSession, postgresEdits } from "./postgres-rewrite.ts";
+
+const set: string[] = [];
+const session: PostgresSession = {
+  namespace: "shop",
+  user: "o'me",
+  process: 7,
+  version: "15.0",
+  namespaces: () => ["a", "b"],
+  settings: () => [["x", "1"]],
+  setting: (name) => (name === "search_path" ? "collections" : undefined),
+  configure(name, value, isLocal) {
+    set.push(`${name}=${value}${isLocal ? " local" : ""}`);
+    return value;
+  },
+};
+
+function rewritten(text: string): string {
+  const [statement] = splitStatements(text);
+  return new EditedQuery(statement!.text, postgresEdits(statement!, session)).text;
+}
+
+for (const [text, want] of [
+  ["select title from items where a = $1", "select title from items where a = $1"],
+  ["select 'pg_catalog.version()', \"version\"", "select 'pg_catalog.version()', \"version\""],
+  ["select current_user", "select 'o''me' AS current_user"],
+  ["select f(current_user)", "select f('o''me')"],
+  ["select x.current_user from x", "select x.current_user from x"],
+  ["select pg_catalog.lower('X')", "select lower('X')"],
+  ["select pg_catalog.pg_table_is_visible(c.oid)", "select postgres_catalog.pg_table_is_visible(c.oid)"],
+  ["select a OPERATOR(pg_catalog.~) '^(x)$' COLLATE pg_catalog.default", "select a ~ '(?s).*(?:^(x)$).*' "],
+  ["select a !~* 'x'", "select a !~ '(?si).*(?:x).*'"],
+  ["select a ~ b, ~1", "select a ~ b, ~1"],
+  ["select 1::pg_catalog.int4, 'a'::name", "select 1::int4, 'a'::text"],
+  ["select 'pg_class'::regclass", "select postgres_catalog.regclass_oid('pg_class')"],
+  ["select c.oid::pg_catalog.regclass::pg_catalog.text", "select postgres_catalog.regclass_name(c.oid)::text"],
+  ["select f(1, 2)::regtype", "select postgres_catalog.regtype_name(f(1, 2))"],
+  ["select cast(c.oid as regclass)", "select postgres_catalog.regclass_name(c.oid )"],
+  ["select cast($1 as pg_catalog.regclass)", "select postgres_catalog.regclass_oid($1 )"],
+  ["select '{1,2}'::int[]", "select '[1,2]'::int[]"],
+  ["select '{1,2}'", "select '{1,2}'"],
+  ["select pg_catalog.pg_class.oid from pg_catalog.pg_class", "select pg_class.oid from pg_catalog.pg_class"],
+  [
+    "select datname from pg_database",
+    "select datname from postgres_catalog.session_databases(['a', 'b']::VARCHAR[]) AS pg_database",
+  ],
+  [
+    "select 1 from pg_catalog.pg_database d",
+    "select 1 from postgres_catalog.session_databases(['a', 'b']::VARCHAR[]) d",
+  ],
+  ["select current_setting('search_path')", "select 'collections' AS current_setting"],
+  ["select current_setting('nope', true)", "select NULL::VARCHAR AS current_setting"],
+  ["select * from generate_series(1, 3) g where g > 1", "select * from generate_series(1, 3) g(g) where g > 1"],
+  ["select generate_series(1, 3) g", "select generate_series(1, 3) g"],
+  ["select json_build_object('a', 1)", "select json_object('a', 1)"],
+] as const) {
+  test(`${text} becomes DuckDB's`, () => assert.equal(rewritten(text), want));
+}
+
+test("set_config sets, and gives what is set", () => {
+  assert.equal(rewritten("select set_config('a.b', 'v', true)"), "select 'v' AS set_config");
+  assert.deepEqual(set, ["a.b=v local"]);
+});
+
+test("statements are parted where they end, and nowhere else", () => {
+  const text = "select ';' /* ; /* ; */ */; select $a$;$a$, \"a;b\", E'\\';' -- ;\n ; ;select 3";
+  assert.deepEqual(
+    splitStatements(text).map((each) => each.text),
+    ["select ';' /* ; /* ; */ */", "select $a$;$a$, \"a;b\", E'\\';' -- ;\n ", "select 3"],
+  );
+  assert.deepEqual(splitStatements(" ; -- x"), []);
+});
+
+test("a text that does not end is taken as it is, however long", () => {
+  for (const text of ["select 'abc", 'select "abc', "select $x$abc", "select /* abc"]) {
+    const [statement] = splitStatements(text);
+    assert.equal(statement?.text, text);
+    assert.equal(statement?.tokens.at(-1)?.kind, "broken");
+  }
+  assert.equal(tokenize(`select '${"x''".repeat(500_000)}'`).length, 2);
+});
+
+test("strings are read with their escapes", () => {
+  const values = tokenize("'a''b' E'a\\n\\x41\\\\' $t$a'b$t$ $$x$$").map(stringOf);
+  assert.deepEqual(values, ["a'b", "a\nA\\", "a'b", "x"]);
+});

@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Answer, ask, base64 } from "../support/http.ts";
+import { ServerProcess, type StartOptions } from "../support/process.ts";
+import { assertError, eventually } from "../support/streams.ts";
+
+/** Time, memory, rows and turns of SQL statements: passing a limit is an error that says so, and harms nobody else. */
+
+/** Works for hours, if it is let. */
+const endless = "select sum(a.range % (b.range + 1)) from range(1000000000) a, range(100000) b";
+
+async function start(env: NonNullable<StartOptions["env"]>): Promise<ServerProcess> {
+  const server = await ServerProcess.start({ env });
+  assert.equal((await ask(`${server.url}/v1/namespaces`, { body: { name: "n" } })).status, 201);
+  return server;
+}
+
+function sql(server: ServerProcess, query: string, signal?: AbortSignal): Promise<Answer> {
+  return ask(`${server.url}/v1/namespaces/n/sql`, { body: { query }, ...(signal === undefined ? {} : { signal }) });
+}
+
+test("a statement that takes too long is stopped", async () => {
+  await using server = await start({ SERVICE_SQL_TIME: "300ms" });
+  const done = await sql(server, endless);
+  assertError(done, 503, "unavailable");
+  assert.match(done.json.message, /SERVICE_SQL_TIME/);
+  assert.deepEqual(done.json.sql, { kind: "timeout" });
+  assert.deepEqual((await sql(server, "select 1 as x")).json.rows, [{ x: 1 }]);
+});
+
+test("a statement that needs too much memory is refused", async () => {
+  await using server = await start({ SERVICE_SQL_MEMORY_BYTES: String(32 * 1024 * 1024) });
+  const done = await sql(server, "select len(list(range)) from range(100000000)");
+  assertError(done, 429, "resource_exhausted");
+  assert.match(done.json.message, /SERVICE_SQL_MEMORY_BYTES/);
+  assert.equal(done.headers.get("retry-after"), "1");
+  assert.deepEqual((await sql(server, "select 1 as x")).json.rows, [{ x: 1 }]);
+});
+
+test("a result has at most so many rows", async () => {
+  await using server = await start({ SERVICE_SQL_ROWS_MAX: "1000" });
+  assert.equal((await sql(server, "select * from range(1000)")).json.row_count, 1000);
+  const done = await sql(server, "select * from range(1001)");
+  assertError(done, 400, "invalid_argument", "query");
+  assert.match(done.json.message, /SERVICE_SQL_ROWS_MAX/);
+});
+
+test("a statement reads at most so much of streams", async () => {
+  await using server = await start({ SERVICE_SQL_STREAM_BYTES: "2000" });
+  const streams = `${server.url}/v1/namespaces/n/streams`;
+  assert.equal((await ask(streams, { body: { name: "s", partitions: 2 } })).status, 201);
+  for (const partition of [0, 1]) {
+    for (const at of [0, 1]) {
+      const records = [{ value: base64(String(at).repeat(700)) }];
+      const done = await ask(`${streams}/s/partitions/${partition}/records`, { body: { records } });
+      assert.equal(done.status, 200, done.text);
+    }
+  }
+  const refused = await sql(server, "select count(*) from streams.s");
+  assertError(refused, 400, "invalid_argument", "query");
+  assert.match(refused.json.message, /partition, offset or timestamp/);
+  const narrowed = await sql(server, 'select count(*) as c from streams.s where "partition" = 1');
+  assert.deepEqual(narrowed.json.rows, [{ c: 2 }]);
+  const limited = await sql(server, "select * from streams.s limit 1");
+  assert.equal(limited.json.row_count, 1);
+});
+
+test("beyond the queue a statement is refused, and a client that goes away ends its own", async () => {
+  await using server = await start({ SERVICE_SQL_RUNNING_MAX: "1", SERVICE_SQL_WAITING_MAX: "0" });
+  const leaving = new AbortController();
+  const running = sql(server, endless, leaving.signal).catch(() => undefined);
+  const refused = await eventually(
+    () => sql(server, "select 1 as x"),
+    ({ status }) => status === 429,
+  );
+  assertError(refused, 429, "resource_exhausted");
+  assert.deepEqual(refused.json.sql, { kind: "busy" });
+  leaving.abort();
+  await running;
+  await eventually(
+    () => sql(server, "select 1 as x"),
+    ({ status }) => status === 200,
+  );
+});
+
+test("appends and reads go on while statements work as hard as they may", async () => {
+  await using server = await start({});
+  const streams = `${server.url}/v1/namespaces/n/streams`;
+  assert.equal((await ask(streams, { body: { name: "s" } })).status, 201);
+  const leaving = new AbortController();
+  let ended = 0;
+  const heavy = Array.from({ length: 6 }, () =>
+    sql(server, endless, leaving.signal)
+      .catch(() => undefined)
+      .finally(() => ended++),
+  );
+  for (let i = 0; i < 50; i++) {
+    const done = await ask(`${streams}/s/partitions/0/records`, { body: { records: [{ value: base64(String(i)) }] } });
+    assert.equal(done.status, 200, done.text);
+    assert.equal(done.json.base_offset, i);
+  }
+  const read = await ask(`${streams}/s/partitions/0/records?offset=0`);
+  assert.equal(read.json.records.length, 50);
+  assert.equal(ended, 0, "the statements are still under way");
+  leaving.abort();
+  await Promise.all(heavy);
+  await eventually(
+    () => sql(server, "select count(*) as c from streams.s"),
+    ({ json }) => json?.rows?.[0]?.c === 50,
+  );
+  assert.equal(await server.stop(), 0);
+});
+
+test("a server with statements under way stops", async () => {
+  await using server = await start({ SERVICE_DRAIN_TIMEOUT: "200ms" });
+  const running = sql(server, endless).catch(() => undefined);
+  await eventually(
+    async () => (await ask(`${server.url}/metrics`)).text,
+    (text) => /service_sql_running 1/.test(text),
+  );
+  assert.equal(await server.stop(), 0);
+  await running;
+});

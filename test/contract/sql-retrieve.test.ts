@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { CollectionClient } from "../support/collections.ts";
+import { ask } from "../support/http.ts";
+import { ServerProcess } from "../support/process.ts";
+
+/** The same plan in SQL and as a query: the same rows in the same order, with the same scores. */
+
+const schema = {
+  fields: [
+    { name: "body", kind: "text" },
+    { name: "tag", kind: "keyword", fast: true },
+    { name: "n", kind: "i64" },
+    { name: "price", kind: "f64" },
+    { name: "live", kind: "bool" },
+    { name: "at", kind: "date" },
+  ],
+  vectors: [{ name: "v", dim: 3, distance: "cosine" }],
+};
+
+const words = ["red", "green", "blue", "apple", "pear", "plum", "wine"];
+
+/** Numbers that look random and are the same each time. */
+function* numbersFrom(seed: number): Generator<number, never> {
+  for (let state = seed; ; ) {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
+    yield state / 2_147_483_648;
+  }
+}
+
+function documents(count: number): object[] {
+  const random = numbersFrom(7);
+  const next = () => random.next().value;
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)]!;
+  return Array.from({ length: count }, (_, id) => ({
+    upsert: {
+      id,
+      source: {
+        body: Array.from({ length: 3 + Math.floor(next() * 6) }, () => pick(words)).join(" "),
+        tag: id % 9 === 0 ? [pick(["a", "b", "c"]), pick(["a", "b", "c"])] : pick(["a", "b", "c"]),
+        n: Math.floor(next() * 20),
+        ...(id % 5 === 0 ? {} : { price: Math.round(next() * 1000) / 8 }),
+        live: next() < 0.5,
+        at: `2024-0${1 + Math.floor(next() * 9)}-15T00:00:00Z`,
+      },
+      vectors: { v: [next() - 0.5, next() - 0.5, next() - 0.5] },
+    },
+  }));
+}
+
+const vector = { vector: { field: "v", query: [0.3, -0.2, 0.9], k: 12 } };
+const text = { text: { field: "body", query: "red apple wine", k: 9 } };
+const inSql = {
+  vector: "vector_search(docs, [0.3, -0.2, 0.9], v, 12)",
+  text: "text_search(docs, 'red apple wine', body, 9)",
+};
+const fused = `rrf(${inSql.vector}, ${inSql.text})`;
+
+const pairs: readonly (readonly [name: string, sql: string, query: object])[] = [
+  ["a vector", `from ${inSql.vector}`, { retrieve: [vector], limit: 12 }],
+  ["a text", `from ${inSql.text}`, { retrieve: [text], limit: 9 }],
+  ["both", `from ${fused}`, { retrieve: [vector, text], fuse: { method: "rrf" }, limit: 21 }],
+  ["both, the first", `from ${fused} limit 5`, { retrieve: [vector, text], limit: 5 }],
+  ["both, later ones", `from ${fused} limit 5 offset 4`, { retrieve: [vector, text], limit: 5, offset: 4 }],
+  [
+    "another k",
+    `from rrf(${inSql.vector}, ${inSql.text}, k := 3)`,
+    { retrieve: [vector, text], fuse: { k: 3 }, limit: 21 },
+  ],
+  ["a term", `from ${fused} where tag = 'a'`, { retrieve: [vector, text], filter: { term: { tag: "a" } }, limit: 21 }],
+  [
+    "terms and a range",
+    `from ${fused} f where f.tag in ('a', 'b') and f.n >= 5 and f.n < 15`,
+    {
+      retrieve: [vector, text],
+      filter: { and: [{ terms: { tag: ["a", "b"] } }, { range: { n: { gte: 5, lt: 15 } } }] },
+      limit: 21,
+    },
+  ],
+  ["truth", `from ${fused} where live`, { retrieve: [vector, text], filter: { term: { live: true } }, limit: 21 }],
+  [
+    "a missing value",
+    `from ${fused} where price is null`,
+    { retrieve: [vector, text], filter: { not: { exists: { field: "price" } } }, limit: 21 },
+  ],
+  [
+    "a date",
+    `from ${inSql.text} where "at" >= timestamptz '2024-05-01 00:00:00+00'`,
+    { retrieve: [text], filter: { range: { at: { gte: "2024-05-01T00:00:00Z" } } }, limit: 9 },
+  ],
+  [
+    "either of two",
+    `from ${inSql.vector} where tag = 'c' or n = 3`,
+    { retrieve: [vector], filter: { or: [{ term: { tag: "c" } }, { term: { n: 3 } }] }, limit: 12 },
+  ],
+];
+
+describe("retrievers in SQL and in a query", () => {
+  let server: ServerProcess;
+  let client: CollectionClient;
+
+  before(async () => {
+    server = await ServerProcess.start();
+    client = await CollectionClient.create(server.url, "r");
+    await client.made("docs", schema);
+    await client.written("docs", documents(300));
+  });
+
+  after(() => server[Symbol.asyncDispose]());
+
+  async function both(sql: string, query: object) {
+    const [first, second] = await Promise.all([
+      ask(`${client.url}/sql`, { body: { query: `select _id, _score, tag, n ${sql}` } }),
+      ask(`${client.url}/query`, { body: { from: "collections.docs", select: ["tag", "n"], ...query } }),
+    ]);
+    assert.equal(first.status, 200, first.text);
+    assert.equal(second.status, 200, second.text);
+    const ranked = (rows: { _id: number; _score: number }[]) => rows.map(({ _id, _score }) => ({ _id, _score }));
+    return { sql: ranked(first.json.rows), query: ranked(second.json.rows) };
+  }
+
+  for (const [name, sql, query] of pairs) {
+    test(name, async () => {
+      const found = await both(sql, query);
+      assert.notEqual(found.query.length, 0);
+      assert.deepEqual(found.sql, found.query);
+    });
+  }
+
+  test("a field of several values shows one that was asked for", async () => {
+    const done = await ask(`${client.url}/sql`, {
+      body: { query: "select tag, _source->'$.tag' as tags from text_search(docs, 'red', body, 300) where tag = 'b'" },
+    });
+    assert.equal(done.status, 200, done.text);
+    assert.ok(done.json.rows.some(({ tags }: { tags: unknown }) => Array.isArray(tags) && tags[0] !== "b"));
+    for (const { tag } of done.json.rows) assert.equal(tag, "b");
+  });
+
+  test("the same after the documents have become segments, and after a write", async () => {
+    await client.sealed("docs");
+    const [, sql, query] = pairs[6]!;
+    const before = await both(sql, query);
+    assert.deepEqual(before.sql, before.query);
+    await client.written("docs", [{ delete: { id: before.sql[0]!._id } }]);
+    const later = await both(sql, query);
+    assert.deepEqual(later.sql, later.query);
+    assert.ok(later.sql.every(({ _id }) => _id !== before.sql[0]!._id));
+  });
+});

@@ -1,0 +1,175 @@
+import assert from "node:assert/strict";
+import type { LinkDetail } from "../../src/engine/link/links.ts";
+import type { ConsistencyToken } from "../../src/engine/token.ts";
+import { CollectionModel, type ModelDocument, type ModelField } from "../model/collection/model.ts";
+import type { LogHistory, SentRecord } from "./log-history.ts";
+import type { Session } from "./session.ts";
+import { demand, Violation } from "./world.ts";
+
+const namespace = "n";
+
+interface Fields {
+  readonly version: number;
+  readonly skipped: number;
+  readonly lost?: number;
+  readonly counters?: Readonly<Record<string, number>>;
+}
+
+interface SeenLink {
+  readonly applied: readonly number[];
+  readonly fields: Fields;
+}
+
+/** What a link must have made of its source, record by record. */
+export interface LinkRule {
+  readonly name: string;
+  readonly kind: "counter" | "collection";
+  readonly options: unknown;
+  readonly source: LogHistory;
+}
+
+export const filledFields: readonly ModelField[] = [
+  { name: "n", path: "n", kind: "i64", indexed: true, fast: true },
+  { name: "tag", path: "tag", kind: "keyword", indexed: true, fast: true },
+];
+
+/** What clients see of links, and whether it is what the log says. */
+export class LinkClients {
+  readonly #session: Session;
+  readonly #links: readonly LinkRule[];
+  readonly #seen = new Map<string, SeenLink[]>();
+  /** What someone was told that a link had applied: it never falls. */
+  readonly #applied = new Map<string, number[]>();
+
+  constructor(session: Session, links: readonly LinkRule[]) {
+    this.#session = session;
+    this.#links = links;
+  }
+
+  async create(): Promise<void> {
+    const { engine } = this.#session.world;
+    for (const { name, kind, options, source } of this.#links) {
+      await engine.links.create({ namespace, name, source: source.name, target: { kind, name }, options });
+    }
+  }
+
+  async detail(): Promise<void> {
+    const { dice } = this.#session;
+    await this.#look(dice.pick(this.#links), this.#session.someToken());
+  }
+
+  async #look(link: LinkRule, token: ConsistencyToken): Promise<LinkDetail | undefined> {
+    const { world } = this.#session;
+    const { source, name } = link;
+    const known = [...(this.#applied.get(name) ?? [])];
+    const ends = source.partitions.map(({ next }) => next);
+    const outcome = await this.#session.ask(`link ${name} ${JSON.stringify(token)}`, [], () =>
+      world.engine.links.detail(namespace, name, token),
+    );
+    if (outcome.kind !== "answer") return undefined;
+    const detail = outcome.value;
+    const applied = detail.applied!.map(({ offset }) => offset);
+    for (const [partition, offset] of applied.entries()) {
+      demand(offset >= (known[partition] ?? 0), () => `${name} went back to ${offset} in ${partition}`);
+      const end = offset + detail.lag[partition]!.records;
+      demand(end >= ends[partition]!, () => `${name} knows ${end} records of ${partition}, not ${ends[partition]}`);
+    }
+    for (const { stream, partition, offset } of token) {
+      if (stream !== source.id) continue;
+      demand(applied[partition]! > offset, () => `${name} was read without the token's ${partition}@${offset}`);
+    }
+    this.#applied.set(
+      name,
+      applied.map((offset, i) => Math.max(offset, this.#applied.get(name)?.[i] ?? 0)),
+    );
+    const fields = JSON.parse(`{${detail.fields.join(",")}}`) as Fields;
+    const seen = this.#seen.get(name) ?? [];
+    seen.push({ applied, fields });
+    this.#seen.set(name, seen);
+    return detail;
+  }
+
+  /** Once all of the log is known: every look at a link was exactly what the records up to its offsets make. */
+  settle(): void {
+    for (const link of this.#links) {
+      const seen = this.#seen.get(link.name) ?? [];
+      for (const { applied, fields } of seen) {
+        const wanted =
+          link.kind === "counter" ? counted(link.source, applied) : { skipped: misfits(link.source, applied) };
+        const { version: _, lost: __, errors: ___, ...given } = fields as Fields & { errors?: unknown };
+        assert.deepEqual(given, wanted, `${link.name} at ${applied}`);
+      }
+      this.#seen.set(link.name, []);
+    }
+  }
+
+  /** Until every link has applied all there is; then its target is what the log says. */
+  async catchUp(): Promise<void> {
+    const { world } = this.#session;
+    for (const link of this.#links) {
+      const deadlineMs = world.time.steadyMs + 300_000;
+      for (;;) {
+        const detail = await this.#look(link, []);
+        if (detail?.lag.every(({ records }) => records === 0)) break;
+        if (world.time.steadyMs > deadlineMs) throw new Violation(`${link.name} does not catch up: ${detail?.error}`);
+      }
+    }
+    this.settle();
+    for (const link of this.#links) if (link.kind === "collection") await this.#checkFilled(link);
+  }
+
+  async #checkFilled({ name, source }: LinkRule): Promise<void> {
+    const { documents } = this.#session.world.engine;
+    const page = { filter: undefined, limit: 1_000, cursor: undefined };
+    const outcome = await this.#session.ask(`filled ${name}`, [], () =>
+      documents.scroll({ namespace, collection: name }, page, { token: [], eventual: false }),
+    );
+    if (outcome.kind !== "answer") throw new Violation("the filled collection could not be read");
+    const found = outcome.value.documents.map(({ id, version, source: text }) => {
+      return [id, { version, source: JSON.parse(text), vectors: {} }] as const;
+    });
+    assert.deepEqual(
+      found,
+      [...filled(source)].sort(([a], [b]) => a - b),
+      `${name} is not what its source says`,
+    );
+  }
+}
+
+function counted(source: LogHistory, applied: readonly number[]): Omit<Fields, "version"> {
+  const counters: Record<string, number> = {};
+  let skipped = 0;
+  for (const [partition, offset] of applied.entries()) {
+    for (const { key, value } of source.below(partition, offset)) {
+      if (key === undefined || value === undefined) skipped++;
+      else counters[key] = (counters[key] ?? 0) + (JSON.parse(value) as { n: number }).n;
+    }
+  }
+  return { counters, skipped };
+}
+
+function isMisfit({ value }: SentRecord): boolean {
+  return value !== undefined && typeof (JSON.parse(value) as { n: unknown }).n !== "number";
+}
+
+function misfits(source: LogHistory, applied: readonly number[]): number {
+  let skipped = 0;
+  for (const [partition, offset] of applied.entries()) {
+    for (const record of source.below(partition, offset)) if (isMisfit(record)) skipped++;
+  }
+  return skipped;
+}
+
+/** A document's records are all in one partition, so that their order there is their order. */
+function filled(source: LogHistory): ReadonlyMap<number, ModelDocument> {
+  const model = new CollectionModel(filledFields, "ignore");
+  for (const [partition, { next }] of source.partitions.entries()) {
+    for (const record of source.below(partition, next)) {
+      if (isMisfit(record)) continue;
+      const { key, value } = record;
+      if (value === undefined) model.write([{ kind: "delete", id: Number(key) }]);
+      else model.write([{ kind: "upsert", id: Number(key), source: JSON.parse(value) }]);
+    }
+  }
+  return model.documents;
+}

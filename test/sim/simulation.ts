@@ -1,0 +1,254 @@
+import { parseSchema } from "../../src/engine/collection/schema-parse.ts";
+import { Dice } from "./dice.ts";
+import { DocumentClients } from "./document-clients.ts";
+import { EventClients } from "./event-clients.ts";
+import type { FaultKind } from "./faults.ts";
+import { filledFields, LinkClients } from "./link-clients.ts";
+import { LogHistory, type SentRecord } from "./log-history.ts";
+import { Session } from "./session.ts";
+import type { Sabotage } from "./store.ts";
+import { type MakeRecord, StreamClients, type WrittenStream } from "./stream-clients.ts";
+import { Violation, World } from "./world.ts";
+
+export interface RunOptions {
+  readonly seed: number;
+  readonly steps: number;
+  readonly sabotage?: Sabotage;
+  /** Lines of the trace that a failure shows. */
+  readonly traceLinesMax?: number;
+}
+
+export interface RunReport {
+  readonly seed: number;
+  readonly trace: string;
+  readonly steps: number;
+  readonly ticks: number;
+  readonly simulatedMs: number;
+  readonly faults: Readonly<Record<FaultKind, number>>;
+  readonly answers: ReadonlyMap<string, number>;
+  readonly failure: { readonly error: unknown; readonly tail: readonly string[] } | undefined;
+}
+
+const namespace = "n";
+const clientCount = 5;
+/** Steps between two looks at everything. */
+const stepsPerCheck = 60;
+
+/** Runs one seed from an empty store to its last check. The same seed gives the same trace. */
+export async function runSeed({ seed, steps, sabotage = {}, traceLinesMax = 80 }: RunOptions): Promise<RunReport> {
+  const world = new World(seed, sabotage, traceLinesMax);
+  const simulation = new Simulation(world, seed);
+  let failure: RunReport["failure"];
+  try {
+    await simulation.run(steps);
+  } catch (error) {
+    failure = { error, tail: world.trace.tail };
+  }
+  return {
+    seed,
+    trace: world.trace.digest(),
+    steps: simulation.steps,
+    ticks: world.ticks,
+    simulatedMs: world.time.steadyMs,
+    faults: world.faults.counts,
+    answers: simulation.session.counts,
+    failure,
+  };
+}
+
+class Simulation {
+  readonly session: Session;
+  readonly #world: World;
+  readonly #dice: Dice;
+  readonly #streams: readonly WrittenStream[];
+  readonly #streamClients: StreamClients;
+  readonly #eventClients: EventClients;
+  readonly #linkClients: LinkClients;
+  readonly #documentClients: DocumentClients;
+  readonly #histories: readonly LogHistory[];
+  readonly #busy: (Promise<void> | undefined)[] = Array(clientCount).fill(undefined);
+  #failure: { error: unknown } | undefined;
+  steps = 0;
+
+  constructor(world: World, seed: number) {
+    this.#world = world;
+    this.#dice = new Dice(seed, 10);
+    this.session = new Session(world, new Dice(seed, 11));
+    const { time } = world;
+    const counted = new LogHistory("counted", 3, undefined, time);
+    const filled = new LogHistory("filled", 2, undefined, time);
+    const aged = new LogHistory("aged", 1, { maxAgeMs: 20_000, maxBytes: null }, time);
+    const sized = new LogHistory("sized", 1, { maxAgeMs: null, maxBytes: 1_500 }, time);
+    const events = new LogHistory("events", 2, undefined, time);
+    this.#histories = [counted, filled, aged, sized, events];
+    this.#streams = [
+      { history: counted, makeRecord: makeCounted, isRouted: false },
+      { history: filled, makeRecord: makeFilling, isRouted: true },
+      { history: aged, makeRecord: makeAged, isRouted: false },
+      { history: sized, makeRecord: makeAged, isRouted: false },
+    ];
+    this.#streamClients = new StreamClients(this.session, this.#streams);
+    this.#eventClients = new EventClients(this.session, events);
+    this.#linkClients = new LinkClients(this.session, [
+      { name: "counts", kind: "counter", options: { amount: { json: "/n" } }, source: counted },
+      { name: "filled", kind: "collection", options: {}, source: filled },
+    ]);
+    this.#documentClients = new DocumentClients(this.session);
+  }
+
+  async run(steps: number): Promise<void> {
+    const { faults } = this.#world;
+    await this.#world.start();
+    await this.#setUp();
+    faults.enabled = true;
+    while (this.steps < steps) {
+      await this.#world.tick();
+      this.#throwFailure();
+      await this.#strike();
+      this.#startSteps();
+      if (this.steps % stepsPerCheck === stepsPerCheck - 1) {
+        await this.#check();
+        // Past every window, with nothing under way that was begun before it.
+        if (this.#dice.chance(0.15)) this.#world.time.jump(90_000_000);
+        this.steps++;
+      }
+    }
+    faults.enabled = false;
+    await this.#check();
+    await this.#world.stop();
+    await this.#world.start();
+    await this.#check();
+  }
+
+  /** Everything comes to rest, without faults, and is compared. */
+  async #check(): Promise<void> {
+    const { faults } = this.#world;
+    const wasEnabled = faults.enabled;
+    await this.#idle();
+    faults.enabled = false;
+    await this.#audit();
+    this.#world.isHurried = true;
+    await this.#world.drive(this.#linkClients.catchUp());
+    await this.#world.drive(this.#documentClients.catchUp());
+    this.#world.isHurried = false;
+    await this.#audit();
+    faults.enabled = wasEnabled;
+  }
+
+  async #setUp(): Promise<void> {
+    const { engine } = this.#world;
+    const make = async () => {
+      await engine.metastore.createNamespace(namespace);
+      for (const history of this.#histories) {
+        const ref = { namespace, stream: history.name };
+        history.id = (await engine.streams.create(ref, history.partitions.length, history.retention)).id;
+      }
+      await engine.collections.create(
+        namespace,
+        "filled",
+        parseSchema({ fields: filledFields.map(({ path, ...field }) => ({ ...field, source_path: path })) }),
+      );
+      await this.#documentClients.create();
+      await this.#linkClients.create();
+    };
+    await this.#world.drive(make());
+  }
+
+  /** What befalls the process itself. */
+  async #strike(): Promise<void> {
+    const { faults, time } = this.#world;
+    if (faults.strikes("clock_jumps_ahead")) time.jump(this.#dice.pick([1_000, 30_000, 90_000, 3_600_000]));
+    if (faults.strikes("clock_jumps_back")) time.jump(-this.#dice.pick([1_000, 30_000, 90_000, 3_600_000]));
+    if (faults.strikes("thread_lost")) await this.#world.loseThread();
+    if (!faults.strikes("crash")) return;
+    await this.#world.crash();
+    await this.#idle();
+    await this.#world.start();
+    await this.#audit();
+  }
+
+  #startSteps(): void {
+    for (const client of this.#busy.keys()) {
+      if (this.#busy[client] !== undefined || !this.#dice.chance(0.15)) continue;
+      this.steps++;
+      this.#busy[client] = this.#step()
+        .catch((error: unknown) => {
+          this.#failure ??= { error };
+        })
+        .finally(() => {
+          this.#busy[client] = undefined;
+        });
+      if (this.steps % stepsPerCheck === stepsPerCheck - 1) return;
+    }
+  }
+
+  #step(): Promise<void> {
+    const roll = this.#dice.next();
+    const [, run] = this.#actions.find(([upTo]) => roll < upTo)!;
+    return run();
+  }
+
+  /** What a client does next, up to which roll of the dice. */
+  readonly #actions: readonly (readonly [number, () => Promise<void>])[] = [
+    [0.16, () => this.#streamClients.append()],
+    [0.21, () => this.#streamClients.resend()],
+    [0.3, () => this.#streamClients.fetch()],
+    [0.42, () => this.#eventClients.append()],
+    [0.45, () => this.#eventClients.read()],
+    [0.5, () => this.#linkClients.detail()],
+    [0.72, () => this.#documentClients.write()],
+    [0.76, () => this.#documentClients.resend()],
+    [0.8, () => this.#documentClients.get()],
+    [0.86, () => this.#documentClients.count()],
+    [0.91, () => this.#documentClients.scroll()],
+    [1, () => this.#documentClients.query()],
+  ];
+
+  /** Until every client has its answer. */
+  async #idle(): Promise<void> {
+    await this.#world.drive(Promise.all(this.#busy));
+    this.#throwFailure();
+  }
+
+  async #audit(): Promise<void> {
+    const done = await this.#world.drive(this.#streamClients.audit(this.#histories));
+    if (!done) throw new Violation("the log could not be read");
+    await this.#world.drive(this.#documentClients.audit());
+    this.#linkClients.settle();
+  }
+
+  #throwFailure(): void {
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+}
+
+const names = ["ant", "bee", "cat", "dog", "elk"];
+
+const makeCounted: MakeRecord = (dice, nowMs, isKeyed): SentRecord => {
+  const isTimed = isKeyed || dice.chance(0.3);
+  return {
+    key: dice.chance(0.8) ? dice.pick(names) : undefined,
+    value: dice.chance(0.9) ? JSON.stringify({ n: dice.between(-5, 20) }) : undefined,
+    timestampMs: isTimed ? nowMs - dice.below(60_000) + 20_000 : nowMs,
+    isTimed,
+  };
+};
+
+const makeAged: MakeRecord = (dice, nowMs, isKeyed): SentRecord => ({
+  key: dice.chance(0.5) ? dice.pick(names) : undefined,
+  value: "x".repeat(dice.below(200)),
+  timestampMs: nowMs,
+  isTimed: isKeyed,
+});
+
+/** The key names the document; a record without a value deletes it. */
+const makeFilling: MakeRecord = (dice, nowMs, isKeyed): SentRecord => {
+  const id = dice.below(9);
+  const n = dice.chance(0.1) ? "no number" : dice.below(10);
+  return {
+    key: String(id),
+    value: dice.chance(0.2) ? undefined : JSON.stringify({ id, n, tag: dice.pick(names) }),
+    timestampMs: nowMs,
+    isTimed: isKeyed,
+  };
+};

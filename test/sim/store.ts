@@ -1,0 +1,109 @@
+import type { MemoryStore } from "../../src/adapter/memory/store.ts";
+import { type Bytes, type Range, type Store, StoreError, type WriteOp } from "../../src/port/store.ts";
+import type { WorldTime } from "./clock.ts";
+import type { Dice } from "./dice.ts";
+import type { Faults } from "./faults.ts";
+import type { Life } from "./life.ts";
+import type { Trace } from "./trace.ts";
+
+export interface StoreWorld {
+  readonly faults: Faults;
+  readonly dice: Dice;
+  readonly time: WorldTime;
+  readonly trace: Trace;
+}
+
+/** Breaks the store on purpose, to see that the checker finds out. */
+export interface Sabotage {
+  /** Says that a commit is durable and drops it. */
+  readonly dropsCommit?: (ops: readonly WriteOp[]) => boolean;
+  /** Applies a commit that it reports as failed. */
+  readonly keepsFailed?: boolean;
+  /** A crash that comes while a commit is applied leaves a part of it. */
+  readonly tearsCommit?: boolean;
+}
+
+const delayMsMax = 3_000;
+
+/**
+ * One process's view of the durable state. A commit is first under way, when it can fail or be caught by a crash; then
+ * applied, when readers see it; and only then is it answered.
+ */
+export class SimulatedStore implements Store {
+  readonly #durable: MemoryStore;
+  readonly #life: Life;
+  readonly #world: StoreWorld;
+  readonly #sabotage: Sabotage;
+  readonly #unsynced = new Set<readonly WriteOp[]>();
+
+  constructor(durable: MemoryStore, life: Life, world: StoreWorld, sabotage: Sabotage) {
+    this.#durable = durable;
+    this.#life = life;
+    this.#world = world;
+    this.#sabotage = sabotage;
+  }
+
+  async commit(ops: readonly WriteOp[]): Promise<void> {
+    const { faults, dice, time, trace } = this.#world;
+    this.#unsynced.add(ops);
+    await this.#life.turn();
+    if (faults.strikes("commit_delayed")) {
+      await time.clockOf(this.#life).sleep(dice.between(1, delayMsMax));
+    }
+    if (faults.strikes("commit_fails")) {
+      this.#unsynced.delete(ops);
+      trace.add(`commit of ${ops.length} fails`);
+      if (this.#sabotage.keepsFailed) await this.#durable.commit(ops);
+      throw new StoreError(dice.chance(0.5) ? "full" : "failed", "simulated");
+    }
+    if (!this.#sabotage.dropsCommit?.(ops)) await this.#durable.commit(ops);
+    this.#unsynced.delete(ops);
+    trace.add(`commit of ${ops.length}`);
+    if (dice.chance(0.3)) await this.#life.turn();
+  }
+
+  /** The power fails: what was under way is there or not, as a whole. */
+  async crash(): Promise<void> {
+    const { faults, trace, dice } = this.#world;
+    for (const ops of this.#unsynced) {
+      if (faults.either("commit_lost_by_crash", "commit_kept_by_crash")) {
+        trace.add(`crash loses a commit of ${ops.length}`);
+        continue;
+      }
+      trace.add(`crash keeps a commit of ${ops.length}`);
+      await this.#durable.commit(this.#sabotage.tearsCommit ? ops.slice(0, dice.below(ops.length)) : ops);
+    }
+    this.#unsynced.clear();
+  }
+
+  get(key: Bytes) {
+    return this.#reader().get(key);
+  }
+
+  head(key: Bytes, bytesMax: number) {
+    return this.#reader().head(key, bytesMax);
+  }
+
+  range(range: Range) {
+    return this.#reader().range(range);
+  }
+
+  keys(range: Range) {
+    return this.#reader().keys(range);
+  }
+
+  snapshot() {
+    return this.#reader().snapshot();
+  }
+
+  stats() {
+    return this.#reader().stats();
+  }
+
+  async close(): Promise<void> {}
+
+  #reader(): MemoryStore {
+    if (!this.#life.isAlive) throw new StoreError("failed", "the process has ended");
+    return this.#durable;
+  }
+}

@@ -1,0 +1,36 @@
+import { faultKinds } from "./faults.ts";
+import type { RunReport } from "./simulation.ts";
+
+/** What many runs did, added up. */
+export class Totals {
+  #seeds = 0;
+  #steps = 0;
+  #ticks = 0;
+  #simulatedMs = 0;
+  readonly #faults = new Map<string, number>();
+  readonly #answers = new Map<string, number>();
+
+  add({ steps, ticks, simulatedMs, faults, answers }: RunReport): void {
+    this.#seeds++;
+    this.#steps += steps;
+    this.#ticks += ticks;
+    this.#simulatedMs += simulatedMs;
+    for (const kind of faultKinds) this.#faults.set(kind, (this.#faults.get(kind) ?? 0) + faults[kind]);
+    for (const [answer, count] of answers) this.#answers.set(answer, (this.#answers.get(answer) ?? 0) + count);
+  }
+
+  text(): string {
+    const faultCount = [...this.#faults.values()].reduce((sum, count) => sum + count, 0);
+    const minutes = Math.round(this.#simulatedMs / 60_000);
+    return [
+      `${this.#seeds} seeds, each run twice; ${this.#steps} steps, ${this.#ticks} turns, ${minutes} simulated minutes`,
+      `${faultCount} faults: ${list(this.#faults)}`,
+      `answers: ${list(new Map([...this.#answers].sort(([a], [b]) => (a < b ? -1 : 1))))}`,
+      "",
+    ].join("\n");
+  }
+}
+
+function list(counts: ReadonlyMap<string, number>): string {
+  return [...counts].map(([what, count]) => `${what} ${count}`).join(", ");
+}

@@ -1,0 +1,225 @@
+import { MemoryObjectStore } from "../../src/adapter/memory/object-store.ts";
+import { MemoryStore } from "../../src/adapter/memory/store.ts";
+import { SeededRandom } from "../../src/adapter/simulated/random.ts";
+import { BuildService } from "../../src/engine/collection/build/build-service.ts";
+import { IndexService } from "../../src/engine/collection/index/index-service.ts";
+import { ObjectSegmentLoader } from "../../src/engine/collection/index/segment-loader.ts";
+import { type CollectionSettings, defaultCollectionSettings } from "../../src/engine/collection/settings.ts";
+import { Engine } from "../../src/engine/engine.ts";
+import { EngineError } from "../../src/engine/errors.ts";
+import { defaultSqlSettings } from "../../src/engine/sql/settings.ts";
+import type { ThreadRole, ThreadService } from "../../src/port/threads.ts";
+import { WorldTime } from "./clock.ts";
+import { Dice } from "./dice.ts";
+import { Faults } from "./faults.ts";
+import { Life, Scheduler } from "./life.ts";
+import { ObjectsUnderWay, SimulatedObjects } from "./objects.ts";
+import { type Sabotage, SimulatedStore } from "./store.ts";
+import { SimulatedThreads } from "./threads.ts";
+import { Trace } from "./trace.ts";
+
+/** How a call ended: with an answer, with an error, or with the process that was to answer it. */
+export type Outcome<T> =
+  | { readonly kind: "answer"; readonly value: T }
+  | { readonly kind: "error"; readonly error: unknown }
+  | { readonly kind: "crash" };
+
+/** A guarantee that did not hold. */
+export class Violation extends Error {}
+
+export function demand(holds: boolean, what: () => string): void {
+  if (!holds) throw new Violation(what());
+}
+
+export const dedupWindowMs = 60_000;
+
+/** Small, so that a run of a few hundred steps seals, merges and throttles. */
+const collectionSettings: CollectionSettings = {
+  ...defaultCollectionSettings,
+  tailRecordsMax: 60,
+  sealRecords: 20,
+  sealIdleMs: 700,
+  sealAgeMs: 5_000,
+  manifestKeepMs: 20_000,
+  openIdleMs: 15_000,
+};
+
+/** What is durable, the process that works on it, and everything that can befall them. */
+export class World {
+  readonly dice: Dice;
+  readonly faults: Faults;
+  readonly trace: Trace;
+  readonly time: WorldTime;
+  readonly scheduler: Scheduler;
+  readonly #durable = new MemoryStore();
+  readonly #objects = new MemoryObjectStore();
+  readonly #underWay: ObjectsUnderWay;
+  readonly #seed: number;
+  readonly #sabotage: Sabotage;
+  #life: Life;
+  #store: SimulatedStore | undefined;
+  #threads: SimulatedThreads | undefined;
+  #engine: Engine | undefined;
+  #lives = 0;
+  ticks = 0;
+  /** Time passes fast while something is waited for. */
+  isHurried = false;
+
+  constructor(seed: number, sabotage: Sabotage, traceLinesMax: number) {
+    this.#seed = seed;
+    this.#sabotage = sabotage;
+    this.dice = new Dice(seed, 1);
+    this.faults = new Faults(new Dice(seed, 2));
+    this.trace = new Trace(traceLinesMax);
+    this.time = new WorldTime(new Dice(seed, 3), this.faults);
+    this.scheduler = new Scheduler(new Dice(seed, 4));
+    this.#underWay = new ObjectsUnderWay(this.#objects, this);
+    this.#life = new Life(this.scheduler);
+  }
+
+  get engine(): Engine {
+    return this.#engine!;
+  }
+
+  get isUp(): boolean {
+    return this.#engine !== undefined;
+  }
+
+  /** Starts a process over what is durable; tries again when a fault keeps it from starting. */
+  async start(): Promise<void> {
+    while (this.#engine === undefined) {
+      const life = new Life(this.scheduler);
+      this.#life = life;
+      const engine = this.#makeEngine(life);
+      const started = this.call(() => engine.start());
+      const outcome = await this.drive(started, () => {
+        if (this.faults.strikes("crash_at_start")) life.end();
+      });
+      if (outcome.kind === "answer") this.#engine = engine;
+      else {
+        this.trace.add(`start: ${outcome.kind === "crash" ? "crash" : messageOf(outcome.error)}`);
+        await this.crash();
+      }
+    }
+    this.trace.add("started");
+  }
+
+  /** The power fails. */
+  async crash(): Promise<void> {
+    this.#engine = undefined;
+    this.#life.end();
+    this.time.bury();
+    await this.#store?.crash();
+    await this.#underWay.crash();
+    this.trace.add("crash");
+  }
+
+  /** An orderly stop. */
+  async stop(): Promise<void> {
+    const { engine } = this;
+    this.#engine = undefined;
+    const outcome = await this.drive(this.call(() => engine.stop()));
+    if (outcome.kind === "error") throw new Violation(`the stop failed: ${messageOf(outcome.error)}`);
+    this.#life.end();
+    this.time.bury();
+    this.trace.add("stopped");
+  }
+
+  async loseThread(): Promise<void> {
+    this.#threads?.lose(this.dice);
+    await this.#underWay.crash();
+    this.trace.add("thread lost");
+  }
+
+  /** Asks the process that is there now. */
+  call<T>(ask: () => T | Promise<T>): Promise<Outcome<T>> {
+    const life = this.#life;
+    return new Promise((resolve) => {
+      life.onEnd(() => resolve({ kind: "crash" }));
+      (async () => ask())().then(
+        (value) => life.isAlive && resolve({ kind: "answer", value }),
+        (error: unknown) => life.isAlive && resolve({ kind: "error", error }),
+      );
+    });
+  }
+
+  /** Lets the world go on until something is settled. */
+  async drive<T>(settled: Promise<T>, eachTick: () => void = () => {}): Promise<T> {
+    let done = false;
+    const finish = () => {
+      done = true;
+    };
+    settled.then(finish, finish);
+    for (let ticks = 0; !done; ticks++) {
+      if (ticks > 200_000) throw new Violation("nothing settles any more");
+      await this.tick();
+      if (!done) eachTick();
+    }
+    return settled;
+  }
+
+  /** One turn of the event loop, a few answers of ports, and a little time. */
+  async tick(): Promise<void> {
+    this.ticks++;
+    const { dice } = this;
+    for (let count = dice.below(4); count > 0; count--) this.scheduler.release();
+    if (this.isHurried && dice.chance(0.2)) this.time.advance(dice.between(100, 1_000));
+    else if (dice.chance(0.3)) this.time.advance(dice.between(1, 5));
+    else if (dice.chance(0.05)) this.time.advance(dice.between(50, 600));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  #makeEngine(life: Life): Engine {
+    const clock = this.time.clockOf(life);
+    const objects = new SimulatedObjects(this.#objects, life, this, this.#underWay);
+    const store = new SimulatedStore(this.#durable, life, this, this.#sabotage);
+    const random = new SeededRandom(this.#seed * 1_000 + this.#lives++);
+    this.#store = store;
+    this.#threads = new SimulatedThreads(life, (role, threadLife) => this.#makeService(role, threadLife));
+    return new Engine(
+      {
+        store,
+        objects,
+        ownership: {
+          isOwner: true,
+          epoch: this.#lives,
+          acquire: async () => {},
+          [Symbol.asyncDispose]: async () => {},
+        },
+        clock,
+        random,
+        threads: this.#threads,
+      },
+      { dedupWindowMs, sql: defaultSqlSettings, collections: collectionSettings },
+      { onBackgroundError: (error) => this.trace.add(`background: ${messageOf(error)}`) },
+    );
+  }
+
+  #makeService(role: ThreadRole, life: Life): ThreadService {
+    const objects = new SimulatedObjects(this.#objects, life, this, this.#underWay);
+    const clock = this.time.clockOf(life);
+    const loader = new ObjectSegmentLoader(objects);
+    switch (role) {
+      case "index":
+        return new IndexService(loader, clock, new SeededRandom(1));
+      case "build":
+        return new BuildService(objects, loader, clock);
+      case "sql":
+        // Its native threads keep a time of their own.
+        return { handle: () => undefined };
+    }
+  }
+}
+
+export function messageOf(error: unknown): string {
+  const { reason, message } = error as EngineError;
+  return `${reason ?? (error as Error).name}: ${message}`;
+}
+
+/** Whether an error tells the caller to try again, and that nothing was done. */
+export function isRetryable(error: unknown): boolean {
+  return (
+    error instanceof EngineError &&
+    (error.reason === "unavailable" || error.reason === "deadline_exceeded" || error.reason === "resource_exhausted")
+  );
+}
