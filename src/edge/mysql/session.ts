@@ -2,6 +2,7 @@ import type { Principal } from "../../engine/auth/principal.ts";
 import { EngineError } from "../../engine/errors.ts";
 import type { ListenerLog } from "../../listener/registry.ts";
 import type { Clock } from "../../port/clock.ts";
+import { isLoopback } from "../auth/address.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import type { WireSession } from "../wire/listener.ts";
@@ -196,6 +197,7 @@ export class Session implements WireSession, Process {
     const { user } = response;
     const channel = {
       isSecure: connection.isSecure,
+      isLocal: isLoopback(connection.remoteAddress ?? ""),
       packet: this.#packet,
       flush: () => this.#flush(),
       read: () => this.#read(),

@@ -6,6 +6,7 @@ import type { ConnectionOptions } from "mysql2/promise";
 import { selfSigned } from "../../listener/certificate.ts";
 import { ask } from "../../support/http.ts";
 import { runCommand, type ServerProcess, temporaryFolder } from "../../support/process.ts";
+import { handshakeResponse, RawClient } from "./raw-client.ts";
 import { connectTo, refused, rows, startServer } from "./server.ts";
 
 const pair = selfSigned("mysql");
@@ -50,6 +51,24 @@ describe("signing in with API keys", () => {
     await connection.changeUser({ user: "again", password: admin, database: "other" });
     assert.deepEqual(await rows(connection, "SELECT DATABASE() AS d"), [{ d: "other" }]);
     await connection.end();
+  });
+
+  test("a client on this machine that gives the key as it is, as mariadb does, is let in", async () => {
+    for (const [password, first] of [
+      [admin, 0],
+      ["wrong", 0xff],
+    ] as const) {
+      const client = new RawClient(port);
+      await client.read();
+      const head = handshakeResponse().subarray(0, 32);
+      const answer = Buffer.alloc(33, 7);
+      answer[0] = 32;
+      client.send(1, Buffer.concat([head, Buffer.from("raw\0"), answer, Buffer.from("shop\0caching_sha2_password\0")]));
+      assert.deepEqual([...(await client.read())!.payload], [1, 4]);
+      client.send(3, `${password}\0`);
+      assert.equal((await client.read())!.payload[0], first);
+      client.socket.destroy();
+    }
   });
 
   test("a wrong key and none are refused, and so is a database that is not there", async () => {
