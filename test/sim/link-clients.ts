@@ -112,6 +112,8 @@ export class LinkClients {
         const detail = await this.#look(link, []);
         if (detail?.lag.every(({ records }) => records === 0)) break;
         if (world.time.steadyMs > deadlineMs) throw new Violation(`${link.name} does not catch up: ${detail?.error}`);
+        // An answer may come without any time passing.
+        await new Promise((resolve) => setImmediate(resolve));
       }
     }
     this.settle();

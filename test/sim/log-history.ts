@@ -294,6 +294,7 @@ export class LogHistory {
     const ends = new Map<number, number>();
     for (const [i, place] of write.places.entries()) {
       if (place === undefined) {
+        if (write.contested.has(i)) continue;
         const { event } = write.records[i]!;
         demand(
           event !== undefined && this.#copies(event).length > 0,

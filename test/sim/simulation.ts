@@ -5,8 +5,8 @@ import { EventClients } from "./event-clients.ts";
 import type { FaultKind } from "./faults.ts";
 import { filledFields, LinkClients } from "./link-clients.ts";
 import { LogHistory, type SentRecord } from "./log-history.ts";
+import type { Sabotage } from "./sabotage.ts";
 import { Session } from "./session.ts";
-import type { Sabotage } from "./store.ts";
 import { type MakeRecord, StreamClients, type WrittenStream } from "./stream-clients.ts";
 import { Violation, World } from "./world.ts";
 
