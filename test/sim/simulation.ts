@@ -1,4 +1,5 @@
 import { parseSchema } from "../../src/engine/collection/schema-parse.ts";
+import { ChurnClients } from "./churn-clients.ts";
 import { Dice } from "./dice.ts";
 import { DocumentClients } from "./document-clients.ts";
 import { EventClients } from "./event-clients.ts";
@@ -57,6 +58,8 @@ export async function runSeed({ seed, steps, sabotage = {}, traceLinesMax = 80 }
   };
 }
 
+const filledSchema = { fields: filledFields.map(({ path, ...field }) => ({ ...field, source_path: path })) };
+
 interface Action {
   readonly weight: number;
   readonly run: () => Promise<void>;
@@ -72,6 +75,7 @@ class Simulation {
   readonly #linkClients: LinkClients;
   readonly #documentClients: DocumentClients;
   readonly #scratchClients: ScratchClients;
+  readonly #churnClients: ChurnClients;
   readonly #actions: readonly Action[];
   readonly #histories: readonly LogHistory[];
   readonly #busy: (Promise<void> | undefined)[] = Array(clientCount).fill(undefined);
@@ -97,9 +101,12 @@ class Simulation {
     ];
     this.#streamClients = new StreamClients(this.session, this.#streams);
     this.#eventClients = new EventClients(this.session, events);
+    this.#churnClients = new ChurnClients(this.session, "churned", filledSchema.fields);
+    const remake = () => this.#churnClients.create();
     this.#linkClients = new LinkClients(this.session, [
       { name: "counts", kind: "counter", options: { amount: { json: "/n" } }, source: counted },
       { name: "filled", kind: "collection", options: {}, source: filled },
+      { name: "churned", kind: "collection", options: {}, source: filled, remake },
     ]);
     this.#documentClients = new DocumentClients(this.session);
     this.#scratchClients = new ScratchClients(this.session, 3);
@@ -126,6 +133,7 @@ class Simulation {
       [5, () => documents.scroll()],
       [10, () => documents.query()],
       [8, () => this.#scratchClients.change()],
+      [5, () => this.#churnClients.act()],
     ];
     return actions.map(([weight, run]) => ({ weight: weight * this.#dice.pick([0.2, 1, 1, 4]), run }));
   }
@@ -177,11 +185,7 @@ class Simulation {
         const ref = { namespace, stream: history.name };
         history.id = (await engine.streams.create(ref, history.partitions.length, history.retention)).id;
       }
-      await engine.collections.create(
-        namespace,
-        "filled",
-        parseSchema({ fields: filledFields.map(({ path, ...field }) => ({ ...field, source_path: path })) }),
-      );
+      await engine.collections.create(namespace, "filled", parseSchema(filledSchema));
       await this.#documentClients.create();
       await this.#linkClients.create();
     };
