@@ -19,6 +19,17 @@ export interface DocumentWrite {
   state: "pending" | "done" | "refused" | "unknown" | "absent";
   offset: number | undefined;
   results: readonly ModelResult[] | undefined;
+  /** It writes what a filter matched at an earlier moment and nobody has changed since. */
+  readonly filtered?: FilteredWrite;
+}
+
+export interface FilteredWrite {
+  /** The first offset whose state it may have matched. */
+  readonly least: number;
+  readonly matching: (documents: Documents) => readonly number[];
+  readonly opOf: (id: number) => ModelOp;
+  /** What it was told, once it was. */
+  told: { readonly matched: number; readonly affected: number } | undefined;
 }
 
 /** An answer that was true at some moment: of the states it may have been of, at least one must agree with it. */
@@ -55,9 +66,17 @@ export class CollectionHistory {
     return ++this.#moment;
   }
 
-  begin(id: number, ops: readonly ModelOp[]): DocumentWrite {
+  begin(id: number, ops: readonly ModelOp[], filtered?: FilteredWrite): DocumentWrite {
     const begunAt = this.moment;
-    const write: DocumentWrite = { id, ops, begunAt, state: "pending", offset: undefined, results: undefined };
+    const write: DocumentWrite = {
+      id,
+      ops,
+      begunAt,
+      state: "pending",
+      offset: undefined,
+      results: undefined,
+      ...(filtered === undefined ? {} : { filtered }),
+    };
     this.#writes.push(write);
     return write;
   }
@@ -74,6 +93,24 @@ export class CollectionHistory {
         isDeepStrictEqual(this.#apply(documents, write.ops).results, results),
       );
     }
+    this.see(offset);
+  }
+
+  acknowledgeFiltered(write: DocumentWrite, matched: number, affected: number, offset: number): void {
+    const { filtered } = write;
+    write.state = "done";
+    filtered!.told = { matched, affected };
+    if (affected > 0) write.offset = offset;
+    this.claim(
+      write.begunAt,
+      `write ${write.id} matches ${matched}`,
+      filtered!.least,
+      undefined,
+      false,
+      (documents) => {
+        return filtered!.matching(documents).length === matched;
+      },
+    );
     this.see(offset);
   }
 
@@ -150,27 +187,54 @@ export class CollectionHistory {
     const known = done.get(offset);
     if (known === undefined && open.length === 0) failures.push(`nobody wrote offset ${offset}`);
     for (const write of known === undefined ? open : [known]) {
-      let after: Documents;
-      try {
-        const applied = this.#apply(before, write.ops);
-        if (applied.documents === before) continue;
-        if (known !== undefined && !isDeepStrictEqual(applied.results, known.results)) {
-          failures.push(
-            `${write.id}@${offset}: ${JSON.stringify(known.results)}, not ${JSON.stringify(applied.results)}`,
-          );
-          continue;
-        }
-        after = applied.documents;
-      } catch (error) {
-        if (!(error instanceof Refused)) throw error;
-        failures.push(`write ${write.id} at ${offset} would be refused as ${error.reason}`);
-        continue;
+      for (const ops of this.#variants(write, before, offset, states)) {
+        const after = this.#tryWrite(write, ops, before, offset, failures);
+        if (after === undefined) continue;
+        const rest = open.filter((each) => each !== write);
+        states.set(offset, after);
+        const order = this.#explain(after, offset + 1, last, done, rest, wanted, states, failures);
+        if (order !== undefined) return [write, ...order];
+        states.delete(offset);
       }
-      const rest = open.filter((each) => each !== write);
-      const order = this.#explain(after, offset + 1, last, done, rest, wanted, states, failures);
-      if (order === undefined) continue;
-      states.set(offset, after);
-      return [write, ...order];
+    }
+    return undefined;
+  }
+
+  /** The operations that a write may have come to. */
+  *#variants(
+    write: DocumentWrite,
+    before: Documents,
+    offset: number,
+    states: ReadonlyMap<number, Documents>,
+  ): Iterable<readonly ModelOp[]> {
+    const { filtered } = write;
+    if (filtered === undefined) return yield write.ops;
+    const { least, told, matching, opOf } = filtered;
+    for (let at = least; at < offset; at++) {
+      const pinned = this.#states.get(at) ?? states.get(at);
+      if (pinned === undefined) continue;
+      const ids = matching(pinned);
+      const ops = ids.filter((id) => before.get(id)?.version === pinned.get(id)!.version).map(opOf);
+      if (told === undefined || (told.matched === ids.length && told.affected === ops.length)) yield ops;
+    }
+  }
+
+  /** The documents after a write, or undefined where it can't have been here. */
+  #tryWrite(
+    write: DocumentWrite,
+    ops: readonly ModelOp[],
+    before: Documents,
+    offset: number,
+    failures: string[],
+  ): Documents | undefined {
+    try {
+      const { results, documents } = this.#apply(before, ops);
+      if (documents === before) return undefined;
+      if (write.results === undefined || isDeepStrictEqual(results, write.results)) return documents;
+      failures.push(`${write.id}@${offset}: ${JSON.stringify(write.results)}, not ${JSON.stringify(results)}`);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      failures.push(`write ${write.id} at ${offset} would be refused as ${error.reason}`);
     }
     return undefined;
   }

@@ -127,6 +127,38 @@ export class DocumentClients {
     write.state = "done";
   }
 
+  /** Deletes or patches what a filter matches. */
+  async writeByFilter(): Promise<void> {
+    const { dice } = this.#session;
+    const { history } = this;
+    const filter = this.#makeFilter();
+    const source = { n: dice.below(5) };
+    const isDelete = dice.chance(0.4);
+    const write = history.begin(this.#session.takeId(), [], {
+      least: history.known,
+      matching: (state) => matching(state, filter),
+      opOf: (id) => (isDelete ? { kind: "delete", id } : { kind: "patch", id, source }),
+      told: undefined,
+    });
+    const what = `filtered #${write.id} ${isDelete ? "delete" : JSON.stringify(source)} ${JSON.stringify(filter)}`;
+    const outcome = await this.#session.ask(what, [], async () => {
+      const parsed = parseFilterField("filter", filter, this.#documents.find(ref).schema)!;
+      const request = { filter: parsed, maxDocuments: 1_000, cursor: undefined };
+      const options = { token: [], eventual: false };
+      const patch = { source, vectors: undefined, sparseVectors: undefined };
+      const { backlog: _, ...reply } = isDelete
+        ? await this.#documents.deleteByFilter(ref, request, options)
+        : await this.#documents.patchByFilter(ref, request, patch, options);
+      return reply;
+    });
+    if (outcome.kind === "crash") write.state = "unknown";
+    else if (outcome.kind === "error") write.state = "refused";
+    else {
+      const { matched, affected, token } = outcome.value;
+      history.acknowledgeFiltered(write, matched, affected, this.#offsetOf(token));
+    }
+  }
+
   #makeOp(): ModelOp {
     const { dice } = this.#session;
     const id = dice.below(idCount);

@@ -86,6 +86,7 @@ export class LogHistory {
   readonly writes = new Map<number, LogWrite>();
   readonly #time: WorldTime;
   readonly #repeats: Repeat[] = [];
+  readonly #ends: Place[] = [];
   id = 0;
 
   constructor(name: string, partitions: number, retention: StreamRetention | undefined, time: WorldTime) {
@@ -158,6 +159,11 @@ export class LogHistory {
     this.#repeats.push({ write, index, first });
   }
 
+  /** A refusal told where a partition ends: once nothing is under way, it must at least be there. */
+  sawEnd(partition: number, end: number): void {
+    this.#ends.push({ partition, offset: end });
+  }
+
   /** A page from `offset` to the end of the partition; `least` is the end that was known when it was asked for. */
   sawPage(partition: number, page: Omit<FetchResult, "read">, found: readonly FoundRecord[], least: number): void {
     const history = this.partitions[partition]!;
@@ -223,6 +229,10 @@ export class LogHistory {
         demand(cells[offset] !== undefined, () => `${this.name}/${number}: nobody wrote offset ${offset}`);
       }
       demand(cells.length <= next, () => `${this.name}/${number} ends at ${next}, but ${cells.length} was written`);
+    }
+    for (const { partition, offset } of this.#ends.splice(0)) {
+      const { next } = this.partitions[partition]!;
+      demand(offset <= next, () => `${this.name}/${partition} ends at ${next}, but a writer was told ${offset}`);
     }
     this.#checkRepeats();
     this.#checkCopies();
@@ -294,6 +304,7 @@ export class LogHistory {
     const ends = new Map<number, number>();
     for (const [i, place] of write.places.entries()) {
       if (place === undefined) {
+        if (write.contested.has(i)) continue;
         const { event } = write.records[i]!;
         demand(
           event !== undefined && this.#copies(event).length > 0,

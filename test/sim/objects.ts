@@ -60,7 +60,8 @@ export class SimulatedObjects implements ObjectStore {
     const { faults } = this.#world;
     const put = { life: this.#life, path, data };
     this.#underWay.puts.add(put);
-    await this.#life.turn();
+    // Long enough to be met by a crash.
+    for (let turns = this.#world.dice.between(1, 8); turns > 0; turns--) await this.#life.turn();
     this.#underWay.puts.delete(put);
     if (faults.strikes("put_fails")) this.#fail(`put of ${path}`);
     await this.#durable.put(path, data);

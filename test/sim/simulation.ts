@@ -1,12 +1,14 @@
 import { parseSchema } from "../../src/engine/collection/schema-parse.ts";
+import { ChurnClients } from "./churn-clients.ts";
 import { Dice } from "./dice.ts";
 import { DocumentClients } from "./document-clients.ts";
 import { EventClients } from "./event-clients.ts";
 import type { FaultKind } from "./faults.ts";
 import { filledFields, LinkClients } from "./link-clients.ts";
 import { LogHistory, type SentRecord } from "./log-history.ts";
+import type { Sabotage } from "./sabotage.ts";
+import { ScratchClients } from "./scratch-clients.ts";
 import { Session } from "./session.ts";
-import type { Sabotage } from "./store.ts";
 import { type MakeRecord, StreamClients, type WrittenStream } from "./stream-clients.ts";
 import { Violation, World } from "./world.ts";
 
@@ -56,6 +58,13 @@ export async function runSeed({ seed, steps, sabotage = {}, traceLinesMax = 80 }
   };
 }
 
+const filledSchema = { fields: filledFields.map(({ path, ...field }) => ({ ...field, source_path: path })) };
+
+interface Action {
+  readonly weight: number;
+  readonly run: () => Promise<void>;
+}
+
 class Simulation {
   readonly session: Session;
   readonly #world: World;
@@ -65,6 +74,9 @@ class Simulation {
   readonly #eventClients: EventClients;
   readonly #linkClients: LinkClients;
   readonly #documentClients: DocumentClients;
+  readonly #scratchClients: ScratchClients;
+  readonly #churnClients: ChurnClients;
+  readonly #actions: readonly Action[];
   readonly #histories: readonly LogHistory[];
   readonly #busy: (Promise<void> | undefined)[] = Array(clientCount).fill(undefined);
   #failure: { error: unknown } | undefined;
@@ -89,11 +101,41 @@ class Simulation {
     ];
     this.#streamClients = new StreamClients(this.session, this.#streams);
     this.#eventClients = new EventClients(this.session, events);
+    this.#churnClients = new ChurnClients(this.session, "churned", filledSchema.fields);
+    const remake = () => this.#churnClients.create();
     this.#linkClients = new LinkClients(this.session, [
       { name: "counts", kind: "counter", options: { amount: { json: "/n" } }, source: counted },
       { name: "filled", kind: "collection", options: {}, source: filled },
+      { name: "churned", kind: "collection", options: {}, source: filled, remake },
     ]);
     this.#documentClients = new DocumentClients(this.session);
+    this.#scratchClients = new ScratchClients(this.session, 3);
+    this.#actions = this.#weighActions();
+  }
+
+  /** Each seed has a taste of its own. */
+  #weighActions(): Action[] {
+    const streams = this.#streamClients;
+    const events = this.#eventClients;
+    const documents = this.#documentClients;
+    const actions: readonly (readonly [number, () => Promise<void>])[] = [
+      [16, () => streams.append()],
+      [5, () => streams.resend()],
+      [9, () => streams.fetch()],
+      [12, () => events.append()],
+      [3, () => events.read()],
+      [5, () => this.#linkClients.detail()],
+      [22, () => documents.write()],
+      [4, () => documents.resend()],
+      [3, () => documents.writeByFilter()],
+      [4, () => documents.get()],
+      [6, () => documents.count()],
+      [5, () => documents.scroll()],
+      [10, () => documents.query()],
+      [8, () => this.#scratchClients.change()],
+      [5, () => this.#churnClients.act()],
+    ];
+    return actions.map(([weight, run]) => ({ weight: weight * this.#dice.pick([0.2, 1, 1, 4]), run }));
   }
 
   async run(steps: number): Promise<void> {
@@ -143,11 +185,7 @@ class Simulation {
         const ref = { namespace, stream: history.name };
         history.id = (await engine.streams.create(ref, history.partitions.length, history.retention)).id;
       }
-      await engine.collections.create(
-        namespace,
-        "filled",
-        parseSchema({ fields: filledFields.map(({ path, ...field }) => ({ ...field, source_path: path })) }),
-      );
+      await engine.collections.create(namespace, "filled", parseSchema(filledSchema));
       await this.#documentClients.create();
       await this.#linkClients.create();
     };
@@ -183,26 +221,13 @@ class Simulation {
   }
 
   #step(): Promise<void> {
-    const roll = this.#dice.next();
-    const [, run] = this.#actions.find(([upTo]) => roll < upTo)!;
-    return run();
+    let roll = this.#dice.next() * this.#actions.reduce((sum, { weight }) => sum + weight, 0);
+    for (const { weight, run } of this.#actions) {
+      roll -= weight;
+      if (roll < 0) return run();
+    }
+    return Promise.resolve();
   }
-
-  /** What a client does next, up to which roll of the dice. */
-  readonly #actions: readonly (readonly [number, () => Promise<void>])[] = [
-    [0.16, () => this.#streamClients.append()],
-    [0.21, () => this.#streamClients.resend()],
-    [0.3, () => this.#streamClients.fetch()],
-    [0.42, () => this.#eventClients.append()],
-    [0.45, () => this.#eventClients.read()],
-    [0.5, () => this.#linkClients.detail()],
-    [0.72, () => this.#documentClients.write()],
-    [0.76, () => this.#documentClients.resend()],
-    [0.8, () => this.#documentClients.get()],
-    [0.86, () => this.#documentClients.count()],
-    [0.91, () => this.#documentClients.scroll()],
-    [1, () => this.#documentClients.query()],
-  ];
 
   /** Until every client has its answer. */
   async #idle(): Promise<void> {
@@ -215,6 +240,7 @@ class Simulation {
     if (!done) throw new Violation("the log could not be read");
     await this.#world.drive(this.#documentClients.audit());
     this.#linkClients.settle();
+    await this.#world.drive(this.#scratchClients.audit());
   }
 
   #throwFailure(): void {

@@ -4,6 +4,7 @@ import type { WorldTime } from "./clock.ts";
 import type { Dice } from "./dice.ts";
 import type { Faults } from "./faults.ts";
 import type { Life } from "./life.ts";
+import type { Sabotage } from "./sabotage.ts";
 import type { Trace } from "./trace.ts";
 
 export interface StoreWorld {
@@ -11,16 +12,6 @@ export interface StoreWorld {
   readonly dice: Dice;
   readonly time: WorldTime;
   readonly trace: Trace;
-}
-
-/** Breaks the store on purpose, to see that the checker finds out. */
-export interface Sabotage {
-  /** Says that a commit is durable and drops it. */
-  readonly dropsCommit?: (ops: readonly WriteOp[]) => boolean;
-  /** Applies a commit that it reports as failed. */
-  readonly keepsFailed?: boolean;
-  /** A crash that comes while a commit is applied leaves a part of it. */
-  readonly tearsCommit?: boolean;
 }
 
 const delayMsMax = 3_000;
@@ -56,7 +47,8 @@ export class SimulatedStore implements Store {
       if (this.#sabotage.keepsFailed) await this.#durable.commit(ops);
       throw new StoreError(dice.chance(0.5) ? "full" : "failed", "simulated");
     }
-    if (!this.#sabotage.dropsCommit?.(ops)) await this.#durable.commit(ops);
+    const { drops } = this.#sabotage;
+    await this.#durable.commit(drops === undefined ? ops : ops.filter((op) => !drops(op)));
     this.#unsynced.delete(ops);
     trace.add(`commit of ${ops.length}`);
     if (dice.chance(0.3)) await this.#life.turn();

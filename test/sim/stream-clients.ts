@@ -84,6 +84,7 @@ export class StreamClients {
     demand(matchOffset !== undefined && end !== matchOffset && end >= known, () => {
       return `${history.name}/${partition}: refused at ${end}, where ${known} was known and ${matchOffset} expected`;
     });
+    history.sawEnd(partition!, end);
   }
 
   /** Sends a keyed request, at times twice at once. */

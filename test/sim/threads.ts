@@ -16,15 +16,17 @@ export type CreateService = (role: ThreadRole, life: Life) => ThreadService;
 export class SimulatedThreads implements Threads {
   readonly #life: Life;
   readonly #create: CreateService;
+  readonly #losesMessage: (message: unknown) => boolean;
   readonly #started: SimulatedThread[] = [];
 
-  constructor(life: Life, create: CreateService) {
+  constructor(life: Life, create: CreateService, losesMessage: (message: unknown) => boolean = () => false) {
     this.#life = life;
     this.#create = create;
+    this.#losesMessage = losesMessage;
   }
 
   start(role: ThreadRole): Thread {
-    const thread = new SimulatedThread(this.#life, (life) => this.#create(role, life));
+    const thread = new SimulatedThread(this.#life, (life) => this.#create(role, life), this.#losesMessage);
     this.#started.push(thread);
     return thread;
   }
@@ -44,17 +46,20 @@ interface Running {
 class SimulatedThread implements Thread {
   readonly #process: Life;
   readonly #launch: (life: Life) => ThreadService;
+  readonly #losesMessage: (message: unknown) => boolean;
   readonly #lostCallbacks: (() => void)[] = [];
   readonly #waiting = new Set<(error: unknown) => void>();
   #running: Running | undefined;
   #closed = false;
 
-  constructor(process: Life, launch: (life: Life) => ThreadService) {
+  constructor(process: Life, launch: (life: Life) => ThreadService, losesMessage: (message: unknown) => boolean) {
     this.#process = process;
     this.#launch = launch;
+    this.#losesMessage = losesMessage;
   }
 
   post(message: unknown): void {
+    if (this.#losesMessage(message)) return;
     if (!this.#closed && this.#process.isAlive) void this.#deliver(message).catch(() => {});
   }
 

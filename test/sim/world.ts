@@ -14,7 +14,8 @@ import { Dice } from "./dice.ts";
 import { Faults } from "./faults.ts";
 import { Life, Scheduler } from "./life.ts";
 import { ObjectsUnderWay, SimulatedObjects } from "./objects.ts";
-import { type Sabotage, SimulatedStore } from "./store.ts";
+import type { Sabotage } from "./sabotage.ts";
+import { SimulatedStore } from "./store.ts";
 import { SimulatedThreads } from "./threads.ts";
 import { Trace } from "./trace.ts";
 
@@ -175,7 +176,8 @@ export class World {
     const store = new SimulatedStore(this.#durable, life, this, this.#sabotage);
     const random = new SeededRandom(this.#seed * 1_000 + this.#lives++);
     this.#store = store;
-    this.#threads = new SimulatedThreads(life, (role, threadLife) => this.#makeService(role, threadLife));
+    const create = (role: ThreadRole, threadLife: Life) => this.#makeService(role, threadLife);
+    this.#threads = new SimulatedThreads(life, create, this.#sabotage.losesMessage);
     return new Engine(
       {
         store,

@@ -89,6 +89,22 @@ test("no change is told of before its commit is durable", async () => {
   await done;
 });
 
+test("a change that was refused for a write of its group is not told so when the group fails", async () => {
+  const { store, committer, put } = open();
+  const refuse = () =>
+    committer.submit(() => {
+      throw new EngineError("already_exists", "taken");
+    });
+  const checks = [
+    assert.rejects(refuse(), isReason("already_exists")),
+    assert.rejects(put("a"), isReason("unavailable")),
+    assert.rejects(refuse(), isReason("unavailable")),
+  ];
+  const held = await store.next();
+  await held.finish(new StoreError("full", "no room"));
+  await Promise.all(checks);
+});
+
 test("a change sees those before it in its group; one that throws takes back its own writes only", async () => {
   const { store, committer, put } = open();
   const undone: string[] = [];

@@ -35,6 +35,8 @@ interface Waiting {
   result: unknown;
   error: unknown;
   failed: boolean;
+  /** It was decided on writes of the group that were not durable yet. */
+  onStaged: boolean;
 }
 
 /**
@@ -82,6 +84,7 @@ export class Committer {
         result: undefined,
         error: undefined,
         failed: false,
+        onStaged: false,
       });
       this.#queuedBytes += bytes;
       if (!this.#running) {
@@ -133,6 +136,7 @@ export class Committer {
     for (const waiting of group) {
       bytes += waiting.bytes;
       draft.begin();
+      waiting.onStaged = draft.ops.length > 0;
       try {
         const made = waiting.change(draft);
         waiting.result = waiting.stepped ? await runInTurns(made as Steps<unknown>, clock) : made;
@@ -155,7 +159,8 @@ export class Committer {
       failed: failure !== undefined,
     });
     for (const waiting of group) {
-      if (waiting.failed) waiting.reject(waiting.error);
+      // What a change was refused for may have been another's write, which now never was.
+      if (waiting.failed && !(waiting.onStaged && failure !== undefined)) waiting.reject(waiting.error);
       else if (failure !== undefined) waiting.reject(failure);
       else waiting.resolve(waiting.result as never);
     }
