@@ -173,12 +173,13 @@ export class CollectionTables {
     check: () => void,
   ): Promise<void> {
     const { writer, catalog } = this.#database;
-    await this.#atomically(async () => {
-      for (let at = 0; at < changed.length; at += deleteStep) {
-        const ids = changed.slice(at, at + deleteStep).join(",");
-        await writer.run(`DELETE FROM ${storedSchema}.${quote(table)} WHERE _id IN (${ids})`);
-        check();
-      }
+    const deletes: string[] = [];
+    for (let at = 0; at < changed.length; at += deleteStep) {
+      const ids = changed.slice(at, at + deleteStep).join(",");
+      deletes.push(`DELETE FROM ${storedSchema}.${quote(table)} WHERE _id IN (${ids})`);
+    }
+    await this.#atomically(deletes, async () => {
+      check();
       const rows = new ChunkWriter(writer.appender(catalog, storedSchema, table));
       for (const each of changed) {
         const key = documentKey(id, each);
@@ -201,7 +202,6 @@ export class CollectionTables {
     changes: number,
     check: () => void,
   ): Promise<void> {
-    const { writer } = this.#database;
     const before = known.loaded;
     const fields = known.columns.filter(({ shows }) => shows.kind === "field");
     const together = fields.length <= fieldsTogetherMax;
@@ -212,8 +212,8 @@ export class CollectionTables {
         (together && column.shows.kind === "field" && column.shows.field.kind.kind !== "json"),
     );
     const table = `c${id}_${this.#nextTable++}`;
-    await this.#atomically(async () => {
-      await writer.run(`CREATE TABLE ${storedSchema}.${quote(table)} (${columnList(columns)})`);
+    const create = `CREATE TABLE ${storedSchema}.${quote(table)} (${columnList(columns)})`;
+    await this.#atomically([create], async () => {
       await this.#fill(table, columns, id, snapshot, check);
     });
     known.loaded = { table, columns, changes, dead: 0 };
@@ -240,10 +240,11 @@ export class CollectionTables {
     rows.close();
   }
 
-  async #atomically(work: () => Promise<void>): Promise<void> {
+  /** The statements go together: each call of the library is a wait for a thread. */
+  async #atomically(first: readonly string[], work: () => Promise<void>): Promise<void> {
     const { writer } = this.#database;
-    await writer.run("BEGIN");
     try {
+      await writer.run(["BEGIN", ...first].join(";"));
       await work();
       await writer.run("COMMIT");
     } catch (error) {

@@ -127,11 +127,7 @@ export class SqlService implements ThreadService {
   async #planned(asked: Extract<SqlMessage, { kind: "plan" }>): Promise<PlanReply | Transferred> {
     const plan = await this.#plan(asked);
     const { params } = asked;
-    if (params !== undefined && params.length !== plan.needs.parameters) {
-      throw sqlFault("parameter", `has ${params.length} values for ${plan.needs.parameters} parameters`, {
-        field: "params",
-      });
-    }
+    if (params !== undefined) checkCount(plan, params);
     const { needs } = plan;
     if (plan.retrievals.length === 0) {
       if (params === undefined || needs.catalog || plan.refs.length > 0)
@@ -199,10 +195,12 @@ export class SqlService implements ThreadService {
       return open;
     });
     told.catch(() => {});
-    const plan = await this.#plan(asked).catch(async (error: unknown) => {
-      (await told).database.uses--;
-      throw error;
-    });
+    const plan = await this.#plan(asked)
+      .then((plan) => checkCount(plan, asked.params))
+      .catch(async (error: unknown) => {
+        (await told).database.uses--;
+        throw error;
+      });
     const open = await this.#open(asked, await told);
     try {
       await this.#defineAll(open.namespace, asked.tables, asked.catalog);
@@ -211,7 +209,7 @@ export class SqlService implements ThreadService {
       const { edited, indexes } = rewritten(plan, edits, asked.params);
       const prepared = await this.#prepare(open, edited, plan.refs.length + plan.retrievals.length === 0);
       bindAll(prepared, indexes, asked.params);
-      const columns = await open.statement.start(prepared).catch((error: unknown) => {
+      const columns = await open.statement.start(prepared, plan.isSmall).catch((error: unknown) => {
         throw duckFault(open.statement.faultOf(error), edited);
       });
       const reply = await this.#next(asked.statement);
@@ -419,6 +417,12 @@ export class SqlService implements ThreadService {
     }
     rows.close();
   }
+}
+
+function checkCount(plan: StatementPlan, params: readonly SqlParameter[]): StatementPlan {
+  const { parameters } = plan.needs;
+  if (params.length === parameters) return plan;
+  throw sqlFault("parameter", `has ${params.length} values for ${parameters} parameters`, { field: "params" });
 }
 
 function bindAll(prepared: Prepared, indexes: readonly number[], params: readonly SqlParameter[]): void {

@@ -72,9 +72,9 @@ export class Statement {
     return error;
   }
 
-  async start(prepared: Prepared): Promise<readonly SqlColumnInfo[]> {
+  async start(prepared: Prepared, isSmall: boolean): Promise<readonly SqlColumnInfo[]> {
     this.check();
-    this.#result = await this.busy(prepared.stream());
+    this.#result = await this.busy(isSmall ? prepared.run() : prepared.stream());
     const { columns } = this.#result;
     this.#types = columns.map(({ type }) => columnType(type));
     return columns.map(({ name }, i) => ({ name, type: this.#types[i]!.type }));
