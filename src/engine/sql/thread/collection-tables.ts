@@ -52,6 +52,8 @@ export class CollectionTables {
   readonly #known = new Map<number, Known>();
   /** The text of each view, by its name. */
   readonly #views = new Map<string, string>();
+  /** The collection of each view, by its name. */
+  readonly #ids = new Map<string, number>();
   #nextTable = 1;
 
   constructor(database: NamespaceDatabase, store: Store) {
@@ -101,6 +103,7 @@ export class CollectionTables {
 
   async drop(name: string): Promise<void> {
     await this.#database.exclusively(async () => {
+      this.#ids.delete(name);
       if (!this.#views.delete(name)) return;
       await this.#database.writer.run(`DROP VIEW IF EXISTS collections.${quote(name)}`);
     });
@@ -135,9 +138,17 @@ export class CollectionTables {
     return made;
   }
 
-  async #show({ name }: CollectionTable, known: Known): Promise<void> {
+  async #show({ name, id }: CollectionTable, known: Known): Promise<void> {
     const query = viewText(known);
     if (this.#views.get(name) === query) return;
+    const before = this.#ids.get(name);
+    this.#ids.set(name, id);
+    // Another collection has the name now; what nothing names any more is let go of.
+    if (before !== undefined && before !== id && ![...this.#ids.values()].includes(before)) {
+      const { loaded } = this.#known.get(before) ?? {};
+      this.#known.delete(before);
+      if (loaded !== undefined) await this.#dropTable(loaded.table);
+    }
     await this.#database.writer.run(`CREATE OR REPLACE VIEW collections.${quote(name)} AS ${query}`);
     this.#views.set(name, query);
   }
