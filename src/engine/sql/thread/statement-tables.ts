@@ -31,7 +31,7 @@ export async function defineAll(
   tables: readonly TableDefinition[],
   catalog: readonly TableDefinition[] | undefined,
 ): Promise<void> {
-  for (const table of [...tables, ...(catalog ?? [])]) await define(open, table);
+  await define(open, [...tables, ...(catalog ?? [])]);
   if (catalog !== undefined) await dropOthers(open, catalog);
 }
 
@@ -88,20 +88,29 @@ async function fillRows(
   rows.close();
 }
 
-async function define(open: OpenNamespace, table: TableDefinition): Promise<void> {
-  if (table.schema === "collections") {
-    await open.collections.define(table);
-    return;
+/** Statements that are given to DuckDB together. */
+const viewsTogether = 500;
+
+/** Makes the tables known that are not: of streams and links there may be many thousands. */
+async function define(open: OpenNamespace, tables: readonly TableDefinition[]): Promise<void> {
+  const missing: string[] = [];
+  for (const table of tables) {
+    if (table.schema === "collections") {
+      await open.collections.define(table);
+      continue;
+    }
+    const key = `${table.schema}.${quote(table.name)}`;
+    if (open.views.has(key)) continue;
+    open.views.add(key);
+    const columns = table.schema === "streams" ? streamColumns : linkColumns;
+    const cells = columns.map(({ name, type }) => `NULL::${typeName(type)} AS ${quote(name)}`);
+    missing.push(`CREATE OR REPLACE VIEW ${key} AS SELECT ${cells.join(", ")} WHERE false`);
   }
-  const key = `${table.schema}.${quote(table.name)}`;
-  if (open.views.has(key)) return;
-  open.views.add(key);
-  const columns = table.schema === "streams" ? streamColumns : linkColumns;
-  const cells = columns.map(({ name, type }) => `NULL::${typeName(type)} AS ${quote(name)}`);
   const { database } = open;
-  await database.exclusively(() =>
-    database.writer.run(`CREATE OR REPLACE VIEW ${key} AS SELECT ${cells.join(", ")} WHERE false`),
-  );
+  for (let at = 0; at < missing.length; at += viewsTogether) {
+    const views = missing.slice(at, at + viewsTogether).join(";");
+    await database.exclusively(() => database.writer.run(views));
+  }
 }
 
 async function dropOthers(open: OpenNamespace, catalog: readonly TableDefinition[]): Promise<void> {
