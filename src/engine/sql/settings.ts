@@ -31,5 +31,5 @@ export const defaultSqlSettings: SqlSettings = {
   openMax: 500,
   rowsMax: 100_000_000,
   streamBytesMax: 256 * MiB,
-  namespacesMax: 8,
+  namespacesMax: 4,
 };

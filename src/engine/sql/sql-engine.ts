@@ -37,6 +37,7 @@ export class SqlEngine implements Sql {
   readonly #deps: SqlEngineDeps;
   readonly #turns: StatementTurns;
   readonly #resolver: TableResolver;
+  readonly #plans = new KnownPlans();
   #nextStatement = 1;
   #open = 0;
 
@@ -118,8 +119,10 @@ export class SqlEngine implements Sql {
     { params, token, consistency }: SqlStatement,
     signal: AbortSignal | undefined,
   ): Promise<Started> {
-    const needs = await work.request<PlanReply>({ kind: "plan", statement: work.id, params, ...text });
+    const needs =
+      this.#plans.find(text) ?? (await work.request<PlanReply>({ kind: "plan", statement: work.id, params, ...text }));
     if (needs.ran !== undefined) return { kind: needs.kind, token: [], ...needs.ran };
+    this.#plans.keep(text, needs);
     const { name } = text.namespace;
     const request = { namespace: name, params, token, consistency };
     const retrieved = await Promise.all(
@@ -153,6 +156,29 @@ export class SqlEngine implements Sql {
     if (found === undefined) throw sqlFault("unknown_namespace", `namespace ${JSON.stringify(name)} does not exist`);
     return found;
   }
+}
+
+/** Plans that are kept, and the longest query of one. */
+const plansMax = 500;
+const planLengthMax = 10_000;
+
+/** What statements need that came before: the same text needs the same, unless its values have a part in it. */
+class KnownPlans {
+  readonly #plans = new Map<string, PlanReply>();
+
+  find(text: StatementText): PlanReply | undefined {
+    return this.#plans.get(keyOf(text));
+  }
+
+  keep(text: StatementText, plan: PlanReply): void {
+    if (plan.retrievals.length > 0 || text.query.length > planLengthMax) return;
+    if (this.#plans.size >= plansMax) this.#plans.delete(this.#plans.keys().next().value!);
+    this.#plans.set(keyOf(text), plan);
+  }
+}
+
+function keyOf({ namespace, dialect, query }: StatementText): string {
+  return `${dialect ?? ""}\n${namespace.name}\n${query}`;
 }
 
 interface Started extends RunReply {

@@ -52,6 +52,8 @@ export class CollectionTables {
   readonly #known = new Map<number, Known>();
   /** The text of each view, by its name. */
   readonly #views = new Map<string, string>();
+  /** The collection of each view, by its name. */
+  readonly #ids = new Map<string, number>();
   #nextTable = 1;
 
   constructor(database: NamespaceDatabase, store: Store) {
@@ -101,6 +103,7 @@ export class CollectionTables {
 
   async drop(name: string): Promise<void> {
     await this.#database.exclusively(async () => {
+      this.#ids.delete(name);
       if (!this.#views.delete(name)) return;
       await this.#database.writer.run(`DROP VIEW IF EXISTS collections.${quote(name)}`);
     });
@@ -135,9 +138,17 @@ export class CollectionTables {
     return made;
   }
 
-  async #show({ name }: CollectionTable, known: Known): Promise<void> {
+  async #show({ name, id }: CollectionTable, known: Known): Promise<void> {
     const query = viewText(known);
     if (this.#views.get(name) === query) return;
+    const before = this.#ids.get(name);
+    this.#ids.set(name, id);
+    // Another collection has the name now; what nothing names any more is let go of.
+    if (before !== undefined && before !== id && ![...this.#ids.values()].includes(before)) {
+      const { loaded } = this.#known.get(before) ?? {};
+      this.#known.delete(before);
+      if (loaded !== undefined) await this.#dropTable(loaded.table);
+    }
     await this.#database.writer.run(`CREATE OR REPLACE VIEW collections.${quote(name)} AS ${query}`);
     this.#views.set(name, query);
   }
@@ -173,12 +184,13 @@ export class CollectionTables {
     check: () => void,
   ): Promise<void> {
     const { writer, catalog } = this.#database;
-    await this.#atomically(async () => {
-      for (let at = 0; at < changed.length; at += deleteStep) {
-        const ids = changed.slice(at, at + deleteStep).join(",");
-        await writer.run(`DELETE FROM ${storedSchema}.${quote(table)} WHERE _id IN (${ids})`);
-        check();
-      }
+    const deletes: string[] = [];
+    for (let at = 0; at < changed.length; at += deleteStep) {
+      const ids = changed.slice(at, at + deleteStep).join(",");
+      deletes.push(`DELETE FROM ${storedSchema}.${quote(table)} WHERE _id IN (${ids})`);
+    }
+    await this.#atomically(deletes, async () => {
+      check();
       const rows = new ChunkWriter(writer.appender(catalog, storedSchema, table));
       for (const each of changed) {
         const key = documentKey(id, each);
@@ -201,7 +213,6 @@ export class CollectionTables {
     changes: number,
     check: () => void,
   ): Promise<void> {
-    const { writer } = this.#database;
     const before = known.loaded;
     const fields = known.columns.filter(({ shows }) => shows.kind === "field");
     const together = fields.length <= fieldsTogetherMax;
@@ -212,8 +223,8 @@ export class CollectionTables {
         (together && column.shows.kind === "field" && column.shows.field.kind.kind !== "json"),
     );
     const table = `c${id}_${this.#nextTable++}`;
-    await this.#atomically(async () => {
-      await writer.run(`CREATE TABLE ${storedSchema}.${quote(table)} (${columnList(columns)})`);
+    const create = `CREATE TABLE ${storedSchema}.${quote(table)} (${columnList(columns)})`;
+    await this.#atomically([create], async () => {
       await this.#fill(table, columns, id, snapshot, check);
     });
     known.loaded = { table, columns, changes, dead: 0 };
@@ -240,10 +251,11 @@ export class CollectionTables {
     rows.close();
   }
 
-  async #atomically(work: () => Promise<void>): Promise<void> {
+  /** The statements go together: each call of the library is a wait for a thread. */
+  async #atomically(first: readonly string[], work: () => Promise<void>): Promise<void> {
     const { writer } = this.#database;
-    await writer.run("BEGIN");
     try {
+      await writer.run(["BEGIN", ...first].join(";"));
       await work();
       await writer.run("COMMIT");
     } catch (error) {

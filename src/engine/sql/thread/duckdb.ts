@@ -214,6 +214,11 @@ export class Prepared {
     return new Result(await told(duckdb.execute_prepared_streaming(this.#statement)));
   }
 
+  /** Runs it to its end: for few rows, which then are here without a wait for each chunk. */
+  async run(): Promise<Result> {
+    return new Result(await told(duckdb.execute_prepared(this.#statement)));
+  }
+
   close(): void {
     duckdb.destroy_prepare_sync(this.#statement);
   }
@@ -226,6 +231,7 @@ export interface Chunk {
 
 export class Result {
   readonly #result: duckdb.Result;
+  #nextChunk = 0;
 
   constructor(result: duckdb.Result) {
     this.#result = result;
@@ -243,11 +249,18 @@ export class Result {
   }
 
   async next(): Promise<Chunk | undefined> {
-    const chunk = await told(duckdb.fetch_chunk(this.#result));
+    const chunk = duckdb.result_is_streaming(this.#result)
+      ? await told(duckdb.fetch_chunk(this.#result))
+      : this.#kept();
     if (chunk === null) return undefined;
     const rows = duckdb.data_chunk_get_size(chunk);
     if (rows === 0) return undefined;
     return { rows, vector: (column) => duckdb.data_chunk_get_vector(chunk, column) };
+  }
+
+  #kept(): duckdb.DataChunk | null {
+    if (this.#nextChunk >= duckdb.result_chunk_count(this.#result)) return null;
+    return duckdb.result_get_chunk(this.#result, this.#nextChunk++);
   }
 }
 

@@ -1,3 +1,4 @@
+import { unavailable } from "../../errors.ts";
 import { type Dialect, findDialect } from "../dialect/dialect.ts";
 import type { NamespaceRef } from "../messages.ts";
 import type { SqlColumnInfo } from "../type.ts";
@@ -25,6 +26,7 @@ export class NamespaceDatabase {
   readonly #dialects = new Map<Dialect, Promise<void>>();
   readonly #background = new Set<Promise<void>>();
   #working: Promise<unknown> = Promise.resolve();
+  #isEnding = false;
   /** Statements that are open. */
   uses = 0;
   lastUse = 0;
@@ -59,12 +61,18 @@ export class NamespaceDatabase {
     return new NamespaceDatabase(namespace, catalog, database, writer);
   }
 
-  /** Runs after everything that was given before it. */
+  /** Runs after everything that was given before it; while it does, the database is in use. */
   exclusively<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#working.then(work);
+    this.uses++;
+    const done = this.#working.then(work).finally(() => this.uses--);
     this.#working = done.catch(() => {});
     return done;
   }
+
+  /** Throws when the thread ends, for work that is nobody's statement. */
+  readonly check = (): void => {
+    if (this.#isEnding) throw unavailable("the server is shutting down");
+  };
 
   async connect(name: Dialect["name"] | undefined): Promise<Connection> {
     const dialect = findDialect(name);
@@ -87,6 +95,7 @@ export class NamespaceDatabase {
 
   /** Waits until nothing is under way. */
   async idle(): Promise<void> {
+    this.#isEnding = true;
     await this.#working;
     while (this.#background.size > 0) await Promise.all(this.#background);
   }

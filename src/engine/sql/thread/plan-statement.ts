@@ -2,6 +2,7 @@ import { findDialect } from "../dialect/dialect.ts";
 import { sqlFault } from "../fault.ts";
 import type { NamedTable, StatementNeeds, StatementText, TableSchema } from "../messages.ts";
 import type { SqlStatementKind } from "../sql.ts";
+import { constantOf } from "./conditions.ts";
 import { characterAt, type Edit } from "./edits.ts";
 import { checkFunction, checkRef, checkTableFunction, placeOf, shownView } from "./guard.ts";
 import { nameOf, type Token, tokenize } from "./lexer.ts";
@@ -47,6 +48,8 @@ export interface StatementPlan {
   readonly retrievals: readonly RetrievalRef[];
   readonly tokens: readonly Token[];
   readonly columns: UsedColumns;
+  /** The result has few rows, as far as the text tells. */
+  readonly isSmall: boolean;
 }
 
 /** The answer of `json_serialize_sql`. */
@@ -181,6 +184,7 @@ class Planner {
       edits: this.#edits,
       retrievals: this.#retrievals,
       tokens: this.#tokens,
+      isSmall: isSmall(this.#statement["node"]),
       columns: { all: this.#allColumns, names: this.#names },
     };
   }
@@ -329,6 +333,24 @@ class Planner {
     }
     return count;
   }
+}
+
+/** Rows up to which a result counts as few. */
+const fewRows = 10_000;
+
+/** A limit, groups (which are held in memory anyway) or nothing to read from. */
+function isSmall(select: unknown): boolean {
+  if (!isNode(select) || select.type !== "SELECT_NODE") return false;
+  const groups = select["group_expressions"];
+  if (Array.isArray(groups) && groups.length > 0) return true;
+  const from = select["from_table"];
+  if (isNode(from) && from.type === "EMPTY") return true;
+  for (const modifier of (select["modifiers"] as TreeNode[] | undefined) ?? []) {
+    const limit =
+      modifier.type === "LIMIT_MODIFIER" && isNode(modifier["limit"]) ? constantOf(modifier["limit"]) : undefined;
+    if (limit?.kind === "value" && typeof limit.value === "number" && limit.value <= fewRows) return true;
+  }
+  return false;
 }
 
 /** Names that `WITH` gives. */

@@ -1,43 +1,34 @@
 import type { Store } from "../../../port/store.ts";
 import { type ThreadService, Transferred } from "../../../port/threads.ts";
 import { EngineError, unavailable } from "../../errors.ts";
-import { readCounters } from "../../link/counter-target.ts";
-import { linkColumns, streamColumns } from "../columns.ts";
 import { sqlFault } from "../fault.ts";
 import type {
   DescribeReply,
-  LinkTable,
   NamespaceRef,
   NextReply,
   PlanReply,
   RunReply,
   SqlMessage,
   StatementText,
-  StreamTable,
-  TableDefinition,
 } from "../messages.ts";
-import type { FoundDocuments } from "../retrieval.ts";
 import type { SqlSettings } from "../settings.ts";
 import type { SqlParameter, SqlValue } from "../sql.ts";
-import { typeName } from "../value.ts";
 import type { Evaluate } from "./arguments.ts";
-import { ChunkWriter } from "./chunk-writer.ts";
 import { CollectionTables } from "./collection-tables.ts";
 import { duckFault } from "./duck-fault.ts";
 import { columnType, parameterType } from "./duck-type.ts";
 import type { Prepared } from "./duckdb.ts";
-import { type Edit, EditedQuery } from "./edits.ts";
-import { type FoundColumns, foundColumns, writeFound } from "./found-rows.ts";
+import type { EditedQuery } from "./edits.ts";
+import { foundColumns } from "./found-rows.ts";
 import { buffersOf } from "./join-batches.ts";
-import type { Token } from "./lexer.ts";
-import { columnList, NamespaceDatabase } from "./namespace-database.ts";
-import { numberParameters, parameterValue } from "./parameters.ts";
+import { NamespaceDatabase } from "./namespace-database.ts";
+import { parameterValue } from "./parameters.ts";
 import { Parser } from "./parser.ts";
-import { planStatement, quote, type SerializedSql, type StatementPlan, type TableRef } from "./plan-statement.ts";
+import { planStatement, type SerializedSql, type StatementPlan } from "./plan-statement.ts";
 import { plannedRetrieval } from "./planned-retrieval.ts";
-import type { RetrievalRef } from "./retrieval-refs.ts";
+import { emptyEdit, nameEdits, rewritten, showFound } from "./rewrite-statement.ts";
 import { Statement, type StopReason } from "./statement.ts";
-import { type StreamBudget, writeRecords } from "./stream-rows.ts";
+import { defineAll, loadTables, type OpenNamespace } from "./statement-tables.ts";
 
 /** What a statement without tables needs. */
 const nothing = { tables: [], catalog: undefined, found: [] } as const;
@@ -47,13 +38,6 @@ const stoppedEarlyMax = 1_000;
 /** Plans that are kept for statements that come again, and the longest text of one. */
 const plansMax = 500;
 const planLengthMax = 10_000;
-
-interface OpenNamespace {
-  readonly database: NamespaceDatabase;
-  readonly collections: CollectionTables;
-  /** Views of streams and links by `schema.name`. */
-  readonly views: Set<string>;
-}
 
 interface Open {
   readonly statement: Statement;
@@ -127,11 +111,7 @@ export class SqlService implements ThreadService {
   async #planned(asked: Extract<SqlMessage, { kind: "plan" }>): Promise<PlanReply | Transferred> {
     const plan = await this.#plan(asked);
     const { params } = asked;
-    if (params !== undefined && params.length !== plan.needs.parameters) {
-      throw sqlFault("parameter", `has ${params.length} values for ${plan.needs.parameters} parameters`, {
-        field: "params",
-      });
-    }
+    if (params !== undefined) checkCount(plan, params);
     const { needs } = plan;
     if (plan.retrievals.length === 0) {
       if (params === undefined || needs.catalog || plan.refs.length > 0)
@@ -178,7 +158,7 @@ export class SqlService implements ThreadService {
   async #describe(asked: Extract<SqlMessage, { kind: "describe" }>): Promise<DescribeReply> {
     const plan = await this.#plan(asked);
     return this.#with(asked, async (open) => {
-      await this.#defineAll(open.namespace, asked.tables, asked.catalog);
+      await defineAll(open.namespace, asked.tables, asked.catalog);
       const retrieved = plan.retrievals.map((ref, i) => emptyEdit(ref, foundColumns(asked.found[i]!, plan.columns)));
       const { edited, indexes } = rewritten(plan, [...nameEdits(plan.refs), ...retrieved], []);
       const prepared = await this.#prepare(open, edited, false);
@@ -199,19 +179,22 @@ export class SqlService implements ThreadService {
       return open;
     });
     told.catch(() => {});
-    const plan = await this.#plan(asked).catch(async (error: unknown) => {
-      (await told).database.uses--;
-      throw error;
-    });
+    const plan = await this.#plan(asked)
+      .then((plan) => checkCount(plan, asked.params))
+      .catch(async (error: unknown) => {
+        (await told).database.uses--;
+        throw error;
+      });
     const open = await this.#open(asked, await told);
     try {
-      await this.#defineAll(open.namespace, asked.tables, asked.catalog);
-      const edits = await this.#load(open, plan, asked.tables);
+      await defineAll(open.namespace, asked.tables, asked.catalog);
+      const reads = { store: this.#store, settings: this.#settings };
+      const edits = await loadTables(reads, open, plan, asked.tables);
       edits.push(...(await showFound(open.statement, plan, asked.found)));
       const { edited, indexes } = rewritten(plan, edits, asked.params);
       const prepared = await this.#prepare(open, edited, plan.refs.length + plan.retrievals.length === 0);
       bindAll(prepared, indexes, asked.params);
-      const columns = await open.statement.start(prepared).catch((error: unknown) => {
+      const columns = await open.statement.start(prepared, plan.isSmall).catch((error: unknown) => {
         throw duckFault(open.statement.faultOf(error), edited);
       });
       const reply = await this.#next(asked.statement);
@@ -359,66 +342,12 @@ export class SqlService implements ThreadService {
     this.#namespaces.clear();
     await this.#parser.close();
   }
+}
 
-  async #defineAll(
-    open: OpenNamespace,
-    tables: readonly TableDefinition[],
-    catalog: readonly TableDefinition[] | undefined,
-  ): Promise<void> {
-    for (const table of [...tables, ...(catalog ?? [])]) await define(open, table);
-    if (catalog !== undefined) await dropOthers(open, catalog);
-  }
-
-  /** Brings the rows of the tables into reach; returns how the statement names them. */
-  async #load(
-    { statement, namespace }: Open,
-    plan: StatementPlan,
-    tables: readonly TableDefinition[],
-  ): Promise<Edit[]> {
-    const edits: Edit[] = [];
-    const bytesMax = this.#settings.streamBytesMax;
-    const budget: StreamBudget = { bytesMax, bytesLeft: bytesMax };
-    for (const [i, ref] of plan.refs.entries()) {
-      const table = tables.find(
-        (each) => each.schema === ref.schema && each.name.toLowerCase() === ref.name.toLowerCase(),
-      );
-      if (table === undefined) continue;
-      if (table.schema === "collections") {
-        if (ref.read) await namespace.collections.load(table, plan.columns, statement.check);
-        edits.push(...nameEdits([ref]));
-      } else if (ref.read) {
-        const name = `rows_${i}`;
-        statement.tables.push(name);
-        await this.#fillRows(statement, plan, i, name, table, budget);
-        edits.push(refEdit(ref, `temp.main.${name}`));
-      } else edits.push(...nameEdits([ref]));
-    }
-    return edits;
-  }
-
-  async #fillRows(
-    statement: Statement,
-    plan: StatementPlan,
-    ref: number,
-    name: string,
-    table: StreamTable | LinkTable,
-    budget: StreamBudget,
-  ): Promise<void> {
-    const connection = statement.connection!;
-    const columns = table.schema === "streams" ? streamColumns : linkColumns;
-    await connection.run(`CREATE TEMP TABLE ${name} (${columnList(columns)})`);
-    const rows = new ChunkWriter(connection.appender("temp", "main", name));
-    using snapshot = this.#store.snapshot();
-    if (table.schema === "streams") {
-      const read = table.reads.find((each) => each.ref === ref);
-      if (read !== undefined) {
-        await writeRecords(table, read, plan.columns, snapshot, rows, budget, statement.check);
-      }
-    } else if (table.counter) {
-      for (const { name, value } of readCounters(table.id, snapshot)) rows.add([name, value]);
-    }
-    rows.close();
-  }
+function checkCount(plan: StatementPlan, params: readonly SqlParameter[]): StatementPlan {
+  const { parameters } = plan.needs;
+  if (params.length === parameters) return plan;
+  throw sqlFault("parameter", `has ${params.length} values for ${parameters} parameters`, { field: "params" });
 }
 
 function bindAll(prepared: Prepared, indexes: readonly number[], params: readonly SqlParameter[]): void {
@@ -426,84 +355,4 @@ function bindAll(prepared: Prepared, indexes: readonly number[], params: readonl
     const at = indexes[Number(name) - 1]!;
     prepared.bind(i + 1, parameterValue(params[at]!, `params[${at}]`));
   });
-}
-
-/** The statement with its tables and parameters under the names that they have here. */
-function rewritten(plan: StatementPlan, tables: readonly Edit[], params: readonly SqlParameter[]) {
-  const changed = [...plan.edits, ...tables];
-  const isLeft = (token: Token) => !isWithin(token, changed);
-  const { edits, indexes } = numberParameters(plan.query, plan.tokens, params, isLeft);
-  return { edited: new EditedQuery(plan.query, [...changed, ...edits]), indexes };
-}
-
-/** Whether the text of an edit is gone with that of another. */
-function isWithin({ start, end }: Pick<Edit, "start" | "end">, others: readonly Edit[]): boolean {
-  return others.some((other) => other.start <= start && end <= other.end);
-}
-
-/** Puts what the retrievers found where the statement calls them. */
-async function showFound(statement: Statement, plan: StatementPlan, found: readonly FoundDocuments[]): Promise<Edit[]> {
-  const edits: Edit[] = [];
-  for (const [i, ref] of plan.retrievals.entries()) {
-    const columns = foundColumns(found[i]!, plan.columns);
-    const name = `found_${i}`;
-    statement.tables.push(name);
-    const connection = statement.connection!;
-    await connection.run(`CREATE TEMP TABLE ${name} (${columnList(columns.all)})`);
-    const rows = new ChunkWriter(connection.appender("temp", "main", name));
-    writeFound(found[i]!, columns, rows);
-    rows.close();
-    edits.push(retrievalEdit(ref, `temp.main.${name}`));
-  }
-  return edits;
-}
-
-function emptyEdit(ref: RetrievalRef, { all }: FoundColumns): Edit {
-  const cells = all.map(({ name, type }) => `NULL::${typeName(type)} AS ${quote(name)}`);
-  return retrievalEdit(ref, `(SELECT ${cells.join(", ")} WHERE false)`);
-}
-
-function retrievalEdit({ start, end, alias, call }: RetrievalRef, name: string): Edit {
-  return { start, end, text: alias === undefined ? `${name} AS ${quote(call.name)}` : name };
-}
-
-/** A table under another name, which the rest of the statement does not notice. */
-function refEdit(ref: TableRef, name: string): Edit {
-  const text = ref.alias === undefined ? `${name} AS ${quote(ref.name)}` : name;
-  return { start: ref.start, end: ref.end, text };
-}
-
-/** The namespace's own name before a schema is left out. */
-function nameEdits(refs: readonly TableRef[]): Edit[] {
-  return refs.filter(({ named }) => named).map((ref) => refEdit(ref, `${ref.schema}.${quote(ref.name)}`));
-}
-
-async function define(open: OpenNamespace, table: TableDefinition): Promise<void> {
-  if (table.schema === "collections") {
-    await open.collections.define(table);
-    return;
-  }
-  const key = `${table.schema}.${quote(table.name)}`;
-  if (open.views.has(key)) return;
-  open.views.add(key);
-  const columns = table.schema === "streams" ? streamColumns : linkColumns;
-  const cells = columns.map(({ name, type }) => `NULL::${typeName(type)} AS ${quote(name)}`);
-  const { database } = open;
-  await database.exclusively(() =>
-    database.writer.run(`CREATE OR REPLACE VIEW ${key} AS SELECT ${cells.join(", ")} WHERE false`),
-  );
-}
-
-async function dropOthers(open: OpenNamespace, catalog: readonly TableDefinition[]): Promise<void> {
-  const { database } = open;
-  const there = new Set(catalog.map(({ schema, name }) => `${schema}.${quote(name)}`));
-  await open.collections.keepOnly(new Set(catalog.map(({ schema, id }) => (schema === "collections" ? id : -1))));
-  for (const name of [...open.collections.names]) {
-    if (!there.has(`collections.${quote(name)}`)) await open.collections.drop(name);
-  }
-  for (const key of [...open.views]) {
-    if (there.has(key)) continue;
-    open.views.delete(key);
-    await database.exclusively(() => database.writer.run(`DROP VIEW IF EXISTS ${key}`));
-  }
 }

@@ -17,6 +17,7 @@ export type StopReason = "cancelled" | "timeout";
 export class Statement {
   connection: Connection | undefined;
   #stopped: StopReason | undefined;
+  readonly #onStop = Promise.withResolvers<void>();
   #result: Result | undefined;
   #types: readonly ColumnType[] = [];
   #rows = 0;
@@ -49,8 +50,17 @@ export class Statement {
     }
   }
 
+  /** Waits for work that goes on by itself when the statement is stopped. */
+  async orStopped<T>(work: Promise<T>): Promise<T> {
+    work.catch(() => {});
+    const done = await Promise.race([work, this.#onStop.promise]);
+    this.check();
+    return done as T;
+  }
+
   stop(why: StopReason): void {
     this.#stopped ??= why;
+    this.#onStop.resolve();
     this.connection?.interrupt();
   }
 
@@ -72,9 +82,9 @@ export class Statement {
     return error;
   }
 
-  async start(prepared: Prepared): Promise<readonly SqlColumnInfo[]> {
+  async start(prepared: Prepared, isSmall: boolean): Promise<readonly SqlColumnInfo[]> {
     this.check();
-    this.#result = await this.busy(prepared.stream());
+    this.#result = await this.busy(isSmall ? prepared.run() : prepared.stream());
     const { columns } = this.#result;
     this.#types = columns.map(({ type }) => columnType(type));
     return columns.map(({ name }, i) => ({ name, type: this.#types[i]!.type }));

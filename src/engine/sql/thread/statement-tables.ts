@@ -1,0 +1,128 @@
+import type { Store } from "../../../port/store.ts";
+import { readCounters } from "../../link/counter-target.ts";
+import { linkColumns, streamColumns } from "../columns.ts";
+import type { LinkTable, StreamTable, TableDefinition } from "../messages.ts";
+import type { SqlSettings } from "../settings.ts";
+import { typeName } from "../value.ts";
+import { ChunkWriter } from "./chunk-writer.ts";
+import type { CollectionTables } from "./collection-tables.ts";
+import type { Edit } from "./edits.ts";
+import { columnList, type NamespaceDatabase } from "./namespace-database.ts";
+import { quote, type StatementPlan } from "./plan-statement.ts";
+import { nameEdits, refEdit } from "./rewrite-statement.ts";
+import type { Statement } from "./statement.ts";
+import { type StreamBudget, writeRecords } from "./stream-rows.ts";
+
+/** A namespace that statements are run in. */
+export interface OpenNamespace {
+  readonly database: NamespaceDatabase;
+  readonly collections: CollectionTables;
+  /** Views of streams and links by `schema.name`. */
+  readonly views: Set<string>;
+}
+
+interface Reads {
+  readonly store: Store;
+  readonly settings: SqlSettings;
+}
+
+export async function defineAll(
+  open: OpenNamespace,
+  tables: readonly TableDefinition[],
+  catalog: readonly TableDefinition[] | undefined,
+): Promise<void> {
+  await define(open, [...tables, ...(catalog ?? [])]);
+  if (catalog !== undefined) await dropOthers(open, catalog);
+}
+
+/** Brings the rows of the tables into reach; returns how the statement names them. */
+export async function loadTables(
+  { store, settings }: Reads,
+  { statement, namespace }: { readonly statement: Statement; readonly namespace: OpenNamespace },
+  plan: StatementPlan,
+  tables: readonly TableDefinition[],
+): Promise<Edit[]> {
+  const edits: Edit[] = [];
+  const bytesMax = settings.streamBytesMax;
+  const budget: StreamBudget = { bytesMax, bytesLeft: bytesMax };
+  for (const [i, ref] of plan.refs.entries()) {
+    const table = tables.find(
+      (each) => each.schema === ref.schema && each.name.toLowerCase() === ref.name.toLowerCase(),
+    );
+    if (table === undefined) continue;
+    if (table.schema === "collections") {
+      if (ref.read) await namespace.collections.load(table, plan.columns, statement.check);
+      edits.push(...nameEdits([ref]));
+    } else if (ref.read) {
+      const name = `rows_${i}`;
+      statement.tables.push(name);
+      await fillRows(store, statement, plan, i, name, table, budget);
+      edits.push(refEdit(ref, `temp.main.${name}`));
+    } else edits.push(...nameEdits([ref]));
+  }
+  return edits;
+}
+
+async function fillRows(
+  store: Store,
+  statement: Statement,
+  plan: StatementPlan,
+  ref: number,
+  name: string,
+  table: StreamTable | LinkTable,
+  budget: StreamBudget,
+): Promise<void> {
+  const connection = statement.connection!;
+  const columns = table.schema === "streams" ? streamColumns : linkColumns;
+  await connection.run(`CREATE TEMP TABLE ${name} (${columnList(columns)})`);
+  const rows = new ChunkWriter(connection.appender("temp", "main", name));
+  using snapshot = store.snapshot();
+  if (table.schema === "streams") {
+    const read = table.reads.find((each) => each.ref === ref);
+    if (read !== undefined) {
+      await writeRecords(table, read, plan.columns, snapshot, rows, budget, statement.check);
+    }
+  } else if (table.counter) {
+    for (const { name, value } of readCounters(table.id, snapshot)) rows.add([name, value]);
+  }
+  rows.close();
+}
+
+/** Statements that are given to DuckDB together. */
+const viewsTogether = 500;
+
+/** Makes the tables known that are not: of streams and links there may be many thousands. */
+async function define(open: OpenNamespace, tables: readonly TableDefinition[]): Promise<void> {
+  const missing: string[] = [];
+  for (const table of tables) {
+    if (table.schema === "collections") {
+      await open.collections.define(table);
+      continue;
+    }
+    const key = `${table.schema}.${quote(table.name)}`;
+    if (open.views.has(key)) continue;
+    open.views.add(key);
+    const columns = table.schema === "streams" ? streamColumns : linkColumns;
+    const cells = columns.map(({ name, type }) => `NULL::${typeName(type)} AS ${quote(name)}`);
+    missing.push(`CREATE OR REPLACE VIEW ${key} AS SELECT ${cells.join(", ")} WHERE false`);
+  }
+  const { database } = open;
+  for (let at = 0; at < missing.length; at += viewsTogether) {
+    const views = missing.slice(at, at + viewsTogether).join(";");
+    await database.exclusively(() => database.writer.run(views));
+  }
+}
+
+async function dropOthers(open: OpenNamespace, catalog: readonly TableDefinition[]): Promise<void> {
+  const { database } = open;
+  const there = new Set(catalog.map(({ schema, name }) => `${schema}.${quote(name)}`));
+  await open.collections.keepOnly(new Set(catalog.map(({ schema, id }) => (schema === "collections" ? id : -1))));
+  for (const name of [...open.collections.names]) {
+    if (!there.has(`collections.${quote(name)}`)) await open.collections.drop(name);
+  }
+  for (const key of [...open.views]) {
+    if (there.has(key)) continue;
+    open.views.delete(key);
+    await database.exclusively(() => database.writer.run(`DROP VIEW IF EXISTS ${key}`));
+  }
+}
