@@ -125,6 +125,7 @@ class Simulation {
       [12, () => events.append()],
       [3, () => events.read()],
       [5, () => this.#linkClients.detail()],
+      [4, () => this.#linkClients.readFilled()],
       [22, () => documents.write()],
       [4, () => documents.resend()],
       [3, () => documents.writeByFilter()],
