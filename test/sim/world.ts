@@ -12,6 +12,7 @@ import type { ThreadRole, ThreadService } from "../../src/port/threads.ts";
 import { WorldTime } from "./clock.ts";
 import { Dice } from "./dice.ts";
 import { Faults } from "./faults.ts";
+import { leftovers } from "./leftovers.ts";
 import { Life, Scheduler } from "./life.ts";
 import { ObjectsUnderWay, SimulatedObjects } from "./objects.ts";
 import type { Sabotage } from "./sabotage.ts";
@@ -124,6 +125,11 @@ export class World {
     this.#life.end();
     this.time.bury();
     this.trace.add("stopped");
+  }
+
+  /** What is stored and belongs to nothing any more. */
+  leftovers(): Promise<string[]> {
+    return leftovers(this.#durable, this.#objects);
   }
 
   async loseThread(): Promise<void> {
