@@ -129,7 +129,12 @@ export class Engine {
       settings: settings.collections,
       onCreated: ({ namespace, name }) => this.links.targetMade("collection", namespace, name),
     });
-    this.documents = new Documents({ ...shared, writer, settings: settings.collections });
+    this.documents = new Documents({
+      ...shared,
+      writer,
+      settings: settings.collections,
+      filled: ({ namespace, name }, token, signal) => this.links.filled(namespace, name, token, signal),
+    });
     this.queries = new Queries({ ...shared, documents: this.documents });
     this.#sealer = new Sealer({ ...shared, build: this.#build, settings: settings.collections, onError });
     const dedup = new DedupIndex({ store, committer, clock, windowMs: settings.dedupWindowMs });

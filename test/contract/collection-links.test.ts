@@ -113,6 +113,24 @@ test("records become documents, later ones replace earlier ones, and one without
   assert.equal(found.json.count, 1);
 });
 
+test("a read of the collection with a token of the link's source reflects it", async () => {
+  const piped = await Piped.create("derived");
+  await piped.createCollection();
+  await piped.link();
+  const count = (token: string, consistency: string) =>
+    ask(`${piped.client.url}/collections/c/documents/count`, {
+      headers: { "service-consistency-token": token },
+      body: { consistency },
+    });
+  for (let id = 0; id < 40; id++) {
+    const records = [{ value: base64(JSON.stringify({ id, title: "t" })) }];
+    const done = await ask(piped.client.recordsUrl("s", 0), { body: { records } });
+    const token = done.headers.get("service-consistency-token")!;
+    const found = await count(token, id % 2 === 0 ? "strong" : "eventual");
+    assert.equal(found.json.count, id + 1, found.text);
+  }
+});
+
 test("what fits no document is skipped and told, the last 20 of it", async () => {
   const piped = await Piped.create("misfits");
   await piped.createCollection({ dynamic: "strict" });

@@ -12,10 +12,12 @@ for (const { what, make, found } of weaknesses) {
     for (let seed = 1; seed <= seedsMax; seed++) {
       const { failure } = await runSeed({ seed, steps, sabotage: make() });
       if (failure === undefined) continue;
-      assert.match((failure.error as Error).message, found, `seed ${seed}`);
-      return;
+      const { message } = failure.error as Error;
+      if (found.test(message)) return;
+      // It can show in other ways too, but never as a mistake of the simulation.
+      assert.doesNotMatch(message, /is not a function|Cannot read properties|undefined is not/);
     }
-    assert.fail(`${seedsMax} seeds passed`);
+    assert.fail(`none of ${seedsMax} seeds found it`);
   });
 }
 

@@ -25,8 +25,8 @@ export class ChurnClients {
 
   async create(): Promise<void> {
     const { collections } = this.#session.world.engine;
-    // With fields added since, the same name has another schema.
-    await this.#session.ask(`create ${this.#name}`, ["already_exists"], async () => {
+    // With fields added since, the same name has another schema; one that was there may be dropped before the answer.
+    await this.#session.ask(`create ${this.#name}`, ["already_exists", "not_found"], async () => {
       await collections.create(namespace, this.#name, parseSchema({ fields: this.#fields }));
     });
   }

@@ -187,6 +187,7 @@ export class CollectionHistory {
     const known = done.get(offset);
     if (known === undefined && open.length === 0) failures.push(`nobody wrote offset ${offset}`);
     for (const write of known === undefined ? open : [known]) {
+      failures.push(`tried write ${write.id} at ${offset}`);
       for (const ops of this.#variants(write, before, offset, states)) {
         const after = this.#tryWrite(write, ops, before, offset, failures);
         if (after === undefined) continue;

@@ -44,7 +44,7 @@ const likelihoods: Readonly<Record<FaultKind, readonly number[]>> = {
   clock_jumps_back: [0, 0.002, 0.01],
   thread_is_slow: [0, 0.02, 0.2],
   crash: [0.001, 0.005, 0.015],
-  crash_at_start: [0, 0.01],
+  crash_at_start: [0, 0.3],
 };
 
 /** Which faults happen, and how often each did. */

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { isDeepStrictEqual } from "node:util";
 import type { LinkDetail } from "../../src/engine/link/links.ts";
 import { parseQuery } from "../../src/engine/query/parse.ts";
 import type { ConsistencyToken } from "../../src/engine/token.ts";
@@ -15,6 +16,8 @@ interface Fields {
   readonly lost?: number;
   readonly counters?: Readonly<Record<string, number>>;
 }
+
+type Filled = readonly (readonly [number, ModelDocument])[];
 
 interface SeenLink {
   readonly applied: readonly number[];
@@ -41,6 +44,7 @@ export class LinkClients {
   readonly #session: Session;
   readonly #links: readonly LinkRule[];
   readonly #seen = new Map<string, SeenLink[]>();
+  readonly #reads: { readonly source: LogHistory; readonly least: readonly number[]; readonly found: Filled }[] = [];
   /** What someone was told that a link had applied: it never falls. */
   readonly #applied = new Map<string, number[]>();
 
@@ -59,6 +63,45 @@ export class LinkClients {
   async detail(): Promise<void> {
     const { dice } = this.#session;
     await this.#look(dice.pick(this.#links), this.#session.someToken());
+  }
+
+  /** Reads what a link fills, with a token of the link's source: the read reflects it. */
+  async readFilled(): Promise<void> {
+    const link = this.#links.find(({ kind, remake }) => kind === "collection" && remake === undefined)!;
+    const { source, name } = link;
+    const token = source.partitions.flatMap(({ next }, partition) => {
+      return next === 0 ? [] : [{ stream: source.id, partition, offset: next - 1 }];
+    });
+    const least = source.partitions.map((_, partition) => this.#applied.get(name)?.[partition] ?? 0);
+    for (const { stream, partition, offset } of token) {
+      if (stream === source.id) least[partition] = Math.max(least[partition]!, offset + 1);
+    }
+    const found = await this.#scroll(name, token);
+    if (found !== undefined) this.#reads.push({ source, least, found });
+  }
+
+  async #scroll(name: string, token: ConsistencyToken): Promise<Filled | undefined> {
+    const { documents } = this.#session.world.engine;
+    const page = { filter: undefined, limit: 1_000, cursor: undefined };
+    const outcome = await this.#session.ask(`filled ${name} ${JSON.stringify(token)}`, [], () =>
+      documents.scroll({ namespace, collection: name }, page, { token, eventual: false }),
+    );
+    if (outcome.kind !== "answer") return undefined;
+    return outcome.value.documents.map(({ id, version, source }) => {
+      return [id, { version, source: JSON.parse(source), vectors: {} }] as const;
+    });
+  }
+
+  /** In each partition the documents are those after some record from the first that the read had to reflect. */
+  #checkReads(): void {
+    for (const { source, least, found } of this.#reads.splice(0)) {
+      for (const [partition, { next }] of source.partitions.entries()) {
+        const ours = found.filter(([id]) => source.partitionOf(String(id)) === partition);
+        let at = least[partition]!;
+        while (at <= next && !isDeepStrictEqual(ours, sorted(filledFrom(source, partition, at)))) at++;
+        demand(at <= next, () => `${JSON.stringify(ours)} is no state of ${source.name}/${partition} from ${least}`);
+      }
+    }
   }
 
   async #look(link: LinkRule, token: ConsistencyToken): Promise<LinkDetail | undefined> {
@@ -95,6 +138,7 @@ export class LinkClients {
 
   /** Once all of the log is known: every look at a link was exactly what the records up to its offsets make. */
   settle(): void {
+    this.#checkReads();
     for (const link of this.#links) {
       const seen = this.#seen.get(link.name) ?? [];
       for (const { applied, fields } of seen) {
@@ -126,24 +170,19 @@ export class LinkClients {
   }
 
   async #checkFilled({ name, source }: LinkRule): Promise<void> {
-    const { documents } = this.#session.world.engine;
-    const page = { filter: undefined, limit: 1_000, cursor: undefined };
-    const outcome = await this.#session.ask(`filled ${name}`, [], () =>
-      documents.scroll({ namespace, collection: name }, page, { token: [], eventual: false }),
+    const found = await this.#scroll(name, []);
+    if (found === undefined) throw new Violation("the filled collection could not be read");
+    const wanted = sorted(
+      new Map(source.partitions.flatMap(({ next }, partition) => [...filledFrom(source, partition, next)])),
     );
-    if (outcome.kind !== "answer") throw new Violation("the filled collection could not be read");
-    const found = outcome.value.documents.map(({ id, version, source: text }) => {
-      return [id, { version, source: JSON.parse(text), vectors: {} }] as const;
-    });
-    const wanted = [...filled(source)].sort(([a], [b]) => a - b);
     assert.deepEqual(found, wanted, `${name} is not what its source says`);
     await this.#checkIndex(name, wanted);
   }
 
   /** The index behind the collection says the same. */
-  async #checkIndex(name: string, wanted: readonly (readonly [number, ModelDocument])[]): Promise<void> {
+  async #checkIndex(name: string, wanted: Filled): Promise<void> {
     const { queries } = this.#session.world.engine;
-    const outcome = await this.#session.ask(`filled ${name} by its index`, [], () => {
+    const outcome = await this.#session.insist(`filled ${name} by its index`, () => {
       const body = { from: name, limit: 1_000, select: ["n", "tag"], filter: { match_all: {} } };
       return queries.run(
         namespace,
@@ -151,8 +190,7 @@ export class LinkClients {
         [],
       );
     });
-    if (outcome.kind !== "answer") throw new Violation("the filled collection could not be searched");
-    const rows = outcome.value.rows!.map(({ _id, n, tag }) => [_id, n, tag]);
+    const rows = outcome.rows!.map(({ _id, n, tag }) => [_id, n, tag]);
     const said = wanted.map(([id, { source }]) => [id, source["n"], source["tag"]]);
     assert.deepEqual(rows, said, `${name} is not what its source says, by its index`);
   }
@@ -183,15 +221,17 @@ function misfits(source: LogHistory, applied: readonly number[]): number {
 }
 
 /** A document's records are all in one partition, so that their order there is their order. */
-function filled(source: LogHistory): ReadonlyMap<number, ModelDocument> {
+function filledFrom(source: LogHistory, partition: number, offset: number): ReadonlyMap<number, ModelDocument> {
   const model = new CollectionModel(filledFields, "ignore");
-  for (const [partition, { next }] of source.partitions.entries()) {
-    for (const record of source.below(partition, next)) {
-      if (isMisfit(record)) continue;
-      const { key, value } = record;
-      if (value === undefined) model.write([{ kind: "delete", id: Number(key) }]);
-      else model.write([{ kind: "upsert", id: Number(key), source: JSON.parse(value) }]);
-    }
+  for (const record of source.below(partition, offset)) {
+    if (isMisfit(record)) continue;
+    const { key, value } = record;
+    if (value === undefined) model.write([{ kind: "delete", id: Number(key) }]);
+    else model.write([{ kind: "upsert", id: Number(key), source: JSON.parse(value) }]);
   }
   return model.documents;
+}
+
+function sorted(documents: ReadonlyMap<number, ModelDocument>): Filled {
+  return [...documents].sort(([a], [b]) => a - b);
 }

@@ -57,8 +57,9 @@ interface PartitionHistory {
   readonly cells: (Cell | undefined)[];
   /** The end that someone was told of: it never falls. */
   next: number;
-  /** The start that someone was told of. */
+  /** The start that someone was told of. It falls only with the clock: what is too old then may not be now. */
   start: number;
+  startedAt: Moment;
 }
 
 export interface StreamRetention {
@@ -92,7 +93,12 @@ export class LogHistory {
   constructor(name: string, partitions: number, retention: StreamRetention | undefined, time: WorldTime) {
     this.name = name;
     this.retention = retention;
-    this.partitions = Array.from({ length: partitions }, () => ({ cells: [], next: 0, start: 0 }));
+    this.partitions = Array.from({ length: partitions }, () => ({
+      cells: [],
+      next: 0,
+      start: 0,
+      startedAt: time.moment,
+    }));
     this.#time = time;
   }
 
@@ -185,8 +191,10 @@ export class LogHistory {
 
   sawStart(partition: number, start: number): void {
     const history = this.partitions[partition]!;
-    demand(start >= history.start, () => `${this.name}/${partition}: the start fell from ${history.start} to ${start}`);
+    const isBack = start < history.start && history.startedAt.setBacks === this.#time.moment.setBacks;
+    demand(!isBack, () => `${this.name}/${partition}: the start fell from ${history.start} to ${start}`);
     history.start = start;
+    history.startedAt = this.#time.moment;
     const { maxAgeMs = null, maxBytes = null } = this.retention ?? {};
     demand(start === 0 || this.retention !== undefined, () => `${this.name} has no retention and starts at ${start}`);
     if (maxAgeMs === null || maxBytes !== null) return;

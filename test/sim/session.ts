@@ -2,6 +2,8 @@ import type { ConsistencyToken } from "../../src/engine/token.ts";
 import type { Dice } from "./dice.ts";
 import { isRetryable, messageOf, type Outcome, Violation, type World } from "./world.ts";
 
+const triesMax = 50;
+
 /** What the simulated clients share: the world, their choices, and the tokens that they hand to each other. */
 export class Session {
   readonly world: World;
@@ -49,6 +51,16 @@ export class Session {
       }
     }
     return outcome;
+  }
+
+  /** Asks until it is answered, where nothing stands in the way of an answer. */
+  async insist<T>(what: string, call: () => Promise<T>): Promise<T> {
+    for (let tries = 1; tries <= triesMax; tries++) {
+      const outcome = await this.ask(what, [], call);
+      if (outcome.kind === "answer") return outcome.value;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    throw new Violation(`${what} is not answered any more`);
   }
 
   #count(what: string): void {

@@ -125,6 +125,7 @@ class Simulation {
       [12, () => events.append()],
       [3, () => events.read()],
       [5, () => this.#linkClients.detail()],
+      [4, () => this.#linkClients.readFilled()],
       [22, () => documents.write()],
       [4, () => documents.resend()],
       [3, () => documents.writeByFilter()],
@@ -160,6 +161,17 @@ class Simulation {
     await this.#world.stop();
     await this.#world.start();
     await this.#check();
+    await this.#checkFreed();
+  }
+
+  /** Left alone, the background frees all that was given up. */
+  async #checkFreed(): Promise<void> {
+    const endMs = this.#world.time.steadyMs + 60_000;
+    this.#world.isHurried = true;
+    for (let left = [""]; left.length > 0; left = await this.#world.leftovers()) {
+      if (this.#world.time.steadyMs > endMs) throw new Violation(`never freed: ${left.join(", ")}`);
+      for (let ticks = 0; ticks < 20; ticks++) await this.#world.tick();
+    }
   }
 
   /** Everything comes to rest, without faults, and is compared. */

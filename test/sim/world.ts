@@ -12,6 +12,7 @@ import type { ThreadRole, ThreadService } from "../../src/port/threads.ts";
 import { WorldTime } from "./clock.ts";
 import { Dice } from "./dice.ts";
 import { Faults } from "./faults.ts";
+import { leftovers } from "./leftovers.ts";
 import { Life, Scheduler } from "./life.ts";
 import { ObjectsUnderWay, SimulatedObjects } from "./objects.ts";
 import type { Sabotage } from "./sabotage.ts";
@@ -93,12 +94,12 @@ export class World {
       this.#life = life;
       const engine = this.#makeEngine(life);
       const started = this.call(() => engine.start());
-      const outcome = await this.drive(started, () => {
-        if (this.faults.strikes("crash_at_start")) life.end();
-      });
-      if (outcome.kind === "answer") this.#engine = engine;
+      const outcome = await this.drive(started);
+      if (outcome.kind === "answer" && !this.faults.strikes("crash_at_start")) this.#engine = engine;
       else {
-        this.trace.add(`start: ${outcome.kind === "crash" ? "crash" : messageOf(outcome.error)}`);
+        this.trace.add(`start: ${outcome.kind === "error" ? messageOf(outcome.error) : "crash soon after"}`);
+        // What an earlier life left half done is taken up, and left half done again.
+        for (let ticks = this.dice.below(12); ticks > 0; ticks--) await this.tick();
         await this.crash();
       }
     }
@@ -124,6 +125,11 @@ export class World {
     this.#life.end();
     this.time.bury();
     this.trace.add("stopped");
+  }
+
+  /** What is stored and belongs to nothing any more. */
+  leftovers(): Promise<string[]> {
+    return leftovers(this.#durable, this.#objects);
   }
 
   async loseThread(): Promise<void> {

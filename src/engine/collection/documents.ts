@@ -69,6 +69,8 @@ export interface DocumentsDeps {
   readonly writer: DocumentWriter;
   readonly clock: Clock;
   readonly settings: CollectionSettings;
+  /** Waits for what links bring into a collection; tells whether the token names any of their sources. */
+  readonly filled: (meta: CollectionMeta, token: ConsistencyToken, signal?: AbortSignal) => Promise<boolean>;
 }
 
 /** Operations of one commit when many documents are written by a filter. */
@@ -118,12 +120,12 @@ export class Documents {
 
   /** A page of documents by primary key. Every page of one scroll is of the same moment. */
   async scroll(ref: DocumentRef, page: ScrollRequest, options: ReadOptions, signal?: AbortSignal): Promise<ScrollPage> {
-    const { runtime, eventual } = await this.reading(ref, options, signal);
+    const { runtime, eventual, wanted } = await this.reading(ref, options, signal);
     const { done, pinned, next } = await this.#reads.over(
       runtime,
       page.cursor,
       filterName(page.filter, options.eventual),
-      (held) => reaches(runtime.meta, held.token, options.token),
+      (held) => reaches(runtime.meta, held.token, wanted),
       async (afterId) =>
         page.filter === undefined && !eventual
           ? this.#reads.pinAll(runtime)
@@ -172,12 +174,12 @@ export class Documents {
     signal: AbortSignal | undefined,
     opOf: (id: number, version: number) => WriteOp,
   ): Promise<FilterWriteReply> {
-    const { runtime } = await this.reading(ref, options, signal);
+    const { runtime, wanted } = await this.reading(ref, options, signal);
     const { done, next } = await this.#reads.over(
       runtime,
       write.cursor,
       filterName(write.filter, false),
-      (held) => reaches(runtime.meta, held.token, options.token),
+      (held) => reaches(runtime.meta, held.token, wanted),
       async (afterId) => {
         const { snapshot, ...rest } = await this.#reads.pinMatches(runtime, write.filter, afterId, false);
         // The versions guard every write, so that the documents themselves need not be kept.
@@ -229,10 +231,15 @@ export class Documents {
   async reading(ref: DocumentRef, { token, eventual }: ReadOptions, signal?: AbortSignal) {
     const runtime = this.#deps.runtimes.of(this.find(ref));
     if (token.length > 0) await this.#tokens.wait(runtime.stream, token, 0, signal);
+    const isFilled =
+      token.some(({ stream }) => stream !== runtime.stream.id) &&
+      (await this.#deps.filled(runtime.meta, token, signal));
+    // What a link has applied is in the collection's own log by now.
+    const wanted = isFilled ? [...token, ...this.token(runtime)] : token;
     runtime.lastUseMs = this.#deps.clock.nowMs();
     // A token is a promise that the read reflects it, which the last manifest may not.
     const published = tokenAt(runtime.meta.streamId, runtime.manifest.applied);
-    return { runtime, eventual: eventual && reaches(runtime.meta, published, token) };
+    return { runtime, eventual: eventual && reaches(runtime.meta, published, wanted), wanted };
   }
 
   /** What a read of the collection reflects. */

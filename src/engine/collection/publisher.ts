@@ -26,6 +26,8 @@ export interface PublisherDeps {
 /** Makes manifests current, and frees what they leave behind. */
 export class Publisher {
   readonly #deps: PublisherDeps;
+  /** Collections that may have objects which could not be deleted yet. */
+  readonly #unfreed = new WeakSet<CollectionRuntime>();
 
   constructor(deps: PublisherDeps) {
     this.#deps = deps;
@@ -59,6 +61,7 @@ export class Publisher {
     // A later publication frees what this one leaves.
     if (hold.isHeld) return;
     const { manifest, openingManifest } = runtime;
+    this.#unfreed.add(runtime);
     const named = new Set<string>();
     for (const { segments } of openingManifest === undefined ? [manifest] : [manifest, openingManifest]) {
       for (const { path, deletesPath, graphs } of segments) {
@@ -72,6 +75,12 @@ export class Publisher {
         if (!named.has(path)) await objects.delete(path);
       }
     }
+    if (openingManifest === undefined) this.#unfreed.delete(runtime);
+  }
+
+  /** Does the same again where it failed, or left what was being opened. */
+  async collectLeftGarbage(runtime: CollectionRuntime): Promise<void> {
+    if (this.#unfreed.has(runtime) && runtime.openingManifest === undefined) await this.collectGarbage(runtime);
   }
 
   /** The documents hold all that the log below the manifest told; what follows it is needed to rebuild the tail. */

@@ -117,6 +117,7 @@ export class Sealer {
     if (chosen.length > 0 && !signal.aborted) {
       await this.#publisher.publish(runtime, await this.#builder.merge(runtime, chosen));
     }
+    await this.#publisher.collectLeftGarbage(runtime);
   }
 
   async #publish(runtime: CollectionRuntime, manifest: Manifest): Promise<void> {

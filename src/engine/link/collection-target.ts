@@ -79,6 +79,18 @@ export class CollectionTarget implements LinkTarget {
     return filled !== undefined;
   }
 
+  holds(link: LinkContext, view: Reader): boolean {
+    const filled = readFill(view, link.id)?.collection;
+    if (filled === undefined) return true;
+    try {
+      return this.#find(link).id === filled;
+    } catch (error) {
+      // While there is no collection, the link keeps what it has done.
+      if (error instanceof EngineError && error.reason === "not_found") return true;
+      throw error;
+    }
+  }
+
   begin(link: LinkContext): LinkStep {
     return new CollectionStep(link, this.#find(link), this.#deps);
   }
@@ -92,7 +104,7 @@ export class CollectionTarget implements LinkTarget {
     return [
       `"version":${totals.version}`,
       `"skipped":${totals.skipped}`,
-      `"errors":${JSON.stringify(readFill(view, link.id)?.errors ?? [])}`,
+      `"errors":${JSON.stringify((this.holds(link, view) && readFill(view, link.id)?.errors) || [])}`,
       ...(totals.lost > 0 ? [`"lost":${totals.lost}`] : []),
     ];
   }

@@ -31,6 +31,10 @@ export class CounterTarget implements LinkTarget {
     return false;
   }
 
+  holds(): boolean {
+    return true;
+  }
+
   begin(link: LinkContext): LinkStep {
     return new CounterStep(link.id, parseCounterOptions(link.options));
   }

@@ -7,7 +7,7 @@ import { makeKey, prefixRange, readU64, tables } from "../keys.ts";
 import { limits } from "../limits.ts";
 import type { Log } from "../log/log.ts";
 import { decode, encode, type Metastore, type StreamMeta, takeId } from "../metastore/metastore.ts";
-import type { ConsistencyToken } from "../token.ts";
+import type { ConsistencyToken, TokenEntry } from "../token.ts";
 import {
   decodeLink,
   encodeLink,
@@ -188,17 +188,40 @@ export class Links {
     const { log, store } = this.#deps;
     // One view, so that the counters are those of exactly the applied offsets.
     using view = store.snapshot();
-    const known = readAllApplied(view, link.id);
+    const target = this.#targets.get(link.target.kind);
+    const holds = target?.holds(link, view) ?? true;
+    const known = holds ? readAllApplied(view, link.id) : new Map<number, number>();
+    const totals = readTotals(view, link.id);
     const partitions = source === undefined ? [...known.keys()] : [...Array(source.partitions).keys()];
     const applied = partitions.map((partition) => ({ partition, offset: known.get(partition) ?? 0 }));
-    const target = this.#targets.get(link.target.kind);
     return {
       ...this.#view(link),
       applied: target && applied,
       lag: source === undefined ? [] : applied.map(({ partition, offset }) => lagOf(log, source, partition, offset)),
-      fields: (await target?.detail(link, readTotals(view, link.id), view)) ?? [],
+      fields: (await target?.detail(link, holds ? totals : { ...totals, skipped: 0, lost: 0 }, view)) ?? [],
       error: source === undefined ? this.#sourceFault(link) : worker?.error,
     };
+  }
+
+  /**
+   * Waits until the links that fill a collection have applied what a token names of their sources, as a read of what is
+   * derived from them must. Tells whether the token names any of it.
+   */
+  async filled(namespace: string, collection: string, token: ConsistencyToken, signal?: AbortSignal): Promise<boolean> {
+    const deadlineMs = this.#deps.clock.steadyMs() + limits.tokenWaitMsMax;
+    let isNamed = false;
+    for (const entry of token) {
+      for (const worker of [...(this.#bySource.get(entry.stream) ?? [])]) {
+        const { link } = worker;
+        const { kind, name } = link.target;
+        if (kind !== "collection" || name !== collection || link.namespace !== namespace) continue;
+        const source = this.#source(link);
+        if (source === undefined) continue;
+        isNamed = true;
+        await this.#waitToken(worker, source, entry, deadlineMs, signal);
+      }
+    }
+    return isNamed;
   }
 
   /** Tells the links into a target that it was made: those that wait for it go on, those of an older one start over. */
@@ -243,17 +266,23 @@ export class Links {
       if (leftMs > 0) await worker.waitApplied(partition, target, leftMs, signal);
     }
     const deadlineMs = clock.steadyMs() + limits.tokenWaitMsMax;
-    for (const { stream, partition, offset } of token) {
-      if (stream !== source.id) continue;
-      const seen =
-        partition < source.partitions &&
-        (await worker.waitApplied(partition, offset + 1, deadlineMs - clock.steadyMs(), signal));
-      if (!seen) {
-        throw new EngineError("deadline_exceeded", `the link has not applied the token's offset ${offset}`, {
-          retryAfterMs: 1000,
-        });
-      }
+    for (const entry of token) {
+      if (entry.stream === source.id) await this.#waitToken(worker, source, entry, deadlineMs, signal);
     }
+  }
+
+  async #waitToken(
+    worker: LinkWorker,
+    source: StreamMeta,
+    { partition, offset }: TokenEntry,
+    deadlineMs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const leftMs = deadlineMs - this.#deps.clock.steadyMs();
+    if (partition < source.partitions && (await worker.waitApplied(partition, offset + 1, leftMs, signal))) return;
+    throw new EngineError("deadline_exceeded", `the link has not applied the token's offset ${offset}`, {
+      retryAfterMs: 1000,
+    });
   }
 
   #view(link: LinkMeta): LinkView {

@@ -16,6 +16,8 @@ export interface LinkTarget {
    * link had applied is gone, so that it starts over.
    */
   ready(link: LinkContext, signal: AbortSignal): Promise<boolean>;
+  /** Whether what the link has applied is in the target as it is now: not once the target was made anew. */
+  holds(link: LinkContext, view: Reader): boolean;
   /** Starts collecting for one link. */
   begin(link: LinkContext): LinkStep;
   /** Frees what the target keeps for a link that was deleted, in steps; returns whether more is left. */

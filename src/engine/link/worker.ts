@@ -109,11 +109,11 @@ export class LinkWorker {
 
   /** Resolves once the link has applied every record below `offset`, or the time is over. */
   async waitApplied(partition: number, offset: number, waitMs: number, signal?: AbortSignal): Promise<boolean> {
-    if (this.applied(partition) >= offset) return true;
+    if (this.#reached(partition, offset)) return true;
     if (signal?.aborted) return false;
     const done = new AbortController();
     const check = () => {
-      if (this.applied(partition) >= offset || this.#stop.signal.aborted) done.abort();
+      if (this.#reached(partition, offset) || this.#stop.signal.aborted) done.abort();
     };
     const stop = () => done.abort();
     this.#progressWaiters.add(check);
@@ -121,7 +121,12 @@ export class LinkWorker {
     await this.#deps.clock.sleep(waitMs, done.signal);
     this.#progressWaiters.delete(check);
     signal?.removeEventListener("abort", stop);
-    return this.applied(partition) >= offset;
+    return this.#reached(partition, offset);
+  }
+
+  /** A target that was made anew has nothing of what was applied to the one before it. */
+  #reached(partition: number, offset: number): boolean {
+    return this.applied(partition) >= offset && this.#target.holds(this.link, this.#deps.store);
   }
 
   async #loop(): Promise<void> {

@@ -45,6 +45,35 @@ async function paths(harness: EngineHarness): Promise<string[]> {
   return (await harness.objects.list("collections/")).map(({ path }) => path);
 }
 
+test("objects that could not be deleted are deleted later, with nothing written meanwhile", async () => {
+  await using harness = await EngineHarness.start("memory");
+  await create(harness);
+  await put(harness, numbers(0, 10));
+  await harness.sealed("c");
+  const { objects } = harness;
+  const remove = objects.delete.bind(objects);
+  let failures = 0;
+  objects.delete = async () => {
+    failures++;
+    throw new Error("the store does not answer");
+  };
+  await put(harness, numbers(0, 10));
+  await harness.sealed("c");
+  await harness.until("a delete has failed", () => failures > 0);
+  objects.delete = remove;
+  const named = () =>
+    harness.engine.collections.get("n", "c").manifest.segments.flatMap(({ path, deletesPath }) => [path, deletesPath]);
+  let left = await paths(harness);
+  for (let turn = 0; left.some((path) => !named().includes(path)); turn++) {
+    assert.ok(turn < 1_000, `${left} are left of ${named()}`);
+    harness.clock.advance(250);
+    await new Promise((resolve) => setImmediate(resolve));
+    left = await paths(harness);
+  }
+  assert.ok(left.length > 0);
+  harness.errors.splice(0);
+});
+
 test("a lost index thread is opened anew and the question asked again", async () => {
   await using harness = await EngineHarness.start("memory");
   await create(harness);
