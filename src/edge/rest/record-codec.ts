@@ -55,7 +55,11 @@ class RecordCodec {
    * The batch in the body of an append; undefined when the body is not of the plainest form, or wrong: whoever reads it
    * then tells what is.
    */
-  decode(body: Buffer, nowMs: number): EncodedBatch | undefined {
+  decode(
+    body: Buffer,
+    nowMs: number,
+    allocate: (bytes: number) => Buffer = Buffer.allocUnsafe,
+  ): EncodedBatch | undefined {
     if (body.length > inputBytesMax) return undefined;
     const memory = this.#memory;
     memory.set(body, inputStart);
@@ -64,7 +68,7 @@ class RecordCodec {
     const count = this.#module.decode(inputStart, end, outputStart, outputEnd, nowMs);
     if (count < 0) return undefined;
     const { writtenTo, maxTimestampMs } = this.#module;
-    const bytes = Buffer.allocUnsafe(headerBytes + writtenTo.value - outputStart);
+    const bytes = allocate(headerBytes + writtenTo.value - outputStart);
     memory.copy(bytes, headerBytes, outputStart, writtenTo.value);
     return completeBatch(bytes, count, maxTimestampMs.value);
   }

@@ -1,11 +1,13 @@
 import type { Engine } from "../../../engine/engine.ts";
 import type { AppendCommand } from "../../../engine/stream/streams.ts";
 import { formatToken } from "../../../engine/token.ts";
+import { BatchBuffers } from "../batch-buffers.ts";
 import { parseJson } from "../body.ts";
 import { parseEvents } from "../cloudevents.ts";
 import { toEngineError } from "../error.ts";
 import { recordCodec } from "../record-codec.ts";
 import { encodeRecords, parseRecords, type RecordJson } from "../record-json.ts";
+import { release } from "../release.ts";
 import { eventsReplyText, inFlightError } from "../routes/events.ts";
 import { appendBody, appendReplyText } from "../routes/records.ts";
 import { compileSchema } from "../validation.ts";
@@ -20,6 +22,8 @@ const eventsPath = new RegExp(`^/v1/namespaces/${namePattern}/streams/${namePatt
 /** Appends of records to a partition. */
 export function appendRoute({ streams }: Engine): HotRoute {
   const validate = compileSchema({ schema: appendBody, httpPart: "body", method: "POST", url: recordsUrl });
+  const buffers = new BatchBuffers();
+  const allocate = (bytes: number) => buffers.take(bytes);
   const append = async (command: AppendCommand): Promise<Answer> => {
     const { reply } = await streams.append(command);
     const tokenText = formatToken(reply.token);
@@ -37,8 +41,11 @@ export function appendRoute({ streams }: Engine): HotRoute {
       return {
         namespace: place.namespace,
         run: (_asked, body) => {
-          const plain = recordCodec().decode(body, Date.now());
-          if (plain !== undefined) return append({ ...place, records: plain });
+          const plain = recordCodec().decode(body, Date.now(), allocate);
+          if (plain !== undefined) {
+            release(body);
+            return append({ ...place, records: plain }).finally(() => buffers.give(plain.bytes));
+          }
           const parsed = body.length === 0 ? undefined : parseJson(body);
           if (validate(parsed) !== true) throw toEngineError(bodyFault(validate));
           const { records, match_offset } = parsed as { records: RecordJson[]; match_offset?: number | null };
