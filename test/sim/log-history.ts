@@ -201,9 +201,11 @@ export class LogHistory {
     for (let offset = start - 1; offset >= 0; offset--) {
       const cell = history.cells[offset];
       if (cell === undefined) continue;
-      const { timestampMs } = cell.write.records[cell.index]!;
-      const oldestMs = this.#time.latestMs(cell.write.sentAt) - maxAgeMs;
-      demand(timestampMs < oldestMs, () => `${this.name}/${partition}: offset ${offset} was trimmed too early`);
+      const { sentAt, endedAt, records } = cell.write;
+      // A record is as old as its time tells, or its place in the log: the clock may have been set back since it was sent.
+      const sinceMs = Math.min(records[cell.index]!.timestampMs, this.#time.earliestMs(sentAt, endedAt));
+      const oldestMs = this.#time.latestMs(sentAt) - maxAgeMs;
+      demand(sinceMs < oldestMs, () => `${this.name}/${partition}: offset ${offset} was trimmed too early`);
       return;
     }
   }
