@@ -28,7 +28,7 @@ function integer(name: keyof typeof values, otherwise: number): number {
   return Number(given);
 }
 
-const fixedSeeds = 40;
+const fixedSeeds = 60;
 const from = integer("seed", integer("from", 1));
 const minutes = integer("minutes", 0);
 const seeds = values.seed !== undefined ? 1 : integer("seeds", minutes > 0 ? Number.MAX_SAFE_INTEGER : fixedSeeds);

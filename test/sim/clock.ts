@@ -24,6 +24,8 @@ export class WorldTime {
   #sleepers: Sleeper[] = [];
   /** The latest that the wall clock showed before each time it was set back. */
   readonly #peaksMs: number[] = [];
+  /** What it was set back to. */
+  readonly #troughsMs: number[] = [];
 
   constructor(dice: Dice, faults: Faults) {
     this.#dice = dice;
@@ -57,10 +59,16 @@ export class WorldTime {
   jump(ms: number): void {
     if (ms < 0) this.#peaksMs.push(this.#wallMs);
     this.#wallMs += ms;
+    if (ms < 0) this.#troughsMs.push(this.#wallMs);
   }
 
   get moment(): Moment {
     return { setBacks: this.#peaksMs.length, wallMs: this.#wallMs };
+  }
+
+  /** The earliest that the wall clock showed from one moment to another. */
+  earliestMs(from: Moment, to: Moment): number {
+    return Math.min(from.wallMs, to.wallMs, ...this.#troughsMs.slice(from.setBacks, to.setBacks));
   }
 
   /** The latest that the wall clock showed from one moment to another. */

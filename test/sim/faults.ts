@@ -70,6 +70,13 @@ export class Faults {
     return true;
   }
 
+  /** The same where only the crash that came before is the fault's cause. */
+  follows(kind: FaultKind): boolean {
+    const happens = this.#dice.chance(this.#likelihoods[kind]);
+    if (happens) this.counts[kind]++;
+    return happens;
+  }
+
   /** The same where something happens one way or the other. */
   either(kind: FaultKind, otherwise: FaultKind): boolean {
     const first = this.#dice.chance(this.#likelihoods[kind]);

@@ -57,9 +57,8 @@ interface PartitionHistory {
   readonly cells: (Cell | undefined)[];
   /** The end that someone was told of: it never falls. */
   next: number;
-  /** The start that someone was told of. It falls only with the clock: what is too old then may not be now. */
+  /** The start that someone was told of. It falls only with the clock: what was too old then may not be now. */
   start: number;
-  startedAt: Moment;
 }
 
 export interface StreamRetention {
@@ -97,7 +96,6 @@ export class LogHistory {
       cells: [],
       next: 0,
       start: 0,
-      startedAt: time.moment,
     }));
     this.#time = time;
   }
@@ -191,19 +189,21 @@ export class LogHistory {
 
   sawStart(partition: number, start: number): void {
     const history = this.partitions[partition]!;
-    const isBack = start < history.start && history.startedAt.setBacks === this.#time.moment.setBacks;
+    const newest = history.cells[history.start - 1]?.write.sentAt;
+    const isBack = start < history.start && newest?.setBacks === this.#time.moment.setBacks;
     demand(!isBack, () => `${this.name}/${partition}: the start fell from ${history.start} to ${start}`);
     history.start = start;
-    history.startedAt = this.#time.moment;
     const { maxAgeMs = null, maxBytes = null } = this.retention ?? {};
     demand(start === 0 || this.retention !== undefined, () => `${this.name} has no retention and starts at ${start}`);
     if (maxAgeMs === null || maxBytes !== null) return;
     for (let offset = start - 1; offset >= 0; offset--) {
       const cell = history.cells[offset];
       if (cell === undefined) continue;
-      const { timestampMs } = cell.write.records[cell.index]!;
-      const oldestMs = this.#time.latestMs(cell.write.sentAt) - maxAgeMs;
-      demand(timestampMs < oldestMs, () => `${this.name}/${partition}: offset ${offset} was trimmed too early`);
+      const { sentAt, endedAt, records } = cell.write;
+      // A record is as old as its time tells, or its place in the log: the clock may have been set back since it was sent.
+      const sinceMs = Math.min(records[cell.index]!.timestampMs, this.#time.earliestMs(sentAt, endedAt));
+      const oldestMs = this.#time.latestMs(sentAt) - maxAgeMs;
+      demand(sinceMs < oldestMs, () => `${this.name}/${partition}: offset ${offset} was trimmed too early`);
       return;
     }
   }

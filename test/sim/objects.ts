@@ -34,7 +34,7 @@ export class ObjectsUnderWay {
     for (const put of this.puts) {
       if (put.life.isAlive) continue;
       this.puts.delete(put);
-      if (faults.either("put_lost_by_crash", "put_kept_by_crash")) continue;
+      if (faults.follows("put_lost_by_crash")) continue;
       const torn = faults.either("put_torn_by_crash", "put_kept_by_crash");
       trace.add(`crash leaves ${put.path} ${torn ? "torn" : "whole"}`);
       await this.#durable.put(put.path, torn ? put.data.subarray(0, dice.below(put.data.length)) : put.data);
