@@ -46,7 +46,12 @@ export class ServerProcess implements AsyncDisposable {
     const [command, ...args] = [...(options.under ?? []), process.execPath, main, "serve", ...flags];
     const child = spawn(command!, args, {
       // The wires are on free ports too: their usual ones may be anyone's.
-      env: { ...cleanEnvironment(), SERVICE_POSTGRES_LISTEN: "127.0.0.1:0", ...options.env },
+      env: {
+        ...cleanEnvironment(),
+        SERVICE_POSTGRES_LISTEN: "127.0.0.1:0",
+        SERVICE_MYSQL_LISTEN: "127.0.0.1:0",
+        ...options.env,
+      },
       stdio: ["ignore", "pipe", "pipe"],
     });
     const logs: string[] = [];
