@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect } from "node:net";
 import { after, before, test } from "node:test";
 import { ask, base64 } from "../support/http.ts";
 import { ServerProcess } from "../support/process.ts";
@@ -248,4 +250,34 @@ test("an append to very many partitions has its token in the body, and no header
   assert.equal(done.json.token.length, done.json.appends.length);
   assert.ok(done.json.appends.length > 3_000);
   assert.equal(done.headers.get("service-consistency-token"), null);
+});
+
+test("an append that arrives in pieces is one append, whatever its size", async () => {
+  const { hostname, port } = new URL(server.url);
+  await client.createStream("pieces");
+  const path = new URL(client.recordsUrl("pieces")).pathname;
+  let offset = 0;
+  for (const bytes of [3, 300, 3_000, 12_000, 20_000, 30_000, 45_000]) {
+    const body = JSON.stringify({ records: [{ value: Buffer.alloc(bytes, "v").toString("base64") }] });
+    const head = `POST ${path} HTTP/1.1\r\nhost: ${hostname}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`;
+    for (const cut of [0, 1, Math.floor(body.length / 2), body.length - 1]) {
+      const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+      const pieces = [head, body.slice(0, cut), body.slice(cut)].filter((piece) => piece !== "");
+      let answer = "";
+      socket.on("data", (chunk) => {
+        answer += chunk.toString("latin1");
+      });
+      for (const piece of pieces) {
+        await new Promise((resolve) => socket.write(piece, resolve));
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+      while (!answer.includes('"token"') && !answer.includes('"error"')) await once(socket, "data");
+      assert.match(
+        answer,
+        new RegExp(`^HTTP/1.1 200 [\\s\\S]*"base_offset":${offset++},`),
+        `${bytes} bytes cut at ${cut}`,
+      );
+      socket.destroy();
+    }
+  }
 });

@@ -217,6 +217,37 @@ describe("SQL over REST", () => {
     });
   }
 
+  test("collections whose names differ in case only are two tables, by turns and in one statement", async () => {
+    const field = { fields: [{ name: "v", kind: "keyword" }] };
+    for (const name of ["Bar", "bar"]) {
+      await client.made(name, field);
+      await client.written(name, [{ upsert: { id: 1, source: { v: `I am ${name}` } } }]);
+    }
+    for (let round = 0; round < 3; round++) {
+      for (const name of ["Bar", "bar"]) {
+        assert.deepEqual(await rows(`select v from "${name}"`), [{ v: `I am ${name}` }]);
+        assert.deepEqual(await rows(`select x.v from collections."${name}" as x`), [{ v: `I am ${name}` }]);
+      }
+    }
+    const both = await rows('select a.v as av, b.v as bv from "Bar" a, "bar" b');
+    assert.deepEqual(both, [{ av: "I am Bar", bv: "I am bar" }]);
+    await client.written("bar", [{ upsert: { id: 2, source: { v: "new" } } }]);
+    assert.deepEqual(await rows('select count(*) as c from "bar"'), [{ c: 2 }]);
+    assert.deepEqual(await rows('select count(*) as c from "Bar"'), [{ c: 1 }]);
+    assert.equal((await ask(`${client.url}/collections/Bar`, { method: "DELETE" })).status, 200);
+    assert.deepEqual(await rows('select count(*) as c from "bar"'), [{ c: 2 }]);
+    assert.equal((await ask(`${client.url}/collections/bar`, { method: "DELETE" })).status, 200);
+  });
+
+  test("a NUL ends no statement", async () => {
+    assertError(await sql("select 1 \0 garbage"), 400, "invalid_argument", "query");
+  });
+
+  test("a value that is too long to be sent is refused, and not the server's fault", async () => {
+    const done = await sql("select repeat('x', 300000000) as r");
+    assert.notEqual(done.status, 500, done.text.slice(0, 200));
+  });
+
   test("an unknown namespace is 404", async () => {
     assertError(await ask(`${server.url}/v1/namespaces/none/sql`, { body: { query: "select 1" } }), 404, "not_found");
   });

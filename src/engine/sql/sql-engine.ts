@@ -148,6 +148,9 @@ export class SqlEngine implements Sql {
 
   #text({ namespace, query, dialect }: Pick<SqlStatement, "namespace" | "query" | "dialect">): StatementText {
     const { id, name } = this.#namespace(namespace);
+    // The parser would take it for the end, and what follows would be passed over in silence.
+    const position = query.indexOf("\0");
+    if (position >= 0) throw sqlFault("syntax", "a statement can't hold a NUL character", { position });
     return { namespace: { id, name }, query, dialect };
   }
 

@@ -63,7 +63,7 @@ export class TableResolver {
     const found = new Map<string, Found>();
     let reflected: ConsistencyToken = [];
     for (const each of named) {
-      const key = `${each.schema}.${each.name.toLowerCase()}`;
+      const key = `${each.schema}.${each.name}`;
       const known = found.get(key);
       // One that is only described may be read elsewhere in the statement, and each read of a stream has its own bounds.
       if (known !== undefined && (!each.read || (known.token !== undefined && each.schema !== "streams"))) continue;

@@ -1,4 +1,5 @@
 import type { SqlColumn, Validity } from "./batch.ts";
+import { sqlFault } from "./fault.ts";
 import type { SqlValue } from "./sql.ts";
 import { dateText, decimalText, intervalText, timestampText, timeText, uuidText } from "./time-text.ts";
 import type { SqlType } from "./type.ts";
@@ -38,7 +39,13 @@ export function readValue(column: SqlColumn, row: number): SqlValue {
   }
 }
 
+/** What a text may be at most to be made into a value; the runtime itself takes twice as much. */
+const textBytesMax = 256 * 1024 * 1024;
+
 function utf8(bytes: Uint8Array): string {
+  if (bytes.byteLength > textBytesMax) {
+    throw sqlFault("out_of_range", `a value of ${bytes.byteLength} bytes is too long; ${textBytesMax} are the most`);
+  }
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
 }
 

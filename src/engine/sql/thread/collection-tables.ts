@@ -50,7 +50,7 @@ export class CollectionTables {
   readonly #database: NamespaceDatabase;
   readonly #store: Store;
   readonly #known = new Map<number, Known>();
-  /** The text of each view, by its name. */
+  /** The place and text of each view, by the collection's name. */
   readonly #views = new Map<string, string>();
   /** The collection of each view, by its name. */
   readonly #ids = new Map<string, number>();
@@ -79,7 +79,7 @@ export class CollectionTables {
   /** Makes the table known, with all its columns, whether or not they are loaded. */
   async define(table: CollectionTable): Promise<void> {
     const known = this.#knownOf(table);
-    if (this.#views.get(table.name) === viewText(known)) return;
+    if (this.#views.get(table.name) === this.#viewOf(table, known)) return;
     await this.#database.exclusively(() => this.#show(table, this.#knownOf(table)));
   }
 
@@ -104,8 +104,10 @@ export class CollectionTables {
   async drop(name: string): Promise<void> {
     await this.#database.exclusively(async () => {
       this.#ids.delete(name);
-      if (!this.#views.delete(name)) return;
-      await this.#database.writer.run(`DROP VIEW IF EXISTS collections.${quote(name)}`);
+      const view = this.#views.get(name);
+      if (view === undefined) return;
+      this.#views.delete(name);
+      await this.#database.writer.run(`DROP VIEW IF EXISTS ${view.slice(0, view.indexOf(" AS "))}`);
     });
   }
 
@@ -117,6 +119,20 @@ export class CollectionTables {
       if (loaded === undefined) continue;
       await this.#database.exclusively(() => this.#dropTable(loaded.table));
     }
+  }
+
+  /**
+   * Where a statement finds a collection's rows when not under its own name: DuckDB does not tell names apart that differ
+   * in case only, and another collection was there first.
+   */
+  shadowed({ name, id }: CollectionTable): string | undefined {
+    const lower = name.toLowerCase();
+    for (const [other, otherId] of this.#ids) {
+      if (otherId === id || other.toLowerCase() !== lower) continue;
+      // The one whose view has the name keeps it.
+      if (this.#views.get(other)?.startsWith("collections.")) return `${storedSchema}.view_${id}`;
+    }
+    return undefined;
   }
 
   get names(): Iterable<string> {
@@ -138,9 +154,14 @@ export class CollectionTables {
     return made;
   }
 
-  async #show({ name, id }: CollectionTable, known: Known): Promise<void> {
-    const query = viewText(known);
-    if (this.#views.get(name) === query) return;
+  #viewOf(table: CollectionTable, known: Known): string {
+    return `${this.shadowed(table) ?? `collections.${quote(table.name)}`} AS ${viewText(known)}`;
+  }
+
+  async #show(table: CollectionTable, known: Known): Promise<void> {
+    const { name, id } = table;
+    const view = this.#viewOf(table, known);
+    if (this.#views.get(name) === view) return;
     const before = this.#ids.get(name);
     this.#ids.set(name, id);
     // Another collection has the name now; what nothing names any more is let go of.
@@ -149,8 +170,8 @@ export class CollectionTables {
       this.#known.delete(before);
       if (loaded !== undefined) await this.#dropTable(loaded.table);
     }
-    await this.#database.writer.run(`CREATE OR REPLACE VIEW collections.${quote(name)} AS ${query}`);
-    this.#views.set(name, query);
+    await this.#database.writer.run(`CREATE OR REPLACE VIEW ${view}`);
+    this.#views.set(name, view);
   }
 
   /** Replaces what changed; false when too much did, or not all of it is known. */

@@ -63,8 +63,23 @@ export function checkRef(type: unknown): void {
 export const ownSchemas: readonly TableSchema[] = ["collections", "streams", "links"];
 const catalogSchemas = ["information_schema", "pg_catalog"];
 
-/** Views of DuckDB's own that show settings, or what lies outside the namespace. */
-const forbiddenRelations = new Set(["pg_settings", "duckdb_logs", "duckdb_databases", "pragma_database_list"]);
+/** Views of DuckDB's own that show settings, what lies outside the namespace, or how the engine keeps things. */
+const forbiddenRelations = new Set([
+  "pg_settings",
+  "duckdb_logs",
+  "duckdb_databases",
+  "pragma_database_list",
+  "sqlite_master",
+  "sqlite_schema",
+  "sqlite_temp_master",
+  "sqlite_temp_schema",
+  "duckdb_tables",
+  "duckdb_views",
+  "duckdb_columns",
+  "duckdb_schemas",
+  "duckdb_constraints",
+  "duckdb_indexes",
+]);
 
 export type Place =
   | { readonly kind: "table"; readonly schema: TableSchema }

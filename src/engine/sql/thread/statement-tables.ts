@@ -46,13 +46,15 @@ export async function loadTables(
   const bytesMax = settings.streamBytesMax;
   const budget: StreamBudget = { bytesMax, bytesLeft: bytesMax };
   for (const [i, ref] of plan.refs.entries()) {
-    const table = tables.find(
+    const named = tables.filter(
       (each) => each.schema === ref.schema && each.name.toLowerCase() === ref.name.toLowerCase(),
     );
+    const table = named.find(({ name }) => name === ref.name) ?? named[0];
     if (table === undefined) continue;
     if (table.schema === "collections") {
       if (ref.read) await namespace.collections.load(table, plan.columns, statement.check);
-      edits.push(...nameEdits([ref]));
+      const elsewhere = namespace.collections.shadowed(table);
+      edits.push(...(elsewhere === undefined ? nameEdits([ref]) : [refEdit(ref, elsewhere)]));
     } else if (ref.read) {
       const name = `rows_${i}`;
       statement.tables.push(name);
