@@ -72,6 +72,8 @@ class OpenAuthenticator implements Authenticator {
 
 const schemeLength = "Bearer ".length;
 const credentialCharactersMax = oidcLimits.tokenCharactersMax;
+/** Headers whose credential is remembered. */
+const credentialsKeptMax = 256;
 
 const keyRefusals: Readonly<Record<KeyRefusal, string>> = {
   unknown: "the credential is not valid",
@@ -84,6 +86,7 @@ class CredentialAuthenticator implements Authenticator {
   readonly #oidc: OidcVerifier | undefined;
   readonly #mesh: MeshIdentifier | undefined;
   readonly #throttle: Throttle;
+  readonly #credentials = new Map<string, string>();
   /** A mesh user is known by the connection alone, which a page in that user's browser shares. */
   readonly #gate: LocalGate | undefined;
 
@@ -109,7 +112,7 @@ class CredentialAuthenticator implements Authenticator {
       if (this.#mesh !== undefined) return this.#mesh.identify(request.remoteAddress ?? "", request.remotePort);
       return Promise.reject(unauthenticated("a credential is needed: Authorization: Bearer <credential>"));
     }
-    const credential = bearerOf(authorization);
+    const credential = this.#credentialOf(authorization);
     if (credential === undefined) {
       return this.#refuse(request, unauthenticated("the Authorization header must be Bearer and a credential"));
     }
@@ -128,6 +131,17 @@ class CredentialAuthenticator implements Authenticator {
       return verdict instanceof Promise ? verdict.catch((error: unknown) => this.#refuse(request, error)) : verdict;
     }
     return this.#refuse(request, unauthenticated(keyRefusals[refusal]));
+  }
+
+  /** The same text each time for the same header, so that it needs not be cut out and looked at again. */
+  #credentialOf(authorization: string): string | undefined {
+    const known = this.#credentials.get(authorization);
+    if (known !== undefined) return known;
+    const credential = bearerOf(authorization);
+    if (credential === undefined) return undefined;
+    if (this.#credentials.size >= credentialsKeptMax) this.#credentials.clear();
+    this.#credentials.set(authorization, credential);
+    return credential;
   }
 
   get #takesCredentials(): boolean {

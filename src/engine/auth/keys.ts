@@ -112,8 +112,9 @@ export class ApiKeys {
     if (before !== undefined) {
       // The same text against the same stored bytes: the hash is the same too.
       const same = this.#load(text.slice(idStart, idEnd), before) === before;
-      if (same && statusOf(before.record, this.#clock.nowMs()) === "live") {
-        before.lastUsedMs = this.#clock.nowMs();
+      const nowMs = this.#clock.nowMs();
+      if (same && statusOf(before.record, nowMs) === "live") {
+        before.lastUsedMs = nowMs;
         return before.principal;
       }
       this.#verified.delete(text);
