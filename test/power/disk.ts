@@ -113,7 +113,12 @@ export class Disk {
 
   /** What the folder holds if nothing is lost. */
   whole(): Contents {
-    return contentsOf(this.#root, this.#named, (file) => (file.isUnseen ? undefined : file.whole()));
+    return contentsOf(this.#root, this.#named, (file) => file.whole());
+  }
+
+  /** Files that are written to past the journal, through a mapping or a stream. */
+  unseenFiles(): ReadonlySet<string> {
+    return new Set([...this.#named].flatMap(([path, what]) => (what !== "folder" && what.isUnseen ? [path] : [])));
   }
 
   /** What a machine may find after its power failed now, and what it lost. */
