@@ -23,7 +23,6 @@ export class Machine implements AsyncDisposable {
   readonly #library: string;
   readonly #options: MachineOptions;
   #disk: Disk;
-  #starts = 0;
 
   private constructor(folder: string, library: string, options: MachineOptions) {
     this.#folder = folder;
@@ -47,7 +46,6 @@ export class Machine implements AsyncDisposable {
   /** Starts the server. With `killAt` it ends by itself at that change or sync, maybe before it listens. */
   start(killAt?: number): Promise<ServerProcess> {
     this.#disk = new Disk(this.dataDir);
-    this.#starts++;
     rmSync(this.#journal, { force: true });
     return ServerProcess.start({
       dataDir: this.dataDir,
