@@ -12,6 +12,7 @@ import {
   type StoreStats,
   type WriteOp,
 } from "../../port/store.ts";
+import { makeFile, syncNames } from "./new-file.ts";
 import { checkPages, everyPage, PageDamage } from "./pages.ts";
 import { reserveReaderTable } from "./reader-table.ts";
 import { SharedView } from "./shared-view.ts";
@@ -79,20 +80,9 @@ export class LmdbStore implements Store {
     if (existing) this.#marker?.opened();
     if (options.exclusive === true) reserveReaderTable(`${this.#file}-lock`);
     try {
-      this.#db = open<Buffer, Buffer>({
-        path: this.#file,
-        keyEncoding: "binary",
-        encoding: "binary",
-        cache: false,
-        // A resolved write has been synced.
-        overlappingSync: false,
-        // The engine gathers its own groups; waiting for the end of the event turn would only add latency.
-        eventTurnBatching: false,
-        // A snapshot holds a reader slot until it is disposed.
-        maxReaders: 512,
-        // Pages are zeroed before they reach the disk, so that no memory of the process ends up in the file.
-        noMemInit: false,
-      });
+      if (isEmpty(this.#file)) makeFile(this.#file, (path) => void openFile(path).close());
+      this.#db = openFile(this.#file);
+      if (options.exclusive === true || this.#shared) syncNames(directory);
     } catch (cause) {
       throw openError(this.#file, cause);
     }
@@ -293,11 +283,31 @@ class LmdbSnapshot extends LmdbReader implements Snapshot {
   }
 }
 
+function openFile(path: string): Database {
+  return open<Buffer, Buffer>({
+    path,
+    keyEncoding: "binary",
+    encoding: "binary",
+    cache: false,
+    // A resolved write has been synced.
+    overlappingSync: false,
+    // The engine gathers its own groups; waiting for the end of the event turn would only add latency.
+    eventTurnBatching: false,
+    // A snapshot holds a reader slot until it is disposed.
+    maxReaders: 512,
+    // Pages are zeroed before they reach the disk, so that no memory of the process ends up in the file.
+    noMemInit: false,
+  });
+}
+
+/** A first start that was cut short may leave an empty file. */
+function isEmpty(file: string): boolean {
+  return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0;
+}
+
 /** Refuses a file that LMDB must not be let near; returns whether there is one. */
 function inspect(file: string, marker: ShutdownMarker): boolean {
-  const bytes = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-  if (bytes === 0) {
-    // A first start that was cut short leaves an empty file, and no marker.
+  if (isEmpty(file)) {
     if (marker.known) throw openError(file, new PageDamage("it is empty or gone"));
     return false;
   }
