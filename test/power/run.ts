@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { SeededRandom } from "../fault/random.ts";
 import type { ServerProcess } from "../support/process.ts";
@@ -99,7 +100,7 @@ class Folder {
       await work;
     } catch (error) {
       // It ended by itself, as it was told to; whatever else fails is a finding.
-      if (server.child.signalCode !== "SIGKILL" || error instanceof assert.AssertionError) {
+      if (error instanceof assert.AssertionError || !(await isKilled(server))) {
         throw new PowerViolation(`${(error as Error).stack}\n${server.logs.slice(-20).join("\n")}`, { cause: error });
       }
     }
@@ -133,4 +134,10 @@ class Folder {
   #add(what: string, count: number): void {
     this.#counts[what] = (this.#counts[what] ?? 0) + count;
   }
+}
+
+/** Whether the process was killed. The end of a connection is noticed before the end of the process. */
+async function isKilled({ child }: ServerProcess): Promise<boolean> {
+  if (child.exitCode === null && child.signalCode === null) await Promise.race([once(child, "exit"), delay(5000)]);
+  return child.signalCode === "SIGKILL";
 }
