@@ -1,6 +1,7 @@
 /* Stands before the C library in the server's process. The file FAULT_STATE holds two numbers of 64 bits that the test
- * changes while the server runs: how far the wall clock is off, in milliseconds, and whether the disk is full. A full disk
- * refuses what makes a file of the folder FAULT_FOLDER longer; what overwrites goes on, as it does on a real one. */
+ * changes while the server runs: how far the wall clock is off, in milliseconds, and how full the disk is. At 1 it says that
+ * it has no room left; at 2 it also refuses what makes a file of the folder FAULT_FOLDER longer. What overwrites goes
+ * on, as it does on a real one. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -68,7 +70,7 @@ time_t time(time_t *out) {
 static int refused(int file, off_t position, size_t length) {
   struct stat info;
   char link[64], path[PATH_MAX];
-  if (state == NULL || state[1] == 0) return 0;
+  if (state == NULL || state[1] < 2) return 0;
   if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode) || info.st_dev != device) return 0;
   if (position < 0) position = lseek(file, 0, SEEK_CUR);
   if (position + (off_t)length <= info.st_size) return 0;
@@ -79,6 +81,18 @@ static int refused(int file, off_t position, size_t length) {
   if (strncmp(path, folder, strlen(folder)) != 0) return 0;
   errno = ENOSPC;
   return 1;
+}
+int statfs(const char *path, struct statfs *out) {
+  REAL(statfs);
+  int result = real(path, out);
+  if (result == 0 && state != NULL && state[1] > 0) out->f_bavail = out->f_bfree = 0;
+  return result;
+}
+int statfs64(const char *path, struct statfs64 *out) {
+  REAL(statfs64);
+  int result = real(path, out);
+  if (result == 0 && state != NULL && state[1] > 0) out->f_bavail = out->f_bfree = 0;
+  return result;
 }
 static size_t total(const struct iovec *data, int parts) {
   size_t bytes = 0;

@@ -110,7 +110,10 @@ export class Victim implements AsyncDisposable {
         break;
       }
       case "full disk":
+        // A disk says that it is filling up before it refuses.
         this.#set(1, 1);
+        await delay(200);
+        this.#set(1, 2);
         await delay(random.between(200, 1000));
         this.#set(1, 0);
         break;

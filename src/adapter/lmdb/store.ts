@@ -40,7 +40,11 @@ const pagesChecked = {
   unclean: { pages: 500, morePages: 50_000, moreMs: 1000 },
   again: everyPage,
 } as const;
-/** A device with less than this free is taken for full when a write fails without saying why. */
+/**
+ * A device with less than this free besides what is written is taken for full, before LMDB finds out. The message that
+ * LMDB's library makes of a write without room is longer than the memory it takes for it where the position in the file has
+ * many digits: the heap is damaged, and the process ends by it.
+ */
 const roomBytesMin = 1024 * 1024;
 
 export interface LmdbStoreOptions {
@@ -119,15 +123,16 @@ export class LmdbStore implements Store {
     if (ops.length === 0) return;
     if (this.#fatal !== undefined) throw this.#fatal;
     const db = this.#db;
-    let bytes = 0;
+    const bytes = bytesOf(ops);
+    if (freeBytes(this.#file) < bytes + roomBytesMin) {
+      throw new StoreError("full", "the disk has no room for the write");
+    }
     try {
       // Within a batch a write's own promise is settled already; the batch's tells of them all.
       await db.batch(() => {
         for (const op of ops) {
-          if (op.kind === "put") {
-            bytes += op.value.length;
-            db.put(op.key as Buffer, op.value as Buffer);
-          } else db.remove(op.key as Buffer);
+          if (op.kind === "put") db.put(op.key as Buffer, op.value as Buffer);
+          else db.remove(op.key as Buffer);
         }
       });
     } catch (error) {
@@ -365,6 +370,12 @@ function commitError(file: string, cause: unknown, bytes: number): StoreError {
     return new StoreError("full", "the disk has no room for the write", cause);
   }
   return new StoreError("failed", `the store could not commit: ${text(cause)}`, cause);
+}
+
+function bytesOf(ops: readonly WriteOp[]): number {
+  let bytes = 0;
+  for (const op of ops) if (op.kind === "put") bytes += op.value.length;
+  return bytes;
 }
 
 function freeBytes(file: string): number {
