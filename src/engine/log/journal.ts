@@ -299,7 +299,7 @@ function nameOfKey(key: Bytes): string {
 function encode(taken: readonly Put[]): Buffer {
   let length = sumBytes;
   for (const { value } of taken) length += entryHeadBytes + value.length;
-  // Of its own: kept for as long as any batch in it.
+  // Of its own: it is kept until the last batch in it has been moved.
   const bytes = Buffer.allocUnsafeSlow(length);
   let at = sumBytes;
   for (const { key, value } of taken) {
