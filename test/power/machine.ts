@@ -23,6 +23,7 @@ export class Machine implements AsyncDisposable {
   readonly #library: string;
   readonly #options: MachineOptions;
   #disk: Disk;
+  #replayed: number | undefined;
 
   private constructor(folder: string, library: string, options: MachineOptions) {
     this.#folder = folder;
@@ -46,6 +47,7 @@ export class Machine implements AsyncDisposable {
   /** Starts the server. With `killAt` it ends by itself at that change or sync, maybe before it listens. */
   start(killAt?: number): Promise<ServerProcess> {
     this.#disk = new Disk(this.dataDir);
+    this.#replayed = undefined;
     rmSync(this.#journal, { force: true });
     return ServerProcess.start({
       dataDir: this.dataDir,
@@ -64,13 +66,18 @@ export class Machine implements AsyncDisposable {
     return join(this.#folder, "journal");
   }
 
+  /** One of the states that the failing power may leave the folder in. */
+  outcome(random: SeededRandom): Contents {
+    this.#replay();
+    return this.#disk.afterPowerLoss(random).contents;
+  }
+
   /** After the process was killed: leaves the folder as the failing power may leave it. */
   losePower(random: SeededRandom): Losses & { entries: number } {
-    const entries = readJournal(this.#journal);
-    this.#disk.replay(entries);
+    const entries = this.#replay();
     const { contents, losses } = this.#disk.afterPowerLoss(random);
     this.#disk.restore(contents);
-    return { ...losses, entries: entries.length };
+    return { ...losses, entries };
   }
 
   /**
@@ -78,12 +85,22 @@ export class Machine implements AsyncDisposable {
    * library sees every change.
    */
   unseenChanges(): string[] {
-    this.#disk.replay(readJournal(this.#journal));
+    this.#replay();
     const expected = this.#disk.whole();
     const unseen = this.#disk.unseenFiles();
     const actual = contentsOf(this.dataDir);
     const paths = new Set([...expected.keys(), ...actual.keys()]);
     return [...paths].filter((path) => !unseen.has(path) && !isSame(expected.get(path), actual.get(path))).sort();
+  }
+
+  /** Once for each life of a process; returns the length of its journal. */
+  #replay(): number {
+    if (this.#replayed === undefined) {
+      const entries = readJournal(this.#journal);
+      this.#disk.replay(entries);
+      this.#replayed = entries.length;
+    }
+    return this.#replayed;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
