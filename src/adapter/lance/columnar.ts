@@ -6,6 +6,7 @@ import { arrowSchema } from "./batch.ts";
 import { LanceDataset } from "./dataset.ts";
 import { lanceLimits } from "./limits.ts";
 import { loadLance } from "./load.ts";
+import { SyncedVersion } from "./synced-version.ts";
 
 const extension = ".lance";
 const tableList = "__manifest";
@@ -21,15 +22,18 @@ export class LanceColumnar implements Columnar {
     // Lancedb's list of the tables beside this one, never synced: what a power cut left of it must not be in the way. It
     // is made anew, and the table is found by its folder.
     await rm(join(dirname(full), tableList), { recursive: true, force: true });
+    await new SyncedVersion(full).prepare();
     this.#session ??= new lance.Session(BigInt(lanceLimits.indexCacheBytes), BigInt(lanceLimits.metadataCacheBytes));
     const connection = await lance.connect(dirname(full), {}, this.#session);
     const name = basename(full, extension);
+    const known = await openTable(connection, name);
     const table =
-      (await openTable(connection, name)) ??
+      known ??
       (await connection.createEmptyTable(name, arrowSchema(arrow, schema, new Set()), { enableV2ManifestPaths: true }));
     const dataset = new LanceDataset(full, connection, table, schema, await table.schema());
     try {
       await dataset.addColumns(schema);
+      if (known === undefined) await dataset.synced();
     } catch (error) {
       await dataset.close();
       throw error;
@@ -38,7 +42,9 @@ export class LanceColumnar implements Columnar {
   }
 
   async drop(path: string): Promise<void> {
-    await rm(localPath(path), { recursive: true, force: true });
+    const full = localPath(path);
+    await rm(full, { recursive: true, force: true });
+    await new SyncedVersion(full).drop();
   }
 }
 

@@ -14,6 +14,7 @@ import { lanceLimits } from "./limits.ts";
 import { type Arrow, loadLance } from "./load.ts";
 import { listName } from "./names.ts";
 import { DatasetSync } from "./sync.ts";
+import { SyncedVersion } from "./synced-version.ts";
 
 /** Tags that start with it hold what is pinned, between one clean-up and the next. */
 const pinTag = "pinned-";
@@ -59,6 +60,7 @@ export class LanceDataset implements ColumnarDataset {
   readonly #table: Table;
   readonly #arrow: Arrow;
   readonly #sync: DatasetSync;
+  readonly #syncedVersion: SyncedVersion;
   #schema: ColumnarSchema;
   #stored: Schema;
   /** Fields that have a column for several values. */
@@ -72,6 +74,7 @@ export class LanceDataset implements ColumnarDataset {
     this.#table = table;
     this.#arrow = loadLance().arrow;
     this.#sync = new DatasetSync(uri);
+    this.#syncedVersion = new SyncedVersion(uri);
     this.#schema = schema;
     this.#stored = stored;
   }
@@ -97,9 +100,16 @@ export class LanceDataset implements ColumnarDataset {
         await this.#table.delete(`${idColumn} IN (${ids.join(",")})`);
       }
       for (const slice of slices(change.upserts)) await this.#upsert(slice);
-      await this.#sync.run();
-      return this.#table.version();
+      return this.synced();
     });
+  }
+
+  /** The newest version, once it would survive a power cut. */
+  async synced(): Promise<number> {
+    const version = await this.#table.version();
+    await this.#sync.run();
+    await this.#syncedVersion.write(version);
+    return version;
   }
 
   async #upsert(rows: readonly ColumnarRow[]): Promise<void> {
@@ -185,8 +195,7 @@ export class LanceDataset implements ColumnarDataset {
         keepFromMs,
         options.pinned.filter((version) => known.has(version)),
       );
-      await this.#sync.run();
-      return { version: await this.#table.version(), done: true };
+      return { version: await this.synced(), done: true };
     });
   }
 
