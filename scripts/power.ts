@@ -4,6 +4,7 @@
 //
 //   npm run test:power                    100 rounds
 //   npm run test:power -- --rounds 5      this many
+//   npm run test:power -- --jobs 4        on several data folders at once
 //   npm run test:power -- --seed 17       the choices of a run; the timing is the machine's own
 //   npm run test:power -- --record        keep the figures of the run (scripts/figures.ts)
 import { parseArgs } from "node:util";
@@ -11,9 +12,15 @@ import { PowerViolation, runPower } from "../test/power/run.ts";
 import { report } from "./figures.ts";
 
 const { values } = parseArgs({
-  options: { rounds: { type: "string" }, seed: { type: "string" }, record: { type: "boolean" } },
+  options: {
+    rounds: { type: "string" },
+    jobs: { type: "string" },
+    seed: { type: "string" },
+    record: { type: "boolean" },
+  },
 });
 const rounds = Number(values.rounds ?? 100);
+const jobs = Number(values.jobs ?? 1);
 const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 32));
 /** Power cuts after which the control must have lost something. */
 const controlRounds = 6;
@@ -30,7 +37,7 @@ async function control(): Promise<boolean> {
 }
 
 process.stdout.write(`seed ${seed}\n`);
-const figures = await runPower({ rounds, seed, log: (line) => process.stdout.write(`${line}\n`) });
+const figures = await runPower({ rounds, seed, jobs, log: (line) => process.stdout.write(`${line}\n`) });
 if (figures === undefined) process.stdout.write("power: needs a C compiler (cc); nothing was run\n");
 else if (await control()) report("power loss", { ...figures, "lost, torn or written twice": 0 });
 else {

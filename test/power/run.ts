@@ -14,6 +14,8 @@ const roundsPerFolder = 5;
 export interface PowerOptions {
   readonly rounds: number;
   readonly seed: number;
+  /** Folders at once. */
+  readonly jobs?: number;
   /** The control: see `Machine`. */
   readonly ignoresSyncs?: boolean;
   readonly log?: (line: string) => void;
@@ -28,16 +30,24 @@ type Counts = Record<string, number>;
 export async function runPower(options: PowerOptions): Promise<Counts | undefined> {
   const random = new SeededRandom(options.seed);
   const totals: Counts = {};
-  for (let done = 0; done < options.rounds; done += roundsPerFolder) {
-    const rounds = Math.min(roundsPerFolder, options.rounds - done);
-    await using machine = await Machine.make({ flags, ignoresSyncs: options.ignoresSyncs === true });
-    if (machine === undefined) return undefined;
-    const folder = new Folder(machine, random.fork(), (line) => options.log?.(line));
-    for (let round = 0; round < rounds; round++) await folder.round(done + round);
-    await folder.last();
-    for (const [what, count] of Object.entries(folder.figures)) totals[what] = (totals[what] ?? 0) + count;
+  const folders: { first: number; rounds: number; random: SeededRandom }[] = [];
+  for (let first = 0; first < options.rounds; first += roundsPerFolder) {
+    folders.push({ first, rounds: Math.min(roundsPerFolder, options.rounds - first), random: random.fork() });
   }
-  return totals;
+  let isPossible = true;
+  const work = async () => {
+    for (let next = folders.shift(); next !== undefined && isPossible; next = folders.shift()) {
+      await using machine = await Machine.make({ flags, ignoresSyncs: options.ignoresSyncs === true });
+      isPossible = machine !== undefined;
+      if (machine === undefined) return;
+      const folder = new Folder(machine, next.random, (line) => options.log?.(line));
+      for (let round = 0; round < next.rounds; round++) await folder.round(next.first + round);
+      await folder.last();
+      for (const [what, count] of Object.entries(folder.figures)) totals[what] = (totals[what] ?? 0) + count;
+    }
+  };
+  await Promise.all(Array.from({ length: options.jobs ?? 1 }, work));
+  return isPossible ? totals : undefined;
 }
 
 /** The rounds on one data folder. */
@@ -124,7 +134,7 @@ class Folder {
     try {
       await this.#load.verify(server!, this.#random);
     } catch (error) {
-      throw new PowerViolation(`${(error as Error).stack}`, { cause: error });
+      throw new PowerViolation(`${(error as Error).stack}\n${server!.logs.slice(-20).join("\n")}`, { cause: error });
     }
     this.#add("checks of all that was acknowledged", 1);
     assert.equal(await server!.stop(), 0);
