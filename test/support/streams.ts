@@ -51,8 +51,12 @@ export class StreamClient {
 }
 
 /** Waits until a look at the server shows what is expected; fails with the last look after a while. */
-export async function eventually<T>(look: () => Promise<T>, holds: (seen: T) => boolean): Promise<T> {
-  const deadlineMs = performance.now() + 20_000;
+export async function eventually<T>(
+  look: () => Promise<T>,
+  holds: (seen: T) => boolean,
+  patienceMs = 20_000,
+): Promise<T> {
+  const deadlineMs = performance.now() + patienceMs;
   for (;;) {
     const seen = await look();
     if (holds(seen)) return seen;
