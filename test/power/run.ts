@@ -46,7 +46,14 @@ export async function runPower(options: PowerOptions): Promise<Counts | undefine
       for (const [what, count] of Object.entries(folder.figures)) totals[what] = (totals[what] ?? 0) + count;
     }
   };
-  await Promise.all(Array.from({ length: options.jobs ?? 1 }, work));
+  // A failure ends the run only once no folder is in use any more, so that no server is left behind.
+  const jobs = Array.from({ length: options.jobs ?? 1 }, () =>
+    work().catch((error: unknown) => {
+      folders.splice(0);
+      throw error;
+    }),
+  );
+  for (const outcome of await Promise.allSettled(jobs)) if (outcome.status === "rejected") throw outcome.reason;
   return isPossible ? totals : undefined;
 }
 
