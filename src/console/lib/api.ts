@@ -133,3 +133,9 @@ export function seg(text: string | number): string {
 export function nsPath(namespace: string, ...parts: readonly (string | number)[]): string {
   return `/v1/namespaces/${[namespace, ...parts].map(seg).join("/")}`;
 }
+
+/** The same request from a shell. */
+export function postCommand(path: string, body: string): string {
+  const header = credential.value === undefined ? "" : ` \\\n  -H "authorization: Bearer $API_KEY"`;
+  return `curl -X POST ${location.origin}${path}${header} \\\n  -H 'content-type: application/json' -d '${body}'`;
+}

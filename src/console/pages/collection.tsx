@@ -5,6 +5,7 @@ import { href, navigate, replaceParams, route } from "../lib/router.ts";
 import type { CollectionInfo, FieldKind, VersionItem } from "../lib/types.ts";
 import { useAction, useLoad } from "../lib/use-load.ts";
 import { DeleteDialog, FormDialog } from "../ui/dialog.tsx";
+import { namePattern } from "../ui/list-page.tsx";
 import {
   Badge,
   Button,
@@ -20,7 +21,6 @@ import {
 } from "../ui/parts.tsx";
 import { toast } from "../ui/toast.tsx";
 import { Documents } from "./documents.tsx";
-import { namePattern } from "./namespaces.tsx";
 
 export function kindText(kind: FieldKind): string {
   if (typeof kind === "string") return kind;

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { call, nsPath } from "../lib/api.ts";
+import { call, nsPath, postCommand } from "../lib/api.ts";
 import * as format from "../lib/format.ts";
 import { href, replaceParams, route } from "../lib/router.ts";
 import type { StoredDocument } from "../lib/types.ts";
@@ -77,7 +77,10 @@ export function Documents({ ns, name }: { readonly ns: string; readonly name: st
           </div>
         ) : null
       ) : data.documents.length === 0 ? (
-        <Empty title="No documents" command={writeCommand(path)}>
+        <Empty
+          title="No documents"
+          command={postCommand(path, '{"ops":[{"upsert":{"id":1,"source":{"title":"red apples"}}}]}')}
+        >
           {applied === "" ? "Write the first one." : "None matches the filter."}
         </Empty>
       ) : (
@@ -209,10 +212,6 @@ function DocumentView({ ns, name, document, onClose, onDelete }: DocumentViewPro
       />
     </section>
   );
-}
-
-function writeCommand(path: string): string {
-  return `curl -X POST ${location.origin}${path} \\\n  -H 'content-type: application/json' -d '{"ops":[{"upsert":{"id":1,"source":{"title":"red apples"},"vectors":{"v":[1,0,0.2]}}}]}'`;
 }
 
 function WriteDialog({

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { call, credential, nsPath } from "../lib/api.ts";
+import { listCollections } from "../lib/pages.ts";
 import { href, namespace, replaceParams, route } from "../lib/router.ts";
 import {
   buildQuery,
@@ -17,7 +18,6 @@ import { snippetsOf } from "../lib/snippets.ts";
 import type { CollectionInfo, QueryAnswer, StoredDocument } from "../lib/types.ts";
 import { useAction, useLoad } from "../lib/use-load.ts";
 import { Card, CodeBlock, Empty, Loading, PageHead, ProblemNotice, Tabs } from "../ui/parts.tsx";
-import { listCollections } from "./collections.tsx";
 import { SearchForm } from "./search-form.tsx";
 import { type Found, SearchResults } from "./search-results.tsx";
 
