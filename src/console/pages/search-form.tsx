@@ -1,7 +1,22 @@
-import { isText, type SearchState } from "../lib/search-state.ts";
+import { fastFields, isText, namesIn, type SearchState, withName } from "../lib/search-state.ts";
 import type { CollectionInfo } from "../lib/types.ts";
 import { Editor } from "../ui/editor.tsx";
 import { Button, Check, Field, SelectField, TextField } from "../ui/parts.tsx";
+
+/** Check boxes of one row. */
+const checksOffered = 8;
+
+/** What another collection does not know. */
+const ofOneCollection: Partial<SearchState> = {
+  like: "",
+  vector: "",
+  sparseLike: "",
+  sparse: "",
+  highlight: "",
+  facets: "",
+  groupBy: "",
+  sort: "",
+};
 
 export interface SearchFormProps {
   readonly state: SearchState;
@@ -17,6 +32,7 @@ export function SearchForm({ state, collections, info, change, run, busy }: Sear
   const known = names.includes(state.collection) ? names : [state.collection, ...names];
   const texts = (info?.schema.fields ?? []).filter(isText).map(({ name }) => name);
   const vectors = info?.schema.vectors ?? [];
+  const sparse = (info?.schema.sparse_vectors ?? []).map(({ name }) => name);
   return (
     <form
       class="form"
@@ -33,7 +49,7 @@ export function SearchForm({ state, collections, info, change, run, busy }: Sear
       <SelectField
         label="Collection"
         value={state.collection}
-        onChange={(collection) => change({ collection, like: "", vector: "", highlight: "" })}
+        onChange={(collection) => change({ ...ofOneCollection, collection })}
         options={known.map((name) => [name, name])}
       />
       {texts.length === 0 ? null : <TextPart state={state} texts={texts} change={change} />}
@@ -45,6 +61,7 @@ export function SearchForm({ state, collections, info, change, run, busy }: Sear
           change={change}
         />
       )}
+      {sparse.length === 0 ? null : <SparsePart state={state} names={sparse} change={change} />}
       <div class="field">
         <span class="label">Filter</span>
         <Editor
@@ -56,7 +73,8 @@ export function SearchForm({ state, collections, info, change, run, busy }: Sear
           hint='{"term": {"kind": "fruit"}}'
         />
       </div>
-      <FusionPart state={state} change={change} />
+      <ShapePart state={state} columns={fastFields(info?.schema)} change={change} />
+      <FusionPart state={state} change={change} hasSparse={sparse.length > 0} />
       <Button type="submit" kind="primary" icon="search" busy={busy}>
         Search
       </Button>
@@ -70,7 +88,6 @@ interface PartProps {
 }
 
 function TextPart({ state, texts, change }: PartProps & { readonly texts: readonly string[] }) {
-  const marked = state.highlight.split(",").filter((name) => name !== "");
   return (
     <fieldset>
       <legend>Text</legend>
@@ -99,19 +116,12 @@ function TextPart({ state, texts, change }: PartProps & { readonly texts: readon
           ]}
         />
       </div>
-      <div class="checks">
-        <span class="label">Highlight</span>
-        {texts.slice(0, 6).map((name) => (
-          <Check
-            key={name}
-            label={name}
-            checked={marked.includes(name)}
-            onChange={(on) =>
-              change({ highlight: (on ? [...marked, name] : marked.filter((each) => each !== name)).join(",") })
-            }
-          />
-        ))}
-      </div>
+      <NameChecks
+        label="Highlight"
+        names={texts}
+        chosen={state.highlight}
+        onChange={(highlight) => change({ highlight })}
+      />
     </fieldset>
   );
 }
@@ -158,7 +168,115 @@ function VectorPart({
   );
 }
 
-function FusionPart({ state, change }: PartProps) {
+function SparsePart({ state, names, change }: PartProps & { readonly names: readonly string[] }) {
+  return (
+    <fieldset>
+      <legend>Sparse vector</legend>
+      <div class="fields">
+        <TextField
+          label="As in document"
+          type="number"
+          min={0}
+          value={state.sparseLike}
+          onInput={(sparseLike) => change({ sparseLike, sparse: "" })}
+          placeholder="id"
+        />
+        <SelectField
+          label="Of"
+          value={state.sparseField}
+          onChange={(sparseField) => change({ sparseField })}
+          options={names.map((name) => [name, name])}
+        />
+      </div>
+      <TextField
+        label="Or index:weight"
+        mono
+        value={state.sparse}
+        onInput={(sparse) => change({ sparse, sparseLike: "" })}
+        placeholder="3:0.5, 17:1.5"
+      />
+    </fieldset>
+  );
+}
+
+/** Names that are checked or not: the first ones, and those that are chosen. */
+function NameChecks({
+  label,
+  names,
+  chosen,
+  onChange,
+}: {
+  readonly label: string;
+  readonly names: readonly string[];
+  readonly chosen: string;
+  readonly onChange: (chosen: string) => void;
+}) {
+  const marked = namesIn(chosen);
+  const offered = [...new Set([...names.slice(0, checksOffered), ...marked])];
+  return (
+    <fieldset class="checks">
+      <legend class="label">{label}</legend>
+      {offered.map((name) => (
+        <Check
+          key={name}
+          label={name}
+          checked={marked.includes(name)}
+          onChange={(on) => onChange(withName(chosen, name, on))}
+        />
+      ))}
+    </fieldset>
+  );
+}
+
+function ShapePart({ state, columns, change }: PartProps & { readonly columns: readonly string[] }) {
+  const named = columns.map((name) => [name, name] as const);
+  return (
+    <details class="more" open={state.facets !== "" || state.groupBy !== "" || state.sort !== ""}>
+      <summary>Facets, groups and order</summary>
+      {columns.length === 0 ? (
+        <p class="hint">Facets and groups need a field with "fast": true in the schema.</p>
+      ) : (
+        <NameChecks label="Count by" names={columns} chosen={state.facets} onChange={(facets) => change({ facets })} />
+      )}
+      <div class="fields">
+        {columns.length === 0 ? null : (
+          <>
+            <SelectField
+              label="Group by"
+              value={state.groupBy}
+              onChange={(groupBy) => change({ groupBy })}
+              options={[["", "none"], ...named]}
+            />
+            <TextField
+              label="Of a group"
+              type="number"
+              min={1}
+              value={state.groupSize}
+              onInput={(groupSize) => change({ groupSize })}
+            />
+          </>
+        )}
+        <SelectField
+          label="Sort by"
+          value={state.sort}
+          onChange={(sort) => change({ sort, order: sort === "_score" ? "desc" : state.order })}
+          options={[["", "score"], ...named, ["_id", "_id"], ["_score", "_score"]]}
+        />
+        <SelectField
+          label="Order"
+          value={state.order}
+          onChange={(order) => change({ order: order === "desc" ? "desc" : "asc" })}
+          options={[
+            ["asc", "ascending"],
+            ["desc", "descending"],
+          ]}
+        />
+      </div>
+    </details>
+  );
+}
+
+function FusionPart({ state, change, hasSparse }: PartProps & { readonly hasSparse: boolean }) {
   return (
     <details class="more">
       <summary>Fusion and limits</summary>
@@ -195,6 +313,16 @@ function FusionPart({ state, change }: PartProps) {
           value={state.vectorWeight}
           onInput={(vectorWeight) => change({ vectorWeight })}
         />
+        {hasSparse ? (
+          <TextField
+            label="Sparse weight"
+            type="number"
+            min={0}
+            step="any"
+            value={state.sparseWeight}
+            onInput={(sparseWeight) => change({ sparseWeight })}
+          />
+        ) : null}
         <TextField label="Candidates (k)" type="number" min={1} value={state.k} onInput={(k) => change({ k })} />
         <TextField label="Results" type="number" min={1} value={state.limit} onInput={(limit) => change({ limit })} />
       </div>

@@ -44,6 +44,13 @@ function dayTimes(_self: uPlot, splits: number[]): string[] {
   return splits.map((at) => new Date(at * 1000).toISOString().slice(0, 16).replace("T", " "));
 }
 
+/** Before the first value a live chart shows the time that it will fill: without points there would be no axis. */
+function dataOf(x: readonly number[], series: readonly Series[], live: boolean): uPlot.AlignedData {
+  if (x.length > 0 || !live) return [[...x], ...series.map((each) => [...each.values])] as uPlot.AlignedData;
+  const now = Date.now() / 1000;
+  return [[now - windowS, now], ...series.map(() => [null, null])] as uPlot.AlignedData;
+}
+
 function aroundBars(_self: uPlot, min: number, max: number): [number, number] {
   return [min - 0.7, max + 0.7];
 }
@@ -116,7 +123,7 @@ export function Chart(props: ChartProps) {
           })),
         ],
       },
-      [[...x], ...series.map((each) => [...each.values])] as uPlot.AlignedData,
+      dataOf(x, series, live),
       element,
     );
     plot.current = made;
@@ -131,8 +138,8 @@ export function Chart(props: ChartProps) {
     };
   }, [Plot, shape, height]);
   useEffect(() => {
-    plot.current?.setData([[...x], ...series.map((each) => [...each.values])] as uPlot.AlignedData);
-  }, [x, series]);
+    plot.current?.setData(dataOf(x, series, live));
+  }, [x, series, live]);
   const latestValue = (each: Series) => each.values.findLast((value) => value !== null);
   return (
     <figure class="chart">
