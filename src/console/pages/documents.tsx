@@ -39,6 +39,14 @@ export function Documents({ ns, name }: { readonly ns: string; readonly name: st
     },
     [path, applied, cursor],
   );
+  const matching = useLoad(
+    async (signal) => {
+      if (applied.trim() === "") return undefined;
+      const body = { filter: JSON.parse(applied) as unknown };
+      return (await call<{ count: number }>(`${path}/count`, { body, signal })).count;
+    },
+    [path, applied],
+  );
   const apply = () => {
     setCursors([]);
     setShown(undefined);
@@ -115,6 +123,7 @@ export function Documents({ ns, name }: { readonly ns: string; readonly name: st
       <div class="filter-bar foot">
         <span class="muted">
           Page {format.count(cursors.length + 1)}, {pageSize} a page
+          {matching.data === undefined ? "" : `, ${format.count(matching.data)} match the filter`}
         </span>
         <div class="actions">
           <Button small disabled={cursors.length === 0} onClick={() => setCursors(cursors.slice(0, -1))}>
