@@ -121,6 +121,7 @@ async function readProblem(response: Response): Promise<Problem> {
 function hintFor(response: Response): string | undefined {
   const after = response.headers.get("retry-after");
   if (after !== null) return `Try again in ${after} s.`;
+  if (response.status === 404) return "Check the name, or create it first.";
   if (response.status === 403) return "The role of your credential does not allow this.";
   return undefined;
 }

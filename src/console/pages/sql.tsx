@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, nsPath } from "../lib/api.ts";
 import { firstStreams, listCollections } from "../lib/pages.ts";
-import { replaceParams, route } from "../lib/router.ts";
+import { href, replaceParams, route } from "../lib/router.ts";
 import { faultPosition } from "../lib/sql-fault.ts";
 import type { LinkItem, SqlAnswer } from "../lib/types.ts";
 import { useAction, useLoad } from "../lib/use-load.ts";
@@ -172,7 +172,19 @@ function Starters({
   if (queries.length === 0) {
     return (
       <Card>
-        <Empty title={`Nothing to ask in ${ns} yet`}>
+        <Empty
+          title={`Nothing to ask in ${ns} yet`}
+          action={
+            <>
+              <a class="button primary" href={href(["ns", ns, "collections"])}>
+                Create a collection
+              </a>
+              <a class="button" href={href(["ns", ns, "streams"])}>
+                Create a stream
+              </a>
+            </>
+          }
+        >
           Streams, collections and links of this namespace are the tables.
         </Empty>
       </Card>

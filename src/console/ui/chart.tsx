@@ -31,9 +31,10 @@ function css(name: string): string {
 /** At least this much time is shown, so that the first points do not jump about. */
 const windowS = 120;
 
-function timeWindow(_self: uPlot, min: number, max: number): [number, number] {
-  const end = Number.isFinite(max) ? max : Date.now() / 1000;
-  return [Math.min(Number.isFinite(min) ? min : end, end - windowS), end];
+/** From the data themselves: for a single point the library would offer a whole day. */
+function timeWindow({ data: [x] }: uPlot): [number, number] {
+  const end = x.at(-1) ?? Date.now() / 1000;
+  return [Math.min(x[0] ?? end, end - windowS), end];
 }
 
 function clockTimes(_self: uPlot, splits: number[]): string[] {
