@@ -255,6 +255,32 @@ test("a query at fault is marked where the server points, and one that runs can 
   await page.getByText("You have stopped the query.").waitFor();
 });
 
+test("a large collection is counted, paged and filtered, a page of it at a time", async () => {
+  const path = `${server.url}/v1/namespaces/shop/collections`;
+  const fields = [
+    { name: "kind", kind: "keyword", fast: true },
+    { name: "n", kind: "i64" },
+  ];
+  await ask(path, { body: { name: "large", schema: { fields } } });
+  for (let at = 0; at < 20_000; at += 10_000) {
+    const ops = Array.from({ length: 10_000 }, (_, i) => ({
+      upsert: { id: at + i, source: { kind: i % 4 === 0 ? "rare" : "usual", n: at + i } },
+    }));
+    assert.equal((await ask(`${path}/large/documents`, { body: { ops } })).status, 200);
+  }
+  await using tab = await Tab.open(browser, server.url, "#/ns/shop/collections/large");
+  const { page } = tab;
+  await page.locator(".stat", { hasText: "20,000" }).first().waitFor();
+  await page.locator(".rows .list-row").nth(49).waitFor();
+  assert.equal(await page.locator(".rows .list-row").count(), 50);
+  await page.getByLabel("Filter").first().fill('{"term": {"kind": "rare"}}');
+  await page.getByRole("button", { name: "Apply" }).click();
+  await page.getByText("5,000 match the filter").waitFor();
+  await page.getByRole("button", { name: "Next" }).click();
+  await page.locator(".rows .offset", { hasText: /^200$/ }).waitFor();
+  assert.equal(await page.locator(".rows .list-row").count(), 50);
+});
+
 test("ten thousand streams are listed, filtered and opened", async () => {
   const ns = `${server.url}/v1/namespaces/many`;
   await ask(`${server.url}/v1/namespaces`, { body: { name: "many" } });

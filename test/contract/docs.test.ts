@@ -13,6 +13,7 @@ import { root, sourceFiles } from "../support/source.ts";
 /** In this order, on one server: the readme's tour makes what the others go on from. */
 const afterTheTour = [
   "README.md",
+  "docs/streams.md",
   "docs/events-and-links.md",
   "docs/collections.md",
   "docs/query.md",
