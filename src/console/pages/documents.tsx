@@ -7,7 +7,7 @@ import { useLoad } from "../lib/use-load.ts";
 import { DeleteDialog, FormDialog } from "../ui/dialog.tsx";
 import { Editor } from "../ui/editor.tsx";
 import { JsonView } from "../ui/json-view.tsx";
-import { Button, Card, Empty, Loading, ProblemNotice, TextField } from "../ui/parts.tsx";
+import { Button, Card, DetailPane, Empty, Loading, ProblemNotice, TextField } from "../ui/parts.tsx";
 import { toast } from "../ui/toast.tsx";
 
 interface Page {
@@ -199,7 +199,7 @@ interface DocumentViewProps {
 function DocumentView({ ns, name, document, onClose, onDelete }: DocumentViewProps) {
   const vector = Object.keys(document.vectors)[0];
   return (
-    <section class="record" aria-label={`Document ${document.id}`}>
+    <DetailPane label={`Document ${document.id}`}>
       <header class="card-head">
         <h2>Document {document.id}</h2>
         <div class="actions">
@@ -219,7 +219,7 @@ function DocumentView({ ns, name, document, onClose, onDelete }: DocumentViewPro
         value={{ id: document.id, version: document.version, source: document.source, vectors: document.vectors }}
         label="Document"
       />
-    </section>
+    </DetailPane>
   );
 }
 
