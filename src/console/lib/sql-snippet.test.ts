@@ -3,16 +3,11 @@ import { test } from "node:test";
 import type { QueryBody } from "./search-state.ts";
 import { sql } from "./sql-snippet.ts";
 
-const body: QueryBody = {
-  from: "collections.items",
-  retrieve: [
-    { text: { field: "title", query: 'Ada\'s "red" apple', k: 50 } },
-    { vector: { field: "v", query: [1, 0.5, -0.25], k: 50 } },
-  ],
-  filter: { and: [{ term: { kind: "fruit" } }, { range: { price: { gte: 2, lt: 9.5 } } }] },
-  fuse: { method: "rrf", k: 60 },
-  limit: 10,
-};
+const text = { field: "title", query: 'Ada\'s "red" apple', k: 50 };
+const vector = { field: "v", query: [1, 0.5, -0.25], k: 50 };
+const filter = { and: [{ term: { kind: "fruit" } }, { range: { price: { gte: 2, lt: 9.5 } } }] };
+const fuse = { method: "rrf", k: 60 };
+const body: QueryBody = { from: "collections.items", retrieve: [{ text }, { vector }], filter, fuse, limit: 10 };
 
 test("SQL says the same with table functions", () => {
   assert.equal(
@@ -45,9 +40,9 @@ test("weights, the operator, a sparse vector and the constant have their argumen
 });
 
 test("a filter without words in WHERE goes to the retrievers, and is told where there are none", () => {
-  const filter = { wildcard: { kind: "a*" } };
-  assert.match(sql({ ...body, filter }), /title, 50, filter := '{"wildcard":{"kind":"a\*"}}'\)/);
-  const alone = sql({ from: "collections.My-items", filter, limit: 5 });
+  const wildcard = { wildcard: { kind: "a*" } };
+  assert.match(sql({ ...body, filter: wildcard }), /title, 50, filter := '{"wildcard":{"kind":"a\*"}}'\)/);
+  const alone = sql({ from: "collections.My-items", filter: wildcard, limit: 5 });
   assert.match(alone, /^-- This filter has no form in SQL/);
   assert.match(alone, /FROM "My-items"/);
   assert.doesNotMatch(alone, /WHERE /);

@@ -135,22 +135,14 @@ function VectorPart({
   return (
     <fieldset>
       <legend>Vector</legend>
-      <div class="fields">
-        <TextField
-          label="Like document"
-          type="number"
-          min={0}
-          value={state.like}
-          onInput={(like) => change({ like, vector: "" })}
-          placeholder="id"
-        />
-        <SelectField
-          label="By"
-          value={state.vectorField}
-          onChange={(vectorField) => change({ vectorField })}
-          options={names.map((name) => [name, name])}
-        />
-      </div>
+      <OfDocument
+        labels={["Like document", "By"]}
+        id={state.like}
+        onId={(like) => change({ like, vector: "" })}
+        names={names}
+        field={state.vectorField}
+        onField={(vectorField) => change({ vectorField })}
+      />
       <Field label={`Or ${dim} numbers`}>
         {(id) => (
           <textarea
@@ -172,22 +164,14 @@ function SparsePart({ state, names, change }: PartProps & { readonly names: read
   return (
     <fieldset>
       <legend>Sparse vector</legend>
-      <div class="fields">
-        <TextField
-          label="As in document"
-          type="number"
-          min={0}
-          value={state.sparseLike}
-          onInput={(sparseLike) => change({ sparseLike, sparse: "" })}
-          placeholder="id"
-        />
-        <SelectField
-          label="Of"
-          value={state.sparseField}
-          onChange={(sparseField) => change({ sparseField })}
-          options={names.map((name) => [name, name])}
-        />
-      </div>
+      <OfDocument
+        labels={["As in document", "Of"]}
+        id={state.sparseLike}
+        onId={(sparseLike) => change({ sparseLike, sparse: "" })}
+        names={names}
+        field={state.sparseField}
+        onField={(sparseField) => change({ sparseField })}
+      />
       <TextField
         label="Or index:weight"
         mono
@@ -196,6 +180,25 @@ function SparsePart({ state, names, change }: PartProps & { readonly names: read
         placeholder="3:0.5, 17:1.5"
       />
     </fieldset>
+  );
+}
+
+interface OfDocumentProps {
+  readonly labels: readonly [id: string, field: string];
+  readonly id: string;
+  readonly onId: (id: string) => void;
+  readonly names: readonly string[];
+  readonly field: string;
+  readonly onField: (field: string) => void;
+}
+
+/** A document by its id, and which of its vectors is meant. */
+function OfDocument({ labels, id, onId, names, field, onField }: OfDocumentProps) {
+  return (
+    <div class="fields">
+      <TextField label={labels[0]} type="number" min={0} value={id} onInput={onId} placeholder="id" />
+      <SelectField label={labels[1]} value={field} onChange={onField} options={names.map((name) => [name, name])} />
+    </div>
   );
 }
 
@@ -276,6 +279,16 @@ function ShapePart({ state, columns, change }: PartProps & { readonly columns: r
   );
 }
 
+/** Weights may be fractions; the others are whole and at least 1. */
+const numbers = [
+  { label: "RRF constant", key: "fuseK", min: 1 },
+  { label: "Text weight", key: "textWeight", min: 0 },
+  { label: "Vector weight", key: "vectorWeight", min: 0 },
+  { label: "Sparse weight", key: "sparseWeight", min: 0 },
+  { label: "Candidates (k)", key: "k", min: 1 },
+  { label: "Results", key: "limit", min: 1 },
+] as const;
+
 function FusionPart({ state, change, hasSparse }: PartProps & { readonly hasSparse: boolean }) {
   return (
     <details class="more">
@@ -290,41 +303,19 @@ function FusionPart({ state, change, hasSparse }: PartProps & { readonly hasSpar
             ["weighted", "by score"],
           ]}
         />
-        <TextField
-          label="RRF constant"
-          type="number"
-          min={1}
-          value={state.fuseK}
-          onInput={(fuseK) => change({ fuseK })}
-        />
-        <TextField
-          label="Text weight"
-          type="number"
-          min={0}
-          step="any"
-          value={state.textWeight}
-          onInput={(textWeight) => change({ textWeight })}
-        />
-        <TextField
-          label="Vector weight"
-          type="number"
-          min={0}
-          step="any"
-          value={state.vectorWeight}
-          onInput={(vectorWeight) => change({ vectorWeight })}
-        />
-        {hasSparse ? (
-          <TextField
-            label="Sparse weight"
-            type="number"
-            min={0}
-            step="any"
-            value={state.sparseWeight}
-            onInput={(sparseWeight) => change({ sparseWeight })}
-          />
-        ) : null}
-        <TextField label="Candidates (k)" type="number" min={1} value={state.k} onInput={(k) => change({ k })} />
-        <TextField label="Results" type="number" min={1} value={state.limit} onInput={(limit) => change({ limit })} />
+        {numbers
+          .filter(({ key }) => hasSparse || key !== "sparseWeight")
+          .map(({ label, key, min }) => (
+            <TextField
+              key={key}
+              label={label}
+              type="number"
+              min={min}
+              {...(min === 0 ? { step: "any" } : {})}
+              value={state[key]}
+              onInput={(value) => change({ [key]: value })}
+            />
+          ))}
       </div>
     </details>
   );

@@ -4,6 +4,7 @@ import { href } from "../lib/router.ts";
 import type { QueryBody, RetrieverKind, SearchState } from "../lib/search-state.ts";
 import type { FacetCount, QueryAnswer, QueryGroup, QueryRow, RetrieverExplain } from "../lib/types.ts";
 import { Badge, Button, Card } from "../ui/parts.tsx";
+import { Facets } from "./search-facets.tsx";
 
 export interface Found {
   readonly body: QueryBody;
@@ -77,44 +78,6 @@ function Groups({
         <Ranking key={String(key)} title={String(key)} rows={rows} body={body} {...shared} />
       ))}
     </div>
-  );
-}
-
-/** How many of what was found have each value; one is pressed to see those alone. */
-function Facets({
-  facets,
-  onNarrow,
-}: {
-  readonly facets: NonNullable<QueryAnswer["facets"]>;
-  readonly onNarrow: SearchResultsProps["onNarrow"];
-}) {
-  return (
-    <Card title="Facets">
-      <div class="facets">
-        {Object.entries(facets).map(([field, counts]) => {
-          const most = Math.max(...counts.map(({ count }) => count), 1);
-          return (
-            <section key={field} aria-label={`Facet ${field}`}>
-              <h3 class="mono">{field}</h3>
-              {counts.length === 0 ? <p class="muted">No values.</p> : null}
-              <ul>
-                {counts.map(({ value, count }) => (
-                  <li key={String(value)}>
-                    <button type="button" title={`Only ${field} ${value}`} onClick={() => onNarrow(field, value)}>
-                      <span class="facet-value">{String(value)}</span>
-                      <span class="why-bar" aria-hidden="true">
-                        <i class="vector" style={{ width: `${(100 * count) / most}%` }} />
-                      </span>
-                      <span class="muted">{format.count(count)}</span>
-                    </button>
-                  </li>
-                ))}
-              </ul>
-            </section>
-          );
-        })}
-      </div>
-    </Card>
   );
 }
 

@@ -3,8 +3,9 @@ import { useMemo, useState } from "preact/hooks";
 import * as format from "../lib/format.ts";
 import { navigate, replaceParams, route } from "../lib/router.ts";
 import type { Loaded } from "../lib/use-load.ts";
+import { Awaited } from "./awaited.tsx";
 import { FormDialog } from "./dialog.tsx";
-import { Button, Card, Empty, Loading, PageHead, ProblemNotice, TextField } from "./parts.tsx";
+import { Button, Card, Empty, PageHead, TextField } from "./parts.tsx";
 import { toast } from "./toast.tsx";
 import { VirtualList } from "./virtual-list.tsx";
 
@@ -29,7 +30,7 @@ export interface ListPageProps<T> {
 /** The frame of every list: what there is by name, found by a filter that is in the address, and a way to make one. */
 export function ListPage<T>(props: ListPageProps<T>) {
   const { title, note, what, list, empty, create } = props;
-  const { data, problem, reload } = list;
+  const { data, reload } = list;
   const [creating, setCreating] = useState(props.createAtOnce ?? false);
   const createButton = (
     <Button kind="primary" icon="plus" onClick={() => setCreating(true)}>
@@ -45,22 +46,21 @@ export function ListPage<T>(props: ListPageProps<T>) {
         </Button>
         {isEmpty ? null : createButton}
       </PageHead>
-      <ProblemNotice problem={problem} retry={reload} />
-      {data === undefined ? (
-        problem === undefined ? (
-          <Loading />
-        ) : null
-      ) : isEmpty ? (
-        <Card>
-          <Empty title={empty.title} command={empty.command} action={createButton}>
-            {empty.text}
-          </Empty>
-        </Card>
-      ) : (
-        <Card flush>
-          <FilteredList {...props} items={data} />
-        </Card>
-      )}
+      <Awaited loaded={list}>
+        {(items) =>
+          items.length === 0 ? (
+            <Card>
+              <Empty title={empty.title} command={empty.command} action={createButton}>
+                {empty.text}
+              </Empty>
+            </Card>
+          ) : (
+            <Card flush>
+              <FilteredList {...props} items={items} />
+            </Card>
+          )
+        }
+      </Awaited>
       {creating ? create(() => setCreating(false)) : null}
     </>
   );
