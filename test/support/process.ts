@@ -25,6 +25,8 @@ export class ServerProcess implements AsyncDisposable {
   readonly url: string;
   /** Where the Postgres wire listens. */
   readonly postgres: { readonly host: string; readonly port: number };
+  /** Where the MySQL wire listens. */
+  readonly mysql: { readonly host: string; readonly port: number };
   readonly dataDir: string;
   readonly child: ChildProcess;
   readonly logs: string[];
@@ -33,6 +35,7 @@ export class ServerProcess implements AsyncDisposable {
   private constructor(url: string, dataDir: string, child: ChildProcess, logs: string[], ownsData: boolean) {
     this.url = url;
     this.postgres = wireAddress(logs, "postgres");
+    this.mysql = wireAddress(logs, "mysql");
     this.dataDir = dataDir;
     this.child = child;
     this.logs = logs;
