@@ -7,7 +7,7 @@ import { unavailable } from "../../errors.ts";
 import { makeKey, prefixRange, readU64, tables } from "../../keys.ts";
 import { limits } from "../../limits.ts";
 import { openValue, sealValue } from "../../stored-value.ts";
-import { digestWords, type EventPlace, entriesFromBytes, entriesToBytes } from "./entry.ts";
+import { type EventPlace, entriesFromBytes, entriesToBytes } from "./entry.ts";
 import { EntryTable } from "./entry-table.ts";
 import { DedupSegment, SegmentWriter } from "./segment.ts";
 
@@ -54,7 +54,6 @@ export class DedupIndex {
   #active: OpenSegment = newOpen(1);
   #pending: PendingRun | undefined;
   #filterBytes = 0;
-  readonly #words = new Uint32Array(4);
 
   constructor(deps: DedupDeps) {
     this.#deps = deps;
@@ -98,31 +97,29 @@ export class DedupIndex {
   }
 
   /** The first write of an event, while it is remembered; `own` is the number that the change began with. */
-  find(digest: string, nowMs: number, own: number): EventPlace | undefined {
-    const words = this.#words;
-    digestWords(digest, words);
+  find(digests: Uint32Array, at: number, nowMs: number, own: number): EventPlace | undefined {
     const afterMs = nowMs - this.#deps.windowMs;
     const found =
-      this.#active.table.find(words, afterMs, own) ??
-      this.#sealing?.table.find(words, afterMs, Number.MAX_SAFE_INTEGER);
+      this.#active.table.find(digests, at, afterMs, own) ??
+      this.#sealing?.table.find(digests, at, afterMs, Number.MAX_SAFE_INTEGER);
     if (found !== undefined) return found;
     for (let i = this.#segments.length - 1; i >= 0; i--) {
       const segment = this.#segments[i]!;
       if (segment.lastMs <= afterMs) continue;
-      const place = segment.find(this.#deps.store, words, afterMs);
+      const place = segment.find(this.#deps.store, digests, at, afterMs);
       if (place !== undefined) return place;
     }
     return undefined;
   }
 
-  /** Remembers the event that was looked up last. */
-  addFound(draft: Draft, nowMs: number, place: EventPlace): void {
+  /** Remembers an event that `find` has not found. */
+  add(draft: Draft, digests: Uint32Array, at: number, nowMs: number, partition: number, offset: number): void {
     const open = this.#active;
     if (this.#pending?.draft !== draft) {
       this.#pending = { draft, open, first: open.table.count };
       draft.beforeCommit(() => this.#flush());
     }
-    open.table.add(this.#words, nowMs, place);
+    open.table.add(digests, at, nowMs, partition, offset);
   }
 
   /** Ends a change. Without a window its events were only compared with each other. */

@@ -24,23 +24,23 @@ export class EntryTable {
   }
 
   /** The place of a digest whose entry was written after `afterMs` or has at least the number `own`. */
-  find(digest: Uint32Array, afterMs: number, own: number): EventPlace | undefined {
+  find(digests: Uint32Array, digestAt: number, afterMs: number, own: number): EventPlace | undefined {
     const slots = this.#slots;
     const { words } = this;
     const mask = slots.length - 1;
-    for (let slot = digest[0]! & mask; slots[slot] !== 0; slot = (slot + 1) & mask) {
+    for (let slot = digests[digestAt]! & mask; slots[slot] !== 0; slot = (slot + 1) & mask) {
       const entry = slots[slot]! - 1;
       const at = entry * entryWords;
-      if (!entryHas(words, at, digest)) continue;
+      if (!entryHas(words, at, digests, digestAt)) continue;
       // An event that was forgotten and written again has two entries.
       if (entry >= own || entryTimeMs(words, at) > afterMs) return entryPlace(words, at);
     }
     return undefined;
   }
 
-  add(digest: Uint32Array, timeMs: number, place: EventPlace): void {
+  add(digests: Uint32Array, digestAt: number, timeMs: number, partition: number, offset: number): void {
     if (this.count * 2 === this.#slots.length) this.#grow();
-    writeEntry(this.words, this.count * entryWords, digest, timeMs, place);
+    writeEntry(this.words, this.count * entryWords, digests, digestAt, timeMs, partition, offset);
     this.#noteTime(timeMs);
     this.#link(this.count++);
   }

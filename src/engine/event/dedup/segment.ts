@@ -28,13 +28,15 @@ export class DedupSegment {
     this.filter = filter;
   }
 
-  find(store: Pick<Reader, "get">, digest: Uint32Array, afterMs: number): EventPlace | undefined {
-    if (this.filter !== undefined && !filterHas(this.filter, digest)) return undefined;
-    const stored = store.get(pageKey(this.seq, pageOf(digest[0]!, this.pages)));
+  find(store: Pick<Reader, "get">, digests: Uint32Array, digestAt: number, afterMs: number): EventPlace | undefined {
+    if (this.filter !== undefined && !filterHas(this.filter, digests[digestAt + 1]!, digests[digestAt + 2]!)) {
+      return undefined;
+    }
+    const stored = store.get(pageKey(this.seq, pageOf(digests[digestAt]!, this.pages)));
     if (stored === undefined) return undefined;
     const words = entriesFromBytes(openValue(stored));
     for (let at = 0; at + entryWords <= words.length; at += entryWords) {
-      if (entryHas(words, at, digest) && entryTimeMs(words, at) > afterMs) return entryPlace(words, at);
+      if (entryHas(words, at, digests, digestAt) && entryTimeMs(words, at) > afterMs) return entryPlace(words, at);
     }
     return undefined;
   }
@@ -84,10 +86,10 @@ function filterAdd(filter: Uint8Array, second: number, third: number): void {
   }
 }
 
-function filterHas(filter: Uint8Array, digest: Uint32Array): boolean {
+function filterHas(filter: Uint8Array, second: number, third: number): boolean {
   const mask = filter.length * 8 - 1;
-  const step = digest[2]! | 1;
-  for (let i = 0, bit = digest[1]!; i < filterProbes; i++, bit += step) {
+  const step = third | 1;
+  for (let i = 0, bit = second; i < filterProbes; i++, bit += step) {
     const place = bit & mask;
     if ((filter[place >>> 3]! & (1 << (place & 7))) === 0) return false;
   }
