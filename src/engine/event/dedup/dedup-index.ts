@@ -7,7 +7,7 @@ import { unavailable } from "../../errors.ts";
 import { makeKey, prefixRange, readU64, tables } from "../../keys.ts";
 import { limits } from "../../limits.ts";
 import { openValue, sealValue } from "../../stored-value.ts";
-import { type EventPlace, entriesFromBytes, entriesToBytes } from "./entry.ts";
+import { type EventPlace, entriesFromBytes, sealedEntries } from "./entry.ts";
 import { EntryTable } from "./entry-table.ts";
 import { DedupSegment, SegmentWriter } from "./segment.ts";
 
@@ -135,10 +135,7 @@ export class DedupIndex {
     const { table } = open;
     // Changes that failed have taken their entries back.
     if (table.count <= first) return;
-    draft.put(
-      makeKey(tables.dedupRun, open.seq, open.nextRun++),
-      sealValue(entriesToBytes(table.words, first, table.count)),
-    );
+    draft.put(makeKey(tables.dedupRun, open.seq, open.nextRun++), sealedEntries(table.words, first, table.count));
   }
 
   /** Seals and drops what is due, in bounded steps. */

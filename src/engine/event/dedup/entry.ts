@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { sealedRoom, sealInPlace, sumBytes } from "../../stored-value.ts";
 
 /** Where an event was first written. */
 export interface EventPlace {
@@ -74,12 +75,12 @@ export function entryPlace(words: Uint32Array, at: number): EventPlace {
   };
 }
 
-/** Entries as they are stored. */
-export function entriesToBytes(words: Uint32Array, from: number, to: number): Buffer {
-  const bytes = Buffer.allocUnsafe((to - from) * entryBytes);
+/** Entries as they are stored, with their checksum. */
+export function sealedEntries(words: Uint32Array, from: number, to: number): Buffer {
+  const value = sealedRoom((to - from) * entryBytes);
   // Every platform served is little endian.
-  bytes.set(new Uint8Array(words.buffer, words.byteOffset + from * entryBytes, bytes.length));
-  return bytes;
+  value.set(new Uint8Array(words.buffer, words.byteOffset + from * entryBytes, value.length - sumBytes), sumBytes);
+  return sealInPlace(value);
 }
 
 /** Entries as they were stored, in memory that is aligned to words. */

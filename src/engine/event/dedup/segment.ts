@@ -1,8 +1,16 @@
 import { asBuffer } from "../../../port/bytes.ts";
 import type { Reader } from "../../../port/store.ts";
 import { makeKey, readU64, tables, writeU64 } from "../../keys.ts";
-import { openValue, sealValue } from "../../stored-value.ts";
-import { type EventPlace, entriesFromBytes, entryHas, entryPlace, entryTimeMs, entryWords } from "./entry.ts";
+import { openValue, sealedRoom, sealInPlace, sumBytes } from "../../stored-value.ts";
+import {
+  type EventPlace,
+  entriesFromBytes,
+  entryBytes,
+  entryHas,
+  entryPlace,
+  entryTimeMs,
+  entryWords,
+} from "./entry.ts";
 import type { EntryTable } from "./entry-table.ts";
 
 /** Entries of a page on average: with few exceptions it then fits one page of the disk. */
@@ -80,7 +88,8 @@ function newFilter(entries: number): Uint8Array {
 
 function filterAdd(filter: Uint8Array, second: number, third: number): void {
   const mask = filter.length * 8 - 1;
-  for (let i = 0, bit = second; i < filterProbes; i++, bit += third) {
+  // Kept to 32 bits, which are all that the mask may need.
+  for (let i = 0, bit = second | 0; i < filterProbes; i++, bit = (bit + third) | 0) {
     const place = bit & mask;
     filter[place >>> 3]! |= 1 << (place & 7);
   }
@@ -89,7 +98,7 @@ function filterAdd(filter: Uint8Array, second: number, third: number): void {
 function filterHas(filter: Uint8Array, second: number, third: number): boolean {
   const mask = filter.length * 8 - 1;
   const step = third | 1;
-  for (let i = 0, bit = second; i < filterProbes; i++, bit += step) {
+  for (let i = 0, bit = second | 0; i < filterProbes; i++, bit = (bit + step) | 0) {
     const place = bit & mask;
     if ((filter[place >>> 3]! & (1 << (place & 7))) === 0) return false;
   }
@@ -137,14 +146,14 @@ export class SegmentWriter {
       const from = this.#starts[this.#next]!;
       const end = this.#starts[this.#next + 1]!;
       if (from === end) continue;
-      const page = new Uint32Array((end - from) * entryWords);
-      for (let i = from; i < end; i++) {
-        const at = this.#order[i]! * entryWords;
-        const to = (i - from) * entryWords;
-        for (let word = 0; word < entryWords; word++) page[to + word] = words[at + word]!;
+      const value = sealedRoom((end - from) * entryBytes);
+      const page = new Uint32Array(value.buffer, value.byteOffset + sumBytes, (end - from) * entryWords);
+      for (let i = from, to = 0; i < end; i++) {
+        let at = this.#order[i]! * entryWords;
         filterAdd(this.#filter, words[at + 1]!, words[at + 2]! | 1);
+        for (const last = at + entryWords; at < last; ) page[to++] = words[at++]!;
       }
-      written.push({ key: pageKey(this.#seq, this.#next), value: sealValue(new Uint8Array(page.buffer)) });
+      written.push({ key: pageKey(this.#seq, this.#next), value: sealInPlace(value) });
     }
     return written;
   }
