@@ -52,6 +52,8 @@ export class DedupIndex {
   readonly #segments: DedupSegment[] = [];
   #sealing: OpenSegment | undefined;
   #active: OpenSegment = newOpen(1);
+  /** The table of the segment that was sealed last: its memory, up to 23 MB, is used again for the next one. */
+  #spare: EntryTable | undefined;
   #pending: PendingRun | undefined;
   #filterBytes = 0;
 
@@ -158,11 +160,15 @@ export class DedupIndex {
     return this.#deps.committer.submit((draft) => {
       if (this.#pending?.draft === draft) this.#flush();
       const full = this.#active;
-      this.#active = newOpen(full.seq + 1, full.table.count);
+      const table = this.#spare ?? new EntryTable(full.table.count);
+      this.#active = { seq: full.seq + 1, table, nextRun: 0 };
       this.#sealing = full;
       draft.onUndo(() => {
         this.#active = full;
         this.#sealing = undefined;
+      });
+      draft.onCommit(() => {
+        this.#spare = undefined;
       });
     });
   }
@@ -183,9 +189,17 @@ export class DedupIndex {
       draft.onCommit(() => {
         this.#list(segment);
         this.#sealing = undefined;
+        this.#keep(full.table);
       });
     });
     await this.#deleteAll(prefixRange(tables.dedupRun, full.seq), signal);
+  }
+
+  #keep(table: EntryTable): void {
+    // One that had to grow far beyond what a segment takes is not worth its memory.
+    if (table.count > 2 * limits.dedupSegmentKeysMax) return;
+    table.clear();
+    this.#spare = table;
   }
 
   #list(segment: DedupSegment): void {
@@ -231,6 +245,6 @@ export class DedupIndex {
   }
 }
 
-function newOpen(seq: number, entries = 0): OpenSegment {
-  return { seq, table: new EntryTable(entries), nextRun: 0 };
+function newOpen(seq: number): OpenSegment {
+  return { seq, table: new EntryTable(), nextRun: 0 };
 }

@@ -79,6 +79,14 @@ export class EntryTable {
     if (count === 0) this.firstMs = Infinity;
   }
 
+  /** Forgets all entries and keeps the memory. */
+  clear(): void {
+    this.#slots.fill(0);
+    this.count = 0;
+    this.firstMs = Infinity;
+    this.lastMs = 0;
+  }
+
   #noteTime(timeMs: number): void {
     if (timeMs < this.firstMs) this.firstMs = timeMs;
     if (timeMs > this.lastMs) this.lastMs = timeMs;

@@ -48,11 +48,12 @@ export function writeEntry(
   words[at + 1] = digests[digestAt + 1]!;
   words[at + 2] = digests[digestAt + 2]!;
   words[at + 3] = digests[digestAt + 3]!;
+  // The low words are what is left of a number that is put into 32 bits; a remainder would take ten times as long.
   words[at + timeWord] = timeMs / two32;
-  words[at + timeWord + 1] = timeMs % two32;
+  words[at + timeWord + 1] = timeMs;
   words[at + placeWord] = partition;
   words[at + placeWord + 1] = offset / two32;
-  words[at + placeWord + 2] = offset % two32;
+  words[at + placeWord + 2] = offset;
 }
 
 export function entryHas(words: Uint32Array, at: number, digests: Uint32Array, digestAt: number): boolean {
