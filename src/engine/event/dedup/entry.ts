@@ -56,6 +56,19 @@ export function writeEntry(
   words[at + placeWord + 2] = offset;
 }
 
+/** Word by word: that is several times as fast as a copy of so few by the array's own method. */
+export function copyEntry(from: Uint32Array, at: number, to: Uint32Array, toAt: number): void {
+  to[toAt] = from[at]!;
+  to[toAt + 1] = from[at + 1]!;
+  to[toAt + 2] = from[at + 2]!;
+  to[toAt + 3] = from[at + 3]!;
+  to[toAt + 4] = from[at + 4]!;
+  to[toAt + 5] = from[at + 5]!;
+  to[toAt + 6] = from[at + 6]!;
+  to[toAt + 7] = from[at + 7]!;
+  to[toAt + 8] = from[at + 8]!;
+}
+
 export function entryHas(words: Uint32Array, at: number, digests: Uint32Array, digestAt: number): boolean {
   return (
     words[at] === digests[digestAt] &&

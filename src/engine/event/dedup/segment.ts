@@ -3,6 +3,7 @@ import type { Reader } from "../../../port/store.ts";
 import { makeKey, readU64, tables, writeU64 } from "../../keys.ts";
 import { openValue, sealedRoom, sealInPlace, sumBytes } from "../../stored-value.ts";
 import {
+  copyEntry,
   type EventPlace,
   entriesFromBytes,
   entryBytes,
@@ -86,13 +87,21 @@ function newFilter(entries: number): Uint8Array {
   return new Uint8Array(2 ** Math.ceil(Math.log2(Math.max(64, entries))));
 }
 
-function filterAdd(filter: Uint8Array, second: number, third: number): void {
-  const mask = filter.length * 8 - 1;
-  // Kept to 32 bits, which are all that the mask may need.
-  for (let i = 0, bit = second | 0; i < filterProbes; i++, bit = (bit + third) | 0) {
-    const place = bit & mask;
-    filter[place >>> 3]! |= 1 << (place & 7);
-  }
+/** Written out for six probes: this runs for every event, and a loop takes twice as long. */
+function filterAdd(words: Int32Array, second: number, step: number): void {
+  const mask = words.length * 32 - 1;
+  let bit = second | 0;
+  words[(bit & mask) >>> 5]! |= 1 << bit;
+  bit = (bit + step) | 0;
+  words[(bit & mask) >>> 5]! |= 1 << bit;
+  bit = (bit + step) | 0;
+  words[(bit & mask) >>> 5]! |= 1 << bit;
+  bit = (bit + step) | 0;
+  words[(bit & mask) >>> 5]! |= 1 << bit;
+  bit = (bit + step) | 0;
+  words[(bit & mask) >>> 5]! |= 1 << bit;
+  bit = (bit + step) | 0;
+  words[(bit & mask) >>> 5]! |= 1 << bit;
 }
 
 /** A bit of a filter, with others above it. */
@@ -129,6 +138,8 @@ export class SegmentWriter {
   readonly #order: Uint32Array;
   readonly #starts: Uint32Array;
   #next = 0;
+  /** Entries that are in the filter. */
+  #filtered = 0;
 
   constructor(seq: number, table: EntryTable) {
     this.#seq = seq;
@@ -153,25 +164,34 @@ export class SegmentWriter {
 
   /** The next pages to write; none when all are. */
   nextPages(pagesMax: number): { key: Buffer; value: Buffer }[] {
-    const { words } = this.#table;
-    const order = this.#order;
-    const filter = this.#filter;
     const written: { key: Buffer; value: Buffer }[] = [];
     const last = Math.min(this.#pages, this.#next + pagesMax);
     for (; this.#next < last; this.#next++) {
       const from = this.#starts[this.#next]!;
       const end = this.#starts[this.#next + 1]!;
-      if (from === end) continue;
-      const value = sealedRoom((end - from) * entryBytes);
-      const page = new Uint32Array(value.buffer, value.byteOffset + sumBytes, (end - from) * entryWords);
-      for (let i = from, to = 0; i < end; i++) {
-        let at = order[i]! * entryWords;
-        filterAdd(filter, words[at + 1]!, words[at + 2]! | 1);
-        for (const last = at + entryWords; at < last; ) page[to++] = words[at++]!;
-      }
-      written.push({ key: pageKey(this.#seq, this.#next), value: sealInPlace(value) });
+      if (from < end) written.push({ key: pageKey(this.#seq, this.#next), value: this.#page(from, end) });
     }
+    this.#fillFilter(last === this.#pages ? this.#table.count : this.#starts[last]!);
     return written;
+  }
+
+  #page(from: number, end: number): Buffer {
+    const { words } = this.#table;
+    const order = this.#order;
+    const value = sealedRoom((end - from) * entryBytes);
+    const page = new Uint32Array(value.buffer, value.byteOffset + sumBytes, (end - from) * entryWords);
+    for (let i = from, to = 0; i < end; i++, to += entryWords) copyEntry(words, order[i]! * entryWords, page, to);
+    return sealInPlace(value);
+  }
+
+  /** As many entries as went to pages, but in the order they came: these are in the cache, and any order will do. */
+  #fillFilter(end: number): void {
+    const { words } = this.#table;
+    const filter = new Int32Array(this.#filter.buffer);
+    for (let at = this.#filtered * entryWords; at < end * entryWords; at += entryWords) {
+      filterAdd(filter, words[at + 1]!, words[at + 2]! | 1);
+    }
+    this.#filtered = end;
   }
 
   get isDone(): boolean {
