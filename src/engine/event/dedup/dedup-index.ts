@@ -9,6 +9,7 @@ import { limits } from "../../limits.ts";
 import { openValue, sealValue } from "../../stored-value.ts";
 import { type EventPlace, entriesFromBytes, sealedEntries } from "./entry.ts";
 import { EntryTable } from "./entry-table.ts";
+import { FilterGroup } from "./filter-group.ts";
 import { DedupSegment, SegmentWriter } from "./segment.ts";
 
 export interface DedupDeps {
@@ -55,7 +56,8 @@ export class DedupIndex {
   /** The table of the segment that was sealed last: its memory, up to 23 MB, is used again for the next one. */
   #spare: EntryTable | undefined;
   #pending: PendingRun | undefined;
-  #filterBytes = 0;
+  /** The same segments, by eight. */
+  #groups: FilterGroup[] = [];
 
   constructor(deps: DedupDeps) {
     this.#deps = deps;
@@ -67,7 +69,8 @@ export class DedupIndex {
     let last = 0;
     for (const { key, value } of store.range(prefixRange(tables.dedupSegment))) {
       last = readU64(key, 1);
-      this.#list(DedupSegment.decode(last, openValue(value)));
+      const { segment, filter } = DedupSegment.decode(last, openValue(value));
+      this.#list(segment, filter);
     }
     const open: OpenSegment[] = [];
     // The runs of a listed segment are left over from its sealing.
@@ -105,10 +108,8 @@ export class DedupIndex {
       this.#active.table.find(digests, at, afterMs, own) ??
       this.#sealing?.table.find(digests, at, afterMs, Number.MAX_SAFE_INTEGER);
     if (found !== undefined) return found;
-    for (let i = this.#segments.length - 1; i >= 0; i--) {
-      const segment = this.#segments[i]!;
-      if (segment.lastMs <= afterMs) continue;
-      const place = segment.find(this.#deps.store, digests, at, afterMs);
+    for (let i = this.#groups.length - 1; i >= 0; i--) {
+      const place = this.#groups[i]!.find(this.#deps.store, digests, at, afterMs);
       if (place !== undefined) return place;
     }
     return undefined;
@@ -183,11 +184,11 @@ export class DedupIndex {
         for (const { key, value } of pages) draft.put(key, value);
       });
     }
-    const segment = writer.finish();
+    const { segment, filter } = writer.finish();
     await committer.submit((draft) => {
-      draft.put(DedupSegment.key(segment.seq), sealValue(segment.encode()));
+      draft.put(DedupSegment.key(segment.seq), sealValue(segment.encode(filter)));
       draft.onCommit(() => {
-        this.#list(segment);
+        this.#list(segment, filter);
         this.#sealing = undefined;
         this.#keep(full.table);
       });
@@ -202,14 +203,26 @@ export class DedupIndex {
     this.#spare = table;
   }
 
-  #list(segment: DedupSegment): void {
+  #list(segment: DedupSegment, filter: Uint8Array): void {
     this.#segments.push(segment);
-    this.#filterBytes += segment.filter?.length ?? 0;
-    for (const each of this.#segments) {
-      if (this.#filterBytes <= limits.dedupFilterBytesMax) return;
-      this.#filterBytes -= each.filter?.length ?? 0;
-      each.filter = undefined;
+    let group = this.#groups.at(-1);
+    if (group === undefined || !group.hasRoom(filter.length)) {
+      group = new FilterGroup(filter.length);
+      this.#groups.push(group);
     }
+    group.add(segment, filter);
+    let bytes = 0;
+    for (let i = this.#groups.length - 1; i >= 0; i--) {
+      bytes += this.#groups[i]!.bytes;
+      // The newest are asked for most.
+      if (bytes > limits.dedupFilterBytesMax) this.#groups[i]!.forgetFilters();
+    }
+  }
+
+  #unlist(segment: DedupSegment): void {
+    this.#segments.splice(this.#segments.indexOf(segment), 1);
+    for (const group of this.#groups) group.remove(segment);
+    this.#groups = this.#groups.filter((group) => !group.isEmpty);
   }
 
   async #dropExpired(signal: AbortSignal): Promise<void> {
@@ -219,12 +232,10 @@ export class DedupIndex {
     await this.#deleteAll({ from: prefixRange(tables.dedupRun).from, to: makeKey(tables.dedupRun, first) }, signal);
     for (const key of [...store.keys(prefixRange(tables.dedupSegment))]) {
       const seq = readU64(key, 1);
-      const known = this.#segments.findIndex((segment) => segment.seq === seq);
-      const segment = this.#segments[known];
+      const segment = this.#segments.find((each) => each.seq === seq);
       if (segment !== undefined) {
         if (segment.lastMs > clock.nowMs() - windowMs) continue;
-        this.#segments.splice(known, 1);
-        this.#filterBytes -= segment.filter?.length ?? 0;
+        this.#unlist(segment);
       }
       // The pages first: a segment stays listed until nothing of it is left.
       await this.#deleteAll(prefixRange(tables.dedupPage, seq), signal);

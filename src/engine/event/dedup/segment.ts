@@ -16,31 +16,25 @@ import type { EntryTable } from "./entry-table.ts";
 
 /** Entries of a page on average: with few exceptions it then fits one page of the disk. */
 const entriesPerPage = 90;
-const filterProbes = 6;
 const two32 = 2 ** 32;
 
 /**
  * Events written in one stretch of time, on the disk: pages by the digest's first word, each with the entries of its
- * part of the digests, and a Bloom filter that tells nearly all events that are not here without reading a page.
+ * part of the digests. Its Bloom filter, which tells nearly all events that are not here without reading a page, is looked
+ * at together with those of other segments.
  */
 export class DedupSegment {
   readonly seq: number;
   readonly pages: number;
   readonly lastMs: number;
-  /** Undefined when memory has no room for it: then every look reads a page. */
-  filter: Uint8Array | undefined;
 
-  constructor(seq: number, pages: number, lastMs: number, filter: Uint8Array | undefined) {
+  constructor(seq: number, pages: number, lastMs: number) {
     this.seq = seq;
     this.pages = pages;
     this.lastMs = lastMs;
-    this.filter = filter;
   }
 
   find(store: Pick<Reader, "get">, digests: Uint32Array, digestAt: number, afterMs: number): EventPlace | undefined {
-    if (this.filter !== undefined && !filterHas(this.filter, digests[digestAt + 1]!, digests[digestAt + 2]!)) {
-      return undefined;
-    }
     const stored = store.get(pageKey(this.seq, pageOf(digests[digestAt]!, this.pages)));
     if (stored === undefined) return undefined;
     const words = entriesFromBytes(openValue(stored));
@@ -55,8 +49,7 @@ export class DedupSegment {
     return makeKey(tables.dedupSegment, seq);
   }
 
-  encode(): Buffer {
-    const filter = this.filter ?? new Uint8Array(0);
+  encode(filter: Uint8Array): Buffer {
     const bytes = Buffer.allocUnsafe(12 + filter.length);
     bytes.writeUInt32BE(this.pages, 0);
     writeU64(bytes, 4, this.lastMs);
@@ -64,9 +57,10 @@ export class DedupSegment {
     return bytes;
   }
 
-  static decode(seq: number, stored: Uint8Array): DedupSegment {
+  static decode(seq: number, stored: Uint8Array): { segment: DedupSegment; filter: Uint8Array } {
     const bytes = asBuffer(stored);
-    return new DedupSegment(seq, bytes.readUInt32BE(0), readU64(bytes, 4), Uint8Array.from(bytes.subarray(12)));
+    const segment = new DedupSegment(seq, bytes.readUInt32BE(0), readU64(bytes, 4));
+    return { segment, filter: bytes.subarray(12) };
   }
 }
 
@@ -102,30 +96,6 @@ function filterAdd(words: Int32Array, second: number, step: number): void {
   words[(bit & mask) >>> 5]! |= 1 << bit;
   bit = (bit + step) | 0;
   words[(bit & mask) >>> 5]! |= 1 << bit;
-}
-
-/** A bit of a filter, with others above it. */
-function bitOf(filter: Uint8Array, place: number): number {
-  return filter[place >>> 3]! >>> (place & 7);
-}
-
-function filterHas(filter: Uint8Array, second: number, third: number): boolean {
-  const mask = filter.length * 8 - 1;
-  const step = third | 1;
-  let bit = second | 0;
-  // About half of the bits are set: whether three of them are is easier to foresee for the processor than each alone.
-  let all = bitOf(filter, bit & mask);
-  bit = (bit + step) | 0;
-  all &= bitOf(filter, bit & mask);
-  bit = (bit + step) | 0;
-  all &= bitOf(filter, bit & mask);
-  if ((all & 1) === 0) return false;
-  for (let i = 3; i < filterProbes; i++) {
-    bit = (bit + step) | 0;
-    const place = bit & mask;
-    if ((filter[place >>> 3]! & (1 << (place & 7))) === 0) return false;
-  }
-  return true;
 }
 
 /** Turns a full table into a segment, a few pages at a time, so that no turn of the event loop is long. */
@@ -198,7 +168,7 @@ export class SegmentWriter {
     return this.#next === this.#pages;
   }
 
-  finish(): DedupSegment {
-    return new DedupSegment(this.#seq, this.#pages, this.#table.lastMs, this.#filter);
+  finish(): { segment: DedupSegment; filter: Uint8Array } {
+    return { segment: new DedupSegment(this.#seq, this.#pages, this.#table.lastMs), filter: this.#filter };
   }
 }
