@@ -108,6 +108,17 @@ export type SqlMessage =
       readonly found: readonly FoundDocuments[];
     } & CatalogPart &
       StatementText)
+  /** → CheckReply: which documents meet some of a retrieval's terms. */
+  | ({
+      readonly kind: "check";
+      readonly statement: number;
+      /** Which of the plan's retrievals, */
+      readonly retrieval: number;
+      /** and which of its terms. */
+      readonly terms: readonly number[];
+      readonly tables: readonly TableDefinition[];
+      readonly params: readonly SqlParameter[];
+    } & StatementText)
   /** → RunReply */
   | ({
       readonly kind: "run";
@@ -134,6 +145,11 @@ export interface CatalogPart {
 export interface DescribeReply {
   readonly columns: readonly SqlColumnInfo[];
   readonly parameters: readonly (SqlType | undefined)[];
+}
+
+export interface CheckReply {
+  /** In ascending order; undefined where the terms are none of the retriever's own after all. */
+  readonly ids: Float64Array | undefined;
 }
 
 export interface NextReply {

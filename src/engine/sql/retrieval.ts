@@ -57,7 +57,8 @@ export interface PlannedRetrieval {
   /** `rrf`, with its `k`; else there is one retriever. */
   readonly fused: boolean;
   readonly rankConstant: SqlValue | undefined;
-  readonly conditions: readonly Condition[];
+  /** The parts of the `WHERE` about its own columns; undefined for what only SQL can check. */
+  readonly terms: readonly (Condition | undefined)[];
   /** Rows that the statement takes at most, where nothing between needs more. */
   readonly limit: number | undefined;
 }

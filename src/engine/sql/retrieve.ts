@@ -3,9 +3,11 @@ import { formatSchema } from "../collection/schema-parse.ts";
 import { EngineError } from "../errors.ts";
 import { queryLimits } from "../query/limits.ts";
 import { parseQuery } from "../query/parse.ts";
+import type { QueryPlan } from "../query/plan.ts";
 import type { Queries, StoredHits } from "../query/queries.ts";
+import type { Filter } from "../search/filter/filter.ts";
 import type { ConsistencyToken } from "../token.ts";
-import { conditionFilters } from "./condition-filter.ts";
+import { type ConditionFilters, conditionFilters } from "./condition-filter.ts";
 import { sqlFault } from "./fault.ts";
 import type { FoundDocuments, PlannedRetrieval, RetrieverArguments, ShownValue } from "./retrieval.ts";
 import type { SqlParameter, SqlValue } from "./sql.ts";
@@ -20,33 +22,54 @@ export interface RetrieveRequest {
   readonly consistency: "strong" | "eventual";
 }
 
+/** What restricts the retrievers of one retrieval before their top k. */
+export interface Restriction extends ConditionFilters {
+  /** The documents that meet the terms which no filter can say. */
+  readonly ids: Float64Array | undefined;
+}
+
+/** As far as filters can say it. */
+export function restrictionOf(queries: Queries, planned: PlannedRetrieval, request: RetrieveRequest): Restriction {
+  const schema = schemaOf(queries, request.namespace, planned);
+  return { ...conditionFilters(schema, planned.terms, request.params), ids: undefined };
+}
+
 /** Runs a retrieval of a statement as the query that it is. */
 export async function retrieve(
   queries: Queries,
   planned: PlannedRetrieval,
+  { filters, shown, rest, ids }: Restriction,
   request: RetrieveRequest,
   signal: AbortSignal | undefined,
 ): Promise<{ found: FoundDocuments; token: ConsistencyToken }> {
-  const { namespace, params, token, consistency } = request;
+  const { namespace, token, consistency } = request;
   const schema = schemaOf(queries, namespace, planned);
-  const { filters, shown, isWhole } = conditionFilters(schema, planned.conditions, params);
   const body = {
     from: planned.collection,
     retrieve: planned.retrievers.map(retrieverJson),
     ...(filters.length === 0 ? {} : { filter: filters.length === 1 ? filters[0] : { and: filters } }),
     ...(planned.fused ? { fuse: { method: "rrf", ...constantOf(planned.rankConstant) } } : {}),
-    limit: limitOf(planned, isWhole),
+    limit: limitOf(planned, rest.length === 0),
     select: [],
     consistency,
   };
   let hits: StoredHits;
   try {
-    const plan = parseQuery(body, () => schema);
+    const plan = among(
+      parseQuery(body, () => schema),
+      ids,
+    );
     hits = await queries.hits(namespace, plan, token, signal);
   } catch (error) {
     throw asFault(error, planned.position);
   }
   return { found: packed(planned.collection, hits, shown), token: hits.token };
+}
+
+function among(plan: QueryPlan, ids: Float64Array | undefined): QueryPlan {
+  if (ids === undefined) return plan;
+  const these: Filter = { kind: "ids", ids };
+  return { ...plan, filter: plan.filter === undefined ? these : { kind: "and", filters: [plan.filter, these] } };
 }
 
 /** The columns of a retrieval, without running it. */
@@ -113,7 +136,8 @@ function constantOf(rankConstant: SqlValue | undefined): object {
 
 function limitOf({ retrievers, limit }: PlannedRetrieval, isWhole: boolean): number {
   let sum = 0;
-  for (const { k } of retrievers) sum += k === undefined ? kDefault : Math.max(0, Number(k)) || 0;
+  // A `k` that is no count is refused where it stands, and not as a limit that nobody gave.
+  for (const { k } of retrievers) sum += k === undefined ? kDefault : Math.max(0, Math.ceil(Number(k))) || 0;
   const all = Math.min(Math.max(1, sum), queryLimits.resultsMax);
   return limit === undefined || !isWhole ? all : Math.min(all, Math.max(1, limit));
 }

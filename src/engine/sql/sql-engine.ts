@@ -7,8 +7,17 @@ import type { ConsistencyToken } from "../token.ts";
 import type { SqlBatch } from "./batch.ts";
 import { ChangeTracker } from "./change-tracker.ts";
 import { sqlFault } from "./fault.ts";
-import type { DescribeReply, NextReply, PlanReply, RunReply, SqlMessage, StatementText } from "./messages.ts";
-import { emptyFound, retrieve } from "./retrieve.ts";
+import type {
+  CheckReply,
+  DescribeReply,
+  NextReply,
+  PlanReply,
+  RunReply,
+  SqlMessage,
+  StatementText,
+} from "./messages.ts";
+import type { PlannedRetrieval } from "./retrieval.ts";
+import { emptyFound, type Restriction, type RetrieveRequest, restrictionOf, retrieve } from "./retrieve.ts";
 import type { SqlSettings } from "./settings.ts";
 import type { Sql, SqlDescription, SqlFaultKind, SqlResult, SqlStatement, SqlStatementKind, SqlTable } from "./sql.ts";
 import { type ResolverDeps, TableResolver } from "./table-resolver.ts";
@@ -113,6 +122,34 @@ export class SqlEngine implements Sql {
     }
   }
 
+  /** What a filter can't say, SQL checks: over the collection's table, before anything is retrieved. */
+  async #restriction(
+    work: StatementWork,
+    text: StatementText,
+    retrievals: readonly PlannedRetrieval[],
+    at: number,
+    request: RetrieveRequest,
+    signal: AbortSignal | undefined,
+  ): Promise<Restriction> {
+    const planned = retrievals[at]!;
+    const filters = restrictionOf(this.#deps.queries, planned, request);
+    if (filters.rest.length === 0) return filters;
+    const { collection: name, position } = planned;
+    const named = { schema: "collections", name, optional: false, position, read: true, ref: 0 } as const;
+    const tables = [{ ...named, conditions: [], limit: undefined }];
+    const resolved = await this.#resolver.resolve(text.namespace.name, tables, request, signal);
+    const { ids } = await work.request<CheckReply>({
+      kind: "check",
+      statement: work.id,
+      retrieval: at,
+      terms: filters.rest,
+      tables: resolved.tables(),
+      params: request.params,
+      ...text,
+    });
+    return { ...filters, ids };
+  }
+
   async #start(
     work: StatementWork,
     text: StatementText,
@@ -125,8 +162,12 @@ export class SqlEngine implements Sql {
     this.#plans.keep(text, needs);
     const { name } = text.namespace;
     const request = { namespace: name, params, token, consistency };
+    const restrictions: Restriction[] = [];
+    for (const at of needs.retrievals.keys()) {
+      restrictions.push(await this.#restriction(work, text, needs.retrievals, at, request, signal));
+    }
     const retrieved = await Promise.all(
-      needs.retrievals.map((planned) => retrieve(this.#deps.queries, planned, request, signal)),
+      needs.retrievals.map((planned, i) => retrieve(this.#deps.queries, planned, restrictions[i]!, request, signal)),
     );
     const resolved = await this.#resolver.resolve(name, needs.tables, { token, params }, signal);
     const found = retrieved.map((each) => each.found);

@@ -135,6 +135,11 @@ export class CollectionTables {
     return undefined;
   }
 
+  /** The columns of a collection, as its table has them. */
+  columnsOf(table: CollectionTable): readonly CollectionColumn[] {
+    return this.#knownOf(table).columns;
+  }
+
   get names(): Iterable<string> {
     return this.#views.keys();
   }

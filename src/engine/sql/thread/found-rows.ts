@@ -16,8 +16,9 @@ export interface FoundColumns {
   readonly ofDocument: readonly CollectionColumn[];
 }
 
-export function foundColumns(found: FoundDocuments, used: UsedColumns): FoundColumns {
-  const ofDocument = collectionColumns(parseSchema(found.fields)).filter(
+/** `fields` of the collection, in the form of REST. */
+export function foundColumns(fields: unknown, used: UsedColumns): FoundColumns {
+  const ofDocument = collectionColumns(parseSchema(fields)).filter(
     ({ name, shows }) => shows.kind === "id" || shows.kind === "field" || used.names.has(name.toLowerCase()),
   );
   const [id, ...rest] = ofDocument;

@@ -2,7 +2,7 @@ import { sqlFault } from "../fault.ts";
 import type { SqlParameter, SqlValue } from "../sql.ts";
 import { typeName } from "../value.ts";
 import { parameterNumber } from "./arguments.ts";
-import { type LogicalType, lib, Type, type Value } from "./duckdb.ts";
+import { type LogicalType, lib, type Prepared, Type, type Value } from "./duckdb.ts";
 import type { Edit } from "./edits.ts";
 import type { Token } from "./lexer.ts";
 
@@ -44,6 +44,14 @@ export function numberParameters(
 
 function needsCast({ value, type }: SqlParameter): boolean {
   return typeof value === "string" && type !== undefined && !textual.has(type.kind);
+}
+
+/** Fills a statement whose parameters were numbered anew. */
+export function bindAll(prepared: Prepared, indexes: readonly number[], params: readonly SqlParameter[]): void {
+  prepared.parameters.forEach((name, i) => {
+    const at = indexes[Number(name) - 1]!;
+    prepared.bind(i + 1, parameterValue(params[at]!, `params[${at}]`));
+  });
 }
 
 /** A parameter's value as DuckDB takes it. */

@@ -32,7 +32,7 @@ export async function showFound(
 ): Promise<Edit[]> {
   const edits: Edit[] = [];
   for (const [i, ref] of plan.retrievals.entries()) {
-    const columns = foundColumns(found[i]!, plan.columns);
+    const columns = foundColumns(found[i]!.fields, plan.columns);
     const name = `found_${i}`;
     statement.tables.push(name);
     const connection = statement.connection!;

@@ -3,6 +3,7 @@ import { type ThreadService, Transferred } from "../../../port/threads.ts";
 import { EngineError, unavailable } from "../../errors.ts";
 import { sqlFault } from "../fault.ts";
 import type {
+  CheckReply,
   DescribeReply,
   NamespaceRef,
   NextReply,
@@ -21,14 +22,16 @@ import type { Prepared } from "./duckdb.ts";
 import type { EditedQuery } from "./edits.ts";
 import { foundColumns } from "./found-rows.ts";
 import { buffersOf } from "./join-batches.ts";
+import { matchingIds } from "./matching-ids.ts";
 import { NamespaceDatabase } from "./namespace-database.ts";
-import { parameterValue } from "./parameters.ts";
+import { bindAll } from "./parameters.ts";
 import { Parser } from "./parser.ts";
 import { planStatement, type SerializedSql, type StatementPlan } from "./plan-statement.ts";
 import { plannedRetrieval } from "./planned-retrieval.ts";
 import { emptyEdit, nameEdits, rewritten, showFound } from "./rewrite-statement.ts";
 import { Statement, type StopReason } from "./statement.ts";
 import { defineAll, loadTables, type OpenNamespace } from "./statement-tables.ts";
+import type { TreeNode } from "./syntax-tree.ts";
 
 /** What a statement without tables needs. */
 const nothing = { tables: [], catalog: undefined, found: [] } as const;
@@ -84,6 +87,8 @@ export class SqlService implements ThreadService {
         return this.#planned(asked);
       case "describe":
         return this.#describe(asked);
+      case "check":
+        return this.#check(asked);
       case "run":
         return this.#run(asked);
       case "next":
@@ -159,7 +164,9 @@ export class SqlService implements ThreadService {
     const plan = await this.#plan(asked);
     return this.#with(asked, async (open) => {
       await defineAll(open.namespace, asked.tables, asked.catalog);
-      const retrieved = plan.retrievals.map((ref, i) => emptyEdit(ref, foundColumns(asked.found[i]!, plan.columns)));
+      const retrieved = plan.retrievals.map((ref, i) =>
+        emptyEdit(ref, foundColumns(asked.found[i]!.fields, plan.columns)),
+      );
       const { edited, indexes } = rewritten(plan, [...nameEdits(plan.refs), ...retrieved], []);
       const prepared = await this.#prepare(open, edited, false);
       const columns = prepared.columns.map(({ name, type }) => ({ name, type: columnType(type).type }));
@@ -172,7 +179,24 @@ export class SqlService implements ThreadService {
     });
   }
 
-  async #run(asked: Extract<SqlMessage, { kind: "run" }>): Promise<Transferred> {
+  /** Finds which documents meet terms that the index can't check. */
+  async #check(asked: Extract<SqlMessage, { kind: "check" }>): Promise<Transferred> {
+    const { plan, open } = await this.#started(asked);
+    try {
+      await defineAll(open.namespace, asked.tables, undefined);
+      const text = (node: TreeNode) => this.#parser.expression(node);
+      const ids = await matchingIds(open, plan, asked, text);
+      open.statement.isDone = true;
+      return new Transferred({ ids } satisfies CheckReply, ids === undefined ? [] : [ids.buffer as ArrayBuffer]);
+    } catch (error) {
+      throw duckFault(open.statement.faultOf(error));
+    } finally {
+      this.#close(asked.statement);
+    }
+  }
+
+  /** Takes what a message tells, and opens its statement. */
+  async #started(asked: Extract<SqlMessage, { kind: "run" | "check" }>): Promise<{ plan: StatementPlan; open: Open }> {
     // Before anything else: what changed is told in the order of the messages.
     const told = this.#namespace(asked.namespace).then((open) => {
       for (const table of asked.tables) if (table.schema === "collections") open.collections.take(table);
@@ -185,7 +209,11 @@ export class SqlService implements ThreadService {
         (await told).database.uses--;
         throw error;
       });
-    const open = await this.#open(asked, await told);
+    return { plan, open: await this.#open(asked, await told) };
+  }
+
+  async #run(asked: Extract<SqlMessage, { kind: "run" }>): Promise<Transferred> {
+    const { plan, open } = await this.#started(asked);
     try {
       await defineAll(open.namespace, asked.tables, asked.catalog);
       const reads = { store: this.#store, settings: this.#settings };
@@ -348,11 +376,4 @@ function checkCount(plan: StatementPlan, params: readonly SqlParameter[]): State
   const { parameters } = plan.needs;
   if (params.length === parameters) return plan;
   throw sqlFault("parameter", `has ${params.length} values for ${parameters} parameters`, { field: "params" });
-}
-
-function bindAll(prepared: Prepared, indexes: readonly number[], params: readonly SqlParameter[]): void {
-  prepared.parameters.forEach((name, i) => {
-    const at = indexes[Number(name) - 1]!;
-    prepared.bind(i + 1, parameterValue(params[at]!, `params[${at}]`));
-  });
 }
