@@ -106,6 +106,8 @@ export type SqlMessage =
       readonly statement: number;
       readonly tables: readonly TableDefinition[];
       readonly found: readonly FoundDocuments[];
+      /** Values that are known already tell types that nothing else does. */
+      readonly params: readonly SqlParameter[];
     } & CatalogPart &
       StatementText)
   /** → CheckReply: which documents meet some of a retrieval's terms. */

@@ -101,7 +101,7 @@ function retrieverJson({ kind, field, query, k, options }: RetrieverArguments): 
   const shown = {
     field,
     query: queryJson(kind, query),
-    k: k === undefined ? kDefault : numberOf(k),
+    k: numberOf(k ?? kDefault),
     ...Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, numberOf(value)])),
     ...(filter === undefined ? {} : { filter: typeof filter === "string" ? parsedJson(filter) : filter }),
   };
@@ -137,7 +137,7 @@ function constantOf(rankConstant: SqlValue | undefined): object {
 function limitOf({ retrievers, limit }: PlannedRetrieval, isWhole: boolean): number {
   let sum = 0;
   // A `k` that is no count is refused where it stands, and not as a limit that nobody gave.
-  for (const { k } of retrievers) sum += k === undefined ? kDefault : Math.max(0, Math.ceil(Number(k))) || 0;
+  for (const { k } of retrievers) sum += Math.max(0, Math.ceil(Number(k ?? kDefault))) || 0;
   const all = Math.min(Math.max(1, sum), queryLimits.resultsMax);
   return limit === undefined || !isWhole ? all : Math.min(all, Math.max(1, limit));
 }
@@ -145,9 +145,10 @@ function limitOf({ retrievers, limit }: PlannedRetrieval, isWhole: boolean): num
 /** What the query's parser refuses is the statement's fault. */
 function asFault(error: unknown, position: number): unknown {
   if (!(error instanceof EngineError) || error.reason !== "invalid_argument") return error;
-  const [, index, kind, name] = /^retrieve\[(\d+)\]\.(\w+)\.(\w+)/.exec(String(error.details["field"])) ?? [];
+  const field = String(error.details["field"]);
+  const [, kind, name] = /^retrieve\[\d+\]\.(\w+)\.(\w+)/.exec(field) ?? [];
   const text = error.message.replace(/^[^:]*: /, "");
-  const what = index === undefined ? String(error.details["field"]) : `the ${name} of ${kind}_search`;
+  const what = field === "fuse.k" ? "the k of rrf" : kind === undefined ? field : `the ${name} of ${kind}_search`;
   return sqlFault("invalid_value", `${what}: ${text}`, { position, cause: error });
 }
 

@@ -93,6 +93,7 @@ export class SqlEngine implements Sql {
           kind: "describe",
           statement: work.id,
           tables: tables(),
+          params: statement.params,
           found: needs.retrievals.map((each) => emptyFound(this.#deps.queries, each, text.namespace.name)),
           catalog: needs.catalog ? this.#resolver.all(text.namespace.name) : undefined,
           ...text,

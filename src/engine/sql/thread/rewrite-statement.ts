@@ -12,10 +12,15 @@ import type { RetrievalRef } from "./retrieval-refs.ts";
 import type { Statement } from "./statement.ts";
 
 /** The statement with its tables and parameters under the names that they have here. */
-export function rewritten(plan: StatementPlan, tables: readonly Edit[], params: readonly SqlParameter[]) {
+export function rewritten(
+  plan: StatementPlan,
+  tables: readonly Edit[],
+  params: readonly SqlParameter[],
+  castAll = false,
+) {
   const changed = [...plan.edits, ...tables];
   const isLeft = (token: Token) => !isWithin(token, changed);
-  const { edits, indexes } = numberParameters(plan.query, plan.tokens, params, isLeft);
+  const { edits, indexes } = numberParameters(plan.query, plan.tokens, params, isLeft, castAll);
   return { edited: new EditedQuery(plan.query, [...changed, ...edits]), indexes };
 }
 

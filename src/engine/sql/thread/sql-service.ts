@@ -16,8 +16,8 @@ import type { SqlSettings } from "../settings.ts";
 import type { SqlParameter, SqlValue } from "../sql.ts";
 import type { Evaluate } from "./arguments.ts";
 import { CollectionTables } from "./collection-tables.ts";
+import { describeStatement } from "./describe-statement.ts";
 import { duckFault } from "./duck-fault.ts";
-import { columnType, parameterType } from "./duck-type.ts";
 import type { Prepared } from "./duckdb.ts";
 import type { EditedQuery } from "./edits.ts";
 import { foundColumns } from "./found-rows.ts";
@@ -167,15 +167,12 @@ export class SqlService implements ThreadService {
       const retrieved = plan.retrievals.map((ref, i) =>
         emptyEdit(ref, foundColumns(asked.found[i]!.fields, plan.columns)),
       );
-      const { edited, indexes } = rewritten(plan, [...nameEdits(plan.refs), ...retrieved], []);
-      const prepared = await this.#prepare(open, edited, false);
-      const columns = prepared.columns.map(({ name, type }) => ({ name, type: columnType(type).type }));
-      const parameters: DescribeReply["parameters"][number][] = new Array(plan.needs.parameters).fill(undefined);
-      prepared.parameters.forEach((name, i) => {
-        parameters[indexes[Number(name) - 1]!] = parameterType(prepared.parameterType(i + 1));
-      });
+      const edits = [...nameEdits(plan.refs), ...retrieved];
+      const described = await describeStatement(plan, edits, asked.params, (edited) =>
+        this.#prepare(open, edited, false),
+      );
       open.statement.isDone = true;
-      return { columns, parameters };
+      return described;
     });
   }
 
@@ -312,7 +309,10 @@ export class SqlService implements ThreadService {
     try {
       const connection = statement.connection!;
       prepared = await statement.busy(isKept ? connection.prepareOnce(edited.text) : connection.prepare(edited.text));
-      if (!isKept) statement.prepared = prepared;
+      if (!isKept) {
+        statement.prepared?.close();
+        statement.prepared = prepared;
+      }
     } catch (error) {
       throw duckFault(statement.faultOf(error), edited);
     }
