@@ -103,7 +103,7 @@ const conditions: readonly (readonly [condition: string, ...params: unknown[]])[
   ["lower(body) like $1 and n % $2 = 0", "%plum%", 2],
   ["n + coalesce(price, 0) > ?", 40.5],
   ["price is null or body like 'red%'"],
-  ["tag = any($1) and length(s.body) > 20", ["a", "c"]],
+  ["list_contains($1, tag) and length(s.body) > 20", ["a", "c"]],
   ["s.n between $1 and $2 and string_split(body, ' ')[1] in ('red', 'green', 'blue')", 3, 17],
   ["_id >= 150 and body <> 'red'"],
   ['month("at") % 2 = 1 and live'],

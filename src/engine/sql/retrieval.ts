@@ -66,6 +66,7 @@ export interface PlannedRetrieval {
 /** What was found, for the statement's thread: the documents as they are stored, best first. */
 export interface FoundDocuments {
   readonly collection: string;
+  readonly collectionId: number;
   readonly schemaVersion: number;
   /** In the form of REST. */
   readonly fields: unknown;

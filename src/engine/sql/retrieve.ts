@@ -1,3 +1,4 @@
+import type { CollectionMeta } from "../collection/collection-store.ts";
 import type { Schema } from "../collection/schema.ts";
 import { formatSchema } from "../collection/schema-parse.ts";
 import { EngineError } from "../errors.ts";
@@ -74,11 +75,12 @@ function among(plan: QueryPlan, ids: Float64Array | undefined): QueryPlan {
 
 /** The columns of a retrieval, without running it. */
 export function emptyFound(queries: Queries, planned: PlannedRetrieval, namespace: string): FoundDocuments {
-  const schema = schemaOf(queries, namespace, planned);
+  const meta = metaOf(queries, namespace, planned);
   return {
     collection: planned.collection,
-    schemaVersion: 0,
-    fields: formatSchema(schema),
+    collectionId: meta.id,
+    schemaVersion: meta.schemaVersion,
+    fields: formatted(meta.schema),
     ids: new Float64Array(),
     scores: new Float64Array(),
     offsets: new Float64Array(1),
@@ -87,9 +89,25 @@ export function emptyFound(queries: Queries, planned: PlannedRetrieval, namespac
   };
 }
 
-function schemaOf(queries: Queries, namespace: string, { collection, position }: PlannedRetrieval): Schema {
+function schemaOf(queries: Queries, namespace: string, planned: PlannedRetrieval): Schema {
+  return metaOf(queries, namespace, planned).schema;
+}
+
+const formattedSchemas = new WeakMap<Schema, unknown>();
+
+/** In the form of REST, worked out once. */
+function formatted(schema: Schema): unknown {
+  let json = formattedSchemas.get(schema);
+  if (json === undefined) {
+    json = formatSchema(schema);
+    formattedSchemas.set(schema, json);
+  }
+  return json;
+}
+
+function metaOf(queries: Queries, namespace: string, { collection, position }: PlannedRetrieval): CollectionMeta {
   try {
-    return queries.schemaOf(namespace, collection);
+    return queries.metaOf(namespace, collection);
   } catch (error) {
     if (!(error instanceof EngineError) || error.reason !== "not_found") throw error;
     throw sqlFault("unknown_table", `there is no collection ${collection} in namespace ${namespace}`, { position });
@@ -163,8 +181,9 @@ function packed(collection: string, { hits, meta }: StoredHits, shown: readonly 
   });
   return {
     collection,
+    collectionId: meta.id,
     schemaVersion: meta.schemaVersion,
-    fields: formatSchema(meta.schema),
+    fields: formatted(meta.schema),
     ids: Float64Array.from(hits, ({ id }) => id),
     scores: Float64Array.from(hits, ({ score }) => score),
     offsets,

@@ -58,7 +58,7 @@ async function describeAs(
   params: readonly SqlParameter[],
   prepare: Prepare,
 ): Promise<Described> {
-  const { edited, indexes } = rewritten(plan, edits, params, true);
+  const { edited, indexes } = rewritten(plan, edits, params, { castAll: true });
   const prepared = await prepare(edited);
   const columns = prepared.columns.map(({ name, type }) => ({ name, type: columnType(type).type }));
   const parameters: ParameterTypes = new Array(plan.needs.parameters).fill(undefined);

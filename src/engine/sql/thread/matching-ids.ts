@@ -1,3 +1,4 @@
+import type { CollectionColumn } from "../columns.ts";
 import { sqlFault } from "../fault.ts";
 import type { CollectionTable, TableDefinition } from "../messages.ts";
 import type { SqlParameter } from "../sql.ts";
@@ -85,13 +86,15 @@ async function idsOf(
   textOf: TextOf,
 ): Promise<Float64Array> {
   const { collections } = namespace;
-  const columns = new Set(collections.columnsOf(table).map(({ name }) => name.toLowerCase()));
-  const named = new Set(terms.flatMap(({ bare }) => bare).filter((name) => !columns.has(name)));
+  const columns = collections.columnsOf(table);
+  const known = new Set(columns.map(({ name }) => name.toLowerCase()));
+  const named = new Set(terms.flatMap(({ bare }) => bare).filter((name) => !known.has(name)));
   const items = ref.items.filter(({ name }) => named.has(name));
   const used = [...terms, ...items].flatMap(({ bare, qualified }) => [...bare, ...qualified]);
   // Under other names it can't be told which of the columns are used.
   await collections.load(table, { all: ref.renamed.length > 0, names: new Set(used) }, statement.check);
-  const query = await textFor(ref, plan, table, terms, items, collections.shadowed(table), textOf);
+  const place = collections.shadowed(table) ?? `collections.${quote(table.name)}`;
+  const query = await textFor(ref, plan, columns, terms, items, place, textOf);
   const { edits, indexes } = numberParameters(query, tokenize(query), params, () => true);
   statement.check();
   const prepared = await statement.busy(statement.connection!.prepare(new EditedQuery(query, edits).text));
@@ -107,15 +110,14 @@ async function idsOf(
 async function textFor(
   ref: RetrievalRef,
   plan: StatementPlan,
-  table: CollectionTable,
+  columns: readonly CollectionColumn[],
   terms: readonly OwnTerm[],
   items: readonly NamedItem[],
-  elsewhere: string | undefined,
+  from: string,
   textOf: TextOf,
 ): Promise<string> {
-  const { all } = foundColumns(table.fields, plan.columns);
+  const { all } = foundColumns(columns, plan.columns);
   const shown = all.map(({ name }) => (name === "_score" ? 'NULL::DOUBLE AS "_score"' : quote(name)));
-  const from = elsewhere ?? `collections.${quote(table.name)}`;
   const renamed = ref.renamed.length === 0 ? "" : `(${ref.renamed.map(quote).join(", ")})`;
   const id = quote(ref.renamed[0] ?? "_id");
   const name = quote(ref.alias ?? ref.call.name);

@@ -54,10 +54,17 @@ function needsCast({ value, type }: SqlParameter): boolean {
 }
 
 /** Fills a statement whose parameters were numbered anew. */
-export function bindAll(prepared: Prepared, indexes: readonly number[], params: readonly SqlParameter[]): void {
+export function bindAll(
+  prepared: Prepared,
+  indexes: readonly number[],
+  params: readonly SqlParameter[],
+  more: readonly Value[] = [],
+): void {
   prepared.parameters.forEach((name, i) => {
-    const at = indexes[Number(name) - 1]!;
-    prepared.bind(i + 1, parameterValue(params[at]!, `params[${at}]`));
+    const number = Number(name);
+    const at = indexes[number - 1];
+    const value = at === undefined ? more[number - indexes.length - 1]! : parameterValue(params[at]!, `params[${at}]`);
+    prepared.bind(i + 1, value);
   });
 }
 

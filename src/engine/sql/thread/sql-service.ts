@@ -20,7 +20,7 @@ import { describeStatement } from "./describe-statement.ts";
 import { duckFault } from "./duck-fault.ts";
 import type { Prepared } from "./duckdb.ts";
 import type { EditedQuery } from "./edits.ts";
-import { foundColumns } from "./found-rows.ts";
+import { FoundSchemas, foundColumns } from "./found-rows.ts";
 import { buffersOf } from "./join-batches.ts";
 import { matchingIds } from "./matching-ids.ts";
 import { NamespaceDatabase } from "./namespace-database.ts";
@@ -58,6 +58,7 @@ export class SqlService implements ThreadService {
   /** Statements that were stopped before they were open. */
   readonly #stoppedEarly = new Map<number, StopReason>();
   readonly #parser = new Parser();
+  readonly #schemas = new FoundSchemas();
   #clock = 0;
   /** Messages that are being answered. */
   readonly #active = new Set<Promise<unknown>>();
@@ -165,7 +166,7 @@ export class SqlService implements ThreadService {
     return this.#with(asked, async (open) => {
       await defineAll(open.namespace, asked.tables, asked.catalog);
       const retrieved = plan.retrievals.map((ref, i) =>
-        emptyEdit(ref, foundColumns(asked.found[i]!.fields, plan.columns)),
+        emptyEdit(ref, foundColumns(this.#schemas.columnsOf(asked.found[i]!), plan.columns)),
       );
       const edits = [...nameEdits(plan.refs), ...retrieved];
       const described = await describeStatement(plan, edits, asked.params, (edited) =>
@@ -214,11 +215,11 @@ export class SqlService implements ThreadService {
     try {
       await defineAll(open.namespace, asked.tables, asked.catalog);
       const reads = { store: this.#store, settings: this.#settings };
-      const edits = await loadTables(reads, open, plan, asked.tables);
-      edits.push(...(await showFound(open.statement, plan, asked.found)));
-      const { edited, indexes } = rewritten(plan, edits, asked.params);
-      const prepared = await this.#prepare(open, edited, plan.refs.length + plan.retrievals.length === 0);
-      bindAll(prepared, indexes, asked.params);
+      const tables = await loadTables(reads, open, plan, asked.tables);
+      const { edits, filled } = await showFound(open.statement, plan, asked.found, this.#schemas);
+      const { edited, indexes, more } = rewritten(plan, [...tables, ...edits], asked.params, { filled });
+      const prepared = await this.#prepare(open, edited, plan.refs.length + edits.length === 0);
+      bindAll(prepared, indexes, asked.params, more);
       const columns = await open.statement.start(prepared, plan.isSmall).catch((error: unknown) => {
         throw duckFault(open.statement.faultOf(error), edited);
       });
