@@ -38,6 +38,8 @@ export interface StatementNeeds {
 /** With what the statement's retrievers are asked for. */
 export interface PlanReply extends StatementNeeds {
   readonly retrievals: readonly PlannedRetrieval[];
+  /** The same text needs the same each time: no value and nothing that was worked out has a part in it. */
+  readonly repeats: boolean;
   /** A statement that needs nothing of the engine has been run already. */
   readonly ran: RunReply | undefined;
 }

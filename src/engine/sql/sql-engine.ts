@@ -216,7 +216,7 @@ class KnownPlans {
   }
 
   keep(text: StatementText, plan: PlanReply): void {
-    if (plan.retrievals.length > 0 || text.query.length > planLengthMax) return;
+    if (!plan.repeats || text.query.length > planLengthMax) return;
     if (this.#plans.size >= plansMax) this.#plans.delete(this.#plans.keys().next().value!);
     this.#plans.set(keyOf(text), plan);
   }

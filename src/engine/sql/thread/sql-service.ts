@@ -121,15 +121,21 @@ export class SqlService implements ThreadService {
     const { needs } = plan;
     if (plan.retrievals.length === 0) {
       if (params === undefined || needs.catalog || plan.refs.length > 0)
-        return { ...needs, retrievals: [], ran: undefined };
+        return { ...needs, retrievals: [], repeats: true, ran: undefined };
       const { value, transfer } = await this.#run({ ...asked, kind: "run", params, ...nothing });
-      return new Transferred({ ...needs, retrievals: [], ran: value as RunReply } satisfies PlanReply, transfer);
+      const ran = value as RunReply;
+      return new Transferred({ ...needs, retrievals: [], repeats: false, ran } satisfies PlanReply, transfer);
     }
     const source = { query: plan.query, tokens: plan.tokens, namespace: asked.namespace.name };
-    const evaluate: Evaluate = (expression, given) => this.#evaluate(expression, given);
+    let repeats = needs.parameters === 0 && params !== undefined;
+    const evaluate: Evaluate = (expression, given) => {
+      repeats = false;
+      return this.#evaluate(expression, given);
+    };
     try {
-      const retrievals = plan.retrievals.map((ref) => plannedRetrieval(ref, source, params, evaluate));
-      return { ...needs, retrievals: await Promise.all(retrievals), ran: undefined };
+      const planned = plan.retrievals.map((ref) => plannedRetrieval(ref, source, params, evaluate));
+      const retrievals = await Promise.all(planned);
+      return { ...needs, retrievals, repeats, ran: undefined };
     } catch (error) {
       throw duckFault(error);
     }
