@@ -231,6 +231,9 @@ interface Started extends RunReply {
   readonly token: ConsistencyToken;
 }
 
+/** Without a reason of the caller's, an error with its stack is made for each statement. */
+const finished = "finished";
+
 /** One statement's dealings with the thread, within its time. */
 class StatementWork {
   readonly id: number;
@@ -263,7 +266,7 @@ class StatementWork {
     } catch (error) {
       throw this.#reason(error);
     } finally {
-      over.abort();
+      over.abort(finished);
       this.#signal?.removeEventListener("abort", stop);
       this.#leftMs -= this.#clock.steadyMs() - startedMs;
     }

@@ -58,7 +58,7 @@ export async function matchingIds(
     return await idsOf(open, plan, ref, table, asks, asked.params, textOf);
   } catch (error) {
     if (!(error instanceof DuckError)) throw error;
-    if (misread.has(error.type)) return undefined;
+    if (misread.has(error.type) && !/table|view/i.test(error.entry ?? "")) return undefined;
     // A value that one term can't be asked of may be one that another term, which a filter said, keeps away from it.
     const all = ref.terms.filter(isKnown);
     if (all.length === asks.length) throw error;
