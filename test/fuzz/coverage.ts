@@ -20,6 +20,9 @@ export class Coverage implements Disposable {
   readonly #session = new Session();
   readonly #sources: readonly string[];
   readonly #seen = new Set<string>();
+  /** How long the last reading of the counters took, and all of them together. */
+  readMs = 0;
+  allReadMs = 0;
 
   constructor(sources: readonly string[]) {
     this.#sources = sources;
@@ -59,7 +62,10 @@ export class Coverage implements Disposable {
   }
 
   *#ran(): Iterable<string> {
+    const startMs = performance.now();
     const { result } = this.#post("Profiler.takePreciseCoverage") as { result: readonly ScriptCoverage[] };
+    this.readMs = performance.now() - startMs;
+    this.allReadMs += this.readMs;
     for (const { url, functions } of result) {
       if (!this.#sources.some((part) => url.includes(part))) continue;
       for (const { ranges } of functions) {

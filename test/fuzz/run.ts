@@ -38,8 +38,10 @@ export const fuzzLimits = {
   hangMs: 20_000,
   /** CPU time of one input; the machine may be busy, which this does not count. */
   cpuMsMax: 2_500,
-  batchMin: 16,
-  batchMax: 512,
+  batchMin: 32,
+  batchMax: 8_192,
+  /** So many first inputs are looked at whatever it takes. */
+  siftedFirst: 500,
   corpusMax: 4_000,
   checkEvery: 500,
 } as const;
@@ -160,6 +162,7 @@ class MadeRun extends Run {
 class GuidedRun extends Run {
   readonly #guided: GuidedInputs;
   #pool: Buffer[] = [];
+  #ranMs = 0;
 
   constructor(name: string, open: OpenTarget, guided: GuidedInputs, options: RunOptions, file: string) {
     super(name, open, options, file);
@@ -177,19 +180,20 @@ class GuidedRun extends Run {
       await this.#watched(input, watchdog);
       if (coverage.fresh(true) > 0 || this.#pool.length === 0) this.#pool.push(input);
     }
-    let batch: number = fuzzLimits.batchMin;
     while (!this.isOver) {
-      const inputs = Array.from({ length: batch }, () => this.#next());
-      for (const input of inputs) {
-        if (this.isOver) break;
+      const inputs: Buffer[] = [];
+      const startMs = performance.now();
+      // Reading the counters takes as long as many inputs, so that it is done once these have taken as long.
+      while (!this.isOver && inputs.length < fuzzLimits.batchMax) {
+        if (inputs.length >= fuzzLimits.batchMin && performance.now() - startMs > coverage.readMs) break;
+        const input = this.#next();
+        inputs.push(input);
         await this.#watched(input, watchdog);
       }
-      if (coverage.fresh(false) === 0) {
-        batch = Math.min(batch * 2, fuzzLimits.batchMax);
-        continue;
-      }
-      batch = Math.max(fuzzLimits.batchMin, batch >> 1);
-      await this.#sift(inputs, coverage);
+      this.#ranMs += performance.now() - startMs;
+      if (coverage.fresh(false) === 0) continue;
+      // What is new will be new again in a later batch.
+      if (coverage.allReadMs < this.#ranMs || this.inputs < fuzzLimits.siftedFirst) await this.#sift(inputs, coverage);
     }
     this.blocks = coverage.blocks;
     this.corpus = this.#pool.length;

@@ -11,6 +11,8 @@ const loaders: Readonly<Record<string, () => Promise<Target>>> = {
   segments: async () => (await import("./targets/segments.ts")).segments,
   arrow: async () => (await import("./targets/arrow.ts")).arrow,
   sql: async () => (await import("./targets/sql.ts")).sql,
+  openapi: async () => (await import("./wire/openapi.ts")).openapi,
+  http1: async () => (await import("./wire/http1.ts")).http1,
 };
 
 export const targetNames: readonly string[] = Object.keys(loaders);
