@@ -13,6 +13,11 @@ const loaders: Readonly<Record<string, () => Promise<Target>>> = {
   sql: async () => (await import("./targets/sql.ts")).sql,
   openapi: async () => (await import("./wire/openapi.ts")).openapi,
   http1: async () => (await import("./wire/http1.ts")).http1,
+  http2: async () => (await import("./wire/http2.ts")).http2,
+  postgres: async () => (await import("./wire/postgres.ts")).postgres,
+  mysql: async () => (await import("./wire/mysql.ts")).mysql,
+  rpc: async () => (await import("./wire/rpc.ts")).rpc,
+  flight: async () => (await import("./wire/flight.ts")).flight,
 };
 
 export const targetNames: readonly string[] = Object.keys(loaders);
