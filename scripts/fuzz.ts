@@ -5,8 +5,9 @@
 //   npm run test:fuzz -- --target filters,http1  these only
 //   npm run test:fuzz -- --target filters --seed 7 --seconds 60
 //   npm run test:fuzz -- --target filters --replay FILE
-//   --inputs N ends a target after so many inputs; --keep puts inputs that reach something new into the corpus
-import { readFileSync } from "node:fs";
+//   --inputs N ends a target after so many inputs; --keep puts inputs that reach something new into the corpus;
+//   --record keeps what a run that found nothing has tried, for docs/reliability.md
+import { existsSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { type RunReport, replay, runTarget } from "../test/fuzz/run.ts";
 import type { Target, TargetContext } from "../test/fuzz/target.ts";
@@ -21,6 +22,7 @@ const { values } = parseArgs({
     inputs: { type: "string" },
     replay: { type: "string" },
     keep: { type: "boolean", default: false },
+    record: { type: "boolean", default: false },
   },
 });
 
@@ -56,15 +58,26 @@ function line(report: RunReport): string {
 
 async function runAll(targets: readonly Target[], context: TargetContext): Promise<void> {
   let inputs = 0;
+  const tried: Record<string, number> = {};
   for (const target of targets) {
     const report = await runTarget(target, context, { seed, seconds, inputsMax, keep: values.keep });
     inputs += report.inputs;
+    tried[`inputs tried: ${target.name}`] = report.inputs;
     process.stdout.write(line(report));
     if (report.finding === undefined) continue;
     explain(report);
     process.exitCode = 1;
   }
   process.stdout.write(`seed ${seed}: ${inputs} inputs over ${targets.length} targets\n`);
+  if (values.record && process.exitCode === undefined) await record({ ...tried, "inputs tried, all": inputs });
+}
+
+/** The figures of all long suites are kept by one script. */
+async function record(figures: Readonly<Record<string, number>>): Promise<void> {
+  const script = new URL("./figures.ts", import.meta.url);
+  if (!existsSync(script)) throw new Error("there is no scripts/figures.ts that keeps figures");
+  const { report } = (await import(script.href)) as { report(suite: string, kept: typeof figures): void };
+  report("Bad input", figures);
 }
 
 let server: Promise<FuzzServer> | undefined;

@@ -122,8 +122,8 @@ abstract class Run {
     return { target: this.name, inputs, seconds: this.#seconds, blocks, corpus, finding };
   }
 
-  protected async feed(input: Buffer): Promise<void> {
-    this.inputs++;
+  protected async feed(input: Buffer, cases = 1): Promise<void> {
+    this.inputs += cases;
     try {
       await this.open.run(input);
     } catch (error) {
@@ -146,11 +146,12 @@ class MadeRun extends Run {
 
   protected async loop(): Promise<void> {
     let last = Buffer.alloc(0);
+    let fed = 0;
     try {
       while (!this.isOver) {
         last = Buffer.from(this.#made.make(this.dice));
-        await this.feed(last);
-        if (this.inputs % fuzzLimits.checkEvery === 0) await this.open.check?.();
+        await this.feed(last, this.#made.cases);
+        if (++fed % fuzzLimits.checkEvery === 0) await this.open.check?.();
       }
       await this.open.check?.();
     } catch (error) {

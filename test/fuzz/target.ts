@@ -38,6 +38,8 @@ export interface GuidedInputs {
 
 export interface MadeInputs {
   readonly kind: "made";
+  /** Cases that one input holds, which are tried at once. */
+  readonly cases?: number;
   make(dice: Dice): Buffer;
 }
 

@@ -110,6 +110,7 @@ function check(received: Buffer): void {
 
 export const http2: Target = sessionTarget({
   name: "http2",
+  mayLinger: true,
   port: (server) => server.port,
   sessions,
   words: [

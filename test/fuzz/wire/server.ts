@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { ask } from "../../support/http.ts";
 import { ServerProcess } from "../../support/process.ts";
 import { loadSqlDataset } from "../../support/sql-dataset.ts";
@@ -12,6 +12,8 @@ export const serverLimits = {
   /** How long an answer may take before the server is taken for one that hangs; the machine may be busy. */
   answerMs: 30_000,
   logLinesMax: 20_000,
+  /** Open files and connections: each input closes its own. */
+  filesMax: 400,
 } as const;
 
 /** A word that must not come back from any error or log line: it stands where secrets stand. */
@@ -58,6 +60,8 @@ export class FuzzServer implements AsyncDisposable {
     const health = await ask(`${this.url}/health`, { signal: AbortSignal.timeout(serverLimits.answerMs) });
     must(health.status === 200, "the server is not healthy", () => health.text);
     this.checkLogs();
+    const files = readdirSync(`/proc/${child.pid}/fd`).length;
+    must(files < serverLimits.filesMax, "the server keeps connections", () => files);
     const bytes = this.residentBytes;
     if (this.#warmBytes === 0) this.#warmBytes = bytes;
     const grown = bytes - this.#warmBytes;

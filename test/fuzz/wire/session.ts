@@ -10,6 +10,11 @@ export interface SessionWire {
   port(server: FuzzServer): number;
   readonly sessions: readonly (readonly Uint8Array[])[];
   readonly words: readonly string[];
+  /**
+   * A client that has said all may still be owed an answer that it can no longer be given; the server then waits until
+   * nothing was taken for its time for that, which is longer than one here.
+   */
+  readonly mayLinger?: true;
   /** Writes the length that a message has after its change, so that it is read to its end. */
   mend(message: Buffer): Buffer;
   /** What must hold of all that the server has said. */
@@ -20,6 +25,8 @@ interface Case {
   readonly bytes: string;
   readonly cuts: readonly number[];
 }
+
+const lingerMs = 1_500;
 
 function make(wire: SessionWire, dice: Dice): Case {
   let messages: Buffer[] = dice.pick(wire.sessions).map((message) => Buffer.from(message));
@@ -61,8 +68,9 @@ export function sessionTarget(wire: SessionWire): Target {
         run: async (input) => {
           const { bytes, cuts } = JSON.parse(input.toString()) as Case;
           const raw = Buffer.from(bytes, "base64");
-          const { received, hung } = await exchange(wire.port(server), cut(raw, cuts));
-          must(!hung, "the server does not close", () => raw.toString("hex"));
+          const waitMs = wire.mayLinger === true ? lingerMs : undefined;
+          const { received, hung } = await exchange(wire.port(server), cut(raw, cuts), { waitMs });
+          must(!hung || wire.mayLinger === true, "the server does not close", () => raw.toString("hex"));
           wire.check(received);
           server.checkLogs();
         },

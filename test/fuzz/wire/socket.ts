@@ -12,6 +12,8 @@ export interface ExchangeOptions {
   readonly first?: Uint8Array;
   /** Keeps its half open, and leaves once the server has been silent for so long. */
   readonly quietMs?: number;
+  /** After which the server is taken for one that will not close. */
+  readonly waitMs?: number | undefined;
 }
 
 /**
@@ -19,7 +21,7 @@ export interface ExchangeOptions {
  * comes back until the server closes too.
  */
 export function exchange(port: number, parts: readonly Uint8Array[], options: ExchangeOptions = {}): Promise<Exchange> {
-  const { first, quietMs } = options;
+  const { first, quietMs, waitMs = serverLimits.answerMs } = options;
   return new Promise((resolve) => {
     const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
     socket.setNoDelay(true);
@@ -31,7 +33,7 @@ export function exchange(port: number, parts: readonly Uint8Array[], options: Ex
       socket.destroy();
       resolve({ received: Buffer.concat(chunks), hung });
     };
-    const timer = setTimeout(() => finish(true), serverLimits.answerMs);
+    const timer = setTimeout(() => finish(true), waitMs);
     let quiet: NodeJS.Timeout | undefined;
     const wait = () => {
       clearTimeout(quiet);
