@@ -12,7 +12,18 @@ import { batchJsonType, type EventRequest, formatBinary, parseEvents } from "../
 import { type FetchQuery, fetchQuery, parseFrom } from "../fetch-query.ts";
 import { release } from "../release.ts";
 import { clientSignal, type Route, readToken, sendToken } from "../route.ts";
-import { answer, array, count, object, partitionPath, streamPath, text, token, tokenHeader } from "../schemas.ts";
+import {
+  answer,
+  answerIn,
+  array,
+  count,
+  object,
+  partitionPath,
+  streamPath,
+  text,
+  token,
+  tokenHeader,
+} from "../schemas.ts";
 
 interface EventsQuery extends FetchQuery {
   readonly mode?: "binary";
@@ -157,7 +168,13 @@ export function eventRoutes(engine: Engine): Route[] {
           timestamp_ms: { ...count, description: "In place of offset: from the first record at or after this time" },
           mode: { type: "string", enum: ["binary"] },
         }),
-        response: { 200: { description: "A CloudEvents batch", type: "array", items: { type: "object" } } },
+        response: {
+          200: answerIn("A CloudEvents batch; in binary mode the data of one event, with its own type", {
+            [batchJsonType]: array({ type: "object" }),
+            "*/*": {},
+          }),
+          204: { description: "In binary mode: no event is ready" },
+        },
       },
       handler: (request, reply) => readEvents(engine, request, reply),
     },

@@ -31,7 +31,7 @@ import { plannedRetrieval } from "./planned-retrieval.ts";
 import { emptyEdit, nameEdits, rewritten, showFound } from "./rewrite-statement.ts";
 import { Statement, type StopReason } from "./statement.ts";
 import { defineAll, loadTables, type OpenNamespace } from "./statement-tables.ts";
-import type { TreeNode } from "./syntax-tree.ts";
+import { parseTree, type TreeNode } from "./syntax-tree.ts";
 
 /** What a statement without tables needs. */
 const nothing = { tables: [], catalog: undefined, found: [] } as const;
@@ -159,7 +159,7 @@ export class SqlService implements ThreadService {
   }
 
   async #parse(query: string): Promise<SerializedSql> {
-    return JSON.parse((await this.#parser.serialize(query)) as string) as SerializedSql;
+    return parseTree((await this.#parser.serialize(query)) as string) as SerializedSql;
   }
 
   /** A constant expression, in a database that holds nothing. */
