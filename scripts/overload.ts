@@ -50,6 +50,7 @@ function tell(figures: OverloadFigures): void {
   say(
     `recovery: ${figures.recoverySeconds.toFixed(1)} s; a round takes ${figures.recoveredMs.toFixed(1)} ms, ${figures.idleMs.toFixed(1)} before`,
   );
+  say(`told by the server: ${JSON.stringify(figures.told)}`);
   for (const failure of failures) say(`FAILED: ${failure}`);
 }
 

@@ -27,6 +27,7 @@ import { collectionServices } from "./edge/rpc/collection.ts";
 import { createRpcHandler } from "./edge/rpc/handler.ts";
 import { HealthState } from "./edge/rpc/health.ts";
 import type { WireListener } from "./edge/wire/listener.ts";
+import { MeasuredSql } from "./edge/wire/measured-sql.ts";
 import { WireTls } from "./edge/wire/tls.ts";
 import { ApiKeys } from "./engine/auth/keys.ts";
 import { Backups } from "./engine/backup/backups.ts";
@@ -158,7 +159,7 @@ export class Server {
     });
     const rest = await createRest({ engine, backups, metrics, log, version, authenticator, requestId });
     const flight = flightService({
-      sql: engine.sql,
+      sql: new MeasuredSql(engine.sql, metrics.wires.statementsOf("flight")),
       namespaces: () => Array.from(engine.metastore.namespaces(), (each) => each.name),
       version,
       clock,
@@ -185,7 +186,8 @@ export class Server {
     // Before the main port, so that one that can't be had stops the start while nobody is served.
     const postgres = await startPostgres({
       listen: config.postgresListen,
-      sql: engine.sql,
+      sql: new MeasuredSql(engine.sql, metrics.wires.statementsOf("postgres")),
+      onError: metrics.wires.errorsOf("postgres"),
       authenticator,
       authModes: config.auth.modes,
       isNamespace: (name) => engine.metastore.findNamespace(name) !== undefined,
@@ -199,7 +201,8 @@ export class Server {
     opened.defer(() => postgres?.close());
     const mysql = await startMysql({
       listen: config.mysqlListen,
-      sql: engine.sql,
+      sql: new MeasuredSql(engine.sql, metrics.wires.statementsOf("mysql")),
+      onError: metrics.wires.errorsOf("mysql"),
       namespaces: {
         list: () => [...engine.metastore.namespaces()],
         has: (name) => engine.metastore.findNamespace(name) !== undefined,
@@ -232,6 +235,7 @@ export class Server {
     // Whatever fails from here on, requests that came meanwhile do not keep the process.
     opened.defer(() => started.close());
     metrics.observe(engine, () => store.stats(), started);
+    metrics.wires.observe({ http: started, postgres, mysql });
     health.setReady(true);
     return new Server({
       engine,

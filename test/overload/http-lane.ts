@@ -12,10 +12,14 @@ interface Asked {
 }
 
 const headEnd = Buffer.from("\r\n\r\n");
+/** Connections of one lane that are being opened; a client that calls in more often only adds calls. */
+const connectingMax = 100;
 const lastChunk = Buffer.from("0\r\n\r\n");
 
 /** One keep-alive connection with at most one request in flight. */
 class LaneConnection {
+  /** Resolves once it stands or has failed. */
+  readonly settled: Promise<unknown>;
   readonly #socket: Socket;
   readonly #onFree: (connection: LaneConnection) => void;
   #asked: Asked | undefined;
@@ -27,6 +31,10 @@ class LaneConnection {
   constructor(port: number, onFree: (connection: LaneConnection) => void, onClosed: (c: LaneConnection) => void) {
     this.#onFree = onFree;
     this.#socket = connect({ port, host: "127.0.0.1", noDelay: true });
+    this.settled = new Promise((resolve) => {
+      this.#socket.once("connect", resolve);
+      this.#socket.once("close", resolve);
+    });
     this.#socket.on("data", (data) => this.#onData(data));
     this.#socket.on("error", (error) => this.#fail(error));
     this.#socket.on("close", () => {
@@ -101,6 +109,7 @@ export class HttpLane {
   readonly #connectionsMax: number;
   readonly #free: LaneConnection[] = [];
   readonly #all = new Set<LaneConnection>();
+  #connecting = 0;
 
   constructor(port: number, connectionsMax: number) {
     this.#port = port;
@@ -108,7 +117,8 @@ export class HttpLane {
   }
 
   get isFull(): boolean {
-    return this.#free.length === 0 && this.#all.size >= this.#connectionsMax;
+    if (this.#free.length > 0) return false;
+    return this.#all.size >= this.#connectionsMax || this.#connecting >= connectingMax;
   }
 
   get(path: string): Promise<HttpAnswer> {
@@ -142,6 +152,10 @@ export class HttpLane {
       },
     );
     this.#all.add(connection);
+    this.#connecting++;
+    connection.settled.then(() => {
+      this.#connecting--;
+    });
     return connection;
   }
 }

@@ -66,7 +66,7 @@ class Pests {
   /** Connections that asked once and stay. The server closes those that idle; they come again. */
   async #keepIdle(): Promise<void> {
     while (!this.#stopped) {
-      const missing = Math.min(openedAtOnce, this.#order.connections - this.#idle.size);
+      const missing = Math.min(openedAtOnce - this.#connecting(), this.#order.connections - this.#idle.size);
       for (let i = 0; i < missing; i++) {
         const socket = this.#connect();
         this.#opened++;
@@ -76,10 +76,15 @@ class Pests {
         socket.write("GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n");
       }
       await delay(50);
-      let standing = 0;
-      for (const socket of this.#idle) if (!socket.connecting) standing++;
-      this.#idleMax = Math.max(this.#idleMax, standing);
+      this.#idleMax = Math.max(this.#idleMax, this.#idle.size - this.#connecting());
     }
+  }
+
+  /** Those that no one has accepted yet: more of them than the system queues would have to call again and again. */
+  #connecting(): number {
+    let connecting = 0;
+    for (const socket of this.#idle) if (socket.connecting) connecting++;
+    return connecting;
   }
 
   /** Readers that ask for the largest page and hardly read it, and writers whose body hardly comes. */

@@ -71,6 +71,8 @@ export interface OverloadFigures {
     readonly bound: number;
     readonly after: number;
   };
+  /** What the server counts itself: connections by what became of them, and the longest turn of its event loop. */
+  readonly told: Readonly<Record<string, number>>;
   readonly failures: readonly string[];
 }
 
@@ -174,8 +176,15 @@ export async function runOverload({ loadMs, rampStepMs, say }: OverloadOptions):
       bound: inMiB(anonymousBytesMax),
       after: inMiB(after),
     },
+    told: await toldByServer(url),
     failures,
   };
+}
+
+async function toldByServer(url: string): Promise<Record<string, number>> {
+  const { text } = await ask(`${url}/metrics`);
+  const told = /^(service_wire_connections_total\{.*\}|service_log_sync_failures_total) (\S+)$/gm;
+  return Object.fromEntries([...text.matchAll(told)].map(([, name, value]) => [name!, Number(value)]));
 }
 
 async function setUp(url: string): Promise<void> {
