@@ -39,7 +39,7 @@ function tell(figures: OverloadFigures): void {
     `${pests.idleMax} idle connections at once, ${pests.slowReaders} slow readers, ${pests.slowWriters} slow writers`,
   );
   say(
-    `health: ${health.asked} asked, ${health.failed.length} failed; p50 ${health.p50Ms.toFixed(1)} ms, p99 ${health.p99Ms.toFixed(1)} ms, at most ${health.maxMs.toFixed(0)} ms`,
+    `health: ${health.asked} asked, ${health.failed.length} failed; p50 ${health.p50Ms.toFixed(1)} ms, p99 ${health.p99Ms.toFixed(1)} ms, at most ${health.maxMs.toFixed(0)} ms (${health.servedMaxMs.toFixed(0)} ms without waiting for a processor)`,
   );
   say(
     `memory: ${anonymousMiB.before} MiB before, ${anonymousMiB.peak} at the most, bound ${anonymousMiB.bound}, ${anonymousMiB.after} after`,

@@ -9,7 +9,7 @@ import { NodeClock } from "./adapter/node/clock.ts";
 import { NodeRandom } from "./adapter/node/random.ts";
 import { SingleOwnership } from "./adapter/single/ownership.ts";
 import { WorkerThreads } from "./adapter/threads/threads.ts";
-import { exclusively, openAuthStore } from "./auth-store.ts";
+import { checkAuthFormat, exclusively, openAuthStore } from "./auth-store.ts";
 import type { ServerConfig } from "./config.ts";
 import { createAuthenticator } from "./edge/auth/authenticator.ts";
 import { checkAuthConfig } from "./edge/auth/config.ts";
@@ -136,6 +136,7 @@ export class Server {
     const privateTls = privateCertificates(config.tlsPins, () => listener?.certificates);
     const { authStore, instance } = await exclusively(config.dataDir, async () => {
       const authStore = opened.adopt(openAuthStore(config.dataDir), (each) => each.close());
+      await checkAuthFormat(authStore);
       const deps = { store: authStore, clock, random, privateTls, ...instanceConfig(config) };
       return { authStore, instance: await Instance.open(deps) };
     });

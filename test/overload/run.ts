@@ -131,7 +131,7 @@ export async function runOverload({ loadMs, rampStepMs, say }: OverloadOptions):
   const { pests, stopPests } = startPests(url);
   cleanUp.defer(() => void pests.kill("SIGKILL"));
   const stopPolls = feedPolls(url);
-  const health = new HealthWatch(url);
+  const health = new HealthWatch(url, server.child.pid!);
   say(
     `load: ${Math.round(offeredPerSecond)} requests/s for ${loadMs / 1000} s, capacity ${Math.round(capacityPerSecond)}`,
   );
