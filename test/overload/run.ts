@@ -38,7 +38,7 @@ const growthBytesSpare = 64 * MiB;
 /** Long enough for a leak to show above the noise. */
 const growthLookMs = 5 * 60_000;
 /** No class of requests of either namespace may go without an answer for this long. */
-const windowMs = 15_000;
+const windowMs = 60_000;
 /** Back to a few times the latency before the load, within this time after it. */
 const recoveryFactor = 5;
 const recoverySpareMs = 5;
@@ -146,7 +146,7 @@ export async function runOverload({ loadMs, rampStepMs, say }: OverloadOptions):
   say(`recovered in ${(recovery.tookMs / 1000).toFixed(1)} s: a round takes ${recovery.ms.toFixed(1)} ms`);
   const counts = sumCounts(done.map((each) => each.counts));
   judgeCounts({ ...counts, ...pestReport.counts }, failures);
-  judgeProgress(loads, failures);
+  judgeProgress(loads, counts, failures);
   judgeMemory(memory, startedMs, endedMs, failures);
   if (healthFigures.failed.length > 0) failures.push(`health: ${healthFigures.failed.join("; ")}`);
   if (recovery.ms > limitOf(idleMs)) failures.push(`a round takes ${recovery.ms} ms after the load, ${idleMs} before`);
@@ -313,7 +313,10 @@ function judgeCounts(counts: Counts, failures: string[]): void {
 }
 
 /** Every class of each namespace is served in every window. */
-function judgeProgress(loads: readonly LoadProcess[], failures: string[]): void {
+function judgeProgress(loads: readonly LoadProcess[], counts: Counts, failures: string[]): void {
+  for (const [name, { sent, ok }] of Object.entries(counts)) {
+    if (sent > 0 && ok === 0) failures.push(`${name} starved`);
+  }
   const windows = Math.min(...loads.map((load) => load.windows.length));
   for (let i = 0; i < windows; i++) {
     const served = new Map<string, number>();
