@@ -36,7 +36,10 @@ async function copy(name: string): Promise<string> {
 
 /** What was answered then is answered now; a later build may tell more beside it. */
 function assertHolds(actual: unknown, expected: unknown, path: string): void {
-  if (typeof expected !== "object" || expected === null) return assert.deepEqual(actual, expected, path);
+  if (typeof expected !== "object" || expected === null) {
+    assert.deepEqual(actual, expected, path);
+    return;
+  }
   assert(typeof actual === "object" && actual !== null, `${path} is there`);
   if (Array.isArray(expected)) assert.equal((actual as unknown[]).length, expected.length, `${path}.length`);
   for (const [name, value] of Object.entries(expected)) {

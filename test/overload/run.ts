@@ -78,12 +78,17 @@ export interface OverloadFigures {
 
 class LoadProcess {
   readonly #child: ChildProcess;
+  readonly #ended: Promise<never>;
   readonly windows: Readonly<Record<string, number>>[] = [];
 
   constructor() {
     this.#child = fork(new URL("./load-process.ts", import.meta.url), {
       stdio: ["ignore", "inherit", "inherit", "ipc"],
     });
+    this.#ended = once(this.#child, "exit").then(([code]) => {
+      throw new Error(`a load process ended with ${code}`);
+    });
+    this.#ended.catch(() => {});
     this.#child.on("message", (report: LoadReport) => {
       if (report.kind === "window") this.windows.push(report.ok);
     });
@@ -92,12 +97,7 @@ class LoadProcess {
   async order<K extends LoadReport["kind"]>(order: LoadOrder, answer: K): Promise<Extract<LoadReport, { kind: K }>> {
     this.#child.send(order);
     for (;;) {
-      const [report] = await Promise.race([
-        once(this.#child, "message") as Promise<[LoadReport]>,
-        once(this.#child, "exit").then(([code]) => {
-          throw new Error(`a load process ended with ${code}`);
-        }),
-      ]);
+      const [report] = await Promise.race([once(this.#child, "message") as Promise<[LoadReport]>, this.#ended]);
       if (report.kind === answer) return report as Extract<LoadReport, { kind: K }>;
     }
   }
