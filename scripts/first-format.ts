@@ -42,6 +42,7 @@ let recorded: object;
   await populate(send);
   const instance = await ask(`${server.url}/service.instance.v1.InstanceService/GetInstance`, { body: {} });
   recorded = {
+    note: "not-a-secret: the key of an instance that was made for this file and is served nowhere",
     key,
     instanceId: instance.json.instanceId,
     answers: await answersOf(send, questions),
