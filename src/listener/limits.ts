@@ -32,6 +32,8 @@ export interface ListenerLimits {
   /** Request line and headers together. */
   readonly headerBytesMax: number;
   readonly headersMax: number;
+  /** Requests of all connections that are in flight at once; one more is answered 503. */
+  readonly requestsMax: number;
   /** Requests of one HTTP/1 connection that are in flight at once (pipelining). */
   readonly pipelinedMax: number;
   /** How many of these the handler works on; the others wait, or a peer that does not read would fill the memory. */
@@ -73,6 +75,8 @@ export const listenerLimits: ListenerLimits = {
   certificateCheckMs: 10_000,
   headerBytesMax: 32 * KiB,
   headersMax: 256,
+  // An idle long poll takes about 27 KiB.
+  requestsMax: 50_000,
   pipelinedMax: 256,
   pipelinedHandledMax: 4,
   http2StreamsMax: 256,

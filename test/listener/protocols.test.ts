@@ -162,6 +162,31 @@ test("connections above the limit are told so in their protocol, and counted", a
   assert.equal((await fetch(listener.address.url)).status, 200);
 });
 
+test("requests above the limit are refused, over either protocol, and health is not", async (t) => {
+  const held: (() => void)[] = [];
+  const { listener, port } = await start(
+    t,
+    (request, response) => {
+      if (request.url === "/hold") held.push(() => response.end());
+      else response.end("at once");
+    },
+    { requestsMax: 2 },
+  );
+  const session = http2Client(t, listener.address.url);
+  for (let i = 0; i < 2; i++) session.request({ ":path": "/hold" }).on("error", () => {});
+  await eventually(() => listener.inFlight === 2);
+  const refused = await http2Request(session, { ":path": "/" });
+  assert.equal(refused.status, 503);
+  assert.match(refused.body, /"error":"unavailable"/);
+  const one = await fetch(`http://127.0.0.1:${port}/`);
+  assert.deepEqual([one.status, one.headers.get("retry-after")], [503, "1"]);
+  for (const path of ["/health", "/ready"]) assert.equal((await fetch(`http://127.0.0.1:${port}${path}`)).status, 200);
+  assert.equal(listener.counters.overloaded, 2);
+  for (const end of held) end();
+  await eventually(() => listener.inFlight === 0);
+  assert.equal((await fetch(`http://127.0.0.1:${port}/`)).status, 200);
+});
+
 test("a turn of the event loop takes more than one connection", async (t) => {
   const { listener, port } = await start(t, echo);
   await fetch(listener.address.url).then((answer) => answer.text());
