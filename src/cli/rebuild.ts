@@ -5,6 +5,7 @@ import { WorkerThreads } from "../adapter/threads/threads.ts";
 import { defaultCollectionSettings } from "../engine/collection/settings.ts";
 import { Engine } from "../engine/engine.ts";
 import { checkFormat } from "../engine/format.ts";
+import { Log } from "../engine/log/log.ts";
 import { type LinkRepair, Repair } from "../engine/repair.ts";
 import { defaultSqlSettings } from "../engine/sql/settings.ts";
 import type { OfflineData } from "./offline.ts";
@@ -48,10 +49,13 @@ export async function* rebuildDerived(
       },
     },
   );
-  const repair = new Repair({ store, objects, metastore: engine.metastore, log: engine.log, clock });
+  // One of its own: the engine's log is told of what is stored when the engine starts.
+  const log = new Log(store, clock);
+  const repair = new Repair({ store, objects, metastore: engine.metastore, log, clock });
   const links: LinkRepair[] = [];
   try {
     await checkFormat(store);
+    log.load(() => engine.metastore.streamIds());
     await repair.forgetIndexes();
     for await (const link of repair.forgetCounters()) links.push(link);
     await engine.start();

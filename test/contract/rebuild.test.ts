@@ -128,7 +128,10 @@ test("a rebuild that ends half-way is made good by the server", async () => {
     const clock = new NodeClock();
     const committer = new Committer({ store, clock, queueBytesMax: 1, groupBytesMax: 1, onGroup: () => {} });
     const objects = new FilesObjectStore(join(dataDir, "objects"));
-    const deps = { store, objects, clock, metastore: new Metastore(store, committer), log: new Log(store, clock) };
+    const metastore = new Metastore(store, committer);
+    const log = new Log(store, clock);
+    log.load(() => metastore.streamIds());
+    const deps = { store, objects, clock, metastore, log };
     const repair = new Repair(deps);
     await repair.forgetIndexes();
     for await (const { kept } of repair.forgetCounters()) assert.equal(kept, undefined);
