@@ -1,19 +1,15 @@
 import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import { FilesObjectStore } from "./adapter/files/object-store.ts";
-import { LanceColumnar } from "./adapter/lance/columnar.ts";
-import { LmdbStore } from "./adapter/lmdb/store.ts";
 import { NodeClock } from "./adapter/node/clock.ts";
 import { NodeRandom } from "./adapter/node/random.ts";
+import { GarbageCollector } from "./adapter/threads/garbage.ts";
 import { runInBackground } from "./adapter/threads/priority.ts";
 import type { ThreadFailure, ThreadReply, ThreadRequest } from "./adapter/threads/threads.ts";
 import { UsearchGraphs } from "./adapter/usearch/graphs.ts";
-import { BuildService } from "./engine/collection/build/build-service.ts";
-import { IndexService } from "./engine/collection/index/index-service.ts";
 import { ObjectSegmentLoader } from "./engine/collection/index/segment-loader.ts";
 import { EngineError } from "./engine/errors.ts";
 import type { SqlSettings } from "./engine/sql/settings.ts";
-import { SqlService } from "./engine/sql/thread/sql-service.ts";
 import { type ThreadRole, type ThreadService, Transferred } from "./port/threads.ts";
 
 /** What every thread is told when it starts. */
@@ -22,21 +18,28 @@ export interface WorkerData {
   readonly sql: SqlSettings;
 }
 
-/** The composition root of a worker thread. */
-function createService(role: ThreadRole, { dataDir, sql }: WorkerData): ThreadService {
+/**
+ * The composition root of a worker thread. What a role needs is loaded for that role alone: each thread has its own
+ * copy of the code, and the native parts stay mapped for good.
+ */
+async function createService(role: ThreadRole, { dataDir, sql }: WorkerData): Promise<ThreadService> {
+  if (role === "sql") {
+    const { LmdbStore } = await import("./adapter/lmdb/store.ts");
+    const { SqlService } = await import("./engine/sql/thread/sql-service.ts");
+    // The same store as the main thread's, of which this one only reads.
+    return new SqlService(new LmdbStore(join(dataDir, "store"), { shared: true }), sql);
+  }
   const objects = new FilesObjectStore(join(dataDir, "objects"));
   const graphs = new UsearchGraphs();
   const loader = new ObjectSegmentLoader(objects, graphs);
   const clock = new NodeClock();
-  switch (role) {
-    case "index":
-      return new IndexService(loader, clock, new NodeRandom());
-    case "build":
-      return new BuildService(objects, loader, clock, new LanceColumnar(), graphs);
-    case "sql":
-      // The same store as the main thread's, of which this one only reads.
-      return new SqlService(new LmdbStore(join(dataDir, "store"), { shared: true }), sql);
+  if (role === "index") {
+    const { IndexService } = await import("./engine/collection/index/index-service.ts");
+    return new IndexService(loader, clock, new NodeRandom());
   }
+  const { LanceColumnar } = await import("./adapter/lance/columnar.ts");
+  const { BuildService } = await import("./engine/collection/build/build-service.ts");
+  return new BuildService(objects, loader, clock, new LanceColumnar(), graphs, () => garbage.collectIfAbove(0));
 }
 
 function failureOf(error: unknown): ThreadFailure {
@@ -47,12 +50,15 @@ function failureOf(error: unknown): ThreadFailure {
 
 const { role, data } = workerData as { role: ThreadRole; data: WorkerData };
 if (role === "build") runInBackground();
-const service = createService(role, data);
+const garbage = new GarbageCollector();
+const service = await createService(role, data);
+// What is sent before waits in the port.
 const port = parentPort!;
 
 port.on("message", async ({ id, message }: ThreadRequest) => {
   let reply: ThreadReply;
   let transfer: readonly ArrayBuffer[] = [];
+  garbage.begin();
   try {
     const answer = await service.handle(message);
     if (answer instanceof Transferred) transfer = answer.transfer;
@@ -61,4 +67,5 @@ port.on("message", async ({ id, message }: ThreadRequest) => {
     reply = { id, error: failureOf(error) };
   }
   if (id !== 0) port.postMessage(reply, transfer as ArrayBuffer[]);
+  garbage.done();
 });
