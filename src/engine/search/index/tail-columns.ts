@@ -2,7 +2,7 @@ import type { VectorSpec } from "../../collection/schema.ts";
 import type { SparseVector } from "../document.ts";
 import { inverseNorm } from "../vector/distance.ts";
 import type { Bitset } from "./bitset.ts";
-import { F32List, F64List, U32List } from "./growable.ts";
+import { F64List, U32List } from "./growable.ts";
 import {
   inNumberRange,
   type NumberColumn,
@@ -14,6 +14,7 @@ import {
   type StringIndex,
   type VectorRows,
 } from "./reader.ts";
+import { allocateShared, viewShared, wasmBytesMin } from "./shared-bytes.ts";
 import { TailTerms } from "./tail-terms.ts";
 
 /** Whole strings of one field in the tail. A tail is small enough for filters to scan its columns. */
@@ -88,10 +89,40 @@ export class TailNumbers implements NumberIndex {
 
 const noRow = 0xffffffff;
 
+function sharedFloats(length: number): Float32Array {
+  try {
+    const { buffer, byteOffset } = viewShared(allocateShared(length * 4));
+    return new Float32Array(buffer, byteOffset, length);
+  } catch {
+    // Out of addresses: what is searched more slowly is still searched.
+    return new Float32Array(length);
+  }
+}
+
+/** Rows of numbers that grow by doubling, from some size on in a memory in which SIMD code can work. */
+class GrowingRows {
+  data: Float32Array = new Float32Array(16);
+  length = 0;
+
+  append(values: Float32Array): void {
+    const needed = this.length + values.length;
+    if (needed > this.data.length) this.#grow(Math.max(needed, this.data.length * 2));
+    this.data.set(values, this.length);
+    this.length = needed;
+  }
+
+  #grow(length: number): void {
+    const bytes = length * 4;
+    const grown = bytes < wasmBytesMin ? new Float32Array(length) : sharedFloats(length);
+    grown.set(this.data.subarray(0, this.length));
+    this.data = grown;
+  }
+}
+
 export class TailVectors implements VectorRows {
   readonly dim: number;
   readonly distance: VectorSpec["distance"];
-  readonly #data = new F32List();
+  readonly #data = new GrowingRows();
   readonly #docs = new U32List();
   readonly #rows = new U32List();
   readonly #inverseNorms = new F64List();
