@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import { FilesObjectStore } from "./adapter/files/object-store.ts";
 import { NodeClock } from "./adapter/node/clock.ts";
+import { Outbox } from "./adapter/threads/outbox.ts";
 import { runInBackground } from "./adapter/threads/priority.ts";
 import type { ThreadFailure, ThreadReply, ThreadRequest } from "./adapter/threads/threads.ts";
 import { EngineError } from "./engine/errors.ts";
@@ -60,7 +61,12 @@ if (role === "build") runInBackground();
 const service = await createService(role, data);
 const port = parentPort!;
 
-port.on("message", async ({ id, message }: ThreadRequest) => {
+const replies = new Outbox<ThreadReply>(
+  (together, transfer) => port.postMessage(together, transfer),
+  ({ id }, error) => replies.push({ id, error: failureOf(error) }),
+);
+
+async function answer({ id, message }: ThreadRequest): Promise<void> {
   let reply: ThreadReply;
   let transfer: readonly ArrayBuffer[] = [];
   try {
@@ -70,5 +76,9 @@ port.on("message", async ({ id, message }: ThreadRequest) => {
   } catch (error) {
     reply = { id, error: failureOf(error) };
   }
-  if (id !== 0) port.postMessage(reply, transfer as ArrayBuffer[]);
+  if (id !== 0) replies.push(reply, transfer);
+}
+
+port.on("message", (requests: readonly ThreadRequest[]) => {
+  for (const request of requests) void answer(request);
 });
