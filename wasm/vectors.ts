@@ -83,3 +83,58 @@ export function dotsOf(query: usize, rows: usize, list: usize, count: usize, dim
   }
   for (; at < end; at += 4) store<f32>(at, dot(query, rows + <usize>load<u32>(at) * bytes, bytes));
 }
+
+@inline
+function sumOfWhole(lanes: v128): i32 {
+  return (
+    i32x4.extract_lane(lanes, 0) + i32x4.extract_lane(lanes, 1) +
+    i32x4.extract_lane(lanes, 2) + i32x4.extract_lane(lanes, 3)
+  );
+}
+
+/** What the query has in common with all rows of a sketch, and what a row has to reach. */
+let scale: f64 = 0;
+let length: f64 = 0;
+let error: f64 = 0;
+let bend: f64 = 0;
+let minimum: f64 = 0;
+
+export function prepareSift(scaleOf: f64, lengthOf: f64, errorOf: f64, bendOf: f64, minimumOf: f64): void {
+  scale = scaleOf;
+  length = lengthOf;
+  error = errorOf;
+  bend = bendOf;
+  minimum = minimumOf;
+}
+
+/**
+ * The rows of a sketch that may reach the minimum: their numbers into `out`, and how many as the answer. `query` has 16
+ * bits a number, the rows 8, both of `stride` numbers; `factors`, `margins` and `norms` have a number for each row.
+ */
+export function sift(
+  query: usize, rows: usize, stride: usize, factors: usize, margins: usize, norms: usize,
+  from: u32, count: u32, out: usize,
+): u32 {
+  let at = out;
+  let row = rows + <usize>from * stride;
+  for (let i = from, to = from + count; i < to; i++) {
+    let a = i32x4.splat(0);
+    let b = i32x4.splat(0);
+    let asked = query;
+    for (const end = row + stride; row < end; row += 16) {
+      const part = v128.load(row);
+      a = i32x4.add(a, i32x4.dot_i16x8_s(i16x8.extend_low_i8x16_s(part), v128.load(asked)));
+      b = i32x4.add(b, i32x4.dot_i16x8_s(i16x8.extend_high_i8x16_s(part), v128.load(asked, 16)));
+      asked += 32;
+    }
+    const place = <usize>i << 3;
+    const norm = load<f64>(norms + place);
+    const most =
+      <f64>sumOfWhole(i32x4.add(a, b)) * scale * load<f64>(factors + place) +
+      load<f64>(margins + place) * length + norm * (error - bend * norm);
+    store<u32>(at, i);
+    // What is no number is kept too.
+    at += (most < minimum) ? 0 : 4;
+  }
+  return <u32>((at - out) >> 2);
+}

@@ -1,6 +1,4 @@
-import type { VectorSpec } from "../../collection/schema.ts";
 import type { SparseVector } from "../document.ts";
-import { inverseNorm } from "../vector/distance.ts";
 import type { Bitset } from "./bitset.ts";
 import { F64List, U32List } from "./growable.ts";
 import {
@@ -12,9 +10,7 @@ import {
   type SparseIndex,
   type SparseList,
   type StringIndex,
-  type VectorRows,
 } from "./reader.ts";
-import { allocateShared, viewShared, wasmBytesMin } from "./shared-bytes.ts";
 import { TailTerms } from "./tail-terms.ts";
 
 /** Whole strings of one field in the tail. A tail is small enough for filters to scan its columns. */
@@ -84,89 +80,6 @@ export class TailNumbers implements NumberIndex {
     for (let doc = 0; doc < this.#starts.length - 1; doc++) {
       for (let i = starts[doc]!; i < starts[doc + 1]!; i++) if (inNumberRange(values[i]!, range)) into.add(doc);
     }
-  }
-}
-
-const noRow = 0xffffffff;
-
-function sharedFloats(length: number): Float32Array {
-  try {
-    const { buffer, byteOffset } = viewShared(allocateShared(length * 4));
-    return new Float32Array(buffer, byteOffset, length);
-  } catch {
-    // Out of addresses: what is searched more slowly is still searched.
-    return new Float32Array(length);
-  }
-}
-
-/** Rows of numbers that grow by doubling, from some size on in a memory in which SIMD code can work. */
-class GrowingRows {
-  data: Float32Array = new Float32Array(16);
-  length = 0;
-
-  append(values: Float32Array): void {
-    const needed = this.length + values.length;
-    if (needed > this.data.length) this.#grow(Math.max(needed, this.data.length * 2));
-    this.data.set(values, this.length);
-    this.length = needed;
-  }
-
-  #grow(length: number): void {
-    const bytes = length * 4;
-    const grown = bytes < wasmBytesMin ? new Float32Array(length) : sharedFloats(length);
-    grown.set(this.data.subarray(0, this.length));
-    this.data = grown;
-  }
-}
-
-export class TailVectors implements VectorRows {
-  readonly dim: number;
-  readonly distance: VectorSpec["distance"];
-  readonly #data = new GrowingRows();
-  readonly #docs = new U32List();
-  readonly #rows = new U32List();
-  readonly #inverseNorms = new F64List();
-
-  constructor(spec: VectorSpec) {
-    this.dim = spec.dim;
-    this.distance = spec.distance;
-  }
-
-  add(vector: Float32Array | undefined): void {
-    const doc = this.#rows.length;
-    if (vector === undefined) {
-      this.#rows.push(noRow);
-      return;
-    }
-    this.#rows.push(this.#docs.length);
-    this.#docs.push(doc);
-    this.#data.append(vector);
-    this.#inverseNorms.push(inverseNorm(vector));
-  }
-
-  get rowCount(): number {
-    return this.#docs.length;
-  }
-
-  get data(): Float32Array {
-    return this.#data.data;
-  }
-
-  get docs(): Uint32Array {
-    return this.#docs.data;
-  }
-
-  get inverseNorms(): Float64Array {
-    return this.#inverseNorms.data;
-  }
-
-  get bytes(): number {
-    return 4 * this.#data.length + 16 * this.#docs.length;
-  }
-
-  rowOf(doc: number): number {
-    const row = this.#rows.data[doc]!;
-    return row === noRow ? -1 : row;
   }
 }
 

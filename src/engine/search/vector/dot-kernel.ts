@@ -1,10 +1,23 @@
 import { homeOf, scratch, type WasmMemory } from "../index/shared-bytes.ts";
 import { searchLimits } from "../limits.ts";
 import { dotKernelBinary } from "./dot-kernel-binary.ts";
+import type { RowSketch, SketchQuery } from "./sketch.ts";
 
 interface Dots {
   readonly dots: (query: number, rows: number, count: number, dim: number, out: number) => void;
   readonly dotsOf: (query: number, rows: number, list: number, count: number, dim: number) => void;
+  readonly prepareSift: (scale: number, length: number, error: number, bend: number, minimum: number) => void;
+  readonly sift: (
+    query: number,
+    rows: number,
+    stride: number,
+    factors: number,
+    margins: number,
+    norms: number,
+    from: number,
+    count: number,
+    out: number,
+  ) => number;
 }
 
 /** The part of WebAssembly used here; the configured libraries do not declare it. */
@@ -31,7 +44,22 @@ export interface DotKernel {
   products(data: Float32Array, from: number, count: number): Float32Array;
   /** The same for the rows that a list begins with, where they can be read in place; else undefined. */
   productsOf(data: Float32Array, list: Uint32Array, count: number): Float32Array | undefined;
+  /**
+   * Which rows of a sketch may reach the product needed: their numbers into `kept`, and how many. Undefined where they
+   * can't be read in place.
+   */
+  sift(
+    sketch: RowSketch,
+    query: SketchQuery,
+    needed: number,
+    from: number,
+    count: number,
+    kept: Uint32Array,
+  ): number | undefined;
 }
+
+/** Rows that are sifted at once. */
+export const siftRowsMax = 1024;
 
 /** Small enough to stay in a processor's own cache while it is copied and read. */
 const chunkBytes = 64 * 1024;
@@ -77,6 +105,10 @@ class CopyingKernel implements DotKernel {
   productsOf(): undefined {
     return undefined;
   }
+
+  sift(): undefined {
+    return undefined;
+  }
 }
 
 /** Reads rows where they lie, in a memory that threads share; the thread's own slot has the query and the results. */
@@ -87,6 +119,8 @@ class InPlaceKernel implements DotKernel {
   readonly #out: Float32Array;
   /** The same memory: a row's number makes way for its product. */
   readonly #list: Uint32Array;
+  /** The query for sketches, behind the rows that one call sifts. */
+  readonly #sketched: Int16Array;
   #dim = 0;
 
   constructor(memory: WasmMemory, slot: number) {
@@ -95,6 +129,8 @@ class InPlaceKernel implements DotKernel {
     this.#query = new Float32Array(memory.buffer, at, searchLimits.vectorDimMax);
     this.#out = new Float32Array(memory.buffer, at + this.#query.byteLength, this.rowsMax);
     this.#list = new Uint32Array(memory.buffer, this.#out.byteOffset, this.rowsMax);
+    const sketchedAt = this.#out.byteOffset + siftRowsMax * 4;
+    this.#sketched = new Int16Array(memory.buffer, sketchedAt, searchLimits.vectorDimMax);
   }
 
   setQuery(query: Float32Array): void {
@@ -112,6 +148,32 @@ class InPlaceKernel implements DotKernel {
     for (let i = 0; i < count; i++) this.#list[i] = list[i]!;
     this.#dots.dotsOf(this.#query.byteOffset, data.byteOffset, this.#out.byteOffset, count, this.#dim);
     return this.#out;
+  }
+
+  sift(
+    sketch: RowSketch,
+    { values, scale, length, error, bend }: SketchQuery,
+    needed: number,
+    from: number,
+    count: number,
+    kept: Uint32Array,
+  ): number {
+    const { stride, rows, factors, margins, norms } = sketch;
+    this.#sketched.set(values);
+    this.#dots.prepareSift(scale, length, error, bend, needed);
+    const found = this.#dots.sift(
+      this.#sketched.byteOffset,
+      rows.byteOffset,
+      stride,
+      factors.byteOffset,
+      margins.byteOffset,
+      norms.byteOffset,
+      from,
+      count,
+      this.#list.byteOffset,
+    );
+    for (let i = 0; i < found; i++) kept[i] = this.#list[i]!;
+    return found;
   }
 }
 

@@ -4,7 +4,8 @@ import type { IndexReader, VectorRows } from "../index/reader.ts";
 import { type Hit, TopK } from "../index/top-k.ts";
 import { runSteps, type Steps, stepDocs } from "../steps.ts";
 import { dotAt, inverseNorm, squaredDistanceAt } from "./distance.ts";
-import { dotKernel } from "./dot-kernel.ts";
+import { dotKernel, siftRowsMax } from "./dot-kernel.ts";
+import { productNeeded, type SketchQuery, sketchQuery } from "./sketch.ts";
 
 /** Below this share of allowed documents, the allowed ones are looked up instead of walking all rows. */
 const allowedShare = 1 / 3;
@@ -95,7 +96,7 @@ function offerRows(search: RowSearch, from: number, to: number, top: TopK): void
 }
 
 /** Rows that are looked up together. */
-const listedMax = 512;
+const listedMax = siftRowsMax;
 /** One for the thread: nothing is left in it from step to step. */
 const listed = new Uint32Array(listedMax);
 
@@ -153,12 +154,36 @@ function* searchAllowed(search: RowSearch, allowed: Bitset, top: TopK): Steps<vo
   offerListed(search, listed, count, top);
 }
 
+/** Looks up the rows that the sketch leaves; false where there is none to go by. */
+function offerSifted(search: RowSearch, sifting: SketchQuery, from: number, to: number, top: TopK): boolean {
+  const { rows, allowed } = search;
+  const { data, docs, distance, sketch } = rows;
+  const kernel = dotKernel(data);
+  let count = siftRowsMax;
+  for (let first = from; first < to; first += count) {
+    // As few as fill the top k come first: what they score rules out most of the others.
+    count = Math.min(first === 0 ? Math.max(64, 2 * top.k) : siftRowsMax, siftRowsMax, to - first);
+    const needed = productNeeded(top.threshold, distance, search.length);
+    const found = sketch === undefined ? undefined : kernel.sift(sketch, sifting, needed, first, count, listed);
+    if (found === undefined) return false;
+    let kept = 0;
+    for (let i = 0; i < found; i++) {
+      const row = listed[i]!;
+      if (allowed === undefined || allowed.has(docs[row]!)) listed[kept++] = row;
+    }
+    offerListed(search, listed, kept, top);
+  }
+  return true;
+}
+
 function* searchRows(search: RowSearch, top: TopK): Steps<void> {
   // Taken once: a tail may grow between two steps, and what is added then is not part of this search.
-  const { rowCount } = search.rows;
+  const { rowCount, sketch, distance } = search.rows;
+  const sifting = sketch === undefined ? undefined : sketchQuery(search.query, distance);
   for (let from = 0; from < rowCount; from += stepDocs) {
     if (from > 0) yield;
-    offerRows(search, from, Math.min(from + stepDocs, rowCount), top);
+    const to = Math.min(from + stepDocs, rowCount);
+    if (sifting === undefined || !offerSifted(search, sifting, from, to, top)) offerRows(search, from, to, top);
   }
 }
 
