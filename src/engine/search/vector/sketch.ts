@@ -27,6 +27,15 @@ export function sketchStride(dim: number): number {
 const roundingShare = 1e-9;
 const rowMax = 127;
 
+function greatest(values: Float32Array, from: number, count: number): number {
+  let max = 0;
+  for (let i = from; i < from + count; i++) {
+    const size = Math.abs(values[i]!);
+    if (size > max) max = size;
+  }
+  return max;
+}
+
 /** Makes the sketch of one row. For cosine all is by the row's length, as scores are. */
 export function sketchRow(
   sketch: RowSketch,
@@ -38,14 +47,16 @@ export function sketchRow(
 ): void {
   const from = row * dim;
   const to = row * sketch.stride;
-  let max = 0;
-  for (let i = 0; i < dim; i++) max = Math.max(max, Math.abs(data[from + i]!));
+  const max = greatest(data, from, dim);
   const unit = max / rowMax;
+  // Where a row is 0, so is all of its sketch.
+  const perUnit = max === 0 ? 0 : rowMax / max;
+  const { rows } = sketch;
   let squared = 0;
   for (let i = 0; i < dim; i++) {
     const value = data[from + i]!;
-    const whole = max === 0 ? 0 : Math.round(value / unit);
-    sketch.rows[to + i] = whole;
+    const whole = Math.round(value * perUnit);
+    rows[to + i] = whole;
     const off = value - whole * unit;
     squared += off * off;
   }
@@ -71,8 +82,7 @@ export interface SketchQuery {
 export function sketchQuery(query: Float32Array, distance: Distance): SketchQuery {
   const stride = sketchStride(query.length);
   const valueMax = Math.min(32_767, Math.floor(2 ** 31 / ((rowMax + 1) * stride)));
-  let max = 0;
-  for (let i = 0; i < query.length; i++) max = Math.max(max, Math.abs(query[i]!));
+  const max = greatest(query, 0, query.length);
   const scale = max / valueMax;
   const values = new Int16Array(stride);
   let squared = 0;
