@@ -2,9 +2,18 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import asc from "assemblyscript/asc";
 
-const modules = [
+/** For a memory that threads share; one of its own is as good for those that do not. */
+const shared = ["--sharedMemory", "--enable", "threads", "--initialMemory", "1", "--maximumMemory", "65536"];
+
+const modules: readonly { source: string; target: string; name: string; more?: readonly string[] }[] = [
   { source: "wasm/records.ts", target: "src/edge/rest/record-codec-binary.ts", name: "recordCodecBinary" },
   { source: "wasm/events.ts", target: "src/engine/event/event-codec-binary.ts", name: "eventCodecBinary" },
+  {
+    source: "wasm/vectors.ts",
+    target: "src/engine/search/vector/dot-kernel-binary.ts",
+    name: "dotKernelBinary",
+    more: shared,
+  },
 ];
 const options = [
   "-O3",
@@ -22,9 +31,9 @@ const options = [
   "abort=",
 ];
 
-async function compile(source: string): Promise<Uint8Array> {
+async function compile(source: string, more: readonly string[]): Promise<Uint8Array> {
   let made: Uint8Array | undefined;
-  const { error, stdout, stderr } = await asc.main([source, "-o", "module.wasm", ...options], {
+  const { error, stdout, stderr } = await asc.main([source, "-o", "module.wasm", ...options, ...more], {
     readFile: (name, folder) => {
       try {
         return readFileSync(`${folder}/${name}`, "utf8");
@@ -41,8 +50,8 @@ async function compile(source: string): Promise<Uint8Array> {
   process.exit(1);
 }
 
-for (const { source, target, name } of modules) {
-  const text = Buffer.from(await compile(source)).toString("base64");
+for (const { source, target, name, more = [] } of modules) {
+  const text = Buffer.from(await compile(source, more)).toString("base64");
   const lines = text.match(/.{1,100}/g)!.map((line) => `  "${line}"`);
   const module = `/** ${source} in its binary form, made by scripts/wasm.ts. */\nexport const ${name} =\n${lines.join(" +\n")};\n`;
   if (!process.argv.includes("--check")) writeFileSync(target, module);
