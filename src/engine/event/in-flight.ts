@@ -12,6 +12,7 @@ const requestWord = digestWordCount;
  */
 export class InFlight {
   #words = new Uint32Array(slotsMin * slotWords);
+  #mask = slotsMin - 1;
   #count = 0;
   #lastRequest = 0;
 
@@ -27,7 +28,7 @@ export class InFlight {
 
   /** Marks an event as being written by a request. False where another one writes it already. */
   take(digests: Uint32Array, at: number, request: number): boolean {
-    if (this.#count * 2 * slotWords >= this.#words.length) this.#grow();
+    if (this.#count * 2 > this.#mask) this.#grow();
     const slot = this.#find(digests, at);
     const words = this.#words;
     const known = words[slot + requestWord]!;
@@ -50,8 +51,11 @@ export class InFlight {
   #find(digests: Uint32Array, at: number): number {
     const words = this.#words;
     const { length } = words;
-    const [first, second, third, fourth] = [digests[at]!, digests[at + 1]!, digests[at + 2]!, digests[at + 3]!];
-    let slot = (first & (length / slotWords - 1)) * slotWords;
+    const first = digests[at]!;
+    const second = digests[at + 1]!;
+    const third = digests[at + 2]!;
+    const fourth = digests[at + 3]!;
+    let slot = (first & this.#mask) * slotWords;
     while (words[slot + requestWord] !== 0) {
       const isSame =
         words[slot] === first && words[slot + 1] === second && words[slot + 2] === third && words[slot + 3] === fourth;
@@ -66,7 +70,7 @@ export class InFlight {
   #free(slot: number): void {
     const words = this.#words;
     const { length } = words;
-    const mask = length / slotWords - 1;
+    const mask = this.#mask;
     let gap = slot;
     for (let next = gap; ; ) {
       next += slotWords;
@@ -85,6 +89,7 @@ export class InFlight {
   #grow(): void {
     const old = this.#words;
     this.#words = new Uint32Array(old.length * 2);
+    this.#mask = this.#mask * 2 + 1;
     for (let at = 0; at < old.length; at += slotWords) {
       if (old[at + requestWord] === 0) continue;
       this.#words.set(old.subarray(at, at + slotWords), this.#find(old, at));
