@@ -10,6 +10,8 @@ import { SyncedVersion } from "./synced-version.ts";
 
 const extension = ".lance";
 const tableList = "__manifest";
+/** The newest of Lance's formats that compresses a page of text as one; later ones do it value by value. */
+const storageOptions = { new_table_data_storage_version: "2.0", new_table_enable_v2_manifest_paths: "true" };
 
 /** Lance datasets in folders of this machine. Make one for each thread that writes: the handles can't be shared. */
 export class LanceColumnar implements Columnar {
@@ -28,8 +30,7 @@ export class LanceColumnar implements Columnar {
     const name = basename(full, extension);
     const known = await openTable(connection, name);
     const table =
-      known ??
-      (await connection.createEmptyTable(name, arrowSchema(arrow, schema, new Set()), { enableV2ManifestPaths: true }));
+      known ?? (await connection.createEmptyTable(name, arrowSchema(arrow, schema, new Set()), { storageOptions }));
     const dataset = new LanceDataset(full, connection, table, schema, await table.schema());
     try {
       await dataset.addColumns(schema);

@@ -29,6 +29,11 @@ interface ReadOptions {
 }
 
 const fileName = "data.mdb";
+/**
+ * Addresses, not memory. The library maps a file that outgrows its map anew and keeps the maps before it, each with
+ * the pages that were read through it; a larger store than this still grows.
+ */
+const mapBytes = 16 * 1024 ** 3;
 /** Below every other key. Without an end of its own a reversed range would leave this one out. */
 const lowestKey = Buffer.of(0);
 /**
@@ -294,6 +299,7 @@ function openFile(path: string): Database {
     keyEncoding: "binary",
     encoding: "binary",
     cache: false,
+    mapSize: mapBytes,
     // A resolved write has been synced.
     overlappingSync: false,
     // The engine gathers its own groups; waiting for the end of the event turn would only add latency.
