@@ -24,9 +24,9 @@ export interface StartOptions {
 export class ServerProcess implements AsyncDisposable {
   readonly url: string;
   /** Where the Postgres wire listens. */
-  readonly postgres: { readonly host: string; readonly port: number };
-  /** Where the MySQL wire listens. */
-  readonly mysql: { readonly host: string; readonly port: number };
+  readonly postgres: WireAddress;
+  /** And the MySQL wire. */
+  readonly mysql: WireAddress;
   readonly dataDir: string;
   readonly child: ChildProcess;
   readonly logs: string[];
@@ -129,7 +129,12 @@ function cleanEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("SERVICE_")));
 }
 
-function wireAddress(logs: readonly string[], wire: string): { readonly host: string; readonly port: number } {
+interface WireAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+function wireAddress(logs: readonly string[], wire: string): WireAddress {
   const [, host = "", port = "0"] = new RegExp(`"${wire}":"([^"]+):(\\d+)"`).exec(logs.join("\n")) ?? [];
   return { host, port: Number(port) };
 }
