@@ -254,7 +254,8 @@ test("a server that is killed and started again: appends are retried once, a tai
   const dataDir = cleanup.adopt(await temporaryFolder(), (folder) => rm(folder, { recursive: true }));
   const first = await ServerProcess.start({ dataDir });
   const { port } = new URL(first.url);
-  const own = new Client({ url: first.url, retry: { attemptsMax: 100, waitMs: 20, waitMsMax: 200 } });
+  // On a busy machine the second one takes its time to start.
+  const own = new Client({ url: first.url, retry: { attemptsMax: 1_000, waitMs: 20, waitMsMax: 200 } });
   await own.createNamespace("n");
   await own.namespace("n").createStream({ name: "s" });
   const stream = own.namespace("n").stream("s");
