@@ -118,7 +118,12 @@ export class Queries {
     question: { readonly field: string; readonly num: number; readonly k: number; readonly filter: Filter | undefined },
   ): Promise<Recall> {
     const { runtime } = await this.#deps.documents.reading(ref, { token: [], eventual: false });
-    return runtime.ask<Recall>({ kind: "recall", ...question });
+    await this.#turn(undefined);
+    try {
+      return await runtime.ask<Recall>({ kind: "recall", ...question });
+    } finally {
+      this.#release();
+    }
   }
 
   async #search<T>(

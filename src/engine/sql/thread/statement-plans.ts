@@ -2,6 +2,7 @@ import type { StatementText } from "../messages.ts";
 import { duckFault } from "./duck-fault.ts";
 import type { Parser } from "./parser.ts";
 import { planStatement, type SerializedSql, type StatementPlan } from "./plan-statement.ts";
+import { parseTree } from "./syntax-tree.ts";
 
 /** Plans that are kept for statements that come again, and the longest text of one. */
 const plansMax = 500;
@@ -34,6 +35,6 @@ export class StatementPlans {
   }
 
   async #parse(query: string): Promise<SerializedSql> {
-    return JSON.parse((await this.#parser.serialize(query)) as string) as SerializedSql;
+    return parseTree((await this.#parser.serialize(query)) as string) as SerializedSql;
   }
 }
