@@ -51,7 +51,7 @@ async function mariadb(port: number): Promise<string> {
     const { stdout } = await run(program, args, { timeout: callMsMax, maxBuffer: 64 * 1024 * 1024 });
     assert.match(stdout, shows, statement);
   }
-  return `${statements.length} statements`;
+  return `passed (${statements.length} statements)`;
 }
 
 async function connectorJ(port: number): Promise<string> {
@@ -60,11 +60,14 @@ async function connectorJ(port: number): Promise<string> {
     return "skipped: put java on the path and name the jar in MYSQL_JDBC";
   const url = `jdbc:mysql://127.0.0.1:${port}/shop?allowPublicKeyRetrieval=true`;
   const { stdout } = await run(program, ["-cp", jar, java, url], { timeout: callMsMax });
-  return stdout.trim();
+  return `passed (${stdout.trim()})`;
 }
 
 /** Each check by its name; what it did, or why it was left out. A surprise is thrown. */
-export const mysqlChecks: Readonly<Record<string, (port: number) => Promise<string>>> = { mariadb, connectorJ };
+export const mysqlChecks: Readonly<Record<string, (port: number) => Promise<string>>> = {
+  mariadb,
+  "connector-j": connectorJ,
+};
 
 if (import.meta.main) {
   const { server, port } = await startServer();

@@ -3,7 +3,9 @@
  *
  *   npm run test:interop-sql [-- NAME…]     the names of checks; without any, all
  *
- * PSQL and PYTHON name programs that are not on the path, POSTGRES_JDBC the driver's jar. Nothing is installed.
+ * Programs that are not on the path are named by PSQL, MARIADB, JAVA, PSYCOPG_PYTHON and ADBC_PYTHON (or PYTHON for
+ * both); POSTGRES_JDBC, MYSQL_JDBC and FLIGHT_JDBC_JAR name the jars of drivers, GO_ADBC a Go module that requires
+ * github.com/apache/arrow-adbc/go/adbc. Nothing is installed. It fails when a client that is there does.
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -11,7 +13,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { ServerProcess } from "../test/support/process.ts";
+import { fillShop, startServer } from "../test/wire/mysql/server.ts";
 import { makeShop } from "../test/wire/postgres/shop.ts";
+import { fillFlight, flightChecks } from "./interop/flight.ts";
+import { mysqlChecks } from "./interop-mysql.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const run = promisify(execFile);
@@ -96,9 +101,10 @@ async function psql(server: ServerProcess): Promise<string> {
 }
 
 async function psycopg(server: ServerProcess): Promise<string> {
-  const program = process.env["PYTHON"] ?? "python3";
+  const program = process.env["PSYCOPG_PYTHON"] ?? process.env["PYTHON"] ?? "python3";
   const found = await attempt(program, ["-c", "import psycopg; print(psycopg.__version__)"]);
-  if (found.failed) return "skipped, not installed: pip install psycopg[binary], and name that Python in PYTHON";
+  if (found.failed)
+    return "skipped, not installed: pip install psycopg[binary], and name that Python in PSYCOPG_PYTHON";
   const { host, port } = server.postgres;
   const script = join(root, "scripts", "interop-postgres.py");
   const { stderr, failed } = await attempt(program, [script, host, String(port)]);
@@ -119,16 +125,51 @@ async function jdbcPostgres(server: ServerProcess): Promise<string> {
   return `passed (${stdout.trim()})`;
 }
 
-/** A wire's clients are added here. */
-const checks: Readonly<Record<string, (server: ServerProcess) => Promise<string>>> = {
-  psql,
-  psycopg,
-  "jdbc-postgres": jdbcPostgres,
-};
+type Check = () => Promise<string>;
+
+interface Wire extends AsyncDisposable {
+  readonly checks: Readonly<Record<string, Check>>;
+}
+
+async function postgresWire(): Promise<Wire> {
+  const server = await ServerProcess.start();
+  await makeShop(server.url);
+  const checks = {
+    psql: () => psql(server),
+    psycopg: () => psycopg(server),
+    "jdbc-postgres": () => jdbcPostgres(server),
+  };
+  return { checks, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+}
+
+async function mysqlWire(): Promise<Wire> {
+  const { server, port } = await startServer();
+  await fillShop(server.url);
+  return { checks: bound(mysqlChecks, port), [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+}
+
+async function flightWire(): Promise<Wire> {
+  const server = await ServerProcess.start();
+  const target = new URL(server.url).host;
+  await fillFlight(target);
+  return { checks: bound(flightChecks, target), [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+}
+
+function bound<T>(checks: Readonly<Record<string, (where: T) => Promise<string>>>, where: T): Record<string, Check> {
+  return Object.fromEntries(Object.entries(checks).map(([name, check]) => [name, () => check(where)]));
+}
 
 const asked = process.argv.slice(2);
-await using server = await ServerProcess.start();
-await makeShop(server.url);
-for (const [name, check] of Object.entries(checks)) {
-  if (asked.length === 0 || asked.includes(name)) console.log(`${name}: ${await check(server)}`);
+let failed = 0;
+for (const open of [postgresWire, mysqlWire, flightWire]) {
+  await using wire = await open();
+  for (const [name, check] of Object.entries(wire.checks)) {
+    if (asked.length > 0 && !asked.includes(name)) continue;
+    const outcome = await check().catch((error: unknown) => {
+      failed++;
+      return `FAILED\n${error instanceof Error ? error.message : String(error)}`;
+    });
+    console.log(`${name}: ${outcome}`);
+  }
 }
+if (failed > 0) process.exitCode = 1;

@@ -3,7 +3,7 @@
  *
  *   node scripts/interop/flight.ts [host:port]     without an address, a server is started for the occasion
  *
- * PYTHON names a Python with adbc_driver_flightsql and pyarrow; FLIGHT_JDBC_JAR names the file of
+ * ADBC_PYTHON names a Python with adbc_driver_flightsql and pyarrow; FLIGHT_JDBC_JAR names the file of
  * org.apache.arrow:flight-sql-jdbc-driver; GO_ADBC names a folder whose go.mod requires
  * github.com/apache/arrow-adbc/go/adbc. Nothing is installed.
  */
@@ -39,27 +39,27 @@ function beside(name: string): string {
 
 function passed({ stdout, stderr, failed }: Outcome): string {
   assert.ok(!failed, stdout + stderr);
-  return `${stdout.trim()}: passed`;
+  return `passed (${stdout.trim()})`;
 }
 
 async function python(target: string): Promise<string> {
-  const program = process.env["PYTHON"] ?? "python3";
+  const program = process.env["ADBC_PYTHON"] ?? process.env["PYTHON"] ?? "python3";
   const found = await attempt(program, ["-c", "import adbc_driver_flightsql, pyarrow"]);
-  if (found.failed) return "Flight SQL with ADBC for Python: skipped, name a Python that has it in PYTHON";
+  if (found.failed) return "skipped, not installed: name a Python that has adbc_driver_flightsql in ADBC_PYTHON";
   return passed(await attempt(program, [beside("flight.py"), target, namespace]));
 }
 
 async function jdbc(target: string): Promise<string> {
   const jar = process.env["FLIGHT_JDBC_JAR"];
   const found = await attempt("java", ["-version"]);
-  if (jar === undefined || found.failed) return "Flight SQL with JDBC: skipped, name the driver in FLIGHT_JDBC_JAR";
+  if (jar === undefined || found.failed) return "skipped: put java on the path and name the driver in FLIGHT_JDBC_JAR";
   const open = "--add-opens=java.base/java.nio=ALL-UNNAMED";
   return passed(await attempt("java", [open, "-cp", jar, beside("flight-jdbc.java"), target, namespace]));
 }
 
 async function go(target: string): Promise<string> {
   const folder = process.env["GO_ADBC"];
-  if (folder === undefined) return "Flight SQL with ADBC for Go: skipped, name a module that requires it in GO_ADBC";
+  if (folder === undefined) return "skipped: name a module that requires it in GO_ADBC";
   return passed(await attempt("go", ["run", "-mod=mod", beside("flight.go"), target, namespace], folder));
 }
 
@@ -69,7 +69,8 @@ async function post(url: string, body: object): Promise<void> {
   assert.ok(response.ok || response.status === 409, await response.text());
 }
 
-async function fill(target: string): Promise<void> {
+/** What the clients look for. */
+export async function fillFlight(target: string): Promise<void> {
   const base = `http://${target}/v1/namespaces`;
   await post(base, { name: namespace });
   const fields = [
@@ -87,18 +88,16 @@ async function fill(target: string): Promise<void> {
   await post(`${base}/${namespace}/collections/docs/documents`, { ops });
 }
 
-/** One line for each client. */
-export async function callFlight(target: string): Promise<string[]> {
-  await fill(target);
-  return [await python(target), await jdbc(target), await go(target)];
-}
+/** Each client by its name; what it did, or why it was left out. A surprise is thrown. */
+export const flightChecks: Readonly<Record<string, (target: string) => Promise<string>>> = {
+  "adbc-python": python,
+  "flight-jdbc": jdbc,
+  "adbc-go": go,
+};
 
 if (import.meta.main) {
-  const given = process.argv[2];
-  if (given === undefined) {
-    await using server = await ServerProcess.start();
-    console.log((await callFlight(new URL(server.url).host)).join("\n"));
-  } else {
-    console.log((await callFlight(given)).join("\n"));
-  }
+  await using server = process.argv[2] === undefined ? await ServerProcess.start() : undefined;
+  const target = server === undefined ? process.argv[2]! : new URL(server.url).host;
+  await fillFlight(target);
+  for (const [name, check] of Object.entries(flightChecks)) console.log(`${name}: ${await check(target)}`);
 }

@@ -48,6 +48,31 @@ describe("SQL while things change", () => {
     assert.deepEqual(await rows("select max(n) as m from pairs"), [{ m: 150 }]);
   });
 
+  test("a table that was packed follows its collection", async () => {
+    await client.made("packed", {
+      fields: [
+        { name: "n", kind: "i64" },
+        { name: "t", kind: "keyword" },
+      ],
+    });
+    const count = 12_000;
+    const ids = Array.from({ length: count }, (_, id) => id);
+    const ops = ids.map((id) => ({ upsert: { id, source: { n: id, t: `t${id % 7}` } } }));
+    for (const from of [0, count / 2]) await client.written("packed", ops.slice(from, from + count / 2));
+    const totals = "select count(*) as c, sum(n) as s, count(distinct t) as t from packed";
+    let sum = (count * (count - 1)) / 2;
+    assert.deepEqual(await rows(totals), [{ c: count, s: sum, t: 7 }]);
+    for (let round = 0; round < 5; round++) {
+      await client.written("packed", [
+        { upsert: { id: round, source: { n: 100_000, t: `new${round}` } } },
+        { delete: { id: count - 1 - round } },
+      ]);
+      sum += 100_000 - round - (count - 1 - round);
+      assert.deepEqual(await rows(totals), [{ c: count - 1 - round, s: sum, t: 8 + round }]);
+    }
+    assert.deepEqual(await rows("select t from packed where _id = 3"), [{ t: "new3" }]);
+  });
+
   test("a collection that is made anew under its name is another table", async () => {
     await client.made("again", schema);
     await client.written("again", [{ upsert: { id: 1, source: { n: 1 } } }]);

@@ -168,6 +168,21 @@ describe("retrievers in SQL and in a query", () => {
     for (const { tag } of done.json.rows) assert.equal(tag, "b");
   });
 
+  for (const condition of ["tag like 'b%'", "tag = 'b' or n = -1", "n >= 0 and (tag = 'c' or tag = 'b')"]) {
+    test(`a field of several values is found by any of them where ${condition}`, async () => {
+      const done = async (k: number) => {
+        const query = `select _id, tag from text_search(docs, 'red', body, ${k}) where ${condition}`;
+        const { status, text, json } = await ask(`${client.url}/sql`, { body: { query } });
+        assert.equal(status, 200, text);
+        return json.rows as { _id: number; tag: string }[];
+      };
+      const all = await done(300);
+      assert.ok(all.every(({ tag }) => tag === "b" || tag === "c"));
+      // Every k must be full: a document that the index found is not lost to its first value.
+      for (let k = 1; k <= all.length; k++) assert.deepEqual(await done(k), all.slice(0, k));
+    });
+  }
+
   test("the same after the documents have become segments, and after a write", async () => {
     await client.sealed("docs");
     const [, sql, query] = pairs[6]!;

@@ -1,5 +1,12 @@
 import { type FieldSpec, isNumeric, type Schema } from "../collection/schema.ts";
-import type { Comparison, Condition, Constant, ShownValue } from "./retrieval.ts";
+import {
+  type Comparison,
+  type Condition,
+  type Constant,
+  likeWildcard,
+  type Shown,
+  type ShownValue,
+} from "./retrieval.ts";
 import type { SqlParameter } from "./sql.ts";
 import { dateOf } from "./stream-bounds.ts";
 
@@ -9,7 +16,7 @@ type FilterJson = Readonly<Record<string, unknown>>;
 export interface ConditionFilters {
   /** All of them restrict the retrievers before their top k. */
   readonly filters: readonly FilterJson[];
-  readonly shown: readonly ShownValue[];
+  readonly shown: readonly Shown[];
   /** The terms, by their number, that only SQL can check. */
   readonly rest: readonly number[];
 }
@@ -47,7 +54,7 @@ const ranges: Readonly<Record<string, "gt" | "gte" | "lt" | "lte">> = {
 };
 
 class FilterMaker {
-  readonly shown: ShownValue[] = [];
+  readonly shown: Shown[] = [];
   readonly #schema: Schema;
   readonly #params: readonly SqlParameter[];
 
@@ -125,7 +132,7 @@ class FilterMaker {
     if (/[*?\\]/.test(pattern) || pattern.length > 200) return undefined;
     const prefix = /^([^%_]*)%$/.exec(pattern)?.[1];
     if (prefix !== undefined && prefix !== "") return { prefix: { [field.name]: prefix } };
-    return { wildcard: { [field.name]: pattern.replaceAll("%", "*").replaceAll("_", "?") } };
+    return { wildcard: { [field.name]: likeWildcard(pattern) } };
   }
 
   #ids(constants: readonly Constant[]): FilterJson | undefined {
@@ -175,20 +182,49 @@ class FilterMaker {
 
   /** A field of several values shows one that the statement asks for. */
   show(condition: Condition): void {
-    if (condition.op === "and") for (const item of condition.items) this.show(item);
-    if (condition.op === "in") {
-      const field = this.#field(condition.column);
-      const values = field && condition.values.map((constant) => indexed(this.#value(field, constant)));
-      if (field && values)
-        this.shown.push({ field: field.name, values: values.filter((value) => value !== undefined) });
+    switch (condition.op) {
+      case "and":
+        for (const item of condition.items) this.show(item);
+        return;
+      case "or":
+        this.shown.push({
+          either: condition.items.map((item) => this.#leaves(item)).filter((list) => list.length > 0),
+        });
+        return;
+      default:
+        this.shown.push(...this.#leaves(condition));
     }
-    if (condition.op !== "compare" || condition.by === "<>") return;
+  }
+
+  /** What the fields' values must meet, as far as it is about one value of each. */
+  #leaves(condition: Condition): ShownValue[] {
+    if (condition.op === "and") return condition.items.flatMap((item) => this.#leaves(item));
+    if (!("column" in condition)) return [];
     const field = this.#field(condition.column);
-    const value = field && indexed(this.#value(field, condition.value));
-    if (field === undefined || value === undefined) return;
-    const { by } = condition;
-    if (by === "=") this.shown.push({ field: field.name, values: [value] });
-    else this.shown.push({ field: field.name, range: { [ranges[by]!]: value } });
+    if (field === undefined) return [];
+    const leaf = this.#leaf(condition, field);
+    return leaf === undefined ? [] : [{ field: field.name, ...leaf }];
+  }
+
+  #leaf(condition: Condition, field: FieldSpec): Omit<ShownValue, "field"> | undefined {
+    switch (condition.op) {
+      case "in": {
+        const values = condition.values.map((constant) => indexed(this.#value(field, constant)));
+        return { values: values.filter((value) => value !== undefined) };
+      }
+      case "like": {
+        const like = this.#scalar(condition.pattern);
+        return typeof like === "string" ? { like } : undefined;
+      }
+      case "compare": {
+        const { by } = condition;
+        const value = indexed(this.#value(field, condition.value));
+        if (value === undefined || by === "<>") return undefined;
+        return by === "=" ? { values: [value] } : { range: { [ranges[by]!]: value } };
+      }
+      default:
+        return undefined;
+    }
   }
 }
 

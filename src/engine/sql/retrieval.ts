@@ -76,10 +76,13 @@ export interface FoundDocuments {
   readonly offsets: Float64Array;
   readonly data: Uint8Array;
   /** Conditions that the documents were found by: a field of several values shows one that meets them. */
-  readonly shown: readonly ShownValue[];
+  readonly shown: readonly Shown[];
 }
 
-/** Which of a field's values to show: one of these, or one within the bounds. In the form of the index. */
+/** What a field's value that is shown must meet, or one of several lists of such. */
+export type Shown = ShownValue | { readonly either: readonly (readonly ShownValue[])[] };
+
+/** One of these values, one within the bounds, or one that the pattern of a `LIKE` fits. In the form of the index. */
 export interface ShownValue {
   readonly field: string;
   readonly values?: readonly (string | number)[];
@@ -89,4 +92,10 @@ export interface ShownValue {
     readonly lt?: string | number;
     readonly lte?: string | number;
   };
+  readonly like?: string;
+}
+
+/** The pattern of a `LIKE` in the language of the index; it has none of that language's own signs. */
+export function likeWildcard(pattern: string): string {
+  return pattern.replaceAll("%", "*").replaceAll("_", "?");
 }

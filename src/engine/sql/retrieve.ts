@@ -10,7 +10,7 @@ import type { Filter } from "../search/filter/filter.ts";
 import type { ConsistencyToken } from "../token.ts";
 import { type ConditionFilters, conditionFilters } from "./condition-filter.ts";
 import { sqlFault } from "./fault.ts";
-import type { FoundDocuments, PlannedRetrieval, RetrieverArguments, ShownValue } from "./retrieval.ts";
+import type { FoundDocuments, PlannedRetrieval, RetrieverArguments, Shown } from "./retrieval.ts";
 import type { SqlParameter, SqlValue } from "./sql.ts";
 
 /** What a retriever without `k` finds at most. */
@@ -170,7 +170,7 @@ function asFault(error: unknown, position: number): unknown {
   return sqlFault("invalid_value", `${what}: ${text}`, { position, cause: error });
 }
 
-function packed(collection: string, { hits, meta }: StoredHits, shown: readonly ShownValue[]): FoundDocuments {
+function packed(collection: string, { hits, meta }: StoredHits, shown: readonly Shown[]): FoundDocuments {
   const offsets = new Float64Array(hits.length + 1);
   hits.forEach(({ document }, i) => {
     offsets[i + 1] = offsets[i]! + document.length;

@@ -1,30 +1,20 @@
 import type { Clock } from "../../port/clock.ts";
-import type { EngineThread } from "../collection/engine-thread.ts";
-import { EngineError } from "../errors.ts";
 import type { Metastore } from "../metastore/metastore.ts";
 import type { Queries } from "../query/queries.ts";
 import type { ConsistencyToken } from "../token.ts";
-import type { SqlBatch } from "./batch.ts";
 import { ChangeTracker } from "./change-tracker.ts";
 import { sqlFault } from "./fault.ts";
-import type {
-  CheckReply,
-  DescribeReply,
-  NextReply,
-  PlanReply,
-  RunReply,
-  SqlMessage,
-  StatementText,
-} from "./messages.ts";
+import type { CheckReply, DescribeReply, PlanReply, RunReply, StatementText } from "./messages.ts";
 import type { PlannedRetrieval } from "./retrieval.ts";
 import { emptyFound, type Restriction, type RetrieveRequest, restrictionOf, retrieve } from "./retrieve.ts";
+import { outcomeOf, RunningStatement, type SqlOutcome, type Started } from "./running-statement.ts";
 import type { SqlSettings } from "./settings.ts";
-import type { Sql, SqlDescription, SqlFaultKind, SqlResult, SqlStatement, SqlStatementKind, SqlTable } from "./sql.ts";
+import type { Sql, SqlDescription, SqlResult, SqlStatement, SqlTable } from "./sql.ts";
+import { type SqlThread, StatementWork } from "./statement-work.ts";
 import { type ResolverDeps, TableResolver } from "./table-resolver.ts";
 import { StatementTurns } from "./turns.ts";
-import type { SqlColumnInfo } from "./type.ts";
 
-export type SqlThread = EngineThread<SqlMessage>;
+export type { SqlOutcome, SqlThread };
 
 export interface SqlEngineDeps extends Omit<ResolverDeps, "changes"> {
   readonly thread: SqlThread;
@@ -38,8 +28,6 @@ export interface SqlEngineDeps extends Omit<ResolverDeps, "changes"> {
 
 /** How long the end of statements is waited for. */
 const endMsMax = 5_000;
-
-export type SqlOutcome = "ok" | SqlFaultKind | "error";
 
 /** Statements are parsed and run in a thread of their own; here they get their turn, their tables and their time. */
 export class SqlEngine implements Sql {
@@ -226,78 +214,6 @@ function keyOf({ namespace, dialect, query }: StatementText): string {
   return `${dialect ?? ""}\n${namespace.name}\n${query}`;
 }
 
-interface Started extends RunReply {
-  readonly kind: SqlStatementKind;
-  readonly token: ConsistencyToken;
-}
-
-/** Without a reason of the caller's, an error with its stack is made for each statement. */
-const finished = "finished";
-
-/** One statement's dealings with the thread, within its time. */
-class StatementWork {
-  readonly id: number;
-  readonly #thread: SqlThread;
-  readonly #clock: Clock;
-  readonly #signal: AbortSignal | undefined;
-  #leftMs: number;
-  #timedOut = false;
-
-  constructor({ thread, clock, settings }: SqlEngineDeps, id: number, signal: AbortSignal | undefined) {
-    this.id = id;
-    this.#thread = thread;
-    this.#clock = clock;
-    this.#signal = signal;
-    this.#leftMs = settings.timeMs;
-  }
-
-  /** Counts what the work takes; at the end of the statement's time, and when nobody waits any more, it is stopped. */
-  async run<T>(work: () => Promise<T>): Promise<T> {
-    const startedMs = this.#clock.steadyMs();
-    const over = new AbortController();
-    const stop = () => this.#stop("cancelled");
-    this.#signal?.addEventListener("abort", stop, { once: true });
-    void this.#clock.sleep(Math.max(0, this.#leftMs), over.signal).then(() => {
-      if (!over.signal.aborted) this.#stop("timeout");
-    });
-    try {
-      this.#signal?.throwIfAborted();
-      return await work();
-    } catch (error) {
-      throw this.#reason(error);
-    } finally {
-      over.abort(finished);
-      this.#signal?.removeEventListener("abort", stop);
-      this.#leftMs -= this.#clock.steadyMs() - startedMs;
-    }
-  }
-
-  async request<T>(message: SqlMessage, transfer: readonly ArrayBuffer[] = []): Promise<T> {
-    if (this.#timedOut) throw timedOut();
-    // Cancelled between two requests, when the thread knew of nothing to stop.
-    this.#signal?.throwIfAborted();
-    return this.#thread.request<T>(message, transfer);
-  }
-
-  close(): void {
-    this.#thread.post({ kind: "close", statement: this.id });
-  }
-
-  #stop(why: "cancelled" | "timeout"): void {
-    if (why === "timeout") this.#timedOut = true;
-    this.#thread.post({ kind: "cancel", statement: this.id, why });
-  }
-
-  #reason(error: unknown): unknown {
-    if (this.#signal?.aborted && !(error instanceof EngineError && error.reason === "internal")) {
-      return this.#signal.reason instanceof EngineError
-        ? this.#signal.reason
-        : sqlFault("cancelled", "the statement was cancelled", { cause: error });
-    }
-    return error;
-  }
-}
-
 function bufferOf({ buffer }: { readonly buffer: ArrayBufferLike }): ArrayBuffer {
   return buffer as ArrayBuffer;
 }
@@ -311,81 +227,4 @@ function leastTokens(a: ConsistencyToken, b: ConsistencyToken): ConsistencyToken
     else if (entry.offset < entries[at]!.offset) entries[at] = entry;
   }
   return entries;
-}
-
-function timedOut(): EngineError {
-  return sqlFault("timeout", "the statement took longer than SERVICE_SQL_TIME allows");
-}
-
-function outcomeOf(error: unknown): SqlOutcome {
-  const fault = error instanceof EngineError ? (error.details["sql"] as { kind: SqlFaultKind } | undefined) : undefined;
-  return fault?.kind ?? "error";
-}
-
-class RunningStatement implements SqlResult {
-  readonly kind: SqlStatementKind;
-  readonly columns: readonly SqlColumnInfo[];
-  readonly token: ConsistencyToken;
-  readonly #work: StatementWork;
-  readonly #turns: StatementTurns;
-  readonly #signal: AbortSignal | undefined;
-  readonly #end: (outcome: SqlOutcome) => void;
-  #ready: SqlBatch | undefined;
-  #isDone: boolean;
-  #isOver = false;
-
-  constructor(
-    work: StatementWork,
-    turns: StatementTurns,
-    started: Started,
-    signal: AbortSignal | undefined,
-    end: (outcome: SqlOutcome) => void,
-  ) {
-    this.kind = started.kind;
-    this.columns = started.columns;
-    this.token = started.token;
-    this.#work = work;
-    this.#turns = turns;
-    this.#signal = signal;
-    this.#end = end;
-    this.#ready = started.batch;
-    this.#isDone = started.done;
-    if (this.#isDone && this.#ready === undefined) this.#finish("ok");
-  }
-
-  async next(): Promise<SqlBatch | undefined> {
-    if (this.#ready !== undefined) {
-      const batch = this.#ready;
-      this.#ready = undefined;
-      if (this.#isDone) this.#finish("ok");
-      return batch;
-    }
-    if (this.#isDone || this.#isOver) return undefined;
-    try {
-      const { batch, done } = await this.#turns.take(this.#signal, () =>
-        this.#work.run(() => this.#work.request<NextReply>({ kind: "next", statement: this.#work.id })),
-      );
-      this.#isDone = done;
-      if (done) this.#finish("ok");
-      return batch;
-    } catch (error) {
-      if (!this.#isOver) this.#work.close();
-      this.#finish(outcomeOf(error));
-      throw error;
-    }
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#isOver) return;
-    if (!this.#isDone) this.#work.close();
-    this.#ready = undefined;
-    this.#isDone = true;
-    this.#finish("ok");
-  }
-
-  #finish(outcome: SqlOutcome): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#end(outcome);
-  }
 }

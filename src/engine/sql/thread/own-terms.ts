@@ -78,6 +78,7 @@ function usedNames(root: TreeNode, names: OwnNames): Pick<OwnTerm, "qualified" |
     const isTable = node.class === undefined && isTableRef(node.type) && node.type !== "EMPTY";
     if (isTable || wider.has(String(node.class))) return undefined;
     if (node.class === "FUNCTION" && changing.has((node as FunctionCall).function_name.toLowerCase())) return undefined;
+    if (node.class === "CONSTANT" && !isExact(node["value"])) return undefined;
     if (node.class === "LAMBDA") for (const name of lambdaNames(node["lhs"])) parameters.add(name);
     if (node.class !== "COLUMN_REF") continue;
     const [first = "", second] = (node as ColumnRef).column_names.map((name) => name.toLowerCase());
@@ -89,6 +90,15 @@ function usedNames(root: TreeNode, names: OwnNames): Pick<OwnTerm, "qualified" |
   }
   for (const name of parameters) bare.delete(name);
   return { qualified: [...qualified], bare: [...bare] };
+}
+
+/** Whether a constant went through JSON as it is: the tree is written out again for SQL to check. */
+function isExact(value: unknown): boolean {
+  if (typeof value === "number")
+    return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value));
+  if (!isNode(value)) return true;
+  if (value["is_null"] === false && value["value"] === null) return false;
+  return Object.values(value).every(isExact);
 }
 
 function* lambdaNames(node: unknown): Iterable<string> {

@@ -26,21 +26,18 @@ import { matchingIds } from "./matching-ids.ts";
 import { NamespaceDatabase } from "./namespace-database.ts";
 import { bindAll } from "./parameters.ts";
 import { Parser } from "./parser.ts";
-import { planStatement, type SerializedSql, type StatementPlan } from "./plan-statement.ts";
+import type { StatementPlan } from "./plan-statement.ts";
 import { plannedRetrieval } from "./planned-retrieval.ts";
 import { emptyEdit, nameEdits, rewritten, showFound } from "./rewrite-statement.ts";
 import { Statement, type StopReason } from "./statement.ts";
+import { StatementPlans } from "./statement-plans.ts";
 import { defineAll, loadTables, type OpenNamespace } from "./statement-tables.ts";
-import { parseTree, type TreeNode } from "./syntax-tree.ts";
+import type { TreeNode } from "./syntax-tree.ts";
 
 /** What a statement without tables needs. */
 const nothing = { tables: [], catalog: undefined, found: [] } as const;
 
 const stoppedEarlyMax = 1_000;
-
-/** Plans that are kept for statements that come again, and the longest text of one. */
-const plansMax = 500;
-const planLengthMax = 10_000;
 
 interface Open {
   readonly statement: Statement;
@@ -54,10 +51,10 @@ export class SqlService implements ThreadService {
   readonly #settings: SqlSettings;
   readonly #namespaces = new Map<number, Promise<OpenNamespace>>();
   readonly #statements = new Map<number, Open>();
-  readonly #plans = new Map<string, StatementPlan>();
   /** Statements that were stopped before they were open. */
   readonly #stoppedEarly = new Map<number, StopReason>();
   readonly #parser = new Parser();
+  readonly #plans = new StatementPlans(this.#parser);
   readonly #schemas = new FoundSchemas();
   #clock = 0;
   /** Messages that are being answered. */
@@ -115,7 +112,7 @@ export class SqlService implements ThreadService {
   }
 
   async #planned(asked: Extract<SqlMessage, { kind: "plan" }>): Promise<PlanReply | Transferred> {
-    const plan = await this.#plan(asked);
+    const plan = await this.#plans.of(asked);
     const { params } = asked;
     if (params !== undefined) checkCount(plan, params);
     const { needs } = plan;
@@ -141,34 +138,13 @@ export class SqlService implements ThreadService {
     }
   }
 
-  async #plan(text: StatementText): Promise<StatementPlan> {
-    const key = `${text.dialect ?? ""}\n${text.namespace.name}\n${text.query}`;
-    const known = this.#plans.get(key);
-    if (known !== undefined) return known;
-    let plan: StatementPlan;
-    try {
-      plan = await planStatement(text, (query) => this.#parse(query));
-    } catch (error) {
-      throw duckFault(error);
-    }
-    if (key.length <= planLengthMax) {
-      if (this.#plans.size >= plansMax) this.#plans.delete(this.#plans.keys().next().value!);
-      this.#plans.set(key, plan);
-    }
-    return plan;
-  }
-
-  async #parse(query: string): Promise<SerializedSql> {
-    return parseTree((await this.#parser.serialize(query)) as string) as SerializedSql;
-  }
-
   /** A constant expression, in a database that holds nothing. */
   async #evaluate(expression: string, params: readonly SqlParameter[]): Promise<SqlValue> {
     return this.#parser.evaluate(`SELECT (${expression})`, params);
   }
 
   async #describe(asked: Extract<SqlMessage, { kind: "describe" }>): Promise<DescribeReply> {
-    const plan = await this.#plan(asked);
+    const plan = await this.#plans.of(asked);
     return this.#with(asked, async (open) => {
       await defineAll(open.namespace, asked.tables, asked.catalog);
       const retrieved = plan.retrievals.map((ref, i) =>
@@ -207,7 +183,8 @@ export class SqlService implements ThreadService {
       return open;
     });
     told.catch(() => {});
-    const plan = await this.#plan(asked)
+    const plan = await this.#plans
+      .of(asked)
       .then((plan) => checkCount(plan, asked.params))
       .catch(async (error: unknown) => {
         (await told).database.uses--;

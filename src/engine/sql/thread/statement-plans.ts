@@ -1,0 +1,40 @@
+import type { StatementText } from "../messages.ts";
+import { duckFault } from "./duck-fault.ts";
+import type { Parser } from "./parser.ts";
+import { planStatement, type SerializedSql, type StatementPlan } from "./plan-statement.ts";
+import { parseTree } from "./syntax-tree.ts";
+
+/** Plans that are kept for statements that come again, and the longest text of one. */
+const plansMax = 500;
+const planLengthMax = 10_000;
+
+/** The plans of statements, made once for those that come again. */
+export class StatementPlans {
+  readonly #parser: Parser;
+  readonly #plans = new Map<string, StatementPlan>();
+
+  constructor(parser: Parser) {
+    this.#parser = parser;
+  }
+
+  async of(text: StatementText): Promise<StatementPlan> {
+    const key = `${text.dialect ?? ""}\n${text.namespace.name}\n${text.query}`;
+    const known = this.#plans.get(key);
+    if (known !== undefined) return known;
+    let plan: StatementPlan;
+    try {
+      plan = await planStatement(text, (query) => this.#parse(query));
+    } catch (error) {
+      throw duckFault(error);
+    }
+    if (key.length <= planLengthMax) {
+      if (this.#plans.size >= plansMax) this.#plans.delete(this.#plans.keys().next().value!);
+      this.#plans.set(key, plan);
+    }
+    return plan;
+  }
+
+  async #parse(query: string): Promise<SerializedSql> {
+    return parseTree((await this.#parser.serialize(query)) as string) as SerializedSql;
+  }
+}
