@@ -26,7 +26,7 @@ const { values } = parseArgs({
   },
 });
 
-const shortSeconds = 2;
+const shortSeconds = 1.75;
 const shortSeed = 1;
 
 function integer(name: "seconds" | "seed" | "inputs", otherwise: number): number {
@@ -60,7 +60,7 @@ async function runAll(targets: readonly Target[], context: TargetContext): Promi
   let inputs = 0;
   const tried: Record<string, number> = {};
   for (const target of targets) {
-    const report = await runTarget(target, context, { seed, seconds, inputsMax, keep: values.keep });
+    const report = await runTarget(target, context, { seed, seconds, inputsMax, guide: !isShort, keep: values.keep });
     inputs += report.inputs;
     tried[`inputs tried: ${target.name}`] = report.inputs;
     process.stdout.write(line(report));
