@@ -101,7 +101,11 @@ export class SectionReader {
     if (byteLength < prefixBytes) throw damaged("too short");
     const prefix = new DataView(this.#bytes.buffer, byteOffset, prefixBytes);
     if (prefix.getUint32(0, true) !== magic) throw damaged("not a segment");
-    if (prefix.getUint32(4, true) !== format) throw damaged(`unknown format ${prefix.getUint32(4, true)}`);
+    const found = prefix.getUint32(4, true);
+    if (found !== format) {
+      const help = "start a newer build, or make the index anew with `doctor --rebuild`";
+      throw damaged(`its format is ${found}, and this build reads ${format}: ${help}`);
+    }
     const headerBytes = prefix.getUint32(8, true);
     if (prefixBytes + headerBytes > byteLength) throw damaged("too short for its header");
     const header = this.#bytes.subarray(prefixBytes, prefixBytes + headerBytes);
