@@ -93,3 +93,10 @@ test("an unknown field with an empty name is named over RPC too", async () => {
   const answer = await ask(`${server.url}/service.collection.v1.CollectionService/Scan`, { body });
   assert.equal(answer.json.details[0].debug.metadata.field, '""');
 });
+
+test("a content type of an event does not end in a space, which its header would lose", async () => {
+  const event = { specversion: "1.0", id: "2", source: "/s", type: "t", datacontenttype: "text/plain ", data: "x" };
+  const headers = { "content-type": "application/cloudevents+json" };
+  const answer = await ask(`${base}/streams/s/events`, { body: event, headers });
+  assertError(answer, 400, "invalid_argument", "datacontenttype");
+});
