@@ -5,7 +5,8 @@
  *
  * SCHEMATHESIS names the program when it is not on the path. Nothing is installed.
  */
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { parseArgs } from "node:util";
 import { FuzzServer } from "../test/fuzz/wire/server.ts";
 
@@ -28,7 +29,8 @@ const checks = [
 async function call(): Promise<void> {
   await using server = await FuzzServer.start();
   const args = ["run", `${server.url}/openapi.json`, "--checks", checks.join(","), "--max-examples", values.examples];
-  const { status } = spawnSync(program, [...args, "--exclude-path", "/v1/instance/backup"], { stdio: "inherit" });
+  const child = spawn(program, [...args, "--exclude-path", "/v1/instance/backup"], { stdio: "inherit" });
+  const [status] = (await once(child, "exit")) as [number | null];
   await server.check();
   process.exitCode = status ?? 1;
 }

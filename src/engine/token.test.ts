@@ -54,3 +54,8 @@ test("a token has a bounded number of entries", () => {
   assert.equal(parseToken("t", formatToken(entries)).length, limits.tokenEntriesMax);
   assert.throws(() => parseToken("t", formatToken([...entries, entries[0]!])), EngineError);
 });
+
+test("a zero below zero is zero", () => {
+  const [entry] = parseToken("token", '[{"stream":1,"partition":-0,"offset":-0}]');
+  assert.deepStrictEqual(entry, { stream: 1, partition: 0, offset: 0 });
+});

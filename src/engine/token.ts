@@ -44,7 +44,8 @@ export function parseToken(field: string, text: string): ConsistencyToken {
     if (!isCount(stream) || stream < 1) throw invalid(`${field}[${i}].stream`, "must be a positive integer");
     if (!isCount(partition)) throw invalid(`${field}[${i}].partition`, "must be an integer from 0");
     if (!isCount(offset)) throw invalid(`${field}[${i}].offset`, "must be an integer from 0");
-    return { stream, partition, offset };
+    // JSON has a zero below zero too.
+    return { stream, partition: partition + 0, offset: offset + 0 };
   });
 }
 

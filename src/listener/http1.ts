@@ -85,6 +85,7 @@ export class Http1Connection implements Connection {
   #closingSinceMs = 0;
   /** An answer to what came after the requests in flight, and could not be read. */
   #lastWords: string | undefined;
+  #brokenSinceMs = 0;
   /** The answer to the request whose body could not be read. */
   #broken: ServerResponse | undefined;
 
@@ -198,6 +199,7 @@ export class Http1Connection implements Connection {
     const isAnswered = this.#response === undefined || this.#response.headersSent;
     this.#broken = isInBody ? this.#response : undefined;
     this.#lastWords = isInBody && isAnswered ? "" : lastWords;
+    this.#brokenSinceMs = this.#registry.nowMs;
   }
 
   /** Closes our half and discards what still comes: a reset because of unread bytes would take the answer with it. */
@@ -219,6 +221,11 @@ export class Http1Connection implements Connection {
     const { limits, counters, nowMs } = this.#registry;
     if (this.#closingSinceMs !== 0) {
       if (nowMs - this.#closingSinceMs >= limits.lingerMs) this.#socket.destroy();
+      return;
+    }
+    // What nobody can read any more keeps no answer waiting for longer than a body may take.
+    if (this.#lastWords !== undefined && nowMs - this.#brokenSinceMs >= limits.requestTimeoutMs) {
+      this.#socket.destroy();
       return;
     }
     if (this.#request !== undefined && this.#receivingMs(nowMs, this.#request) >= limits.requestTimeoutMs) {

@@ -78,3 +78,25 @@ test("an RPC in JSON that is no UTF-8 is refused", async () => {
   assert.equal(answer.json.code, "invalid_argument");
   assert.equal(answer.json.details[0].debug.metadata.field, "body");
 });
+
+test("a path that names a route is that route's, and not a document's", async () => {
+  for (const name of ["get", "scroll", "count", "delete_by_filter", "patch_by_filter"]) {
+    const answer = await ask(`${base}/collections/c/documents/${name}`);
+    assertError(answer, 405, "invalid_argument");
+    assert.equal(answer.headers.get("allow"), "POST");
+  }
+  assertError(await ask(`${base}/collections/c/documents/got`), 400, "invalid_argument", "id");
+});
+
+test("an unknown field with an empty name is named over RPC too", async () => {
+  const body = { "": "x", collection: "c" };
+  const answer = await ask(`${server.url}/service.collection.v1.CollectionService/Scan`, { body });
+  assert.equal(answer.json.details[0].debug.metadata.field, '""');
+});
+
+test("a content type of an event does not end in a space, which its header would lose", async () => {
+  const event = { specversion: "1.0", id: "2", source: "/s", type: "t", datacontenttype: "text/plain ", data: "x" };
+  const headers = { "content-type": "application/cloudevents+json" };
+  const answer = await ask(`${base}/streams/s/events`, { body: event, headers });
+  assertError(answer, 400, "invalid_argument", "datacontenttype");
+});

@@ -13,6 +13,8 @@ export interface RunOptions {
   /** A run ends with the first of both. */
   readonly seconds: number;
   readonly inputsMax: number;
+  /** Whether coverage guides; without it the inputs of a seed are the same each time, and many more. */
+  readonly guide: boolean;
   /** Puts what was found to reach something new into the corpus that is kept. */
   readonly keep: boolean;
 }
@@ -174,8 +176,9 @@ class GuidedRun extends Run {
     const { seeds, sources } = this.#guided;
     const message = `${this.name}: an input did not end within ${fuzzLimits.hangMs} ms; it is in ${this.file}`;
     await using watchdog = new Watchdog(this.file, message, fuzzLimits.hangMs);
-    using coverage = new Coverage(sources);
     const first = [...seeds.map((seed) => Buffer.from(seed as string)), ...loadCorpus(this.name)];
+    if (!this.options.guide) return await this.#mutateAll(first, watchdog);
+    using coverage = new Coverage(sources);
     // What every input of the corpus brings, then what changed ones bring in their turn.
     for (const input of first) {
       await this.#watched(input, watchdog);
@@ -199,6 +202,12 @@ class GuidedRun extends Run {
     this.blocks = coverage.blocks;
     this.corpus = this.#pool.length;
     if (this.options.keep) await this.#keep(coverage);
+  }
+
+  async #mutateAll(first: readonly Buffer[], watchdog: Watchdog): Promise<void> {
+    for (const input of first) await this.#watched(input, watchdog);
+    this.#pool = [...first];
+    while (!this.isOver) await this.#watched(this.#next(), watchdog);
   }
 
   /** Finds the inputs that reach something new by halving, since reading the counters takes longer than an input. */

@@ -155,10 +155,12 @@ function sendError(error: EngineError, request: FastifyRequest, reply: FastifyRe
  * then the path and the method; the body is read only after that.
  */
 function registerHooks(app: FastifyInstance, { engine, metrics, authenticator }: RestOptions, table: RouteTable): void {
-  const unroutable = (request: FastifyRequest, reply: FastifyReply) => {
-    const { error, allow } = table.refuse(request.method, request.url);
-    if (allow !== undefined) reply.header("allow", allow);
-    return error;
+  const checkRoute = (request: FastifyRequest, reply: FastifyReply) => {
+    const { method, url, routeOptions } = request;
+    const refused = request.is404 ? table.refuse(method, url) : table.mistaken(method, url, routeOptions.url ?? "");
+    if (refused === undefined) return;
+    if (refused.allow !== undefined) reply.header("allow", refused.allow);
+    throw refused.error;
   };
   app.setErrorHandler((error: FastifyError, request, reply) => {
     reply.header("x-request-id", request.id);
@@ -186,7 +188,7 @@ function registerHooks(app: FastifyInstance, { engine, metrics, authenticator }:
     });
     const admit = (principal: Principal) => {
       request.principal = principal;
-      if (request.is404) throw unroutable(request, reply);
+      checkRoute(request, reply);
       authorize(principal, needOf(access, (request.params as { ns?: string }).ns ?? ""));
     };
     if (found instanceof Promise) {

@@ -86,7 +86,7 @@ function fromEngine(error: EngineError, context: ErrorContext, overrides: Overri
 /** The field at fault, as far as the library's message tells it. */
 function fieldOf(message: string): string {
   const unknown = /key "([^"]*)" is unknown/.exec(message)?.[1];
-  if (unknown !== undefined) return unknown.slice(0, fieldLengthMax);
+  if (unknown !== undefined) return unknown === "" ? '""' : unknown.slice(0, fieldLengthMax);
   const named = /field (?:[\w.]+\.)?(\w+) from JSON/.exec(message)?.[1];
   if (named !== undefined) return named.slice(0, fieldLengthMax);
   if (/timeout/i.test(message)) return "timeout";

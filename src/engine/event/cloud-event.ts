@@ -105,7 +105,9 @@ export class EventDraft {
       return;
     }
     const text = nonEmpty("datacontenttype", value);
-    if (parseMediaType(text) === undefined) throw invalid("datacontenttype", "must be a media type (RFC 2046)");
+    // A header that carries it would lose the space.
+    if (text.endsWith(" ") || parseMediaType(text) === undefined)
+      throw invalid("datacontenttype", "must be a media type (RFC 2046)");
     this.datacontenttype = text;
   }
 

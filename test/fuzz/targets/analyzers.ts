@@ -90,6 +90,12 @@ function checkWildcard(text: string): void {
   must(!found(given) || given.startsWith(prefix), "a wildcard's prefix is wrong", () => [pattern, given, prefix]);
 }
 
+/** By hand: Node's own decoder of UTF-16 damages the process's memory where the bytes begin at an odd place. */
+function wideText(bytes: Buffer): string {
+  const units = Array.from({ length: bytes.length >> 1 }, (_, i) => bytes.readUInt16LE(2 * i));
+  return String.fromCharCode(...units);
+}
+
 /** The first byte chooses the analyzer; text in UTF-16 may hold half a character. */
 export const analyzers: Target = {
   name: "analyzers",
@@ -128,7 +134,7 @@ export const analyzers: Target = {
     run: (input) => {
       const name = names[(input[0] ?? 0) % names.length]!;
       const isWide = (input[0] ?? 0) >= 128;
-      const text = isWide ? input.toString("utf16le", 1) : input.toString("utf8", 1);
+      const text = isWide ? wideText(input.subarray(1)) : input.toString("utf8", 1);
       const tokens = checkTokens(name, text);
       checkAscii(name, text, tokens);
       must(isDeepStrictEqual(termsOf(analyzerByName(name), text), tokens.terms), `${name} is not the same twice`);

@@ -1,3 +1,5 @@
+import { sqlFault } from "../fault.ts";
+
 /** A token of a statement: where it begins and ends in the text. */
 export interface Token {
   readonly kind: TokenKind;
@@ -26,15 +28,20 @@ const word = /[A-Za-z_\u0080-\uffff][A-Za-z0-9_$\u0080-\uffff]*/y;
 const number = /(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y;
 const parameter = /\$\d+/y;
 const dollarQuote = /\$(?:[A-Za-z_\u0080-\uffff][A-Za-z0-9_\u0080-\uffff]*)?\$/y;
-const plainString = /'[^']*(?:''[^']*)*'/y;
-const escapeString = /'[^'\\]*(?:(?:''|\\[\s\S])[^'\\]*)*'/y;
-const quotedName = /"[^"]*(?:""[^"]*)*"/y;
 
-/** The tokens of Postgres's SQL, without spaces and comments. Never throws: what does not end is `broken`. */
+export const postgresDialectLimits = {
+  /** Words of a query: it is read on the listener's thread. */
+  tokensMax: 200_000,
+} as const;
+
+/** The tokens of Postgres's SQL, without spaces and comments. What does not end is `broken`. */
 export function tokenize(text: string): Token[] {
   const tokens: Token[] = [];
   let at = skipSpace(text, 0);
   while (at < text.length) {
+    if (tokens.length >= postgresDialectLimits.tokensMax) {
+      throw sqlFault("syntax", "the query has too many words", { position: at });
+    }
     const token = next(text, at);
     tokens.push(token);
     at = skipSpace(text, token.end);
@@ -46,6 +53,25 @@ function match(pattern: RegExp, text: string, at: number): string | undefined {
   pattern.lastIndex = at;
   return pattern.exec(text)?.[0];
 }
+
+/**
+ * What stands between the quote at a place and the next one, with both; two of them stand for one. By hand: a regular
+ * expression takes a step back for each quote within, for which its stack is too small.
+ */
+function quoted(text: string, from: number, hasEscapes: boolean): string | undefined {
+  const quote = text.charCodeAt(from);
+  for (let at = from + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (hasEscapes && code === backslash) at++;
+    else if (code === quote) {
+      if (text.charCodeAt(at + 1) !== quote) return text.slice(from, at + 1);
+      at++;
+    }
+  }
+  return undefined;
+}
+
+const backslash = 0x5c;
 
 function skipSpace(text: string, from: number): number {
   let at = from;
@@ -85,11 +111,11 @@ function next(text: string, at: number): Token {
   const broken = (): Token => ({ kind: "broken", start: at, end: text.length, text: text.slice(at) });
   const character = text[at]!;
   if (character === "'") {
-    const found = match(plainString, text, at);
+    const found = quoted(text, at, false);
     return found === undefined ? broken() : made("string", found);
   }
   if (character === '"') {
-    const found = match(quotedName, text, at);
+    const found = quoted(text, at, false);
     return found === undefined ? broken() : made("quoted", found);
   }
   if (character === "$") {
@@ -104,7 +130,7 @@ function next(text: string, at: number): Token {
   if (name !== undefined) {
     const prefix = name.toLowerCase();
     if (text[at + name.length] === "'" && (prefix === "e" || prefix === "b" || prefix === "x" || prefix === "n")) {
-      const rest = match(prefix === "e" ? escapeString : plainString, text, at + name.length);
+      const rest = quoted(text, at + name.length, prefix === "e");
       return rest === undefined ? broken() : made("string", name + rest);
     }
     return { kind: "word", start: at, end: at + name.length, text: prefix };

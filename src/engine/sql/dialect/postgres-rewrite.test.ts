@@ -88,3 +88,21 @@ test("strings are read with their escapes", () => {
   const values = tokenize("'a''b' E'a\\n\\x41\\\\' $t$a'b$t$ $$x$$").map(stringOf);
   assert.deepEqual(values, ["a'b", "a\nA\\", "a'b", "x"]);
 });
+
+test("quotations of megabytes are read, whatever they hold", () => {
+  for (const [open, within, close] of [
+    ["'", "''", "'"],
+    ["E'", "\\'", "'"],
+    ['"', '""', '"'],
+  ] as const) {
+    const text = open + within.repeat(2_000_000) + close;
+    const [token, more] = tokenize(text);
+    assert.equal(token?.end, text.length);
+    assert.equal(more, undefined);
+    assert.equal(tokenize(text.slice(0, -1))[0]?.kind, "broken");
+  }
+});
+
+test("a query of too many words is refused", () => {
+  assert.throws(() => tokenize("a ".repeat(200_001)), /query: the query has too many words/);
+});

@@ -450,7 +450,16 @@ export class UnknownSetting extends Error {
 
 /** The text of an array in DuckDB's brackets. */
 function bracketed(array: string): string {
-  return array.replace(/"(?:\\.|[^"\\])*"|[{}]/gs, (part) => (part === "{" ? "[" : part === "}" ? "]" : part));
+  let text = "";
+  let isQuoted = false;
+  for (let at = 0; at < array.length; at++) {
+    const character = array[at]!;
+    if (character === '"') isQuoted = !isQuoted;
+    if (isQuoted && character === "\\") text += character + (array[++at] ?? "");
+    else if (isQuoted) text += character;
+    else text += character === "{" ? "[" : character === "}" ? "]" : character;
+  }
+  return text;
 }
 
 function text(value: string): string {

@@ -62,16 +62,31 @@ export function* nodesOf(root: unknown): Iterable<TreeNode> {
   }
 }
 
-const stringOrName = /"(?:[^"\\]|\\.)*"|-?\b(?:Infinity|NaN)\b/g;
-
 /** The text of a tree. A number that is too large for its type stands in it as no JSON does. */
 export function parseTree(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
     if (!/Infinity|NaN/.test(text)) throw error;
-    return JSON.parse(text.replace(stringOrName, (part) => numbers[part] ?? part));
+    return JSON.parse(withNumbers(text));
   }
 }
 
+const endless = /-?\b(?:Infinity|NaN)\b/g;
 const numbers: Readonly<Record<string, string>> = { Infinity: "1e999", "-Infinity": "-1e999", NaN: "null" };
+
+/** Strings stay as they are, whatever they say. */
+function withNumbers(text: string): string {
+  let made = "";
+  for (let at = 0; at < text.length; ) {
+    const quote = text.indexOf('"', at);
+    const outside = text.slice(at, quote === -1 ? text.length : quote);
+    made += outside.replace(endless, (name) => numbers[name]!);
+    if (quote === -1) break;
+    let end = quote + 1;
+    while (end < text.length && text[end] !== '"') end += text[end] === "\\" ? 2 : 1;
+    made += text.slice(quote, end + 1);
+    at = end + 1;
+  }
+  return made;
+}
