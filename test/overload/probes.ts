@@ -86,8 +86,13 @@ function once(url: string): Promise<number | string> {
 
 /** How long the main thread of a process has been ready to run while others ran. */
 function queueMs(pid: number): number {
-  const [, waitedNs] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "utf8").split(" ");
-  return Number(waitedNs) / 1e6;
+  try {
+    const [, waitedNs] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "utf8").split(" ");
+    return Number(waitedNs) / 1e6;
+  } catch {
+    // A kernel that does not count it: then all of the time is the server's.
+    return 0;
+  }
 }
 
 export function quantile(sorted: readonly number[], q: number): number {

@@ -141,7 +141,7 @@ test("prepared statements and cursors of a session are bounded", async () => {
   const declare = Array.from({ length: 101 }, (_, i) => `declare c${i} cursor for select 1`).join(";");
   client.send(query(declare));
   const cursors = await client.until("Z");
-  assert.equal(errorFields(cursors.find(({ type }) => type === "E")!)["C"], "54000");
+  assert.equal(errorFields(cursors.find(({ type }) => type === "E")!)["C"], "53000");
   client.socket.destroy();
   await stillServes();
 });
