@@ -51,6 +51,8 @@ function tell(figures: OverloadFigures): void {
     `recovery: ${figures.recoverySeconds.toFixed(1)} s; a round takes ${figures.recoveredMs.toFixed(1)} ms, ${figures.idleMs.toFixed(1)} before`,
   );
   say(`told by the server: ${JSON.stringify(figures.told)}`);
+  say(`others used ${(figures.othersShare * 100).toFixed(0)} % of the machine during the load`);
+  for (const each of figures.notJudged) say(`not judged on a shared machine: ${each}`);
   for (const failure of failures) say(`FAILED: ${failure}`);
 }
 
