@@ -1,19 +1,13 @@
 import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import { FilesObjectStore } from "./adapter/files/object-store.ts";
-import { LanceColumnar } from "./adapter/lance/columnar.ts";
-import { LmdbStore } from "./adapter/lmdb/store.ts";
 import { NodeClock } from "./adapter/node/clock.ts";
-import { NodeRandom } from "./adapter/node/random.ts";
+import { GarbageCollector } from "./adapter/threads/garbage.ts";
+import { Outbox } from "./adapter/threads/outbox.ts";
 import { runInBackground } from "./adapter/threads/priority.ts";
 import type { ThreadFailure, ThreadReply, ThreadRequest } from "./adapter/threads/threads.ts";
-import { UsearchGraphs } from "./adapter/usearch/graphs.ts";
-import { BuildService } from "./engine/collection/build/build-service.ts";
-import { IndexService } from "./engine/collection/index/index-service.ts";
-import { ObjectSegmentLoader } from "./engine/collection/index/segment-loader.ts";
 import { EngineError } from "./engine/errors.ts";
 import type { SqlSettings } from "./engine/sql/settings.ts";
-import { SqlService } from "./engine/sql/thread/sql-service.ts";
 import { type ThreadRole, type ThreadService, Transferred } from "./port/threads.ts";
 
 /** What every thread is told when it starts. */
@@ -22,21 +16,41 @@ export interface WorkerData {
   readonly sql: SqlSettings;
 }
 
-/** The composition root of a worker thread. */
-function createService(role: ThreadRole, { dataDir, sql }: WorkerData): ThreadService {
-  const objects = new FilesObjectStore(join(dataDir, "objects"));
-  const graphs = new UsearchGraphs();
-  const loader = new ObjectSegmentLoader(objects, graphs);
-  const clock = new NodeClock();
+/**
+ * The composition root of a worker thread. A role loads no more than it needs: the others' modules would take as long to
+ * start as the first query after it may take.
+ */
+async function createService(role: ThreadRole, { dataDir, sql }: WorkerData): Promise<ThreadService> {
   switch (role) {
-    case "index":
-      return new IndexService(loader, clock, new NodeRandom());
-    case "build":
-      return new BuildService(objects, loader, clock, new LanceColumnar(), graphs);
-    case "sql":
+    case "index": {
+      const { IndexService } = await import("./engine/collection/index/index-service.ts");
+      const { NodeRandom } = await import("./adapter/node/random.ts");
+      const { loader } = await segments(dataDir);
+      return new IndexService(loader, new NodeClock(), new NodeRandom());
+    }
+    case "build": {
+      const { BuildService } = await import("./engine/collection/build/build-service.ts");
+      const { LanceColumnar } = await import("./adapter/lance/columnar.ts");
+      const { objects, graphs, loader } = await segments(dataDir);
+      return new BuildService(objects, loader, new NodeClock(), new LanceColumnar(), graphs, () =>
+        garbage.collectIfAbove(0),
+      );
+    }
+    case "sql": {
+      const { SqlService } = await import("./engine/sql/thread/sql-service.ts");
+      const { LmdbStore } = await import("./adapter/lmdb/store.ts");
       // The same store as the main thread's, of which this one only reads.
       return new SqlService(new LmdbStore(join(dataDir, "store"), { shared: true }), sql);
+    }
   }
+}
+
+async function segments(dataDir: string) {
+  const { UsearchGraphs } = await import("./adapter/usearch/graphs.ts");
+  const { ObjectSegmentLoader } = await import("./engine/collection/index/segment-loader.ts");
+  const objects = new FilesObjectStore(join(dataDir, "objects"));
+  const graphs = new UsearchGraphs();
+  return { objects, graphs, loader: new ObjectSegmentLoader(objects, graphs) };
 }
 
 function failureOf(error: unknown): ThreadFailure {
@@ -47,12 +61,20 @@ function failureOf(error: unknown): ThreadFailure {
 
 const { role, data } = workerData as { role: ThreadRole; data: WorkerData };
 if (role === "build") runInBackground();
-const service = createService(role, data);
+const garbage = new GarbageCollector();
+// What is sent before waits in the port.
+const service = await createService(role, data);
 const port = parentPort!;
 
-port.on("message", async ({ id, message }: ThreadRequest) => {
+const replies = new Outbox<ThreadReply>(
+  (together, transfer) => port.postMessage(together, transfer),
+  ({ id }, error) => replies.push({ id, error: failureOf(error) }),
+);
+
+async function answer({ id, message }: ThreadRequest): Promise<void> {
   let reply: ThreadReply;
   let transfer: readonly ArrayBuffer[] = [];
+  garbage.begin();
   try {
     const answer = await service.handle(message);
     if (answer instanceof Transferred) transfer = answer.transfer;
@@ -60,5 +82,10 @@ port.on("message", async ({ id, message }: ThreadRequest) => {
   } catch (error) {
     reply = { id, error: failureOf(error) };
   }
-  if (id !== 0) port.postMessage(reply, transfer as ArrayBuffer[]);
+  if (id !== 0) replies.push(reply, transfer);
+  garbage.done();
+}
+
+port.on("message", (requests: readonly ThreadRequest[]) => {
+  for (const request of requests) void answer(request);
 });

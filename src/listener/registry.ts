@@ -104,12 +104,13 @@ export class Registry {
   }
 }
 
-export function errorBody(error: string, message: string): string {
-  return JSON.stringify({ error, message });
+/** `field` is what is at fault in the request, and stands before the message, as everywhere in the API. */
+export function errorBody(error: string, message: string, field?: string): string {
+  return JSON.stringify(field === undefined ? { error, message } : { error, message: `${field}: ${message}`, field });
 }
 
-export function refuse(response: AnyResponse, status: number, error: string, message: string): void {
-  const body = errorBody(error, message);
+export function refuse(response: AnyResponse, status: number, error: string, message: string, field?: string): void {
+  const body = errorBody(error, message, field);
   response.statusCode = status;
   response.setHeader("content-type", "application/json");
   response.setHeader("content-length", Buffer.byteLength(body));

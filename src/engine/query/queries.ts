@@ -62,7 +62,12 @@ export class Queries {
 
   /** The schema of a collection or alias, for parsing a query. */
   schemaOf(namespace: string, collection: string): Schema {
-    return this.#deps.catalog.find(namespace, collection).schema;
+    return this.metaOf(namespace, collection).schema;
+  }
+
+  /** A collection, by its name or an alias. */
+  metaOf(namespace: string, collection: string): CollectionMeta {
+    return this.#deps.catalog.find(namespace, collection);
   }
 
   async run(namespace: string, plan: QueryPlan, token: ConsistencyToken, signal?: AbortSignal): Promise<QueryResult> {
