@@ -36,7 +36,7 @@ export const anonymousBytesMax = 1_900 * MiB;
 const growthFactorMax = 1.3;
 const growthBytesSpare = 64 * MiB;
 /** Long enough for a leak to show above the noise. */
-const growthLookMs = 5 * 60_000;
+const growthLookMs = 15 * 60_000;
 /** No class of requests of either namespace may go without an answer for this long. */
 const windowMs = 60_000;
 /** Back to a few times the latency before the load, within this time after it. */
