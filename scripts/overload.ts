@@ -4,13 +4,20 @@
 //   npm run test:overload -- --minutes 5
 //   npm run test:overload -- --seconds 12   a short run, as CI does it
 //   npm run test:overload -- --json FILE    the figures as JSON too
+//   npm run test:overload -- --record       keep the figures of the run (scripts/figures.ts)
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import type { ClassCounts } from "../test/overload/messages.ts";
 import { type OverloadFigures, runOverload } from "../test/overload/run.ts";
+import { type Figures, report } from "./figures.ts";
 
 const { values } = parseArgs({
-  options: { minutes: { type: "string" }, seconds: { type: "string" }, json: { type: "string" } },
+  options: {
+    minutes: { type: "string" },
+    seconds: { type: "string" },
+    json: { type: "string" },
+    record: { type: "boolean" },
+  },
 });
 
 function milliseconds(): number {
@@ -51,11 +58,40 @@ function tell(figures: OverloadFigures): void {
     `recovery: ${figures.recoverySeconds.toFixed(1)} s; a round takes ${figures.recoveredMs.toFixed(1)} ms, ${figures.idleMs.toFixed(1)} before`,
   );
   say(`told by the server: ${JSON.stringify(figures.told)}`);
+  say(`others used ${(figures.othersShare * 100).toFixed(0)} % of the machine during the load`);
+  for (const each of figures.notJudged) say(`not judged on a shared machine: ${each}`);
   for (const failure of failures) say(`FAILED: ${failure}`);
+}
+
+function kept({ counts, pests, health, verified, anonymousMiB, ...figures }: OverloadFigures): Figures {
+  const classes = Object.values(counts);
+  const sum = (of: (each: ClassCounts) => number) => classes.reduce((all, each) => all + of(each), 0);
+  const refusals = (each: ClassCounts) => Object.values(each.refused).reduce((all, count) => all + count, 0);
+  return {
+    "seconds of load": figures.loadSeconds,
+    "requests a second that the machine took before": figures.capacityPerSecond,
+    "requests a second that were offered": figures.offeredPerSecond,
+    "requests sent": sum(({ sent }) => sent),
+    answered: sum(({ ok }) => ok),
+    "refused with the right code": sum(refusals),
+    "answered or refused wrongly": sum(({ wrong }) => wrong),
+    "not sent, for every connection was in use": sum(({ dropped }) => dropped),
+    "idle connections beside them": pests.idleMax,
+    "memory at the most, MiB": anonymousMiB.peak,
+    "bound of memory, MiB": anonymousMiB.bound,
+    "health checks": health.asked,
+    "longest health check without waiting for a processor, ms": Math.round(health.servedMaxMs),
+    "seconds until the latency was back": Math.round(figures.recoverySeconds * 10) / 10,
+    "appends, events and documents looked up": verified.appends + verified.events + verified.documents,
+    "lost of them": 0,
+    "share of the machine that other programs took": `${Math.round(figures.othersShare * 100)} %`,
+    "not judged for it": figures.notJudged.length,
+  };
 }
 
 const loadMs = milliseconds();
 const figures = await runOverload({ loadMs, rampStepMs: Math.min(5_000, loadMs / 8), say });
 tell(figures);
 if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(figures, null, 2)}\n`);
-process.exitCode = figures.failures.length === 0 ? 0 : 1;
+if (figures.failures.length === 0) report("overload", kept(figures));
+else process.exitCode = 1;

@@ -279,7 +279,7 @@ they were. Into a stream a row's JSON is the record's value; JSONL goes in as th
     options: [
       dataDir,
       { name: "listen", value: "ADDRESS", help: "the address that the server is to use (SERVICE_LISTEN)" },
-      { name: "rebuild", help: "make every collection's index anew from its documents" },
+      { name: "rebuild", help: "make indexes and datasets anew from the documents, and counters from the log" },
     ],
     load: async () => (await import("./commands/doctor.ts")).doctor,
   },

@@ -24,16 +24,14 @@ export async function openAcceptors(
     return [];
   }
   const bound = { host, port: (server.address() as AddressInfo).port };
-  const acceptors: Server[] = [];
+  const acceptors = Array.from({ length: limits.acceptorsMax - 1 }, () => createServer(socketOptions));
   try {
-    for (let i = 1; i < limits.acceptorsMax; i++) {
-      acceptors.push(await listen(createServer(socketOptions), bound, limits, true));
-    }
+    await Promise.all(acceptors.map((each) => listen(each, bound, limits, true)));
+    return acceptors;
   } catch (error) {
     for (const each of [server, ...acceptors]) each.close();
     throw error;
   }
-  return acceptors;
 }
 
 function listen(server: Server, address: Address, limits: ListenerLimits, reusePort: boolean): Promise<Server> {

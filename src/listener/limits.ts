@@ -60,7 +60,7 @@ export interface ListenerLimits {
 export const listenerLimits: ListenerLimits = {
   connectionsMax: 20_000,
   refusalsMax: 100,
-  acceptorsMax: 32,
+  acceptorsMax: 64,
   backlogMax: 4_096,
   sniffTimeoutMs: 10_000,
   headersTimeoutMs: 10_000,

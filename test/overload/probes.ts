@@ -86,8 +86,13 @@ function once(url: string): Promise<number | string> {
 
 /** How long the main thread of a process has been ready to run while others ran. */
 function queueMs(pid: number): number {
-  const [, waitedNs] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "utf8").split(" ");
-  return Number(waitedNs) / 1e6;
+  try {
+    const [, waitedNs] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "utf8").split(" ");
+    return Number(waitedNs) / 1e6;
+  } catch {
+    // A kernel that does not count it: then all of the time is the server's.
+    return 0;
+  }
 }
 
 export function quantile(sorted: readonly number[], q: number): number {
@@ -129,5 +134,46 @@ export class ResidentWatch {
 
   stop(): void {
     clearInterval(this.#timer);
+  }
+}
+
+/** Jiffies of the whole machine, and those that processes used. */
+function machineJiffies(): { readonly total: number; readonly busy: number } {
+  const [line = ""] = readFileSync("/proc/stat", "utf8").split("\n");
+  const [user = 0, nice = 0, system = 0, idle = 0, waiting = 0, ...more] = line
+    .trim()
+    .split(/\s+/)
+    .slice(1, 9)
+    .map(Number);
+  const busy = user + nice + system + more.reduce((sum, each) => sum + each, 0);
+  return { total: busy + idle + waiting, busy };
+}
+
+function jiffiesOf(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  // The name may hold spaces; the fields after it are counted from its closing bracket.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return Number(fields[11]) + Number(fields[12]);
+}
+
+/** Tells how much of the machine processes other than some used. */
+export class OthersWatch {
+  readonly #pids: readonly number[];
+  readonly #before: { readonly total: number; readonly busy: number; readonly own: number };
+
+  constructor(pids: readonly number[]) {
+    this.#pids = pids;
+    this.#before = this.#look();
+  }
+
+  /** Of all the processors' time since the start. */
+  share(): number {
+    const now = this.#look();
+    const others = now.busy - this.#before.busy - (now.own - this.#before.own);
+    return Math.max(0, others) / Math.max(1, now.total - this.#before.total);
+  }
+
+  #look() {
+    return { ...machineJiffies(), own: this.#pids.reduce((sum, pid) => sum + jiffiesOf(pid), 0) };
   }
 }

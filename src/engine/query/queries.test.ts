@@ -44,3 +44,11 @@ test("queries that give up while they wait for a place take none from the others
   }
   assert.equal((await search()).rows?.length, 1);
 });
+
+test("more queries than may wait are refused, the others answered", async () => {
+  const outcomes = await Promise.allSettled(Array.from({ length: 2_500 }, () => search()));
+  const refused = outcomes.filter((each) => each.status === "rejected");
+  assert(refused.length > 0 && refused.length < 500, `${refused.length} are refused`);
+  for (const { reason } of refused) assert.equal((reason as { reason: string }).reason, "unavailable");
+  assert.equal((await search()).rows?.length, 1);
+});

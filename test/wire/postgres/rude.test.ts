@@ -128,6 +128,24 @@ test("a wrong key cancels nothing", async () => {
   client.socket.destroy();
 });
 
+test("prepared statements and cursors of a session are bounded", async () => {
+  const client = await RawPostgres.signedIn(server.postgres, "shop");
+  const parse = (name: string) => message("P", text(name), text("select 1"), Buffer.from([0, 0]));
+  client.send(Buffer.concat(Array.from({ length: 1_001 }, (_, i) => parse(`s${i}`))));
+  client.send(sync);
+  const statements = await client.until("Z");
+  assert.equal(statements.filter(({ type }) => type === "1").length, 1_000);
+  assert.equal(errorFields(statements.find(({ type }) => type === "E")!)["C"], "54000");
+  client.send(query("begin"));
+  await client.until("Z");
+  const declare = Array.from({ length: 101 }, (_, i) => `declare c${i} cursor for select 1`).join(";");
+  client.send(query(declare));
+  const cursors = await client.until("Z");
+  assert.equal(errorFields(cursors.find(({ type }) => type === "E")!)["C"], "53000");
+  client.socket.destroy();
+  await stillServes();
+});
+
 test("500 connections at once: those over the limit are told 53300, the others work", async () => {
   const clients = Array.from({ length: 500 }, () =>
     new RawPostgres(server.postgres).send(startup({ user: "u", database: "shop" })),
