@@ -62,18 +62,21 @@ function* searchVector<G>(
   if (exact || graphs === undefined || vectorSearch === undefined) {
     return yield* searchVectorsSteps(readers, field, query, k, allowed);
   }
-  const found: Hit[] = [];
+  let found: Hit[] = [];
   for (const [r, reader] of readers.entries()) {
     const graph = graphs[r];
     const filters = allowed === undefined ? undefined : [allowed[r]];
     let hits: Hit[];
-    if (graph === undefined) hits = yield* searchVectorsSteps([reader], field, query, k, filters);
-    else {
+    if (graph === undefined) {
+      // What the parts before have found is to be beaten: that rules out most of a tail unread.
+      hits = yield* searchVectorsSteps([reader], field, query, k, filters, found[k - 1]?.score);
+    } else {
       const options = { ...(filters === undefined ? {} : { filters }), ...(ef === undefined ? {} : { ef }) };
       hits = vectorSearch([reader], [graph], field, query, k, options);
       yield;
     }
     for (const { id, score, doc } of hits) found.push({ id, score, reader: r, doc });
+    found = found.sort(compareHits).slice(0, k);
   }
-  return found.sort(compareHits).slice(0, k);
+  return found;
 }
