@@ -13,6 +13,8 @@ export interface VectorSearchOptions {
   readonly filters?: readonly (Bitset | undefined)[];
   readonly ef?: number;
   readonly exact?: boolean;
+  /** What scores less is of no use. */
+  readonly floor?: number;
 }
 
 /** The k nearest documents by the parts' graphs, best first; `graphs[i]` belongs to `readers[i]`. */
@@ -66,12 +68,12 @@ function* searchVector<G>(
   for (const [r, reader] of readers.entries()) {
     const graph = graphs[r];
     const filters = allowed === undefined ? undefined : [allowed[r]];
+    // What the parts before have found is to be beaten: that rules out most of a tail unread.
+    const floor = found[k - 1]?.score ?? Number.NEGATIVE_INFINITY;
     let hits: Hit[];
-    if (graph === undefined) {
-      // What the parts before have found is to be beaten: that rules out most of a tail unread.
-      hits = yield* searchVectorsSteps([reader], field, query, k, filters, found[k - 1]?.score);
-    } else {
-      const options = { ...(filters === undefined ? {} : { filters }), ...(ef === undefined ? {} : { ef }) };
+    if (graph === undefined) hits = yield* searchVectorsSteps([reader], field, query, k, filters, floor);
+    else {
+      const options = { floor, ...(filters === undefined ? {} : { filters }), ...(ef === undefined ? {} : { ef }) };
       hits = vectorSearch([reader], [graph], field, query, k, options);
       yield;
     }
