@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import { FilesObjectStore } from "./adapter/files/object-store.ts";
 import { NodeClock } from "./adapter/node/clock.ts";
+import { GarbageCollector } from "./adapter/threads/garbage.ts";
 import { Outbox } from "./adapter/threads/outbox.ts";
 import { runInBackground } from "./adapter/threads/priority.ts";
 import type { ThreadFailure, ThreadReply, ThreadRequest } from "./adapter/threads/threads.ts";
@@ -31,7 +32,9 @@ async function createService(role: ThreadRole, { dataDir, sql }: WorkerData): Pr
       const { BuildService } = await import("./engine/collection/build/build-service.ts");
       const { LanceColumnar } = await import("./adapter/lance/columnar.ts");
       const { objects, graphs, loader } = await segments(dataDir);
-      return new BuildService(objects, loader, new NodeClock(), new LanceColumnar(), graphs);
+      return new BuildService(objects, loader, new NodeClock(), new LanceColumnar(), graphs, () =>
+        garbage.collectIfAbove(0),
+      );
     }
     case "sql": {
       const { SqlService } = await import("./engine/sql/thread/sql-service.ts");
@@ -58,6 +61,8 @@ function failureOf(error: unknown): ThreadFailure {
 
 const { role, data } = workerData as { role: ThreadRole; data: WorkerData };
 if (role === "build") runInBackground();
+const garbage = new GarbageCollector();
+// What is sent before waits in the port.
 const service = await createService(role, data);
 const port = parentPort!;
 
@@ -69,6 +74,7 @@ const replies = new Outbox<ThreadReply>(
 async function answer({ id, message }: ThreadRequest): Promise<void> {
   let reply: ThreadReply;
   let transfer: readonly ArrayBuffer[] = [];
+  garbage.begin();
   try {
     const answer = await service.handle(message);
     if (answer instanceof Transferred) transfer = answer.transfer;
@@ -77,6 +83,7 @@ async function answer({ id, message }: ThreadRequest): Promise<void> {
     reply = { id, error: failureOf(error) };
   }
   if (id !== 0) replies.push(reply, transfer);
+  garbage.done();
 }
 
 port.on("message", (requests: readonly ThreadRequest[]) => {

@@ -30,12 +30,19 @@ function valueType(arrow: Arrow, type: ColumnType): DataType {
   }
 }
 
+/** Text is written in compressed pages, to less than half: a field's text is there again in the source. */
+const compressed: ReadonlyMap<string, string> = new Map([["lance-encoding:compression", "zstd"]]);
+
+function metadataOf(type: ColumnType): Map<string, string> {
+  return new Map(type === "string" || type === "json" ? compressed : []);
+}
+
 export function scalarField(arrow: Arrow, column: Column): Field {
-  return new arrow.Field(columnName(column.name), valueType(arrow, column.type), true);
+  return new arrow.Field(columnName(column.name), valueType(arrow, column.type), true, metadataOf(column.type));
 }
 
 export function listField(arrow: Arrow, column: Column): Field {
-  const item = new arrow.Field("item", valueType(arrow, column.type), true);
+  const item = new arrow.Field("item", valueType(arrow, column.type), true, metadataOf(column.type));
   return new arrow.Field(listName(column.name), new arrow.List(item), true);
 }
 
@@ -53,7 +60,7 @@ export function arrowSchema(arrow: Arrow, schema: ColumnarSchema, lists: Readonl
     ...schema.columns.map((column) => scalarField(arrow, column)),
     ...multiple.map((column) => listField(arrow, column)),
     ...schema.vectors.map((vector) => vectorField(arrow, vector)),
-    new arrow.Field(sourceColumn, new arrow.Utf8(), false),
+    new arrow.Field(sourceColumn, new arrow.Utf8(), false, metadataOf("string")),
   ]);
 }
 

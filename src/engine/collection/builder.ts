@@ -1,24 +1,42 @@
 import type { Clock } from "../../port/clock.ts";
-import type { Entry, Store } from "../../port/store.ts";
+import type { Entry, Snapshot, Store } from "../../port/store.ts";
 import type { ObjectHold } from "../backup/object-hold.ts";
+import type { Committer } from "../commit/committer.ts";
 import type { Log } from "../log/log.ts";
 import type { BuildReply } from "./build/messages.ts";
-import { documentIdOf, documentKey, type Manifest, type SegmentEntry } from "./collection-store.ts";
+import {
+  type CollectionTotals,
+  documentIdOf,
+  documentKey,
+  type Manifest,
+  type SegmentEntry,
+} from "./collection-store.ts";
 import { folderOf } from "./collections.ts";
-import { openStored } from "./document-codec.ts";
+import { documentsOf, openStored } from "./document-codec.ts";
 import { type BuildThread, yieldTurn } from "./engine-thread.ts";
+import type { FrozenDeletes } from "./index/messages.ts";
 import type { CollectionRuntime } from "./runtime.ts";
 import { formatSchema } from "./schema-parse.ts";
 import type { CollectionSettings } from "./settings.ts";
-import { decodeChanges, encodeChanges } from "./write-record.ts";
+import { encodeChanges, loggedDeletes, withDocuments } from "./write-record.ts";
 
 export interface BuilderDeps {
   readonly store: Store;
   readonly build: BuildThread;
+  readonly committer: Committer;
   readonly log: Log;
   readonly clock: Clock;
   readonly settings: CollectionSettings;
   readonly hold: ObjectHold;
+}
+
+/** A tail that takes no more changes, with the documents as they were then. */
+interface Frozen {
+  readonly upTo: number;
+  readonly totals: CollectionTotals;
+  readonly manifest: Manifest;
+  readonly deletes: Promise<FrozenDeletes>;
+  readonly documents: Snapshot;
 }
 
 /** Bytes that are handed to the build thread before other work gets a turn. */
@@ -35,15 +53,12 @@ export class Builder {
 
   /** Freezes the tail and makes a segment of it. */
   async seal(runtime: CollectionRuntime): Promise<Manifest> {
-    const { log } = this.#deps;
     await runtime.open();
-    // In one turn: the totals and the freeze are of the same offset, since changes are sent as they are committed.
-    const upTo = log.highWatermark(runtime.stream, 0);
-    const { totals, manifest } = runtime;
-    const deletes = await runtime.freeze(upTo);
+    const frozen = await this.#freeze(runtime);
+    const { manifest, totals, upTo } = frozen;
     const next = this.#next(manifest);
     const built = await this.#job(runtime, async (job) => {
-      await this.#sendLog(runtime, job, manifest.applied, upTo);
+      const deletes = await this.#sendFrozen(runtime, job, frozen);
       return this.#deps.build.request<BuildReply>({
         kind: "seal",
         job,
@@ -62,6 +77,36 @@ export class Builder {
       segments: built.segment === null ? segments : [...segments, built.segment],
       lance: built.lance ?? manifest.lance,
     };
+  }
+
+  /**
+   * In a turn of the committer, which has nothing under way then: the totals, the frozen tail and the documents are of
+   * the same offset.
+   */
+  async #freeze(runtime: CollectionRuntime): Promise<Frozen> {
+    const { store, committer, log } = this.#deps;
+    let frozen: Frozen | undefined;
+    try {
+      await committer.submit(() => {
+        const upTo = log.highWatermark(runtime.stream, 0);
+        const { totals, manifest } = runtime;
+        const deletes = runtime.freeze(upTo);
+        // Whoever asked awaits it later.
+        deletes.catch(() => {});
+        frozen = { upTo, totals, manifest, deletes, documents: store.snapshot() };
+      });
+      return frozen!;
+    } catch (error) {
+      frozen?.documents[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  async #sendFrozen(runtime: CollectionRuntime, job: number, frozen: Frozen): Promise<FrozenDeletes> {
+    using documents = frozen.documents;
+    const find = documentsOf(documents, runtime.meta.id);
+    await this.#sendLog(runtime, job, frozen.manifest.applied, frozen.upTo, (logged) => withDocuments(logged, find));
+    return frozen.deletes;
   }
 
   async merge(runtime: CollectionRuntime, chosen: readonly SegmentEntry[]): Promise<Manifest> {
@@ -90,7 +135,7 @@ export class Builder {
     for (let piece = 0; afterId !== Infinity; piece++) {
       const built = await this.#job(runtime, async (job) => {
         // The dataset beside the index must hear of what was deleted: the documents no longer tell.
-        if (piece === 0) await this.#sendLog(runtime, job, manifest.applied, upTo, deletesOf);
+        if (piece === 0) await this.#sendLog(runtime, job, manifest.applied, upTo, loggedDeletes);
         afterId = await this.#sendDocuments(runtime, job, afterId, settings.sealRecords, signal);
         const id = `${next.version}-${piece}`;
         return this.#deps.build.request<BuildReply>({
@@ -130,7 +175,7 @@ export class Builder {
     job: number,
     from: number,
     to: number,
-    choose: (changes: Uint8Array) => Uint8Array = (changes) => changes,
+    changesOf: (logged: Uint8Array) => Uint8Array,
   ): Promise<void> {
     const { log } = this.#deps;
     let next = from;
@@ -140,8 +185,9 @@ export class Builder {
       for (const batch of log.read(runtime.stream, 0, next)) {
         if (!batch.seek(next)) break;
         do {
-          this.#send(job, choose(batch.value!));
-          bytes += batch.valueLength;
+          const changes = changesOf(batch.value!);
+          this.#send(job, changes);
+          bytes += changes.length;
           next = batch.offset + 1;
         } while (next < to && batch.next());
         if (bytes >= pieceBytes || next >= to) break;
@@ -191,10 +237,6 @@ export class Builder {
     const copy = new Uint8Array(changes);
     this.#deps.build.post({ kind: "changes", job, changes: copy }, [copy.buffer]);
   }
-}
-
-function deletesOf(changes: Uint8Array): Uint8Array {
-  return encodeChanges([...decodeChanges(changes)].filter(({ document }) => document === undefined));
 }
 
 function withDeletes(entry: SegmentEntry, written: BuildReply["deletes"]): SegmentEntry {

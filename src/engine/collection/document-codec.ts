@@ -1,7 +1,10 @@
 import { crc32 } from "node:zlib";
 import { asBuffer } from "../../port/bytes.ts";
+import type { Reader } from "../../port/store.ts";
 import { damaged, EngineError } from "../errors.ts";
 import type { SparseVector } from "../search/document.ts";
+import { documentKey } from "./collection-store.ts";
+import type { FindDocument } from "./write-record.ts";
 
 /** A document as it is stored: its source as JSON text, its vectors by name. */
 export interface StoredDocument {
@@ -149,4 +152,15 @@ export function decodeStored(id: number, key: Uint8Array, stored: Uint8Array): V
 
 export function storedVersion(head: Uint8Array): number {
   return asBuffer(head).readDoubleLE(4);
+}
+
+/** How documents of a collection are looked up by a record of its log. */
+export function documentsOf(reader: Pick<Reader, "get">, collectionId: number): FindDocument {
+  return (id, version) => {
+    const key = documentKey(collectionId, id);
+    const stored = reader.get(key);
+    if (stored === undefined) return undefined;
+    const found = openStored(key, stored);
+    return found.version === version ? found.document : undefined;
+  };
 }

@@ -23,7 +23,7 @@ import { type PreparedOps, prepareFitting, prepareOps } from "./prepare-ops.ts";
 import type { CollectionRuntime } from "./runtime.ts";
 import type { Runtimes } from "./runtimes.ts";
 import { type Backpressure, backpressureOf, type CollectionSettings } from "./settings.ts";
-import { encodeChanges } from "./write-record.ts";
+import { encodeChanges, encodeNames } from "./write-record.ts";
 
 export interface WriteReply {
   readonly token: ConsistencyToken;
@@ -128,7 +128,12 @@ export class DocumentWriter {
     const nowMs = clock.nowMs();
     const value = encodeChanges(changes);
     yield;
-    const { lastOffset } = log.stageAppend(draft, runtime.stream, 0, encodeBatch([{ value }], nowMs));
+    const { lastOffset } = log.stageAppend(
+      draft,
+      runtime.stream,
+      0,
+      encodeBatch([{ value: encodeNames(changes) }], nowMs),
+    );
     const before = readCollectionTotals(draft, meta.id);
     const totals = {
       changes: before.changes + changes.length,

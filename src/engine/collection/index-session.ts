@@ -3,6 +3,7 @@ import type { Log, LogStream } from "../log/log.ts";
 import type { SharedSegments } from "../search/index/shared-bytes.ts";
 import type { Manifest } from "./collection-store.ts";
 import type { IndexThread } from "./engine-thread.ts";
+import { type FindDocument, withDocuments } from "./write-record.ts";
 
 /** Bytes of the log that are handed to an index thread before it is waited for. */
 const replayPieceBytes = 1024 * 1024;
@@ -24,6 +25,11 @@ export class IndexSession {
   told: Manifest;
   /** Changes sent since the last search here. */
   changesUnsearched = 0;
+  /**
+   * Documents that were replayed no further than to a version before the stored one. When the log has been replayed
+   * to its end, the commit that changed them has been made but not been heard of yet.
+   */
+  readonly outdated = new Set<number>();
   readonly #thread: IndexThread;
   readonly #collection: number;
 
@@ -41,15 +47,16 @@ export class IndexSession {
   }
 
   /** Sends a piece of the log and waits until it is taken; returns the offset after it. */
-  async replayFrom(log: Log, stream: LogStream, offset: number): Promise<number> {
+  async replayFrom(log: Log, stream: LogStream, offset: number, find: FindDocument): Promise<number> {
     let next = offset;
     let bytes = 0;
     for (const batch of log.read(stream, 0, offset)) {
       if (!batch.seek(next)) break;
       do {
         next = batch.offset + 1;
-        this.sendChanges(next, batch.value!);
-        bytes += batch.valueLength;
+        const changes = withDocuments(batch.value!, find, this.outdated);
+        this.sendChanges(next, changes);
+        bytes += changes.length;
       } while (batch.next());
       if (bytes >= replayPieceBytes) break;
     }

@@ -7,8 +7,23 @@ const smallestTier = 2_000;
 /** A segment with this share of deleted documents is written anew. */
 const deletedShare = 0.4;
 
-/** The segments to merge next, none when all is well: a full tier, or one that is mostly deleted. */
-export function chooseMerge(segments: readonly SegmentEntry[]): SegmentEntry[] {
+/** While documents are being written, a merge of more than this waits: what is new must not wait for it, */
+const promptDocumentsMax = 20_000;
+/** unless there are so many segments that searches feel it. */
+const segmentsPatientMax = 8;
+
+/**
+ * The segments to merge next, none when all is well: a full tier, or one that is mostly deleted. `isWritten`: there are
+ * changes that no segment holds yet.
+ */
+export function chooseMerge(segments: readonly SegmentEntry[], isWritten: boolean): SegmentEntry[] {
+  const chosen = chosenOf(segments);
+  const documents = chosen.reduce((sum, entry) => sum + entry.documents, 0);
+  const waits = isWritten && documents > promptDocumentsMax && segments.length < segmentsPatientMax;
+  return waits ? [] : chosen;
+}
+
+function chosenOf(segments: readonly SegmentEntry[]): SegmentEntry[] {
   const tiers = new Map<number, SegmentEntry[]>();
   for (const entry of segments) {
     const live = entry.documents - entry.deleted;

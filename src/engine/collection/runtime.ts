@@ -1,9 +1,11 @@
+import type { Store } from "../../port/store.ts";
 import { EngineError, notFound, unavailable } from "../errors.ts";
 import type { Log, LogStream } from "../log/log.ts";
 import { type PackedOutcome, type QueryOutcome, unpackOutcome } from "../query/outcome.ts";
 import type { SearchPlan } from "../query/plan.ts";
 import type { SharedSegments } from "../search/index/shared-bytes.ts";
 import type { CollectionMeta, CollectionTotals, Manifest } from "./collection-store.ts";
+import { documentsOf } from "./document-codec.ts";
 import { yieldTurn } from "./engine-thread.ts";
 import { damagedObject } from "./index/damage.ts";
 import type { FrozenDeletes, IndexQuestion } from "./index/messages.ts";
@@ -15,6 +17,9 @@ import { formatSchema } from "./schema-parse.ts";
 const searchesToShare = 2;
 /** Writes without a search after which a thread no longer takes part: each costs it as much as the first. */
 const writesUnsearchedMax = 1_000;
+
+/** Turns of the event loop after which a commit that has been made is heard of in any case. */
+const unheardTurnsMax = 10_000;
 
 export interface RunningSearch {
   readonly outcome: Promise<QueryOutcome>;
@@ -39,6 +44,7 @@ export class CollectionRuntime {
   readonly stream: LogStream;
   readonly #threads: IndexThreads;
   readonly #log: Log;
+  readonly #store: Store;
   readonly #onDamage: (error: unknown) => void;
   /** By thread. Without the first one, none of the others is there. */
   readonly #sessions: (IndexSession | undefined)[] = [];
@@ -54,6 +60,7 @@ export class CollectionRuntime {
     totals: CollectionTotals,
     threads: IndexThreads,
     log: Log,
+    store: Store,
     onDamage: (error: unknown) => void,
   ) {
     this.meta = meta;
@@ -63,6 +70,7 @@ export class CollectionRuntime {
     this.stream = { id: meta.streamId, partitions: 1, retention: undefined, direct: true };
     this.#threads = threads;
     this.#log = log;
+    this.#store = store;
     this.#onDamage = onDamage;
   }
 
@@ -131,8 +139,12 @@ export class CollectionRuntime {
     let next = manifest.applied;
     this.#check(session);
     if (place === 0) this.#shared = shared;
-    while (next < this.#log.highWatermark(this.stream, 0)) {
-      next = await session.replayFrom(this.#log, this.stream, next);
+    const find = documentsOf(this.#store, this.meta.id);
+    for (let waits = 0; next < this.#log.highWatermark(this.stream, 0) || session.outdated.size > 0; ) {
+      if (next < this.#log.highWatermark(this.stream, 0)) {
+        next = await session.replayFrom(this.#log, this.stream, next, find);
+      } else if (waits++ < unheardTurnsMax) await yieldTurn();
+      else throw unavailable("a write of the collection is still under way; retry");
       this.#check(session);
     }
     // In one turn with the last look at the log: from here on changes are sent as they are committed.

@@ -39,7 +39,7 @@ export class Runtimes {
     }
     const manifest = readManifest(this.#store, meta.id);
     const totals = readCollectionTotals(this.#store, meta.id);
-    const made = new CollectionRuntime(meta, manifest, totals, this.#index, this.#log, this.#onError);
+    const made = new CollectionRuntime(meta, manifest, totals, this.#index, this.#log, this.#store, this.#onError);
     this.#runtimes.set(meta.id, made);
     return made;
   }

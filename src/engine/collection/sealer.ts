@@ -113,7 +113,7 @@ export class Sealer {
     } else if (this.#isDue(runtime)) {
       await this.#publish(runtime, await this.#builder.seal(runtime));
     }
-    const chosen = chooseMerge(runtime.manifest.segments);
+    const chosen = chooseMerge(runtime.manifest.segments, runtime.backlogRecords > 0);
     if (chosen.length > 0 && !signal.aborted) {
       await this.#publisher.publish(runtime, await this.#builder.merge(runtime, chosen));
     }

@@ -26,7 +26,7 @@ const MiB = 1024 * 1024;
 export const defaultCollectionSettings: CollectionSettings = {
   tailRecordsMax: 200_000,
   tailBytesMax: 256 * MiB,
-  sealRecords: 20_000,
+  sealRecords: 10_000,
   sealBytes: 64 * MiB,
   sealIdleMs: 1_000,
   sealAgeMs: 10_000,

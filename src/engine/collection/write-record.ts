@@ -1,4 +1,5 @@
 import { asBuffer } from "../../port/bytes.ts";
+import { EngineError } from "../errors.ts";
 
 /** One effect of a write: a document as it is now, or its end. */
 export interface DocumentChange {
@@ -9,21 +10,26 @@ export interface DocumentChange {
 }
 
 /**
- * A batch of changes as one record of the collection's log.
+ * A batch of changes, as it is sent to threads.
  * u32 count, each: f64 id · f64 version · u32 length, 0xffffffff for a delete · document. Little endian.
+ *
+ * In the collection's log the length is 0xfffffffe and no document follows: the same commit writes it under its own
+ * key, and a second copy would be as much again to write and to keep. Logs of earlier releases have the documents.
  */
 const deleted = 0xffffffff;
+const named = 0xfffffffe;
+const headBytes = 20;
 
 export function encodeChanges(changes: readonly DocumentChange[]): Buffer {
   let length = 4;
-  for (const { document } of changes) length += 20 + (document?.length ?? 0);
+  for (const { document } of changes) length += headBytes + (document?.length ?? 0);
   const out = Buffer.allocUnsafe(length);
   let at = out.writeUInt32LE(changes.length, 0);
   for (const { id, version, document } of changes) {
     out.writeDoubleLE(id, at);
     out.writeDoubleLE(version, at + 8);
     out.writeUInt32LE(document === undefined ? deleted : document.length, at + 16);
-    at += 20;
+    at += headBytes;
     if (document !== undefined) {
       out.set(document, at);
       at += document.length;
@@ -32,18 +38,69 @@ export function encodeChanges(changes: readonly DocumentChange[]): Buffer {
   return out;
 }
 
-export function* decodeChanges(given: Uint8Array): Iterable<DocumentChange> {
+/** The same for the log: what changed, without the documents. */
+export function encodeNames(changes: readonly DocumentChange[]): Buffer {
+  const out = Buffer.allocUnsafe(4 + changes.length * headBytes);
+  let at = out.writeUInt32LE(changes.length, 0);
+  for (const { id, version, document } of changes) {
+    out.writeDoubleLE(id, at);
+    out.writeDoubleLE(version, at + 8);
+    at = out.writeUInt32LE(document === undefined ? deleted : named, at + 16);
+  }
+  return out;
+}
+
+interface Logged extends DocumentChange {
+  /** The document lies under its key. */
+  readonly isNamed: boolean;
+}
+
+function* decodeLogged(given: Uint8Array): Iterable<Logged> {
   const bytes = asBuffer(given);
   let at = 4;
   for (let left = bytes.readUInt32LE(0); left > 0; left--) {
     const id = bytes.readDoubleLE(at);
     const version = bytes.readDoubleLE(at + 8);
     const length = bytes.readUInt32LE(at + 16);
-    at += 20;
-    const document = length === deleted ? undefined : bytes.subarray(at, at + length);
-    yield { id, version, document };
+    at += headBytes;
+    const isNamed = length === named;
+    const document = isNamed || length === deleted ? undefined : bytes.subarray(at, at + length);
+    yield { id, version, document, isNamed };
     at += document?.length ?? 0;
   }
+}
+
+export function* decodeChanges(given: Uint8Array): Iterable<DocumentChange> {
+  for (const change of decodeLogged(given)) {
+    if (change.isNamed) throw new EngineError("internal", `the document ${change.id} was not looked up`);
+    yield change;
+  }
+}
+
+/** The deletes of a record of the log. */
+export function loggedDeletes(logged: Uint8Array): Uint8Array {
+  return encodeChanges([...decodeLogged(logged)].filter(({ document, isNamed }) => document === undefined && !isNamed));
+}
+
+/** A document's encoding in this very version; undefined when it has another by now, or is gone. */
+export type FindDocument = (id: number, version: number) => Uint8Array | undefined;
+
+/**
+ * A record of the log with its documents. One that has changed since is left out, for a later record tells of it, and
+ * is kept in `outdated` until that record has passed.
+ */
+export function withDocuments(logged: Uint8Array, find: FindDocument, outdated?: Set<number>): Uint8Array {
+  const changes: DocumentChange[] = [];
+  for (const change of decodeLogged(logged)) {
+    const { id, version, isNamed } = change;
+    const document = isNamed ? find(id, version) : change.document;
+    if (isNamed && document === undefined) outdated?.add(id);
+    else {
+      outdated?.delete(id);
+      changes.push({ id, version, document });
+    }
+  }
+  return encodeChanges(changes);
 }
 
 /** The ids alone, without a look at the documents. */
@@ -53,6 +110,6 @@ export function* changedIds(given: Uint8Array): Iterable<number> {
   for (let left = bytes.readUInt32LE(0); left > 0; left--) {
     yield bytes.readDoubleLE(at);
     const length = bytes.readUInt32LE(at + 16);
-    at += 20 + (length === deleted ? 0 : length);
+    at += headBytes + (length === deleted || length === named ? 0 : length);
   }
 }

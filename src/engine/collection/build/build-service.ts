@@ -48,6 +48,17 @@ function collect(job: Job): { tail: TailIndex; change: ColumnarChange } {
   return { tail, change: { upserts, deletes } };
 }
 
+/** A segment that is yet to be written. */
+interface Merged {
+  readonly documents: number;
+  readonly bytes: Uint8Array;
+}
+
+function mergedOf(schema: Schema, parts: readonly (TailIndex | SegmentReader)[]): Merged | undefined {
+  const documents = parts.reduce((sum, part) => sum + part.liveCount, 0);
+  return documents === 0 ? undefined : { documents, bytes: mergeSegments(schema, parts) };
+}
+
 /** What runs in the build thread: turns changes into segments, and segments into larger ones. */
 export class BuildService implements ThreadService {
   readonly #objects: ObjectStore;
@@ -55,9 +66,21 @@ export class BuildService implements ThreadService {
   readonly #columns: ColumnarDatasets | undefined;
   readonly #graphs: VectorGraphs | undefined;
   readonly #jobs = new Map<number, Job>();
+  readonly #onLeftBehind: () => void;
 
-  /** Without `columnar` no dataset is kept, without `graphs` no vector graph is made. */
-  constructor(objects: ObjectStore, loader: SegmentLoader, clock: Clock, columnar?: Columnar, graphs?: VectorGraphs) {
+  /**
+   * Without `columnar` no dataset is kept, without `graphs` no vector graph is made. `onLeftBehind` is told when a part
+   * of a build is over, whose memory should be free for the next.
+   */
+  constructor(
+    objects: ObjectStore,
+    loader: SegmentLoader,
+    clock: Clock,
+    columnar?: Columnar,
+    graphs?: VectorGraphs,
+    onLeftBehind: () => void = () => {},
+  ) {
+    this.#onLeftBehind = onLeftBehind;
     this.#graphs = graphs;
     this.#objects = objects;
     this.#loader = loader;
@@ -96,9 +119,9 @@ export class BuildService implements ThreadService {
   async #seal(jobId: number, id: string, deletes: FrozenDeletes, keeps: boolean): Promise<BuildReply> {
     const job = this.#job(jobId);
     this.#jobs.delete(jobId);
-    const { tail, change } = collect(job);
-    const segment = await this.#write(job, id, [tail]);
-    const lance = await this.#columns?.apply(job.folder, job.schema, change, keeps);
+    const { merged, lance } = await this.#collect(job, keeps);
+    this.#onLeftBehind();
+    const segment = await this.#write(job, id, merged);
     const written = await Promise.all(
       deletes.map(async ({ segment: of, words, count }) => {
         const path = `${job.folder}/deletes/${id}-${of}`;
@@ -106,23 +129,37 @@ export class BuildService implements ThreadService {
         return { segment: of, path, count };
       }),
     );
-    return { segment, deletes: written, lance: lance ?? null };
+    return { segment, deletes: written, lance };
+  }
+
+  /** The changes as a columnar commit and as one segment. What both were made from is free at the end. */
+  async #collect(job: Job, keeps: boolean): Promise<{ merged: Merged | undefined; lance: BuildReply["lance"] }> {
+    const { tail, change } = collect(job);
+    job.changes.clear();
+    const merged = mergedOf(job.schema, [tail]);
+    const lance = await this.#columns?.apply(job.folder, job.schema, change, keeps);
+    return { merged, lance: lance ?? null };
   }
 
   async #merge(jobId: number, id: string, entries: readonly SegmentEntry[]): Promise<BuildReply> {
     const job = this.#job(jobId);
     this.#jobs.delete(jobId);
+    const merged = await this.#merged(job, entries);
+    this.#onLeftBehind();
+    return { segment: await this.#write(job, id, merged), deletes: [], lance: null };
+  }
+
+  async #merged(job: Job, entries: readonly SegmentEntry[]): Promise<Merged | undefined> {
     const readers: SegmentReader[] = [];
     for (const entry of entries) {
       readers.push(new SegmentReader(await this.#loader.segment(entry), await this.#loader.deletes(entry)));
     }
-    return { segment: await this.#write(job, id, readers), deletes: [], lance: null };
+    return mergedOf(job.schema, readers);
   }
 
-  async #write(job: Job, id: string, parts: readonly (TailIndex | SegmentReader)[]): Promise<SegmentEntry | null> {
-    const documents = parts.reduce((sum, part) => sum + part.liveCount, 0);
-    if (documents === 0) return null;
-    const bytes = mergeSegments(job.schema, parts);
+  async #write(job: Job, id: string, merged: Merged | undefined): Promise<SegmentEntry | null> {
+    if (merged === undefined) return null;
+    const { documents, bytes } = merged;
     const path = `${job.folder}/segments/${id}`;
     await this.#objects.put(path, bytes);
     const graphs = await this.#writeGraphs(job, id, openSegment(bytes));

@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { GarbageCollector, garbageLimits } from "./garbage.ts";
+
+const { idleBytesMin, busyBytesMin } = garbageLimits;
+
+/** Memory that grows as told, and of which a collection leaves what is kept. */
+function collector(kept: { bytes: number }) {
+  const state = { held: kept.bytes, collections: 0 };
+  const garbage = new GarbageCollector(
+    () => {
+      state.collections++;
+      state.held = kept.bytes;
+    },
+    () => state.held,
+  );
+  return { state, garbage };
+}
+
+describe("the garbage of threads", () => {
+  test("much of it is collected as soon as nothing is in hand", () => {
+    const { state, garbage } = collector({ bytes: 0 });
+    garbage.begin();
+    garbage.begin();
+    state.held = busyBytesMin;
+    garbage.done();
+    assert.equal(state.collections, 0, "another message is in hand");
+    garbage.done();
+    assert.equal(state.collections, 1);
+  });
+
+  test("less of it is collected once the thread is idle, and nothing where there is little", async (t) => {
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    const { state, garbage } = collector({ bytes: 0 });
+    for (const [bytes, wanted] of [
+      [idleBytesMin - 1, 0],
+      [idleBytesMin, 1],
+    ] as const) {
+      state.held = bytes;
+      garbage.begin();
+      garbage.done();
+      t.mock.timers.tick(garbageLimits.idleMs);
+      assert.equal(state.collections, wanted);
+    }
+  });
+
+  test("a message ends the idleness", (t) => {
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    const { state, garbage } = collector({ bytes: 0 });
+    state.held = idleBytesMin;
+    garbage.begin();
+    garbage.done();
+    garbage.begin();
+    t.mock.timers.tick(garbageLimits.idleMs);
+    assert.equal(state.collections, 0);
+  });
+
+  test("what is kept is not taken for garbage again", () => {
+    const kept = { bytes: 0 };
+    const { state, garbage } = collector(kept);
+    kept.bytes = busyBytesMin * 2;
+    state.held = busyBytesMin * 3;
+    for (let i = 0; i < 3; i++) {
+      garbage.begin();
+      garbage.done();
+    }
+    assert.equal(state.collections, 1);
+  });
+
+  test("buffers that nobody holds go", () => {
+    const before = process.memoryUsage().arrayBuffers;
+    const garbage = new GarbageCollector();
+    (() => new Float64Array(busyBytesMin / 4).fill(1).length)();
+    garbage.collectIfAbove(busyBytesMin);
+    assert.ok(process.memoryUsage().arrayBuffers - before < busyBytesMin);
+  });
+});

@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { SegmentEntry } from "./collection-store.ts";
+import { chooseMerge } from "./merge-policy.ts";
+
+function segments(...sizes: readonly (number | readonly [number, number])[]): SegmentEntry[] {
+  return sizes.map((size, i) => {
+    const [documents, deleted] = typeof size === "number" ? [size, 0] : size;
+    return {
+      id: `${i}`,
+      documents,
+      deleted,
+      bytes: documents,
+      deletesPath: null,
+      path: `${i}`,
+      graphs: {},
+      schemaVersion: 1,
+    };
+  });
+}
+
+const few = [10_000, 10_000, 10_000, 10_000];
+
+describe("which segments are merged", () => {
+  for (const [what, sizes, isWritten, wanted] of [
+    ["none below a full tier", [10_000, 10_000, 10_000], false, ""],
+    ["a full tier", [90_000, ...few], false, "1,2,3,4"],
+    ["small ones at once", [1, 100, 1_999, 5, 90_000], true, "0,1,2,3"],
+    ["a large merge not while documents are written", few, true, ""],
+    ["a large merge all the same when there are many segments", [...few, ...few], true, "0,1,2,3,4,5,6,7"],
+    ["one that is mostly deleted", [10_000, [10_000, 5_000]], false, "1"],
+  ] as const) {
+    test(what, () => {
+      const chosen = chooseMerge(segments(...sizes), isWritten).map(({ id }) => id);
+      assert.equal(chosen.join(","), wanted);
+    });
+  }
+});
