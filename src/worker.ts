@@ -32,6 +32,8 @@ async function createService(role: ThreadRole, { dataDir, sql }: WorkerData): Pr
       const { BuildService } = await import("./engine/collection/build/build-service.ts");
       const { LanceColumnar } = await import("./adapter/lance/columnar.ts");
       const { objects, graphs, loader } = await segments(dataDir);
+      // Not before: a thread that is not there yet holds up whoever waits for it.
+      runInBackground();
       return new BuildService(objects, loader, new NodeClock(), new LanceColumnar(), graphs, () =>
         garbage.collectIfAbove(0),
       );
@@ -60,7 +62,6 @@ function failureOf(error: unknown): ThreadFailure {
 }
 
 const { role, data } = workerData as { role: ThreadRole; data: WorkerData };
-if (role === "build") runInBackground();
 const garbage = new GarbageCollector();
 // What is sent before waits in the port.
 const service = await createService(role, data);

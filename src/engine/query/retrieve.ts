@@ -13,6 +13,8 @@ export interface VectorSearchOptions {
   readonly filters?: readonly (Bitset | undefined)[];
   readonly ef?: number;
   readonly exact?: boolean;
+  /** What scores less is of no use. */
+  readonly floor?: number;
 }
 
 /** The k nearest documents by the parts' graphs, best first; `graphs[i]` belongs to `readers[i]`. */
@@ -62,18 +64,21 @@ function* searchVector<G>(
   if (exact || graphs === undefined || vectorSearch === undefined) {
     return yield* searchVectorsSteps(readers, field, query, k, allowed);
   }
-  const found: Hit[] = [];
+  let found: Hit[] = [];
   for (const [r, reader] of readers.entries()) {
     const graph = graphs[r];
     const filters = allowed === undefined ? undefined : [allowed[r]];
+    // What the parts before have found is to be beaten: that rules out most of a tail unread.
+    const floor = found[k - 1]?.score ?? Number.NEGATIVE_INFINITY;
     let hits: Hit[];
-    if (graph === undefined) hits = yield* searchVectorsSteps([reader], field, query, k, filters);
+    if (graph === undefined) hits = yield* searchVectorsSteps([reader], field, query, k, filters, floor);
     else {
-      const options = { ...(filters === undefined ? {} : { filters }), ...(ef === undefined ? {} : { ef }) };
+      const options = { floor, ...(filters === undefined ? {} : { filters }), ...(ef === undefined ? {} : { ef }) };
       hits = vectorSearch([reader], [graph], field, query, k, options);
       yield;
     }
     for (const { id, score, doc } of hits) found.push({ id, score, reader: r, doc });
+    found = found.sort(compareHits).slice(0, k);
   }
-  return found.sort(compareHits).slice(0, k);
+  return found;
 }

@@ -10,17 +10,21 @@ export interface Hit {
 /** The best k by score, ties by the lower id: a heap over parallel arrays with the worst at its root. */
 export class TopK {
   readonly k: number;
+  /** Documents that score less are not kept, however few there are. */
+  readonly floor: number;
   size = 0;
   readonly #scores: Float64Array;
   readonly #ids: Float64Array;
   readonly #readers: Uint32Array;
   readonly #docs: Uint32Array;
-  /** What a document has to reach: the score and id of the worst kept, once k are kept. */
-  threshold = Number.NEGATIVE_INFINITY;
+  /** What a document has to reach: the floor, and the score and id of the worst kept, once k are kept. */
+  threshold: number;
   thresholdId = Number.POSITIVE_INFINITY;
 
-  constructor(k: number) {
+  constructor(k: number, floor = Number.NEGATIVE_INFINITY) {
     this.k = k;
+    this.floor = floor;
+    this.threshold = floor;
     this.#scores = new Float64Array(k);
     this.#ids = new Float64Array(k);
     this.#readers = new Uint32Array(k);
@@ -34,6 +38,7 @@ export class TopK {
 
   offer(score: number, id: number, reader: number, doc: number): void {
     if (this.size < this.k) {
+      if (score < this.floor) return;
       this.#siftUp(this.size++, score, id, reader, doc);
       if (this.size === this.k) this.#refresh();
       return;

@@ -32,6 +32,8 @@ export interface AnnOptions {
   readonly ef?: number | undefined;
   /** Compares the query with every vector. */
   readonly exact?: boolean | undefined;
+  /** What scores less is of no use to the caller. */
+  readonly floor?: number | undefined;
 }
 
 /**
@@ -68,7 +70,8 @@ function searchGraph(
 
 /**
  * The k nearest documents: by the graphs where there are some, else exactly. `graphs[i]` belongs to part i. Scores are
- * exact in any case, and k documents are found where k exist; only whether they are the nearest is a matter of `ef`.
+ * exact in any case, and k documents are found where k exist that reach the floor; only whether they are the nearest is
+ * a matter of `ef`.
  */
 export function searchAnn(
   readers: readonly IndexReader[],
@@ -90,7 +93,7 @@ export function* searchAnnSteps(
   k: number,
   options: AnnOptions = {},
 ): Steps<Hit[]> {
-  const top = new TopK(k);
+  const top = new TopK(k, options.floor);
   const usual = Math.max(candidatesMin, Math.ceil(k * candidatesPerHit));
   for (const [r, reader] of readers.entries()) {
     const rows = reader.vectors(field);

@@ -162,7 +162,8 @@ function offerSifted(search: RowSearch, sifting: SketchQuery, from: number, to: 
   let count = siftRowsMax;
   for (let first = from; first < to; first += count) {
     // As few as fill the top k come first: what they score rules out most of the others.
-    count = Math.min(first === 0 ? Math.max(64, 2 * top.k) : siftRowsMax, siftRowsMax, to - first);
+    const most = top.threshold === Number.NEGATIVE_INFINITY ? Math.max(64, 2 * top.k) : siftRowsMax;
+    count = Math.min(most, siftRowsMax, to - first);
     const needed = productNeeded(top.threshold, distance, search.length);
     const found = sketch === undefined ? undefined : kernel.sift(sketch, sifting, needed, first, count, listed);
     if (found === undefined) return false;
@@ -221,14 +222,16 @@ export function searchVectors(
   return runSteps(searchVectorsSteps(readers, field, query, k, filters));
 }
 
+/** The same with pauses. What scores below `floor` is of no use to the caller. */
 export function* searchVectorsSteps(
   readers: readonly IndexReader[],
   field: string,
   query: Float32Array,
   k: number,
   filters?: readonly (Bitset | undefined)[],
+  floor?: number,
 ): Steps<Hit[]> {
-  const top = new TopK(k);
+  const top = new TopK(k, floor);
   for (const [r, reader] of readers.entries()) {
     const rows = reader.vectors(field);
     if (rows === undefined) continue;
