@@ -35,7 +35,7 @@ class Bench implements AsyncDisposable {
   static async start(folder: string): Promise<Bench> {
     mkdirSync(folder, { recursive: true });
     // As `npm start` and the command do it.
-    const env = { MALLOC_MMAP_THRESHOLD_: "65536" };
+    const env = { MALLOC_MMAP_THRESHOLD_: "65536", NODE_OPTIONS: "--max-semi-space-size=8" };
     const bench = new Bench(await ServerProcess.start({ dataDir: folder, env }));
     await ask(`${bench.server.url}/v1/namespaces`, { body: { name: "bench" } });
     await bench.#made("collections", { name: "docs", schema });
