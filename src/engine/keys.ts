@@ -16,6 +16,7 @@ export const tables = {
   dedupRun: 0x14,
   dedupPage: 0x15,
   dedupSegment: 0x16,
+  journal: 0x17,
   link: 0x20,
   linkState: 0x21,
   counter: 0x22,

@@ -13,6 +13,7 @@ const replaysPerRound = 40;
 const shapes: readonly StreamShape[] = [
   { name: "one", partitions: 1 },
   { name: "four", partitions: 4 },
+  { name: "wide", partitions: 48 },
   { name: "trimmed", partitions: 2, retentionBytes: 64 * 1024 },
 ];
 

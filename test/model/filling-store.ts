@@ -11,7 +11,7 @@ export class FillingStore implements Store {
   }
 
   commit(ops: readonly WriteOp[]): Promise<void> {
-    const appends = ops.some(({ kind, key }) => kind === "put" && key[0] === tables.log);
+    const appends = ops.some(({ kind, key }) => kind === "put" && (key[0] === tables.log || key[0] === tables.journal));
     if (this.full && appends) return Promise.reject(new StoreError("full", "no room"));
     return this.#store.commit(ops);
   }

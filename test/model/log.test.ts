@@ -9,9 +9,10 @@ import { MemoryStore } from "../../src/adapter/memory/store.ts";
 import { SimulatedClock } from "../../src/adapter/simulated/clock.ts";
 import { SeededRandom } from "../../src/adapter/simulated/random.ts";
 import { SingleOwnership } from "../../src/adapter/single/ownership.ts";
-import { Engine } from "../../src/engine/engine.ts";
+import { Engine, type EngineSettings } from "../../src/engine/engine.ts";
 import { EngineError } from "../../src/engine/errors.ts";
 import { prefixRange, tables } from "../../src/engine/keys.ts";
+import { type JournalSettings, journalSettings } from "../../src/engine/log/journal.ts";
 import type { Retention } from "../../src/engine/log/log.ts";
 import { fingerprint } from "../../src/engine/stream/idempotency.ts";
 import type { FetchResult } from "../../src/engine/stream/streams.ts";
@@ -46,15 +47,17 @@ class World {
   readonly model = new LogModel(startMs);
   readonly #folder: string;
   readonly #reopen: (store: Store | undefined) => Promise<Store>;
+  readonly #settings: EngineSettings;
   readonly #errors: unknown[] = [];
   #keyed: [Write, Appending] | undefined;
   #disk!: FillingStore;
   #store!: Store;
   #engine!: Engine;
 
-  constructor(folder: string, reopen: (store: Store | undefined) => Promise<Store>) {
+  constructor(folder: string, reopen: (store: Store | undefined) => Promise<Store>, journal: JournalSettings) {
     this.#folder = folder;
     this.#reopen = reopen;
+    this.#settings = { ...testSettings, journal };
   }
 
   async start(): Promise<void> {
@@ -137,7 +140,7 @@ class World {
         clock: this.clock,
         random: new SeededRandom(1),
       },
-      testSettings,
+      this.#settings,
       { onBackgroundError: (error) => this.#errors.push(error) },
     );
     await this.#engine.start();
@@ -275,11 +278,12 @@ async function check(
   runs: number,
   stepsMax: number,
   open: (folder: string) => (store: Store | undefined) => Promise<Store>,
+  journal = journalSettings,
 ) {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: stepsMax, size: "max" }), async (steps) => {
       const folder = await temporaryFolder();
-      const world = new World(folder, open(folder));
+      const world = new World(folder, open(folder), journal);
       try {
         await world.start();
         for (const each of steps) await world.run(each);
@@ -297,9 +301,37 @@ test("the log on memory does as its model does", { timeout: 120_000 }, () =>
   check(400, 80, () => async (store) => store ?? new MemoryStore()),
 );
 
+/** Batches of about half the sizes go through it, and it is moved all the time. */
+const busyJournal = { partitionsMin: 1, batchBytesMax: 160, flushBytes: 1_500, bytesMax: 3_000, idleMs: 400 };
+
+test("the log with a busy journal does as its model does", { timeout: 120_000 }, () =>
+  check(400, 80, () => async (store) => store ?? new MemoryStore(), busyJournal),
+);
+
+test("the log with a journal that is moved only when it is idle does as its model does", { timeout: 120_000 }, () =>
+  check(400, 80, () => async (store) => store ?? new MemoryStore(), {
+    ...busyJournal,
+    partitionsMin: 2,
+    flushBytes: 1e6,
+    bytesMax: 2e6,
+  }),
+);
+
 test("the log on LMDB does as its model does, over restarts that open the files anew", { timeout: 120_000 }, () =>
   check(40, 60, (folder) => async (store) => {
     await store?.close();
     return new LmdbStore(folder);
   }),
+);
+
+test("the log on LMDB with a busy journal does as its model does", { timeout: 120_000 }, () =>
+  check(
+    40,
+    60,
+    (folder) => async (store) => {
+      await store?.close();
+      return new LmdbStore(folder);
+    },
+    busyJournal,
+  ),
 );

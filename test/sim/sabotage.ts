@@ -41,6 +41,14 @@ export const weaknesses: readonly Weakness[] = [
     found: /is missing in the log|trimmed too early|was known|does not catch up/,
   },
   {
+    what: "acknowledged records are lost in the journal",
+    make: () => {
+      const isDue = each(10);
+      return { drops: (op) => isPut(tables.journal)(op) && isDue() };
+    },
+    found: /is missing in the log|trimmed too early|was known|does not catch up|ends at|is also at/,
+  },
+  {
     what: "acknowledged documents are lost",
     make: () => {
       const isDue = each(40);

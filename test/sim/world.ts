@@ -7,6 +7,7 @@ import { ObjectSegmentLoader } from "../../src/engine/collection/index/segment-l
 import { type CollectionSettings, defaultCollectionSettings } from "../../src/engine/collection/settings.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import { EngineError } from "../../src/engine/errors.ts";
+import type { JournalSettings } from "../../src/engine/log/journal.ts";
 import { defaultSqlSettings } from "../../src/engine/sql/settings.ts";
 import type { ThreadRole, ThreadService } from "../../src/port/threads.ts";
 import { WorldTime } from "./clock.ts";
@@ -45,6 +46,11 @@ const collectionSettings: CollectionSettings = {
   manifestKeepMs: 20_000,
   openIdleMs: 15_000,
 };
+
+/** From every group to only those that go to several partitions, and moved on often. */
+function journalOf(seed: number): JournalSettings {
+  return { partitionsMin: 1 + (seed % 4), batchBytesMax: 300, flushBytes: 3_000, bytesMax: 9_000, idleMs: 300 };
+}
 
 /** What is durable, the process that works on it, and everything that can befall them. */
 export class World {
@@ -198,7 +204,7 @@ export class World {
         random,
         threads: this.#threads,
       },
-      { dedupWindowMs, sql: defaultSqlSettings, collections: collectionSettings },
+      { dedupWindowMs, sql: defaultSqlSettings, collections: collectionSettings, journal: journalOf(this.#seed) },
       { onBackgroundError: (error) => this.trace.add(`background: ${messageOf(error)}`) },
     );
   }

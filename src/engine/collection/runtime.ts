@@ -66,7 +66,8 @@ export class CollectionRuntime {
     this.meta = meta;
     this.manifest = manifest;
     this.totals = totals;
-    this.stream = { id: meta.streamId, partitions: 1, retention: undefined };
+    // The thread of SQL reads its log from the store.
+    this.stream = { id: meta.streamId, partitions: 1, retention: undefined, direct: true };
     this.#threads = threads;
     this.#log = log;
     this.#store = store;

@@ -4,12 +4,14 @@ import type { Bytes, Entry, Range, Reader, WriteOp } from "../../port/store.ts";
 /**
  * The writes of a group, on top of the store: a change reads what the changes before it in the group have written.
  * Hooks keep state in memory in step: `onUndo` when the change or its group fails, `onCommit` once it is durable.
- * `beforeCommit` lets changes of one kind write together what each would write alone.
+ * `beforeCommit` lets changes of one kind write together what each would write alone; what it returns is called once
+ * the group is durable, before what its changes left to be called then.
  */
 export class Draft {
   readonly #store: Reader;
   readonly ops: WriteOp[] = [];
-  #completeHooks: (() => void)[] = [];
+  #completeHooks: (() => (() => void) | undefined)[] = [];
+  #completed: (() => void)[] = [];
   #commitHooks: (() => void)[] = [];
   #undoHooks: (() => void)[] = [];
   /** Built when a change first reads: appends write without reading. */
@@ -51,7 +53,7 @@ export class Draft {
   }
 
   /** Called once every change of the group is decided, to write what they have in common; stays when a change fails. */
-  beforeCommit(hook: () => void): void {
+  beforeCommit(hook: () => (() => void) | undefined): void {
     this.#completeHooks.push(hook);
   }
 
@@ -79,10 +81,14 @@ export class Draft {
   }
 
   complete(): void {
-    for (const hook of this.#completeHooks) hook();
+    for (const hook of this.#completeHooks) {
+      const after = hook();
+      if (after !== undefined) this.#completed.push(after);
+    }
   }
 
   committed(): void {
+    for (const hook of this.#completed) hook();
     for (const hook of this.#commitHooks) hook();
   }
 

@@ -5,6 +5,7 @@ import type { Draft } from "../commit/draft.ts";
 import { damaged } from "../errors.ts";
 import { logKey, logKeyOffset, partitionKey } from "../keys.ts";
 import { limits } from "../limits.ts";
+import { Journal, type JournaledPartition, type JournalSettings, journaledAt } from "./journal.ts";
 import { decodePartition, emptyTail, encodePartition, type PartitionState, type Tail } from "./partition-state.ts";
 import {
   BatchCursor,
@@ -25,6 +26,17 @@ export interface LogStream {
   readonly id: number;
   readonly partitions: number;
   readonly retention: Retention | undefined;
+  /** Its batches go to their keys at once, for a reader of the store that knows of no journal. */
+  readonly direct?: boolean;
+}
+
+/** What the appends of a group have in common. */
+interface Group {
+  readonly draft: Draft;
+  readonly serial: number;
+  partitions: number;
+  readonly direct: Set<number>;
+  readonly flushed: Set<JournaledPartition>;
 }
 
 export interface AppendedRange {
@@ -34,16 +46,32 @@ export interface AppendedRange {
 
 export type AppendListener = (stream: number, partition: number, highWatermark: number) => void;
 
-/** Partitioned append-only logs in the store: one value a batch, keyed by stream, partition and base offset. */
+/**
+ * Partitioned append-only logs in the store: one value a batch, keyed by stream, partition and base offset. The newest
+ * small batches may still be in the journal.
+ */
 export class Log {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #states = new Map<string, PartitionState>();
   readonly #listeners = new Set<AppendListener>();
+  readonly journal: Journal;
+  #group: Group | undefined;
+  #groups = 0;
 
-  constructor(store: Store, clock: Clock) {
+  constructor(store: Store, clock: Clock, journal?: JournalSettings) {
     this.#store = store;
     this.#clock = clock;
+    this.journal = new Journal(journal);
+  }
+
+  /** Reads the journal that an earlier process left. `liveStreams` are the ids of the streams that exist. */
+  load(liveStreams: () => ReadonlySet<number>): void {
+    let live: ReadonlySet<number> | undefined;
+    this.journal.load(this.#store, (stream, partition) => {
+      live ??= liveStreams();
+      return live.has(stream) ? this.#storedEnd(stream, partition) : undefined;
+    });
   }
 
   /** Called with every durable append. */
@@ -73,12 +101,35 @@ export class Log {
       bytesBefore: before.bytes,
     });
     draft.put(key, batch.bytes);
+    const group = this.#groupOf(draft);
+    if (state.stagedIn !== group.serial) {
+      state.stagedIn = group.serial;
+      group.partitions++;
+    }
+    if (stream.direct === true) group.direct.add(stream.id);
     state.staged = tail;
     draft.onUndo(() => {
       state.staged = before;
     });
     draft.onCommit(() => this.#publish(state, tail));
     return { baseOffset: before.next, lastOffset: tail.next - 1 };
+  }
+
+  /** Moves what the journal holds of partitions to the log's keys, as part of a change. */
+  stageFlush(draft: Draft, partitions: readonly JournaledPartition[]): void {
+    const { flushed } = this.#groupOf(draft);
+    for (const each of partitions) flushed.add(each);
+  }
+
+  #groupOf(draft: Draft): Group {
+    if (this.#group?.draft === draft) return this.#group;
+    const group: Group = { draft, serial: ++this.#groups, partitions: 0, direct: new Set(), flushed: new Set() };
+    this.#group = group;
+    draft.beforeCommit(() => {
+      this.#group = undefined;
+      return this.journal.take(draft.ops, group.partitions, group.direct, group.flushed);
+    });
+    return group;
   }
 
   /** The offset that the next record will get, as a change sees it. */
@@ -148,12 +199,24 @@ export class Log {
   ): Iterable<BatchCursor> {
     const end = this.highWatermark(stream, partition);
     if (offset >= end) return;
-    const base = this.#baseOf(stream.id, partition, offset);
+    // As it is now: what is moved to the log while this reads is still in the list.
+    const journaled = this.journal.of(stream.id, partition)?.entries;
+    const storedEnd = Math.min(journaled?.[0]?.base ?? end, end);
+    const base = offset < storedEnd ? this.#storedBase(stream.id, partition, offset) : undefined;
     let next = offset;
     if (base !== undefined) {
-      const range = { from: logKey(stream.id, partition, base), to: logKey(stream.id, partition, end) };
+      const range = { from: logKey(stream.id, partition, base), to: logKey(stream.id, partition, storedEnd) };
       for (const { key, value } of entries(range)) {
         const batch = new BatchCursor(key, value);
+        if (batch.header.baseOffset > next || batch.endOffset <= next) break;
+        yield batch;
+        next = batch.endOffset;
+      }
+    }
+    if (journaled !== undefined && next >= storedEnd) {
+      for (let at = journaledAt(journaled, next); at < journaled.length && journaled[at]!.base < end; at++) {
+        const { base: own, bytes } = journaled[at]!;
+        const batch = new BatchCursor(logKey(stream.id, partition, own), bytes);
         if (batch.header.baseOffset > next || batch.endOffset <= next) break;
         yield batch;
         next = batch.endOffset;
@@ -210,6 +273,7 @@ export class Log {
   /** Forgets a dropped stream and wakes its waiting readers. */
   forget(stream: LogStream): void {
     for (let partition = 0; partition < stream.partitions; partition++) {
+      this.journal.forget(stream.id, partition);
       const key = stateKey(stream.id, partition);
       const state = this.#states.get(key);
       if (state === undefined) continue;
@@ -244,6 +308,8 @@ export class Log {
     const more = keys.length > batchesMax;
     for (const key of keys.slice(0, batchesMax)) draft.delete(key);
     const start = more ? logKeyOffset(keys[batchesMax]!) : target;
+    // The journal frees what it holds below the new start.
+    this.#groupOf(draft);
     draft.put(partitionKey(stream.id, partition), encodePartition(start, state.staged));
     draft.onCommit(() => {
       state.storedStart = start;
@@ -277,18 +343,16 @@ export class Log {
     const trimmed = stored === undefined ? { storedStart: 0, tail: emptyTail } : decodePartition(stored);
     let tail = trimmed.tail;
     const range = { from: logKey(stream, partition, 0), to: logKey(stream, partition + 1, 0), reverse: true, limit: 1 };
-    for (const key of this.#store.keys(range)) {
-      const { bytes, batch } = this.#header(key);
-      if (batch.baseOffset + batch.count <= tail.next) continue;
-      tail = {
-        next: batch.baseOffset + batch.count,
-        bytes: batch.bytesBefore + bytes,
-        prefixTimestampMs: batch.prefixTimestampMs,
-        prefixRetentionMs: batch.prefixRetentionMs,
-      };
+    const newest = this.journal.of(stream, partition)?.entries.at(-1);
+    if (newest !== undefined) tail = tailOf(decodeHeader(logKey(stream, partition, newest.base), newest.bytes));
+    else {
+      for (const key of this.#store.keys(range)) {
+        const last = tailOf(this.#header(key));
+        if (last.next > tail.next) tail = last;
+      }
     }
     const { storedStart } = trimmed;
-    const empty = { implied: undefined, waiters: undefined, gone: false };
+    const empty = { implied: undefined, waiters: undefined, gone: false, stagedIn: 0 };
     return { stream, partition, durable: tail, staged: tail, storedStart, ...empty };
   }
 
@@ -301,15 +365,34 @@ export class Log {
     }
   }
 
-  #header(key: Uint8Array): { bytes: number; batch: BatchHeader } {
-    const head = this.#store.head(key, headerBytes);
-    if (head === undefined) throw damaged("a record batch that the log lists can't be found");
-    const batch = decodeHeader(key, head);
-    return { bytes: headerBytes + batch.bodyBytes, batch };
+  /** The end of what the log itself holds or has held of a partition, without the journal. */
+  #storedEnd(stream: number, partition: number): number {
+    const stored = this.#store.get(partitionKey(stream, partition));
+    const start = stored === undefined ? 0 : decodePartition(stored).storedStart;
+    const range = { from: logKey(stream, partition, 0), to: logKey(stream, partition + 1, 0), reverse: true, limit: 1 };
+    for (const key of this.#store.keys(range)) return Math.max(start, tailOf(this.#header(key)).next);
+    return start;
   }
 
-  /** The base offset of the batch that holds an offset. */
-  #baseOf(stream: number, partition: number, offset: number): number | undefined {
+  #header(key: Uint8Array): BatchHeader {
+    const head = this.#store.head(key, headerBytes);
+    if (head === undefined) throw damaged("a record batch that the log lists can't be found");
+    return decodeHeader(key, head);
+  }
+
+  /** The header of the batch that holds an offset. */
+  #headerOf(stream: number, partition: number, offset: number): BatchHeader | undefined {
+    const journaled = this.journal.of(stream, partition)?.entries;
+    if (journaled !== undefined && offset >= journaled[0]!.base) {
+      const { base, bytes } = journaled[journaledAt(journaled, offset)]!;
+      return decodeHeader(logKey(stream, partition, base), bytes);
+    }
+    const base = this.#storedBase(stream, partition, offset);
+    return base === undefined ? undefined : this.#header(logKey(stream, partition, base));
+  }
+
+  /** The base offset of the batch that holds an offset, among those that are not in the journal. */
+  #storedBase(stream: number, partition: number, offset: number): number | undefined {
     const range = {
       from: logKey(stream, partition, 0),
       to: logKey(stream, partition, offset + 1),
@@ -330,18 +413,27 @@ export class Log {
     let found: BatchHeader | undefined;
     let probe = low;
     while (low < high) {
-      const base = this.#baseOf(state.stream, state.partition, probe);
-      if (base === undefined || base < low) return found;
-      const { batch } = this.#header(logKey(state.stream, state.partition, base));
+      const batch = this.#headerOf(state.stream, state.partition, probe);
+      if (batch === undefined || batch.baseOffset < low) return found;
       if (holds(batch)) {
         found = batch;
-        high = base;
-      } else low = base + batch.count;
+        high = batch.baseOffset;
+      } else low = batch.baseOffset + batch.count;
       // The first probe was the head, the likeliest answer.
       probe = low + Math.floor((high - low) / 2);
     }
     return found;
   }
+}
+
+/** The end of a partition whose newest batch this is. */
+function tailOf(batch: BatchHeader): Tail {
+  return {
+    next: batch.baseOffset + batch.count,
+    bytes: batch.bytesBefore + headerBytes + batch.bodyBytes,
+    prefixTimestampMs: batch.prefixTimestampMs,
+    prefixRetentionMs: batch.prefixRetentionMs,
+  };
 }
 
 function wake(state: PartitionState): void {

@@ -23,6 +23,8 @@ export interface PartitionState {
   durable: Tail;
   /** What the group that is being committed will make of it; equal to `durable` between groups. */
   staged: Tail;
+  /** The group that last appended to it, so that each counts its partitions once. */
+  stagedIn: number;
   /** The first offset that is still stored; batches before it have been freed. */
   storedStart: number;
   /** The start that retention implied when it was last worked out, and until when that holds. */

@@ -138,6 +138,13 @@ export class Metastore {
     }
   }
 
+  /** Of every stream that exists, the logs of collections too. */
+  streamIds(): Set<number> {
+    const ids = new Set<number>();
+    for (const { value } of this.#store.range(prefixRange(tables.stream))) ids.add(decode<StoredStream>(value).id);
+    return ids;
+  }
+
   /** Makes a stream as part of a change. */
   stageCreateStream(
     draft: Draft,

@@ -4,6 +4,7 @@ import type { Documents } from "../collection/documents.ts";
 import { formatSchema } from "../collection/schema-parse.ts";
 import { EngineError } from "../errors.ts";
 import type { Links } from "../link/links.ts";
+import type { JournalFlusher } from "../log/journal-flusher.ts";
 import type { Log } from "../log/log.ts";
 import type { Metastore, NamespaceMeta, StreamMeta } from "../metastore/metastore.ts";
 import type { TokenWaiter } from "../stream/token-waiter.ts";
@@ -22,6 +23,7 @@ export interface ResolverDeps {
   readonly documents: Documents;
   readonly links: Links;
   readonly log: Log;
+  readonly flusher: JournalFlusher;
   readonly tokens: TokenWaiter;
   readonly changes: ChangeTracker;
 }
@@ -120,7 +122,7 @@ export class TableResolver {
     { token, params }: ReadRequest,
     signal: AbortSignal | undefined,
   ): Promise<Found> {
-    const { metastore, log, tokens } = this.#deps;
+    const { metastore, log, tokens, flusher } = this.#deps;
     const owner = metastore.namespace(namespace);
     const stream = this.#streamOf(namespace, named.name, owner);
     if (!named.read) return { table: streamTable(stream, named.name) };
@@ -137,6 +139,8 @@ export class TableResolver {
       const end = Math.min(high, bounds.toOffset);
       if (start < end) spans.push(partition, start, end);
     }
+    // The thread reads the log's keys.
+    await flusher.settle(stream);
     const rowsMax = bounds.isWhole ? rowsOf(named.limit, params) : undefined;
     const reads = [{ ref: named.ref, spans: Float64Array.from(spans), rowsMax }];
     return { table: { ...streamTable(stream, named.name), reads }, token: reflected };

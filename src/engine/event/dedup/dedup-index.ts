@@ -120,7 +120,10 @@ export class DedupIndex {
     const open = this.#active;
     if (this.#pending?.draft !== draft) {
       this.#pending = { draft, open, first: open.table.count };
-      draft.beforeCommit(() => this.#flush());
+      draft.beforeCommit(() => {
+        this.#flush();
+        return undefined;
+      });
     }
     open.table.add(this.#words, nowMs, place);
   }

@@ -1,0 +1,108 @@
+import type { Clock } from "../../port/clock.ts";
+import type { Committer } from "../commit/committer.ts";
+import type { JournaledPartition } from "./journal.ts";
+import type { Log, LogStream } from "./log.ts";
+
+export interface FlusherDeps {
+  readonly log: Log;
+  readonly committer: Committer;
+  readonly clock: Clock;
+  readonly onError: (error: unknown) => void;
+}
+
+/** Batches that one step moves, unless a single partition has more. */
+const stepBatches = 256;
+/** After a step that failed. */
+const retryMs = 1_000;
+/** A clock's longest sleep; it is woken before. */
+const longMs = 3_600_000;
+
+/** Moves what the journal holds to the log's keys: when there is much of it, and when it has not grown for a while. */
+export class JournalFlusher {
+  readonly #deps: FlusherDeps;
+  readonly #stop = new AbortController();
+  #running: Promise<void> | undefined;
+  #wake = new AbortController();
+  #isEmptyHanded = false;
+  #grownMs = 0;
+
+  constructor(deps: FlusherDeps) {
+    this.#deps = deps;
+  }
+
+  start(): void {
+    const { log, clock } = this.#deps;
+    const { journal } = log;
+    this.#grownMs = clock.steadyMs();
+    journal.onGrown = () => {
+      this.#grownMs = clock.steadyMs();
+      if (this.#isEmptyHanded || journal.bytes >= journal.settings.flushBytes) this.#wake.abort();
+    };
+    this.#running = this.#loop();
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#wake.abort();
+    await this.#running;
+  }
+
+  async #loop(): Promise<void> {
+    const { log, clock, onError } = this.#deps;
+    const { journal } = log;
+    const { flushBytes, idleMs } = journal.settings;
+    while (!this.#stop.signal.aborted) {
+      const leftMs = idleMs - (clock.steadyMs() - this.#grownMs);
+      if (journal.isEmpty) await this.#sleep(longMs);
+      else if (journal.bytes < flushBytes && leftMs > 0) await this.#sleep(leftMs);
+      else {
+        try {
+          await this.#flush(journal.partitions());
+        } catch (error) {
+          if (this.#stop.signal.aborted) return;
+          onError(error);
+          await this.#sleep(retryMs);
+        }
+      }
+    }
+  }
+
+  async #sleep(ms: number): Promise<void> {
+    this.#wake = new AbortController();
+    if (this.#stop.signal.aborted) return;
+    this.#isEmptyHanded = this.#deps.log.journal.isEmpty;
+    await this.#deps.clock.sleep(ms, this.#wake.signal);
+    this.#isEmptyHanded = false;
+  }
+
+  /** Moves everything that the journal holds of a stream now. */
+  async settle(stream: LogStream): Promise<void> {
+    const { journal } = this.#deps.log;
+    if (journal.isEmpty) return;
+    const found: JournaledPartition[] = [];
+    for (let partition = 0; partition < stream.partitions; partition++) {
+      const held = journal.of(stream.id, partition);
+      if (held !== undefined) found.push(held);
+    }
+    await this.#flush(found);
+  }
+
+  /** In steps that block nobody, until nothing is left that was there, and no value of which all has been moved. */
+  async #flush(partitions: readonly JournaledPartition[]): Promise<void> {
+    const { log, committer } = this.#deps;
+    let from = 0;
+    while (from < partitions.length || log.journal.hasDead) {
+      if (this.#stop.signal.aborted) return;
+      let to = from;
+      let bytes = 0;
+      for (let batches = 0; to < partitions.length && batches < stepBatches; to++) {
+        const { entries } = partitions[to]!;
+        batches += entries.length;
+        for (const entry of entries) bytes += entry.bytes.length;
+      }
+      const step = partitions.slice(from, to);
+      await committer.submit((draft) => log.stageFlush(draft, step), bytes);
+      from = to;
+    }
+  }
+}
