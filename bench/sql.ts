@@ -6,6 +6,7 @@ import { ask } from "../test/support/http.ts";
 import { ServerProcess } from "../test/support/process.ts";
 import { DocumentSource, dim } from "./support/documents.ts";
 import { median } from "./support/peers.ts";
+import { startPostgres } from "./support/postgres-peer.ts";
 import { printTable, type Row } from "./support/table.ts";
 
 /** Documents, and rows of the large result; `--small` for a look at whether everything runs. */
@@ -164,21 +165,34 @@ async function perSecond(work: () => Promise<unknown>): Promise<number> {
   return (count * 1000) / (performance.now() - startedMs);
 }
 
-/** The peer is a PostgreSQL that BENCH_POSTGRES_URL names; without one our figure stands alone. */
+/** Over the wire, with a statement that the edge answers itself and with one that goes through the engine. */
 async function benchPostgres({ server }: Setup): Promise<Row[]> {
-  if (server.postgres === undefined) return [];
   const client = new pg.Client({ ...server.postgres, database: "bench", user: "bench", password: "none" });
   await client.connect();
   const ours = await perSecond(() => client.query("SELECT 1"));
+  const engine = await perSecond(() => client.query("SELECT 1 + 1 AS two"));
   await client.end();
-  const shown = { what: "select 1 over the Postgres wire", ours: `${ours.toFixed(0)}/s` };
-  const peerUrl = process.env["BENCH_POSTGRES_URL"];
-  if (peerUrl === undefined) return [{ ...shown, peer: "no BENCH_POSTGRES_URL", ratio: Number.NaN, bound: undefined }];
-  const peer = new pg.Client({ connectionString: peerUrl });
-  await peer.connect();
-  const theirs = await perSecond(() => peer.query("SELECT 1"));
-  await peer.end();
-  return [{ ...shown, peer: `PostgreSQL: ${theirs.toFixed(0)}/s`, ratio: ours / theirs, bound: { atLeast: 0.5 } }];
+  await using peer = await startPostgres();
+  const theirs = peer && (await postgresRates(peer.url));
+  return [
+    rateRow("select 1 over the Postgres wire", ours, theirs?.constant, { atLeast: 0.5 }),
+    rateRow("select 1 + 1, through the engine", engine, theirs?.sum, undefined),
+  ];
+}
+
+async function postgresRates(connectionString: string): Promise<{ constant: number; sum: number }> {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  const constant = await perSecond(() => client.query("SELECT 1"));
+  const sum = await perSecond(() => client.query("SELECT 1 + 1 AS two"));
+  await client.end();
+  return { constant, sum };
+}
+
+function rateRow(what: string, ours: number, theirs: number | undefined, bound: Row["bound"]): Row {
+  const shown = { what, ours: `${ours.toFixed(0)}/s` };
+  if (theirs === undefined) return { ...shown, peer: "no PostgreSQL here", ratio: Number.NaN, bound: undefined };
+  return { ...shown, peer: `PostgreSQL: ${theirs.toFixed(0)}/s`, ratio: ours / theirs, bound };
 }
 
 async function benchFlight({ server, url, rows }: Setup): Promise<Row[]> {

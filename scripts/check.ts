@@ -1,4 +1,4 @@
-// The static checks: types, lint and format, generated code, the house rules. Each runs even if one before it failed,
+// The static checks: types, lint and format, generated code, secrets, the house rules. Each runs even if one before it failed,
 // so that one run tells everything.
 import { spawnSync } from "node:child_process";
 
@@ -15,6 +15,8 @@ const checks: readonly Check[] = [
   { name: "generated code", command: process.execPath, args: ["scripts/proto.ts", "--check"] },
   { name: "compiled codec", command: process.execPath, args: ["scripts/wasm.ts", "--check"] },
   { name: "reasons in the docs", command: process.execPath, args: ["scripts/reasons.ts", "--check"] },
+  { name: "figures in the docs", command: process.execPath, args: ["scripts/figures.ts", "--check"] },
+  { name: "secrets", command: process.execPath, args: ["scripts/secrets.ts"] },
   { name: "house rules", command: process.execPath, args: ["--test", "--test-reporter=dot", "test/house/*.test.ts"] },
 ];
 

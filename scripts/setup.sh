@@ -1,11 +1,10 @@
 #!/bin/sh
-# Installs the dependencies when they are missing or older than the lockfile says, and bundles the console when a source
-# of it is newer than the bundle; otherwise returns at once. Runs before anything else exists, so it needs only a POSIX
-# shell and npm.
+# Installs the dependencies when they are missing or older than the lockfile says, and builds the console and the client
+# when a source of theirs is newer than the build; otherwise returns at once. Runs before anything else exists, so it
+# needs only a POSIX shell and npm.
 set -eu
 cd "$(dirname "$0")/.."
 stamp=node_modules/.setup-stamp
-page=build/console/index.html
 
 is_installed() { [ -f "$stamp" ] && cmp -s package-lock.json "$stamp"; }
 
@@ -32,14 +31,21 @@ install() {
   trap - EXIT INT TERM
 }
 
-# Folders count too: a file that was removed makes its folder newer.
-is_bundled() {
-  [ -f "$page" ] && [ -z "$(find src/console scripts/console.ts package-lock.json -newer "$page" 2>/dev/null | head -n 1)" ]
+# Whether none of the sources given is newer than the first file, which the build writes last. Folders count too: a file
+# that was removed makes its folder newer.
+is_built() {
+  last=$1
+  shift
+  [ -f "$last" ] && [ -z "$(find "$@" package-lock.json -newer "$last" 2>/dev/null | head -n 1)" ]
 }
 
 is_installed || install
-if ! is_bundled; then
+# Without these two the service is whole but for them; the console's page then says how to make it.
+if ! is_built build/console/index.html src/console scripts/console.ts; then
   echo "setup: bundling the console" >&2
-  # Without its console the service is whole but for that page, which then says how to make it.
   node_modules/.bin/node scripts/console.ts >&2 || echo "setup: the console could not be bundled; see above" >&2
+fi
+if ! is_built build/client/index.js src/client scripts/client.ts; then
+  echo "setup: building the client" >&2
+  node_modules/.bin/node scripts/client.ts >&2 || echo "setup: the client could not be built; see above" >&2
 fi

@@ -6,9 +6,11 @@
 //   npm run test:sim -- --seeds 1000    this many, from --from (1)
 //   npm run test:sim -- --minutes 5     as many as fit into the time
 //   npm run test:sim -- --steps 500     steps of the clients in each run
+//   npm run test:sim -- --record        keep the figures of the run (scripts/figures.ts)
 import { parseArgs } from "node:util";
 import { type RunReport, runSeed } from "../test/sim/simulation.ts";
 import { Totals } from "../test/sim/totals.ts";
+import { report } from "./figures.ts";
 
 const { values } = parseArgs({
   options: {
@@ -18,10 +20,11 @@ const { values } = parseArgs({
     minutes: { type: "string" },
     steps: { type: "string" },
     trace: { type: "string" },
+    record: { type: "boolean" },
   },
 });
 
-function integer(name: keyof typeof values, otherwise: number): number {
+function integer(name: Exclude<keyof typeof values, "record">, otherwise: number): number {
   const given = values[name];
   if (given === undefined) return otherwise;
   if (!/^\d+$/.test(given)) throw new Error(`--${name} must be a whole number`);
@@ -61,3 +64,4 @@ for (let seed = from; seed < from + seeds && performance.now() < endMs; seed++) 
   break;
 }
 process.stdout.write(totals.text());
+if (process.exitCode === undefined) report("simulation", totals.figures());

@@ -8,7 +8,7 @@
 import { spawn } from "node:child_process";
 
 const suites: Readonly<Record<string, readonly string[]>> = {
-  quick: ["{src,bench}/**/*.test.ts", "test/{contract,house,listener,model,port,sim,wire}/**/*.test.ts"],
+  quick: ["{src,bench}/**/*.test.ts", "test/{contract,history,house,listener,model,port,power,sim,wire}/**/*.test.ts"],
   fault: ["test/fault/**/*.test.ts"],
   console: ["test/browser/**/*.test.ts"],
 };

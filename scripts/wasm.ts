@@ -1,10 +1,20 @@
-// Compiles wasm/records.ts into the module that holds its binary form; with --check only tells whether they are in step.
+// Compiles the modules under wasm/ into those that hold their binary form; with --check only tells whether they are in step.
 import { readFileSync, writeFileSync } from "node:fs";
 import asc from "assemblyscript/asc";
 
-const source = "wasm/records.ts";
-const target = "src/edge/rest/record-codec-binary.ts";
+/** For a memory that threads share; one of its own is as good for those that do not. */
+const shared = ["--sharedMemory", "--enable", "threads", "--initialMemory", "1", "--maximumMemory", "65536"];
 
+const modules: readonly { source: string; target: string; name: string; more?: readonly string[] }[] = [
+  { source: "wasm/records.ts", target: "src/edge/rest/record-codec-binary.ts", name: "recordCodecBinary" },
+  { source: "wasm/events.ts", target: "src/engine/event/event-codec-binary.ts", name: "eventCodecBinary" },
+  {
+    source: "wasm/vectors.ts",
+    target: "src/engine/search/vector/dot-kernel-binary.ts",
+    name: "dotKernelBinary",
+    more: shared,
+  },
+];
 const options = [
   "-O3",
   "--enable",
@@ -20,15 +30,10 @@ const options = [
   "--use",
   "abort=",
 ];
-const { error, stdout, stderr, binary } = await compile();
-if (error !== null || binary === undefined) {
-  process.stderr.write(`${stdout}${stderr}${error?.message ?? ""}\n`);
-  process.exit(1);
-}
 
-async function compile() {
+async function compile(source: string, more: readonly string[]): Promise<Uint8Array> {
   let made: Uint8Array | undefined;
-  const result = await asc.main([source, "-o", "records.wasm", ...options], {
+  const { error, stdout, stderr } = await asc.main([source, "-o", "module.wasm", ...options, ...more], {
     readFile: (name, folder) => {
       try {
         return readFileSync(`${folder}/${name}`, "utf8");
@@ -40,14 +45,18 @@ async function compile() {
       if (typeof content !== "string") made = content;
     },
   });
-  return { error: result.error, stdout: String(result.stdout), stderr: String(result.stderr), binary: made };
+  if (error === null && made !== undefined) return made;
+  process.stderr.write(`${stdout}${stderr}${error?.message ?? ""}\n`);
+  process.exit(1);
 }
 
-const text = Buffer.from(binary).toString("base64");
-const lines = text.match(/.{1,100}/g)!.map((line) => `  "${line}"`);
-const module = `/** ${source} in its binary form, made by scripts/wasm.ts. */\nexport const recordCodecBinary =\n${lines.join(" +\n")};\n`;
-if (!process.argv.includes("--check")) writeFileSync(target, module);
-else if (readFileSync(target, "utf8") !== module) {
-  process.stderr.write(`${target} is not in step with ${source}: run node scripts/wasm.ts\n`);
-  process.exit(1);
+for (const { source, target, name, more = [] } of modules) {
+  const text = Buffer.from(await compile(source, more)).toString("base64");
+  const lines = text.match(/.{1,100}/g)!.map((line) => `  "${line}"`);
+  const module = `/** ${source} in its binary form, made by scripts/wasm.ts. */\nexport const ${name} =\n${lines.join(" +\n")};\n`;
+  if (!process.argv.includes("--check")) writeFileSync(target, module);
+  else if (readFileSync(target, "utf8") !== module) {
+    process.stderr.write(`${target} is not in step with ${source}: run node scripts/wasm.ts\n`);
+    process.exit(1);
+  }
 }

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { LmdbStore } from "./adapter/lmdb/store.ts";
 import { SingleOwnership } from "./adapter/single/ownership.ts";
 import { unavailable } from "./engine/errors.ts";
+import { checkFormat } from "./engine/format.ts";
 
 const folderName = "auth";
 const lockWaitMsMax = 10_000;
@@ -19,6 +20,11 @@ const lockRetryMs = 20;
  */
 export function openAuthStore(dataDir: string): LmdbStore {
   return new LmdbStore(folderOf(dataDir), { shared: true });
+}
+
+/** Refuses a store that a newer build has written. Called inside `exclusively`, for it may write. */
+export function checkAuthFormat(store: LmdbStore): Promise<void> {
+  return checkFormat(store, { name: "the instance's store (auth)", adopts: true });
 }
 
 /** Runs a step that opens or changes the store, one process at a time. */
@@ -45,6 +51,7 @@ export async function onAuthStore<T>(dataDir: string, run: (store: LmdbStore) =>
   return await exclusively(dataDir, async () => {
     const store = openAuthStore(dataDir);
     try {
+      await checkAuthFormat(store);
       return await run(store);
     } finally {
       await store.close();

@@ -2,9 +2,9 @@ import { EngineError } from "./engine/errors.ts";
 import { version } from "./version.ts";
 
 /** The text of help: made only when it is shown, since the settings it names bring much of the server along. */
-async function usage(): Promise<string> {
-  const [{ settingsHelp }, { mainHelp }] = await Promise.all([import("./config.ts"), import("./cli/help.ts")]);
-  return mainHelp(settingsHelp());
+async function usage(of: "all" | "serve"): Promise<string> {
+  const [{ settingsHelp }, help] = await Promise.all([import("./config.ts"), import("./cli/help.ts")]);
+  return of === "all" ? help.mainHelp(settingsHelp()) : help.serveHelp(settingsHelp());
 }
 
 /** Threads of Node's own pool besides those of statements. */
@@ -15,8 +15,8 @@ async function run(argv: readonly string[]): Promise<number> {
   const [command, ...rest] = argv;
   switch (command) {
     case "serve": {
-      if (rest.includes("--help")) {
-        process.stdout.write(await usage());
+      if (rest.includes("--help") || rest.includes("-h")) {
+        process.stdout.write(await usage("serve"));
         return 0;
       }
       const { loadServerConfig } = await import("./config.ts");
@@ -45,14 +45,16 @@ async function run(argv: readonly string[]): Promise<number> {
     case "--help":
     case "-h":
     case "help":
-      process.stdout.write(await usage());
+      process.stdout.write(await usage("all"));
       return 0;
     default: {
       const { runTable } = await import("./cli/run.ts");
       const code = command === undefined ? undefined : await runTable(argv, process, process.env);
       if (code !== undefined) return code;
-      const wrong = command === undefined ? "no command given" : `unknown command ${command}`;
-      process.stderr.write(`${wrong}\n\n${await usage()}`);
+      const { unknownCommand } = await import("./cli/help.ts");
+      const wrong =
+        command === undefined ? `native-engine: no command given\n\n${await usage("all")}` : unknownCommand(command);
+      process.stderr.write(wrong);
       return 2;
     }
   }

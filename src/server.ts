@@ -9,7 +9,7 @@ import { NodeClock } from "./adapter/node/clock.ts";
 import { NodeRandom } from "./adapter/node/random.ts";
 import { SingleOwnership } from "./adapter/single/ownership.ts";
 import { WorkerThreads } from "./adapter/threads/threads.ts";
-import { exclusively, openAuthStore } from "./auth-store.ts";
+import { checkAuthFormat, exclusively, openAuthStore } from "./auth-store.ts";
 import type { ServerConfig } from "./config.ts";
 import { createAuthenticator } from "./edge/auth/authenticator.ts";
 import { checkAuthConfig } from "./edge/auth/config.ts";
@@ -27,6 +27,7 @@ import { collectionServices } from "./edge/rpc/collection.ts";
 import { createRpcHandler } from "./edge/rpc/handler.ts";
 import { HealthState } from "./edge/rpc/health.ts";
 import type { WireListener } from "./edge/wire/listener.ts";
+import { MeasuredSql } from "./edge/wire/measured-sql.ts";
 import { WireTls } from "./edge/wire/tls.ts";
 import { ApiKeys } from "./engine/auth/keys.ts";
 import { Backups } from "./engine/backup/backups.ts";
@@ -135,6 +136,7 @@ export class Server {
     const privateTls = privateCertificates(config.tlsPins, () => listener?.certificates);
     const { authStore, instance } = await exclusively(config.dataDir, async () => {
       const authStore = opened.adopt(openAuthStore(config.dataDir), (each) => each.close());
+      await checkAuthFormat(authStore);
       const deps = { store: authStore, clock, random, privateTls, ...instanceConfig(config) };
       return { authStore, instance: await Instance.open(deps) };
     });
@@ -158,7 +160,7 @@ export class Server {
     });
     const rest = await createRest({ engine, backups, metrics, log, version, authenticator, requestId });
     const flight = flightService({
-      sql: engine.sql,
+      sql: new MeasuredSql(engine.sql, metrics.wires.statementsOf("flight")),
       namespaces: () => Array.from(engine.metastore.namespaces(), (each) => each.name),
       version,
       clock,
@@ -185,7 +187,8 @@ export class Server {
     // Before the main port, so that one that can't be had stops the start while nobody is served.
     const postgres = await startPostgres({
       listen: config.postgresListen,
-      sql: engine.sql,
+      sql: new MeasuredSql(engine.sql, metrics.wires.statementsOf("postgres")),
+      onError: metrics.wires.errorsOf("postgres"),
       authenticator,
       authModes: config.auth.modes,
       isNamespace: (name) => engine.metastore.findNamespace(name) !== undefined,
@@ -199,7 +202,8 @@ export class Server {
     opened.defer(() => postgres?.close());
     const mysql = await startMysql({
       listen: config.mysqlListen,
-      sql: engine.sql,
+      sql: new MeasuredSql(engine.sql, metrics.wires.statementsOf("mysql")),
+      onError: metrics.wires.errorsOf("mysql"),
       namespaces: {
         list: () => [...engine.metastore.namespaces()],
         has: (name) => engine.metastore.findNamespace(name) !== undefined,
@@ -232,6 +236,7 @@ export class Server {
     // Whatever fails from here on, requests that came meanwhile do not keep the process.
     opened.defer(() => started.close());
     metrics.observe(engine, () => store.stats(), started);
+    metrics.wires.observe({ http: started, postgres, mysql });
     health.setReady(true);
     return new Server({
       engine,

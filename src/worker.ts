@@ -2,12 +2,10 @@ import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import { FilesObjectStore } from "./adapter/files/object-store.ts";
 import { NodeClock } from "./adapter/node/clock.ts";
-import { NodeRandom } from "./adapter/node/random.ts";
 import { GarbageCollector } from "./adapter/threads/garbage.ts";
+import { Outbox } from "./adapter/threads/outbox.ts";
 import { runInBackground } from "./adapter/threads/priority.ts";
 import type { ThreadFailure, ThreadReply, ThreadRequest } from "./adapter/threads/threads.ts";
-import { UsearchGraphs } from "./adapter/usearch/graphs.ts";
-import { ObjectSegmentLoader } from "./engine/collection/index/segment-loader.ts";
 import { EngineError } from "./engine/errors.ts";
 import type { SqlSettings } from "./engine/sql/settings.ts";
 import { type ThreadRole, type ThreadService, Transferred } from "./port/threads.ts";
@@ -19,27 +17,40 @@ export interface WorkerData {
 }
 
 /**
- * The composition root of a worker thread. What a role needs is loaded for that role alone: each thread has its own
- * copy of the code, and the native parts stay mapped for good.
+ * The composition root of a worker thread. A role loads no more than it needs: the others' modules would take as long to
+ * start as the first query after it may take.
  */
 async function createService(role: ThreadRole, { dataDir, sql }: WorkerData): Promise<ThreadService> {
-  if (role === "sql") {
-    const { LmdbStore } = await import("./adapter/lmdb/store.ts");
-    const { SqlService } = await import("./engine/sql/thread/sql-service.ts");
-    // The same store as the main thread's, of which this one only reads.
-    return new SqlService(new LmdbStore(join(dataDir, "store"), { shared: true }), sql);
+  switch (role) {
+    case "index": {
+      const { IndexService } = await import("./engine/collection/index/index-service.ts");
+      const { NodeRandom } = await import("./adapter/node/random.ts");
+      const { loader } = await segments(dataDir);
+      return new IndexService(loader, new NodeClock(), new NodeRandom());
+    }
+    case "build": {
+      const { BuildService } = await import("./engine/collection/build/build-service.ts");
+      const { LanceColumnar } = await import("./adapter/lance/columnar.ts");
+      const { objects, graphs, loader } = await segments(dataDir);
+      return new BuildService(objects, loader, new NodeClock(), new LanceColumnar(), graphs, () =>
+        garbage.collectIfAbove(0),
+      );
+    }
+    case "sql": {
+      const { SqlService } = await import("./engine/sql/thread/sql-service.ts");
+      const { LmdbStore } = await import("./adapter/lmdb/store.ts");
+      // The same store as the main thread's, of which this one only reads.
+      return new SqlService(new LmdbStore(join(dataDir, "store"), { shared: true }), sql);
+    }
   }
+}
+
+async function segments(dataDir: string) {
+  const { UsearchGraphs } = await import("./adapter/usearch/graphs.ts");
+  const { ObjectSegmentLoader } = await import("./engine/collection/index/segment-loader.ts");
   const objects = new FilesObjectStore(join(dataDir, "objects"));
   const graphs = new UsearchGraphs();
-  const loader = new ObjectSegmentLoader(objects, graphs);
-  const clock = new NodeClock();
-  if (role === "index") {
-    const { IndexService } = await import("./engine/collection/index/index-service.ts");
-    return new IndexService(loader, clock, new NodeRandom());
-  }
-  const { LanceColumnar } = await import("./adapter/lance/columnar.ts");
-  const { BuildService } = await import("./engine/collection/build/build-service.ts");
-  return new BuildService(objects, loader, clock, new LanceColumnar(), graphs, () => garbage.collectIfAbove(0));
+  return { objects, graphs, loader: new ObjectSegmentLoader(objects, graphs) };
 }
 
 function failureOf(error: unknown): ThreadFailure {
@@ -51,11 +62,16 @@ function failureOf(error: unknown): ThreadFailure {
 const { role, data } = workerData as { role: ThreadRole; data: WorkerData };
 if (role === "build") runInBackground();
 const garbage = new GarbageCollector();
-const service = await createService(role, data);
 // What is sent before waits in the port.
+const service = await createService(role, data);
 const port = parentPort!;
 
-port.on("message", async ({ id, message }: ThreadRequest) => {
+const replies = new Outbox<ThreadReply>(
+  (together, transfer) => port.postMessage(together, transfer),
+  ({ id }, error) => replies.push({ id, error: failureOf(error) }),
+);
+
+async function answer({ id, message }: ThreadRequest): Promise<void> {
   let reply: ThreadReply;
   let transfer: readonly ArrayBuffer[] = [];
   garbage.begin();
@@ -66,6 +82,10 @@ port.on("message", async ({ id, message }: ThreadRequest) => {
   } catch (error) {
     reply = { id, error: failureOf(error) };
   }
-  if (id !== 0) port.postMessage(reply, transfer as ArrayBuffer[]);
+  if (id !== 0) replies.push(reply, transfer);
   garbage.done();
+}
+
+port.on("message", (requests: readonly ThreadRequest[]) => {
+  for (const request of requests) void answer(request);
 });

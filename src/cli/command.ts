@@ -21,6 +21,13 @@ export class CommandFailure extends Error {
   }
 }
 
+/** Node's words for an option that it does not know, without its advice on how to write odd file names. */
+export function optionMessage(error: unknown): string {
+  const message = error instanceof Error ? error.message : "the options can't be read";
+  const [first = message] = message.split(". To specify a positional");
+  return first;
+}
+
 const exitCodes = { done: 0, failed: 1, usage: 2 } as const;
 
 /** Runs a command and resolves to its exit code; what went wrong is said on standard error. */
@@ -63,7 +70,7 @@ export function parseOptions<const N extends string>(
   try {
     parsed = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : "the options can't be read");
+    throw new UsageError(optionMessage(error));
   }
   if (parsed.positionals.length !== positionalNames.length) {
     throw new UsageError(

@@ -1,5 +1,6 @@
 import { version } from "../version.ts";
 import { commands } from "./commands.ts";
+import { nearest } from "./nearest.ts";
 import { type CommandSpec, connectionOptions, exitCodesHelp, globalOptions, type OptionSpec } from "./spec.ts";
 
 const nameWidth = 34;
@@ -40,7 +41,8 @@ const otherCommands: readonly (readonly [string, string])[] = [
 
 export const otherCommandNames = otherCommands.map(([words]) => words.split(" ")[0]!);
 
-export function mainHelp(settings: string): string {
+/** Every command on a line. */
+function commandList(): string {
   const groups = new Map<string, CommandSpec[]>();
   for (const spec of commands) groups.set(spec.path[0]!, [...(groups.get(spec.path[0]!) ?? []), spec]);
   const lines = [...groups].map(([name, group]) => {
@@ -49,12 +51,36 @@ export function mainHelp(settings: string): string {
     const words = [...new Set(group.map(({ path }) => path[1]!))].join(", ");
     return [`${name} …`, words];
   });
-  const shown = [...otherCommands, ...lines]
-    .map(([words, summary]) => `  native-engine ${words!.padEnd(30)} ${summary}`)
+  return [...otherCommands, ...lines]
+    .map(([words, summary]) => `  native-engine ${words!.padEnd(30)} ${summary![0]!.toLowerCase()}${summary!.slice(1)}`)
     .join("\n");
+}
+
+/** What to say to a first word that is no command. */
+export function unknownCommand(given: string): string {
+  const names = [...new Set([...otherCommandNames, ...commands.map(({ path }) => path[0]!)])];
+  const meant = nearest(given, names);
+  const wrong = `native-engine: unknown command ${given}${meant === undefined ? "" : `; did you mean ${meant}?`}`;
+  return `${wrong}\n\n${commandList()}\n\nSee native-engine --help\n`;
+}
+
+export function serveHelp(settings: string): string {
+  return `native-engine serve [flags]
+
+Run the server until SIGTERM or SIGINT. Without flags it listens on http://127.0.0.1:8080, keeps its data in ./data and asks
+nobody who they are, which it does on loopback addresses only.
+
+Flags, which win over environment variables, and those over the configuration file:
+${settings}
+
+Who may call is set by variables alone (SERVICE_AUTH_MODE and others, see docs/security.md). A secret can come from a file: NAME_FILE.
+`;
+}
+
+export function mainHelp(settings: string): string {
   return `native-engine ${version}: durable streams, hybrid search and SQL in one process
 
-${shown}
+${commandList()}
   native-engine ${"--help".padEnd(30)} this text; every command has its own
   native-engine ${"--version".padEnd(30)} the version
 

@@ -7,6 +7,10 @@ import { type CommandOutput, parseOptions, runCommand, UsageError } from "./comm
 export const keysUsage = `usage: native-engine keys create --name NAME --role admin|writer|reader [--namespace NAMESPACE] [--expires 90d] [--json]
        native-engine keys list [--json]
        native-engine keys revoke NAME [--json]
+
+API keys, in the data directory (--data-dir FOLDER, SERVICE_DATA_DIR; ./data), whether or not a server runs on it. A key is shown once,
+when it is made. A reader reads, a writer also writes data, an admin also creates and drops; with --namespace there alone.
+The server asks for keys where SERVICE_AUTH_MODE includes apikey.
 `;
 
 /** `native-engine keys …`; `argv` is what follows `keys`. Resolves to the exit code. */
@@ -35,7 +39,7 @@ async function create(argv: readonly string[], io: CommandOutput, keys: ApiKeys)
   const { name, role, namespace, expires } = values;
   if (name === undefined) throw new UsageError("--name is missing");
   if (role === undefined) throw new UsageError("--role is missing");
-  if (!isRole(role)) throw invalid("role", "must be admin, writer or reader");
+  if (!isRole(role)) throw invalid("--role", "must be admin, writer or reader");
   const { info, key } = await keys.create({
     name,
     role,

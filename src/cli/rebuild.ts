@@ -1,20 +1,35 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { NodeClock } from "../adapter/node/clock.ts";
 import { NodeRandom } from "../adapter/node/random.ts";
 import { WorkerThreads } from "../adapter/threads/threads.ts";
 import { defaultCollectionSettings } from "../engine/collection/settings.ts";
 import { Engine } from "../engine/engine.ts";
+import { checkFormat } from "../engine/format.ts";
+import { Log } from "../engine/log/log.ts";
+import { type LinkRepair, Repair } from "../engine/repair.ts";
 import { defaultSqlSettings } from "../engine/sql/settings.ts";
 import type { OfflineData } from "./offline.ts";
 
-const dedupWindowMs = 3_600_000;
+/** Longer than any server's: what it remembers of events is not ours to forget. */
+const dedupWindowMs = 100 * 365 * 86_400_000;
+const lookMs = 50;
 
-/** Makes the index of every collection anew from its documents, without a server. Tells each when it is done. */
-export async function* rebuildIndexes(
+/** What was made anew, or kept and why. */
+export type Rebuilt =
+  | { readonly namespace: string; readonly collection: string; readonly documents: number }
+  | { readonly namespace: string; readonly link: string; readonly counters: "counted anew" | "kept"; why?: string };
+
+/**
+ * Makes what is derived anew, without a server: indexes and columnar datasets from the documents, counters from the log
+ * where it still has all that they counted. Tells each when it is done.
+ */
+export async function* rebuildDerived(
   data: OfflineData,
   dataDir: string,
   signal: AbortSignal,
-): AsyncGenerator<{ readonly namespace: string; readonly collection: string; readonly documents: number }> {
+): AsyncGenerator<Rebuilt> {
   const { store, objects, ownership } = data;
+  const clock = new NodeClock();
   let failure: unknown;
   const stop = new AbortController();
   const engine = new Engine(
@@ -22,7 +37,7 @@ export async function* rebuildIndexes(
       store,
       objects,
       ownership,
-      clock: new NodeClock(),
+      clock,
       random: new NodeRandom(),
       threads: new WorkerThreads(new URL("../worker.ts", import.meta.url), { dataDir, sql: defaultSqlSettings }),
     },
@@ -34,7 +49,15 @@ export async function* rebuildIndexes(
       },
     },
   );
+  // One of its own: the engine's log is told of what is stored when the engine starts.
+  const log = new Log(store, clock);
+  const repair = new Repair({ store, objects, metastore: engine.metastore, log, clock });
+  const links: LinkRepair[] = [];
   try {
+    await checkFormat(store);
+    log.load(() => engine.metastore.streamIds());
+    await repair.forgetIndexes();
+    for await (const link of repair.forgetCounters()) links.push(link);
     await engine.start();
     for (const { name: namespace } of [...engine.metastore.namespaces()]) {
       let page = "";
@@ -49,8 +72,25 @@ export async function* rebuildIndexes(
         page = nextPageToken;
       } while (page !== "");
     }
+    for (const { namespace, link, kept } of links) {
+      if (kept !== undefined) yield { namespace, link, counters: "kept", why: kept };
+      else {
+        await caughtUp(engine, namespace, link, AbortSignal.any([signal, stop.signal]));
+        yield { namespace, link, counters: "counted anew" };
+      }
+    }
     if (failure !== undefined) throw failure;
   } finally {
     await engine.stop();
+  }
+}
+
+/** Waits until a link has counted every record of its source. */
+async function caughtUp(engine: Engine, namespace: string, name: string, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    signal.throwIfAborted();
+    const behind = [...engine.links.lags()].find(({ link }) => link.namespace === namespace && link.name === name);
+    if (behind === undefined || behind.records === 0) return;
+    await sleep(lookMs, undefined, { signal });
   }
 }

@@ -1,10 +1,11 @@
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import { ServiceError } from "../client/index.ts";
-import { CommandFailure, UsageError } from "./command.ts";
+import { CommandFailure, optionMessage, UsageError } from "./command.ts";
 import { commands } from "./commands.ts";
 import { Context, type Streams } from "./context.ts";
 import { commandHelp, groupHelp } from "./help.ts";
 import { hintOf } from "./hints.ts";
+import { nearest } from "./nearest.ts";
 import { Output } from "./output.ts";
 import { type CommandSpec, exitCodes, optionsOf } from "./spec.ts";
 
@@ -23,7 +24,17 @@ export async function runTable(
       io.stdout.write(groupHelp(argv[0]!, group));
       return exitCodes.done;
     }
-    const wrong = words.length === 0 ? "a command is missing" : `unknown command ${argv[0]} ${words[0]}`;
+    const meant =
+      words.length === 0
+        ? undefined
+        : nearest(
+            words[0]!,
+            group.map(({ path }) => path[1] ?? ""),
+          );
+    const wrong =
+      words.length === 0
+        ? "a command is missing"
+        : `unknown command ${argv[0]} ${words[0]}${meant === undefined ? "" : `; did you mean ${meant}?`}`;
     io.stderr.write(`native-engine: ${wrong}\n\n${groupHelp(argv[0]!, group)}`);
     return exitCodes.usage;
   }
@@ -31,7 +42,7 @@ export async function runTable(
   try {
     return await runSpec(spec, argv.slice(spec.path.length), io, env);
   } catch (error) {
-    return tellFailure(error, spec, io, json);
+    return tellFailure(fileFailure(error) ?? error, spec, io, json);
   }
 }
 
@@ -58,7 +69,7 @@ async function runSpec(
   try {
     parsed = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
   } catch (error) {
-    throw new UsageError((error as Error).message);
+    throw new UsageError(optionMessage(error));
   }
   const { values, positionals } = parsed;
   if (values["help"] === true) {
@@ -101,6 +112,25 @@ function checkCount(spec: CommandSpec, given: readonly string[]): void {
   if (given.length >= needed && (endless || given.length <= spec.args.length)) return;
   if (given.length < needed) throw new UsageError(`${spec.args[given.length]} is missing`);
   throw new UsageError(`${given[spec.args.length]} is too much`);
+}
+
+/** A file that can't be opened, read or written is nothing that went wrong in the program. */
+function fileFailure(error: unknown): CommandFailure | undefined {
+  if (!(error instanceof Error) || !("syscall" in error)) return undefined;
+  const { code, path, message } = error as NodeJS.ErrnoException;
+  if (path === undefined) return undefined;
+  const file = path.replace(/\.partial$/, "");
+  switch (code) {
+    case "ENOENT":
+      return new CommandFailure("not_found", `there is no file or folder ${file}`, "check the path");
+    case "EACCES":
+    case "EPERM":
+      return new CommandFailure("permission_denied", `${file} may not be used`, "check who may read and write it");
+    case "EISDIR":
+      return new CommandFailure("invalid_argument", `${file} is a folder`, "name a file");
+    default:
+      return new CommandFailure("failed", message);
+  }
 }
 
 function tellFailure(error: unknown, spec: CommandSpec, io: Streams, json: boolean): number {

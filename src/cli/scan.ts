@@ -1,7 +1,7 @@
 import { decodeCollection, type Manifest } from "../engine/collection/collection-store.ts";
 import { openStored } from "../engine/collection/document-codec.ts";
 import { ObjectSegmentLoader } from "../engine/collection/index/segment-loader.ts";
-import { formatVersion } from "../engine/format.ts";
+import { formatVersion, objectsVersion, readFormat } from "../engine/format.ts";
 import { logKey, prefixRange, tables } from "../engine/keys.ts";
 import { entriesOf } from "../engine/log/journal.ts";
 import { BatchCursor } from "../engine/log/record-batch.ts";
@@ -74,12 +74,24 @@ function finding(check: string, looked: number, wrong: readonly string[], help: 
 }
 
 function formatFinding(store: Store): Finding {
-  const stored = store.get(prefixRange(tables.format).from);
   const check = "format version";
-  if (stored === undefined) return { check, state: "warning", detail: "the store is empty" };
-  const { version } = JSON.parse(Buffer.from(stored).toString()) as { version: number };
-  if (version > formatVersion) {
-    return { check, state: "bad", detail: `${version}; this build reads up to ${formatVersion}: use a newer build` };
+  let found: ReturnType<typeof readFormat>;
+  try {
+    found = readFormat(store);
+  } catch (error) {
+    return { check, state: "bad", detail: (error as Error).message };
+  }
+  if (found === undefined) return { check, state: "warning", detail: "the store is empty" };
+  const { version, objects = 1, migrating } = found;
+  if (version > formatVersion || objects > objectsVersion) {
+    const readable = `this build reads up to ${formatVersion} and ${objectsVersion}: use a newer build`;
+    return { check, state: "bad", detail: `${version}, of objects ${objects}; ${readable}` };
+  }
+  if (migrating !== undefined) {
+    return { check, state: "warning", detail: `on its way from ${migrating.from} to ${version}: start the server` };
+  }
+  if (version < formatVersion) {
+    return { check, state: "ok", detail: `${version}; the next start brings it to ${formatVersion}` };
   }
   return { check, state: "ok", detail: String(version) };
 }

@@ -1,14 +1,17 @@
 import { pino } from "pino";
 import type { ServerConfig } from "../config.ts";
 import { Server } from "../server.ts";
+import { LogForPeople } from "./log-for-people.ts";
 
 /** Runs the server until it is told to stop. Resolves with the exit code. */
 export async function runServe(config: ServerConfig): Promise<number> {
-  const log = pino({
+  const options = {
     level: config.logLevel,
     base: null,
     redact: { paths: ["req.headers.authorization", "*.authorization", "*.password", "*.token"], censor: "[redacted]" },
-  });
+  };
+  const isForPeople = config.mode === "development" && process.stdout.isTTY;
+  const log = isForPeople ? pino(options, new LogForPeople(process.stdout)) : pino(options);
   const stopping = signalled();
   let server: Server;
   try {
@@ -18,7 +21,7 @@ export async function runServe(config: ServerConfig): Promise<number> {
       process.exit(1);
     });
   } catch (error) {
-    log.fatal({ err: error }, `could not start: ${(error as Error).message}`);
+    log.fatal({ err: error }, `could not start: ${explained(error)}`);
     return 1;
   }
   const { url, postgres, mysql } = server;
@@ -28,6 +31,16 @@ export async function runServe(config: ServerConfig): Promise<number> {
   await server.stop();
   log.info("stopped");
   return 0;
+}
+
+/** What to do about it, where the system's words do not tell. */
+function explained(error: unknown): string {
+  const { message, code, address, port } = error as Error & { code?: string; address?: string; port?: number };
+  if (code === "EADDRINUSE") {
+    return `${address}:${port} is in use: stop what listens there, or choose another address (--listen, --postgres-listen, --mysql-listen)`;
+  }
+  if (code === "EACCES" && port !== undefined) return `${address}:${port} may not be used: choose a port above 1023`;
+  return message;
 }
 
 /** The first SIGTERM or SIGINT; a repeated one changes nothing. */

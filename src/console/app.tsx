@@ -29,6 +29,11 @@ interface NavItem {
   readonly key: string;
 }
 
+/** Beyond these the page of namespaces finds one by its name. */
+const namespacesOffered = 200;
+/** No name of a namespace. */
+const moreNamespaces = "…";
+
 function instanceItems(): NavItem[] {
   return [
     { label: "Overview", icon: "overview", path: [], key: "o" },
@@ -149,10 +154,12 @@ function ThemeButton() {
 }
 
 function Side({ open, ns, onHelp }: { readonly open: boolean; readonly ns: string; readonly onHelp: () => void }) {
-  const names = (namespaces.value ?? []).map(({ name }) => name);
+  const names = (namespaces.value ?? []).slice(0, namespacesOffered).map(({ name }) => name);
   const known = ns !== "" && !names.includes(ns) ? [ns, ...names] : names;
+  const more = (namespaces.value?.length ?? 0) - names.length;
   const choose = (name: string) => {
     const { path } = route.value;
+    if (name === moreNamespaces) return navigate(["namespaces"]);
     navigate(["ns", name, path[0] === "ns" ? (path[2] ?? "streams") : "streams"]);
   };
   return (
@@ -164,7 +171,11 @@ function Side({ open, ns, onHelp }: { readonly open: boolean; readonly ns: strin
           label="Namespace"
           value={ns}
           onChange={choose}
-          options={[...(ns === "" ? [["", "Choose…"] as const] : []), ...known.map((name) => [name, name] as const)]}
+          options={[
+            ...(ns === "" ? [["", "Choose…"] as const] : []),
+            ...known.map((name) => [name, name] as const),
+            ...(more > 0 ? [[moreNamespaces, `${more} more…`] as const] : []),
+          ]}
         />
       )}
       {ns === "" ? null : <NavList label="In this namespace" items={namespaceItems(ns)} />}

@@ -113,8 +113,10 @@ export class EngineError extends Error {
   }
 }
 
-/** Bad input. `field` is the path of the field at fault, for example `records[3].value`. */
-export function invalid(field: string, message: string): EngineError {
+/** Bad input. `at` is the path of the field at fault, for example `records[3].value`. */
+export function invalid(at: string, message: string): EngineError {
+  // A field whose name is empty is still named.
+  const field = at === "" ? '""' : at;
   return new EngineError("invalid_argument", `${field}: ${message}`, { details: { field }, metadata: { field } });
 }
 

@@ -47,7 +47,10 @@ export const limits = {
   dedupTableKeysMax: 2_097_152,
   /** Pages one background step writes when a segment is made. */
   dedupStepPagesMax: 128,
-  /** Memory for the segments' filters, 1 to 2 bytes a remembered event; segments without one are read at each look. */
+  /**
+   * Memory for the segments' filters, 1 to 2 bytes a remembered event, reserved for eight segments at a time; those
+   * without one are read at each look.
+   */
   dedupFilterBytesMax: 128 * MiB,
   /** Extension attributes of one CloudEvent; HTTP clients read no more headers than about this. */
   eventExtensionsMax: 1_000,

@@ -2,11 +2,22 @@ import { crc32 } from "node:zlib";
 import { asBuffer } from "../port/bytes.ts";
 import { damaged } from "./errors.ts";
 
-const sumBytes = 4;
+export const sumBytes = 4;
 
 /** A small stored value with its checksum in front: u32 crc32 of the rest, big endian. */
 export function sealValue(...parts: readonly Uint8Array[]): Buffer {
   const bytes = Buffer.concat([Buffer.alloc(sumBytes), ...parts]);
+  bytes.writeUInt32BE(crc32(bytes.subarray(sumBytes)));
+  return bytes;
+}
+
+/** Room for a value of so many bytes after its checksum, aligned to words. */
+export function sealedRoom(bytes: number): Buffer {
+  return Buffer.allocUnsafe(sumBytes + bytes);
+}
+
+/** Completes a value that was written into its room. */
+export function sealInPlace(bytes: Buffer): Buffer {
   bytes.writeUInt32BE(crc32(bytes.subarray(sumBytes)));
   return bytes;
 }

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { type ExpressHead, parseExpressHead } from "./express-head.ts";
+import { rawAnswer } from "./http1.ts";
 import { type Connection, errorBody, type Registry } from "./registry.ts";
 import { WriteStall } from "./write-stall.ts";
 
@@ -263,8 +264,10 @@ export class ExpressConnection implements Connection, ExpressReply {
 
   #ended(): void {
     this.#peerDone = true;
+    if (this.#busy) return;
     // Half a request will never be a whole one.
-    if (!this.#busy) this.#socket.destroySoon();
+    if (this.#partial.length > 0) this.#socket.write(rawAnswer(400, "is not valid HTTP/1.1", "request"));
+    this.#socket.destroySoon();
   }
 
   #closed(): void {

@@ -25,11 +25,12 @@ export function createHttp1(registry: Registry): Server {
   });
   server.maxHeadersCount = limits.headersMax;
   server.on("request", onRequest);
+  server.on("checkContinue", onContinue);
   server.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) => {
-    refuse(response, 417, "invalid_argument", "Expect: only 100-continue is supported");
+    refuse(response, 417, "invalid_argument", "only 100-continue is supported", "expect");
   });
   server.on("connect", (_request: IncomingMessage, socket: TrackedSocket) => {
-    socket[kConnection]?.answerAndClose(405, "CONNECT is not supported");
+    socket[kConnection]?.answerAndClose(405, "CONNECT is not supported", "method");
   });
   server.on("clientError", (error: NodeJS.ErrnoException, socket: TrackedSocket) => {
     const connection = socket[kConnection];
@@ -43,6 +44,16 @@ export function createHttp1(registry: Registry): Server {
 
 function onRequest(request: IncomingMessage, response: ServerResponse): void {
   (request.socket as TrackedSocket)[kConnection]!.begin(request, response);
+}
+
+/**
+ * Node writes the head of an answer that waits for its turn before all that waits with it, the word to go on too, which
+ * would then stand in the middle of the answer. A body that comes behind another request is on its way anyway.
+ */
+function onContinue(request: IncomingMessage, response: ServerResponse): void {
+  const connection = (request.socket as TrackedSocket)[kConnection]!;
+  if (!connection.isAnswering) response.writeContinue();
+  connection.begin(request, response);
 }
 
 /** Hot path: one listener per request, shared by all, and no closure. */
@@ -72,6 +83,10 @@ export class Http1Connection implements Connection {
   #receivingSinceMs = 0;
   #lifted = false;
   #closingSinceMs = 0;
+  /** An answer to what came after the requests in flight, and could not be read. */
+  #lastWords: string | undefined;
+  /** The answer to the request whose body could not be read. */
+  #broken: ServerResponse | undefined;
 
   constructor(registry: Registry, server: Server, socket: Socket) {
     this.#registry = registry;
@@ -89,6 +104,10 @@ export class Http1Connection implements Connection {
     server.emit("connection", socket);
   }
 
+  get isAnswering(): boolean {
+    return this.#inFlight > 0;
+  }
+
   begin(request: IncomingMessage, response: ServerResponse): void {
     const registry = this.#registry;
     this.#request = request;
@@ -98,7 +117,7 @@ export class Http1Connection implements Connection {
     if (registry.draining) response.shouldKeepAlive = false;
     if (request.headers.host === undefined && request.httpVersionMinor === 1) {
       response.shouldKeepAlive = false;
-      refuse(response, 400, "invalid_argument", "host: the header is missing");
+      refuse(response, 400, "invalid_argument", "the header is missing", "host");
       return;
     }
     if (this.#inFlight === registry.limits.pipelinedMax) {
@@ -121,12 +140,14 @@ export class Http1Connection implements Connection {
     // After the socket's own close everything was counted out at once: Node raises no 'close' for pipelined answers.
     if (this.#inFlight === 0) return;
     this.#inFlight--;
+    if (this.#broken === response) this.#lastWords = "";
     if (this.#response === response) this.#response = undefined;
     if (this.#request === response.req && response.req.complete) this.#request = undefined;
     if (this.#registry.draining && this.#inFlight === 0) this.#socket.destroySoon();
     this.#registry.ended(1);
     const next = this.#held?.shift();
     if (next !== undefined) this.#registry.handle(...next);
+    if (this.#lastWords !== undefined && (this.#inFlight === 0 || this.#canAnswer())) this.#linger(this.#lastWords);
   }
 
   lift(request: IncomingMessage): void {
@@ -135,25 +156,25 @@ export class Http1Connection implements Connection {
 
   onClientError(error: NodeJS.ErrnoException): void {
     const { counters, limits } = this.#registry;
-    // While we linger, everything that still arrives is an error to the parser and none to us.
-    if (this.#closingSinceMs !== 0) return;
+    // From the first fault on, everything that still arrives is an error to the parser and none to us.
+    if (this.#closingSinceMs !== 0 || this.#lastWords !== undefined) return;
     switch (error.code) {
       case "ERR_HTTP_REQUEST_TIMEOUT":
         counters.timedOut++;
-        this.answerAndClose(408, `the request's headers did not arrive within ${limits.headersTimeoutMs} ms`);
+        this.answerAndClose(408, `did not arrive within ${limits.headersTimeoutMs} ms`, "headers");
         break;
       case "HPE_HEADER_OVERFLOW":
         counters.malformed++;
-        this.answerAndClose(431, `the request's headers exceed ${limits.headerBytesMax} bytes`);
+        this.answerAndClose(431, `exceed ${limits.headerBytesMax} bytes`, "headers");
         break;
       case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
         counters.malformed++;
-        this.answerAndClose(413, "the request's chunk extensions are too large");
+        this.answerAndClose(413, "its chunk extensions are too large", "body");
         break;
       default:
         if (error.code?.startsWith("HPE_")) {
           counters.malformed++;
-          this.answerAndClose(400, "the request is not valid HTTP/1.1");
+          this.answerAndClose(400, "is not valid HTTP/1.1", "request");
         } else {
           this.#socket.destroy();
         }
@@ -161,14 +182,22 @@ export class Http1Connection implements Connection {
   }
 
   /** Answers in place of the handler where the peer can tell what the answer is to, and closes. */
-  answerAndClose(status: number, message: string): void {
+  answerAndClose(status: number, message: string, field: string): void {
     const socket = this.#socket;
-    if (this.#closingSinceMs !== 0) return;
-    if (!socket.writable || !this.#canAnswer()) {
-      socket.destroy();
-      return;
-    }
-    this.#linger(rawAnswer(status, message));
+    if (this.#closingSinceMs !== 0 || this.#lastWords !== undefined) return;
+    const lastWords = rawAnswer(status, message, field);
+    if (!socket.writable) socket.destroy();
+    else if (this.#canAnswer()) this.#linger(lastWords);
+    else if (this.#inFlight > 0) this.#breakAfterAnswers(lastWords);
+    else socket.destroy();
+  }
+
+  /** Requests before the fault are answered first; one whose own body is at fault may have been answered already. */
+  #breakAfterAnswers(lastWords: string): void {
+    const isInBody = this.#request?.complete === false;
+    const isAnswered = this.#response === undefined || this.#response.headersSent;
+    this.#broken = isInBody ? this.#response : undefined;
+    this.#lastWords = isInBody && isAnswered ? "" : lastWords;
   }
 
   /** Closes our half and discards what still comes: a reset because of unread bytes would take the answer with it. */
@@ -194,7 +223,7 @@ export class Http1Connection implements Connection {
     }
     if (this.#request !== undefined && this.#receivingMs(nowMs, this.#request) >= limits.requestTimeoutMs) {
       counters.timedOut++;
-      this.answerAndClose(408, `the request's body did not arrive within ${limits.requestTimeoutMs} ms`);
+      this.answerAndClose(408, `did not arrive within ${limits.requestTimeoutMs} ms`, "body");
       return;
     }
     const stall = this.#stall;
@@ -247,8 +276,9 @@ const statusTexts: Readonly<Record<number, string>> = {
   431: "Request Header Fields Too Large",
 };
 
-function rawAnswer(status: number, message: string): string {
-  const body = errorBody("invalid_argument", message);
+/** An answer to what never became a request. */
+export function rawAnswer(status: number, message: string, field: string): string {
+  const body = errorBody("invalid_argument", message, field);
   const head = [
     `HTTP/1.1 ${status} ${statusTexts[status] ?? ""}`,
     "connection: close",

@@ -44,10 +44,10 @@ export function createHttp2(registry: Registry): Http2Server {
   });
   server.on("request", onRequest);
   server.on("checkExpectation", (_request: Http2ServerRequest, response: Http2ServerResponse) => {
-    refuse(response, 417, "invalid_argument", "expect: only 100-continue is supported");
+    refuse(response, 417, "invalid_argument", "only 100-continue is supported", "expect");
   });
   server.on("connect", (_request: Http2ServerRequest, response: Http2ServerResponse) => {
-    refuse(response, 405, "invalid_argument", "CONNECT is not supported");
+    refuse(response, 405, "invalid_argument", "CONNECT is not supported", "method");
   });
   server.on("sessionError", () => {
     registry.counters.malformed++;

@@ -3,8 +3,12 @@ const MiB = 1024 * KiB;
 
 /** Every bound of the listener, with its unit. Deadlines are enforced by a sweep, so one passes up to a sweep late. */
 export interface ListenerLimits {
-  /** Open connections; one more is closed at once and counted as refused. */
+  /** Connections that are served; one more is told that there are too many, and counted as refused. */
   readonly connectionsMax: number;
+  /** Connections that are being told so; one more is closed without a word. */
+  readonly refusalsMax: number;
+  /** Sockets that listen on the port, of which each takes one connection in a turn of the event loop. */
+  readonly acceptorsMax: number;
   /** Connections the operating system queues before we accept them. */
   readonly backlogMax: number;
   /** From the connection to its first bytes, and for the TLS handshake. */
@@ -28,6 +32,8 @@ export interface ListenerLimits {
   /** Request line and headers together. */
   readonly headerBytesMax: number;
   readonly headersMax: number;
+  /** Requests of all connections that are in flight at once; one more is answered 503. */
+  readonly requestsMax: number;
   /** Requests of one HTTP/1 connection that are in flight at once (pipelining). */
   readonly pipelinedMax: number;
   /** How many of these the handler works on; the others wait, or a peer that does not read would fill the memory. */
@@ -53,6 +59,8 @@ export interface ListenerLimits {
 
 export const listenerLimits: ListenerLimits = {
   connectionsMax: 20_000,
+  refusalsMax: 100,
+  acceptorsMax: 32,
   backlogMax: 4_096,
   sniffTimeoutMs: 10_000,
   headersTimeoutMs: 10_000,
@@ -67,6 +75,8 @@ export const listenerLimits: ListenerLimits = {
   certificateCheckMs: 10_000,
   headerBytesMax: 32 * KiB,
   headersMax: 256,
+  // An idle long poll takes about 27 KiB.
+  requestsMax: 50_000,
   pipelinedMax: 256,
   pipelinedHandledMax: 4,
   http2StreamsMax: 256,

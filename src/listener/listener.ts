@@ -2,6 +2,7 @@ import type { Server as Http1Server } from "node:http";
 import type { Http2Server, Http2ServerRequest } from "node:http2";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from "node:tls";
+import { openAcceptors } from "./acceptors.ts";
 import { type Address, formatAddress } from "./address.ts";
 import { Certificate, type CertificateFiles, type CertificatePair, type ServedCertificates } from "./certificate.ts";
 import { ExpressConnection, type ExpressHandler, ExpressLane } from "./express.ts";
@@ -17,6 +18,7 @@ import {
   Registry,
 } from "./registry.ts";
 import { type Protocol, sniff } from "./sniff.ts";
+import { turnAway } from "./turn-away.ts";
 
 export interface ListenerOptions {
   readonly host: string;
@@ -51,11 +53,15 @@ export class Listener {
   readonly address: ListenerAddress;
   readonly #registry: Registry;
   readonly #server: Server;
+  /** Further sockets on the same port, whose connections are the server's. */
+  readonly #acceptors: readonly Server[];
   readonly #http1: Http1Server;
   readonly #http2: Http2Server;
   readonly #lane: ExpressLane | undefined;
   /** Also those still in their TLS handshake, which are no connection of the registry yet. */
   readonly #sockets = new Set<Socket>();
+  /** Peers that are told that there are too many; a TLS socket and the one below it have the same. */
+  readonly #refused = new Set<string>();
   readonly #timers: NodeJS.Timeout[] = [];
   #certificate: Certificate | undefined;
   #sweptMs = performance.now();
@@ -71,8 +77,8 @@ export class Listener {
     if (options.tls === undefined) {
       // Half-open as node:http has it: a peer that has sent everything may still be owed an answer.
       const server = createServer({ ...socketOptions, allowHalfOpen: true });
-      await listen(server, options, limits);
-      return new Listener(server, registry, false, options.express);
+      const acceptors = await openAcceptors(server, options, limits, { ...socketOptions, allowHalfOpen: true });
+      return new Listener(server, acceptors, registry, false, options.express);
     }
     const certificate = await Certificate.open(options.tls, options.log);
     const server = createTlsServer({
@@ -82,15 +88,22 @@ export class Listener {
       ALPNProtocols: ["h2", "http/1.1"],
       handshakeTimeout: limits.sniffTimeoutMs,
     });
-    await listen(server, options, limits);
-    const listener = new Listener(server, registry, true, options.express);
+    const acceptors = await openAcceptors(server, options, limits, socketOptions);
+    const listener = new Listener(server, acceptors, registry, true, options.express);
     listener.#certificate = certificate;
     listener.#every(limits.certificateCheckMs, () => certificate.refresh(server));
     return listener;
   }
 
-  private constructor(server: Server, registry: Registry, secure: boolean, express: ExpressHandler | undefined) {
+  private constructor(
+    server: Server,
+    acceptors: readonly Server[],
+    registry: Registry,
+    secure: boolean,
+    express: ExpressHandler | undefined,
+  ) {
     this.#server = server;
+    this.#acceptors = acceptors;
     this.#registry = registry;
     this.#http1 = createHttp1(registry);
     this.#http2 = createHttp2(registry);
@@ -98,13 +111,16 @@ export class Listener {
       this.#lane = new ExpressLane(registry, express, (socket) => new Http1Connection(registry, this.#http1, socket));
     }
     this.address = describe(server.address() as AddressInfo, secure);
-    server.maxConnections = registry.limits.connectionsMax;
-    server.on("drop", () => {
-      registry.counters.refused++;
-    });
-    // For example no file descriptor left to accept with; the listener goes on.
-    server.on("error", (error) => registry.log.error({ err: error }, "listening socket"));
+    for (const each of [server, ...acceptors]) {
+      each.maxConnections = registry.limits.connectionsMax + registry.limits.refusalsMax;
+      each.on("drop", () => {
+        registry.counters.refused++;
+      });
+      // For example no file descriptor left to accept with; the listener goes on.
+      each.on("error", (error) => registry.log.error({ err: error }, "listening socket"));
+    }
     server.on("connection", (socket: Socket) => this.#onSocket(socket, secure));
+    for (const each of acceptors) each.on("connection", (socket: Socket) => void server.emit("connection", socket));
     if (secure) this.#secure(server as TlsServer);
     this.#every(registry.limits.sweepIntervalMs, () => this.#sweep());
   }
@@ -187,7 +203,9 @@ export class Listener {
 
   async #closeAll(lingerMs: number): Promise<void> {
     const timer = setTimeout(() => this.#destroyAll(), lingerMs);
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    const closed = Promise.all(
+      [this.#server, ...this.#acceptors].map((each) => new Promise<void>((resolve) => each.close(() => resolve()))),
+    );
     for (const connection of this.#registry.connections) connection.end();
     await closed;
     // The server counts a socket out when it is destroyed, a moment before the socket says so to us.
@@ -203,11 +221,23 @@ export class Listener {
   }
 
   #onSocket(socket: Socket, secure: boolean): void {
-    this.#registry.counters.accepted++;
-    this.#sockets.add(socket);
-    socket.once("close", () => this.#sockets.delete(socket));
+    const { counters, limits } = this.#registry;
     // Stays for the socket's life: an error closes the socket, and that is all we want to know of it.
     socket.on("error", ignore);
+    const over = this.#sockets.size - limits.connectionsMax;
+    if (over >= 0) counters.refused++;
+    if (over >= limits.refusalsMax) {
+      socket.destroy();
+      return;
+    }
+    if (over < 0) counters.accepted++;
+    this.#sockets.add(socket);
+    socket.once("close", () => this.#sockets.delete(socket));
+    if (over >= 0) {
+      const peer = peerOf(socket);
+      this.#refused.add(peer);
+      socket.once("close", () => this.#refused.delete(peer));
+    }
     if (!secure) this.#open(socket);
   }
 
@@ -243,7 +273,9 @@ export class Listener {
   }
 
   #adopt(socket: Socket, protocol: Protocol): void {
-    if (protocol === "http2") new Http2Connection(this.#registry, this.#http2, socket);
+    if (this.#refused.size > 0 && this.#refused.has(peerOf(socket)))
+      turnAway(socket, protocol, this.#registry.limits.lingerMs);
+    else if (protocol === "http2") new Http2Connection(this.#registry, this.#http2, socket);
     else if (this.#lane !== undefined && !this.#registry.draining) new ExpressConnection(this.#lane, socket);
     else new Http1Connection(this.#registry, this.#http1, socket);
   }
@@ -292,16 +324,8 @@ class OpeningConnection implements Connection {
 
 function ignore(): void {}
 
-function listen(server: Server, options: ListenerOptions, limits: ListenerLimits): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    // Without a host Node takes every interface, of IPv6 too where the machine has it.
-    const host = options.host === "::" ? {} : { host: options.host };
-    server.listen({ ...host, port: options.port, backlog: limits.backlogMax }, () => {
-      server.off("error", reject);
-      resolve();
-    });
-  });
+function peerOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }
 
 function describe(bound: AddressInfo, secure: boolean): ListenerAddress {

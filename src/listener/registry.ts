@@ -26,6 +26,8 @@ export interface ListenerCounters {
   malformed: number;
   /** Cut off for too many pipelined requests, PINGs or SETTINGS. */
   flooded: number;
+  /** Requests refused because of `requestsMax`. */
+  overloaded: number;
   /** TLS handshakes that failed. */
   handshakesFailed: number;
 }
@@ -53,6 +55,7 @@ export class Registry {
     stalled: 0,
     malformed: 0,
     flooded: 0,
+    overloaded: 0,
     handshakesFailed: 0,
   };
   inFlight = 0;
@@ -84,6 +87,13 @@ export class Registry {
 
   /** Runs the handler. What it throws is its bug, answered as `internal`, and never reaches the process. */
   handle(request: AnyRequest, response: AnyResponse): void {
+    // Whether the process is up must be told however much it has to do.
+    if (this.inFlight > this.limits.requestsMax && request.url !== "/health" && request.url !== "/ready") {
+      this.counters.overloaded++;
+      response.setHeader("retry-after", "1");
+      refuse(response, 503, "unavailable", "too many requests are in flight; retry");
+      return;
+    }
     try {
       this.handler(request, response);
     } catch (error) {
@@ -94,12 +104,13 @@ export class Registry {
   }
 }
 
-export function errorBody(error: string, message: string): string {
-  return JSON.stringify({ error, message });
+/** `field` is what is at fault in the request, and stands before the message, as everywhere in the API. */
+export function errorBody(error: string, message: string, field?: string): string {
+  return JSON.stringify(field === undefined ? { error, message } : { error, message: `${field}: ${message}`, field });
 }
 
-export function refuse(response: AnyResponse, status: number, error: string, message: string): void {
-  const body = errorBody(error, message);
+export function refuse(response: AnyResponse, status: number, error: string, message: string, field?: string): void {
+  const body = errorBody(error, message, field);
   response.statusCode = status;
   response.setHeader("content-type", "application/json");
   response.setHeader("content-length", Buffer.byteLength(body));

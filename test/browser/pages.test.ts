@@ -21,11 +21,11 @@ const filter = encodeURIComponent('{"term":{"kind":"fruit"}}');
 /** Every page, and what shows that it has loaded. */
 const pages: Readonly<Record<string, readonly [hash: string, shown: string]>> = {
   overview: ["#/", "text=Event loop delay"],
-  namespaces: ["#/namespaces", "td >> text=shop"],
+  namespaces: ["#/namespaces", ".list-row >> text=shop"],
   streams: ["#/ns/shop/streams", ".list-row >> text=orders"],
   "no streams": ["#/ns/empty/streams", "text=No streams in empty"],
   stream: ["#/ns/shop/streams/orders", ".list-row .offset >> text=149"],
-  links: ["#/ns/shop/links", "td >> text=totals"],
+  links: ["#/ns/shop/links", ".list-row >> text=totals"],
   link: ["#/ns/shop/links/totals", "text=Lag over time"],
   collections: ["#/ns/shop/collections", ".list-row >> text=items"],
   collection: ["#/ns/shop/collections/items", ".list-row >> text=number 0"],
@@ -77,7 +77,7 @@ test("a namespace is created, chosen and deleted", async () => {
   assert.equal(await confirm.isDisabled(), true);
   await page.getByLabel("Name", { exact: true }).fill("made-here");
   await confirm.click();
-  await page.locator("td >> text=made-here").waitFor({ state: "detached" });
+  await page.locator(".list-row >> text=made-here").waitFor({ state: "detached" });
   assert.equal((await ask(`${server.url}/v1/namespaces/made-here`)).status, 404);
 });
 

@@ -107,6 +107,89 @@ test("more like this searches by that document", async () => {
   assert.notEqual(await page.getByLabel("Like document").inputValue(), "");
 });
 
+/** Documents with a sparse vector, for a retriever more. */
+async function makeWares(): Promise<void> {
+  const shop = `${server.url}/v1/namespaces/shop`;
+  const fields = [
+    { name: "title", kind: "text" },
+    { name: "kind", kind: "keyword", fast: true },
+    { name: "price", kind: "f64" },
+  ];
+  const vectors = [{ name: "v", dim: 2, distance: "cosine" }];
+  await ask(`${shop}/collections`, {
+    body: { name: "wares", schema: { fields, vectors, sparse_vectors: [{ name: "s" }] } },
+  });
+  const ops = Array.from({ length: 30 }, (_, i) => ({
+    upsert: {
+      id: i,
+      source: { title: `ware ${i % 2 === 0 ? "red" : "blue"} ${i}`, kind: `kind-${i % 3}`, price: 100 - i },
+      vectors: { v: [Math.cos(i), Math.sin(i)] },
+      sparse_vectors: { s: { indices: [i % 5, 10], values: [1 + i / 10, 0.5] } },
+    },
+  }));
+  assert.equal((await ask(`${shop}/collections/wares/documents`, { body: { ops } })).status, 200);
+}
+
+test("three retrievers, facets, groups and an order are those of the API", async () => {
+  await makeWares();
+  await using tab = await Tab.open(browser, server.url, "#/ns/shop/search?c=wares&text=red&like=4");
+  const { page } = tab;
+  const query = async (more: object) => {
+    const retrieve = [
+      { text: { field: "title", query: "red", k: 50 } },
+      {
+        vector: {
+          field: "v",
+          query: (await ask(`${server.url}/v1/namespaces/shop/collections/wares/documents/4`)).json.vectors.v,
+          k: 50,
+        },
+      },
+      { sparse: { field: "s", query: { indices: [2, 10], values: [1, 0.25] }, k: 50 } },
+    ];
+    const body = { from: "wares", retrieve, limit: 10, ...more };
+    return (await ask(`${server.url}/v1/namespaces/shop/query`, { body })).json;
+  };
+  await page.getByLabel("Or index:weight").fill("2:1, 10:0.25");
+  await page.getByText("Facets, groups and order").click();
+  await page.getByLabel("kind", { exact: true }).check();
+  await page.getByLabel("Sort by").selectOption("price");
+  await page.getByRole("button", { name: "Search", exact: true }).click();
+  const sorted = page.getByLabel("Fused, by price ranking");
+  await sorted.waitFor();
+  const titles = (rows: readonly { title: string }[]) => rows.map(({ title }) => title);
+  const { rows, facets } = await query({ sort: [{ field: "price", order: "asc" }], facets: [{ field: "kind" }] });
+  assert.deepEqual(await sorted.locator(".hit-title").allInnerTexts(), titles(rows));
+  assert.equal(await page.getByLabel("Sparse ranking").locator("li").count(), 10);
+  const shown = await page.getByLabel("Facet kind").locator("button").allInnerTexts();
+  assert.deepEqual(
+    shown.map((text) => text.split(/\s+/)),
+    facets.kind.map(({ value, count }: { value: string; count: number }) => [value, String(count)]),
+  );
+  assert.deepEqual(await tab.violations(), []);
+  await page.getByLabel("Sort by").selectOption("");
+  await page.getByLabel("Group by").selectOption("kind");
+  await page.getByRole("button", { name: "Search", exact: true }).click();
+  await page.getByLabel("kind-0 ranking").waitFor();
+  const { groups } = await query({ group_by: { field: "kind", size: 3 } });
+  for (const { key, rows: best } of groups) {
+    assert.deepEqual(await page.getByLabel(`${key} ranking`).locator(".hit-title").allInnerTexts(), titles(best), key);
+  }
+  assert.deepEqual(await tab.violations(), []);
+  // Its SQL is one that the server takes, and gives the same rows of each group.
+  await page.getByRole("tab", { name: "SQL", exact: true }).click();
+  const sql = await page.locator(".snippets pre").innerText();
+  const answer = await ask(`${server.url}/v1/namespaces/shop/sql`, { body: { query: sql } });
+  assert.equal(answer.status, 200, answer.text);
+  for (const { key, rows: best } of groups) {
+    const same = answer.json.rows.filter(({ kind }: { kind: string }) => kind === key);
+    assert.deepEqual(titles(same), titles(best), key);
+  }
+  await page.getByLabel("Facet kind").getByRole("button", { name: "kind-1" }).click();
+  await page.getByText("What the filter does").waitFor();
+  assert.match(decodeURIComponent(page.url()), /filter={"term":{"kind":"kind-1"}}/);
+  assert.equal(await page.getByLabel("kind-0 ranking").count(), 0);
+});
+
 test("SQL completes tables and runs a query", async () => {
   await using tab = await Tab.open(browser, server.url, "#/ns/shop/sql");
   const { page } = tab;
@@ -170,6 +253,32 @@ test("a query at fault is marked where the server points, and one that runs can 
   await page.getByRole("button", { name: "Run" }).click();
   await page.getByRole("button", { name: "Stop" }).click();
   await page.getByText("You have stopped the query.").waitFor();
+});
+
+test("a large collection is counted, paged and filtered, a page of it at a time", async () => {
+  const path = `${server.url}/v1/namespaces/shop/collections`;
+  const fields = [
+    { name: "kind", kind: "keyword", fast: true },
+    { name: "n", kind: "i64" },
+  ];
+  await ask(path, { body: { name: "large", schema: { fields } } });
+  for (let at = 0; at < 20_000; at += 10_000) {
+    const ops = Array.from({ length: 10_000 }, (_, i) => ({
+      upsert: { id: at + i, source: { kind: i % 4 === 0 ? "rare" : "usual", n: at + i } },
+    }));
+    assert.equal((await ask(`${path}/large/documents`, { body: { ops } })).status, 200);
+  }
+  await using tab = await Tab.open(browser, server.url, "#/ns/shop/collections/large");
+  const { page } = tab;
+  await page.locator(".stat", { hasText: "20,000" }).first().waitFor();
+  await page.locator(".rows .list-row").nth(49).waitFor();
+  assert.equal(await page.locator(".rows .list-row").count(), 50);
+  await page.getByLabel("Filter").first().fill('{"term": {"kind": "rare"}}');
+  await page.getByRole("button", { name: "Apply" }).click();
+  await page.getByText("5,000 match the filter").waitFor();
+  await page.getByRole("button", { name: "Next" }).click();
+  await page.locator(".rows .offset", { hasText: /^200$/ }).waitFor();
+  assert.equal(await page.locator(".rows .list-row").count(), 50);
 });
 
 test("ten thousand streams are listed, filtered and opened", async () => {

@@ -159,6 +159,9 @@ test("a wrong command line is refused with its help, a failure with its reason a
   await cli.fails(["stream", "create", "a", "b"], 2, /b is too much/);
   await cli.fails(["stream", "list", "--frob"], 2, /--frob/);
   await cli.fails(["stream", "frob"], 2, /unknown command stream frob\n.*stream create NAME/s);
+  await cli.fails(["stream", "creat"], 2, /unknown command stream creat; did you mean create\?/);
+  await cli.fails(["stream", "list", "--frob"], 2, /stream list: Unknown option '--frob'\nSee /);
+  await cli.fails(["backup", "no/such/folder/x.tar"], 5, /not_found: there is no file or folder .*x\.tar\nhint: /);
   await cli.fails(["stream", "create", "a", "--partitions", "many"], 2, /--partitions must be a whole number/);
   await cli.fails(["stream", "tail", "x", "--url", "nowhere"], 2, /must start with http/);
   const { code, stderr } = await cli.run(["stream", "get", "none", "--json"]);

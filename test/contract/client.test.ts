@@ -4,7 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
 import { build } from "esbuild";
-import { Client, ServiceError, type StoredRecord } from "native-engine/client";
+import { Client, ServiceError, type StoredRecord } from "../../src/client/index.ts";
 import { ServerProcess, temporaryFolder } from "../support/process.ts";
 import { eventually } from "../support/streams.ts";
 

@@ -32,7 +32,8 @@ for (const args of [["--help"], ["help"], ["serve", "--help"]]) {
 
 for (const [args, want] of [
   [[], /no command/],
-  [["frobnicate"], /unknown command frobnicate/],
+  [["frobnicate"], /unknown command frobnicate\n/],
+  [["strem"], /unknown command strem; did you mean stream\?/],
   [["--bogus"], /--bogus/],
 ] as const) {
   test(`the command line ${JSON.stringify(args)} is refused with the usage`, async () => {

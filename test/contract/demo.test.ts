@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { Client } from "native-engine/client";
+import { Client } from "../../src/client/index.ts";
 import { ServerProcess } from "../support/process.ts";
 import { root } from "../support/source.ts";
 

@@ -95,6 +95,22 @@ const pairs: readonly (readonly [name: string, sql: string, query: object])[] = 
   ],
 ];
 
+/** With values for their parameters. */
+const conditions: readonly (readonly [condition: string, ...params: unknown[]])[] = [
+  ["length(body) > 30"],
+  ["s.body like '%wine'"],
+  ["body not like '%wine%' and s.tag <> 'c'"],
+  ["lower(body) like $1 and n % $2 = 0", "%plum%", 2],
+  ["n + coalesce(price, 0) > ?", 40.5],
+  ["price is null or body like 'red%'"],
+  ["list_contains($1, tag) and length(s.body) > 20", ["a", "c"]],
+  ["s.n between $1 and $2 and string_split(body, ' ')[1] in ('red', 'green', 'blue')", 3, 17],
+  ["_id >= 150 and body <> 'red'"],
+  ['month("at") % 2 = 1 and live'],
+  ["(_source->>'$.n')::int < 10"],
+  ["v[1] > 0 and v[2] < $1", 0.4],
+];
+
 describe("retrievers in SQL and in a query", () => {
   let server: ServerProcess;
   let client: CollectionClient;
@@ -124,6 +140,22 @@ describe("retrievers in SQL and in a query", () => {
       const found = await both(sql, query);
       assert.notEqual(found.query.length, 0);
       assert.deepEqual(found.sql, found.query);
+    });
+  }
+
+  for (const [condition, ...params] of conditions) {
+    test(`the best of all that meet ${condition}`, async () => {
+      const ranked = async (from: string, k: number, limit: string) => {
+        const query = `select _id, _score from ${from.replaceAll("$k", String(k))} s where ${condition} ${limit}`;
+        const done = await ask(`${client.url}/sql`, { body: { query, params } });
+        assert.equal(done.status, 200, done.text);
+        return done.json.rows as object[];
+      };
+      for (const from of ["vector_search(docs, [0.3, -0.2, 0.9], v, $k)", "text_search(docs, 'red apple', body, $k)"]) {
+        const all = await ranked(from, 300, "order by _score desc, _id");
+        assert.deepEqual(await ranked(from, 7, ""), all.slice(0, 7));
+        assert.ok(all.length > 7, `${all.length} rows`);
+      }
     });
   }
 

@@ -102,6 +102,26 @@ test("the list is sorted by name and shows retention only where one is set", asy
   assert.deepEqual((await ask(`${empty.url}/streams`)).json, { streams: [] });
 });
 
+test("the list comes in pages where they are asked for", async () => {
+  const paged = await StreamClient.create(server.url, "paged");
+  for (const name of ["b", "a", "d", "c", "B"]) await paged.createStream(name);
+  const seen: string[][] = [];
+  let token = "";
+  do {
+    const { json } = await ask(`${paged.url}/streams?page_size=2&page_token=${token}`);
+    seen.push(json.streams.map(({ name }: { name: string }) => name));
+    token = json.next_page_token;
+  } while (token !== "");
+  assert.deepEqual(seen, [["B", "a"], ["b", "c"], ["d"]]);
+  for (const [query, field] of [
+    ["page_size=0", "page_size"],
+    ["page_size=1001", "page_size"],
+    ["page_token=%25", "page_token"],
+  ] as const) {
+    assertError(await ask(`${paged.url}/streams?${query}`), 400, "invalid_argument", field);
+  }
+});
+
 test("the detail follows appends, partition by partition", async () => {
   await client.createStream("marks", { partitions: 3 });
   await client.append("marks", ["a", "b"], 2);

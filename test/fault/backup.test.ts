@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { open, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { Client, type NamespaceClient } from "native-engine/client";
+import { Client, type NamespaceClient } from "../../src/client/index.ts";
 import { CommandLine } from "../support/command-line.ts";
 import { runCommand, ServerProcess, temporaryFolder } from "../support/process.ts";
 import { eventually } from "../support/streams.ts";

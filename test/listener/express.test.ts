@@ -157,3 +157,12 @@ test("what the handler throws is answered as internal", async (t) => {
   assert.match(client.text, /^HTTP\/1\.1 500 /);
   assert.deepEqual(lines, [{ level: "error", message: "request handler threw" }]);
 });
+
+test("half a request whose client has said all is told to be no HTTP, as by Node", async (t) => {
+  const { port } = await startWith(t, fast);
+  for (const half of ["POST /fast HT", "POST /fast HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nab"]) {
+    const client = new RawClient(port).send(half);
+    client.socket.end();
+    assert.match(await client.closed, /^HTTP\/1\.1 400 [\s\S]*"field":"request"\}$/);
+  }
+});

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { Agent, request as httpRequest } from "node:http";
+import { constants } from "node:http2";
 import { test } from "node:test";
 import { echo, eventually, http2Client, http2Request, RawClient, start } from "./harness.ts";
 
@@ -135,23 +135,71 @@ test("a client that goes away while its request is held is counted out", async (
   await eventually(() => listener.inFlight === 0 && listener.connections === 0);
 });
 
-test("connections above the limit are closed at once and counted", async (t) => {
-  const { listener, port, lines } = await start(t, echo, { connectionsMax: 2, sweepIntervalMs: 20 });
-  const agent = new Agent({ keepAlive: true });
-  t.after(() => agent.destroy());
+test("connections above the limit are told so in their protocol, and counted", async (t) => {
+  const limits = { connectionsMax: 2, refusalsMax: 2, sweepIntervalMs: 20 };
+  const { listener, port, lines } = await start(t, echo, limits);
   const clients = [new RawClient(port), new RawClient(port)];
   await eventually(() => listener.connections === 2);
-  assert.equal(await new RawClient(port).closed, "");
-  assert.equal(listener.counters.refused, 1);
+  const one = new RawClient(port);
+  one.socket.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+  const words = await one.closed;
+  assert.match(words, /^HTTP\/1\.1 503 .*\r\nretry-after: 1\r\n.*"error":"unavailable"/s);
+  await eventually(() => listener.connections === 2);
+  const session = http2Client(t, listener.address.url);
+  const [code, lastStream] = (await once(session, "goaway")) as [number, number];
+  assert.deepEqual([code, lastStream], [constants.NGHTTP2_ENHANCE_YOUR_CALM, 0]);
+  await eventually(() => listener.connections === 2);
+  assert.equal(listener.counters.refused, 2);
+  assert.equal(listener.counters.accepted, 2);
   await eventually(() => lines.some((line) => line.level === "warn" && line.message.startsWith("connections refused")));
-  clients[0]!.socket.destroy();
+  // Those that say nothing are told nothing, and only so many of them are waited for.
+  const silent = [new RawClient(port), new RawClient(port)];
+  await eventually(() => listener.connections === 4);
+  assert.equal(await new RawClient(port).closed, "");
+  assert.equal(listener.counters.refused, 5);
+  for (const client of [...silent, clients[0]!]) client.socket.destroy();
   await eventually(() => listener.connections === 1);
-  const response = await new Promise<number | undefined>((resolve, reject) => {
-    httpRequest(listener.address.url, { agent }, (got) => resolve(got.resume().statusCode))
-      .on("error", reject)
-      .end();
-  });
-  assert.equal(response, 200);
+  assert.equal((await fetch(listener.address.url)).status, 200);
+});
+
+test("requests above the limit are refused, over either protocol, and health is not", async (t) => {
+  const held: (() => void)[] = [];
+  const { listener, port } = await start(
+    t,
+    (request, response) => {
+      if (request.url === "/hold") held.push(() => response.end());
+      else response.end("at once");
+    },
+    { requestsMax: 2 },
+  );
+  const session = http2Client(t, listener.address.url);
+  for (let i = 0; i < 2; i++) session.request({ ":path": "/hold" }).on("error", () => {});
+  await eventually(() => listener.inFlight === 2);
+  const refused = await http2Request(session, { ":path": "/" });
+  assert.equal(refused.status, 503);
+  assert.match(refused.body, /"error":"unavailable"/);
+  const one = await fetch(`http://127.0.0.1:${port}/`);
+  assert.deepEqual([one.status, one.headers.get("retry-after")], [503, "1"]);
+  for (const path of ["/health", "/ready"]) assert.equal((await fetch(`http://127.0.0.1:${port}${path}`)).status, 200);
+  assert.equal(listener.counters.overloaded, 2);
+  for (const end of held) end();
+  await eventually(() => listener.inFlight === 0);
+  assert.equal((await fetch(`http://127.0.0.1:${port}/`)).status, 200);
+});
+
+test("a turn of the event loop takes more than one connection", async (t) => {
+  const { listener, port } = await start(t, echo);
+  await fetch(listener.address.url).then((answer) => answer.text());
+  const before = listener.counters.accepted;
+  const clients = Array.from({ length: 200 }, () => new RawClient(port));
+  let turns = 0;
+  while (listener.counters.accepted < before + clients.length) {
+    turns++;
+    await new Promise((resolve) => setImmediate(resolve));
+    // The kernel has all of them before the listener may go on.
+    if (turns === 1) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+  }
+  assert(turns < clients.length, `${turns} turns for ${clients.length} connections`);
 });
 
 test("a port that is taken is an error of start", async (t) => {

@@ -19,6 +19,16 @@ export class Totals {
     for (const [answer, count] of answers) this.#answers.set(answer, (this.#answers.get(answer) ?? 0) + count);
   }
 
+  figures(): Readonly<Record<string, number>> {
+    return {
+      "seeds, each run twice": this.#seeds,
+      "steps of clients": this.#steps,
+      "turns of the event loop": this.#ticks,
+      "simulated minutes": Math.round(this.#simulatedMs / 60_000),
+      ...Object.fromEntries([...this.#faults].map(([kind, count]) => [`fault: ${kind}`, count])),
+    };
+  }
+
   text(): string {
     const faultCount = [...this.#faults.values()].reduce((sum, count) => sum + count, 0);
     const minutes = Math.round(this.#simulatedMs / 60_000);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
-import { Client } from "native-engine/client";
+import { Client } from "../../src/client/index.ts";
 import type { CommandLine } from "./command-line.ts";
 import { startCommand } from "./process.ts";
 

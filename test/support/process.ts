@@ -24,7 +24,9 @@ export interface StartOptions {
 export class ServerProcess implements AsyncDisposable {
   readonly url: string;
   /** Where the Postgres wire listens. */
-  readonly postgres: { readonly host: string; readonly port: number };
+  readonly postgres: WireAddress;
+  /** And the MySQL wire. */
+  readonly mysql: WireAddress;
   readonly dataDir: string;
   readonly child: ChildProcess;
   readonly logs: string[];
@@ -33,6 +35,7 @@ export class ServerProcess implements AsyncDisposable {
   private constructor(url: string, dataDir: string, child: ChildProcess, logs: string[], ownsData: boolean) {
     this.url = url;
     this.postgres = wireAddress(logs, "postgres");
+    this.mysql = wireAddress(logs, "mysql");
     this.dataDir = dataDir;
     this.child = child;
     this.logs = logs;
@@ -126,7 +129,12 @@ function cleanEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("SERVICE_")));
 }
 
-function wireAddress(logs: readonly string[], wire: string): { readonly host: string; readonly port: number } {
+interface WireAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+function wireAddress(logs: readonly string[], wire: string): WireAddress {
   const [, host = "", port = "0"] = new RegExp(`"${wire}":"([^"]+):(\\d+)"`).exec(logs.join("\n")) ?? [];
   return { host, port: Number(port) };
 }

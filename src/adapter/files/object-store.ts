@@ -10,6 +10,8 @@ const pieceBytes = 256 * 1024;
 /** Objects as files below one folder. A file appears under its name only when it is whole and synced. */
 export class FilesObjectStore implements ObjectStore {
   readonly #root: string;
+  /** Folders whose names are known to be on the disk. */
+  readonly #durable = new Set<string>();
   #written = 0;
 
   constructor(root: string) {
@@ -19,7 +21,7 @@ export class FilesObjectStore implements ObjectStore {
   async put(path: string, data: Uint8Array): Promise<void> {
     const target = this.localPath(path);
     const folder = dirname(target);
-    const made = await mkdir(folder, { recursive: true });
+    await mkdir(folder, { recursive: true });
     // A name of its own, so that writers of one path don't write into each other's file.
     const temporary = `${target}.${this.#written++}${partial}`;
     const file = await open(temporary, "w");
@@ -30,11 +32,15 @@ export class FilesObjectStore implements ObjectStore {
       await file.close();
     }
     await rename(temporary, target);
-    // A name is durable only once its folder is synced: the object's, and those of the folders made for it.
-    const last = made === undefined ? folder : dirname(made);
-    for (let each = folder; ; each = dirname(each)) {
-      await syncFolder(each);
-      if (each === last) return;
+    await syncFolder(folder);
+    await this.#syncAbove(folder);
+  }
+
+  /** A folder's own name is durable once the folder above it is synced, whoever made it and whenever. */
+  async #syncAbove(folder: string): Promise<void> {
+    for (let each = folder; !this.#durable.has(each) && each !== dirname(this.#root); each = dirname(each)) {
+      await syncFolder(dirname(each));
+      this.#durable.add(each);
     }
   }
 
@@ -74,6 +80,7 @@ export class FilesObjectStore implements ObjectStore {
   }
 
   async delete(path: string): Promise<void> {
+    if (path.endsWith("/")) this.#durable.clear();
     try {
       await rm(this.localPath(path), { recursive: path.endsWith("/"), force: true });
     } catch (error) {

@@ -1,5 +1,5 @@
 import { mkdir, rm } from "node:fs/promises";
-import { basename, dirname, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import type { Connection, Session, Table } from "@lancedb/lancedb";
 import { type Columnar, type ColumnarDataset, ColumnarError, type ColumnarSchema } from "../../port/columnar.ts";
 import { arrowSchema } from "./batch.ts";
@@ -8,6 +8,7 @@ import { lanceLimits } from "./limits.ts";
 import { loadLance } from "./load.ts";
 
 const extension = ".lance";
+const tableList = "__manifest";
 /** The newest of Lance's formats that compresses a page of text as one; later ones do it value by value. */
 const storageOptions = { new_table_data_storage_version: "2.0", new_table_enable_v2_manifest_paths: "true" };
 
@@ -19,6 +20,9 @@ export class LanceColumnar implements Columnar {
     const { lance, arrow } = loadLance();
     const full = localPath(path);
     await mkdir(dirname(full), { recursive: true });
+    // Lancedb's list of the tables beside this one, never synced: what a power cut left of it must not be in the way. It
+    // is made anew, and the table is found by its folder.
+    await rm(join(dirname(full), tableList), { recursive: true, force: true });
     this.#session ??= new lance.Session(BigInt(lanceLimits.indexCacheBytes), BigInt(lanceLimits.metadataCacheBytes));
     const connection = await lance.connect(dirname(full), {}, this.#session);
     const name = basename(full, extension);

@@ -1,5 +1,5 @@
 import { open, readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 async function syncPath(path: string): Promise<void> {
   const file = await open(path, "r");
@@ -12,8 +12,8 @@ async function syncPath(path: string): Promise<void> {
 
 /**
  * Lance leaves what it wrote to the page cache, so a power cut could take a version that the manifest names. This
- * syncs the files that appeared since the last call, then their folders. Lance never changes a file it has written,
- * except the hint of the newest version, which it can do without.
+ * syncs the files that appeared since the last call, then their folders, and the first time the folder that names the
+ * dataset. Lance never changes a file it has written, except the hint of the newest version, which it can do without.
  */
 export class DatasetSync {
   readonly #root: string;
@@ -25,7 +25,9 @@ export class DatasetSync {
 
   async run(): Promise<void> {
     const seen = new Set<string>();
+    const isNew = this.#known.size === 0;
     await this.#folder(this.#root, seen);
+    if (isNew) await syncPath(dirname(this.#root));
     this.#known = seen;
   }
 

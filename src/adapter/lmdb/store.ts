@@ -12,6 +12,7 @@ import {
   type StoreStats,
   type WriteOp,
 } from "../../port/store.ts";
+import { makeFile, syncNames } from "./new-file.ts";
 import { checkPages, everyPage, PageDamage } from "./pages.ts";
 import { reserveReaderTable } from "./reader-table.ts";
 import { SharedView } from "./shared-view.ts";
@@ -44,7 +45,11 @@ const pagesChecked = {
   unclean: { pages: 500, morePages: 50_000, moreMs: 1000 },
   again: everyPage,
 } as const;
-/** A device with less than this free is taken for full when a write fails without saying why. */
+/**
+ * A device with less than this free besides what is written is taken for full, before LMDB finds out. The message that
+ * LMDB's library makes of a write without room is longer than the memory it takes for it where the position in the file has
+ * many digits: the heap is damaged, and the process ends by it.
+ */
 const roomBytesMin = 1024 * 1024;
 
 export interface LmdbStoreOptions {
@@ -84,21 +89,9 @@ export class LmdbStore implements Store {
     if (existing) this.#marker?.opened();
     if (options.exclusive === true) reserveReaderTable(`${this.#file}-lock`);
     try {
-      this.#db = open<Buffer, Buffer>({
-        path: this.#file,
-        keyEncoding: "binary",
-        encoding: "binary",
-        cache: false,
-        mapSize: mapBytes,
-        // A resolved write has been synced.
-        overlappingSync: false,
-        // The engine gathers its own groups; waiting for the end of the event turn would only add latency.
-        eventTurnBatching: false,
-        // A snapshot holds a reader slot until it is disposed.
-        maxReaders: 512,
-        // Pages are zeroed before they reach the disk, so that no memory of the process ends up in the file.
-        noMemInit: false,
-      });
+      if (isEmpty(this.#file)) makeFile(this.#file, (path) => void openFile(path).close());
+      this.#db = openFile(this.#file);
+      if (options.exclusive === true || this.#shared) syncNames(directory);
     } catch (cause) {
       throw openError(this.#file, cause);
     }
@@ -135,15 +128,16 @@ export class LmdbStore implements Store {
     if (ops.length === 0) return;
     if (this.#fatal !== undefined) throw this.#fatal;
     const db = this.#db;
-    let bytes = 0;
+    const bytes = bytesOf(ops);
+    if (freeBytes(this.#file) < bytes + roomBytesMin) {
+      throw new StoreError("full", "the disk has no room for the write");
+    }
     try {
       // Within a batch a write's own promise is settled already; the batch's tells of them all.
       await db.batch(() => {
         for (const op of ops) {
-          if (op.kind === "put") {
-            bytes += op.value.length;
-            db.put(op.key as Buffer, op.value as Buffer);
-          } else db.remove(op.key as Buffer);
+          if (op.kind === "put") db.put(op.key as Buffer, op.value as Buffer);
+          else db.remove(op.key as Buffer);
         }
       });
     } catch (error) {
@@ -299,11 +293,32 @@ class LmdbSnapshot extends LmdbReader implements Snapshot {
   }
 }
 
+function openFile(path: string): Database {
+  return open<Buffer, Buffer>({
+    path,
+    keyEncoding: "binary",
+    encoding: "binary",
+    cache: false,
+    mapSize: mapBytes,
+    // A resolved write has been synced.
+    overlappingSync: false,
+    // The engine gathers its own groups; waiting for the end of the event turn would only add latency.
+    eventTurnBatching: false,
+    // A snapshot holds a reader slot until it is disposed.
+    maxReaders: 512,
+    // Pages are zeroed before they reach the disk, so that no memory of the process ends up in the file.
+    noMemInit: false,
+  });
+}
+
+/** A first start that was cut short may leave an empty file. */
+function isEmpty(file: string): boolean {
+  return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0;
+}
+
 /** Refuses a file that LMDB must not be let near; returns whether there is one. */
 function inspect(file: string, marker: ShutdownMarker): boolean {
-  const bytes = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-  if (bytes === 0) {
-    // A first start that was cut short leaves an empty file, and no marker.
+  if (isEmpty(file)) {
     if (marker.known) throw openError(file, new PageDamage("it is empty or gone"));
     return false;
   }
@@ -361,6 +376,12 @@ function commitError(file: string, cause: unknown, bytes: number): StoreError {
     return new StoreError("full", "the disk has no room for the write", cause);
   }
   return new StoreError("failed", `the store could not commit: ${text(cause)}`, cause);
+}
+
+function bytesOf(ops: readonly WriteOp[]): number {
+  let bytes = 0;
+  for (const op of ops) if (op.kind === "put") bytes += op.value.length;
+  return bytes;
 }
 
 function freeBytes(file: string): number {

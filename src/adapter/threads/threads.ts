@@ -1,7 +1,8 @@
 import { Worker } from "node:worker_threads";
 import { type Thread, ThreadError, type ThreadRole, type Threads } from "../../port/threads.ts";
+import { Outbox } from "./outbox.ts";
 
-/** What crosses the border of a thread. */
+/** What crosses the border of a thread, several at a time. */
 export interface ThreadRequest {
   readonly id: number;
   readonly message: unknown;
@@ -46,6 +47,10 @@ class WorkerThread implements Thread {
   readonly #launch: () => Worker;
   readonly #waiting = new Map<number, Waiting>();
   readonly #lostCallbacks: (() => void)[] = [];
+  readonly #outbox = new Outbox<ThreadRequest>(
+    (requests, transfer) => this.#running().postMessage(requests, transfer),
+    ({ id }, error) => this.#fail(id, error),
+  );
   #worker: Worker | undefined;
   #nextId = 1;
   #closed = false;
@@ -56,7 +61,7 @@ class WorkerThread implements Thread {
 
   post(message: unknown, transfer: readonly ArrayBuffer[] = []): void {
     if (this.#closed) return;
-    this.#running().postMessage({ id: 0, message } satisfies ThreadRequest, transfer as ArrayBuffer[]);
+    this.#outbox.push({ id: 0, message }, transfer);
   }
 
   request(message: unknown, transfer: readonly ArrayBuffer[] = []): Promise<unknown> {
@@ -64,7 +69,7 @@ class WorkerThread implements Thread {
     const id = this.#nextId++;
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
-      this.#running().postMessage({ id, message } satisfies ThreadRequest, transfer as ArrayBuffer[]);
+      this.#outbox.push({ id, message }, transfer);
     });
   }
 
@@ -84,18 +89,27 @@ class WorkerThread implements Thread {
     this.#worker = worker;
     // Waiting requests keep the process alive through their sockets; an idle thread must not.
     worker.unref();
-    worker.on("message", (reply: ThreadReply) => this.#settle(reply));
+    worker.on("message", (replies: readonly ThreadReply[]) => {
+      for (const reply of replies) this.#settle(reply);
+    });
     worker.on("error", (error) => this.#onGone(worker, error));
     worker.on("exit", () => this.#onGone(worker, new Error("a worker thread ended")));
     return worker;
   }
 
   #settle(reply: ThreadReply): void {
-    const waiting = this.#waiting.get(reply.id);
-    if (waiting === undefined) return;
-    this.#waiting.delete(reply.id);
-    if ("error" in reply) waiting.reject(fromFailure(reply.error));
-    else waiting.resolve(reply.value);
+    if ("error" in reply) this.#fail(reply.id, fromFailure(reply.error));
+    else this.#take(reply.id)?.resolve(reply.value);
+  }
+
+  #fail(id: number, error: unknown): void {
+    this.#take(id)?.reject(error);
+  }
+
+  #take(id: number): Waiting | undefined {
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    return waiting;
   }
 
   #onGone(worker: Worker, cause: unknown): void {
@@ -108,6 +122,7 @@ class WorkerThread implements Thread {
   }
 
   #lose(error: ThreadError): void {
+    this.#outbox.clear();
     for (const { reject } of this.#waiting.values()) reject(error);
     this.#waiting.clear();
   }

@@ -139,17 +139,23 @@ async function* dataFindings(dataDir: string, signal: AbortSignal): AsyncGenerat
 async function rebuild(context: Context, dataDir: string): Promise<number> {
   const file = join(dataDir, "store", "data.mdb");
   if (!existsSync(file)) throw new CommandFailure("not_found", `${dataDir} holds no data`);
-  const [{ openOffline }, { rebuildIndexes }] = await Promise.all([import("../offline.ts"), import("../rebuild.ts")]);
+  const [{ openOffline }, { rebuildDerived }] = await Promise.all([import("../offline.ts"), import("../rebuild.ts")]);
   const rebuilt = [];
   await using data = await openOffline(dataDir);
-  for await (const done of rebuildIndexes(data, dataDir, context.signal)) {
+  for await (const done of rebuildDerived(data, dataDir, context.signal)) {
     rebuilt.push(done);
-    context.out.say(`${done.namespace}/${done.collection}: the index of ${done.documents} documents is made anew`);
+    if ("collection" in done) {
+      const { namespace, collection, documents } = done;
+      context.out.say(`${namespace}/${collection}: index and dataset of ${documents} documents are made anew`);
+    } else {
+      const why = done.why === undefined ? "" : `: ${done.why}`;
+      context.out.say(`${done.namespace}/${done.link}: counters ${done.counters}${why}`);
+    }
   }
   if (context.json) await context.out.line(JSON.stringify({ rebuilt }));
   else
     context.out.say(
-      `\n${rebuilt.length} collections; counters of links are kept as they are: retention may have trimmed what they counted`,
+      `\n${rebuilt.length} looked after; records, documents, names and remembered requests are kept as they are`,
     );
   return exitCodes.done;
 }

@@ -121,6 +121,7 @@ async function readProblem(response: Response): Promise<Problem> {
 function hintFor(response: Response): string | undefined {
   const after = response.headers.get("retry-after");
   if (after !== null) return `Try again in ${after} s.`;
+  if (response.status === 404) return "Check the name, or create it first.";
   if (response.status === 403) return "The role of your credential does not allow this.";
   return undefined;
 }
@@ -132,4 +133,10 @@ export function seg(text: string | number): string {
 
 export function nsPath(namespace: string, ...parts: readonly (string | number)[]): string {
   return `/v1/namespaces/${[namespace, ...parts].map(seg).join("/")}`;
+}
+
+/** The same request from a shell. */
+export function postCommand(path: string, body: string): string {
+  const header = credential.value === undefined ? "" : ` \\\n  -H "authorization: Bearer $API_KEY"`;
+  return `curl -X POST ${location.origin}${path}${header} \\\n  -H 'content-type: application/json' -d '${body}'`;
 }

@@ -37,24 +37,10 @@ test("Python has Python's words, and none in its texts are changed", () => {
   assert.match(python, /"kind": "true"/);
 });
 
-test("SQL says the same with table functions", () => {
-  assert.equal(
-    snippetsOf(body, place).sql,
-    `SELECT *
-FROM rrf(
-  text_search(items, 'Ada''s "red" apple', title, 50),
-  vector_search(items, [1, 0.5, -0.25], v, 50)
-)
-WHERE (kind = 'fruit' AND price >= 2 AND price < 9.5)
-ORDER BY _score DESC
-LIMIT 10`,
-  );
-});
-
-test("what SQL has no words for is said", () => {
-  const { sql } = snippetsOf({ from: "collections.My-items", filter: { wildcard: { kind: "a*" } }, limit: 5 }, place);
-  assert.match(sql, /^-- This filter has no form/);
-  assert.match(sql, /FROM "My-items"/);
-  assert.doesNotMatch(sql, /WHERE /);
-  assert.match(snippetsOf({ ...body, fuse: { method: "weighted" } }, place).sql, /^-- SQL fuses by rank/);
+test("groups and facets are printed as the answer has them", () => {
+  const shaped = { ...body, group_by: { field: "kind", size: 2 }, facets: [{ field: "kind" }] };
+  const { typescript, python } = snippetsOf(shaped, place);
+  assert.doesNotThrow(() => stripTypeScriptTypes(typescript));
+  assert.match(typescript, /of answer\.groups\)[\s\S]*console\.log\(answer\.facets\)/);
+  assert.match(python, /in answer\["groups"\]:[\s\S]*print\(answer\["facets"\]\)$/);
 });

@@ -126,6 +126,9 @@ export interface StoredDocument {
   readonly version: number;
   readonly source: Readonly<Record<string, unknown>>;
   readonly vectors: Readonly<Record<string, readonly number[]>>;
+  readonly sparse_vectors?: Readonly<
+    Record<string, { readonly indices: readonly number[]; readonly values: readonly number[] }>
+  >;
 }
 
 export interface RetrieverExplain {
@@ -152,8 +155,21 @@ export interface QueryStats {
   readonly times_ms: Readonly<Record<string, number>>;
 }
 
+export interface QueryGroup {
+  readonly key: string | number | boolean;
+  readonly rows: readonly QueryRow[];
+}
+
+export interface FacetCount {
+  readonly value: string | number | boolean;
+  readonly count: number;
+}
+
 export interface QueryAnswer {
+  /** Absent where there are groups. */
   readonly rows?: readonly QueryRow[];
+  readonly groups?: readonly QueryGroup[];
+  readonly facets?: Readonly<Record<string, readonly FacetCount[]>>;
   readonly took_ms: number;
   readonly stats?: QueryStats;
 }

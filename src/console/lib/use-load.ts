@@ -5,19 +5,29 @@ export interface Loaded<T> {
   readonly data: T | undefined;
   readonly problem: Problem | undefined;
   readonly loading: boolean;
+  /** Whether what is shown is a first part of it. */
+  readonly partial: boolean;
   readonly reload: () => void;
+}
+
+interface LoadState<T> {
+  readonly data?: T;
+  readonly problem?: Problem;
+  readonly loading: boolean;
+  readonly partial?: boolean;
 }
 
 /**
  * Loads something when `deps` change, and again every `everyMs` while the page is visible. The next round starts only
- * after the one before has ended, so that a slow server is not asked faster than it answers.
+ * after the one before has ended, so that a slow server is not asked faster than it answers. The first time, what comes
+ * in parts is shown as far as it has come.
  */
 export function useLoad<T>(
-  load: (signal: AbortSignal) => Promise<T>,
+  load: (signal: AbortSignal, show: (part: T) => void) => Promise<T>,
   deps: readonly unknown[],
   everyMs?: number,
 ): Loaded<T> {
-  const [state, setState] = useState<{ data?: T; problem?: Problem; loading: boolean }>({ loading: true });
+  const [state, setState] = useState<LoadState<T>>({ loading: true });
   const [round, setRound] = useState(0);
   const latest = useRef(load);
   latest.current = load;
@@ -30,9 +40,13 @@ export function useLoad<T>(
     const isOther = known.current !== key;
     known.current = key;
     setState((was) => (isOther ? { loading: true } : { ...was, loading: true }));
+    const show = (data: T) => {
+      if (stop.signal.aborted) return;
+      setState((was) => (was.data === undefined || was.partial ? { data, loading: true, partial: true } : was));
+    };
     const run = async () => {
       try {
-        const data = await latest.current(stop.signal);
+        const data = await latest.current(stop.signal, show);
         if (!stop.signal.aborted) setState({ data, loading: false });
       } catch (error) {
         if (stop.signal.aborted) return;
@@ -55,7 +69,8 @@ export function useLoad<T>(
     };
   }, [key, round, everyMs]);
   const reload = useCallback(() => setRound((was) => was + 1), []);
-  return { data: state.data, problem: state.problem, loading: state.loading, reload };
+  const { data, problem, loading, partial = false } = state;
+  return { data, problem, loading, partial, reload };
 }
 
 export interface Action<A extends readonly unknown[]> {

@@ -4,7 +4,9 @@ import * as format from "../lib/format.ts";
 import { href, navigate, replaceParams, route } from "../lib/router.ts";
 import type { CollectionInfo, FieldKind, VersionItem } from "../lib/types.ts";
 import { useAction, useLoad } from "../lib/use-load.ts";
+import { Awaited } from "../ui/awaited.tsx";
 import { DeleteDialog, FormDialog } from "../ui/dialog.tsx";
+import { namePattern } from "../ui/list-page.tsx";
 import {
   Badge,
   Button,
@@ -20,7 +22,6 @@ import {
 } from "../ui/parts.tsx";
 import { toast } from "../ui/toast.tsx";
 import { Documents } from "./documents.tsx";
-import { namePattern } from "./namespaces.tsx";
 
 export function kindText(kind: FieldKind): string {
   if (typeof kind === "string") return kind;
@@ -32,7 +33,8 @@ export function CollectionPage({ ns, name }: { readonly ns: string; readonly nam
   const [dialog, setDialog] = useState<"delete" | "alias" | undefined>();
   const tab = route.value.params.get("tab") ?? "documents";
   const path = nsPath(ns, "collections", name);
-  const { data, problem, reload } = useLoad((signal) => call<CollectionInfo>(path, { signal }), [path], 3_000);
+  const loaded = useLoad((signal) => call<CollectionInfo>(path, { signal }), [path], 3_000);
+  const { reload } = loaded;
   const total = useLoad(
     async (signal) => (await call<{ count: number }>(`${path}/documents/count`, { body: {}, signal })).count,
     [path],
@@ -58,70 +60,67 @@ export function CollectionPage({ ns, name }: { readonly ns: string; readonly nam
           Delete
         </Button>
       </PageHead>
-      <ProblemNotice problem={problem ?? hot.problem ?? warm.problem} retry={reload} />
-      {data === undefined ? (
-        problem === undefined ? (
-          <Loading />
-        ) : null
-      ) : (
-        <>
-          <dl class="stats">
-            <Stat label="Documents" value={total.data === undefined ? "…" : format.count(total.data)} />
-            <Stat
-              label="Sealed"
-              value={format.count(data.manifest.records)}
-              note={`${format.bytes(data.manifest.bytes)}, manifest ${data.manifest.version}`}
+      <Awaited loaded={loaded} problem={hot.problem ?? warm.problem}>
+        {(data) => (
+          <>
+            <dl class="stats">
+              <Stat label="Documents" value={total.data === undefined ? "…" : format.count(total.data)} />
+              <Stat
+                label="Sealed"
+                value={format.count(data.manifest.records)}
+                note={`${format.bytes(data.manifest.bytes)}, manifest ${data.manifest.version}`}
+              />
+              <Stat
+                label="Tail"
+                value={format.count(data.backpressure.backlog_records)}
+                note={
+                  data.backpressure.throttled ? "writes are held back" : format.bytes(data.backpressure.backlog_bytes)
+                }
+              />
+              <Stat label="Schema version" value={data.schema_version} />
+              <Stat
+                label="Index"
+                value={data.hot.state}
+                note={data.hot.enabled ? "kept in memory" : "may leave memory"}
+              />
+            </dl>
+            <div class="actions">
+              <Button
+                small
+                icon="flame"
+                pressed={data.hot.enabled}
+                busy={hot.busy}
+                onClick={() => void hot.run(!data.hot.enabled)}
+              >
+                Keep in memory
+              </Button>
+              <Button small busy={warm.busy} onClick={() => void warm.run()}>
+                Warm now
+              </Button>
+              <span class="muted">Aliases</span>
+              {data.aliases.map((alias) => (
+                <RemovableAlias key={alias} ns={ns} alias={alias} onDone={reload} />
+              ))}
+              <Button small kind="quiet" icon="plus" onClick={() => setDialog("alias")}>
+                Add alias
+              </Button>
+            </div>
+            <Tabs
+              label="Parts of the collection"
+              active={tab}
+              onChange={(id) => replaceParams({ tab: id })}
+              tabs={[
+                ["documents", "Documents"],
+                ["schema", "Schema"],
+                ["versions", "Manifest versions"],
+              ]}
             />
-            <Stat
-              label="Tail"
-              value={format.count(data.backpressure.backlog_records)}
-              note={
-                data.backpressure.throttled ? "writes are held back" : format.bytes(data.backpressure.backlog_bytes)
-              }
-            />
-            <Stat label="Schema version" value={data.schema_version} />
-            <Stat
-              label="Index"
-              value={data.hot.state}
-              note={data.hot.enabled ? "kept in memory" : "may leave memory"}
-            />
-          </dl>
-          <div class="actions">
-            <Button
-              small
-              icon="flame"
-              pressed={data.hot.enabled}
-              busy={hot.busy}
-              onClick={() => void hot.run(!data.hot.enabled)}
-            >
-              Keep in memory
-            </Button>
-            <Button small busy={warm.busy} onClick={() => void warm.run()}>
-              Warm now
-            </Button>
-            <span class="muted">Aliases</span>
-            {data.aliases.map((alias) => (
-              <RemovableAlias key={alias} ns={ns} alias={alias} onDone={reload} />
-            ))}
-            <Button small kind="quiet" icon="plus" onClick={() => setDialog("alias")}>
-              Add alias
-            </Button>
-          </div>
-          <Tabs
-            label="Parts of the collection"
-            active={tab}
-            onChange={(id) => replaceParams({ tab: id })}
-            tabs={[
-              ["documents", "Documents"],
-              ["schema", "Schema"],
-              ["versions", "Manifest versions"],
-            ]}
-          />
-          {tab === "documents" ? <Documents ns={ns} name={name} /> : null}
-          {tab === "schema" ? <SchemaView info={data} /> : null}
-          {tab === "versions" ? <Versions path={path} /> : null}
-        </>
-      )}
+            {tab === "documents" ? <Documents ns={ns} name={name} /> : null}
+            {tab === "schema" ? <SchemaView info={data} /> : null}
+            {tab === "versions" ? <Versions path={path} /> : null}
+          </>
+        )}
+      </Awaited>
       {dialog === "alias" ? (
         <AliasDialog ns={ns} collection={name} onClose={() => setDialog(undefined)} onDone={reload} />
       ) : null}

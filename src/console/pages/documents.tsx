@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { call, nsPath } from "../lib/api.ts";
+import { call, nsPath, postCommand } from "../lib/api.ts";
 import * as format from "../lib/format.ts";
 import { href, replaceParams, route } from "../lib/router.ts";
 import type { StoredDocument } from "../lib/types.ts";
@@ -7,7 +7,7 @@ import { useLoad } from "../lib/use-load.ts";
 import { DeleteDialog, FormDialog } from "../ui/dialog.tsx";
 import { Editor } from "../ui/editor.tsx";
 import { JsonView } from "../ui/json-view.tsx";
-import { Button, Card, Empty, Loading, ProblemNotice, TextField } from "../ui/parts.tsx";
+import { Button, Card, DetailPane, Empty, Loading, ProblemNotice, TextField } from "../ui/parts.tsx";
 import { toast } from "../ui/toast.tsx";
 
 interface Page {
@@ -38,6 +38,14 @@ export function Documents({ ns, name }: { readonly ns: string; readonly name: st
       return call<Page>(`${path}/scroll`, { body, signal });
     },
     [path, applied, cursor],
+  );
+  const matching = useLoad(
+    async (signal) => {
+      if (applied.trim() === "") return undefined;
+      const body = { filter: JSON.parse(applied) as unknown };
+      return (await call<{ count: number }>(`${path}/count`, { body, signal })).count;
+    },
+    [path, applied],
   );
   const apply = () => {
     setCursors([]);
@@ -77,7 +85,10 @@ export function Documents({ ns, name }: { readonly ns: string; readonly name: st
           </div>
         ) : null
       ) : data.documents.length === 0 ? (
-        <Empty title="No documents" command={writeCommand(path)}>
+        <Empty
+          title="No documents"
+          command={postCommand(path, '{"ops":[{"upsert":{"id":1,"source":{"title":"red apples"}}}]}')}
+        >
           {applied === "" ? "Write the first one." : "None matches the filter."}
         </Empty>
       ) : (
@@ -112,6 +123,7 @@ export function Documents({ ns, name }: { readonly ns: string; readonly name: st
       <div class="filter-bar foot">
         <span class="muted">
           Page {format.count(cursors.length + 1)}, {pageSize} a page
+          {matching.data === undefined ? "" : `, ${format.count(matching.data)} match the filter`}
         </span>
         <div class="actions">
           <Button small disabled={cursors.length === 0} onClick={() => setCursors(cursors.slice(0, -1))}>
@@ -187,7 +199,7 @@ interface DocumentViewProps {
 function DocumentView({ ns, name, document, onClose, onDelete }: DocumentViewProps) {
   const vector = Object.keys(document.vectors)[0];
   return (
-    <section class="record" aria-label={`Document ${document.id}`}>
+    <DetailPane label={`Document ${document.id}`}>
       <header class="card-head">
         <h2>Document {document.id}</h2>
         <div class="actions">
@@ -207,12 +219,8 @@ function DocumentView({ ns, name, document, onClose, onDelete }: DocumentViewPro
         value={{ id: document.id, version: document.version, source: document.source, vectors: document.vectors }}
         label="Document"
       />
-    </section>
+    </DetailPane>
   );
-}
-
-function writeCommand(path: string): string {
-  return `curl -X POST ${location.origin}${path} \\\n  -H 'content-type: application/json' -d '{"ops":[{"upsert":{"id":1,"source":{"title":"red apples"},"vectors":{"v":[1,0,0.2]}}}]}'`;
 }
 
 function WriteDialog({

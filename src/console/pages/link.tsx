@@ -4,10 +4,11 @@ import * as format from "../lib/format.ts";
 import { href, navigate } from "../lib/router.ts";
 import type { LinkDetail } from "../lib/types.ts";
 import { useLoad } from "../lib/use-load.ts";
+import { Awaited } from "../ui/awaited.tsx";
 import { Chart } from "../ui/chart.tsx";
 import { DeleteDialog } from "../ui/dialog.tsx";
 import { JsonView } from "../ui/json-view.tsx";
-import { Button, Card, Loading, PageHead, ProblemNotice, Stat, TableFrame } from "../ui/parts.tsx";
+import { Button, Card, PageHead, ProblemNotice, Stat, TableFrame } from "../ui/parts.tsx";
 import { toast } from "../ui/toast.tsx";
 import { LinkStatus } from "./links.tsx";
 
@@ -22,7 +23,7 @@ function totalLag(link: LinkDetail): number {
 export function LinkPage({ ns, name }: { readonly ns: string; readonly name: string }) {
   const [deleting, setDeleting] = useState(false);
   const history = useRef<{ at: number; lag: number }[]>([]);
-  const { data, problem, reload } = useLoad(
+  const loaded = useLoad(
     async (signal) => {
       const link = await call<LinkDetail>(nsPath(ns, "links", name), { signal });
       history.current = [...history.current, { at: Date.now() / 1000, lag: totalLag(link) }].slice(-pointsMax);
@@ -42,57 +43,54 @@ export function LinkPage({ ns, name }: { readonly ns: string; readonly name: str
   return (
     <>
       <PageHead title={name} crumbs={[{ label: "Links", href: href(["ns", ns, "links"]) }]}>
-        {data === undefined ? null : <LinkStatus status={data.status} error={data.error} />}
+        {loaded.data === undefined ? null : <LinkStatus status={loaded.data.status} error={loaded.data.error} />}
         <Button kind="danger" icon="trash" onClick={() => setDeleting(true)}>
           Delete
         </Button>
       </PageHead>
-      <ProblemNotice problem={problem} retry={reload} />
-      {data === undefined ? (
-        problem === undefined ? (
-          <Loading />
-        ) : null
-      ) : (
-        <>
-          {data.error === undefined ? null : (
-            <ProblemNotice
-              problem={{
-                status: 0,
-                reason: "stopped",
-                message: data.error,
-                hint: "The link goes on by itself once the cause is gone.",
-              }}
-            />
-          )}
-          <dl class="stats">
-            <Stat label="Lag" value={format.count(totalLag(data))} note="records" />
-            <Stat label="Source" value={<a href={href(["ns", ns, "streams", data.source])}>{data.source}</a>} />
-            <Stat label="Target" value={<Target ns={ns} link={data} />} note={data.target.kind} />
-            {data.version === undefined ? null : <Stat label="Version" value={format.count(data.version)} />}
-            {data.skipped === undefined ? null : (
-              <Stat label="Skipped" value={format.count(data.skipped)} note="records that did not fit" />
+      <Awaited loaded={loaded}>
+        {(data) => (
+          <>
+            {data.error === undefined ? null : (
+              <ProblemNotice
+                problem={{
+                  status: 0,
+                  reason: "stopped",
+                  message: data.error,
+                  hint: "The link goes on by itself once the cause is gone.",
+                }}
+              />
             )}
-            {data.lost === undefined || data.lost === 0 ? null : (
-              <Stat label="Lost" value={format.count(data.lost)} note="trimmed before they were read" />
-            )}
-          </dl>
-          <div class="two">
-            <div class="stack">
-              <Card>
-                <Chart label="Lag over time" x={chart.x} series={chart.series} format={format.short} height={200} />
-              </Card>
-              <Counters link={data} />
-              <Errors link={data} />
+            <dl class="stats">
+              <Stat label="Lag" value={format.count(totalLag(data))} note="records" />
+              <Stat label="Source" value={<a href={href(["ns", ns, "streams", data.source])}>{data.source}</a>} />
+              <Stat label="Target" value={<Target ns={ns} link={data} />} note={data.target.kind} />
+              {data.version === undefined ? null : <Stat label="Version" value={format.count(data.version)} />}
+              {data.skipped === undefined ? null : (
+                <Stat label="Skipped" value={format.count(data.skipped)} note="records that did not fit" />
+              )}
+              {data.lost === undefined || data.lost === 0 ? null : (
+                <Stat label="Lost" value={format.count(data.lost)} note="trimmed before they were read" />
+              )}
+            </dl>
+            <div class="two">
+              <div class="stack">
+                <Card>
+                  <Chart label="Lag over time" x={chart.x} series={chart.series} format={format.short} height={200} />
+                </Card>
+                <Counters link={data} />
+                <Errors link={data} />
+              </div>
+              <div class="stack">
+                <Positions link={data} />
+                <Card title="Options">
+                  <JsonView value={data.options} label="Options" />
+                </Card>
+              </div>
             </div>
-            <div class="stack">
-              <Positions link={data} />
-              <Card title="Options">
-                <JsonView value={data.options} label="Options" />
-              </Card>
-            </div>
-          </div>
-        </>
-      )}
+          </>
+        )}
+      </Awaited>
       {deleting ? (
         <DeleteDialog
           what="link"

@@ -1,24 +1,15 @@
 import { useState } from "preact/hooks";
-import { call, nsPath } from "../lib/api.ts";
-import { href, navigate } from "../lib/router.ts";
-import type { CollectionInfo, LinkItem, StreamItem } from "../lib/types.ts";
+import { call, nsPath, postCommand } from "../lib/api.ts";
+import { firstStreams, listCollections } from "../lib/pages.ts";
+import { href } from "../lib/router.ts";
+import type { LinkItem } from "../lib/types.ts";
 import { useLoad } from "../lib/use-load.ts";
-import { FormDialog } from "../ui/dialog.tsx";
 import { Editor } from "../ui/editor.tsx";
-import {
-  Badge,
-  Button,
-  Card,
-  Empty,
-  Loading,
-  PageHead,
-  ProblemNotice,
-  SelectField,
-  TableFrame,
-  TextField,
-} from "../ui/parts.tsx";
-import { toast } from "../ui/toast.tsx";
-import { nameHint, namePattern } from "./namespaces.tsx";
+import { CreateDialog, ListPage } from "../ui/list-page.tsx";
+import { Badge, SelectField, TextField } from "../ui/parts.tsx";
+
+/** Names beyond these are not offered while writing one. */
+const namesOffered = 500;
 
 export function LinkStatus({ status, error }: { readonly status: string; readonly error?: string | undefined }) {
   if (error !== undefined) return <Badge tone="bad">stopped</Badge>;
@@ -26,67 +17,34 @@ export function LinkStatus({ status, error }: { readonly status: string; readonl
 }
 
 export function LinksPage({ ns }: { readonly ns: string }) {
-  const [creating, setCreating] = useState(false);
-  const { data, problem, reload } = useLoad(
-    async (signal) => (await call<{ links: LinkItem[] }>(nsPath(ns, "links"), { signal })).links,
+  const list = useLoad(
+    async (signal) => (await call<{ links: readonly LinkItem[] }>(nsPath(ns, "links"), { signal })).links,
     [ns],
     5_000,
   );
   return (
-    <>
-      <PageHead title="Links" note="Pipes from a stream into counters or a collection, exactly once.">
-        <Button kind="primary" icon="plus" onClick={() => setCreating(true)}>
-          Create link
-        </Button>
-      </PageHead>
-      <ProblemNotice problem={problem} retry={reload} />
-      {data === undefined ? (
-        problem === undefined ? (
-          <Loading />
-        ) : null
-      ) : (
-        <Card flush>
-          {data.length === 0 ? (
-            <Empty
-              title={`No links in ${ns}`}
-              command={`curl -X POST ${location.origin}${nsPath(ns, "links")} \\\n  -H 'content-type: application/json' -d '{"name":"totals","source":"orders"}'`}
-            >
-              A link counts what a stream brings, or keeps a collection in step with it.
-            </Empty>
-          ) : (
-            <TableFrame label="Links">
-              <thead>
-                <tr>
-                  <th>Name</th>
-                  <th>Source</th>
-                  <th>Target</th>
-                  <th>Status</th>
-                </tr>
-              </thead>
-              <tbody>
-                {data.map((link) => (
-                  <tr key={link.name}>
-                    <td>
-                      <a href={href(["ns", ns, "links", link.name])}>{link.name}</a>
-                    </td>
-                    <td>
-                      <a href={href(["ns", ns, "streams", link.source])}>{link.source}</a>
-                    </td>
-                    <td>
-                      <span class="muted">{link.target.kind}</span> {link.target.name}
-                    </td>
-                    <td>
-                      <LinkStatus status={link.status} />
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </TableFrame>
-          )}
-        </Card>
+    <ListPage
+      title="Links"
+      note="Pipes from a stream into counters or a collection, exactly once."
+      what="link"
+      list={list}
+      nameOf={({ name }) => name}
+      empty={{
+        title: `No links in ${ns}`,
+        text: "A link counts what a stream brings, or keeps a collection in step with it.",
+        command: postCommand(nsPath(ns, "links"), '{"name":"totals","source":"orders"}'),
+      }}
+      row={(link) => (
+        <a class="list-row" href={href(["ns", ns, "links", link.name])}>
+          <span class="grow">{link.name}</span>
+          <span class="muted flow">
+            {link.source} → {link.target.kind} {link.target.name}
+          </span>
+          <LinkStatus status={link.status} />
+        </a>
       )}
-      {creating ? <CreateLink ns={ns} onClose={() => setCreating(false)} /> : null}
-    </>
+      create={(onClose) => <CreateLink ns={ns} onClose={onClose} />}
+    />
   );
 }
 
@@ -96,23 +54,24 @@ const optionHints: Readonly<Record<string, string>> = {
 };
 
 function CreateLink({ ns, onClose }: { readonly ns: string; readonly onClose: () => void }) {
-  const [name, setName] = useState("");
   const [source, setSource] = useState("");
   const [kind, setKind] = useState("counter");
   const [target, setTarget] = useState("");
   const [options, setOptions] = useState("");
   const known = useLoad(
     async (signal) => {
-      const { streams } = await call<{ streams: StreamItem[] }>(nsPath(ns, "streams"), { signal });
-      const { collections } = await call<{ collections: CollectionInfo[] }>(nsPath(ns, "collections"), { signal });
+      const [streams, collections] = await Promise.all([
+        firstStreams(ns, namesOffered, signal),
+        listCollections(ns, signal),
+      ]);
       return {
-        streams: streams.slice(0, 500).map((each) => each.name),
-        collections: collections.map((each) => each.name),
+        streams: streams.map(({ name }) => name),
+        collections: collections.slice(0, namesOffered).map(({ name }) => name),
       };
     },
     [ns],
   );
-  const create = async () => {
+  const create = async (name: string) => {
     const body = {
       name,
       source,
@@ -120,21 +79,9 @@ function CreateLink({ ns, onClose }: { readonly ns: string; readonly onClose: ()
       ...(options.trim() === "" ? {} : { options: JSON.parse(options) as unknown }),
     };
     await call(nsPath(ns, "links"), { body });
-    toast(`Created ${name}`);
-    navigate(["ns", ns, "links", name]);
   };
   return (
-    <FormDialog title="Create link" submit="Create" onClose={onClose} onSubmit={create}>
-      <TextField
-        label="Name"
-        value={name}
-        onInput={setName}
-        required
-        mono
-        autoFocus
-        pattern={namePattern}
-        hint={nameHint}
-      />
+    <CreateDialog what="link" onClose={onClose} onCreate={create} pathOf={(name) => ["ns", ns, "links", name]}>
       <TextField
         label="Source stream"
         value={source}
@@ -174,6 +121,6 @@ function CreateLink({ ns, onClose }: { readonly ns: string; readonly onClose: ()
           hint={optionHints[kind] ?? "{}"}
         />
       </div>
-    </FormDialog>
+    </CreateDialog>
   );
 }

@@ -1,5 +1,5 @@
 import { useMemo, useRef } from "preact/hooks";
-import { request } from "../lib/api.ts";
+import { postCommand, request } from "../lib/api.ts";
 import * as format from "../lib/format.ts";
 import { parseScrape, quantile, rate, type Sample, type Scrape, sum } from "../lib/prometheus.ts";
 import { href, namespace } from "../lib/router.ts";
@@ -192,7 +192,7 @@ function FirstSteps() {
     <Card>
       <Empty
         title="Nothing here yet"
-        command={`curl -X POST ${location.origin}/v1/namespaces \\\n  -H 'content-type: application/json' -d '{"name":"shop"}'`}
+        command={postCommand("/v1/namespaces", '{"name":"shop"}')}
         action={
           <a class="button primary" href={href(["namespaces"], { create: 1 })}>
             Create a namespace

@@ -1,7 +1,22 @@
-import { isText, type SearchState } from "../lib/search-state.ts";
+import { fastFields, isText, namesIn, type SearchState, withName } from "../lib/search-state.ts";
 import type { CollectionInfo } from "../lib/types.ts";
 import { Editor } from "../ui/editor.tsx";
 import { Button, Check, Field, SelectField, TextField } from "../ui/parts.tsx";
+
+/** Check boxes of one row. */
+const checksOffered = 8;
+
+/** What another collection does not know. */
+const ofOneCollection: Partial<SearchState> = {
+  like: "",
+  vector: "",
+  sparseLike: "",
+  sparse: "",
+  highlight: "",
+  facets: "",
+  groupBy: "",
+  sort: "",
+};
 
 export interface SearchFormProps {
   readonly state: SearchState;
@@ -17,6 +32,7 @@ export function SearchForm({ state, collections, info, change, run, busy }: Sear
   const known = names.includes(state.collection) ? names : [state.collection, ...names];
   const texts = (info?.schema.fields ?? []).filter(isText).map(({ name }) => name);
   const vectors = info?.schema.vectors ?? [];
+  const sparse = (info?.schema.sparse_vectors ?? []).map(({ name }) => name);
   return (
     <form
       class="form"
@@ -33,7 +49,7 @@ export function SearchForm({ state, collections, info, change, run, busy }: Sear
       <SelectField
         label="Collection"
         value={state.collection}
-        onChange={(collection) => change({ collection, like: "", vector: "", highlight: "" })}
+        onChange={(collection) => change({ ...ofOneCollection, collection })}
         options={known.map((name) => [name, name])}
       />
       {texts.length === 0 ? null : <TextPart state={state} texts={texts} change={change} />}
@@ -45,6 +61,7 @@ export function SearchForm({ state, collections, info, change, run, busy }: Sear
           change={change}
         />
       )}
+      {sparse.length === 0 ? null : <SparsePart state={state} names={sparse} change={change} />}
       <div class="field">
         <span class="label">Filter</span>
         <Editor
@@ -56,7 +73,8 @@ export function SearchForm({ state, collections, info, change, run, busy }: Sear
           hint='{"term": {"kind": "fruit"}}'
         />
       </div>
-      <FusionPart state={state} change={change} />
+      <ShapePart state={state} columns={fastFields(info?.schema)} change={change} />
+      <FusionPart state={state} change={change} hasSparse={sparse.length > 0} />
       <Button type="submit" kind="primary" icon="search" busy={busy}>
         Search
       </Button>
@@ -70,7 +88,6 @@ interface PartProps {
 }
 
 function TextPart({ state, texts, change }: PartProps & { readonly texts: readonly string[] }) {
-  const marked = state.highlight.split(",").filter((name) => name !== "");
   return (
     <fieldset>
       <legend>Text</legend>
@@ -99,19 +116,12 @@ function TextPart({ state, texts, change }: PartProps & { readonly texts: readon
           ]}
         />
       </div>
-      <div class="checks">
-        <span class="label">Highlight</span>
-        {texts.slice(0, 6).map((name) => (
-          <Check
-            key={name}
-            label={name}
-            checked={marked.includes(name)}
-            onChange={(on) =>
-              change({ highlight: (on ? [...marked, name] : marked.filter((each) => each !== name)).join(",") })
-            }
-          />
-        ))}
-      </div>
+      <NameChecks
+        label="Highlight"
+        names={texts}
+        chosen={state.highlight}
+        onChange={(highlight) => change({ highlight })}
+      />
     </fieldset>
   );
 }
@@ -125,22 +135,14 @@ function VectorPart({
   return (
     <fieldset>
       <legend>Vector</legend>
-      <div class="fields">
-        <TextField
-          label="Like document"
-          type="number"
-          min={0}
-          value={state.like}
-          onInput={(like) => change({ like, vector: "" })}
-          placeholder="id"
-        />
-        <SelectField
-          label="By"
-          value={state.vectorField}
-          onChange={(vectorField) => change({ vectorField })}
-          options={names.map((name) => [name, name])}
-        />
-      </div>
+      <OfDocument
+        labels={["Like document", "By"]}
+        id={state.like}
+        onId={(like) => change({ like, vector: "" })}
+        names={names}
+        field={state.vectorField}
+        onField={(vectorField) => change({ vectorField })}
+      />
       <Field label={`Or ${dim} numbers`}>
         {(id) => (
           <textarea
@@ -158,7 +160,136 @@ function VectorPart({
   );
 }
 
-function FusionPart({ state, change }: PartProps) {
+function SparsePart({ state, names, change }: PartProps & { readonly names: readonly string[] }) {
+  return (
+    <fieldset>
+      <legend>Sparse vector</legend>
+      <OfDocument
+        labels={["As in document", "Of"]}
+        id={state.sparseLike}
+        onId={(sparseLike) => change({ sparseLike, sparse: "" })}
+        names={names}
+        field={state.sparseField}
+        onField={(sparseField) => change({ sparseField })}
+      />
+      <TextField
+        label="Or index:weight"
+        mono
+        value={state.sparse}
+        onInput={(sparse) => change({ sparse, sparseLike: "" })}
+        placeholder="3:0.5, 17:1.5"
+      />
+    </fieldset>
+  );
+}
+
+interface OfDocumentProps {
+  readonly labels: readonly [id: string, field: string];
+  readonly id: string;
+  readonly onId: (id: string) => void;
+  readonly names: readonly string[];
+  readonly field: string;
+  readonly onField: (field: string) => void;
+}
+
+/** A document by its id, and which of its vectors is meant. */
+function OfDocument({ labels, id, onId, names, field, onField }: OfDocumentProps) {
+  return (
+    <div class="fields">
+      <TextField label={labels[0]} type="number" min={0} value={id} onInput={onId} placeholder="id" />
+      <SelectField label={labels[1]} value={field} onChange={onField} options={names.map((name) => [name, name])} />
+    </div>
+  );
+}
+
+/** Names that are checked or not: the first ones, and those that are chosen. */
+function NameChecks({
+  label,
+  names,
+  chosen,
+  onChange,
+}: {
+  readonly label: string;
+  readonly names: readonly string[];
+  readonly chosen: string;
+  readonly onChange: (chosen: string) => void;
+}) {
+  const marked = namesIn(chosen);
+  const offered = [...new Set([...names.slice(0, checksOffered), ...marked])];
+  return (
+    <fieldset class="checks">
+      <legend class="label">{label}</legend>
+      {offered.map((name) => (
+        <Check
+          key={name}
+          label={name}
+          checked={marked.includes(name)}
+          onChange={(on) => onChange(withName(chosen, name, on))}
+        />
+      ))}
+    </fieldset>
+  );
+}
+
+function ShapePart({ state, columns, change }: PartProps & { readonly columns: readonly string[] }) {
+  const named = columns.map((name) => [name, name] as const);
+  return (
+    <details class="more" open={state.facets !== "" || state.groupBy !== "" || state.sort !== ""}>
+      <summary>Facets, groups and order</summary>
+      {columns.length === 0 ? (
+        <p class="hint">Facets and groups need a field with "fast": true in the schema.</p>
+      ) : (
+        <NameChecks label="Count by" names={columns} chosen={state.facets} onChange={(facets) => change({ facets })} />
+      )}
+      <div class="fields">
+        {columns.length === 0 ? null : (
+          <>
+            <SelectField
+              label="Group by"
+              value={state.groupBy}
+              onChange={(groupBy) => change({ groupBy })}
+              options={[["", "none"], ...named]}
+            />
+            <TextField
+              label="Of a group"
+              type="number"
+              min={1}
+              value={state.groupSize}
+              onInput={(groupSize) => change({ groupSize })}
+            />
+          </>
+        )}
+        <SelectField
+          label="Sort by"
+          value={state.sort}
+          onChange={(sort) => change({ sort, order: sort === "_score" ? "desc" : state.order })}
+          options={[["", "score"], ...named, ["_id", "_id"], ["_score", "_score"]]}
+        />
+        <SelectField
+          label="Order"
+          value={state.order}
+          onChange={(order) => change({ order: order === "desc" ? "desc" : "asc" })}
+          options={[
+            ["asc", "ascending"],
+            ["desc", "descending"],
+          ]}
+        />
+      </div>
+    </details>
+  );
+}
+
+/** Weights may be fractions; the others are whole and at least 1. */
+const numbers = [
+  { label: "RRF constant", key: "fuseK", min: 1 },
+  { label: "Text weight", key: "textWeight", min: 0 },
+  { label: "Vector weight", key: "vectorWeight", min: 0 },
+  { label: "Sparse weight", key: "sparseWeight", min: 0 },
+  { label: "Candidates (k)", key: "k", min: 1 },
+  { label: "Results", key: "limit", min: 1 },
+] as const;
+
+function FusionPart({ state, change, hasSparse }: PartProps & { readonly hasSparse: boolean }) {
   return (
     <details class="more">
       <summary>Fusion and limits</summary>
@@ -172,31 +303,19 @@ function FusionPart({ state, change }: PartProps) {
             ["weighted", "by score"],
           ]}
         />
-        <TextField
-          label="RRF constant"
-          type="number"
-          min={1}
-          value={state.fuseK}
-          onInput={(fuseK) => change({ fuseK })}
-        />
-        <TextField
-          label="Text weight"
-          type="number"
-          min={0}
-          step="any"
-          value={state.textWeight}
-          onInput={(textWeight) => change({ textWeight })}
-        />
-        <TextField
-          label="Vector weight"
-          type="number"
-          min={0}
-          step="any"
-          value={state.vectorWeight}
-          onInput={(vectorWeight) => change({ vectorWeight })}
-        />
-        <TextField label="Candidates (k)" type="number" min={1} value={state.k} onInput={(k) => change({ k })} />
-        <TextField label="Results" type="number" min={1} value={state.limit} onInput={(limit) => change({ limit })} />
+        {numbers
+          .filter(({ key }) => hasSparse || key !== "sparseWeight")
+          .map(({ label, key, min }) => (
+            <TextField
+              key={key}
+              label={label}
+              type="number"
+              min={min}
+              {...(min === 0 ? { step: "any" } : {})}
+              value={state[key]}
+              onInput={(value) => change({ [key]: value })}
+            />
+          ))}
       </div>
     </details>
   );

@@ -1,15 +1,16 @@
 import { useState } from "preact/hooks";
 import * as format from "../lib/format.ts";
 import { href } from "../lib/router.ts";
-import type { QueryBody, SearchState } from "../lib/search-state.ts";
-import type { QueryAnswer, QueryRow, RetrieverExplain } from "../lib/types.ts";
+import type { QueryBody, RetrieverKind, SearchState } from "../lib/search-state.ts";
+import type { FacetCount, QueryAnswer, QueryGroup, QueryRow, RetrieverExplain } from "../lib/types.ts";
 import { Badge, Button, Card } from "../ui/parts.tsx";
+import { Facets } from "./search-facets.tsx";
 
 export interface Found {
   readonly body: QueryBody;
   readonly fused: QueryAnswer;
-  readonly text: QueryAnswer | undefined;
-  readonly vector: QueryAnswer | undefined;
+  /** The ranking of each retriever alone. */
+  readonly alone: Readonly<Partial<Record<RetrieverKind, QueryAnswer>>>;
   readonly unfiltered: QueryAnswer | undefined;
   readonly counts: { readonly matching: number; readonly total: number } | undefined;
 }
@@ -19,48 +20,79 @@ export interface SearchResultsProps {
   readonly found: Found;
   readonly state: SearchState;
   readonly onLike: (id: number) => void;
+  readonly onNarrow: (field: string, value: FacetCount["value"]) => void;
 }
 
 const noRows: readonly QueryRow[] = [];
 
-export function SearchResults({ ns, found, state, onLike }: SearchResultsProps) {
+const titles: Readonly<Record<RetrieverKind, string>> = { text: "Text", vector: "Vector", sparse: "Sparse" };
+
+export function SearchResults({ ns, found, state, onLike, onNarrow }: SearchResultsProps) {
   const [same, setSame] = useState<number | undefined>();
-  const { fused, text, vector } = found;
-  const rows = fused.rows ?? noRows;
-  const columns = [
-    ...(text === undefined ? [] : [{ title: "Text", answer: text }]),
-    ...(vector === undefined ? [] : [{ title: "Vector", answer: vector }]),
-  ];
-  const isHybrid = columns.length === 2;
+  const { fused, alone, body } = found;
+  const columns = (["text", "vector", "sparse"] as const).flatMap((kind) => {
+    const answer = alone[kind];
+    return answer === undefined ? [] : [{ title: titles[kind], rows: answer.rows ?? noRows }];
+  });
+  const isHybrid = columns.length > 1;
   const shared = { ns, state, same, onSame: setSame, onLike };
-  const layout = isHybrid ? "" : "one";
+  const [sort] = body.sort ?? [];
+  const made = isHybrid ? "Fused" : (columns[0]?.title ?? "Matches");
+  const title = sort === undefined ? made : `${made}, by ${sort.field}`;
   return (
     <>
       <Summary found={found} />
-      <div class={`rankings ${layout}`}>
-        {isHybrid
-          ? columns.map(({ title, answer }) => (
-              <Ranking key={title} title={title} rows={answer.rows ?? noRows} {...shared} />
-            ))
-          : null}
-        <Ranking
-          title={isHybrid ? "Fused" : (columns[0]?.title ?? "Matches")}
-          rows={rows}
-          body={found.body}
-          {...shared}
-        />
-      </div>
+      {fused.facets === undefined ? null : <Facets facets={fused.facets} onNarrow={onNarrow} />}
+      {fused.groups === undefined ? null : <Groups groups={fused.groups} body={body} shared={shared} />}
+      {fused.groups !== undefined && !isHybrid ? null : (
+        <div class={`rankings ${isHybrid ? "" : "one"}`}>
+          {isHybrid ? columns.map((column) => <Ranking key={column.title} {...column} {...shared} />) : null}
+          {fused.rows === undefined ? null : <Ranking title={title} rows={fused.rows} body={body} {...shared} />}
+        </div>
+      )}
       <FilterEffect found={found} state={state} />
     </>
   );
 }
 
+/** The best of each value, the groups in the order of their best. */
+function Groups({
+  groups,
+  body,
+  shared,
+}: {
+  readonly groups: readonly QueryGroup[];
+  readonly body: QueryBody;
+  readonly shared: Omit<RankingProps, "title" | "rows" | "body">;
+}) {
+  if (groups.length === 0) {
+    return (
+      <Card>
+        <p class="muted">Nothing was found that has a value in {body.group_by?.field}.</p>
+      </Card>
+    );
+  }
+  return (
+    <div class="rankings">
+      {groups.map(({ key, rows }) => (
+        <Ranking key={String(key)} title={String(key)} rows={rows} body={body} {...shared} />
+      ))}
+    </div>
+  );
+}
+
+function rowsOf({ rows, groups }: QueryAnswer): readonly QueryRow[] {
+  return rows ?? groups?.flatMap((group) => group.rows) ?? noRows;
+}
+
 function Summary({ found }: { readonly found: Found }) {
   const { fused } = found;
-  const { stats } = fused;
+  const { stats, groups } = fused;
+  const count = rowsOf(fused).length;
   return (
     <p class="muted summary" role="status">
-      <b>{format.count(fused.rows?.length ?? 0)}</b> results in {fused.took_ms.toFixed(1)} ms
+      <b>{format.count(count)}</b> {count === 1 ? "result" : "results"}
+      {groups === undefined ? "" : ` in ${format.count(groups.length)} groups`} in {fused.took_ms.toFixed(1)} ms
       {stats === undefined ? null : (
         <span>
           , from {format.count(stats.candidates)} candidates in {format.count(stats.segments)} segments and a tail of{" "}
@@ -234,11 +266,12 @@ function Formula({ retrievers, body }: { readonly retrievers: readonly Retriever
 function FilterEffect({ found, state }: { readonly found: Found; readonly state: SearchState }) {
   const { unfiltered, counts, fused } = found;
   if (unfiltered === undefined || counts === undefined) return null;
-  const kept = new Set((fused.rows ?? []).map(({ _id }) => _id));
+  const rows = rowsOf(fused);
+  const kept = new Set(rows.map(({ _id }) => _id));
   const before = unfiltered.rows ?? noRows;
   const removed = before.map((row, i) => ({ row, rank: i + 1 })).filter(({ row }) => !kept.has(row._id));
   const was = new Set(before.map(({ _id }) => _id));
-  const risen = (fused.rows ?? []).filter(({ _id }) => !was.has(_id)).length;
+  const risen = rows.filter(({ _id }) => !was.has(_id)).length;
   const share = counts.total === 0 ? 0 : (100 * counts.matching) / counts.total;
   return (
     <Card title="What the filter does">

@@ -1,15 +1,19 @@
 import { useEffect, useState } from "preact/hooks";
 import { call, credential, nsPath } from "../lib/api.ts";
+import { listCollections } from "../lib/pages.ts";
 import { href, namespace, replaceParams, route } from "../lib/router.ts";
 import {
   buildQuery,
+  narrowed,
   onlyRetriever,
   parseFilter,
   parseNumbers,
+  parseSparse,
   type QueryBody,
   readState,
   type SearchState,
   stateParams,
+  type Vectors,
   withoutFilter,
   withSchema,
 } from "../lib/search-state.ts";
@@ -17,7 +21,6 @@ import { snippetsOf } from "../lib/snippets.ts";
 import type { CollectionInfo, QueryAnswer, StoredDocument } from "../lib/types.ts";
 import { useAction, useLoad } from "../lib/use-load.ts";
 import { Card, CodeBlock, Empty, Loading, PageHead, ProblemNotice, Tabs } from "../ui/parts.tsx";
-import { listCollections } from "./collections.tsx";
 import { SearchForm } from "./search-form.tsx";
 import { type Found, SearchResults } from "./search-results.tsx";
 
@@ -67,9 +70,9 @@ function Workbench({ ns, collections }: { readonly ns: string; readonly collecti
   const state = info === undefined ? given : withSchema(given, info.schema);
   const [found, setFound] = useState<Found | undefined>();
   const [asked, setAsked] = useState<QueryBody | undefined>();
+  const [again, setAgain] = useState(0);
   const run = useAction(async () => {
-    const vector = await vectorOf(ns, state);
-    const body = buildQuery(state, vector);
+    const body = buildQuery(state, await vectorsOf(ns, state));
     setAsked(body);
     replaceParams({ ...stateParams(state), run: 1 });
     setFound(await search(ns, state, body));
@@ -81,6 +84,14 @@ function Workbench({ ns, collections }: { readonly ns: string; readonly collecti
     const next = { ...state, ...part };
     setGiven(next);
     replaceParams({ ...stateParams(next), run: undefined });
+  };
+  // Depends on this alone: the state that was changed with it is there by now
+  useEffect(() => {
+    if (again > 0) void run.run();
+  }, [again]);
+  const changeAndRun = (part: Partial<SearchState>) => {
+    change(part);
+    setAgain(again + 1);
   };
   return (
     <>
@@ -113,7 +124,8 @@ function Workbench({ ns, collections }: { readonly ns: string; readonly collecti
               ns={ns}
               found={found}
               state={state}
-              onLike={(id) => change({ like: String(id), vector: "" })}
+              onLike={(id) => changeAndRun({ like: String(id), vector: "" })}
+              onNarrow={(field, value) => changeAndRun({ filter: narrowed(state.filter, field, value) })}
             />
           )}
           {asked === undefined ? null : <Code body={asked} />}
@@ -123,15 +135,28 @@ function Workbench({ ns, collections }: { readonly ns: string; readonly collecti
   );
 }
 
-async function vectorOf(ns: string, state: SearchState): Promise<readonly number[] | undefined> {
-  if (state.vectorField === "") return undefined;
-  if (state.vector.trim() !== "") return parseNumbers(state.vector);
-  if (state.like.trim() === "") return undefined;
-  const path = nsPath(ns, "collections", state.collection, "documents", state.like.trim());
-  const document = await call<StoredDocument>(path);
-  const vector = document.vectors[state.vectorField];
-  if (vector === undefined) throw new Error(`Document ${state.like} has no vector ${state.vectorField}.`);
-  return vector;
+/** What is written out, or what the named documents have. */
+async function vectorsOf(ns: string, state: SearchState): Promise<Vectors> {
+  const of = async <T,>(id: string, field: string, pick: (document: StoredDocument) => T | undefined): Promise<T> => {
+    const path = nsPath(ns, "collections", state.collection, "documents", id.trim());
+    const found = pick(await call<StoredDocument>(path));
+    if (found === undefined) throw new Error(`Document ${id} has no vector ${field}.`);
+    return found;
+  };
+  const { vectorField, sparseField } = state;
+  const dense = async () => {
+    if (vectorField === "") return undefined;
+    if (state.vector.trim() !== "") return parseNumbers(state.vector);
+    if (state.like.trim() === "") return undefined;
+    return await of(state.like, vectorField, ({ vectors }) => vectors[vectorField]);
+  };
+  const sparse = async () => {
+    if (sparseField === "") return undefined;
+    if (state.sparse.trim() !== "") return parseSparse(state.sparse);
+    if (state.sparseLike.trim() === "") return undefined;
+    return await of(state.sparseLike, sparseField, (document) => document.sparse_vectors?.[sparseField]);
+  };
+  return { dense: await dense(), sparse: await sparse() };
 }
 
 /** One request for all rankings, so that they show the same moment. */
@@ -140,6 +165,7 @@ async function search(ns: string, state: SearchState, body: QueryBody): Promise<
     fused: { ...body, explain: true } as QueryBody,
     text: onlyRetriever(body, "text"),
     vector: onlyRetriever(body, "vector"),
+    sparse: onlyRetriever(body, "sparse"),
     unfiltered: body.filter === undefined ? undefined : withoutFilter(body),
   };
   const asked = Object.entries(variants).filter((entry): entry is [string, QueryBody] => entry[1] !== undefined);
@@ -147,12 +173,14 @@ async function search(ns: string, state: SearchState, body: QueryBody): Promise<
     body: { queries: asked.map(([, query]) => query) },
   });
   const byName = new Map(asked.map(([name], i) => [name, results[i]!]));
+  const alone = Object.fromEntries(
+    (["text", "vector", "sparse"] as const).flatMap((kind) => (byName.has(kind) ? [[kind, byName.get(kind)!]] : [])),
+  );
   const counts = body.filter === undefined ? undefined : await countEffect(ns, state);
   return {
     body,
     fused: byName.get("fused")!,
-    text: byName.get("text"),
-    vector: byName.get("vector"),
+    alone,
     unfiltered: byName.get("unfiltered"),
     counts,
   };

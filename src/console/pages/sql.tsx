@@ -1,14 +1,14 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, nsPath } from "../lib/api.ts";
-import { replaceParams, route } from "../lib/router.ts";
+import { firstStreams, listCollections } from "../lib/pages.ts";
+import { href, replaceParams, route } from "../lib/router.ts";
 import { faultPosition } from "../lib/sql-fault.ts";
-import type { LinkItem, SqlAnswer, StreamItem } from "../lib/types.ts";
+import type { LinkItem, SqlAnswer } from "../lib/types.ts";
 import { useAction, useLoad } from "../lib/use-load.ts";
 import { Editor } from "../ui/editor.tsx";
 import type { Tables } from "../ui/editor-core.ts";
 import { Button, Card, Empty, Loading, PageHead, ProblemNotice } from "../ui/parts.tsx";
 import { SqlResults } from "../ui/sql-results.tsx";
-import { listCollections } from "./collections.tsx";
 
 const streamColumns = ["partition", "offset", "timestamp", "key", "value", "headers"];
 const linkColumns = ["counter", "value"];
@@ -20,9 +20,9 @@ function quoted(name: string): string {
 }
 
 async function loadTables(ns: string, signal: AbortSignal): Promise<Tables> {
-  const [collections, { streams }, { links }] = await Promise.all([
+  const [collections, streams, { links }] = await Promise.all([
     listCollections(ns, signal),
-    call<{ streams: StreamItem[] }>(nsPath(ns, "streams"), { signal }),
+    firstStreams(ns, tablesOffered, signal),
     call<{ links: LinkItem[] }>(nsPath(ns, "links"), { signal }),
   ]);
   const tables: Record<string, readonly string[]> = {};
@@ -36,7 +36,7 @@ async function loadTables(ns: string, signal: AbortSignal): Promise<Tables> {
     tables[quoted(name)] = columns;
     tables[`collections.${quoted(name)}`] = columns;
   }
-  for (const { name } of streams.slice(0, tablesOffered)) tables[`streams.${quoted(name)}`] = streamColumns;
+  for (const { name } of streams) tables[`streams.${quoted(name)}`] = streamColumns;
   for (const { name, target } of links.slice(0, tablesOffered))
     if (target.kind === "counter") tables[`links.${quoted(name)}`] = linkColumns;
   return tables;
@@ -172,7 +172,19 @@ function Starters({
   if (queries.length === 0) {
     return (
       <Card>
-        <Empty title={`Nothing to ask in ${ns} yet`}>
+        <Empty
+          title={`Nothing to ask in ${ns} yet`}
+          action={
+            <>
+              <a class="button primary" href={href(["ns", ns, "collections"])}>
+                Create a collection
+              </a>
+              <a class="button" href={href(["ns", ns, "streams"])}>
+                Create a stream
+              </a>
+            </>
+          }
+        >
           Streams, collections and links of this namespace are the tables.
         </Empty>
       </Card>

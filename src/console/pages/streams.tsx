@@ -1,14 +1,12 @@
-import { useMemo, useState } from "preact/hooks";
-import { call, nsPath } from "../lib/api.ts";
+import { useState } from "preact/hooks";
+import { call, nsPath, postCommand } from "../lib/api.ts";
 import * as format from "../lib/format.ts";
-import { href, navigate, replaceParams, route } from "../lib/router.ts";
+import { listStreams } from "../lib/pages.ts";
+import { href } from "../lib/router.ts";
 import type { Retention, StreamItem } from "../lib/types.ts";
 import { useLoad } from "../lib/use-load.ts";
-import { FormDialog } from "../ui/dialog.tsx";
-import { Badge, Button, Card, Empty, Loading, PageHead, ProblemNotice, TextField } from "../ui/parts.tsx";
-import { toast } from "../ui/toast.tsx";
-import { VirtualList } from "../ui/virtual-list.tsx";
-import { nameHint, namePattern } from "./namespaces.tsx";
+import { CreateDialog, ListPage } from "../ui/list-page.tsx";
+import { Badge, TextField } from "../ui/parts.tsx";
 
 export function retentionText(retention: Retention | undefined): string {
   const parts = [
@@ -19,80 +17,30 @@ export function retentionText(retention: Retention | undefined): string {
 }
 
 export function StreamsPage({ ns }: { readonly ns: string }) {
-  const [creating, setCreating] = useState(false);
-  const filter = route.value.params.get("filter") ?? "";
-  const { data, problem, reload } = useLoad(
-    async (signal) => (await call<{ streams: StreamItem[] }>(nsPath(ns, "streams"), { signal })).streams,
-    [ns],
-  );
-  const shown = useMemo(() => {
-    const wanted = filter.toLowerCase();
-    return wanted === "" ? (data ?? []) : (data ?? []).filter(({ name }) => name.toLowerCase().includes(wanted));
-  }, [data, filter]);
+  const list = useLoad<readonly StreamItem[]>((signal, show) => listStreams(ns, signal, show), [ns]);
   return (
-    <>
-      <PageHead title="Streams" note="Partitioned, append-only logs.">
-        <Button icon="refresh" onClick={reload}>
-          Reload
-        </Button>
-        <Button kind="primary" icon="plus" onClick={() => setCreating(true)}>
-          Create stream
-        </Button>
-      </PageHead>
-      <ProblemNotice problem={problem} retry={reload} />
-      {data === undefined ? (
-        problem === undefined ? (
-          <Loading />
-        ) : null
-      ) : data.length === 0 ? (
-        <Card>
-          <Empty
-            title={`No streams in ${ns}`}
-            command={`curl -X POST ${location.origin}${nsPath(ns, "streams")} \\\n  -H 'content-type: application/json' -d '{"name":"orders","partitions":2}'`}
-          >
-            A stream keeps records in the order in which they were written.
-          </Empty>
-        </Card>
-      ) : (
-        <Card flush>
-          <div class="filter-bar">
-            <TextField
-              label="Filter by name"
-              hideLabel
-              type="search"
-              placeholder="Filter by name"
-              value={filter}
-              onInput={(value) => replaceParams({ filter: value })}
-            />
-            <span class="muted" role="status">
-              {shown.length === data.length
-                ? format.count(data.length)
-                : `${format.count(shown.length)} of ${format.count(data.length)}`}
-            </span>
-          </div>
-          {shown.length === 0 ? (
-            <Empty title="No stream has such a name">Change the filter to see others.</Empty>
-          ) : (
-            <VirtualList
-              label="Streams"
-              items={shown}
-              rowHeight={44}
-              keyOf={(stream) => stream.name}
-              row={(stream) => (
-                <a class="list-row" href={href(["ns", ns, "streams", stream.name])}>
-                  <span class="grow">{stream.name}</span>
-                  <span class="muted">
-                    {format.count(stream.partitions)} {stream.partitions === 1 ? "partition" : "partitions"}
-                  </span>
-                  {stream.retention === undefined ? null : <Badge>{retentionText(stream.retention)}</Badge>}
-                </a>
-              )}
-            />
-          )}
-        </Card>
+    <ListPage
+      title="Streams"
+      note="Partitioned, append-only logs."
+      what="stream"
+      list={list}
+      nameOf={({ name }) => name}
+      empty={{
+        title: `No streams in ${ns}`,
+        text: "A stream keeps records in the order in which they were written.",
+        command: postCommand(nsPath(ns, "streams"), '{"name":"orders","partitions":2}'),
+      }}
+      row={(stream) => (
+        <a class="list-row" href={href(["ns", ns, "streams", stream.name])}>
+          <span class="grow">{stream.name}</span>
+          <span class="muted">
+            {format.count(stream.partitions)} {stream.partitions === 1 ? "partition" : "partitions"}
+          </span>
+          {stream.retention === undefined ? null : <Badge>{retentionText(stream.retention)}</Badge>}
+        </a>
       )}
-      {creating ? <CreateStream ns={ns} onClose={() => setCreating(false)} /> : null}
-    </>
+      create={(onClose) => <CreateStream ns={ns} onClose={onClose} />}
+    />
   );
 }
 
@@ -138,28 +86,15 @@ export function RetentionFields({
 }
 
 function CreateStream({ ns, onClose }: { readonly ns: string; readonly onClose: () => void }) {
-  const [name, setName] = useState("");
   const [partitions, setPartitions] = useState("1");
   const [retention, setRetention] = useState<RetentionText>({ age: "", bytes: "" });
-  const create = async () => {
+  const create = async (name: string) => {
     const parsed = parseRetention(retention);
     const body = { name, partitions: Number(partitions), ...(parsed === null ? {} : { retention: parsed }) };
     await call(nsPath(ns, "streams"), { body });
-    toast(`Created ${name}`);
-    navigate(["ns", ns, "streams", name]);
   };
   return (
-    <FormDialog title="Create stream" submit="Create" onClose={onClose} onSubmit={create}>
-      <TextField
-        label="Name"
-        value={name}
-        onInput={setName}
-        required
-        mono
-        autoFocus
-        pattern={namePattern}
-        hint={nameHint}
-      />
+    <CreateDialog what="stream" onClose={onClose} onCreate={create} pathOf={(name) => ["ns", ns, "streams", name]}>
       <TextField
         label="Partitions"
         type="number"
@@ -170,6 +105,6 @@ function CreateStream({ ns, onClose }: { readonly ns: string; readonly onClose: 
         hint="Order is kept within a partition; the number can't be changed later."
       />
       <RetentionFields value={retention} onChange={setRetention} />
-    </FormDialog>
+    </CreateDialog>
   );
 }

@@ -31,9 +31,10 @@ function css(name: string): string {
 /** At least this much time is shown, so that the first points do not jump about. */
 const windowS = 120;
 
-function timeWindow(_self: uPlot, min: number, max: number): [number, number] {
-  const end = Number.isFinite(max) ? max : Date.now() / 1000;
-  return [Math.min(Number.isFinite(min) ? min : end, end - windowS), end];
+/** From the data themselves: for a single point the library would offer a whole day. */
+function timeWindow({ data: [x] }: uPlot): [number, number] {
+  const end = x.at(-1) ?? Date.now() / 1000;
+  return [Math.min(x[0] ?? end, end - windowS), end];
 }
 
 function clockTimes(_self: uPlot, splits: number[]): string[] {
@@ -42,6 +43,13 @@ function clockTimes(_self: uPlot, splits: number[]): string[] {
 
 function dayTimes(_self: uPlot, splits: number[]): string[] {
   return splits.map((at) => new Date(at * 1000).toISOString().slice(0, 16).replace("T", " "));
+}
+
+/** Before the first value a live chart shows the time that it will fill: without points there would be no axis. */
+function dataOf(x: readonly number[], series: readonly Series[], live: boolean): uPlot.AlignedData {
+  if (x.length > 0 || !live) return [[...x], ...series.map((each) => [...each.values])] as uPlot.AlignedData;
+  const now = Date.now() / 1000;
+  return [[now - windowS, now], ...series.map(() => [null, null])] as uPlot.AlignedData;
 }
 
 function aroundBars(_self: uPlot, min: number, max: number): [number, number] {
@@ -116,7 +124,7 @@ export function Chart(props: ChartProps) {
           })),
         ],
       },
-      [[...x], ...series.map((each) => [...each.values])] as uPlot.AlignedData,
+      dataOf(x, series, live),
       element,
     );
     plot.current = made;
@@ -131,8 +139,8 @@ export function Chart(props: ChartProps) {
     };
   }, [Plot, shape, height]);
   useEffect(() => {
-    plot.current?.setData([[...x], ...series.map((each) => [...each.values])] as uPlot.AlignedData);
-  }, [x, series]);
+    plot.current?.setData(dataOf(x, series, live));
+  }, [x, series, live]);
   const latestValue = (each: Series) => each.values.findLast((value) => value !== null);
   return (
     <figure class="chart">

@@ -192,6 +192,17 @@ export function Scroll({
   );
 }
 
+/** One of a list, beside it or on a phone above it. What was asked for is brought into view. */
+export function DetailPane({ label, children }: Children & { readonly label: string }) {
+  const ref = useRef<HTMLElement>(null);
+  useEffect(() => ref.current?.scrollIntoView({ block: "nearest" }), [label]);
+  return (
+    <section class="record" aria-label={label} ref={ref}>
+      {children}
+    </section>
+  );
+}
+
 export function CodeBlock({ text, label }: { readonly text: string; readonly label: string }) {
   return (
     <figure class="code-block">

@@ -3,7 +3,7 @@ import { asCloudEvent, asJson, asText, fromBase64, hexDump } from "../lib/bytes.
 import * as format from "../lib/format.ts";
 import type { StoredRecord } from "../lib/types.ts";
 import { JsonView } from "./json-view.tsx";
-import { Button, CopyButton, Scroll, Tabs } from "./parts.tsx";
+import { Button, CopyButton, DetailPane, Scroll, Tabs } from "./parts.tsx";
 
 type View = "event" | "json" | "text" | "hex";
 
@@ -31,7 +31,7 @@ export function RecordView({ record, onClose }: { readonly record: StoredRecord;
     ] as const
   ).filter((tab) => tab !== undefined);
   return (
-    <section class="record" aria-label={`Record ${record.offset}`}>
+    <DetailPane label={`Record ${record.offset}`}>
       <header class="card-head">
         <h2>Record {format.count(record.offset)}</h2>
         <div class="actions">
@@ -55,7 +55,7 @@ export function RecordView({ record, onClose }: { readonly record: StoredRecord;
       {view === "json" ? <JsonView value={json} label="Value as JSON" /> : null}
       {view === "text" ? <Raw text={text ?? ""} label="Value as text" /> : null}
       {view === "hex" ? <Raw text={hexDump(bytes)} label="Value as bytes" hex /> : null}
-    </section>
+    </DetailPane>
   );
 }
 

@@ -25,6 +25,8 @@ export interface MysqlOptions {
   readonly certificate: () => CertificatePair | undefined;
   readonly clock: Clock;
   readonly log: ListenerLog;
+  /** Told the number of each error that a client is told. */
+  readonly onError?: (errno: number) => void;
   /** Of this server; clients are told a version of MySQL that they know, with this behind it. */
   readonly version: string;
   readonly instanceId: string;
@@ -63,6 +65,7 @@ export async function startMysql(options: MysqlOptions): Promise<WireListener | 
       instanceId: options.instanceId,
     }),
     isDraining: () => listener?.isDraining ?? false,
+    ...(options.onError === undefined ? {} : { onError: options.onError }),
   };
   listener = await startWire({
     name: "MySQL",

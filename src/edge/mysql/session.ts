@@ -43,6 +43,7 @@ export interface SessionDeps extends RunnerDeps {
   readonly log: ListenerLog;
   readonly facts: () => ServerFacts;
   readonly isDraining: () => boolean;
+  readonly onError?: (errno: number) => void;
 }
 
 /** What a session knows once its client has signed in. */
@@ -254,6 +255,7 @@ export class Session implements WireSession, Process {
         const told = this.#told(error);
         if (told.fatal) throw told;
         this.#packet.abandon();
+        this.#deps.onError?.(told.errno);
         writeError(this.#packet, told);
       }
       this.#flush();
@@ -295,6 +297,7 @@ export class Session implements WireSession, Process {
   #sayLast(error: MysqlError, withState = true): void {
     if (!this.#connection.isOpen) return;
     this.#packet.abandon();
+    this.#deps.onError?.(error.errno);
     writeError(this.#packet, error, withState);
     this.#connection.end(this.#packet.take());
   }

@@ -38,6 +38,7 @@ export interface SessionDeps extends SignInDeps {
   readonly version: string;
   readonly log: ListenerLog;
   readonly isDraining: () => boolean;
+  readonly onError?: (code: string) => void;
   /** Namespaces that the caller may see, for the list of databases. */
   readonly namespaces: (principal: SignedIn["principal"]) => readonly string[];
 }
@@ -57,7 +58,9 @@ export async function openSession(
   } catch (error) {
     // A handshake that failed has nobody left to tell.
     if (!connection.isOpen) return undefined;
-    errorResponse(out, postgresError(error), "FATAL");
+    const told = postgresError(error);
+    deps.onError?.(told.code);
+    errorResponse(out, told, "FATAL");
     connection.end(out.take());
     return undefined;
   }

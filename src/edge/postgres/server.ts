@@ -24,6 +24,8 @@ export interface PostgresOptions {
   /** Of the product. */
   readonly version: string;
   readonly log: ListenerLog;
+  /** Told the SQLSTATE of each error that a client is told. */
+  readonly onError?: (code: string) => void;
   readonly limits?: Partial<WireLimits>;
 }
 

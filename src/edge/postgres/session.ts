@@ -61,6 +61,7 @@ export class PostgresSession implements WireSession {
   }
 
   #fatal(error: PostgresError): void {
+    this.#deps.onError?.(error.code);
     errorResponse(this.#out, error, "FATAL");
     this.#connection.end(this.#out.take());
   }
@@ -107,6 +108,7 @@ export class PostgresSession implements WireSession {
         this.#fatal(told);
         return false;
       }
+      this.#deps.onError?.(told.code);
       errorResponse(this.#out, told, "ERROR");
       executor.fail();
       if (message?.type === "query" || type === 0x51) await this.#ready(executor);

@@ -77,6 +77,16 @@ function isJson(contentType: string): boolean {
   return jsonType.test(contentType) && /^utf-?8$/i.test(given);
 }
 
+/** Bodies come as they are. Read without a look at this header, a compressed one would be refused as broken JSON, or kept. */
+function checkEncoding(encoding: string | undefined): void {
+  if (encoding === undefined || /^\s*(?:identity)?\s*$/i.test(encoding)) return;
+  throw new EngineError(
+    "unsupported_media_type",
+    `content-encoding: ${JSON.stringify(encoding.slice(0, 100))} is not supported; send the body as it is`,
+    { details: { field: "content-encoding" } },
+  );
+}
+
 function tooLarge(): EngineError {
   return new EngineError("body_too_large", `body: is larger than ${limits.bodyBytesMax} bytes`, {
     details: { field: "body" },
@@ -153,6 +163,7 @@ export function registerBodyParser(app: FastifyInstance): void {
   app.addContentTypeParser("*", async (request: FastifyRequest, payload: NodeJS.ReadableStream) => {
     const contentType = request.headers["content-type"];
     const { rawBody = false } = request.routeOptions.config;
+    checkEncoding(request.headers["content-encoding"]);
     if (!rawBody && contentType !== undefined && !isJson(contentType)) {
       throw new EngineError(
         "unsupported_media_type",

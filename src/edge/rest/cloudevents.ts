@@ -63,7 +63,9 @@ function modeOf({ headers, contentType }: EventRequest): EventMode {
 }
 
 function unsupported(message: string): EngineError {
-  return new EngineError("unsupported_media_type", `not a CloudEvents request: ${message}`);
+  return new EngineError("unsupported_media_type", `content-type: not a CloudEvents request: ${message}`, {
+    details: { field: "content-type" },
+  });
 }
 
 function isAttributeHeader(name: string): boolean {

@@ -81,7 +81,10 @@ function validationError(errors: readonly AjvError[], context: string): EngineEr
     case "pattern":
       return invalid(path, `must match ${String(error.params["pattern"])}`);
     case "enum":
-      return invalid(path, `must be one of ${(error.params["allowedValues"] as unknown[]).join(", ")}`);
+      return invalid(
+        path,
+        `must be one of ${(error.params["allowedValues"] as unknown[]).filter((value) => value !== null).join(", ")}`,
+      );
     default:
       return invalid(path === "" ? (placeNames[context] ?? context) : path, error.message ?? "is not valid");
   }

@@ -48,7 +48,7 @@ function readOptional(path: string): string | undefined {
 
 function guideOf(name: string, text: string): Guide {
   const title = /^# (.+)$/m.exec(text)?.[1] ?? name;
-  const paragraph = /^# .+\n+((?:[^\n#|`-].*\n?)+)/m.exec(text)?.[1]?.replaceAll("\n", " ") ?? "";
+  const paragraph = /^# .+\n+((?:(?!```)[^\n#|-].*\n?)+)/m.exec(text)?.[1]?.replaceAll("\n", " ") ?? "";
   const plain = paragraph.replaceAll(/[`*]|\[([^\]]*)\]\([^)]*\)/g, "$1").trim();
   let html: string | undefined;
   return {

@@ -3,6 +3,7 @@ import type { CommitGroup } from "../../engine/commit/committer.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { StoreStats } from "../../port/store.ts";
 import { Latencies, type LatencyRow } from "./latencies.ts";
+import { WireMetrics } from "./wire-metrics.ts";
 
 /** Watermarks are reported for at most this many partitions, so that a scrape stays small. */
 const partitionsMax = 1_000;
@@ -28,6 +29,7 @@ interface CallCounts {
 
 export class Metrics {
   readonly registry = new Registry();
+  readonly wires = new WireMetrics(this.registry, latencySeconds);
   readonly #requests: Counter<"route" | "method" | "status">;
   readonly #seconds: Latencies;
   readonly #rows = new Map<string, LatencyRow>();

@@ -1,4 +1,5 @@
 import { type BatchCursor, completeBatch, type EncodedBatch, headerBytes } from "../../engine/log/record-batch.ts";
+import { type Global, instantiate } from "../../engine/web-assembly.ts";
 import { recordCodecBinary } from "./record-codec-binary.ts";
 
 /** What wasm/records.ts exports. */
@@ -14,17 +15,10 @@ interface Exports {
     first: number,
   ): number;
   decode(from: number, end: number, to: number, roomEnd: number, nowMs: number): number;
-  readonly writtenTo: { readonly value: number };
-  readonly readTo: { readonly value: number };
-  readonly maxTimestampMs: { readonly value: number };
+  readonly writtenTo: Global;
+  readonly readTo: Global;
+  readonly maxTimestampMs: Global;
 }
-
-/** The part of WebAssembly used here; the configured libraries do not declare it. */
-declare const WebAssembly: {
-  Module: new (bytes: Uint8Array) => object;
-  Memory: new (size: { initial: number }) => { readonly buffer: ArrayBuffer };
-  Instance: new (module: object, imports: object) => { readonly exports: unknown };
-};
 
 const pageBytes = 65_536;
 const inputBytesMax = 1024 * 1024;
@@ -44,11 +38,10 @@ class RecordCodec {
   readonly #memory: Buffer;
 
   constructor() {
-    const memory = new WebAssembly.Memory({ initial: Math.ceil((outputEnd + slackBytes) / pageBytes) + 1 });
-    const module = new WebAssembly.Module(Buffer.from(recordCodecBinary, "base64"));
-    this.#module = new WebAssembly.Instance(module, { env: { memory } }).exports as Exports;
+    const { exports, memory } = instantiate(recordCodecBinary, outputEnd + slackBytes + pageBytes);
+    this.#module = exports as Exports;
     this.#module.prepare();
-    this.#memory = Buffer.from(memory.buffer);
+    this.#memory = memory;
   }
 
   /**

@@ -14,7 +14,13 @@ export function answer(description: string, properties: Readonly<Record<string, 
 
 /** An answer that is no JSON. */
 export function textAnswer(description: string, mediaType: string): Schema {
-  return { description, content: { [mediaType]: { schema: { type: "string" } } } };
+  return answerIn(description, { [mediaType]: text });
+}
+
+/** An answer of one of several media types. */
+export function answerIn(description: string, schemas: Readonly<Record<string, Schema>>): Schema {
+  const content = Object.fromEntries(Object.entries(schemas).map(([mediaType, schema]) => [mediaType, { schema }]));
+  return { description, content };
 }
 
 export function array(items: Schema, more: Schema = {}): Schema {

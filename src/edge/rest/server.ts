@@ -128,9 +128,14 @@ export async function createRest(options: RestOptions): Promise<Rest> {
   return { handle, express: hotLane.express };
 }
 
+function isGone({ raw }: FastifyReply): boolean {
+  return raw.destroyed || raw.socket?.destroyed === true;
+}
+
 function sendError(error: EngineError, request: FastifyRequest, reply: FastifyReply): void {
   const { status, headers, body } = errorReply(error);
-  if (status >= 500 && status !== 501) {
+  // A client that has left is why its request was stopped; that is not worth a line.
+  if (status === 500 || (status === 503 && !isGone(reply))) {
     const level = status === 500 ? "error" : "warn";
     request.log[level]({ err: error.cause ?? error, route: request.routeOptions.url }, error.message);
   }

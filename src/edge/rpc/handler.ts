@@ -79,6 +79,14 @@ export interface RpcHandler {
   close(): void;
 }
 
+const jsonOptions = {
+  // A misspelt option must not be ignored; a field that is false or empty is still told.
+  ignoreUnknownFields: false,
+  alwaysEmitImplicit: true,
+  // Damaged bytes would else silently become replacement characters.
+  textDecoder: new TextDecoder("utf-8", { fatal: true }),
+};
+
 const definitions = [
   file_service_collection_v1_collection,
   file_service_collection_v1_document,
@@ -109,8 +117,7 @@ function createPaths(deps: RpcDeps): Paths {
     writeMaxBytes: rpcLimits.writeBytesMax,
     compressMinBytes: rpcLimits.compressBytesMin,
     maxTimeoutMs: rpcLimits.timeoutMsMax,
-    // A misspelt option must not be ignored; a field that is false or empty is still told.
-    jsonOptions: { ignoreUnknownFields: false, alwaysEmitImplicit: true },
+    jsonOptions,
     interceptors: [guard],
   });
   const services = landedServices(deps);

@@ -127,7 +127,7 @@ export function readCollectionTotals(reader: Pick<Reader, "get">, collectionId: 
   return { changes: bytes.readDoubleLE(0), bytes: bytes.readDoubleLE(8), documents: bytes.readDoubleLE(16) };
 }
 
-export function stageCollectionTotals(draft: Draft, collectionId: number, totals: CollectionTotals): void {
+export function stageCollectionTotals(draft: Pick<Draft, "put">, collectionId: number, totals: CollectionTotals): void {
   const value = Buffer.allocUnsafe(24);
   value.writeDoubleLE(totals.changes, 0);
   value.writeDoubleLE(totals.bytes, 8);

@@ -16,7 +16,7 @@ export function parseCursor(path: string, text: string | null | undefined): Curs
   return { pin: Number(match[1]), afterId: Number(match[2]), filter: match[3]! };
 }
 
-/** The name after which the next page of collections starts. */
+/** The name after which the next page of collections or streams starts. */
 export function formatPageToken(after: string): string {
   return after === "" ? "" : Buffer.from(after).toString("base64url");
 }

@@ -1,7 +1,7 @@
 import type { Store } from "../../port/store.ts";
 import { EngineError, notFound, unavailable } from "../errors.ts";
 import type { Log, LogStream } from "../log/log.ts";
-import type { QueryOutcome } from "../query/outcome.ts";
+import { type PackedOutcome, type QueryOutcome, unpackOutcome } from "../query/outcome.ts";
 import type { SearchPlan } from "../query/plan.ts";
 import type { SharedSegments } from "../search/index/shared-bytes.ts";
 import type { CollectionMeta, CollectionTotals, Manifest } from "./collection-store.ts";
@@ -198,8 +198,8 @@ export class CollectionRuntime {
     if (session === undefined) throw unavailable("the collection's index was closed; retry");
     session.changesUnsearched = 0;
     const outcome = this.#threads
-      .search<QueryOutcome>(session.place, { kind: "search", collection: this.meta.id, query, plan })
-      .catch((error: unknown) => {
+      .search<PackedOutcome>(session.place, { kind: "search", collection: this.meta.id, query, plan })
+      .then(unpackOutcome, (error: unknown) => {
         this.#endIfLost(session, error);
         throw error;
       });

@@ -1,8 +1,9 @@
 import type { Clock } from "../../port/clock.ts";
 import type { Committer } from "../commit/committer.ts";
 import type { Draft } from "../commit/draft.ts";
+import { EngineError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
-import { BatchWriter, type EncodedBatch, withoutRecords } from "../log/record-batch.ts";
+import { withoutRecords } from "../log/record-batch.ts";
 import type { Metastore, StreamMeta } from "../metastore/metastore.ts";
 import {
   checkPartition,
@@ -11,33 +12,34 @@ import {
   type StreamRef,
   type Streams,
 } from "../stream/streams.ts";
-import type { ConsistencyToken } from "../token.ts";
 import type { CloudEvent } from "./cloud-event.ts";
 import type { DedupIndex } from "./dedup/dedup-index.ts";
-import { entryBytes, eventDigest } from "./dedup/entry.ts";
-import { partitionOfEvent } from "./partition.ts";
-import { eventOfRecord, writeEvent } from "./record-codec.ts";
-
-export type EventStatus = "appended" | "duplicate" | "in_flight";
-
-export interface EventResult {
-  readonly status: EventStatus;
-  /** Null while the event is in flight: its place is not known yet. */
-  readonly partition: number | null;
-  readonly offset: number | null;
-}
-
-export interface EventsReply {
-  readonly events: readonly EventResult[];
-  /** Names every event of the request, duplicates too. */
-  readonly token: ConsistencyToken;
-  readonly inFlight: boolean;
-}
+import { digestWordCount, entryBytes } from "./dedup/entry.ts";
+import { type EncodedEvents, encodeEvents } from "./encoded-events.ts";
+import { eventCodec } from "./event-codec.ts";
+import { type EventResult, EventsReply, runResults } from "./events-reply.ts";
+import { InFlight } from "./in-flight.ts";
+import { eventOfRecord } from "./record-codec.ts";
 
 export interface AppendEventsCommand extends StreamRef {
   readonly events: readonly CloudEvent[];
   /** All events go there; without it each goes to the partition of its own keys. */
   readonly partition?: number;
+}
+
+export interface AppendJsonCommand extends StreamRef {
+  /** In the JSON event format, or in the JSON batch format where `isBatch` is set. Not looked at after the call. */
+  readonly text: Buffer;
+  readonly isBatch: boolean;
+  readonly partition?: number | undefined;
+  /** Where the records are put until they are committed. */
+  readonly memory?: EventMemory;
+}
+
+/** Memory that is used again: `give` takes back what `take` gave. */
+export interface EventMemory {
+  readonly take: (bytes: number) => Buffer;
+  readonly give: (memory: Buffer) => void;
 }
 
 /** What a reader does with the next event, given how many it has: takes it, takes it as the last one, or leaves it. */
@@ -57,22 +59,7 @@ export interface EventsDeps {
   readonly clock: Clock;
 }
 
-interface Candidate {
-  readonly digest: string;
-  readonly partition: number;
-  /** Another request writes the same event right now. */
-  readonly inFlight: boolean;
-}
-
-/** A request's events for one partition, encoded before it is known which of them are new. */
-interface PartitionEvents {
-  readonly encoded: EncodedBatch;
-  /** Events decided so far, and those of them that are not written. */
-  decided: number;
-  dropped: Set<number> | undefined;
-  /** The offset of its first record, once the change knows it. */
-  base: number;
-}
+const inFlightResult: EventResult = { status: "in_flight", partition: null, offset: null };
 
 /** Records looked at by one read that finds few events among them. */
 const scanRecordsMax = 50_000;
@@ -83,74 +70,110 @@ const recordsPerLook = 64;
 /** CloudEvents in streams: each source and id once inside the window. */
 export class Events {
   readonly #deps: EventsDeps;
-  readonly #inFlight = new Set<string>();
+  readonly #inFlight = new InFlight();
 
   constructor(deps: EventsDeps) {
     this.#deps = deps;
   }
 
   async append(command: AppendEventsCommand): Promise<EventsReply> {
-    const { metastore, committer, clock } = this.#deps;
-    const meta = metastore.stream(command.namespace, command.stream);
+    const meta = this.#deps.metastore.stream(command.namespace, command.stream);
     if (command.partition !== undefined) checkPartition(meta, command.partition);
-    const nowMs = clock.nowMs();
-    const candidates = this.#take(meta, command);
+    const nowMs = this.#deps.clock.nowMs();
+    return this.#write(meta, encodeEvents(command.events, meta, command.partition, nowMs), nowMs);
+  }
+
+  /**
+   * Appends the events of a JSON text of the plainest form. Undefined for any other, and where stream and partition are
+   * not there: whoever reads the text then finds out what is wrong, in the order in which it is told.
+   */
+  appendJson(command: AppendJsonCommand): Promise<EventsReply> | undefined {
+    const { partition, text, isBatch, memory } = command;
+    const meta = this.#findStream(command);
+    if (meta === undefined || (partition !== undefined && partition >= meta.partitions)) return undefined;
+    const nowMs = this.#deps.clock.nowMs();
+    const target = { stream: meta.id, partitions: meta.partitions, partition, nowMs };
+    const encoded = eventCodec().decode(text, isBatch, target, memory?.take);
+    return encoded === undefined ? undefined : this.#write(meta, encoded, nowMs, memory?.give);
+  }
+
+  #findStream({ namespace, stream }: StreamRef): StreamMeta | undefined {
     try {
-      // Encoded at once, so that a request holds its bytes and no more while it waits.
-      const batches = encodeEvents(command.events, candidates, nowMs);
-      let bytes = 0;
-      for (const { encoded } of batches.values()) bytes += encoded.bytes.length;
-      bytes += candidates.length * entryBytes;
-      return await committer.submit((draft) => this.#stage(draft, meta, candidates, batches, nowMs), bytes);
-    } finally {
-      for (const { digest, inFlight } of candidates) if (!inFlight) this.#inFlight.delete(digest);
+      return this.#deps.metastore.stream(namespace, stream);
+    } catch (error) {
+      if (error instanceof EngineError) return undefined;
+      throw error;
     }
   }
 
-  /** Marks the request's events as being written, but for those that another request is writing. */
-  #take(meta: StreamMeta, command: AppendEventsCommand): Candidate[] {
-    const candidates = command.events.map((event): Candidate => {
-      const digest = eventDigest(meta.id, event.source, event.id);
-      const partition = command.partition ?? partitionOfEvent(event, meta.partitions);
-      return { digest, partition, inFlight: this.#inFlight.has(digest) };
-    });
-    // Only now: the same event twice in one request is decided by its first place, not by a race with itself.
-    for (const { digest, inFlight } of candidates) if (!inFlight) this.#inFlight.add(digest);
-    return candidates;
+  /** Encoded before this, so that a request holds its bytes and no more while it waits. */
+  async #write(
+    meta: StreamMeta,
+    encoded: EncodedEvents,
+    nowMs: number,
+    give?: (memory: Buffer) => void,
+  ): Promise<EventsReply> {
+    const { count, digests, batches, memory } = encoded;
+    const request = this.#inFlight.nextRequest();
+    const elsewhere = this.#take(encoded, request);
+    try {
+      let bytes = count * entryBytes;
+      for (const batch of batches) bytes += batch.encoded.bytes.length;
+      return await this.#deps.committer.submit((draft) => this.#stage(draft, meta, encoded, elsewhere, nowMs), bytes);
+    } finally {
+      for (let at = 0; at < digests.length; at += digestWordCount) this.#inFlight.release(digests, at, request);
+      if (memory !== undefined) give?.(memory);
+    }
+  }
+
+  /** Marks the request's events as being written; those that another request is writing are returned. */
+  #take({ digests }: EncodedEvents, request: number): ReadonlySet<number> | undefined {
+    let elsewhere: Set<number> | undefined;
+    for (let at = 0; at < digests.length; at += digestWordCount) {
+      if (this.#inFlight.take(digests, at, request)) continue;
+      elsewhere ??= new Set();
+      elsewhere.add(at / digestWordCount);
+    }
+    return elsewhere;
   }
 
   #stage(
     draft: Draft,
     meta: StreamMeta,
-    candidates: readonly Candidate[],
-    batches: ReadonlyMap<number, PartitionEvents>,
+    { count, digests, batches, batchOf }: EncodedEvents,
+    elsewhere: ReadonlySet<number> | undefined,
     nowMs: number,
   ): EventsReply {
     const { metastore, log, dedup } = this.#deps;
     const stream = metastore.stagedStream(draft, meta);
-    for (const [partition, batch] of batches) batch.base = log.stagedNext(stream, partition);
+    for (const batch of batches) batch.base = log.stagedNext(stream, batch.partition);
     const own = dedup.begin(draft);
-    const results = candidates.map(({ digest, partition, inFlight }): EventResult => {
-      const batch = batches.get(partition)!;
+    // Made when the events turn out to be no run, which nearly all are.
+    let results: EventResult[] | undefined = batches.length === 1 ? undefined : [];
+    for (let i = 0, at = 0; i < count; i++, at += digestWordCount) {
+      const batch = batches[batchOf === undefined ? 0 : batchOf[i]!]!;
+      const { partition } = batch;
       const record = batch.decided++;
-      const first = inFlight ? undefined : dedup.find(digest, nowMs, own);
-      if (inFlight || first !== undefined) {
-        batch.dropped ??= new Set();
-        batch.dropped.add(record);
-        if (first === undefined) return { status: "in_flight", partition: null, offset: null };
-        return { status: "duplicate", partition: first.partition, offset: first.offset };
+      const isElsewhere = elsewhere?.has(i) === true;
+      const first = isElsewhere ? undefined : dedup.find(digests, at, nowMs, own);
+      if (isElsewhere || first !== undefined) {
+        results ??= runResults({ partition, baseOffset: batch.base, count: i });
+        results.push(first === undefined ? inFlightResult : { status: "duplicate", ...first });
+        batch.drop(record);
+        continue;
       }
       const offset = batch.base + record - (batch.dropped?.size ?? 0);
-      const place = { status: "appended", partition, offset } as const;
-      dedup.addFound(draft, nowMs, place);
-      return place;
-    });
+      dedup.add(draft, digests, at, nowMs, partition, offset);
+      results?.push({ status: "appended", partition, offset });
+    }
     dedup.end(own);
-    for (const [partition, { encoded, dropped }] of batches) {
+    for (const { partition, encoded, dropped } of batches) {
       const kept = dropped === undefined ? encoded : withoutRecords(encoded, dropped);
       if (kept.count > 0) log.stageAppend(draft, stream, partition, kept);
     }
-    return { events: results, token: tokenOf(stream.id, results), inFlight: results.some(isInFlight) };
+    if (results !== undefined) return EventsReply.ofResults(stream.id, results);
+    const { partition, base } = batches[0]!;
+    return EventsReply.ofRun(stream.id, { partition, baseOffset: base, count });
   }
 
   /**
@@ -214,43 +237,4 @@ interface Scan {
   events: number;
   /** The reader wants no more. */
   isDone: boolean;
-}
-
-/** What an event takes besides its data, about. */
-const eventBytesGuess = 256;
-
-function encodeEvents(
-  events: readonly CloudEvent[],
-  candidates: readonly Candidate[],
-  nowMs: number,
-): Map<number, PartitionEvents> {
-  const byPartition = new Map<number, CloudEvent[]>();
-  for (let i = 0; i < events.length; i++) {
-    const { partition } = candidates[i]!;
-    const list = byPartition.get(partition);
-    if (list === undefined) byPartition.set(partition, [events[i]!]);
-    else list.push(events[i]!);
-  }
-  const batches = new Map<number, PartitionEvents>();
-  for (const [partition, list] of byPartition) {
-    let bytes = 0;
-    for (const { data } of list) bytes += eventBytesGuess + (data?.length ?? 0);
-    const writer = new BatchWriter(bytes);
-    for (const event of list) writeEvent(writer, event, nowMs);
-    batches.set(partition, { encoded: writer.finish(), decided: 0, dropped: undefined, base: 0 });
-  }
-  return batches;
-}
-
-function isInFlight({ status }: EventResult): boolean {
-  return status === "in_flight";
-}
-
-function tokenOf(stream: number, results: readonly EventResult[]): ConsistencyToken {
-  const offsets = new Map<number, number>();
-  for (const { partition, offset } of results) {
-    if (partition === null || offset === null) continue;
-    offsets.set(partition, Math.max(offset, offsets.get(partition) ?? 0));
-  }
-  return [...offsets].sort(([a], [b]) => a - b).map(([partition, offset]) => ({ stream, partition, offset }));
 }

@@ -33,7 +33,7 @@ export function readTotals(reader: Pick<Reader, "get">, linkId: number): LinkTot
   return stored === undefined ? noTotals : decode<LinkTotals>(stored);
 }
 
-export function stageTotals(draft: Draft, linkId: number, totals: LinkTotals): void {
+export function stageTotals(draft: Pick<Draft, "put">, linkId: number, totals: LinkTotals): void {
   draft.put(makeKey(tables.linkState, linkId), encode(totals));
 }
 

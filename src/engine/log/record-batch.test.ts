@@ -3,7 +3,15 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { EngineError } from "../errors.ts";
 import { logKey } from "../keys.ts";
-import { BatchCursor, decodeHeader, encodeBatch, headerBytes, type RecordInput, sealBatch } from "./record-batch.ts";
+import {
+  BatchCursor,
+  completeBatch,
+  decodeHeader,
+  encodeBatch,
+  headerBytes,
+  type RecordInput,
+  sealBatch,
+} from "./record-batch.ts";
 
 const nowMs = 1_700_000_000_000;
 const bytes = fc.uint8Array({ maxLength: 20 });
@@ -116,4 +124,19 @@ test("a view that is no Buffer is read as well", () => {
   const cursor = new BatchCursor(key, shifted.subarray(3));
   assert.ok(cursor.next());
   assert.equal(cursor.value!.toString(), "v");
+});
+
+test("records that run over the end of a batch whose sums are right are damage", () => {
+  const record = { key: Buffer.from("k"), headers: [{ key: "h", value: Buffer.from("v") }] };
+  const read = (at: number, value: number) => {
+    const batch = encodeBatch([record], nowMs);
+    batch.bytes.writeUInt32LE(value, headerBytes + at);
+    const summed = completeBatch(batch.bytes, 1, batch.maxTimestampMs);
+    sealBatch(summed, key, place);
+    const cursor = new BatchCursor(key, summed.bytes);
+    while (cursor.next()) assert.ok(cursor.headers);
+  };
+  const isDamage = (error: unknown) => error instanceof EngineError && /damaged \(record/.test(error.message);
+  // The record's length, its key's, its value's, how many headers it has, and the length of the first one's name.
+  for (const at of [0, 4, 8, 12, 25]) assert.throws(() => read(at, 0x7fff_ffff), isDamage, `at ${at}`);
 });

@@ -320,6 +320,7 @@ export class BatchCursor {
     this.#left--;
     const { bytes } = this;
     const at = this.#at;
+    if (at + recordFixedBytes > bytes.length) throw damaged("record");
     this.offset++;
     this.keyLength = bytes.readInt32LE(at + 4);
     this.valueLength = bytes.readInt32LE(at + 8);
@@ -329,6 +330,7 @@ export class BatchCursor {
     this.valueStart = this.keyStart + Math.max(this.keyLength, 0);
     this.headersStart = this.valueStart + Math.max(this.valueLength, 0);
     this.#at = at + 4 + bytes.readUInt32LE(at);
+    if (this.headersStart > this.#at || this.#at > bytes.length) throw damaged("record");
     return true;
   }
 
@@ -366,12 +368,16 @@ export class BatchCursor {
   get headers(): RecordHeader[] {
     const headers: RecordHeader[] = [];
     let at = this.headersStart;
+    const end = this.recordStart + 4 + this.bytes.readUInt32LE(this.recordStart);
     for (let i = 0; i < this.headerCount; i++) {
+      if (at + 4 > end) throw damaged("record header");
       const nameLength = this.bytes.readUInt32LE(at);
+      if (at + 8 + nameLength > end) throw damaged("record header");
       const key = this.bytes.toString("utf8", at + 4, at + 4 + nameLength);
       at += 4 + nameLength;
       const valueLength = this.bytes.readInt32LE(at);
       at += 4;
+      if (at + valueLength > end) throw damaged("record header");
       if (valueLength < 0) headers.push({ key });
       else headers.push({ key, value: this.bytes.subarray(at, at + valueLength) });
       at += Math.max(valueLength, 0);

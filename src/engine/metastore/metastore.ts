@@ -130,9 +130,11 @@ export class Metastore {
     return found;
   }
 
-  /** A namespace's streams sorted by name, without the logs of collections. */
-  *streams(namespace: NamespaceMeta): Iterable<StreamMeta> {
-    for (const { key, value } of this.#store.range(prefixRange(tables.stream, namespace.id))) {
+  /** A namespace's streams sorted by name, from the one after `after` on, without the logs of collections. */
+  *streams(namespace: NamespaceMeta, after = ""): Iterable<StreamMeta> {
+    const { to } = prefixRange(tables.stream, namespace.id);
+    const from = Buffer.concat([makeKey(tables.stream, namespace.id, after), Buffer.of(0)]);
+    for (const { key, value } of this.#store.range({ from, to })) {
       const meta = decodeStream(namespace, asBuffer(key).toString("latin1", 9), value);
       if (!meta.backing) yield meta;
     }

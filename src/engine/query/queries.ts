@@ -62,7 +62,12 @@ export class Queries {
 
   /** The schema of a collection or alias, for parsing a query. */
   schemaOf(namespace: string, collection: string): Schema {
-    return this.#deps.catalog.find(namespace, collection).schema;
+    return this.metaOf(namespace, collection).schema;
+  }
+
+  /** A collection, by its name or an alias. */
+  metaOf(namespace: string, collection: string): CollectionMeta {
+    return this.#deps.catalog.find(namespace, collection);
   }
 
   async run(namespace: string, plan: QueryPlan, token: ConsistencyToken, signal?: AbortSignal): Promise<QueryResult> {
@@ -113,7 +118,12 @@ export class Queries {
     question: { readonly field: string; readonly num: number; readonly k: number; readonly filter: Filter | undefined },
   ): Promise<Recall> {
     const { runtime } = await this.#deps.documents.reading(ref, { token: [], eventual: false });
-    return runtime.ask<Recall>({ kind: "recall", ...question });
+    await this.#turn(undefined);
+    try {
+      return await runtime.ask<Recall>({ kind: "recall", ...question });
+    } finally {
+      this.#release();
+    }
   }
 
   async #search<T>(

@@ -10,8 +10,8 @@ export interface ConditionFilters {
   /** All of them restrict the retrievers before their top k. */
   readonly filters: readonly FilterJson[];
   readonly shown: readonly ShownValue[];
-  /** Nothing is left that only the statement itself can check. */
-  readonly isWhole: boolean;
+  /** The terms, by their number, that only SQL can check. */
+  readonly rest: readonly number[];
 }
 
 /**
@@ -20,21 +20,21 @@ export interface ConditionFilters {
  */
 export function conditionFilters(
   schema: Schema,
-  conditions: readonly Condition[],
+  terms: readonly (Condition | undefined)[],
   params: readonly SqlParameter[],
 ): ConditionFilters {
   const maker = new FilterMaker(schema, params);
   const filters: FilterJson[] = [];
-  let isWhole = true;
-  for (const condition of conditions) {
-    const filter = maker.of(condition);
-    if (filter === undefined) isWhole = false;
+  const rest: number[] = [];
+  for (const [i, condition] of terms.entries()) {
+    const filter = condition && maker.of(condition);
+    if (condition === undefined || filter === undefined) rest.push(i);
     else {
       filters.push(filter);
       maker.show(condition);
     }
   }
-  return { filters, shown: maker.shown, isWhole };
+  return { filters, shown: maker.shown, rest };
 }
 
 type Scalar = string | number | boolean | null;

@@ -38,6 +38,8 @@ export interface StatementNeeds {
 /** With what the statement's retrievers are asked for. */
 export interface PlanReply extends StatementNeeds {
   readonly retrievals: readonly PlannedRetrieval[];
+  /** The same text needs the same each time: no value and nothing that was worked out has a part in it. */
+  readonly repeats: boolean;
   /** A statement that needs nothing of the engine has been run already. */
   readonly ran: RunReply | undefined;
 }
@@ -106,8 +108,21 @@ export type SqlMessage =
       readonly statement: number;
       readonly tables: readonly TableDefinition[];
       readonly found: readonly FoundDocuments[];
+      /** Values that are known already tell types that nothing else does. */
+      readonly params: readonly SqlParameter[];
     } & CatalogPart &
       StatementText)
+  /** → CheckReply: which documents meet some of a retrieval's terms. */
+  | ({
+      readonly kind: "check";
+      readonly statement: number;
+      /** Which of the plan's retrievals, */
+      readonly retrieval: number;
+      /** and which of its terms. */
+      readonly terms: readonly number[];
+      readonly tables: readonly TableDefinition[];
+      readonly params: readonly SqlParameter[];
+    } & StatementText)
   /** → RunReply */
   | ({
       readonly kind: "run";
@@ -134,6 +149,11 @@ export interface CatalogPart {
 export interface DescribeReply {
   readonly columns: readonly SqlColumnInfo[];
   readonly parameters: readonly (SqlType | undefined)[];
+}
+
+export interface CheckReply {
+  /** In ascending order; undefined where the terms are none of the retriever's own after all. */
+  readonly ids: Float64Array | undefined;
 }
 
 export interface NextReply {

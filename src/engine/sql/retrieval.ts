@@ -57,7 +57,8 @@ export interface PlannedRetrieval {
   /** `rrf`, with its `k`; else there is one retriever. */
   readonly fused: boolean;
   readonly rankConstant: SqlValue | undefined;
-  readonly conditions: readonly Condition[];
+  /** The parts of the `WHERE` about its own columns; undefined for what only SQL can check. */
+  readonly terms: readonly (Condition | undefined)[];
   /** Rows that the statement takes at most, where nothing between needs more. */
   readonly limit: number | undefined;
 }
@@ -65,6 +66,7 @@ export interface PlannedRetrieval {
 /** What was found, for the statement's thread: the documents as they are stored, best first. */
 export interface FoundDocuments {
   readonly collection: string;
+  readonly collectionId: number;
   readonly schemaVersion: number;
   /** In the form of REST. */
   readonly fields: unknown;

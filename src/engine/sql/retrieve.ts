@@ -1,11 +1,14 @@
+import type { CollectionMeta } from "../collection/collection-store.ts";
 import type { Schema } from "../collection/schema.ts";
 import { formatSchema } from "../collection/schema-parse.ts";
 import { EngineError } from "../errors.ts";
 import { queryLimits } from "../query/limits.ts";
 import { parseQuery } from "../query/parse.ts";
+import type { QueryPlan } from "../query/plan.ts";
 import type { Queries, StoredHits } from "../query/queries.ts";
+import type { Filter } from "../search/filter/filter.ts";
 import type { ConsistencyToken } from "../token.ts";
-import { conditionFilters } from "./condition-filter.ts";
+import { type ConditionFilters, conditionFilters } from "./condition-filter.ts";
 import { sqlFault } from "./fault.ts";
 import type { FoundDocuments, PlannedRetrieval, RetrieverArguments, ShownValue } from "./retrieval.ts";
 import type { SqlParameter, SqlValue } from "./sql.ts";
@@ -20,28 +23,43 @@ export interface RetrieveRequest {
   readonly consistency: "strong" | "eventual";
 }
 
+/** What restricts the retrievers of one retrieval before their top k. */
+export interface Restriction extends ConditionFilters {
+  /** The documents that meet the terms which no filter can say. */
+  readonly ids: Float64Array | undefined;
+}
+
+/** As far as filters can say it. */
+export function restrictionOf(queries: Queries, planned: PlannedRetrieval, request: RetrieveRequest): Restriction {
+  const schema = schemaOf(queries, request.namespace, planned);
+  return { ...conditionFilters(schema, planned.terms, request.params), ids: undefined };
+}
+
 /** Runs a retrieval of a statement as the query that it is. */
 export async function retrieve(
   queries: Queries,
   planned: PlannedRetrieval,
+  { filters, shown, rest, ids }: Restriction,
   request: RetrieveRequest,
   signal: AbortSignal | undefined,
 ): Promise<{ found: FoundDocuments; token: ConsistencyToken }> {
-  const { namespace, params, token, consistency } = request;
+  const { namespace, token, consistency } = request;
   const schema = schemaOf(queries, namespace, planned);
-  const { filters, shown, isWhole } = conditionFilters(schema, planned.conditions, params);
   const body = {
     from: planned.collection,
     retrieve: planned.retrievers.map(retrieverJson),
     ...(filters.length === 0 ? {} : { filter: filters.length === 1 ? filters[0] : { and: filters } }),
     ...(planned.fused ? { fuse: { method: "rrf", ...constantOf(planned.rankConstant) } } : {}),
-    limit: limitOf(planned, isWhole),
+    limit: limitOf(planned, rest.length === 0),
     select: [],
     consistency,
   };
   let hits: StoredHits;
   try {
-    const plan = parseQuery(body, () => schema);
+    const plan = among(
+      parseQuery(body, () => schema),
+      ids,
+    );
     hits = await queries.hits(namespace, plan, token, signal);
   } catch (error) {
     throw asFault(error, planned.position);
@@ -49,13 +67,20 @@ export async function retrieve(
   return { found: packed(planned.collection, hits, shown), token: hits.token };
 }
 
+function among(plan: QueryPlan, ids: Float64Array | undefined): QueryPlan {
+  if (ids === undefined) return plan;
+  const these: Filter = { kind: "ids", ids };
+  return { ...plan, filter: plan.filter === undefined ? these : { kind: "and", filters: [plan.filter, these] } };
+}
+
 /** The columns of a retrieval, without running it. */
 export function emptyFound(queries: Queries, planned: PlannedRetrieval, namespace: string): FoundDocuments {
-  const schema = schemaOf(queries, namespace, planned);
+  const meta = metaOf(queries, namespace, planned);
   return {
     collection: planned.collection,
-    schemaVersion: 0,
-    fields: formatSchema(schema),
+    collectionId: meta.id,
+    schemaVersion: meta.schemaVersion,
+    fields: formatted(meta.schema),
     ids: new Float64Array(),
     scores: new Float64Array(),
     offsets: new Float64Array(1),
@@ -64,9 +89,25 @@ export function emptyFound(queries: Queries, planned: PlannedRetrieval, namespac
   };
 }
 
-function schemaOf(queries: Queries, namespace: string, { collection, position }: PlannedRetrieval): Schema {
+function schemaOf(queries: Queries, namespace: string, planned: PlannedRetrieval): Schema {
+  return metaOf(queries, namespace, planned).schema;
+}
+
+const formattedSchemas = new WeakMap<Schema, unknown>();
+
+/** In the form of REST, worked out once. */
+function formatted(schema: Schema): unknown {
+  let json = formattedSchemas.get(schema);
+  if (json === undefined) {
+    json = formatSchema(schema);
+    formattedSchemas.set(schema, json);
+  }
+  return json;
+}
+
+function metaOf(queries: Queries, namespace: string, { collection, position }: PlannedRetrieval): CollectionMeta {
   try {
-    return queries.schemaOf(namespace, collection);
+    return queries.metaOf(namespace, collection);
   } catch (error) {
     if (!(error instanceof EngineError) || error.reason !== "not_found") throw error;
     throw sqlFault("unknown_table", `there is no collection ${collection} in namespace ${namespace}`, { position });
@@ -78,7 +119,7 @@ function retrieverJson({ kind, field, query, k, options }: RetrieverArguments): 
   const shown = {
     field,
     query: queryJson(kind, query),
-    k: k === undefined ? kDefault : numberOf(k),
+    k: numberOf(k ?? kDefault),
     ...Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, numberOf(value)])),
     ...(filter === undefined ? {} : { filter: typeof filter === "string" ? parsedJson(filter) : filter }),
   };
@@ -113,7 +154,8 @@ function constantOf(rankConstant: SqlValue | undefined): object {
 
 function limitOf({ retrievers, limit }: PlannedRetrieval, isWhole: boolean): number {
   let sum = 0;
-  for (const { k } of retrievers) sum += k === undefined ? kDefault : Math.max(0, Number(k)) || 0;
+  // A `k` that is no count is refused where it stands, and not as a limit that nobody gave.
+  for (const { k } of retrievers) sum += Math.max(0, Math.ceil(Number(k ?? kDefault))) || 0;
   const all = Math.min(Math.max(1, sum), queryLimits.resultsMax);
   return limit === undefined || !isWhole ? all : Math.min(all, Math.max(1, limit));
 }
@@ -121,9 +163,10 @@ function limitOf({ retrievers, limit }: PlannedRetrieval, isWhole: boolean): num
 /** What the query's parser refuses is the statement's fault. */
 function asFault(error: unknown, position: number): unknown {
   if (!(error instanceof EngineError) || error.reason !== "invalid_argument") return error;
-  const [, index, kind, name] = /^retrieve\[(\d+)\]\.(\w+)\.(\w+)/.exec(String(error.details["field"])) ?? [];
+  const field = String(error.details["field"]);
+  const [, kind, name] = /^retrieve\[\d+\]\.(\w+)\.(\w+)/.exec(field) ?? [];
   const text = error.message.replace(/^[^:]*: /, "");
-  const what = index === undefined ? String(error.details["field"]) : `the ${name} of ${kind}_search`;
+  const what = field === "fuse.k" ? "the k of rrf" : kind === undefined ? field : `the ${name} of ${kind}_search`;
   return sqlFault("invalid_value", `${what}: ${text}`, { position, cause: error });
 }
 
@@ -138,8 +181,9 @@ function packed(collection: string, { hits, meta }: StoredHits, shown: readonly 
   });
   return {
     collection,
+    collectionId: meta.id,
     schemaVersion: meta.schemaVersion,
-    fields: formatSchema(meta.schema),
+    fields: formatted(meta.schema),
     ids: Float64Array.from(hits, ({ id }) => id),
     scores: Float64Array.from(hits, ({ score }) => score),
     offsets,

@@ -7,8 +7,17 @@ import type { ConsistencyToken } from "../token.ts";
 import type { SqlBatch } from "./batch.ts";
 import { ChangeTracker } from "./change-tracker.ts";
 import { sqlFault } from "./fault.ts";
-import type { DescribeReply, NextReply, PlanReply, RunReply, SqlMessage, StatementText } from "./messages.ts";
-import { emptyFound, retrieve } from "./retrieve.ts";
+import type {
+  CheckReply,
+  DescribeReply,
+  NextReply,
+  PlanReply,
+  RunReply,
+  SqlMessage,
+  StatementText,
+} from "./messages.ts";
+import type { PlannedRetrieval } from "./retrieval.ts";
+import { emptyFound, type Restriction, type RetrieveRequest, restrictionOf, retrieve } from "./retrieve.ts";
 import type { SqlSettings } from "./settings.ts";
 import type { Sql, SqlDescription, SqlFaultKind, SqlResult, SqlStatement, SqlStatementKind, SqlTable } from "./sql.ts";
 import { type ResolverDeps, TableResolver } from "./table-resolver.ts";
@@ -84,6 +93,7 @@ export class SqlEngine implements Sql {
           kind: "describe",
           statement: work.id,
           tables: tables(),
+          params: statement.params,
           found: needs.retrievals.map((each) => emptyFound(this.#deps.queries, each, text.namespace.name)),
           catalog: needs.catalog ? this.#resolver.all(text.namespace.name) : undefined,
           ...text,
@@ -113,6 +123,34 @@ export class SqlEngine implements Sql {
     }
   }
 
+  /** What a filter can't say, SQL checks: over the collection's table, before anything is retrieved. */
+  async #restriction(
+    work: StatementWork,
+    text: StatementText,
+    retrievals: readonly PlannedRetrieval[],
+    at: number,
+    request: RetrieveRequest,
+    signal: AbortSignal | undefined,
+  ): Promise<Restriction> {
+    const planned = retrievals[at]!;
+    const filters = restrictionOf(this.#deps.queries, planned, request);
+    if (filters.rest.length === 0) return filters;
+    const { collection: name, position } = planned;
+    const named = { schema: "collections", name, optional: false, position, read: true, ref: 0 } as const;
+    const tables = [{ ...named, conditions: [], limit: undefined }];
+    const resolved = await this.#resolver.resolve(text.namespace.name, tables, request, signal);
+    const { ids } = await work.request<CheckReply>({
+      kind: "check",
+      statement: work.id,
+      retrieval: at,
+      terms: filters.rest,
+      tables: resolved.tables(),
+      params: request.params,
+      ...text,
+    });
+    return { ...filters, ids };
+  }
+
   async #start(
     work: StatementWork,
     text: StatementText,
@@ -125,8 +163,12 @@ export class SqlEngine implements Sql {
     this.#plans.keep(text, needs);
     const { name } = text.namespace;
     const request = { namespace: name, params, token, consistency };
+    const restrictions: Restriction[] = [];
+    for (const at of needs.retrievals.keys()) {
+      restrictions.push(await this.#restriction(work, text, needs.retrievals, at, request, signal));
+    }
     const retrieved = await Promise.all(
-      needs.retrievals.map((planned) => retrieve(this.#deps.queries, planned, request, signal)),
+      needs.retrievals.map((planned, i) => retrieve(this.#deps.queries, planned, restrictions[i]!, request, signal)),
     );
     const resolved = await this.#resolver.resolve(name, needs.tables, { token, params }, signal);
     const found = retrieved.map((each) => each.found);
@@ -174,7 +216,7 @@ class KnownPlans {
   }
 
   keep(text: StatementText, plan: PlanReply): void {
-    if (plan.retrievals.length > 0 || text.query.length > planLengthMax) return;
+    if (!plan.repeats || text.query.length > planLengthMax) return;
     if (this.#plans.size >= plansMax) this.#plans.delete(this.#plans.keys().next().value!);
     this.#plans.set(keyOf(text), plan);
   }
@@ -188,6 +230,9 @@ interface Started extends RunReply {
   readonly kind: SqlStatementKind;
   readonly token: ConsistencyToken;
 }
+
+/** Without a reason of the caller's, an error with its stack is made for each statement. */
+const finished = "finished";
 
 /** One statement's dealings with the thread, within its time. */
 class StatementWork {
@@ -221,7 +266,7 @@ class StatementWork {
     } catch (error) {
       throw this.#reason(error);
     } finally {
-      over.abort();
+      over.abort(finished);
       this.#signal?.removeEventListener("abort", stop);
       this.#leftMs -= this.#clock.steadyMs() - startedMs;
     }

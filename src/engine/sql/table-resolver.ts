@@ -107,7 +107,8 @@ export class TableResolver {
     const { documents, log, changes } = this.#deps;
     const collection = this.#collectionName(namespace, named.name);
     const { runtime } = await documents.reading({ namespace, collection }, { token, eventual: false }, signal);
-    const table = collectionTable(runtime.meta, named.name);
+    // Under its own name, however the statement writes it: the tables that are kept are known by it.
+    const table = collectionTable(runtime.meta, collection);
     if (!named.read) return { table };
     return {
       table,
@@ -125,7 +126,7 @@ export class TableResolver {
     const { metastore, log, tokens, flusher } = this.#deps;
     const owner = metastore.namespace(namespace);
     const stream = this.#streamOf(namespace, named.name, owner);
-    if (!named.read) return { table: streamTable(stream, named.name) };
+    if (!named.read) return { table: streamTable(stream, stream.name) };
     await tokens.wait(stream, token, undefined, signal);
     const bounds = streamBounds(named.conditions, params);
     const spans: number[] = [];
@@ -143,7 +144,7 @@ export class TableResolver {
     await flusher.settle(stream);
     const rowsMax = bounds.isWhole ? rowsOf(named.limit, params) : undefined;
     const reads = [{ ref: named.ref, spans: Float64Array.from(spans), rowsMax }];
-    return { table: { ...streamTable(stream, named.name), reads }, token: reflected };
+    return { table: { ...streamTable(stream, stream.name), reads }, token: reflected };
   }
 
   async #link(namespace: string, named: NamedTable, token: ConsistencyToken, signal: AbortSignal | undefined) {
@@ -153,7 +154,7 @@ export class TableResolver {
     const { link, source, worker } = await links.caughtUp(namespace, name, named.read ? token : [], signal);
     const table: TableDefinition = {
       schema: "links",
-      name: named.name,
+      name,
       id: link.id,
       counter: link.target.kind === "counter",
     };

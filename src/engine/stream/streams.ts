@@ -127,6 +127,17 @@ export class Streams {
     return metastore.streams(metastore.namespace(namespace));
   }
 
+  /** As many as `pageSize` after a name; `nextAfter` is empty at the end. */
+  page(namespace: string, pageSize: number, after: string): { streams: StreamMeta[]; nextAfter: string } {
+    const { metastore } = this.#deps;
+    const streams: StreamMeta[] = [];
+    for (const meta of metastore.streams(metastore.namespace(namespace), after)) {
+      if (streams.length === pageSize) return { streams, nextAfter: streams.at(-1)!.name };
+      streams.push(meta);
+    }
+    return { streams, nextAfter: "" };
+  }
+
   async detail(ref: StreamRef, token: ConsistencyToken, signal?: AbortSignal): Promise<StreamDetail> {
     const meta = this.#stream(ref);
     if (token.length > 0) await this.#tokens.wait(meta, token, undefined, this.#until(signal));

@@ -3,12 +3,11 @@ import type { AppendCommand } from "../../../engine/stream/streams.ts";
 import { formatToken } from "../../../engine/token.ts";
 import { BatchBuffers } from "../batch-buffers.ts";
 import { parseJson } from "../body.ts";
-import { parseEvents } from "../cloudevents.ts";
 import { toEngineError } from "../error.ts";
 import { recordCodec } from "../record-codec.ts";
 import { encodeRecords, parseRecords, type RecordJson } from "../record-json.ts";
 import { release } from "../release.ts";
-import { eventsReplyText, inFlightError } from "../routes/events.ts";
+import { eventsReplyText, inFlightError, writeEvents } from "../routes/events.ts";
 import { appendBody, appendReplyText } from "../routes/records.ts";
 import { compileSchema } from "../validation.ts";
 import { type Answer, type HotRoute, namePattern } from "./route.ts";
@@ -68,6 +67,8 @@ function bodyFault(validate: unknown): object {
 
 /** CloudEvents in each of their modes. */
 export function eventsRoute({ events }: Engine): HotRoute {
+  const buffers = new BatchBuffers();
+  const memory = { take: (bytes: number) => buffers.take(bytes), give: (bytes: Buffer) => buffers.give(bytes) };
   return {
     method: "POST",
     url: "/v1/namespaces/:ns/streams/:stream/events",
@@ -81,11 +82,10 @@ export function eventsRoute({ events }: Engine): HotRoute {
         namespace: place.namespace,
         run: async ({ headers: given, rawHeaders }, body) => {
           const contentType = given["content-type"] as string | undefined;
-          const parsed = parseEvents({ headers: rawHeaders, contentType, body });
-          const done = await events.append({ ...place, events: parsed.events });
+          const done = await writeEvents(events, place, { headers: rawHeaders, contentType, body }, memory);
           if (done.inFlight) throw inFlightError(done);
           const tokenText = formatToken(done.token);
-          return { headers: ["service-consistency-token", tokenText], body: eventsReplyText(done.events, tokenText) };
+          return { headers: ["service-consistency-token", tokenText], body: eventsReplyText(done, tokenText) };
         },
       };
     },

@@ -75,7 +75,8 @@ class Lane {
     body: (then: (bytes: Buffer) => void) => void,
   ): boolean {
     const entries = this.#entries[method];
-    if (entries === undefined) return false;
+    // The ordinary way refuses encodings.
+    if (entries === undefined || asked.headers["content-encoding"] !== undefined) return false;
     for (const entry of entries) {
       const work = entry.route.match(target, asked.headers);
       if (work === undefined) continue;
@@ -142,7 +143,8 @@ class Lane {
     const { status, headers, body } = errorReply(error);
     const all = this.#headers(serving);
     const id = all[1]!;
-    if (status >= 500 && status !== 501) {
+    // A client that has left is why its request was stopped; that is not worth a line.
+    if (status === 500 || (status === 503 && serving.reply.isOpen)) {
       log[status === 500 ? "error" : "warn"]({ reqId: id, err: error.cause ?? error }, error.message);
     }
     for (const [name, value] of Object.entries(headers)) all.push(name, value);

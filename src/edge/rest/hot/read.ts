@@ -97,7 +97,10 @@ export function queryHotRoute({ queries }: Engine): HotRoute {
           const { result, token } = await answerQuery(queries, namespace, parsed, given, signal());
           const text = token === undefined ? undefined : formatToken(token);
           const isShort = text !== undefined && text.length <= tokenHeaderBytesMax;
-          return { headers: isShort ? [tokenHeaderName, text] : [], body: Buffer.from(JSON.stringify(result)) };
+          const json = JSON.stringify(result);
+          // Text of one byte a character goes out with its head in one piece.
+          const isAscii = Buffer.byteLength(json) === json.length;
+          return { headers: isShort ? [tokenHeaderName, text] : [], body: isAscii ? json : Buffer.from(json) };
         },
       };
     },

@@ -239,7 +239,7 @@ export function collectionRoutes(engine: Engine): Route[] {
         params: collectionPath,
         response: {
           200: answer("The plan", {
-            lance: anyObject,
+            lance: optional(anyObject),
             tail_records: count,
             schema: anyObject,
             token: array(anyObject),

@@ -3,14 +3,27 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Engine } from "../../../engine/engine.ts";
 import { EngineError } from "../../../engine/errors.ts";
 import type { CloudEvent } from "../../../engine/event/cloud-event.ts";
-import type { EventResult, EventsReply, TakeEvent } from "../../../engine/event/events.ts";
-import { formatEventJson } from "../../../engine/event/json-format.ts";
+import type { EventMemory, Events, TakeEvent } from "../../../engine/event/events.ts";
+import type { EventResult, EventsReply } from "../../../engine/event/events-reply.ts";
+import { eventJsonType, formatEventJson } from "../../../engine/event/json-format.ts";
 import { limits } from "../../../engine/limits.ts";
 import { formatToken } from "../../../engine/token.ts";
-import { batchJsonType, formatBinary, parseEvents } from "../cloudevents.ts";
+import { batchJsonType, type EventRequest, formatBinary, parseEvents } from "../cloudevents.ts";
 import { type FetchQuery, fetchQuery, parseFrom } from "../fetch-query.ts";
+import { release } from "../release.ts";
 import { clientSignal, type Route, readToken, sendToken } from "../route.ts";
-import { answer, array, count, object, partitionPath, streamPath, text, token, tokenHeader } from "../schemas.ts";
+import {
+  answer,
+  answerIn,
+  array,
+  count,
+  object,
+  partitionPath,
+  streamPath,
+  text,
+  token,
+  tokenHeader,
+} from "../schemas.ts";
 
 interface EventsQuery extends FetchQuery {
   readonly mode?: "binary";
@@ -24,22 +37,45 @@ async function appendEvents(engine: Engine, request: FastifyRequest, reply: Fast
   const { partition } = request.query as EventsQuery;
   // Names and values by turns, as they arrived.
   const { rawHeaders: headers } = request.raw;
-  const { events } = parseEvents({
+  const place = { namespace: ns, stream, ...(partition === undefined ? {} : { partition }) };
+  const body = (request.body as Buffer | undefined) ?? Buffer.alloc(0);
+  const done = await writeEvents(engine.events, place, {
     headers,
     contentType: headerOf(headers, "content-type"),
-    body: (request.body as Buffer | undefined) ?? Buffer.alloc(0),
+    body,
   });
-  const target = { namespace: ns, stream, events, ...(partition === undefined ? {} : { partition }) };
-  const done = await engine.events.append(target);
   sendToken(reply, done.token);
   if (done.inFlight) throw inFlightError(done);
   reply.header("content-type", "application/json; charset=utf-8");
-  return reply.send(eventsReplyText(done.events, formatToken(done.token)));
+  return reply.send(eventsReplyText(done, formatToken(done.token)));
+}
+
+/** Writes the events of a request: those of the plainest JSON at once, all others after they were read one by one. */
+export function writeEvents(
+  events: Events,
+  place: { readonly namespace: string; readonly stream: string; readonly partition?: number },
+  request: EventRequest,
+  memory?: EventMemory,
+): Promise<EventsReply> {
+  const { contentType, body: text } = request;
+  const isBatch = contentType === batchJsonType;
+  if (isBatch || contentType === eventJsonType) {
+    const written = events.appendJson({ ...place, text, isBatch, ...(memory === undefined ? {} : { memory }) });
+    // Whoever lends memory for the records does not look at the text again.
+    if (written !== undefined && memory !== undefined) release(text);
+    if (written !== undefined) return written;
+  }
+  return events.append({ ...place, events: parseEvents(request).events });
 }
 
 /** The answer to appended events, its token formatted already for header and body. */
-export function eventsReplyText(events: readonly EventResult[], tokenText: string): string {
-  return `{"events":[${events.map(resultText).join(",")}],"token":${tokenText}}`;
+export function eventsReplyText(reply: EventsReply, tokenText: string): string {
+  const { run } = reply;
+  if (run === undefined) return `{"events":[${reply.events.map(resultText).join(",")}],"token":${tokenText}}`;
+  const start = `{"status":"appended","partition":${run.partition},"offset":`;
+  let text = `{"events":[${start}${run.baseOffset}`;
+  for (let i = 1; i < run.count; i++) text += `},${start}${run.baseOffset + i}`;
+  return `${text}}],"token":${tokenText}}`;
 }
 
 /** An event of the request is being written by another one: the whole answer is a conflict that tells of all events. */
@@ -132,7 +168,13 @@ export function eventRoutes(engine: Engine): Route[] {
           timestamp_ms: { ...count, description: "In place of offset: from the first record at or after this time" },
           mode: { type: "string", enum: ["binary"] },
         }),
-        response: { 200: { description: "A CloudEvents batch", type: "array", items: { type: "object" } } },
+        response: {
+          200: answerIn("A CloudEvents batch; in binary mode the data of one event, with its own type", {
+            [batchJsonType]: array({ type: "object" }),
+            "*/*": {},
+          }),
+          204: { description: "In binary mode: no event is ready" },
+        },
       },
       handler: (request, reply) => readEvents(engine, request, reply),
     },

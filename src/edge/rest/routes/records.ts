@@ -17,6 +17,7 @@ import {
 } from "../route.ts";
 import {
   answer,
+  answerIn,
   array,
   base64,
   count,
@@ -161,11 +162,17 @@ export function recordRoutes(engine: Engine): Route[] {
           timestamp_ms: { ...count, description: "In place of offset: from the first record at or after this time" },
         }),
         response: {
-          200: answer("A page of records; continue from next_offset", {
-            records: array({ type: "object", properties: { offset: count, ...(record["properties"] as object) } }),
-            next_offset: count,
-            high_watermark: count,
-            log_start_offset: count,
+          200: answerIn("A page of records; continue from next_offset", {
+            "application/json": {
+              type: "object",
+              properties: {
+                records: array({ type: "object", properties: { offset: count, ...(record["properties"] as object) } }),
+                next_offset: count,
+                high_watermark: count,
+                log_start_offset: count,
+              },
+            },
+            "text/event-stream": text,
           }),
         },
       },

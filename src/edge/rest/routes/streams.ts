@@ -1,6 +1,8 @@
+import { formatPageToken, parsePageToken } from "../../../engine/collection/cursor.ts";
 import type { Engine } from "../../../engine/engine.ts";
 import { limits } from "../../../engine/limits.ts";
 import type { Retention } from "../../../engine/log/log.ts";
+import type { StreamMeta } from "../../../engine/metastore/metastore.ts";
 import { clientSignal, type Route, readToken } from "../route.ts";
 import {
   answer,
@@ -43,6 +45,10 @@ function parseRetention(json: RetentionJson | null | undefined): Retention | und
 
 function retentionJson(value: Retention) {
   return { max_age_ms: value.maxAgeMs, max_bytes: value.maxBytes };
+}
+
+function itemJson({ name, partitions, retention }: StreamMeta) {
+  return { name, partitions, ...(retention === undefined ? {} : { retention: retentionJson(retention) }) };
 }
 
 function detailJson(detail: Awaited<ReturnType<Engine["streams"]["detail"]>>) {
@@ -98,21 +104,32 @@ export function streamRoutes(engine: Engine): Route[] {
       access: "read",
       tag: "streams",
       schema: {
-        summary: "List the streams of a namespace, sorted by name",
+        summary: "List the streams of a namespace, sorted by name: all of them, or a page",
         params: namespacePath,
+        querystring: {
+          type: "object",
+          properties: {
+            page_size: { type: "integer", minimum: 1, maximum: limits.pageSizeMax, description: "All without it" },
+            page_token: text,
+          },
+        },
         response: {
           200: answer("The streams", {
             streams: array({ type: "object", properties: { name: text, partitions: positive, retention } }),
+            next_page_token: { ...text, description: "Of a page; empty at the end" },
           }),
         },
       },
-      handler: (request) => ({
-        streams: [...streams.list((request.params as StreamParams).ns)].map((stream) => ({
-          name: stream.name,
-          partitions: stream.partitions,
-          ...(stream.retention === undefined ? {} : { retention: retentionJson(stream.retention) }),
-        })),
-      }),
+      handler: (request) => {
+        const { ns } = request.params as StreamParams;
+        const query = request.query as { page_size?: number; page_token?: string };
+        if (query.page_size === undefined && query.page_token === undefined) {
+          return { streams: [...streams.list(ns)].map(itemJson) };
+        }
+        const after = parsePageToken(query.page_token ?? "");
+        const page = streams.page(ns, query.page_size ?? limits.pageSizeDefault, after);
+        return { streams: page.streams.map(itemJson), next_page_token: formatPageToken(page.nextAfter) };
+      },
     },
     {
       method: "GET",

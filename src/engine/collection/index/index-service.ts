@@ -3,7 +3,7 @@ import type { Random } from "../../../port/random.ts";
 import type { ThreadService } from "../../../port/threads.ts";
 import { EngineError } from "../../errors.ts";
 import { executeSteps } from "../../query/execute.ts";
-import type { QueryOutcome } from "../../query/outcome.ts";
+import { packOutcome, type QueryOutcome } from "../../query/outcome.ts";
 import type { VectorSearch } from "../../query/retrieve.ts";
 import { queryStopped } from "../../query/stopped.ts";
 import { evaluateFilter } from "../../search/filter/evaluate.ts";
@@ -41,7 +41,9 @@ export class IndexService implements ThreadService {
       case "search":
         this.#runner.expect(given.query);
         // It starts in its turn, with the parts as they are then; the messages after it do not wait for its end.
-        return this.#inTurn(given, () => ({ outcome: this.#search(given) })).then(({ outcome }) => outcome);
+        return this.#inTurn(given, () => ({ outcome: this.#search(given) })).then(({ outcome }) =>
+          outcome.then(packOutcome),
+        );
       default:
         return this.#inTurn(given, () => this.#answer(given));
     }

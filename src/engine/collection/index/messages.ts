@@ -7,7 +7,7 @@ import type { Manifest } from "../collection-store.ts";
 export type IndexQuestion =
   /** Everything up to here becomes a segment; later changes go to a new tail. Answers with `FrozenDeletes`. */
   | { readonly kind: "freeze"; readonly upTo: number }
-  /** Answers with a `QueryOutcome`; other messages are handled while it runs. `query` names it for `cancel`. */
+  /** Answers with a `PackedOutcome`; other messages are handled while it runs. `query` names it for `cancel`. */
   | { readonly kind: "search"; readonly query: number; readonly plan: SearchPlan }
   | { readonly kind: "count"; readonly filter: Filter; readonly eventual: boolean }
   | {

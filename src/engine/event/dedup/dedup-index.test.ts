@@ -7,7 +7,7 @@ import type { Store, WriteOp } from "../../../port/store.ts";
 import { Committer } from "../../commit/committer.ts";
 import { prefixRange, tables } from "../../keys.ts";
 import { DedupIndex } from "./dedup-index.ts";
-import { type EventPlace, eventDigest } from "./entry.ts";
+import { digestWordCount, type EventPlace, eventDigest } from "./entry.ts";
 
 const windowMs = 60_000;
 const forever = new AbortController().signal;
@@ -44,11 +44,13 @@ class Remembered {
     return this.committer.submit((draft) => {
       const nowMs = this.clock.nowMs();
       const own = this.index.begin(draft);
+      const digest = new Uint32Array(digestWordCount);
       const done = ids.map((id) => {
-        const known = this.index.find(eventDigest(7, "/s", id), nowMs, own);
+        eventDigest(7, "/s", id, digest, 0);
+        const known = this.index.find(digest, 0, nowMs, own);
         if (known !== undefined) return { place: known, isNew: false };
         const place = { partition: 3, offset: this.next++ };
-        this.index.addFound(draft, nowMs, place);
+        this.index.add(draft, digest, 0, nowMs, place.partition, place.offset);
         return { place, isNew: true };
       });
       then?.();

@@ -7,8 +7,9 @@ import { unavailable } from "../../errors.ts";
 import { makeKey, prefixRange, readU64, tables } from "../../keys.ts";
 import { limits } from "../../limits.ts";
 import { openValue, sealValue } from "../../stored-value.ts";
-import { digestWords, type EventPlace, entriesFromBytes, entriesToBytes } from "./entry.ts";
+import { type EventPlace, entriesFromBytes, sealedEntries } from "./entry.ts";
 import { EntryTable } from "./entry-table.ts";
+import { FilterGroup } from "./filter-group.ts";
 import { DedupSegment, SegmentWriter } from "./segment.ts";
 
 export interface DedupDeps {
@@ -52,9 +53,11 @@ export class DedupIndex {
   readonly #segments: DedupSegment[] = [];
   #sealing: OpenSegment | undefined;
   #active: OpenSegment = newOpen(1);
+  /** The table of the segment that was sealed last: its memory, up to 23 MB, is used again for the next one. */
+  #spare: EntryTable | undefined;
   #pending: PendingRun | undefined;
-  #filterBytes = 0;
-  readonly #words = new Uint32Array(4);
+  /** The same segments, by eight. */
+  #groups: FilterGroup[] = [];
 
   constructor(deps: DedupDeps) {
     this.#deps = deps;
@@ -66,7 +69,8 @@ export class DedupIndex {
     let last = 0;
     for (const { key, value } of store.range(prefixRange(tables.dedupSegment))) {
       last = readU64(key, 1);
-      this.#list(DedupSegment.decode(last, openValue(value)));
+      const { segment, filter } = DedupSegment.decode(last, openValue(value));
+      this.#list(segment, filter);
     }
     const open: OpenSegment[] = [];
     // The runs of a listed segment are left over from its sealing.
@@ -98,25 +102,21 @@ export class DedupIndex {
   }
 
   /** The first write of an event, while it is remembered; `own` is the number that the change began with. */
-  find(digest: string, nowMs: number, own: number): EventPlace | undefined {
-    const words = this.#words;
-    digestWords(digest, words);
+  find(digests: Uint32Array, at: number, nowMs: number, own: number): EventPlace | undefined {
     const afterMs = nowMs - this.#deps.windowMs;
     const found =
-      this.#active.table.find(words, afterMs, own) ??
-      this.#sealing?.table.find(words, afterMs, Number.MAX_SAFE_INTEGER);
+      this.#active.table.find(digests, at, afterMs, own) ??
+      this.#sealing?.table.find(digests, at, afterMs, Number.MAX_SAFE_INTEGER);
     if (found !== undefined) return found;
-    for (let i = this.#segments.length - 1; i >= 0; i--) {
-      const segment = this.#segments[i]!;
-      if (segment.lastMs <= afterMs) continue;
-      const place = segment.find(this.#deps.store, words, afterMs);
+    for (let i = this.#groups.length - 1; i >= 0; i--) {
+      const place = this.#groups[i]!.find(this.#deps.store, digests, at, afterMs);
       if (place !== undefined) return place;
     }
     return undefined;
   }
 
-  /** Remembers the event that was looked up last. */
-  addFound(draft: Draft, nowMs: number, place: EventPlace): void {
+  /** Remembers an event that `find` has not found. */
+  add(draft: Draft, digests: Uint32Array, at: number, nowMs: number, partition: number, offset: number): void {
     const open = this.#active;
     if (this.#pending?.draft !== draft) {
       this.#pending = { draft, open, first: open.table.count };
@@ -125,7 +125,7 @@ export class DedupIndex {
         return undefined;
       });
     }
-    open.table.add(this.#words, nowMs, place);
+    open.table.add(digests, at, nowMs, partition, offset);
   }
 
   /** Ends a change. Without a window its events were only compared with each other. */
@@ -141,10 +141,7 @@ export class DedupIndex {
     const { table } = open;
     // Changes that failed have taken their entries back.
     if (table.count <= first) return;
-    draft.put(
-      makeKey(tables.dedupRun, open.seq, open.nextRun++),
-      sealValue(entriesToBytes(table.words, first, table.count)),
-    );
+    draft.put(makeKey(tables.dedupRun, open.seq, open.nextRun++), sealedEntries(table.words, first, table.count));
   }
 
   /** Seals and drops what is due, in bounded steps. */
@@ -167,11 +164,15 @@ export class DedupIndex {
     return this.#deps.committer.submit((draft) => {
       if (this.#pending?.draft === draft) this.#flush();
       const full = this.#active;
-      this.#active = newOpen(full.seq + 1, full.table.count);
+      const table = this.#spare ?? new EntryTable(full.table.count);
+      this.#active = { seq: full.seq + 1, table, nextRun: 0 };
       this.#sealing = full;
       draft.onUndo(() => {
         this.#active = full;
         this.#sealing = undefined;
+      });
+      draft.onCommit(() => {
+        this.#spare = undefined;
       });
     });
   }
@@ -186,25 +187,45 @@ export class DedupIndex {
         for (const { key, value } of pages) draft.put(key, value);
       });
     }
-    const segment = writer.finish();
+    const { segment, filter } = writer.finish();
     await committer.submit((draft) => {
-      draft.put(DedupSegment.key(segment.seq), sealValue(segment.encode()));
+      draft.put(DedupSegment.key(segment.seq), sealValue(segment.encode(filter)));
       draft.onCommit(() => {
-        this.#list(segment);
+        this.#list(segment, filter);
         this.#sealing = undefined;
+        this.#keep(full.table);
       });
     });
     await this.#deleteAll(prefixRange(tables.dedupRun, full.seq), signal);
   }
 
-  #list(segment: DedupSegment): void {
+  #keep(table: EntryTable): void {
+    // One that had to grow far beyond what a segment takes is not worth its memory.
+    if (table.count > 2 * limits.dedupSegmentKeysMax) return;
+    table.clear();
+    this.#spare = table;
+  }
+
+  #list(segment: DedupSegment, filter: Uint8Array): void {
     this.#segments.push(segment);
-    this.#filterBytes += segment.filter?.length ?? 0;
-    for (const each of this.#segments) {
-      if (this.#filterBytes <= limits.dedupFilterBytesMax) return;
-      this.#filterBytes -= each.filter?.length ?? 0;
-      each.filter = undefined;
+    let group = this.#groups.at(-1);
+    if (group === undefined || !group.hasRoom(filter.length)) {
+      group = new FilterGroup(filter.length);
+      this.#groups.push(group);
     }
+    group.add(segment, filter);
+    let bytes = 0;
+    for (let i = this.#groups.length - 1; i >= 0; i--) {
+      bytes += this.#groups[i]!.bytes;
+      // The newest are asked for most.
+      if (bytes > limits.dedupFilterBytesMax) this.#groups[i]!.forgetFilters();
+    }
+  }
+
+  #unlist(segment: DedupSegment): void {
+    this.#segments.splice(this.#segments.indexOf(segment), 1);
+    for (const group of this.#groups) group.remove(segment);
+    this.#groups = this.#groups.filter((group) => !group.isEmpty);
   }
 
   async #dropExpired(signal: AbortSignal): Promise<void> {
@@ -214,12 +235,10 @@ export class DedupIndex {
     await this.#deleteAll({ from: prefixRange(tables.dedupRun).from, to: makeKey(tables.dedupRun, first) }, signal);
     for (const key of [...store.keys(prefixRange(tables.dedupSegment))]) {
       const seq = readU64(key, 1);
-      const known = this.#segments.findIndex((segment) => segment.seq === seq);
-      const segment = this.#segments[known];
+      const segment = this.#segments.find((each) => each.seq === seq);
       if (segment !== undefined) {
         if (segment.lastMs > clock.nowMs() - windowMs) continue;
-        this.#segments.splice(known, 1);
-        this.#filterBytes -= segment.filter?.length ?? 0;
+        this.#unlist(segment);
       }
       // The pages first: a segment stays listed until nothing of it is left.
       await this.#deleteAll(prefixRange(tables.dedupPage, seq), signal);
@@ -240,6 +259,6 @@ export class DedupIndex {
   }
 }
 
-function newOpen(seq: number, entries = 0): OpenSegment {
-  return { seq, table: new EntryTable(entries), nextRun: 0 };
+function newOpen(seq: number): OpenSegment {
+  return { seq, table: new EntryTable(), nextRun: 0 };
 }

@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import { type EventPlace, entryHas, entryPlace, entryTimeMs, entryWords, writeEntry } from "./entry.ts";
 
 const entriesMin = 1024;
+/** Parts of a slot. A table is refused more entries long before their numbers need more bits. */
+const numberMask = 0x00ff_ffff;
+const tagMask = ~numberMask;
 
 /**
  * The newest remembered events, in memory: entries in the order they came, and an open-addressed table of their
@@ -13,7 +16,10 @@ export class EntryTable {
   /** When the first entry was written; Infinity while there is none. */
   firstMs = Infinity;
   lastMs = 0;
-  /** An entry's number plus one; 0 is free. Twice as many as entries fit, so that probes stay short. */
+  /**
+   * An entry's number plus one, below eight bits of its digest that tell nearly all others apart without a look at the
+   * entry, which is rarely in the processor's cache; 0 is free. Twice as many as entries fit, so that probes stay short.
+   */
   #slots: Uint32Array;
 
   /** `entries` is how many are expected. */
@@ -24,23 +30,26 @@ export class EntryTable {
   }
 
   /** The place of a digest whose entry was written after `afterMs` or has at least the number `own`. */
-  find(digest: Uint32Array, afterMs: number, own: number): EventPlace | undefined {
+  find(digests: Uint32Array, digestAt: number, afterMs: number, own: number): EventPlace | undefined {
     const slots = this.#slots;
     const { words } = this;
     const mask = slots.length - 1;
-    for (let slot = digest[0]! & mask; slots[slot] !== 0; slot = (slot + 1) & mask) {
-      const entry = slots[slot]! - 1;
+    const tag = digests[digestAt + 1]! & tagMask;
+    for (let slot = digests[digestAt]! & mask, held = slots[slot]!; held !== 0; held = slots[slot]!) {
+      slot = (slot + 1) & mask;
+      if ((held & tagMask) !== tag) continue;
+      const entry = (held & numberMask) - 1;
       const at = entry * entryWords;
-      if (!entryHas(words, at, digest)) continue;
+      if (!entryHas(words, at, digests, digestAt)) continue;
       // An event that was forgotten and written again has two entries.
       if (entry >= own || entryTimeMs(words, at) > afterMs) return entryPlace(words, at);
     }
     return undefined;
   }
 
-  add(digest: Uint32Array, timeMs: number, place: EventPlace): void {
+  add(digests: Uint32Array, digestAt: number, timeMs: number, partition: number, offset: number): void {
     if (this.count * 2 === this.#slots.length) this.#grow();
-    writeEntry(this.words, this.count * entryWords, digest, timeMs, place);
+    writeEntry(this.words, this.count * entryWords, digests, digestAt, timeMs, partition, offset);
     this.#noteTime(timeMs);
     this.#link(this.count++);
   }
@@ -60,7 +69,7 @@ export class EntryTable {
     const mask = this.#slots.length - 1;
     while (this.count > count) {
       let slot = this.words[(this.count - 1) * entryWords]! & mask;
-      while (this.#slots[slot] !== this.count) {
+      while ((this.#slots[slot]! & numberMask) !== this.count) {
         assert(this.#slots[slot] !== 0, "every entry has its slot");
         slot = (slot + 1) & mask;
       }
@@ -68,6 +77,14 @@ export class EntryTable {
       this.count--;
     }
     if (count === 0) this.firstMs = Infinity;
+  }
+
+  /** Forgets all entries and keeps the memory. */
+  clear(): void {
+    this.#slots.fill(0);
+    this.count = 0;
+    this.firstMs = Infinity;
+    this.lastMs = 0;
   }
 
   #noteTime(timeMs: number): void {
@@ -79,7 +96,7 @@ export class EntryTable {
     const mask = this.#slots.length - 1;
     let slot = this.words[entry * entryWords]! & mask;
     while (this.#slots[slot] !== 0) slot = (slot + 1) & mask;
-    this.#slots[slot] = entry + 1;
+    this.#slots[slot] = (entry + 1) | (this.words[entry * entryWords + 1]! & tagMask);
   }
 
   #grow(): void {

@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { sealedRoom, sealInPlace, sumBytes } from "../../stored-value.ts";
 
 /** Where an event was first written. */
 export interface EventPlace {
@@ -6,13 +7,20 @@ export interface EventPlace {
   readonly offset: number;
 }
 
-/**
- * What stands for a stream's event: a digest of the stream, source and id, one character a byte. Text, since it also
- * is a key of sets, and the digest is made as text in a third of the time.
- */
-export function eventDigest(stream: number, source: string, id: string): string {
-  // Neither can hold a control character, so the separator keeps ("a", "bc") and ("ab", "c") apart.
-  return hash("sha256", `${stream}\n${source}\n${id}`, "binary");
+/** What stands for an event: the first 16 bytes of a digest of its stream, source and id, little endian. */
+export const digestWordCount = 4;
+
+export function eventDigest(stream: number, source: string, id: string, into: Uint32Array, at: number): void {
+  // Neither can hold a control character, so the separator keeps ("a", "bc") and ("ab", "c") apart. As text, one
+  // character a byte, the digest is made in a third of the time.
+  const digest = hash("sha256", `${stream}\n${source}\n${id}`, "binary");
+  for (let word = 0, byte = 0; word < digestWordCount; word++, byte += 4) {
+    into[at + word] =
+      digest.charCodeAt(byte) |
+      (digest.charCodeAt(byte + 1) << 8) |
+      (digest.charCodeAt(byte + 2) << 16) |
+      (digest.charCodeAt(byte + 3) << 24);
+  }
 }
 
 /**
@@ -24,40 +32,49 @@ export const entryBytes = entryWords * 4;
 export const timeWord = 4;
 const placeWord = 6;
 
-/** The first 16 bytes of a digest, read into four words. */
-export function digestWords(digest: string, into: Uint32Array): void {
-  for (let word = 0, at = 0; word < 4; word++, at += 4) {
-    into[word] =
-      digest.charCodeAt(at) |
-      (digest.charCodeAt(at + 1) << 8) |
-      (digest.charCodeAt(at + 2) << 16) |
-      (digest.charCodeAt(at + 3) << 24);
-  }
-}
-
 const two32 = 2 ** 32;
 
+/** Digests are given as the array they are in and the place of their first word. */
 export function writeEntry(
   words: Uint32Array,
   at: number,
-  digest: Uint32Array,
+  digests: Uint32Array,
+  digestAt: number,
   timeMs: number,
-  place: EventPlace,
+  partition: number,
+  offset: number,
 ): void {
-  words[at] = digest[0]!;
-  words[at + 1] = digest[1]!;
-  words[at + 2] = digest[2]!;
-  words[at + 3] = digest[3]!;
+  words[at] = digests[digestAt]!;
+  words[at + 1] = digests[digestAt + 1]!;
+  words[at + 2] = digests[digestAt + 2]!;
+  words[at + 3] = digests[digestAt + 3]!;
+  // The low words are what is left of a number that is put into 32 bits; a remainder would take ten times as long.
   words[at + timeWord] = timeMs / two32;
-  words[at + timeWord + 1] = timeMs % two32;
-  words[at + placeWord] = place.partition;
-  words[at + placeWord + 1] = place.offset / two32;
-  words[at + placeWord + 2] = place.offset % two32;
+  words[at + timeWord + 1] = timeMs;
+  words[at + placeWord] = partition;
+  words[at + placeWord + 1] = offset / two32;
+  words[at + placeWord + 2] = offset;
 }
 
-export function entryHas(words: Uint32Array, at: number, digest: Uint32Array): boolean {
+/** Word by word: that is several times as fast as a copy of so few by the array's own method. */
+export function copyEntry(from: Uint32Array, at: number, to: Uint32Array, toAt: number): void {
+  to[toAt] = from[at]!;
+  to[toAt + 1] = from[at + 1]!;
+  to[toAt + 2] = from[at + 2]!;
+  to[toAt + 3] = from[at + 3]!;
+  to[toAt + 4] = from[at + 4]!;
+  to[toAt + 5] = from[at + 5]!;
+  to[toAt + 6] = from[at + 6]!;
+  to[toAt + 7] = from[at + 7]!;
+  to[toAt + 8] = from[at + 8]!;
+}
+
+export function entryHas(words: Uint32Array, at: number, digests: Uint32Array, digestAt: number): boolean {
   return (
-    words[at] === digest[0] && words[at + 1] === digest[1] && words[at + 2] === digest[2] && words[at + 3] === digest[3]
+    words[at] === digests[digestAt] &&
+    words[at + 1] === digests[digestAt + 1] &&
+    words[at + 2] === digests[digestAt + 2] &&
+    words[at + 3] === digests[digestAt + 3]
   );
 }
 
@@ -72,12 +89,12 @@ export function entryPlace(words: Uint32Array, at: number): EventPlace {
   };
 }
 
-/** Entries as they are stored. */
-export function entriesToBytes(words: Uint32Array, from: number, to: number): Buffer {
-  const bytes = Buffer.allocUnsafe((to - from) * entryBytes);
+/** Entries as they are stored, with their checksum. */
+export function sealedEntries(words: Uint32Array, from: number, to: number): Buffer {
+  const value = sealedRoom((to - from) * entryBytes);
   // Every platform served is little endian.
-  bytes.set(new Uint8Array(words.buffer, words.byteOffset + from * entryBytes, bytes.length));
-  return bytes;
+  value.set(new Uint8Array(words.buffer, words.byteOffset + from * entryBytes, value.length - sumBytes), sumBytes);
+  return sealInPlace(value);
 }
 
 /** Entries as they were stored, in memory that is aligned to words. */

@@ -1,40 +1,45 @@
 import { asBuffer } from "../../../port/bytes.ts";
 import type { Reader } from "../../../port/store.ts";
 import { makeKey, readU64, tables, writeU64 } from "../../keys.ts";
-import { openValue, sealValue } from "../../stored-value.ts";
-import { type EventPlace, entriesFromBytes, entryHas, entryPlace, entryTimeMs, entryWords } from "./entry.ts";
+import { openValue, sealedRoom, sealInPlace, sumBytes } from "../../stored-value.ts";
+import {
+  copyEntry,
+  type EventPlace,
+  entriesFromBytes,
+  entryBytes,
+  entryHas,
+  entryPlace,
+  entryTimeMs,
+  entryWords,
+} from "./entry.ts";
 import type { EntryTable } from "./entry-table.ts";
 
 /** Entries of a page on average: with few exceptions it then fits one page of the disk. */
 const entriesPerPage = 90;
-const filterProbes = 6;
 const two32 = 2 ** 32;
 
 /**
  * Events written in one stretch of time, on the disk: pages by the digest's first word, each with the entries of its
- * part of the digests, and a Bloom filter that tells nearly all events that are not here without reading a page.
+ * part of the digests. Its Bloom filter, which tells nearly all events that are not here without reading a page, is looked
+ * at together with those of other segments.
  */
 export class DedupSegment {
   readonly seq: number;
   readonly pages: number;
   readonly lastMs: number;
-  /** Undefined when memory has no room for it: then every look reads a page. */
-  filter: Uint8Array | undefined;
 
-  constructor(seq: number, pages: number, lastMs: number, filter: Uint8Array | undefined) {
+  constructor(seq: number, pages: number, lastMs: number) {
     this.seq = seq;
     this.pages = pages;
     this.lastMs = lastMs;
-    this.filter = filter;
   }
 
-  find(store: Pick<Reader, "get">, digest: Uint32Array, afterMs: number): EventPlace | undefined {
-    if (this.filter !== undefined && !filterHas(this.filter, digest)) return undefined;
-    const stored = store.get(pageKey(this.seq, pageOf(digest[0]!, this.pages)));
+  find(store: Pick<Reader, "get">, digests: Uint32Array, digestAt: number, afterMs: number): EventPlace | undefined {
+    const stored = store.get(pageKey(this.seq, pageOf(digests[digestAt]!, this.pages)));
     if (stored === undefined) return undefined;
     const words = entriesFromBytes(openValue(stored));
     for (let at = 0; at + entryWords <= words.length; at += entryWords) {
-      if (entryHas(words, at, digest) && entryTimeMs(words, at) > afterMs) return entryPlace(words, at);
+      if (entryHas(words, at, digests, digestAt) && entryTimeMs(words, at) > afterMs) return entryPlace(words, at);
     }
     return undefined;
   }
@@ -44,8 +49,7 @@ export class DedupSegment {
     return makeKey(tables.dedupSegment, seq);
   }
 
-  encode(): Buffer {
-    const filter = this.filter ?? new Uint8Array(0);
+  encode(filter: Uint8Array): Buffer {
     const bytes = Buffer.allocUnsafe(12 + filter.length);
     bytes.writeUInt32BE(this.pages, 0);
     writeU64(bytes, 4, this.lastMs);
@@ -53,9 +57,10 @@ export class DedupSegment {
     return bytes;
   }
 
-  static decode(seq: number, stored: Uint8Array): DedupSegment {
+  static decode(seq: number, stored: Uint8Array): { segment: DedupSegment; filter: Uint8Array } {
     const bytes = asBuffer(stored);
-    return new DedupSegment(seq, bytes.readUInt32BE(0), readU64(bytes, 4), Uint8Array.from(bytes.subarray(12)));
+    const segment = new DedupSegment(seq, bytes.readUInt32BE(0), readU64(bytes, 4));
+    return { segment, filter: bytes.subarray(12) };
   }
 }
 
@@ -76,22 +81,21 @@ function newFilter(entries: number): Uint8Array {
   return new Uint8Array(2 ** Math.ceil(Math.log2(Math.max(64, entries))));
 }
 
-function filterAdd(filter: Uint8Array, second: number, third: number): void {
-  const mask = filter.length * 8 - 1;
-  for (let i = 0, bit = second; i < filterProbes; i++, bit += third) {
-    const place = bit & mask;
-    filter[place >>> 3]! |= 1 << (place & 7);
-  }
-}
-
-function filterHas(filter: Uint8Array, digest: Uint32Array): boolean {
-  const mask = filter.length * 8 - 1;
-  const step = digest[2]! | 1;
-  for (let i = 0, bit = digest[1]!; i < filterProbes; i++, bit += step) {
-    const place = bit & mask;
-    if ((filter[place >>> 3]! & (1 << (place & 7))) === 0) return false;
-  }
-  return true;
+/** Written out for six probes: this runs for every event, and a loop takes twice as long. */
+function filterAdd(words: Int32Array, second: number, step: number): void {
+  const mask = words.length * 32 - 1;
+  let bit = second | 0;
+  words[(bit & mask) >>> 5]! |= 1 << bit;
+  bit = (bit + step) | 0;
+  words[(bit & mask) >>> 5]! |= 1 << bit;
+  bit = (bit + step) | 0;
+  words[(bit & mask) >>> 5]! |= 1 << bit;
+  bit = (bit + step) | 0;
+  words[(bit & mask) >>> 5]! |= 1 << bit;
+  bit = (bit + step) | 0;
+  words[(bit & mask) >>> 5]! |= 1 << bit;
+  bit = (bit + step) | 0;
+  words[(bit & mask) >>> 5]! |= 1 << bit;
 }
 
 /** Turns a full table into a segment, a few pages at a time, so that no turn of the event loop is long. */
@@ -104,6 +108,8 @@ export class SegmentWriter {
   readonly #order: Uint32Array;
   readonly #starts: Uint32Array;
   #next = 0;
+  /** Entries that are in the filter. */
+  #filtered = 0;
 
   constructor(seq: number, table: EntryTable) {
     this.#seq = seq;
@@ -128,30 +134,41 @@ export class SegmentWriter {
 
   /** The next pages to write; none when all are. */
   nextPages(pagesMax: number): { key: Buffer; value: Buffer }[] {
-    const { words } = this.#table;
     const written: { key: Buffer; value: Buffer }[] = [];
     const last = Math.min(this.#pages, this.#next + pagesMax);
     for (; this.#next < last; this.#next++) {
       const from = this.#starts[this.#next]!;
       const end = this.#starts[this.#next + 1]!;
-      if (from === end) continue;
-      const page = new Uint32Array((end - from) * entryWords);
-      for (let i = from; i < end; i++) {
-        const at = this.#order[i]! * entryWords;
-        const to = (i - from) * entryWords;
-        for (let word = 0; word < entryWords; word++) page[to + word] = words[at + word]!;
-        filterAdd(this.#filter, words[at + 1]!, words[at + 2]! | 1);
-      }
-      written.push({ key: pageKey(this.#seq, this.#next), value: sealValue(new Uint8Array(page.buffer)) });
+      if (from < end) written.push({ key: pageKey(this.#seq, this.#next), value: this.#page(from, end) });
     }
+    this.#fillFilter(last === this.#pages ? this.#table.count : this.#starts[last]!);
     return written;
+  }
+
+  #page(from: number, end: number): Buffer {
+    const { words } = this.#table;
+    const order = this.#order;
+    const value = sealedRoom((end - from) * entryBytes);
+    const page = new Uint32Array(value.buffer, value.byteOffset + sumBytes, (end - from) * entryWords);
+    for (let i = from, to = 0; i < end; i++, to += entryWords) copyEntry(words, order[i]! * entryWords, page, to);
+    return sealInPlace(value);
+  }
+
+  /** As many entries as went to pages, but in the order they came: these are in the cache, and any order will do. */
+  #fillFilter(end: number): void {
+    const { words } = this.#table;
+    const filter = new Int32Array(this.#filter.buffer);
+    for (let at = this.#filtered * entryWords; at < end * entryWords; at += entryWords) {
+      filterAdd(filter, words[at + 1]!, words[at + 2]! | 1);
+    }
+    this.#filtered = end;
   }
 
   get isDone(): boolean {
     return this.#next === this.#pages;
   }
 
-  finish(): DedupSegment {
-    return new DedupSegment(this.#seq, this.#pages, this.#table.lastMs, this.#filter);
+  finish(): { segment: DedupSegment; filter: Uint8Array } {
+    return { segment: new DedupSegment(this.#seq, this.#pages, this.#table.lastMs), filter: this.#filter };
   }
 }

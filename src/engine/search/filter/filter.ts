@@ -18,7 +18,8 @@ export type Filter =
   | { readonly kind: "exists"; readonly field: string }
   | { readonly kind: "prefix"; readonly field: string; readonly prefix: string }
   | { readonly kind: "wildcard"; readonly field: string; readonly pattern: string }
-  | { readonly kind: "ids"; readonly ids: readonly number[] }
+  /** As an array they are in ascending order: there may be as many as there are documents. */
+  | { readonly kind: "ids"; readonly ids: readonly number[] | Float64Array }
   /** Every word of the text. */
   | { readonly kind: "match"; readonly field: string; readonly text: string }
   | { readonly kind: "phrase"; readonly field: string; readonly text: string }

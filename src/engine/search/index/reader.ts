@@ -1,4 +1,5 @@
 import type { Distance, Schema } from "../../collection/schema.ts";
+import type { RowSketch } from "../vector/sketch.ts";
 import type { Bitset } from "./bitset.ts";
 import type { PostingsCursor, PostingsSink } from "./postings.ts";
 
@@ -112,6 +113,8 @@ export interface VectorRows {
   readonly docs: Uint32Array;
   /** 1 / length by row, 0 for a zero vector. */
   readonly inverseNorms: Float64Array;
+  /** Only where a part keeps one; it lies in one memory with the data. */
+  readonly sketch?: RowSketch | undefined;
   /** The row of a document, or -1. */
   rowOf(doc: number): number;
 }

@@ -78,6 +78,15 @@ export class SectionWriter {
   }
 }
 
+/** No bytes have a sum too, of zero: a header that was overwritten by zeros passes its check. */
+function parseHeader(bytes: Uint8Array): Header {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString()) as Header;
+  } catch {
+    throw damaged("header");
+  }
+}
+
 /** Typed views into a segment's blob. */
 export class SectionReader {
   readonly meta: unknown;
@@ -92,12 +101,16 @@ export class SectionReader {
     if (byteLength < prefixBytes) throw damaged("too short");
     const prefix = new DataView(this.#bytes.buffer, byteOffset, prefixBytes);
     if (prefix.getUint32(0, true) !== magic) throw damaged("not a segment");
-    if (prefix.getUint32(4, true) !== format) throw damaged(`unknown format ${prefix.getUint32(4, true)}`);
+    const found = prefix.getUint32(4, true);
+    if (found !== format) {
+      const help = "start a newer build, or make the index anew with `doctor --rebuild`";
+      throw damaged(`its format is ${found}, and this build reads ${format}: ${help}`);
+    }
     const headerBytes = prefix.getUint32(8, true);
     if (prefixBytes + headerBytes > byteLength) throw damaged("too short for its header");
     const header = this.#bytes.subarray(prefixBytes, prefixBytes + headerBytes);
     if (crc32(header) !== prefix.getUint32(12, true)) throw damaged("header checksum");
-    const parsed = JSON.parse(Buffer.from(header).toString()) as Header;
+    const parsed = parseHeader(header);
     this.meta = parsed.meta;
     this.#sections = parsed.sections;
     this.#start = aligned(prefixBytes + headerBytes);

@@ -20,7 +20,7 @@ export type SharedSegments = Readonly<Record<string, SharedBytes>>;
 const pageBytes = 65_536;
 const pagesMax = 65_536;
 /** Smaller ones are not worth a memory of WebAssembly, which takes gigabytes of addresses. */
-const wasmBytesMin = 1024 * 1024;
+export const wasmBytesMin = 1024 * 1024;
 
 /**
  * What a memory begins with, so that SIMD code can work on what follows it in place: a counter of the threads that

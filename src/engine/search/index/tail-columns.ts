@@ -1,8 +1,6 @@
-import type { VectorSpec } from "../../collection/schema.ts";
 import type { SparseVector } from "../document.ts";
-import { inverseNorm } from "../vector/distance.ts";
 import type { Bitset } from "./bitset.ts";
-import { F32List, F64List, U32List } from "./growable.ts";
+import { F64List, U32List } from "./growable.ts";
 import {
   inNumberRange,
   type NumberColumn,
@@ -12,7 +10,6 @@ import {
   type SparseIndex,
   type SparseList,
   type StringIndex,
-  type VectorRows,
 } from "./reader.ts";
 import { TailTerms } from "./tail-terms.ts";
 
@@ -83,59 +80,6 @@ export class TailNumbers implements NumberIndex {
     for (let doc = 0; doc < this.#starts.length - 1; doc++) {
       for (let i = starts[doc]!; i < starts[doc + 1]!; i++) if (inNumberRange(values[i]!, range)) into.add(doc);
     }
-  }
-}
-
-const noRow = 0xffffffff;
-
-export class TailVectors implements VectorRows {
-  readonly dim: number;
-  readonly distance: VectorSpec["distance"];
-  readonly #data = new F32List();
-  readonly #docs = new U32List();
-  readonly #rows = new U32List();
-  readonly #inverseNorms = new F64List();
-
-  constructor(spec: VectorSpec) {
-    this.dim = spec.dim;
-    this.distance = spec.distance;
-  }
-
-  add(vector: Float32Array | undefined): void {
-    const doc = this.#rows.length;
-    if (vector === undefined) {
-      this.#rows.push(noRow);
-      return;
-    }
-    this.#rows.push(this.#docs.length);
-    this.#docs.push(doc);
-    this.#data.append(vector);
-    this.#inverseNorms.push(inverseNorm(vector));
-  }
-
-  get rowCount(): number {
-    return this.#docs.length;
-  }
-
-  get data(): Float32Array {
-    return this.#data.data;
-  }
-
-  get docs(): Uint32Array {
-    return this.#docs.data;
-  }
-
-  get inverseNorms(): Float64Array {
-    return this.#inverseNorms.data;
-  }
-
-  get bytes(): number {
-    return 4 * this.#data.length + 16 * this.#docs.length;
-  }
-
-  rowOf(doc: number): number {
-    const row = this.#rows.data[doc]!;
-    return row === noRow ? -1 : row;
   }
 }
 

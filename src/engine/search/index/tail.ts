@@ -3,8 +3,9 @@ import type { ExtractedDocument, FieldValues } from "../document.ts";
 import { Bitset } from "./bitset.ts";
 import { F64List } from "./growable.ts";
 import type { IndexReader, NumberIndex, SparseIndex, StringIndex, TextIndex, VectorRows } from "./reader.ts";
-import { TailNumbers, TailSparse, TailStrings, TailVectors } from "./tail-columns.ts";
+import { TailNumbers, TailSparse, TailStrings } from "./tail-columns.ts";
 import { TailText } from "./tail-text.ts";
+import { TailVectors } from "./tail-vectors.ts";
 
 /** One field of the tail: which parts it has follows from its kind and access. */
 interface TailField {

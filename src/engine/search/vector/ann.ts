@@ -3,8 +3,7 @@ import type { Bitset } from "../index/bitset.ts";
 import type { IndexReader, VectorRows } from "../index/reader.ts";
 import { type Hit, TopK } from "../index/top-k.ts";
 import { runSteps, type Steps } from "../steps.ts";
-import { inverseNorm } from "./distance.ts";
-import { exactCost, rowScore, searchPartSteps } from "./exact.ts";
+import { exactCost, offerFound, searchPartSteps } from "./exact.ts";
 
 /** Segments with fewer vectors get no graph. */
 export const graphRowsMin = 2_000;
@@ -92,7 +91,6 @@ export function* searchAnnSteps(
   options: AnnOptions = {},
 ): Steps<Hit[]> {
   const top = new TopK(k);
-  const norm = inverseNorm(query);
   const usual = Math.max(candidatesMin, Math.ceil(k * candidatesPerHit));
   for (const [r, reader] of readers.entries()) {
     const rows = reader.vectors(field);
@@ -104,10 +102,7 @@ export function* searchAnnSteps(
     const ef = Math.max(k, options.ef ?? usual * (graph?.effort ?? 1));
     const found = usable ? searchGraph(graph, rows, query, k, ef, allowed) : undefined;
     if (found === undefined) yield* searchPartSteps(reader, r, rows, query, allowed, top);
-    for (const row of found ?? []) {
-      const doc = rows.docs[row]!;
-      top.offer(rowScore(rows, query, norm, row), reader.ids[doc]!, r, doc);
-    }
+    else offerFound(reader, r, rows, query, found, top);
     yield;
   }
   return top.hits();

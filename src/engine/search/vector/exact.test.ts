@@ -77,7 +77,6 @@ test("the kernel takes vectors of the greatest dimension, and any number of rows
   const cases = [1, 5, 16, 31, 4096].flatMap((dim) => [true, false].map((inPlace) => ({ dim, inPlace })));
   for (const { dim, inPlace } of cases) {
     const kernel = dotKernel(inPlace ? shared : new Float32Array(1));
-    assert.equal(kernel.inPlace, inPlace);
     const query = Float32Array.from({ length: dim }, random);
     kernel.setQuery(query);
     const count = Math.min(kernel.rowsMax, Math.floor(shared.length / dim));
@@ -86,6 +85,12 @@ test("the kernel takes vectors of the greatest dimension, and any number of rows
     const products = kernel.products(data, 0, count);
     for (let row = 0; row < count; row += 7) {
       assert.ok(Math.abs(products[row]! - dotAt(query, data, row * dim, dim)) < 1e-3);
+    }
+    const list = Uint32Array.from({ length: Math.min(count, 37) }, (_, i) => (i * 5) % count);
+    const listed = kernel.productsOf(data, list, list.length);
+    assert.equal(listed !== undefined, inPlace);
+    for (const [i, row] of list.entries()) {
+      if (listed !== undefined) assert.ok(Math.abs(listed[i]! - dotAt(query, data, row * dim, dim)) < 1e-3);
     }
     const last = kernel.products(data, count - 1, 1)[0]!;
     assert.ok(Math.abs(last - dotAt(query, data, (count - 1) * dim, dim)) < 1e-3);

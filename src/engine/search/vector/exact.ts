@@ -1,9 +1,11 @@
+import type { Distance } from "../../collection/schema.ts";
 import type { Bitset } from "../index/bitset.ts";
 import type { IndexReader, VectorRows } from "../index/reader.ts";
 import { type Hit, TopK } from "../index/top-k.ts";
 import { runSteps, type Steps, stepDocs } from "../steps.ts";
 import { dotAt, inverseNorm, squaredDistanceAt } from "./distance.ts";
-import { dotKernel } from "./dot-kernel.ts";
+import { dotKernel, siftRowsMax } from "./dot-kernel.ts";
+import { productNeeded, type SketchQuery, sketchQuery } from "./sketch.ts";
 
 /** Below this share of allowed documents, the allowed ones are looked up instead of walking all rows. */
 const allowedShare = 1 / 3;
@@ -24,7 +26,7 @@ export function rowScore(rows: VectorRows, query: Float32Array, queryInverseNorm
   }
 }
 
-/** One part of a search, and what its scores are made of. */
+/** One part of a search, and what its scores and their bounds are made of. */
 interface RowSearch {
   readonly reader: number;
   readonly ids: Float64Array;
@@ -33,7 +35,21 @@ interface RowSearch {
   /** The query's length, and 1 / length. */
   readonly length: number;
   readonly inverseNorm: number;
+  /** Roundings that a product in single precision can have gone through. */
+  readonly slack: number;
   readonly allowed: Bitset | undefined;
+}
+
+function rowSearch(
+  reader: IndexReader,
+  r: number,
+  rows: VectorRows,
+  query: Float32Array,
+  allowed: Bitset | undefined,
+): RowSearch {
+  const length = Math.sqrt(dotAt(query, query, 0, query.length));
+  const slack = rows.dim + 8;
+  return { reader: r, ids: reader.ids, rows, query, length, inverseNorm: inverseNorm(query), slack, allowed };
 }
 
 /** Single precision rounds each product and sum by 2^-24 of itself; what underflows loses at most this. */
@@ -44,67 +60,130 @@ const underflowMax = 2e-45;
  * What a row can score at most, given its inner product in single precision. NaN when that overflowed: such a row is
  * not ruled out by any comparison.
  */
-function scoreBound(search: RowSearch, row: number, product: number): number {
+function scoreBound(search: RowSearch, distance: Distance, inverse: number, product: number): number {
   if (!Number.isFinite(product)) return Number.NaN;
-  const { rows } = search;
-  const slack = rows.dim + 8;
-  const inverse = rows.inverseNorms[row]!;
+  const { slack } = search;
   // The lengths cancel out, which spares the division that the others need.
-  if (rows.distance === "cosine") {
+  if (distance === "cosine") {
     return (product + slack * underflowMax) * search.inverseNorm * inverse + slack * roundingShare;
   }
   const length = inverse === 0 ? 0 : 1 / inverse;
   const most = product + slack * (roundingShare * search.length * length + underflowMax);
-  if (rows.distance === "dot") return most;
+  if (distance === "dot") return most;
   const squared = search.length * search.length + length * length;
   return 1 / (1 + Math.max(0, squared * (1 - 1e-12) - 2 * most));
 }
 
 /** Rules out by SIMD what cannot be among the best, and scores the rest exactly: the rows from `from` to below `to`. */
 function offerRows(search: RowSearch, from: number, to: number, top: TopK): void {
-  const { rows, ids, query, inverseNorm, allowed } = search;
-  const kernel = dotKernel(rows.data);
+  const { rows, ids, query, allowed } = search;
+  const { data, docs, inverseNorms, distance } = rows;
+  const kernel = dotKernel(data);
   // Set for every step: another search may have used the kernel since the last one.
   kernel.setQuery(query);
   for (let first = from; first < to; first += kernel.rowsMax) {
     const count = Math.min(kernel.rowsMax, to - first);
-    const products = kernel.products(rows.data, first, count);
+    const products = kernel.products(data, first, count);
     for (let i = 0; i < count; i++) {
       const row = first + i;
-      if (scoreBound(search, row, products[i]!) < top.threshold) continue;
-      const doc = rows.docs[row]!;
+      if (scoreBound(search, distance, inverseNorms[row]!, products[i]!) < top.threshold) continue;
+      const doc = docs[row]!;
       if (allowed !== undefined && !allowed.has(doc)) continue;
-      const score = rowScore(rows, query, inverseNorm, row);
+      const score = rowScore(rows, query, search.inverseNorm, row);
       if (score >= top.threshold) top.offer(score, ids[doc]!, search.reader, doc);
     }
   }
 }
 
-/** Looks the allowed rows up one by one; where SIMD can read them in place, it rules out most of them first. */
-function* searchAllowed(search: RowSearch, allowed: Bitset, top: TopK): Steps<void> {
-  const { rows, ids, query, inverseNorm } = search;
-  const kernel = dotKernel(rows.data);
-  const { inPlace } = kernel;
-  if (inPlace) kernel.setQuery(query);
-  let visited = 0;
-  for (let doc = allowed.next(0); doc !== -1; doc = allowed.next(doc + 1)) {
-    if (++visited % stepDocs === 0) {
-      yield;
-      if (inPlace) kernel.setQuery(query);
+/** Rows that are looked up together. */
+const listedMax = siftRowsMax;
+/** One for the thread: nothing is left in it from step to step. */
+const listed = new Uint32Array(listedMax);
+
+/** Offers the rows that a list begins with; where SIMD can read them in place, it rules out most of them first. */
+function offerListed(search: RowSearch, list: Uint32Array, count: number, top: TopK): void {
+  const { rows, ids, query } = search;
+  const { data, docs, inverseNorms, distance } = rows;
+  const kernel = dotKernel(data);
+  kernel.setQuery(query);
+  const products = kernel.productsOf(data, list, count);
+  for (let i = 0; i < count; i++) {
+    const row = list[i]!;
+    if (products !== undefined) {
+      if (scoreBound(search, distance, inverseNorms[row]!, products[i]!) < top.threshold) continue;
     }
-    const row = rows.rowOf(doc);
-    if (row === -1) continue;
-    if (inPlace && scoreBound(search, row, kernel.products(rows.data, row, 1)[0]!) < top.threshold) continue;
-    top.offer(rowScore(rows, query, inverseNorm, row), ids[doc]!, search.reader, doc);
+    const doc = docs[row]!;
+    top.offer(rowScore(rows, query, search.inverseNorm, row), ids[doc]!, search.reader, doc);
   }
+}
+
+/** Offers rows that a graph found. */
+export function offerFound(
+  reader: IndexReader,
+  r: number,
+  rows: VectorRows,
+  query: Float32Array,
+  found: Uint32Array,
+  top: TopK,
+): void {
+  const search = rowSearch(reader, r, rows, query, undefined);
+  for (let from = 0; from < found.length; from += listedMax) {
+    const list = found.subarray(from, from + listedMax);
+    offerListed(search, list, list.length, top);
+  }
+}
+
+/** Looks the allowed rows up. */
+function* searchAllowed(search: RowSearch, allowed: Bitset, top: TopK): Steps<void> {
+  const { rows } = search;
+  let visited = 0;
+  let count = 0;
+  // As few as fill the top k come first: what they score rules out most of the others.
+  let room = Math.min(listedMax, Math.max(64, top.k));
+  for (let doc = allowed.next(0); doc !== -1; doc = allowed.next(doc + 1)) {
+    const row = rows.rowOf(doc);
+    if (row !== -1) listed[count++] = row;
+    const pause = ++visited % stepDocs === 0;
+    if (count === room || pause) {
+      offerListed(search, listed, count, top);
+      count = 0;
+      room = listedMax;
+    }
+    if (pause) yield;
+  }
+  offerListed(search, listed, count, top);
+}
+
+/** Looks up the rows that the sketch leaves; false where there is none to go by. */
+function offerSifted(search: RowSearch, sifting: SketchQuery, from: number, to: number, top: TopK): boolean {
+  const { rows, allowed } = search;
+  const { data, docs, distance, sketch } = rows;
+  const kernel = dotKernel(data);
+  let count = siftRowsMax;
+  for (let first = from; first < to; first += count) {
+    // As few as fill the top k come first: what they score rules out most of the others.
+    count = Math.min(first === 0 ? Math.max(64, 2 * top.k) : siftRowsMax, siftRowsMax, to - first);
+    const needed = productNeeded(top.threshold, distance, search.length);
+    const found = sketch === undefined ? undefined : kernel.sift(sketch, sifting, needed, first, count, listed);
+    if (found === undefined) return false;
+    let kept = 0;
+    for (let i = 0; i < found; i++) {
+      const row = listed[i]!;
+      if (allowed === undefined || allowed.has(docs[row]!)) listed[kept++] = row;
+    }
+    offerListed(search, listed, kept, top);
+  }
+  return true;
 }
 
 function* searchRows(search: RowSearch, top: TopK): Steps<void> {
   // Taken once: a tail may grow between two steps, and what is added then is not part of this search.
-  const { rowCount } = search.rows;
+  const { rowCount, sketch, distance } = search.rows;
+  const sifting = sketch === undefined ? undefined : sketchQuery(search.query, distance);
   for (let from = 0; from < rowCount; from += stepDocs) {
     if (from > 0) yield;
-    offerRows(search, from, Math.min(from + stepDocs, rowCount), top);
+    const to = Math.min(from + stepDocs, rowCount);
+    if (sifting === undefined || !offerSifted(search, sifting, from, to, top)) offerRows(search, from, to, top);
   }
 }
 
@@ -122,8 +201,7 @@ export function* searchPartSteps(
   allowed: Bitset | undefined,
   top: TopK,
 ): Steps<void> {
-  const length = Math.sqrt(dotAt(query, query, 0, query.length));
-  const search = { reader: r, ids: reader.ids, rows, query, inverseNorm: inverseNorm(query), length, allowed };
+  const search = rowSearch(reader, r, rows, query, allowed);
   if (allowed !== undefined && allowed.count() < rows.rowCount * allowedShare) {
     yield* searchAllowed(search, allowed, top);
   } else yield* searchRows(search, top);

@@ -22,6 +22,9 @@ const fieldsTogetherMax = 32;
 const changedMin = 20_000;
 /** Replaced rows that may lie in a table before it is written anew, besides as many as it has. */
 const deadMin = 50_000;
+/** Rows that are written before a table is packed anew, and a part of all of them that they must be. */
+const looseMin = 10_000;
+const looseShare = 0.1;
 /** Ids of one DELETE. */
 const deleteStep = 1_000;
 
@@ -33,6 +36,8 @@ interface Loaded {
   changes: number;
   /** Rows that were replaced or deleted, about. */
   dead: number;
+  /** Rows that were written since the table was packed. */
+  loose: number;
 }
 
 interface Known {
@@ -98,7 +103,14 @@ export class CollectionTables {
         await this.#reload(table, known, wanted, snapshot, changes, check);
       }
       await this.#show(table, known);
+      this.#pack(known.loaded, documents);
     });
+  }
+
+  #pack(loaded: Loaded | undefined, documents: number): void {
+    if (loaded === undefined || loaded.loose < Math.max(looseMin, documents * looseShare)) return;
+    loaded.loose = 0;
+    this.#database.pack();
   }
 
   async drop(name: string): Promise<void> {
@@ -133,6 +145,11 @@ export class CollectionTables {
       if (this.#views.get(other)?.startsWith("collections.")) return `${storedSchema}.view_${id}`;
     }
     return undefined;
+  }
+
+  /** The columns of a collection, as its table has them. */
+  columnsOf(table: CollectionTable): readonly CollectionColumn[] {
+    return this.#knownOf(table).columns;
   }
 
   get names(): Iterable<string> {
@@ -194,6 +211,7 @@ export class CollectionTables {
     for (const each of changed) known.changed.delete(each);
     loaded.changes = changes;
     loaded.dead += changed.size;
+    loaded.loose += changed.size;
     return true;
   }
 
@@ -245,10 +263,11 @@ export class CollectionTables {
     );
     const table = `c${id}_${this.#nextTable++}`;
     const create = `CREATE TABLE ${storedSchema}.${quote(table)} (${columnList(columns)})`;
+    let rows = 0;
     await this.#atomically([create], async () => {
-      await this.#fill(table, columns, id, snapshot, check);
+      rows = await this.#fill(table, columns, id, snapshot, check);
     });
-    known.loaded = { table, columns, changes, dead: 0 };
+    known.loaded = { table, columns, changes, dead: 0, loose: rows };
     known.changed.clear();
     if (before !== undefined) await this.#dropTable(before.table);
   }
@@ -259,7 +278,7 @@ export class CollectionTables {
     id: number,
     snapshot: Reader,
     check: () => void,
-  ): Promise<void> {
+  ): Promise<number> {
     const { writer, catalog } = this.#database;
     const rows = new ChunkWriter(writer.appender(catalog, storedSchema, table));
     let count = 0;
@@ -270,6 +289,7 @@ export class CollectionTables {
       check();
     }
     rows.close();
+    return count;
   }
 
   /** The statements go together: each call of the library is a wait for a thread. */

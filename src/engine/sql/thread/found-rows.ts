@@ -4,7 +4,7 @@ import { fieldValue, sourceValues } from "../../search/document.ts";
 import { type CollectionColumn, collectionColumns } from "../columns.ts";
 import type { FoundDocuments, ShownValue } from "../retrieval.ts";
 import type { SqlColumnInfo } from "../type.ts";
-import type { Cell, ChunkWriter } from "./chunk-writer.ts";
+import type { Cell } from "./chunk-writer.ts";
 import { documentCells, valueCell } from "./document-cells.ts";
 import type { UsedColumns } from "./plan-statement.ts";
 
@@ -16,16 +16,39 @@ export interface FoundColumns {
   readonly ofDocument: readonly CollectionColumn[];
 }
 
-export function foundColumns(found: FoundDocuments, used: UsedColumns): FoundColumns {
-  const ofDocument = collectionColumns(parseSchema(found.fields)).filter(
+/** Collections whose columns are remembered. */
+const knownMax = 100;
+
+/** The columns of collections, parsed once for each version of a schema. */
+export class FoundSchemas {
+  readonly #known = new Map<string, readonly CollectionColumn[]>();
+
+  columnsOf({ collectionId, schemaVersion, fields }: FoundDocuments): readonly CollectionColumn[] {
+    const key = `${collectionId} ${schemaVersion}`;
+    let columns = this.#known.get(key);
+    if (columns !== undefined) return columns;
+    columns = collectionColumns(parseSchema(fields));
+    if (this.#known.size >= knownMax) this.#known.delete(this.#known.keys().next().value!);
+    this.#known.set(key, columns);
+    return columns;
+  }
+}
+
+export function foundColumns(columns: readonly CollectionColumn[], used: UsedColumns): FoundColumns {
+  const ofDocument = columns.filter(
     ({ name, shows }) => shows.kind === "id" || shows.kind === "field" || used.names.has(name.toLowerCase()),
   );
   const [id, ...rest] = ofDocument;
   return { all: [id!, score, ...rest], ofDocument };
 }
 
+/** Takes rows, one after another. */
+export interface RowSink {
+  add(cells: readonly Cell[]): void;
+}
+
 /** Writes what was found, best first. */
-export function writeFound(found: FoundDocuments, { ofDocument }: FoundColumns, rows: ChunkWriter): void {
+export function writeFound(found: FoundDocuments, { ofDocument }: FoundColumns, rows: RowSink): void {
   const { ids, scores, offsets, data } = found;
   for (let i = 0; i < ids.length; i++) {
     const document = decodeDocument(data.subarray(offsets[i], offsets[i + 1]));

@@ -1,8 +1,9 @@
 import { sqlFault } from "../fault.ts";
 import type { SqlParameter, SqlValue } from "../sql.ts";
+import type { SqlType } from "../type.ts";
 import { typeName } from "../value.ts";
 import { parameterNumber } from "./arguments.ts";
-import { type LogicalType, lib, Type, type Value } from "./duckdb.ts";
+import { type LogicalType, lib, type Prepared, Type, type Value } from "./duckdb.ts";
 import type { Edit } from "./edits.ts";
 import type { Token } from "./lexer.ts";
 
@@ -19,13 +20,14 @@ export interface NumberedParameters {
 /**
  * DuckDB wants parameters numbered without gaps, and some of a statement's may be gone with a retriever's call: what
  * is left (`isLeft`) is numbered anew. Those that are given as text of another type are cast to it where they stand,
- * so that DuckDB reads the text.
+ * so that DuckDB reads the text; `castAll` casts every one that has a type.
  */
 export function numberParameters(
   query: string,
   tokens: readonly Token[],
   params: readonly SqlParameter[],
   isLeft: (token: Token) => boolean,
+  castAll = false,
 ): NumberedParameters {
   const left: { readonly token: Token; readonly number: number }[] = [];
   for (const token of tokens) {
@@ -36,14 +38,34 @@ export function numberParameters(
   const edits = left.map(({ token, number }): Edit => {
     const name = `$${numbers.indexOf(number) + 1}`;
     const param = params[number - 1];
-    const text = param !== undefined && needsCast(param) ? `CAST(${name} AS ${typeName(param.type!)})` : name;
-    return { start: token.start, end: token.end, text };
+    const isCast = param?.type !== undefined && (castAll || needsCast(param));
+    return { start: token.start, end: token.end, text: isCast ? castTo(name, param.type) : name };
   });
   return { edits, indexes: numbers.map((number) => number - 1) };
 }
 
+/** Nothing can be cast to the type of NULL but NULL itself. */
+function castTo(name: string, type: SqlType): string {
+  return type.kind === "null" ? "NULL" : `CAST(${name} AS ${typeName(type)})`;
+}
+
 function needsCast({ value, type }: SqlParameter): boolean {
-  return typeof value === "string" && type !== undefined && !textual.has(type.kind);
+  return typeof value === "string" && !textual.has(type?.kind ?? "null");
+}
+
+/** Fills a statement whose parameters were numbered anew. */
+export function bindAll(
+  prepared: Prepared,
+  indexes: readonly number[],
+  params: readonly SqlParameter[],
+  more: readonly Value[] = [],
+): void {
+  prepared.parameters.forEach((name, i) => {
+    const number = Number(name);
+    const at = indexes[number - 1];
+    const value = at === undefined ? more[number - indexes.length - 1]! : parameterValue(params[at]!, `params[${at}]`);
+    prepared.bind(i + 1, value);
+  });
 }
 
 /** A parameter's value as DuckDB takes it. */

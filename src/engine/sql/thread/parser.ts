@@ -4,14 +4,17 @@ import { columnType } from "./duck-type.ts";
 import { type Connection, Database, lib, type Prepared, type Value } from "./duckdb.ts";
 import { parameterValue } from "./parameters.ts";
 import { readChunk } from "./read-chunk.ts";
+import type { TreeNode } from "./syntax-tree.ts";
 
 const limits = { memoryBytes: 128 * 1024 * 1024, threads: 1 };
+const deserialize = "SELECT json_deserialize_sql($1::JSON)";
 const serialize = "SELECT json_serialize_sql($1::VARCHAR, skip_null := true, skip_default := true)::VARCHAR";
 
 interface Opened {
   readonly database: Database;
   readonly connection: Connection;
   readonly serialize: Prepared;
+  readonly deserialize: Prepared;
 }
 
 /** A database that holds nothing: it parses statements and works out constants. One thing after another. */
@@ -21,6 +24,21 @@ export class Parser {
 
   serialize(query: string): Promise<SqlValue> {
     return this.#next(async ({ serialize }) => firstValue(serialize, [lib.create_varchar(query)]));
+  }
+
+  /** The text of an expression of a statement's tree. */
+  async expression(node: TreeNode): Promise<string> {
+    const { alias: _, ...bare } = node;
+    const select = {
+      type: "SELECT_NODE",
+      cte_map: {},
+      select_list: [bare],
+      from_table: { type: "EMPTY" },
+      aggregate_handling: "STANDARD_HANDLING",
+    };
+    const json = JSON.stringify({ error: false, statements: [{ node: select }] });
+    const text = await this.#next(({ deserialize }) => firstValue(deserialize, [lib.create_varchar(json)]));
+    return String(text).replace(/^SELECT /, "");
   }
 
   evaluate(query: string, params: readonly SqlParameter[]): Promise<SqlValue> {
@@ -43,6 +61,7 @@ export class Parser {
     const opened = await this.#opened;
     this.#opened = undefined;
     opened?.serialize.close();
+    opened?.deserialize.close();
     opened?.connection.close();
     opened?.database.close();
   }
@@ -61,7 +80,12 @@ async function open(): Promise<Opened> {
   const database = await Database.open(limits);
   const connection = await database.connect();
   await connection.run("SET GLOBAL enable_external_access = false; SET GLOBAL lock_configuration = true");
-  return { database, connection, serialize: await connection.prepare(serialize) };
+  return {
+    database,
+    connection,
+    serialize: await connection.prepare(serialize),
+    deserialize: await connection.prepare(deserialize),
+  };
 }
 
 /** The one value of a statement, read to its end so that the connection is free again. */

@@ -6,7 +6,7 @@ import { constantOf } from "./conditions.ts";
 import { characterAt, type Edit } from "./edits.ts";
 import { checkFunction, checkRef, checkTableFunction, placeOf, shownView } from "./guard.ts";
 import { nameOf, type Token, tokenize } from "./lexer.ts";
-import { type Bounds, boundsOf, isRetrieval, type RetrievalRef, retrievalRef } from "./retrieval-refs.ts";
+import { boundsOf, isRetrieval, type RetrievalRef, retrievalRef, type StatementBounds } from "./retrieval-refs.ts";
 import { shownRelation, shownSchema } from "./shown.ts";
 import {
   type BaseTable,
@@ -132,7 +132,7 @@ class Planner {
   readonly #qualified = new Set<string>();
   readonly #names = new Set<string>();
   readonly #retrievals: RetrievalRef[] = [];
-  #bounds: ReadonlyMap<TreeNode, Bounds> = new Map();
+  #bounds: StatementBounds["tables"] = new Map();
   #allColumns = false;
   #catalog = false;
 
@@ -161,12 +161,12 @@ class Planner {
     }
     const inRetrievers = new Set<TreeNode>();
     const bounds = boundsOf(nodes);
-    this.#bounds = bounds;
+    this.#bounds = bounds.tables;
     for (const node of nodes) {
       if (!isRetrieval(node)) continue;
       for (const inner of nodesOf(node.function)) inRetrievers.add(inner);
       const start = this.#placeOf(node);
-      this.#retrievals.push(retrievalRef(node, start, bounds.get(node), this.#query, this.#tokens));
+      this.#retrievals.push(retrievalRef(node, start, bounds.retrievals.get(node), this.#query, this.#tokens));
     }
     // The names within a retriever are no columns of the statement's tables.
     for (const node of nodes) {

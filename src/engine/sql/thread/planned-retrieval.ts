@@ -11,7 +11,7 @@ export async function plannedRetrieval(
   params: readonly SqlParameter[] | undefined,
   evaluate: Evaluate,
 ): Promise<PlannedRetrieval> {
-  const { call, start: position, conditions } = ref;
+  const { call, start: position } = ref;
   const calls = call.kind === "rrf" ? call.retrievers : [call];
   const searches = calls.filter((each) => each.kind !== "rrf");
   const [collection, ...others] = searches.map((each) => collectionOf(each, source, params));
@@ -21,14 +21,14 @@ export async function plannedRetrieval(
   const fused = call.kind === "rrf";
   const whose = { position, collection: collection!, fused };
   if (params === undefined) {
-    return { ...whose, retrievers: [], rankConstant: undefined, conditions: [], limit: undefined };
+    return { ...whose, retrievers: [], rankConstant: undefined, terms: [], limit: undefined };
   }
   const rank = call.kind === "rrf" ? call.rankConstant : undefined;
   return {
     ...whose,
     retrievers: await Promise.all(searches.map((each) => retrieverArguments(each, source, params, evaluate))),
     rankConstant: rank && (await argumentValue(source, rank, params, evaluate)),
-    conditions,
+    terms: ref.terms.map(({ condition }) => condition),
     limit: rowsOf(ref.limit, params),
   };
 }

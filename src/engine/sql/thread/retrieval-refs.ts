@@ -1,8 +1,9 @@
 import type { Condition, RowLimit } from "../retrieval.ts";
 import { conditionOf, conjuncts, constantOf } from "./conditions.ts";
 import type { Token } from "./lexer.ts";
+import { type NamedItem, namedItems, type OwnNames, type OwnTerm, ownTerms } from "./own-terms.ts";
 import { isRetriever, type RetrieverCall, readCall } from "./retriever-call.ts";
-import { type BaseTable, type ColumnRef, isNode, nodesOf, type TableFunction, type TreeNode } from "./syntax-tree.ts";
+import { type ColumnRef, isNode, nodesOf, type TableFunction, type TreeNode } from "./syntax-tree.ts";
 
 /** Where a statement calls a retriever. */
 export interface RetrievalRef {
@@ -10,14 +11,26 @@ export interface RetrievalRef {
   readonly start: number;
   readonly end: number;
   readonly alias: string | undefined;
-  readonly conditions: readonly Condition[];
+  /** What the statement asks of its rows that can be checked before they are found. */
+  readonly terms: readonly OwnTerm[];
+  readonly items: readonly NamedItem[];
+  /** Other names of its columns, in their order. */
+  readonly renamed: readonly string[];
   readonly limit: RowLimit | undefined;
 }
 
-/** What a statement asks of one of its tables or retrievers. */
+/** What a statement asks of one of its tables. */
 export interface Bounds {
   readonly conditions: readonly Condition[];
   readonly limit: RetrievalRef["limit"];
+}
+
+/** What it asks of one of its retrievers. */
+export type RetrievalBounds = Pick<RetrievalRef, "terms" | "items" | "renamed" | "limit">;
+
+export interface StatementBounds {
+  readonly tables: ReadonlyMap<TreeNode, Bounds>;
+  readonly retrievals: ReadonlyMap<TreeNode, RetrievalBounds>;
 }
 
 export function isRetrieval(node: TreeNode): node is TableFunction {
@@ -25,40 +38,78 @@ export function isRetrieval(node: TreeNode): node is TableFunction {
 }
 
 /** The conditions and limits of each table and retriever of a statement. */
-export function boundsOf(nodes: readonly TreeNode[]): Map<TreeNode, Bounds> {
-  const found = new Map<TreeNode, Bounds>();
+export function boundsOf(nodes: readonly TreeNode[]): StatementBounds {
+  const tables = new Map<TreeNode, Bounds>();
+  const retrievals = new Map<TreeNode, RetrievalBounds>();
   for (const node of nodes) {
     if (node.type !== "SELECT_NODE" || !isNode(node["from_table"])) continue;
     const from = node["from_table"];
     const isAlone = from.type !== "JOIN";
     for (const ref of kept(from)) {
-      if (!isRetrieval(ref) && ref.type !== "BASE_TABLE") continue;
-      const columnOf = columnsOf(ref, isAlone);
-      const parts = conjuncts(node["where_clause"]).map((part) => conditionOf(part, columnOf));
-      const conditions = parts.filter((part) => part !== undefined);
-      const isWhole = conditions.length === parts.length;
-      found.set(ref, { conditions, limit: isAlone && isWhole ? limitOf(node) : undefined });
+      if (isRetrieval(ref)) retrievals.set(ref, retrievalBounds(ref, node, from));
+      else if (ref.type === "BASE_TABLE") tables.set(ref, tableBounds(ref, node, isAlone));
     }
   }
-  return found;
+  return { tables, retrievals };
 }
+
+function tableBounds(ref: TreeNode, select: TreeNode, isAlone: boolean): Bounds {
+  const columnOf = columnsOf(ref, isAlone);
+  const parts = conjuncts(select["where_clause"]).map((part) => conditionOf(part, columnOf));
+  const conditions = parts.filter((part) => part !== undefined);
+  const isWhole = conditions.length === parts.length;
+  return { conditions, limit: isAlone && isWhole ? limitOf(select) : undefined };
+}
+
+function retrievalBounds(ref: TreeNode, select: TreeNode, from: TreeNode): RetrievalBounds {
+  const others = new Set<string>();
+  for (const each of leaves(from)) if (each !== ref) others.add(nameOf(each));
+  const names: OwnNames = { own: nameOf(ref), others, renamed: renamedOf(ref) };
+  const terms = ownTerms(select["where_clause"], names);
+  const isWhole = from === ref && terms.length === conjuncts(select["where_clause"]).length;
+  return {
+    terms,
+    items: namedItems(select, names),
+    renamed: names.renamed,
+    limit: isWhole ? limitOf(select) : undefined,
+  };
+}
+
+/** The tables of a join, however deep. */
+function leaves(ref: TreeNode): TreeNode[] {
+  if (ref.type !== "JOIN") return [ref];
+  return [ref["left"], ref["right"]].filter(isNode).flatMap(leaves);
+}
+
+function nameOf(ref: TreeNode): string {
+  const called = ref.type === "TABLE_FUNCTION" ? (ref as TableFunction).function.function_name : ref["table_name"];
+  return String(ref["alias"] ?? called ?? "").toLowerCase();
+}
+
+function renamedOf(ref: TreeNode): string[] {
+  const given = ref["column_name_alias"];
+  return Array.isArray(given) ? given.map((name) => String(name).toLowerCase()) : [];
+}
+
+const keepsLeft = new Set(["INNER", "LEFT", "SEMI", "ANTI"]);
+const keepsRight = new Set(["INNER", "RIGHT"]);
 
 /** The parts of a join of which a row that the `WHERE` refuses can be left out before the join. */
 function kept(ref: TreeNode): TreeNode[] {
   if (ref.type !== "JOIN") return [ref];
-  const { left, right, join_type: type } = ref as { left?: unknown; right?: unknown; join_type?: unknown };
+  const { left, right, join_type: type, ref_type: how } = ref;
+  // Rows that are put side by side, or beside the nearest, find another one when some are left out.
+  if (how === "POSITIONAL") return [];
   const found: TreeNode[] = [];
-  if ((type === "INNER" || type === "LEFT" || type === "SEMI" || type === "ANTI") && isNode(left))
-    found.push(...kept(left));
-  if (type === "INNER" && isNode(right)) found.push(...kept(right));
+  if (keepsLeft.has(String(type)) && isNode(left)) found.push(...kept(left));
+  if (keepsRight.has(String(type)) && how !== "ASOF" && isNode(right)) found.push(...kept(right));
   return found;
 }
 
 function columnsOf(ref: TreeNode, isAlone: boolean): (node: TreeNode) => string | undefined {
   // Columns with other names are not followed.
-  const isRenamed = Array.isArray(ref["column_name_alias"]) && ref["column_name_alias"].length > 0;
-  const called = isRetrieval(ref) ? ref.function.function_name : (ref as BaseTable).table_name;
-  const name = ((ref["alias"] as string | undefined) ?? called).toLowerCase();
+  const isRenamed = renamedOf(ref).length > 0;
+  const name = nameOf(ref);
   return (node) => {
     if (isRenamed || node.class !== "COLUMN_REF") return undefined;
     const names = (node as ColumnRef).column_names;
@@ -93,7 +144,7 @@ function limitOf(select: TreeNode): RetrievalRef["limit"] {
 export function retrievalRef(
   ref: TableFunction,
   start: number,
-  bounds: Bounds | undefined,
+  bounds: RetrievalBounds | undefined,
   query: string,
   tokens: readonly Token[],
 ): RetrievalRef {
@@ -104,7 +155,9 @@ export function retrievalRef(
     start,
     end: tokens[end - 1]!.end,
     alias: ref.alias,
-    conditions: bounds?.conditions ?? [],
+    terms: bounds?.terms ?? [],
+    items: bounds?.items ?? [],
+    renamed: bounds?.renamed ?? [],
     limit: bounds?.limit,
   };
 }

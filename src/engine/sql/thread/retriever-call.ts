@@ -49,7 +49,8 @@ export function readCall(query: string, tokens: readonly Token[], at: number): {
   const named = new Map<string, Span>();
   for (const span of spans) {
     const sign = text(query, tokens[span.first + 1]);
-    const isNamed = span.end - span.first > 2 && (sign === ":=" || sign === "=>");
+    // No argument is a comparison, so `k = 5` is what it looks like.
+    const isNamed = span.end - span.first > 2 && (sign === ":=" || sign === "=>" || sign === "=");
     if (!isNamed) positional.push(span);
     else named.set(nameOf(query, tokens[span.first]!).toLowerCase(), { first: span.first + 2, end: span.end });
   }

@@ -3,6 +3,7 @@ import { type ThreadService, Transferred } from "../../../port/threads.ts";
 import { EngineError, unavailable } from "../../errors.ts";
 import { sqlFault } from "../fault.ts";
 import type {
+  CheckReply,
   DescribeReply,
   NamespaceRef,
   NextReply,
@@ -15,20 +16,22 @@ import type { SqlSettings } from "../settings.ts";
 import type { SqlParameter, SqlValue } from "../sql.ts";
 import type { Evaluate } from "./arguments.ts";
 import { CollectionTables } from "./collection-tables.ts";
+import { describeStatement } from "./describe-statement.ts";
 import { duckFault } from "./duck-fault.ts";
-import { columnType, parameterType } from "./duck-type.ts";
 import type { Prepared } from "./duckdb.ts";
 import type { EditedQuery } from "./edits.ts";
-import { foundColumns } from "./found-rows.ts";
+import { FoundSchemas, foundColumns } from "./found-rows.ts";
 import { buffersOf } from "./join-batches.ts";
+import { matchingIds } from "./matching-ids.ts";
 import { NamespaceDatabase } from "./namespace-database.ts";
-import { parameterValue } from "./parameters.ts";
+import { bindAll } from "./parameters.ts";
 import { Parser } from "./parser.ts";
 import { planStatement, type SerializedSql, type StatementPlan } from "./plan-statement.ts";
 import { plannedRetrieval } from "./planned-retrieval.ts";
 import { emptyEdit, nameEdits, rewritten, showFound } from "./rewrite-statement.ts";
 import { Statement, type StopReason } from "./statement.ts";
 import { defineAll, loadTables, type OpenNamespace } from "./statement-tables.ts";
+import { parseTree, type TreeNode } from "./syntax-tree.ts";
 
 /** What a statement without tables needs. */
 const nothing = { tables: [], catalog: undefined, found: [] } as const;
@@ -55,6 +58,7 @@ export class SqlService implements ThreadService {
   /** Statements that were stopped before they were open. */
   readonly #stoppedEarly = new Map<number, StopReason>();
   readonly #parser = new Parser();
+  readonly #schemas = new FoundSchemas();
   #clock = 0;
   /** Messages that are being answered. */
   readonly #active = new Set<Promise<unknown>>();
@@ -84,6 +88,8 @@ export class SqlService implements ThreadService {
         return this.#planned(asked);
       case "describe":
         return this.#describe(asked);
+      case "check":
+        return this.#check(asked);
       case "run":
         return this.#run(asked);
       case "next":
@@ -115,15 +121,21 @@ export class SqlService implements ThreadService {
     const { needs } = plan;
     if (plan.retrievals.length === 0) {
       if (params === undefined || needs.catalog || plan.refs.length > 0)
-        return { ...needs, retrievals: [], ran: undefined };
+        return { ...needs, retrievals: [], repeats: true, ran: undefined };
       const { value, transfer } = await this.#run({ ...asked, kind: "run", params, ...nothing });
-      return new Transferred({ ...needs, retrievals: [], ran: value as RunReply } satisfies PlanReply, transfer);
+      const ran = value as RunReply;
+      return new Transferred({ ...needs, retrievals: [], repeats: false, ran } satisfies PlanReply, transfer);
     }
     const source = { query: plan.query, tokens: plan.tokens, namespace: asked.namespace.name };
-    const evaluate: Evaluate = (expression, given) => this.#evaluate(expression, given);
+    let repeats = needs.parameters === 0 && params !== undefined;
+    const evaluate: Evaluate = (expression, given) => {
+      repeats = false;
+      return this.#evaluate(expression, given);
+    };
     try {
-      const retrievals = plan.retrievals.map((ref) => plannedRetrieval(ref, source, params, evaluate));
-      return { ...needs, retrievals: await Promise.all(retrievals), ran: undefined };
+      const planned = plan.retrievals.map((ref) => plannedRetrieval(ref, source, params, evaluate));
+      const retrievals = await Promise.all(planned);
+      return { ...needs, retrievals, repeats, ran: undefined };
     } catch (error) {
       throw duckFault(error);
     }
@@ -147,7 +159,7 @@ export class SqlService implements ThreadService {
   }
 
   async #parse(query: string): Promise<SerializedSql> {
-    return JSON.parse((await this.#parser.serialize(query)) as string) as SerializedSql;
+    return parseTree((await this.#parser.serialize(query)) as string) as SerializedSql;
   }
 
   /** A constant expression, in a database that holds nothing. */
@@ -159,20 +171,36 @@ export class SqlService implements ThreadService {
     const plan = await this.#plan(asked);
     return this.#with(asked, async (open) => {
       await defineAll(open.namespace, asked.tables, asked.catalog);
-      const retrieved = plan.retrievals.map((ref, i) => emptyEdit(ref, foundColumns(asked.found[i]!, plan.columns)));
-      const { edited, indexes } = rewritten(plan, [...nameEdits(plan.refs), ...retrieved], []);
-      const prepared = await this.#prepare(open, edited, false);
-      const columns = prepared.columns.map(({ name, type }) => ({ name, type: columnType(type).type }));
-      const parameters: DescribeReply["parameters"][number][] = new Array(plan.needs.parameters).fill(undefined);
-      prepared.parameters.forEach((name, i) => {
-        parameters[indexes[Number(name) - 1]!] = parameterType(prepared.parameterType(i + 1));
-      });
+      const retrieved = plan.retrievals.map((ref, i) =>
+        emptyEdit(ref, foundColumns(this.#schemas.columnsOf(asked.found[i]!), plan.columns)),
+      );
+      const edits = [...nameEdits(plan.refs), ...retrieved];
+      const described = await describeStatement(plan, edits, asked.params, (edited) =>
+        this.#prepare(open, edited, false),
+      );
       open.statement.isDone = true;
-      return { columns, parameters };
+      return described;
     });
   }
 
-  async #run(asked: Extract<SqlMessage, { kind: "run" }>): Promise<Transferred> {
+  /** Finds which documents meet terms that the index can't check. */
+  async #check(asked: Extract<SqlMessage, { kind: "check" }>): Promise<Transferred> {
+    const { plan, open } = await this.#started(asked);
+    try {
+      await defineAll(open.namespace, asked.tables, undefined);
+      const text = (node: TreeNode) => this.#parser.expression(node);
+      const ids = await matchingIds(open, plan, asked, text);
+      open.statement.isDone = true;
+      return new Transferred({ ids } satisfies CheckReply, ids === undefined ? [] : [ids.buffer as ArrayBuffer]);
+    } catch (error) {
+      throw duckFault(open.statement.faultOf(error));
+    } finally {
+      this.#close(asked.statement);
+    }
+  }
+
+  /** Takes what a message tells, and opens its statement. */
+  async #started(asked: Extract<SqlMessage, { kind: "run" | "check" }>): Promise<{ plan: StatementPlan; open: Open }> {
     // Before anything else: what changed is told in the order of the messages.
     const told = this.#namespace(asked.namespace).then((open) => {
       for (const table of asked.tables) if (table.schema === "collections") open.collections.take(table);
@@ -185,15 +213,19 @@ export class SqlService implements ThreadService {
         (await told).database.uses--;
         throw error;
       });
-    const open = await this.#open(asked, await told);
+    return { plan, open: await this.#open(asked, await told) };
+  }
+
+  async #run(asked: Extract<SqlMessage, { kind: "run" }>): Promise<Transferred> {
+    const { plan, open } = await this.#started(asked);
     try {
       await defineAll(open.namespace, asked.tables, asked.catalog);
       const reads = { store: this.#store, settings: this.#settings };
-      const edits = await loadTables(reads, open, plan, asked.tables);
-      edits.push(...(await showFound(open.statement, plan, asked.found)));
-      const { edited, indexes } = rewritten(plan, edits, asked.params);
-      const prepared = await this.#prepare(open, edited, plan.refs.length + plan.retrievals.length === 0);
-      bindAll(prepared, indexes, asked.params);
+      const tables = await loadTables(reads, open, plan, asked.tables);
+      const { edits, filled } = await showFound(open.statement, plan, asked.found, this.#schemas);
+      const { edited, indexes, more } = rewritten(plan, [...tables, ...edits], asked.params, { filled });
+      const prepared = await this.#prepare(open, edited, plan.refs.length + edits.length === 0);
+      bindAll(prepared, indexes, asked.params, more);
       const columns = await open.statement.start(prepared, plan.isSmall).catch((error: unknown) => {
         throw duckFault(open.statement.faultOf(error), edited);
       });
@@ -284,7 +316,10 @@ export class SqlService implements ThreadService {
     try {
       const connection = statement.connection!;
       prepared = await statement.busy(isKept ? connection.prepareOnce(edited.text) : connection.prepare(edited.text));
-      if (!isKept) statement.prepared = prepared;
+      if (!isKept) {
+        statement.prepared?.close();
+        statement.prepared = prepared;
+      }
     } catch (error) {
       throw duckFault(statement.faultOf(error), edited);
     }
@@ -348,11 +383,4 @@ function checkCount(plan: StatementPlan, params: readonly SqlParameter[]): State
   const { parameters } = plan.needs;
   if (params.length === parameters) return plan;
   throw sqlFault("parameter", `has ${params.length} values for ${parameters} parameters`, { field: "params" });
-}
-
-function bindAll(prepared: Prepared, indexes: readonly number[], params: readonly SqlParameter[]): void {
-  prepared.parameters.forEach((name, i) => {
-    const at = indexes[Number(name) - 1]!;
-    prepared.bind(i + 1, parameterValue(params[at]!, `params[${at}]`));
-  });
 }

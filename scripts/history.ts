@@ -1,0 +1,48 @@
+// Records what concurrent clients do and are told while the server is killed, stopped, given a wrong clock and a full disk,
+// and searches for one order of the operations that explains it all (test/history/). At the end a control, a proxy that
+// answers some reads with old answers, must be found out.
+//
+//   npm run test:history                   10 rounds of 15 seconds, each on a new data folder
+//   npm run test:history -- --rounds 3     this many; --seconds N for the length of each
+//   npm run test:history -- --seed 17      the choices of a run; the timing is the machine's own
+//   npm run test:history -- --record       keep the figures of the run (scripts/figures.ts)
+import { parseArgs } from "node:util";
+import { NotLinearizable } from "../test/history/linearize.ts";
+import { runHistory } from "../test/history/run.ts";
+import { report } from "./figures.ts";
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: "string" },
+    seconds: { type: "string" },
+    seed: { type: "string" },
+    record: { type: "boolean" },
+  },
+});
+const rounds = Number(values.rounds ?? 10);
+const seconds = Number(values.seconds ?? 15);
+const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 32));
+
+async function control(): Promise<boolean> {
+  try {
+    await runHistory({ seed, seconds: 3, isStale: true });
+    return false;
+  } catch (error) {
+    if (!(error instanceof NotLinearizable)) throw error;
+    process.stdout.write(`control: the old answers were found out, as they must be: ${error.message.split("\n")[0]}\n`);
+    return true;
+  }
+}
+
+process.stdout.write(`seed ${seed}\n`);
+const totals: Record<string, number> = { rounds };
+for (let round = 0; round < rounds; round++) {
+  const figures = await runHistory({ seed: seed + round, seconds });
+  process.stdout.write(`${JSON.stringify({ round, ...figures })}\n`);
+  for (const [what, count] of Object.entries(figures)) totals[what] = (totals[what] ?? 0) + count;
+}
+if (await control()) report("histories", { ...totals, "answers that no order explains": 0 });
+else {
+  process.stderr.write("history: old answers were not found out\n");
+  process.exitCode = 1;
+}

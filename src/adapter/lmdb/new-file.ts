@@ -1,0 +1,39 @@
+import { closeSync, fdatasyncSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
+
+/**
+ * Makes the store's file so that it appears under its name only when it is whole and synced. LMDB by itself writes the
+ * first pages in place and syncs neither them nor the name: a power cut could leave half a file, which no start
+ * accepts, or none, with everything that was acknowledged until then.
+ */
+export function makeFile(file: string, create: (path: string) => void): void {
+  const fresh = `${file}.new`;
+  const remove = () => {
+    for (const path of [fresh, `${fresh}-lock`]) rmSync(path, { force: true });
+  };
+  remove();
+  create(fresh);
+  sync(fresh, fdatasyncSync);
+  renameSync(fresh, file);
+  remove();
+}
+
+/** The names of the file, of its folder, and of the data folder, which may all be new, are on the disk after this. */
+export function syncNames(directory: string): void {
+  const data = dirname(directory);
+  for (const folder of [directory, data]) sync(folder, fsyncSync);
+  try {
+    sync(dirname(data), fsyncSync);
+  } catch {
+    // The folder above the data folder is the operator's, and may not be ours to open.
+  }
+}
+
+function sync(path: string, how: (descriptor: number) => void): void {
+  const descriptor = openSync(path, "r");
+  try {
+    how(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import type { Reader } from "../../../port/store.ts";
+import type { EventPlace } from "./entry.ts";
+import type { DedupSegment } from "./segment.ts";
+
+/** Segments in a group: one for each bit of a byte. */
+const segmentsMax = 8;
+/** For four bits of a filter: each in a byte of its own. */
+const spread = Uint32Array.from({ length: 16 }, (_, bits) => {
+  return (bits & 1) | ((bits & 2) << 7) | ((bits & 4) << 14) | ((bits & 8) << 21);
+});
+
+/**
+ * Up to eight segments whose Bloom filters lie across each other: a byte for each bit of a filter, and in it a bit for each
+ * segment. One look tells of all eight, where a look at each filter would take most of the time that an event takes. It
+ * has the memory of eight filters, however many there are.
+ */
+export class FilterGroup {
+  /** Oldest first; undefined where one has been dropped. */
+  readonly #segments: (DedupSegment | undefined)[] = [];
+  /** Undefined when memory has no room for it: then every look reads a page of each segment. */
+  #bits: Uint8Array | undefined;
+
+  /** `filterBytes` is the length of the longest filter. */
+  constructor(filterBytes: number) {
+    this.#bits = new Uint8Array(filterBytes * 8);
+  }
+
+  get bytes(): number {
+    return this.#bits?.length ?? 0;
+  }
+
+  get isEmpty(): boolean {
+    return this.#segments.every((segment) => segment === undefined);
+  }
+
+  /** Whether a segment with a filter of so many bytes can still come in. */
+  hasRoom(filterBytes: number): boolean {
+    return this.#segments.length < segmentsMax && filterBytes * 8 <= this.bytes;
+  }
+
+  /** Adds a segment that is newer than those before it. */
+  add(segment: DedupSegment, filter: Uint8Array): void {
+    assert(this.#bits !== undefined && this.hasRoom(filter.length), "a group takes what it has room for");
+    const shift = this.#segments.push(segment) - 1;
+    const words = new Uint32Array(this.#bits.buffer);
+    // Lengths are powers of two: a shorter filter says the same when it is repeated.
+    const mask = filter.length - 1;
+    for (let word = 0, byte = 0; word < words.length; word += 2, byte++) {
+      const bits = filter[byte & mask]!;
+      words[word]! |= spread[bits & 15]! << shift;
+      words[word + 1]! |= spread[bits >>> 4]! << shift;
+    }
+  }
+
+  remove(segment: DedupSegment): void {
+    const index = this.#segments.indexOf(segment);
+    if (index >= 0) this.#segments[index] = undefined;
+  }
+
+  forgetFilters(): void {
+    this.#bits = undefined;
+  }
+
+  find(store: Pick<Reader, "get">, digests: Uint32Array, digestAt: number, afterMs: number): EventPlace | undefined {
+    let maybe = this.#maybe(digests[digestAt + 1]!, digests[digestAt + 2]! | 1);
+    while (maybe !== 0) {
+      const newest = 31 - Math.clz32(maybe);
+      maybe ^= 1 << newest;
+      const segment = this.#segments[newest];
+      if (segment === undefined || segment.lastMs <= afterMs) continue;
+      const place = segment.find(store, digests, digestAt, afterMs);
+      if (place !== undefined) return place;
+    }
+    return undefined;
+  }
+
+  /** A bit for each segment that may have the event. Six probes, as `filterAdd` sets them. */
+  #maybe(second: number, step: number): number {
+    const bits = this.#bits;
+    if (bits === undefined) return (1 << this.#segments.length) - 1;
+    const mask = bits.length - 1;
+    let at = second | 0;
+    let maybe = bits[at & mask]!;
+    at = (at + step) | 0;
+    maybe &= bits[at & mask]!;
+    at = (at + step) | 0;
+    maybe &= bits[at & mask]!;
+    if (maybe === 0) return 0;
+    at = (at + step) | 0;
+    maybe &= bits[at & mask]!;
+    at = (at + step) | 0;
+    maybe &= bits[at & mask]!;
+    at = (at + step) | 0;
+    return maybe & bits[at & mask]!;
+  }
+}

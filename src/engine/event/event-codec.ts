@@ -1,0 +1,177 @@
+import { isUtf8 } from "node:buffer";
+import { completeBatch, headerBytes } from "../log/record-batch.ts";
+import { type Global, instantiate } from "../web-assembly.ts";
+import { isUriReference } from "./attribute-rules.ts";
+import { digestWordCount } from "./dedup/entry.ts";
+import { type EncodedEvents, PartitionEvents } from "./encoded-events.ts";
+import { eventCodecBinary } from "./event-codec-binary.ts";
+
+/** What wasm/events.ts exports. */
+interface Exports {
+  prepare(): void;
+  decode(
+    from: number,
+    end: number,
+    isBatch: number,
+    to: number,
+    roomEnd: number,
+    digests: number,
+    places: number,
+    countMax: number,
+    partitions: number,
+    prefix: number,
+    prefixBytes: number,
+    nowMs: number,
+  ): number;
+  readonly writtenTo: Global;
+  readonly hasNonAscii: Global;
+}
+
+/** The smallest event has 53 bytes. */
+const inputBytesMax = 1024 * 1024;
+const outputBytesMax = 3 * 1024 * 1024;
+const countMax = 20_000;
+/** Loads and stores of 16 bytes may run over an end. */
+const slackBytes = 64;
+const prefixBytesMax = 64;
+/** Below it the module keeps its own tables. */
+const prefixStart = 65_536;
+const inputStart = prefixStart + prefixBytesMax;
+const digestsStart = inputStart + inputBytesMax + slackBytes;
+const digestBytes = digestWordCount * 4;
+const placesStart = digestsStart + countMax * digestBytes;
+const placeBytes = 8;
+const outputStart = placesStart + countMax * placeBytes;
+const outputEnd = outputStart + outputBytesMax;
+
+/** Where the events of a text go. */
+export interface EventTarget {
+  readonly stream: number;
+  /** One of several by each event's own keys, or the given one. */
+  readonly partitions: number;
+  readonly partition: number | undefined;
+  readonly nowMs: number;
+}
+
+/**
+ * JSON events to the records they are stored as, by SIMD and in one pass. It takes events of the plainest form: the others
+ * are for `json-format.ts`, which also tells what is wrong.
+ */
+class EventCodec {
+  readonly #module: Exports;
+  readonly #memory: Buffer;
+  readonly #digests: Uint32Array;
+  readonly #places: Uint32Array;
+  #prefixStream = 0;
+  #prefixBytes = 0;
+
+  constructor() {
+    const { exports, memory } = instantiate(eventCodecBinary, outputEnd + slackBytes, (bytes) => ({
+      isSource: (at, length) => isUriReference(bytes.latin1Slice(at!, at! + length!)),
+    }));
+    this.#module = exports as Exports;
+    this.#module.prepare();
+    this.#memory = memory;
+    this.#digests = new Uint32Array(memory.buffer, digestsStart, countMax * digestWordCount);
+    this.#places = new Uint32Array(memory.buffer, placesStart, countMax * 2);
+  }
+
+  /** Undefined where the text is not of the plainest form, or wrong. */
+  decode(
+    text: Buffer,
+    isBatch: boolean,
+    target: EventTarget,
+    allocate: (bytes: number) => Buffer = Buffer.allocUnsafe,
+  ): EncodedEvents | undefined {
+    if (text.length > inputBytesMax) return undefined;
+    this.#setStream(target.stream);
+    const memory = this.#memory;
+    memory.set(text, inputStart);
+    const end = inputStart + text.length;
+    memory.fill(0, end, end + slackBytes);
+    const partitions = target.partition === undefined ? target.partitions : 1;
+    const count = this.#module.decode(
+      inputStart,
+      end,
+      isBatch ? 1 : 0,
+      outputStart,
+      outputEnd,
+      digestsStart,
+      placesStart,
+      countMax,
+      partitions,
+      prefixStart,
+      this.#prefixBytes,
+      target.nowMs,
+    );
+    if (count < 0 || (this.#module.hasNonAscii.value !== 0 && !isUtf8(text))) return undefined;
+    if (partitions > 1) return this.#scattered(count, target.nowMs, allocate);
+    const written = this.#module.writtenTo.value;
+    const all = allocate(count * digestBytes + headerBytes + written - outputStart);
+    const bytes = all.subarray(count * digestBytes);
+    memory.copy(bytes, headerBytes, outputStart, written);
+    const batch = new PartitionEvents(target.partition ?? 0, completeBatch(bytes, count, target.nowMs));
+    return { count, digests: this.#takeDigests(all, count), batches: [batch], batchOf: undefined, memory: all };
+  }
+
+  /** The digests, copied to the front of the request's memory. */
+  #takeDigests(all: Buffer, count: number): Uint32Array {
+    const words = count * digestWordCount;
+    const digests = new Uint32Array(all.buffer, all.byteOffset, words);
+    digests.set(this.#digests.subarray(0, words));
+    return digests;
+  }
+
+  /** The records of several partitions, each partition's put together in the order they came. */
+  #scattered(count: number, nowMs: number, allocate: (bytes: number) => Buffer): EncodedEvents {
+    const places = this.#places;
+    const runs = new Map<number, { index: number; count: number; bytes: number; at: number }>();
+    for (let i = 0, from = outputStart; i < count; i++) {
+      const to = places[2 * i + 1]!;
+      let run = runs.get(places[2 * i]!);
+      if (run === undefined) {
+        run = { index: runs.size, count: 0, bytes: headerBytes, at: headerBytes };
+        runs.set(places[2 * i]!, run);
+      }
+      run.count++;
+      run.bytes += to - from;
+      from = to;
+    }
+    const written = this.#module.writtenTo.value;
+    const all = allocate(count * digestBytes + runs.size * headerBytes + written - outputStart);
+    const parts: Buffer[] = [];
+    let start = count * digestBytes;
+    for (const { bytes } of runs.values()) {
+      parts.push(all.subarray(start, start + bytes));
+      start += bytes;
+    }
+    const batchOf = new Uint32Array(count);
+    for (let i = 0, from = outputStart; i < count; i++) {
+      const to = places[2 * i + 1]!;
+      const run = runs.get(places[2 * i]!)!;
+      run.at += this.#memory.copy(parts[run.index]!, run.at, from, to);
+      batchOf[i] = run.index;
+      from = to;
+    }
+    const batches = Array.from(
+      runs,
+      ([partition, run]) => new PartitionEvents(partition, completeBatch(parts[run.index]!, run.count, nowMs)),
+    );
+    return { count, digests: this.#takeDigests(all, count), batches, batchOf, memory: all };
+  }
+
+  /** A digest is made of the stream's number too, which stands before source and id. */
+  #setStream(stream: number): void {
+    if (stream === this.#prefixStream) return;
+    this.#prefixStream = stream;
+    this.#prefixBytes = this.#memory.latin1Write(`${stream}\n`, prefixStart);
+  }
+}
+
+let shared: EventCodec | undefined;
+
+/** One for the thread: no call of it waits for anything. */
+export function eventCodec(): EventCodec {
+  shared ??= new EventCodec();
+  return shared;
+}

@@ -1,0 +1,122 @@
+import assert from "node:assert/strict";
+import { setTimeout as delay } from "node:timers/promises";
+import { SeededRandom } from "../fault/random.ts";
+import { Connection } from "./call.ts";
+import {
+  type ClientContext,
+  partitionsPerStream,
+  readLast,
+  Shared,
+  streams,
+  useDocuments,
+  usePartitions,
+  useTokens,
+} from "./clients.ts";
+import { faultKinds, Victim } from "./faults.ts";
+import { History } from "./history.ts";
+import { StaleProxy } from "./stale-proxy.ts";
+
+export interface HistoryOptions {
+  readonly seed: number;
+  readonly seconds: number;
+  /** The control: a proxy before the server answers some reads with old answers, and there are no faults. */
+  readonly isStale?: boolean;
+}
+
+export type HistoryFigures = Readonly<Record<string, number>>;
+
+const clientsOfPartitions = 5;
+const clientsOfDocuments = 5;
+const clientsOfTokens = 2;
+const timeoutMs = 2000;
+
+/** One server under clients and faults, and whether one order explains everything that the clients were told. */
+export async function runHistory({ seed, seconds, isStale = false }: HistoryOptions): Promise<HistoryFigures> {
+  const random = new SeededRandom(seed);
+  const history = new History();
+  await using victim = await Victim.start(() => history.processEnded());
+  await using proxy = isStale ? await StaleProxy.start(victim.port, random.fork()) : undefined;
+  const port = proxy?.port ?? victim.port;
+  const shared = new Shared();
+  let over = false;
+  const contextOf = (name: string): ClientContext => ({
+    name,
+    connection: new Connection(port, timeoutMs),
+    history,
+    shared,
+    random: random.fork(),
+    isOver: () => over,
+  });
+  await create(new Connection(port, 20_000));
+  const contexts: ClientContext[] = [];
+  const start = (count: number, kind: string, use: (context: ClientContext, number: number) => Promise<unknown>) =>
+    Array.from({ length: count }, (_, number) => {
+      const context = contextOf(`${kind}-${number}`);
+      contexts.push(context);
+      return use(context, number);
+    });
+  const tokens = start(clientsOfTokens, "tokens", useTokens) as Promise<number>[];
+  const work = Promise.all([
+    ...start(clientsOfPartitions, "partitions", usePartitions),
+    ...start(clientsOfDocuments, "documents", useDocuments),
+    ...tokens,
+  ]);
+  try {
+    await Promise.race([work, harm(victim, random.fork(), isStale ? [] : kindsOf(victim), seconds)]);
+  } finally {
+    over = true;
+  }
+  await work;
+  await victim.revive();
+  try {
+    await readLast({ ...contextOf("last"), connection: new Connection(port, 20_000) });
+  } catch (error) {
+    throw new Error(`${(error as Error).message}\n${victim.logs.slice(-20).join("\n")}`, { cause: error });
+  }
+  for (const { connection } of contexts) connection.close();
+  const states = history.check();
+  const { partitions, documents } = history;
+  return {
+    "operations answered": partitions.answered + documents.answered,
+    "operations left open": partitions.open + documents.open,
+    "objects checked": partitions.objects.size + documents.objects.size,
+    "states searched": states,
+    "reads with a token": (await Promise.all(tokens)).reduce((sum, reads) => sum + reads, 0),
+    ...Object.fromEntries(Object.entries(victim.faults).map(([kind, count]) => [`fault: ${kind}`, count])),
+  };
+}
+
+/** Without a C compiler there is no clock to move and no disk to fill. */
+function kindsOf(victim: Victim) {
+  return victim.hasClock ? faultKinds : faultKinds.filter((kind) => kind !== "clock jump" && kind !== "full disk");
+}
+
+async function harm(
+  victim: Victim,
+  random: SeededRandom,
+  kinds: readonly (typeof faultKinds)[number][],
+  seconds: number,
+): Promise<void> {
+  // The time between the faults counts: how long a start takes is the machine's affair.
+  for (let leftMs = seconds * 1000; leftMs > 0; ) {
+    const pauseMs = random.between(200, 1200);
+    leftMs -= pauseMs;
+    await delay(pauseMs);
+    if (kinds.length > 0) await victim.suffer(random.pick(kinds), random);
+  }
+}
+
+async function create(connection: Connection): Promise<void> {
+  const steps: readonly (readonly [string, object])[] = [
+    ["/v1/namespaces", { name: "h" }],
+    ...streams.map((name) => ["/v1/namespaces/h/streams", { name, partitions: partitionsPerStream }] as const),
+    ["/v1/namespaces/h/streams", { name: "counted" }],
+    ["/v1/namespaces/h/links", { name: "counts", source: "counted" }],
+    ["/v1/namespaces/h/collections", { name: "docs", schema: { fields: [{ name: "n", kind: "i64" }] } }],
+  ];
+  for (const [path, body] of steps) {
+    const reply = await connection.call(path, body);
+    assert.ok(reply !== undefined && reply.status < 300, JSON.stringify(reply));
+  }
+  connection.close();
+}

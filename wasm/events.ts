@@ -1,0 +1,810 @@
+// CloudEvents from JSON to the records they are stored as, in AssemblyScript: the loops that run over every byte of an
+// event. Made into src/engine/event/event-codec-binary.ts by scripts/wasm.ts. It takes only what needs no second thought
+// and leaves everything else, faults too, to src/engine/event/json-format.ts: what it takes, that one takes as well, and
+// makes the same bytes of it. The host owns the memory and passes addresses; what it passes has 64 bytes of room after
+// it, so that loads and stores may run over an end, and zeros after the text, which end every scan.
+
+/** Whether the text is a URI-reference. */
+@external("env", "isSource")
+declare function isSource(at: usize, length: usize): bool;
+
+const recordFixedBytes: usize = 24;
+/** Where the last call stopped writing. */
+export let writtenTo: usize = 0;
+/** Whether the last call met bytes outside ASCII, which it takes for UTF-8: the host verifies them. */
+export let hasNonAscii: bool = false;
+
+// ---------------------------------------------------------------- headers
+
+/** Stretches of a record that are the same in each: what stands between two values of its headers. */
+const beforeId: usize = memory.data(64, 16);
+const beforeSource: usize = memory.data(32, 16);
+const beforeType: usize = memory.data(32, 16);
+const beforeSubject: usize = memory.data(32, 16);
+const beforeTime: usize = memory.data(32, 16);
+const contentType: usize = memory.data(64, 16);
+const beforeIdBytes: usize = 34;
+const beforeSourceBytes: usize = 13;
+const beforeTypeBytes: usize = 11;
+const beforeSubjectBytes: usize = 14;
+const beforeTimeBytes: usize = 11;
+const contentTypeBytes: usize = 36;
+
+function putText(to: usize, text: string): usize {
+  for (let i = 0; i < text.length; i++) store<u8>(to + i, <u8>text.charCodeAt(i));
+  return to + text.length;
+}
+
+/** A text with its length before it. */
+function putCounted(to: usize, text: string): usize {
+  store<u32>(to, text.length);
+  return putText(to + 4, text);
+}
+
+export function prepare(): void {
+  putCounted(putCounted(putCounted(beforeId, "ce_specversion"), "1.0"), "ce_id");
+  putCounted(beforeSource, "ce_source");
+  putCounted(beforeType, "ce_type");
+  putCounted(beforeSubject, "ce_subject");
+  putCounted(beforeTime, "ce_time");
+  putCounted(putCounted(contentType, "content-type"), "application/json");
+}
+
+// ---------------------------------------------------------------- digests
+
+/** Events whose digests are made together, one a lane. */
+const lanes: usize = 4;
+const messageBytesMax: usize = 1024;
+/** The padded messages of the lanes, the blocks that each has, and where its digest goes. */
+const messages: usize = memory.data(4160, 64);
+const blockCounts: usize = memory.data(16, 16);
+let lanesFilled: usize = 0;
+let digestsTo: usize = 0;
+/** What every message begins with: the stream's number and a line end. */
+let prefixAt: usize = 0;
+let prefixLength: usize = 0;
+
+const schedule: usize = memory.data(1024, 16);
+const roundConstants: usize = memory.data<u32>([
+  0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01,
+  0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc,
+  0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da, 0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147,
+  0x06ca6351, 0x14292967, 0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+  0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070, 0x19a4c116, 0x1e376c08,
+  0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208,
+  0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
+]);
+
+@inline
+function rotate(x: v128, by: i32): v128 {
+  return v128.or(v128.shr<u32>(x, by), v128.shl<i32>(x, 32 - by));
+}
+
+@inline
+function add(a: v128, b: v128): v128 {
+  return v128.add<i32>(a, b);
+}
+
+/** The part of a round that its old values make. */
+@inline
+function first(e: v128, f: v128, g: v128, h: v128, round: usize): v128 {
+  const sum = v128.xor(v128.xor(rotate(e, 6), rotate(e, 11)), rotate(e, 25));
+  const given = add(v128.load32_splat(roundConstants + (round << 2)), v128.load(schedule + (round << 4)));
+  return add(add(h, sum), add(v128.bitselect(f, g, e), given));
+}
+
+@inline
+function second(a: v128, b: v128, c: v128): v128 {
+  const sum = v128.xor(v128.xor(rotate(a, 2), rotate(a, 13)), rotate(a, 22));
+  // Where a and b differ, c decides.
+  return add(sum, v128.bitselect(c, b, v128.xor(a, b)));
+}
+
+/** Four words of each of four blocks, turned so that a vector has the same word of all. */
+@inline
+function turn(a: usize, b: usize, c: usize, d: usize, to: usize): void {
+  const order = i8x16(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12);
+  const x = v128.swizzle(v128.load(a), order);
+  const y = v128.swizzle(v128.load(b), order);
+  const z = v128.swizzle(v128.load(c), order);
+  const w = v128.swizzle(v128.load(d), order);
+  const xyLow = v128.shuffle<u32>(x, y, 0, 4, 1, 5);
+  const xyHigh = v128.shuffle<u32>(x, y, 2, 6, 3, 7);
+  const zwLow = v128.shuffle<u32>(z, w, 0, 4, 1, 5);
+  const zwHigh = v128.shuffle<u32>(z, w, 2, 6, 3, 7);
+  v128.store(to, v128.shuffle<u32>(xyLow, zwLow, 0, 1, 4, 5));
+  v128.store(to, v128.shuffle<u32>(xyLow, zwLow, 2, 3, 6, 7), 16);
+  v128.store(to, v128.shuffle<u32>(xyHigh, zwHigh, 0, 1, 4, 5), 32);
+  v128.store(to, v128.shuffle<u32>(xyHigh, zwHigh, 2, 3, 6, 7), 48);
+}
+
+/** Where the given block of a lane is; past its last one any will do, since its digest is taken already. */
+@inline
+function blockOf(lane: usize, block: u32): usize {
+  const last = load<u32>(blockCounts + (lane << 2)) - 1;
+  return messages + lane * messageBytesMax + ((block < last ? block : last) << 6);
+}
+
+@inline
+function putDigestWord(lane: usize, word: usize, value: u32): void {
+  store<u32>(digestsTo + (lane << 4) + (word << 2), bswap<u32>(value));
+}
+
+/** SHA-256 of the lanes' messages; the first 16 bytes of each digest are kept. */
+function digestLanes(): void {
+  if (lanesFilled == 0) return;
+  let blocks: u32 = 0;
+  for (let lane: usize = 0; lane < lanes; lane++) {
+    if (lane >= lanesFilled) store<u32>(blockCounts + (lane << 2), 1);
+    const count = load<u32>(blockCounts + (lane << 2));
+    if (count > blocks) blocks = count;
+  }
+  let h0 = i32x4.splat(0x6a09e667);
+  let h1 = i32x4.splat(0xbb67ae85);
+  let h2 = i32x4.splat(0x3c6ef372);
+  let h3 = i32x4.splat(0xa54ff53a);
+  let h4 = i32x4.splat(0x510e527f);
+  let h5 = i32x4.splat(0x9b05688c);
+  let h6 = i32x4.splat(0x1f83d9ab);
+  let h7 = i32x4.splat(0x5be0cd19);
+  for (let block: u32 = 0; block < blocks; block++) {
+    const in0 = blockOf(0, block);
+    const in1 = blockOf(1, block);
+    const in2 = blockOf(2, block);
+    const in3 = blockOf(3, block);
+    turn(in0, in1, in2, in3, schedule);
+    turn(in0 + 16, in1 + 16, in2 + 16, in3 + 16, schedule + 64);
+    turn(in0 + 32, in1 + 32, in2 + 32, in3 + 32, schedule + 128);
+    turn(in0 + 48, in1 + 48, in2 + 48, in3 + 48, schedule + 192);
+    for (let at = schedule; at < schedule + 768; at += 16) {
+      const w1 = v128.load(at, 16);
+      const w14 = v128.load(at, 224);
+      const s0 = v128.xor(v128.xor(rotate(w1, 7), rotate(w1, 18)), v128.shr<u32>(w1, 3));
+      const s1 = v128.xor(v128.xor(rotate(w14, 17), rotate(w14, 19)), v128.shr<u32>(w14, 10));
+      v128.store(at, add(add(v128.load(at), s0), add(v128.load(at, 144), s1)), 256);
+    }
+    let a = h0;
+    let b = h1;
+    let c = h2;
+    let d = h3;
+    let e = h4;
+    let f = h5;
+    let g = h6;
+    let h = h7;
+    for (let round: usize = 0; round < 64; round += 8) {
+      let t = first(e, f, g, h, round);
+      d = add(d, t);
+      h = add(t, second(a, b, c));
+      t = first(d, e, f, g, round + 1);
+      c = add(c, t);
+      g = add(t, second(h, a, b));
+      t = first(c, d, e, f, round + 2);
+      b = add(b, t);
+      f = add(t, second(g, h, a));
+      t = first(b, c, d, e, round + 3);
+      a = add(a, t);
+      e = add(t, second(f, g, h));
+      t = first(a, b, c, d, round + 4);
+      h = add(h, t);
+      d = add(t, second(e, f, g));
+      t = first(h, a, b, c, round + 5);
+      g = add(g, t);
+      c = add(t, second(d, e, f));
+      t = first(g, h, a, b, round + 6);
+      f = add(f, t);
+      b = add(t, second(c, d, e));
+      t = first(f, g, h, a, round + 7);
+      e = add(e, t);
+      a = add(t, second(b, c, d));
+    }
+    h0 = add(h0, a);
+    h1 = add(h1, b);
+    h2 = add(h2, c);
+    h3 = add(h3, d);
+    h4 = add(h4, e);
+    h5 = add(h5, f);
+    h6 = add(h6, g);
+    h7 = add(h7, h);
+    v128.store(schedule, h0);
+    v128.store(schedule, h1, 16);
+    v128.store(schedule, h2, 32);
+    v128.store(schedule, h3, 48);
+    for (let lane: usize = 0; lane < lanesFilled; lane++) {
+      if (load<u32>(blockCounts + (lane << 2)) != block + 1) continue;
+      for (let word: usize = 0; word < 4; word++) {
+        putDigestWord(lane, word, load<u32>(schedule + (word << 4) + (lane << 2)));
+      }
+    }
+  }
+  digestsTo += lanesFilled << 4;
+  lanesFilled = 0;
+}
+
+/** Gives an event to the next free lane. Its text must fit. */
+function addMessage(source: usize, sourceLength: usize, id: usize, idLength: usize): void {
+  const start = messages + lanesFilled * messageBytesMax;
+  let at = copyShort(start, prefixAt, prefixLength);
+  at = copyShort(at, source, sourceLength);
+  store<u8>(at++, 10);
+  at = copyShort(at, id, idLength);
+  const length = at - start;
+  const blocks = (length + 9 + 63) >> 6;
+  const end = start + (blocks << 6);
+  store<u8>(at++, 0x80);
+  // The last block is zero from here on but for its length in bits.
+  while (at < end - 8) {
+    store<u64>(at, 0);
+    at += 8;
+  }
+  store<u64>(end - 8, bswap<u64>((<u64>length) << 3));
+  store<u32>(blockCounts + (lanesFilled << 2), <u32>blocks);
+  lanesFilled++;
+  if (lanesFilled == lanes) digestLanes();
+}
+
+// ---------------------------------------------------------------- text
+
+/** Copies in steps of 16 bytes; what is too much is written over by what follows. */
+@inline
+function copyShort(to: usize, from: usize, length: usize): usize {
+  v128.store(to, v128.load(from));
+  for (let done: usize = 16; done < length; done += 16) v128.store(to + done, v128.load(from + done));
+  return to + length;
+}
+
+@inline
+function copyLong(to: usize, from: usize, length: usize): usize {
+  if (length < 1024) return copyShort(to, from, length);
+  memory.copy(to, from, length);
+  return to + length;
+}
+
+@inline
+function skipSpace(at: usize): usize {
+  while (true) {
+    const c = load<u8>(at);
+    if (c != 32 && c != 10 && c != 13 && c != 9) return at;
+    at++;
+  }
+}
+
+/** The place of the quote that ends a string of printable ASCII without escapes, 0 for any other. */
+@inline
+function plainEnd(at: usize): usize {
+  while (true) {
+    const chars = v128.load(at);
+    let stop = v128.lt<u8>(v128.sub<i8>(chars, i8x16.splat(32)), i8x16.splat(95));
+    stop = v128.not(stop);
+    stop = v128.or(stop, v128.eq<i8>(chars, i8x16.splat(34)));
+    stop = v128.or(stop, v128.eq<i8>(chars, i8x16.splat(92)));
+    const mask = v128.bitmask<i8>(stop);
+    if (mask != 0) {
+      at += <usize>ctz<i32>(mask);
+      return load<u8>(at) == 34 ? at : 0;
+    }
+    at += 16;
+  }
+}
+
+@inline
+function isHex(c: u32): bool {
+  return c - 48 < 10 || (c | 32) - 97 < 6;
+}
+
+/** The place after any JSON string, from after its opening quote on, 0 for what is none. */
+function stringEnd(at: usize): usize {
+  while (true) {
+    const chars = v128.load(at);
+    let stop = v128.lt<u8>(chars, i8x16.splat(32));
+    stop = v128.or(stop, v128.eq<i8>(chars, i8x16.splat(34)));
+    stop = v128.or(stop, v128.eq<i8>(chars, i8x16.splat(92)));
+    const mask = v128.bitmask<i8>(stop);
+    const high = v128.bitmask<i8>(chars);
+    if (mask == 0) {
+      if (high != 0) hasNonAscii = true;
+      at += 16;
+      continue;
+    }
+    const length = ctz<i32>(mask);
+    if ((high & ((1 << length) - 1)) != 0) hasNonAscii = true;
+    at += length;
+    const c: u32 = load<u8>(at);
+    if (c == 34) return at + 1;
+    if (c != 92) return 0;
+    const escaped: u32 = load<u8>(at, 1);
+    if (escaped == 117) {
+      if (!isHex(load<u8>(at, 2)) || !isHex(load<u8>(at, 3)) || !isHex(load<u8>(at, 4)) || !isHex(load<u8>(at, 5))) {
+        return 0;
+      }
+      at += 6;
+    } else {
+      // " \ / b f n r t
+      if (
+        escaped != 34 && escaped != 92 && escaped != 47 && escaped != 98 && escaped != 102 && escaped != 110 &&
+        escaped != 114 && escaped != 116
+      ) {
+        return 0;
+      }
+      at += 2;
+    }
+  }
+}
+
+@inline
+function isDigit(at: usize): bool {
+  return <u32>load<u8>(at) - 48 < 10;
+}
+
+function numberEnd(at: usize): usize {
+  if (load<u8>(at) == 45) at++;
+  if (!isDigit(at)) return 0;
+  if (load<u8>(at) == 48) at++;
+  else while (isDigit(at)) at++;
+  if (load<u8>(at) == 46) {
+    at++;
+    if (!isDigit(at)) return 0;
+    while (isDigit(at)) at++;
+  }
+  if ((load<u8>(at) | 32) == 101) {
+    at++;
+    const sign = load<u8>(at);
+    if (sign == 43 || sign == 45) at++;
+    if (!isDigit(at)) return 0;
+    while (isDigit(at)) at++;
+  }
+  return at;
+}
+
+/** A member's name and colon; returns the place of its value, 0 if there is none. */
+@inline
+function nameEnd(at: usize): usize {
+  if (load<u8>(at) != 34) return 0;
+  at = stringEnd(at + 1);
+  if (at == 0) return 0;
+  at = skipSpace(at);
+  return load<u8>(at) == 58 ? skipSpace(at + 1) : 0;
+}
+
+/** Nesting that is followed here; deeper data are left to the other way. */
+const depthMax: u32 = 60;
+
+/** The place after any JSON value, 0 for what is none. */
+function valueEnd(at: usize): usize {
+  let depth: u32 = 0;
+  // A bit for each open bracket, the innermost lowest: whether it is one of an object.
+  let objects: u64 = 0;
+  while (true) {
+    const c: u32 = load<u8>(at);
+    if (c == 34) {
+      at = stringEnd(at + 1);
+      if (at == 0) return 0;
+    } else if (c == 123 || c == 91) {
+      if (depth == depthMax) return 0;
+      at = skipSpace(at + 1);
+      // Each closing bracket is two after its opening one.
+      if (load<u8>(at) == c + 2) at++;
+      else {
+        depth++;
+        objects = (objects << 1) | (c == 123 ? 1 : 0);
+        if (c == 123) {
+          at = nameEnd(at);
+          if (at == 0) return 0;
+        }
+        continue;
+      }
+    } else if (c == 45 || c - 48 < 10) {
+      at = numberEnd(at);
+      if (at == 0) return 0;
+    } else if (load<u32>(at) == 0x65757274 || load<u32>(at) == 0x6c6c756e) at += 4; // true, null
+    else if (c == 102 && load<u32>(at, 1) == 0x65736c61) at += 5; // false
+    else return 0;
+    while (true) {
+      if (depth == 0) return at;
+      at = skipSpace(at);
+      const after: u32 = load<u8>(at);
+      const isObject = (objects & 1) != 0;
+      if (after == 44) {
+        at = skipSpace(at + 1);
+        if (isObject) {
+          at = nameEnd(at);
+          if (at == 0) return 0;
+        }
+        break;
+      }
+      if (after != <u32>(isObject ? 125 : 93)) return 0;
+      at++;
+      depth--;
+      objects >>= 1;
+    }
+  }
+}
+
+/** The number that two digits make, or one above 99. */
+@inline
+function twoDigits(at: usize): u32 {
+  const tens: u32 = <u32>load<u8>(at) - 48;
+  const ones: u32 = <u32>load<u8>(at, 1) - 48;
+  return tens < 10 && ones < 10 ? tens * 10 + ones : 1000;
+}
+
+/** RFC 3339 `date-time`, with the leap second that it allows. */
+function isTimestamp(at: usize, length: usize): bool {
+  if (length < 20) return false;
+  const century = twoDigits(at);
+  const yearOfCentury = twoDigits(at + 2);
+  const month = twoDigits(at + 5);
+  const day = twoDigits(at + 8);
+  if (century > 99 || yearOfCentury > 99 || month < 1 || month > 12 || day < 1) return false;
+  const year = century * 100 + yearOfCentury;
+  const isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+  const days: u32 = month == 2 ? (isLeap ? 29 : 28) : month == 4 || month == 6 || month == 9 || month == 11 ? 30 : 31;
+  if (day > days) return false;
+  if (load<u8>(at, 4) != 45 || load<u8>(at, 7) != 45 || (load<u8>(at, 10) | 32) != 116) return false;
+  if (twoDigits(at + 11) > 23 || twoDigits(at + 14) > 59 || twoDigits(at + 17) > 60) return false;
+  if (load<u8>(at, 13) != 58 || load<u8>(at, 16) != 58) return false;
+  const end = at + length;
+  at += 19;
+  if (load<u8>(at) == 46) {
+    at++;
+    if (!isDigit(at)) return false;
+    while (isDigit(at)) at++;
+  }
+  const zone = load<u8>(at);
+  if ((zone | 32) == 122) return at + 1 == end;
+  if ((zone != 43 && zone != 45) || at + 6 != end) return false;
+  return twoDigits(at + 1) < 24 && load<u8>(at, 3) == 58 && twoDigits(at + 4) < 60;
+}
+
+@inline
+function within(bytes: v128, from: i8, to: i8): v128 {
+  return v128.and(v128.ge<u8>(bytes, i8x16.splat(from)), v128.le<u8>(bytes, i8x16.splat(to)));
+}
+
+/** The source that was found to be one last, which most often is the next one too. */
+const knownSource: usize = memory.data(320, 16);
+const knownSourceBytesMax: usize = 256;
+let knownSourceLength: usize = 0;
+
+function isKnownSource(at: usize, length: usize): bool {
+  if (length != knownSourceLength) return false;
+  for (let done: usize = 0; done < length; done += 16) {
+    const differ = v128.bitmask<i8>(v128.ne<i8>(v128.load(at + done), v128.load(knownSource + done)));
+    if (differ != 0 && done + ctz<i32>(differ) < length) return false;
+  }
+  return true;
+}
+
+function checkSource(at: usize, length: usize): bool {
+  if (isKnownSource(at, length)) return true;
+  if (!isSource(at, length)) return false;
+  if (length <= knownSourceBytesMax) {
+    copyShort(knownSource, at, length);
+    knownSourceLength = length;
+  }
+  return true;
+}
+
+// ---------------------------------------------------------------- events
+
+const extensionsMax: usize = 16;
+/** Of each extension: where its name starts and its length, where its value starts and its length. */
+const extensions: usize = memory.data(256, 16);
+let extensionCount: usize = 0;
+
+let idAt: usize = 0;
+let idLength: usize = 0;
+let sourceAt: usize = 0;
+let sourceLength: usize = 0;
+let typeAt: usize = 0;
+let typeLength: usize = 0;
+let subjectAt: usize = 0;
+let subjectLength: usize = 0;
+let timeAt: usize = 0;
+let timeLength: usize = 0;
+let keyAt: usize = 0;
+let keyLength: usize = 0;
+let dataAt: usize = 0;
+let dataLength: usize = 0;
+let hasVersion: bool = false;
+let hasContentType: bool = false;
+
+/** The length of an attribute's name from `at` on, 0 for what the other way must look at. */
+@inline
+function nameLength(at: usize): usize {
+  const start = at;
+  while (true) {
+    const chars = v128.load(at);
+    const known = v128.or(within(chars, 97, 122), within(chars, 48, 57));
+    const mask = ~v128.bitmask<i8>(known) & 0xffff;
+    if (mask == 0) {
+      at += 16;
+      continue;
+    }
+    at += <usize>ctz<i32>(mask);
+    return load<u8>(at) == 34 ? at - start : 0;
+  }
+}
+
+function sameText(a: usize, b: usize, length: usize): bool {
+  for (let i: usize = 0; i < length; i++) if (load<u8>(a + i) != load<u8>(b + i)) return false;
+  return true;
+}
+
+function addExtension(name: usize, length: usize, value: usize, valueLength: usize): bool {
+  // A name that begins with a digit may come earlier when JavaScript lists an object's members.
+  if (extensionCount == extensionsMax || load<u8>(name) < 97) return false;
+  for (let i: usize = 0; i < extensionCount; i++) {
+    const at = extensions + (i << 4);
+    if (load<u32>(at, 4) == <u32>length && sameText(load<u32>(at), name, length)) return false;
+  }
+  const at = extensions + (extensionCount << 4);
+  store<u32>(at, <u32>name);
+  store<u32>(at, <u32>length, 4);
+  store<u32>(at, <u32>value, 8);
+  store<u32>(at, <u32>valueLength, 12);
+  extensionCount++;
+  // "partitionkey"
+  if (length == 12 && load<u64>(name) == 0x6f69746974726170 && load<u32>(name, 8) == 0x79656b6e) {
+    keyAt = value;
+    keyLength = valueLength;
+    return valueLength > 0;
+  }
+  return true;
+}
+
+/** Takes an attribute whose value is a plain string; false for what the other way must look at. */
+function takeAttribute(name: usize, length: usize, value: usize, valueLength: usize): bool {
+  const start = load<u64>(name);
+  switch (<i32>length) {
+    case 2:
+      if (<u16>start != 0x6469) break; // id
+      if (idLength != 0) return false;
+      idAt = value;
+      idLength = valueLength;
+      return valueLength > 0;
+    case 4:
+      if (<u32>start == 0x65707974) { // type
+        if (typeLength != 0) return false;
+        typeAt = value;
+        typeLength = valueLength;
+        return valueLength > 0;
+      }
+      if (<u32>start == 0x656d6974) { // time
+        if (timeLength != 0 || !isTimestamp(value, valueLength)) return false;
+        timeAt = value;
+        timeLength = valueLength;
+        return true;
+      }
+      break;
+    case 6:
+      if ((start & 0xffffffffffff) != 0x656372756f73) break; // source
+      if (sourceLength != 0 || valueLength == 0 || !checkSource(value, valueLength)) return false;
+      sourceAt = value;
+      sourceLength = valueLength;
+      return true;
+    case 7:
+      if ((start & 0xffffffffffffff) != 0x7463656a627573) break; // subject
+      if (subjectLength != 0) return false;
+      subjectAt = value;
+      subjectLength = valueLength;
+      return valueLength > 0;
+    case 10:
+      if (start == 0x6568637361746164 && load<u16>(name, 8) == 0x616d) return false; // dataschema
+      break;
+    case 11:
+      if (start != 0x7372657663657073 || (load<u32>(name, 8) & 0xffffff) != 0x6e6f69) break; // specversion
+      if (hasVersion || valueLength != 3 || (load<u32>(value) & 0xffffff) != 0x302e31) return false; // 1.0
+      hasVersion = true;
+      return true;
+    case 15:
+      if (start != 0x746e6f6361746164 || load<u64>(name, 7) != 0x65707974746e6574) break; // datacontenttype
+      if (hasContentType || valueLength != 16) return false;
+      // application/json
+      if (load<u64>(value) != 0x746163696c707061 || load<u64>(value, 8) != 0x6e6f736a2f6e6f69) return false;
+      hasContentType = true;
+      return true;
+    default:
+  }
+  return addExtension(name, length, value, valueLength);
+}
+
+/** Reads one event from its brace on; returns the place after it, 0 for what the other way must look at. */
+function takeEvent(at: usize): usize {
+  idLength = 0;
+  sourceLength = 0;
+  typeLength = 0;
+  subjectLength = 0;
+  timeLength = 0;
+  keyLength = 0;
+  dataAt = 0;
+  dataLength = 0;
+  extensionCount = 0;
+  hasVersion = false;
+  hasContentType = false;
+  if (load<u8>(at) != 123) return 0;
+  at = skipSpace(at + 1);
+  while (true) {
+    if (load<u8>(at) != 34) return 0;
+    const name = at + 1;
+    const length = nameLength(name);
+    if (length == 0) return 0;
+    at = skipSpace(name + length + 1);
+    if (load<u8>(at) != 58) return 0;
+    at = skipSpace(at + 1);
+    if (length == 4 && load<u32>(name) == 0x61746164) { // data
+      if (dataAt != 0) return 0;
+      dataAt = at;
+      at = valueEnd(at);
+      if (at == 0) return 0;
+      dataLength = at - dataAt;
+    } else {
+      if (load<u8>(at) != 34) return 0;
+      const value = at + 1;
+      at = plainEnd(value);
+      if (at == 0 || !takeAttribute(name, length, value, at - value)) return 0;
+      at++;
+    }
+    at = skipSpace(at);
+    const c = load<u8>(at);
+    if (c == 125) break;
+    if (c != 44) return 0;
+    at = skipSpace(at + 1);
+  }
+  if (!hasVersion || idLength == 0 || sourceLength == 0 || typeLength == 0) return 0;
+  return at + 1;
+}
+
+/** What the record of the event takes at most, with the room that stores may run over. */
+function recordBound(): usize {
+  let bound: usize = 320 + idLength + sourceLength + typeLength + subjectLength + timeLength + keyLength + dataLength;
+  for (let i: usize = 0; i < extensionCount; i++) {
+    const at = extensions + (i << 4);
+    bound += 11 + load<u32>(at, 4) + load<u32>(at, 12);
+  }
+  return bound;
+}
+
+@inline
+function putValue(to: usize, from: usize, length: usize): usize {
+  store<u32>(to, <u32>length);
+  return copyShort(to + 4, from, length);
+}
+
+/** Writes the record of the event that was read last; returns the place after it. */
+function putRecord(to: usize, nowMs: f64): usize {
+  let headers: u32 = 4 + <u32>extensionCount;
+  let at = to + recordFixedBytes;
+  if (keyLength > 0) at = copyShort(at, keyAt, keyLength);
+  if (dataAt != 0) at = copyLong(at, dataAt, dataLength);
+  v128.store(at, v128.load(beforeId));
+  v128.store(at, v128.load(beforeId, 16), 16);
+  store<u16>(at, load<u16>(beforeId, 32), 32);
+  at = putValue(at + beforeIdBytes, idAt, idLength);
+  v128.store(at, v128.load(beforeSource));
+  at = putValue(at + beforeSourceBytes, sourceAt, sourceLength);
+  v128.store(at, v128.load(beforeType));
+  at = putValue(at + beforeTypeBytes, typeAt, typeLength);
+  if (subjectLength > 0) {
+    v128.store(at, v128.load(beforeSubject));
+    at = putValue(at + beforeSubjectBytes, subjectAt, subjectLength);
+    headers++;
+  }
+  if (timeLength > 0) {
+    v128.store(at, v128.load(beforeTime));
+    at = putValue(at + beforeTimeBytes, timeAt, timeLength);
+    headers++;
+  }
+  for (let i: usize = 0; i < extensionCount; i++) {
+    const extension = extensions + (i << 4);
+    const nameBytes: usize = load<u32>(extension, 4);
+    store<u32>(at, <u32>nameBytes + 3);
+    store<u32>(at, 0x5f6563, 4); // ce_
+    at = copyShort(at + 7, load<u32>(extension), nameBytes);
+    at = putValue(at, load<u32>(extension, 8), load<u32>(extension, 12));
+  }
+  if (hasContentType || dataAt != 0) {
+    copyShort(at, contentType, contentTypeBytes);
+    at += contentTypeBytes;
+    headers++;
+  }
+  store<u32>(to, <u32>(at - to - 4));
+  store<i32>(to, keyLength > 0 ? <i32>keyLength : -1, 4);
+  store<i32>(to, dataAt != 0 ? <i32>dataLength : -1, 8);
+  store<u32>(to, headers, 12);
+  store<f64>(to, nowMs, 16);
+  return at;
+}
+
+const multiplier: u32 = 0x5bd1e995;
+/** Source and id joined. */
+const joined: usize = memory.data(1088, 16);
+
+/** The partition that Kafka's default partitioner chooses for the event's key, subject, or source and id. */
+function partitionOf(partitions: u32): u32 {
+  let at = keyAt;
+  let length = keyLength;
+  if (length == 0) {
+    at = subjectAt;
+    length = subjectLength;
+  }
+  if (length == 0) {
+    at = joined;
+    length = copyShort(copyShort(joined, sourceAt, sourceLength), idAt, idLength) - joined;
+  }
+  let hash: u32 = 0x9747b28c ^ <u32>length;
+  while (length >= 4) {
+    let word = load<u32>(at) * multiplier;
+    word ^= word >> 24;
+    hash = (hash * multiplier) ^ (word * multiplier);
+    at += 4;
+    length -= 4;
+  }
+  if (length > 0) {
+    if (length == 3) hash ^= <u32>load<u8>(at, 2) << 16;
+    if (length >= 2) hash ^= <u32>load<u8>(at, 1) << 8;
+    hash = (hash ^ <u32>load<u8>(at)) * multiplier;
+  }
+  hash = (hash ^ (hash >> 13)) * multiplier;
+  hash ^= hash >> 15;
+  return (hash & 0x7fffffff) % partitions;
+}
+
+/**
+ * Reads a batch of events, or one event where `isBatch` is not set, and writes their records from `to` on, their
+ * digests, 16 bytes each, from `digests` on, and where there are several partitions, of each event its partition and
+ * where its record ends from `places` on. Returns how many events there are, at most `countMax`, or -1 for a text that is
+ * not of the plainest form, or wrong.
+ */
+export function decode(
+  from: usize,
+  end: usize,
+  isBatch: bool,
+  to: usize,
+  roomEnd: usize,
+  digests: usize,
+  places: usize,
+  countMax: i32,
+  partitions: u32,
+  prefix: usize,
+  prefixBytes: usize,
+  nowMs: f64,
+): i32 {
+  hasNonAscii = false;
+  digestsTo = digests;
+  lanesFilled = 0;
+  prefixAt = prefix;
+  prefixLength = prefixBytes;
+  let count: i32 = 0;
+  let at = skipSpace(from);
+  if (isBatch) {
+    if (load<u8>(at) != 91) return -1;
+    at = skipSpace(at + 1);
+  }
+  while (true) {
+    at = takeEvent(at);
+    if (at == 0 || count == countMax || to + recordBound() > roomEnd) return -1;
+    // Also what makes source and id fit where they are joined.
+    if (prefixLength + sourceLength + idLength + 10 > messageBytesMax) return -1;
+    addMessage(sourceAt, sourceLength, idAt, idLength);
+    to = putRecord(to, nowMs);
+    if (partitions > 1) {
+      store<u32>(places, partitionOf(partitions));
+      store<u32>(places, <u32>to, 4);
+      places += 8;
+    }
+    count++;
+    at = skipSpace(at);
+    if (!isBatch) break;
+    const c = load<u8>(at);
+    if (c == 93) {
+      at = skipSpace(at + 1);
+      break;
+    }
+    if (c != 44) return -1;
+    at = skipSpace(at + 1);
+  }
+  if (at != end) return -1;
+  digestLanes();
+  writtenTo = to;
+  return count;
+}
