@@ -129,6 +129,12 @@ function readBody(request: FastifyRequest, payload: NodeJS.ReadableStream, accou
   });
 }
 
+/** Frees a large body now: the runtime would keep tens of megabytes of them before it looks for garbage. */
+function giveBack(body: Buffer): void {
+  // One that came in one piece lies in memory that belongs to the connection.
+  if (body.buffer instanceof ArrayBuffer && body.buffer.byteLength === body.length) body.buffer.transfer(0);
+}
+
 export function parseJson(body: Buffer): unknown {
   let text: string;
   if (isAscii(body)) text = body.latin1Slice();
@@ -169,6 +175,9 @@ export function registerBodyParser(app: FastifyInstance): void {
     if (rawBody) return body;
     if (request.headers["idempotency-key"] !== undefined) request.rawBody = body;
     if (body.length === 0) return undefined;
-    return (body.length > largeBytesMin && isUtf8(body) ? await parseLargeJson(body) : undefined) ?? parseJson(body);
+    if (body.length <= largeBytesMin) return parseJson(body);
+    const parsed = (isUtf8(body) ? await parseLargeJson(body) : undefined) ?? parseJson(body);
+    if (request.rawBody === undefined) giveBack(body);
+    return parsed;
   });
 }

@@ -59,6 +59,14 @@ export interface ScrollPage {
   readonly token: ConsistencyToken;
 }
 
+/** What the store has of a document. */
+export interface StoredDocumentBytes {
+  readonly collection: number;
+  readonly bytes: Uint8Array;
+  /** Verified, so it may fail. */
+  decode(): VersionedDocument;
+}
+
 export interface DocumentsDeps {
   readonly store: Store;
   readonly committer: Committer;
@@ -109,6 +117,17 @@ export class Documents {
     if (ids.length === 1) return { documents: [readDocument(store, id, ids[0]!)], token };
     using snapshot = store.snapshot();
     return { documents: await runInTurns(readDocuments(snapshot, id, ids), clock), token };
+  }
+
+  /** One document as it is stored, read strongly and at once, for those who keep what they made of it. */
+  stored(ref: DocumentRef, id: number): StoredDocumentBytes | undefined {
+    const { store, runtimes, clock } = this.#deps;
+    const runtime = runtimes.of(this.find(ref));
+    runtime.lastUseMs = clock.nowMs();
+    const key = documentKey(runtime.meta.id, id);
+    const bytes = store.get(key);
+    if (bytes === undefined) return undefined;
+    return { collection: runtime.meta.id, bytes, decode: () => decodeStored(id, key, bytes) };
   }
 
   async count(ref: DocumentRef, filter: Filter | undefined, options: ReadOptions, signal?: AbortSignal) {

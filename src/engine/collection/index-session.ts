@@ -55,8 +55,8 @@ export class IndexSession {
       do {
         next = batch.offset + 1;
         const changes = withDocuments(batch.value!, find, this.outdated);
-        this.sendChanges(next, changes);
         bytes += changes.length;
+        this.sendChanges(next, changes, true);
       } while (batch.next());
       if (bytes >= replayPieceBytes) break;
     }
@@ -65,10 +65,12 @@ export class IndexSession {
     return next;
   }
 
-  sendChanges(next: number, changes: Uint8Array): void {
+  /** `given`: the caller has no further use for them. */
+  sendChanges(next: number, changes: Uint8Array, given = false): void {
     this.changesUnsearched++;
-    // A copy of its own: the memory goes over to the thread, and a small buffer's lies in a pool with others.
-    const copy = new Uint8Array(changes);
+    // The memory goes over to the thread: a copy where others need it, or where it lies in a pool with other buffers.
+    const isAlone = changes.buffer instanceof ArrayBuffer && changes.buffer.byteLength === changes.byteLength;
+    const copy = given && isAlone ? new Uint8Array(changes.buffer as ArrayBuffer) : new Uint8Array(changes);
     this.#thread.post({ kind: "apply", collection: this.#collection, next, changes: copy }, [copy.buffer]);
   }
 

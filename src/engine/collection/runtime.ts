@@ -237,17 +237,17 @@ export class CollectionRuntime {
     return this.askNow<FrozenDeletes>({ kind: "freeze", upTo });
   }
 
-  /** A write was committed: `next` is the offset after its record. */
+  /** A write was committed: `next` is the offset after its record. The changes are taken over. */
   onCommitted(next: number, changes: Uint8Array, totals: CollectionTotals, nowMs: number): void {
     this.totals = totals;
     this.lastWriteMs = nowMs;
     this.lastUseMs = nowMs;
     this.tailSinceMs ??= nowMs;
     this.follower?.(changes, next, totals.changes);
-    for (const session of this.#sessions) {
-      if (!session?.following) continue;
+    const following = this.#sessions.filter((session): session is IndexSession => session?.following === true);
+    for (const session of following) {
       if (session.place > 0 && session.changesUnsearched >= writesUnsearchedMax) this.#close(session);
-      else session.sendChanges(next, changes);
+      else session.sendChanges(next, changes, following.length === 1);
     }
   }
 

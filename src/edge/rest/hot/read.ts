@@ -4,7 +4,7 @@ import { limits } from "../../../engine/limits.ts";
 import { formatToken } from "../../../engine/token.ts";
 import { parseJson } from "../body.ts";
 import { cachedPage } from "../cached-page.ts";
-import { documentText } from "../collection-json.ts";
+import { DocumentTexts } from "../document-texts.ts";
 import { PageBuffers } from "../page-buffers.ts";
 import { PageCache } from "../page-cache.ts";
 import { tokenHeaderBytesMax, tokenHeaderName, tokenOf } from "../route.ts";
@@ -57,7 +57,7 @@ export function fetchRoute({ streams }: Engine): HotRoute {
 
 /** Documents by id. */
 export function documentRoute({ documents }: Engine): HotRoute {
-  const options = { token: [], eventual: false };
+  const texts = new DocumentTexts();
   return {
     method: "GET",
     url: "/v1/namespaces/:ns/collections/:c/documents/:id",
@@ -70,9 +70,9 @@ export function documentRoute({ documents }: Engine): HotRoute {
         namespace: place.namespace,
         run: async () => {
           const id = Number(match[3]);
-          const found = (await documents.get(place, [id], options)).documents[0];
+          const found = documents.stored(place, id);
           if (found === undefined) throw notFound(`there is no document with the id ${id}`);
-          return { headers: [], body: Buffer.from(documentText(found)) };
+          return { headers: [], body: texts.of(id, found) };
         },
       };
     },
