@@ -41,10 +41,14 @@ export class JournalFlusher {
     this.#running = this.#loop();
   }
 
+  /** Leaves an empty journal behind where it can, so that the next start has none to read. */
   async stop(): Promise<void> {
+    const { log, onError } = this.#deps;
     this.#stop.abort();
     this.#wake.abort();
     await this.#running;
+    if (log.journal.isEmpty) return;
+    await this.#flush(log.journal.partitions()).catch(onError);
   }
 
   async #loop(): Promise<void> {
@@ -57,7 +61,7 @@ export class JournalFlusher {
       else if (journal.bytes < flushBytes && leftMs > 0) await this.#sleep(leftMs);
       else {
         try {
-          await this.#flush(journal.partitions());
+          await this.#flush(journal.partitions(), this.#stop.signal);
         } catch (error) {
           if (this.#stop.signal.aborted) return;
           onError(error);
@@ -88,11 +92,11 @@ export class JournalFlusher {
   }
 
   /** In steps that block nobody, until nothing is left that was there, and no value of which all has been moved. */
-  async #flush(partitions: readonly JournaledPartition[]): Promise<void> {
+  async #flush(partitions: readonly JournaledPartition[], signal?: AbortSignal): Promise<void> {
     const { log, committer } = this.#deps;
     let from = 0;
     while (from < partitions.length || log.journal.hasDead) {
-      if (this.#stop.signal.aborted) return;
+      if (signal?.aborted) return;
       let to = from;
       let bytes = 0;
       for (let batches = 0; to < partitions.length && batches < stepBatches; to++) {
