@@ -11,6 +11,8 @@ export const garbageLimits = {
   idleBytesMin: 8 * MiB,
   /** between two messages already when it is so much. */
   busyBytesMin: 32 * MiB,
+  /** How often a busy thread asks, since asking takes longer than many a message. */
+  askMs: 25,
 } as const;
 
 /**
@@ -22,6 +24,7 @@ export class GarbageCollector {
   readonly #heldBytes: () => number;
   #keptBytes: number;
   #working = 0;
+  #askedMs = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -41,7 +44,11 @@ export class GarbageCollector {
 
   done(): void {
     if (--this.#working > 0) return;
-    this.collectIfAbove(garbageLimits.busyBytesMin);
+    const nowMs = performance.now();
+    if (nowMs - this.#askedMs >= garbageLimits.askMs) {
+      this.#askedMs = nowMs;
+      this.collectIfAbove(garbageLimits.busyBytesMin);
+    }
     this.#timer = setTimeout(() => this.collectIfAbove(garbageLimits.idleBytesMin), garbageLimits.idleMs);
     this.#timer.unref();
   }
