@@ -12,9 +12,10 @@ import { EngineError, unavailable } from "../errors.ts";
 import type { Filter } from "../search/filter/filter.ts";
 import type { Recall } from "../search/vector/recall.ts";
 import type { ConsistencyToken } from "../token.ts";
-import type { QueryOutcome, RankedHit } from "./outcome.ts";
+import type { QueryOutcome } from "./outcome.ts";
 import { type QueryPlan, searchPart } from "./plan.ts";
-import { buildResult, type LoadedDocument, type QueryResult } from "./result.ts";
+import { buildResult, type LoadDocument, type LoadedDocument, type QueryResult } from "./result.ts";
+import { SourceCache } from "./source-cache.ts";
 import { queryStopped } from "./stopped.ts";
 
 export interface QueriesDeps {
@@ -29,6 +30,8 @@ export interface QueriesDeps {
 interface FinishedSearch {
   readonly outcome: QueryOutcome;
   readonly snapshot: Reader;
+  /** How many changes of the collection the snapshot shows. */
+  readonly changes: number;
   readonly runtime: CollectionRuntime;
   readonly plan: QueryPlan;
   readonly token: ConsistencyToken;
@@ -53,6 +56,7 @@ export class Queries {
   readonly #deps: QueriesDeps;
   /** In the order of their arrival. */
   readonly #waiting = new Set<() => void>();
+  readonly #sources = new SourceCache();
   #running = 0;
   #nextQuery = 1;
 
@@ -73,11 +77,24 @@ export class Queries {
   async run(namespace: string, plan: QueryPlan, token: ConsistencyToken, signal?: AbortSignal): Promise<QueryResult> {
     const { clock } = this.#deps;
     const startedMs = clock.steadyMs();
-    return this.#searched(namespace, plan, token, signal, ({ outcome, snapshot, runtime, plan, token }) => {
-      const shown = shownOf(plan);
-      const load = ({ id }: RankedHit) => loadDocument(snapshot, runtime.meta.id, id, shown);
+    return this.#searched(namespace, plan, token, signal, ({ outcome, snapshot, changes, runtime, plan, token }) => {
+      const load = this.#loader(plan, snapshot, runtime.meta.id, changes);
       return buildResult(plan, outcome, load, token, round(clock.steadyMs() - startedMs));
     });
+  }
+
+  #loader(plan: QueryPlan, snapshot: Reader, collection: number, changes: number): LoadDocument {
+    const shown = shownOf(plan);
+    if (shown !== "source") return ({ id }) => loadDocument(snapshot, collection, id, shown);
+    return ({ id }) => {
+      const known = this.#sources.find(collection, changes, id);
+      if (known !== undefined) return { source: known };
+      const key = documentKey(collection, id);
+      const stored = snapshot.get(key);
+      if (stored === undefined) return undefined;
+      const source = decodeSource(openStored(key, stored).document);
+      return { source: this.#sources.parsed(collection, changes, id, source) };
+    };
   }
 
   /** The hits of a plan with their documents as they are stored, for whoever makes rows of them elsewhere. */
@@ -146,7 +163,7 @@ export class Queries {
       using snapshot = taken.snapshot;
       try {
         const outcome = await cancellable(taken.searching, signal);
-        return finish({ outcome, snapshot, runtime, plan, token: taken.token });
+        return finish({ outcome, snapshot, changes: taken.changes, runtime, plan, token: taken.token });
       } catch (error) {
         const lost = error instanceof EngineError && error.reason === "unavailable";
         if (!lost || attempt >= attemptsMax) throw error;
@@ -159,7 +176,8 @@ export class Queries {
     const { store, documents } = this.#deps;
     if (runtime.state !== "hot") return undefined;
     const snapshot = store.snapshot();
-    if (readCollectionTotals(snapshot, runtime.meta.id).changes !== runtime.totals.changes) {
+    const { changes } = readCollectionTotals(snapshot, runtime.meta.id);
+    if (changes !== runtime.totals.changes) {
       snapshot[Symbol.dispose]();
       return undefined;
     }
@@ -168,7 +186,7 @@ export class Queries {
     const searching = runtime.search(query, searchPart(plan));
     // Whoever takes it awaits it a turn later.
     searching.outcome.catch(() => {});
-    return { snapshot, searching, token };
+    return { snapshot, changes, searching, token };
   }
 
   async #turn(signal: AbortSignal | undefined): Promise<void> {
@@ -229,13 +247,12 @@ function loadDocument(
   reader: Pick<Reader, "get">,
   collectionId: number,
   id: number,
-  shown: Shown,
+  shown: "nothing" | "vectors",
 ): LoadedDocument | undefined {
   const key = documentKey(collectionId, id);
   const stored = reader.get(key);
   if (stored === undefined) return undefined;
   if (shown === "nothing") return nothing;
-  if (shown === "source") return { source: decodeSource(openStored(key, stored).document) };
   const { source, vectors, sparse } = decodeStored(id, key, stored);
   return { source, vectors: Object.fromEntries(vectors), sparseVectors: Object.fromEntries(sparse) };
 }
