@@ -1,6 +1,6 @@
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
-import { type ExpressHead, parseExpressHead } from "./express-head.ts";
+import { type ExpressHead, parseExpressHead, withRequestLine } from "./express-head.ts";
 import { rawAnswer } from "./http1.ts";
 import { type Connection, errorBody, type Registry } from "./registry.ts";
 import { WriteStall } from "./write-stall.ts";
@@ -41,7 +41,14 @@ export const expressLimits = {
 } as const;
 
 const headEnd = Buffer.from("\r\n\r\n");
+const carriageReturn = 0x0d;
 const nothing = Buffer.alloc(0);
+
+/** `head` is undefined for one that the lane does not take. */
+interface FoundHead {
+  readonly head: ExpressHead | undefined;
+  readonly headLength: number;
+}
 
 /** What the express connections of one listener share. */
 export class ExpressLane {
@@ -100,8 +107,11 @@ export class ExpressConnection implements Connection, ExpressReply {
   /** More was sent before the answer. */
   #pipelined = false;
   #onLeft: (() => void) | undefined;
+  /** The head that was parsed last as a whole, and its bytes. */
   #head: ExpressHead | undefined;
   #headBytes: Buffer = nothing;
+  /** Where the request line ends in them. */
+  #lineBytes = 0;
 
   constructor(lane: ExpressLane, socket: Socket) {
     this.#lane = lane;
@@ -187,13 +197,13 @@ export class ExpressConnection implements Connection, ExpressReply {
   /** Serves the request in `bytes`, waits for the rest of it, or leaves the lane. */
   #serve(bytes: Buffer): void {
     const { registry, handler } = this.#lane;
-    const headLength = this.#findHead(bytes);
-    if (headLength === undefined) {
+    const found = this.#findHead(bytes);
+    if (found === undefined) {
       if (bytes.length >= expressLimits.headBytesMax || !couldBeExpress(bytes)) this.#leave(bytes);
       else this.#hold(bytes, bytes.length + 1);
       return;
     }
-    const head = this.#head;
+    const { head, headLength } = found;
     // A client that asks for more before it has taken what it asked for is one for the server that counts such debts.
     const isBehind = this.#socket.writableLength > expressLimits.unsentBytesMax;
     if (head === undefined || head.bodyBytes > expressLimits.bodyBytesMax || isBehind || registry.draining) {
@@ -222,17 +232,37 @@ export class ExpressConnection implements Connection, ExpressReply {
     registry.ended(1);
   }
 
-  /** The length of the head at the start of `bytes`, which is then parsed in `#head` where the lane takes it. */
-  #findHead(bytes: Buffer): number | undefined {
+  /** The head at the start of `bytes`, parsed where the lane takes it; undefined while it is not whole. */
+  #findHead(bytes: Buffer): FoundHead | undefined {
     const known = this.#headBytes;
     const { length } = known;
-    if (length > 0 && bytes.length >= length && known.compare(bytes, 0, length) === 0) return length;
+    if (length > 0 && bytes.length >= length && known.compare(bytes, 0, length) === 0) {
+      return { head: this.#head, headLength: length };
+    }
+    return this.#head === undefined
+      ? this.#parseHead(bytes)
+      : (this.#parseLine(bytes, this.#head) ?? this.#parseHead(bytes));
+  }
+
+  /** Of a client that asks for one thing after another only the request line is new. */
+  #parseLine(bytes: Buffer, before: ExpressHead): FoundHead | undefined {
+    const known = this.#headBytes;
+    const lineEnd = bytes.indexOf(carriageReturn);
+    const headLength = lineEnd + known.length - this.#lineBytes;
+    if (lineEnd < 0 || headLength > bytes.length || headLength > expressLimits.headBytesMax) return undefined;
+    if (known.compare(bytes, lineEnd, headLength, this.#lineBytes) !== 0) return undefined;
+    return { head: withRequestLine(bytes.latin1Slice(0, lineEnd), before), headLength };
+  }
+
+  #parseHead(bytes: Buffer): FoundHead | undefined {
     const end = bytes.indexOf(headEnd);
     if (end < 0 || end > expressLimits.headBytesMax) return undefined;
+    const headLength = end + headEnd.length;
     // A copy: the chunk must not stay in memory for its head.
-    this.#headBytes = Buffer.from(bytes.subarray(0, end + headEnd.length));
+    this.#headBytes = Buffer.from(bytes.subarray(0, headLength));
+    this.#lineBytes = bytes.indexOf(carriageReturn);
     this.#head = parseExpressHead(bytes.latin1Slice(0, end));
-    return end + headEnd.length;
+    return { head: this.#head, headLength };
   }
 
   #hold(bytes: Buffer, wanted: number): void {

@@ -231,7 +231,13 @@ export class ApiKeys {
     if (known?.bytes.equals(bytes)) return known;
     const record = decodeRecord(id, bytes);
     const principal = principalOf(record.name, record.role, record.namespace);
-    const decoded: Decoded = { bytes: Buffer.from(bytes), record, principal, lastUsedMs: known?.lastUsedMs, seenLiveMs: undefined };
+    const decoded: Decoded = {
+      bytes: Buffer.from(bytes),
+      record,
+      principal,
+      lastUsedMs: known?.lastUsedMs,
+      seenLiveMs: undefined,
+    };
     if (known === undefined && this.#decoded.size >= keyLimits.decodedKeysMax) {
       for (const oldest of this.#decoded.keys()) {
         this.#decoded.delete(oldest);
