@@ -1,7 +1,8 @@
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
-import { type ExpressHead, parseExpressHead, withRequestLine } from "./express-head.ts";
+import type { ExpressHead } from "./express-head.ts";
 import { rawAnswer } from "./http1.ts";
+import { type FoundHead, type KnownHead, readHead } from "./known-head.ts";
 import { type Connection, errorBody, type Registry } from "./registry.ts";
 import { WriteStall } from "./write-stall.ts";
 
@@ -40,15 +41,7 @@ export const expressLimits = {
   partialShare: 0.2,
 } as const;
 
-const headEnd = Buffer.from("\r\n\r\n");
-const carriageReturn = 0x0d;
 const nothing = Buffer.alloc(0);
-
-/** `head` is undefined for one that the lane does not take. */
-interface FoundHead {
-  readonly head: ExpressHead | undefined;
-  readonly headLength: number;
-}
 
 /** What the express connections of one listener share. */
 export class ExpressLane {
@@ -107,11 +100,7 @@ export class ExpressConnection implements Connection, ExpressReply {
   /** More was sent before the answer. */
   #pipelined = false;
   #onLeft: (() => void) | undefined;
-  /** The head that was parsed last as a whole, and its bytes. */
-  #head: ExpressHead | undefined;
-  #headBytes: Buffer = nothing;
-  /** Where the request line ends in them. */
-  #lineBytes = 0;
+  #known: KnownHead | undefined;
 
   constructor(lane: ExpressLane, socket: Socket) {
     this.#lane = lane;
@@ -234,35 +223,11 @@ export class ExpressConnection implements Connection, ExpressReply {
 
   /** The head at the start of `bytes`, parsed where the lane takes it; undefined while it is not whole. */
   #findHead(bytes: Buffer): FoundHead | undefined {
-    const known = this.#headBytes;
-    const { length } = known;
-    if (length > 0 && bytes.length >= length && known.compare(bytes, 0, length) === 0) {
-      return { head: this.#head, headLength: length };
-    }
-    return this.#head === undefined
-      ? this.#parseHead(bytes)
-      : (this.#parseLine(bytes, this.#head) ?? this.#parseHead(bytes));
-  }
-
-  /** Of a client that asks for one thing after another only the request line is new. */
-  #parseLine(bytes: Buffer, before: ExpressHead): FoundHead | undefined {
-    const known = this.#headBytes;
-    const lineEnd = bytes.indexOf(carriageReturn);
-    const headLength = lineEnd + known.length - this.#lineBytes;
-    if (lineEnd < 0 || headLength > bytes.length || headLength > expressLimits.headBytesMax) return undefined;
-    if (known.compare(bytes, lineEnd, headLength, this.#lineBytes) !== 0) return undefined;
-    return { head: withRequestLine(bytes.latin1Slice(0, lineEnd), before), headLength };
-  }
-
-  #parseHead(bytes: Buffer): FoundHead | undefined {
-    const end = bytes.indexOf(headEnd);
-    if (end < 0 || end > expressLimits.headBytesMax) return undefined;
-    const headLength = end + headEnd.length;
-    // A copy: the chunk must not stay in memory for its head.
-    this.#headBytes = Buffer.from(bytes.subarray(0, headLength));
-    this.#lineBytes = bytes.indexOf(carriageReturn);
-    this.#head = parseExpressHead(bytes.latin1Slice(0, end));
-    return { head: this.#head, headLength };
+    const again = this.#known?.find(bytes);
+    if (again !== undefined) return again;
+    const found = readHead(bytes, expressLimits.headBytesMax);
+    if (found !== undefined) this.#known = found.known;
+    return found;
   }
 
   #hold(bytes: Buffer, wanted: number): void {
