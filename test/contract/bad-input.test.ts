@@ -80,6 +80,32 @@ for (const [method, path, body, field, missing] of misspelt) {
   });
 }
 
+for (const [method, path, body] of [
+  ["POST", "/collections/c/scan", { x: 1 }],
+  ["POST", "/collections/c/warm", { x: 1 }],
+  ["GET", "/streams?x=1", undefined],
+  ["GET", "/links?x=1", undefined],
+  ["DELETE", "/streams/s?x=1", undefined],
+  ["DELETE", "/streams/s", { x: true }],
+] as const) {
+  test(`${method} ${path} takes nothing that it does not know`, async () => {
+    const answer = await ask(base + path, { method, ...(body === undefined ? {} : { body }) });
+    assertError(answer, 400, "invalid_argument", "x");
+  });
+}
+
+test("a request whose body has no field that is needed may leave it out", async () => {
+  for (const [path, status] of [
+    ["/collections/c/scan", 200],
+    ["/collections/c/warm", 202],
+    ["/collections/c/documents/count", 200],
+  ] as const) {
+    assert.equal((await ask(base + path, { method: "POST" })).status, status, path);
+    assert.equal((await ask(base + path, { body: {} })).status, status, path);
+    assertError(await ask(base + path, { body: [] }), 400, "invalid_argument", "body");
+  }
+});
+
 test("every unknown field is named, though no more than a message holds", async () => {
   const several = await ask(`${base}/streams`, { body: { name: "x", a: 1, b: 2, c: 3 } });
   assertError(several, 400, "invalid_argument", "a");

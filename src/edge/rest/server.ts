@@ -218,8 +218,7 @@ function registerRoutes(app: FastifyInstance, routes: readonly Route[]): void {
       method,
       url,
       config: { access, rawBody },
-      // A body whose every field is optional may be left out.
-      ...(isOptional(schema.body) ? { preValidation: fillEmptyBody } : {}),
+      ...bodyHook(method, schema.body, rawBody),
       schema: {
         ...schema,
         tags: [tag],
@@ -232,8 +231,19 @@ function registerRoutes(app: FastifyInstance, routes: readonly Route[]): void {
   }
 }
 
-function isOptional(body: Schema | undefined): boolean {
-  return body !== undefined && (body["required"] as readonly string[]).length === 0;
+type BodyHook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void;
+
+/** A body whose every field is optional may be left out; one that has none to offer has no field that is known. */
+function bodyHook(method: Route["method"], body: Schema | undefined, rawBody: boolean): { preValidation?: BodyHook } {
+  if (body === undefined) return rawBody || method === "GET" ? {} : { preValidation: refuseFields };
+  return (body["required"] as readonly string[]).length === 0 ? { preValidation: fillEmptyBody } : {};
+}
+
+function refuseFields({ body }: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void {
+  const isObject = typeof body === "object" && body !== null && !Array.isArray(body);
+  const [unknown] = isObject ? Object.keys(body) : [];
+  if (unknown !== undefined) done(invalid(unknown, "unknown field"));
+  else done(isObject || body === undefined ? undefined : invalid("body", "must be object"));
 }
 
 function fillEmptyBody(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {

@@ -220,6 +220,7 @@ export function collectionRoutes(engine: Engine): Route[] {
       schema: {
         summary: "Start loading a collection's index into memory",
         params: collectionPath,
+        body: object({}),
         response: { 202: answer("Started", { status: text }) },
       },
       handler: (request, reply) => {
@@ -237,6 +238,7 @@ export function collectionRoutes(engine: Engine): Route[] {
       schema: {
         summary: "Pin a version of the columnar dataset for readers outside",
         params: collectionPath,
+        body: object({}),
         response: {
           200: answer("The plan", {
             lance: optional(anyObject),
