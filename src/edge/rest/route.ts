@@ -30,6 +30,10 @@ export function needOf(access: Exclude<Access, "open">, namespace: string): Need
   }
 }
 
+export function isRead(access: Access): boolean {
+  return access === "read" || access === "instance-read" || access === "signed-in";
+}
+
 export interface RouteSchema {
   readonly summary: string;
   readonly params?: Schema;

@@ -23,7 +23,7 @@ import { errorReply, toEngineError } from "./error.ts";
 import { loadGuides } from "./guides.ts";
 import { createHotLane } from "./hot/lane.ts";
 import type { Metrics } from "./metrics.ts";
-import { type Access, needOf, type Route } from "./route.ts";
+import { type Access, isRead, needOf, type Route, readToken } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
 import { backupRoutes } from "./routes/backup.ts";
 import { collectionRoutes } from "./routes/collections.ts";
@@ -190,6 +190,8 @@ function registerHooks(app: FastifyInstance, { engine, metrics, authenticator }:
       request.principal = principal;
       checkRoute(request, reply);
       authorize(principal, needOf(access, (request.params as { ns?: string }).ns ?? ""));
+      // One that is malformed is told even where nothing that is read derives from a stream, as in a list.
+      if (isRead(access)) readToken(request);
     };
     if (found instanceof Promise) {
       found.then(admit).then(() => done(), done);
