@@ -118,6 +118,14 @@ export const settings = {
     fallback: defaultWireAddress(13_306),
     parse: parseWireAddress,
   }),
+  liveListen: setting<WireAddress>({
+    flag: "live-listen",
+    env: "SERVICE_LIVE_LISTEN",
+    value: "HOST:PORT|off",
+    help: "address of the Live engine, 127.0.0.1:7710 unless set; this build does not hold it and listens there in no case",
+    fallback: defaultWireAddress(7_710),
+    parse: parseWireAddress,
+  }),
   wireConnectionsMax: setting<number>({
     flag: "wire-connections-max",
     env: "SERVICE_WIRE_CONNECTIONS_MAX",
