@@ -119,6 +119,22 @@ test("every unknown field is named, though no more than a message holds", async 
   assert.equal(asked.json.message, "ofset: unknown query parameter, as is max");
 });
 
+for (const [record, field, message] of [
+  [{ timestamp_ms: "5" }, "records[0].timestamp_ms", "must be integer"],
+  [{ key: 5 }, "records[0].key", "must be string"],
+  [{ headers: {} }, "records[0].headers", "must be array"],
+  [{ "": 5 }, 'records[0].""', "unknown field"],
+  [{ headers: [{ key: "a\ud800" }] }, "records[0].headers[0].key", "has an unpaired surrogate"],
+] as const) {
+  test(`a record ${JSON.stringify(record)} is refused: ${field} ${message}`, async () => {
+    for (const path of ["/streams/s/partitions/0/records", "/streams/s/records"]) {
+      const answer = await ask(base + path, { body: { records: [record] } });
+      assertError(answer, 400, "invalid_argument", field);
+      assert.equal(answer.json.message, `${field}: ${message}`);
+    }
+  });
+}
+
 test("the choices of a field are told without the one that stands for none", async () => {
   const answer = await ask(`${base}/collections/c/documents/count`, { body: { consistency: "weak" } });
   assertError(answer, 400, "invalid_argument", "consistency");

@@ -62,7 +62,7 @@ function fieldPath(instancePath: string): string {
 }
 
 function join(path: string, name: string): string {
-  return path === "" ? name : `${path}.${name}`;
+  return path === "" ? name : `${path}.${name === "" ? '""' : name}`;
 }
 
 /** A failed branch of `anyOf` says less than the failure inside it. */
@@ -107,7 +107,10 @@ function validationError(errors: readonly AjvError[], context: string): EngineEr
         path,
         `must be one of ${(error.params["allowedValues"] as unknown[]).filter((value) => value !== null).join(", ")}`,
       );
-    default:
-      return invalid(path === "" ? (placeNames[context] ?? context) : path, error.message ?? "is not valid");
+    default: {
+      // Null stands for an optional field that is absent; it is no type that anyone wants to be told of.
+      const message = error.message?.replace(/,null$/, "") ?? "is not valid";
+      return invalid(path === "" ? (placeNames[context] ?? context) : path, message);
+    }
   }
 }
