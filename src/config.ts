@@ -404,8 +404,9 @@ export function loadServerConfig(sources: ConfigSources): ServerConfig {
 function withSecretFiles(env: ConfigSources["env"]): Record<string, string | undefined> {
   const values: Record<string, string | undefined> = {};
   for (const [name, { secret }] of Object.entries(authSettings)) {
-    const file = secret ? env[`${name}_FILE`] : undefined;
-    if (file !== undefined && env[name] !== undefined) throw invalid(name, `is given twice: also as ${name}_FILE`);
+    // A variable that is empty is none, here as everywhere.
+    const file = secret ? env[`${name}_FILE`] || undefined : undefined;
+    if (file !== undefined && env[name]) throw invalid(name, `is given twice: also as ${name}_FILE`);
     values[name] = file === undefined ? env[name] : readSecret(`${name}_FILE`, file);
   }
   return values;
@@ -421,7 +422,7 @@ function readSecret(field: string, path: string): string {
 
 export function loadConfig({ argv, env }: ConfigSources): Config {
   const flags = parseFlags(argv);
-  const fileName = flags.get(configFlag) ?? env[configEnv];
+  const fileName = flags.get(configFlag) ?? (env[configEnv] || undefined);
   const file = fileName === undefined ? new Map<string, string>() : readConfigFile(fileName);
   const config: Record<string, unknown> = {};
   for (const [name, each] of Object.entries(settings) as [string, Setting<unknown>][]) {
