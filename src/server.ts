@@ -257,6 +257,8 @@ export class Server {
     const { engine, health, listener, postgres, mysql, drainTimeoutMs, opened } = this.#parts;
     // First, so that watchers hear of it while their connections still stand.
     health.drain();
+    // Before new work is refused: a request whose body is still coming is no new work.
+    await listener.settle();
     engine.drain();
     await Promise.all([listener, postgres, mysql].map((each) => each?.drain(drainTimeoutMs)));
     await opened.disposeAsync();
