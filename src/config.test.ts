@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { loadConfig, loadServerConfig, parseDuration, settings, settingsHelp } from "./config.ts";
+import { loadConfig, loadServerConfig, settings, settingsHelp } from "./config.ts";
+import { parseDuration } from "./config-values.ts";
 import { EngineError } from "./engine/errors.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "native-engine-config-"));

@@ -1,4 +1,4 @@
-import { parseDuration } from "../config.ts";
+import { parseDuration } from "../config-values.ts";
 import type { ApiKeyInfo, ApiKeys } from "../engine/auth/keys.ts";
 import { isRole } from "../engine/auth/principal.ts";
 import { invalid } from "../engine/errors.ts";
