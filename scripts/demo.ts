@@ -1,11 +1,13 @@
 // Loads the articles of demo/ and shows where to search them.
 //
-//   npm run demo                 starts a server on ./data where none runs, and stays until Ctrl-C
+//   npm run demo                 starts a server where none runs, and stays until Ctrl-C; SERVICE_URL names the server,
+//                                else the settings of `serve` do (SERVICE_LISTEN, SERVICE_DATA_DIR, a configuration file)
 //   npm run demo -- --no-open    opens no browser
 //   npm run demo -- --once       ends a server that it started as soon as all is shown
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import {
@@ -16,6 +18,8 @@ import {
   ServiceError,
   type WriteOp,
 } from "../src/client/index.ts";
+import { loadConfig } from "../src/config.ts";
+import { type Address, formatAddress } from "../src/listener/address.ts";
 
 const namespaceName = "demo";
 const collectionName = "articles";
@@ -39,10 +43,28 @@ function read(name: string): string {
   return readFileSync(new URL(`../demo/${name}`, import.meta.url), "utf8");
 }
 
-const url = process.env["SERVICE_URL"] || "http://127.0.0.1:8080";
+const config = loadConfig({ argv: [], env: process.env });
+const address = await addressOf(config.listen);
+const url = process.env["SERVICE_URL"] || `http://${formatAddress(reachable(address))}`;
 const apiKey = process.env["SERVICE_API_KEY"] || undefined;
 const { values: flags } = parseArgs({ options: { "no-open": { type: "boolean" }, once: { type: "boolean" } } });
 const say = (text = "") => process.stdout.write(`${text}\n`);
+
+/** Port 0 asks for any free one; here it must be known before the server has chosen. */
+async function addressOf({ host, port }: Address): Promise<Address> {
+  if (port !== 0) return { host, port };
+  const probe = createServer().listen(0, host);
+  await once(probe, "listening");
+  const found = (probe.address() as AddressInfo).port;
+  probe.close();
+  await once(probe, "close");
+  return { host, port: found };
+}
+
+/** A server on every interface is reached on the loopback one. */
+function reachable({ host, port }: Address): Address {
+  return { host: host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host, port };
+}
 
 /** Whether one of ours answers; another program on the port is told from it. */
 async function isServing(client: Client): Promise<boolean> {
@@ -56,10 +78,10 @@ async function isServing(client: Client): Promise<boolean> {
 }
 
 async function startServer(client: Client): Promise<ChildProcess> {
-  const { host } = new URL(url);
+  const listen = process.env["SERVICE_URL"] ? new URL(url).host : formatAddress(address);
   const main = new URL("../src/main.ts", import.meta.url).pathname;
   const env = { SERVICE_RUN_MODE: "development", SERVICE_LOG_LEVEL: "warn", ...process.env };
-  const child = spawn(process.execPath, [main, "serve", "--listen", host], { stdio: "inherit", env });
+  const child = spawn(process.execPath, [main, "serve", "--listen", listen], { stdio: "inherit", env });
   const deadlineMs = performance.now() + startMsMax;
   for (;;) {
     if (child.exitCode !== null) throw new Error("the server did not start");
@@ -151,7 +173,11 @@ function openBrowser(address: string): void {
 const client = new Client({ url, apiKey, retry: { attemptsMax: 1 } });
 const started = (await isServing(client)) ? undefined : await startServer(client);
 try {
-  say(started === undefined ? `A server runs at ${url}.` : `Started a server at ${url}, with its data in ./data.`);
+  say(
+    started === undefined
+      ? `A server runs at ${url}.`
+      : `Started a server at ${url}, with its data in ${config.dataDir}.`,
+  );
   const articles = read("articles.jsonl")
     .trim()
     .split("\n")
@@ -165,7 +191,10 @@ try {
     for (const { title, topic } of rows) say(`  ${title} (${topic})`);
     say(`  ${workbench(query)}`);
   }
-  say(`\nThe console: ${url}/   On the command line: native-engine query articles -n demo -t 'body:melting ice'`);
+  const there = url === "http://127.0.0.1:8080" ? "" : ` --url ${url}`;
+  say(
+    `\nThe console: ${url}/   On the command line: native-engine query articles -n demo -t 'body:melting ice'${there}`,
+  );
   openBrowser(workbench(queries[0]!));
 } catch (error) {
   started?.kill("SIGTERM");

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { loadConfig, parseDuration, settings, settingsHelp } from "./config.ts";
+import { loadConfig, loadServerConfig, settings, settingsHelp } from "./config.ts";
+import { parseDuration } from "./config-values.ts";
 import { EngineError } from "./engine/errors.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "native-engine-config-"));
@@ -108,6 +109,30 @@ test("flags win over the environment, that over the file, that over the defaults
     assert.equal(loadConfig({ argv, env }).mode, want, JSON.stringify([argv, env]));
   }
   assert.equal(loadConfig({ argv: fromFile, env: {} }).connectionsMax, 50);
+});
+
+test("a secret comes from its variable or from a file, not from both; a variable that is empty is none", () => {
+  const keys = "ci:writer:a-key-of-the-settings-0123456789";
+  const file = fileOf(`${keys}\n`);
+  const namesOf = (env: Record<string, string>) =>
+    loadServerConfig({
+      argv: [],
+      env: { SERVICE_AUTH_MODE: "apikey", SERVICE_CONFIG_FILE: "", ...env },
+    }).auth.fixedKeys.map(({ name }) => name);
+  assert.deepEqual(namesOf({ SERVICE_API_KEYS: keys }), ["ci"]);
+  assert.deepEqual(namesOf({ SERVICE_API_KEYS_FILE: file }), ["ci"]);
+  assert.deepEqual(namesOf({ SERVICE_API_KEYS: keys, SERVICE_API_KEYS_FILE: "" }), ["ci"]);
+  assert.deepEqual(namesOf({ SERVICE_API_KEYS: "", SERVICE_API_KEYS_FILE: file }), ["ci"]);
+  for (const env of [
+    { SERVICE_API_KEYS: keys, SERVICE_API_KEYS_FILE: file },
+    { SERVICE_API_KEYS_FILE: join(folder, "missing") },
+  ]) {
+    assert.throws(
+      () => namesOf(env),
+      (error) =>
+        error instanceof EngineError && /SERVICE_API_KEYS/.test(error.message) && !error.message.includes(keys),
+    );
+  }
 });
 
 test("settings of more than one value are JSON, in the file without quotes", () => {

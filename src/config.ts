@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { json, nonEmpty, oneOf, origins, parseDuration, url, wholeNumber } from "./config-values.ts";
 import { type AuthConfig, authSettings, parseAuthConfig } from "./edge/auth/config.ts";
 import { defaultWireAddress, parseWireAddress, type WireAddress } from "./edge/wire/address.ts";
 import { wireLimits } from "./edge/wire/limits.ts";
@@ -31,68 +32,6 @@ function setting<T>(given: Setting<T>): Setting<T> {
   return given;
 }
 
-const durationUnitsMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-export function parseDuration(text: string, field: string): number {
-  const match = /^(\d{1,12})(ms|s|m|h|d)$/.exec(text.trim());
-  if (match === null)
-    throw invalid(field, `${JSON.stringify(text)} is no duration; give a number and ms, s, m, h or d`);
-  return Number(match[1]) * durationUnitsMs[match[2]!]!;
-}
-
-function oneOf<const T extends string>(...values: readonly T[]): (text: string, field: string) => T {
-  return (text, field) => {
-    const found = values.find((value) => value === text);
-    if (found === undefined) throw invalid(field, `${JSON.stringify(text)} is not one of ${values.join(", ")}`);
-    return found;
-  };
-}
-
-function wholeNumber(min: number, max: number): (text: string, field: string) => number {
-  return (text, field) => {
-    const value = Number(text);
-    if (!/^\d+$/.test(text.trim()) || value < min || value > max) {
-      throw invalid(field, `${JSON.stringify(text)} is not a whole number from ${min} to ${max}`);
-    }
-    return value;
-  };
-}
-
-function nonEmpty(text: string, field: string): string {
-  if (text.trim() === "") throw invalid(field, "must not be empty");
-  return text;
-}
-
-function url(text: string, field: string): string {
-  const parsed = URL.canParse(text) ? new URL(text) : undefined;
-  if (parsed === undefined || (parsed.protocol !== "http:" && parsed.protocol !== "https:")) {
-    throw invalid(field, "must be an http or https address");
-  }
-  if (parsed.username !== "" || parsed.password !== "" || parsed.search !== "" || parsed.hash !== "") {
-    throw invalid(field, "must have no credentials, query or fragment");
-  }
-  return text;
-}
-
-/** Origins as browsers write them: a scheme, a host and, where it is not the usual one, a port. */
-function origins(text: string, field: string): readonly string[] {
-  const given = text.startsWith("[") ? (json(text, field) as unknown[]) : text.split(",").map((part) => part.trim());
-  return given.map((origin) => {
-    if (typeof origin !== "string" || !URL.canParse(origin) || new URL(origin).origin !== origin) {
-      throw invalid(field, `${JSON.stringify(origin)} is no origin; give for example https://app.example.com`);
-    }
-    return origin;
-  });
-}
-
-function json(text: string, field: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw invalid(field, "must be JSON");
-  }
-}
-
 export const settings = {
   listen: setting<Address>({
     flag: "listen",
@@ -116,6 +55,14 @@ export const settings = {
     value: "HOST:PORT|off",
     help: "address of the MySQL wire, 127.0.0.1:13306 unless set",
     fallback: defaultWireAddress(13_306),
+    parse: parseWireAddress,
+  }),
+  liveListen: setting<WireAddress>({
+    flag: "live-listen",
+    env: "SERVICE_LIVE_LISTEN",
+    value: "HOST:PORT|off",
+    help: "address of the Live engine, 127.0.0.1:7710 unless set; this build does not hold it and listens there in no case",
+    fallback: defaultWireAddress(7_710),
     parse: parseWireAddress,
   }),
   wireConnectionsMax: setting<number>({
@@ -396,8 +343,9 @@ export function loadServerConfig(sources: ConfigSources): ServerConfig {
 function withSecretFiles(env: ConfigSources["env"]): Record<string, string | undefined> {
   const values: Record<string, string | undefined> = {};
   for (const [name, { secret }] of Object.entries(authSettings)) {
-    const file = secret ? env[`${name}_FILE`] : undefined;
-    if (file !== undefined && env[name] !== undefined) throw invalid(name, `is given twice: also as ${name}_FILE`);
+    // A variable that is empty is none, here as everywhere.
+    const file = secret ? env[`${name}_FILE`] || undefined : undefined;
+    if (file !== undefined && env[name]) throw invalid(name, `is given twice: also as ${name}_FILE`);
     values[name] = file === undefined ? env[name] : readSecret(`${name}_FILE`, file);
   }
   return values;
@@ -413,7 +361,7 @@ function readSecret(field: string, path: string): string {
 
 export function loadConfig({ argv, env }: ConfigSources): Config {
   const flags = parseFlags(argv);
-  const fileName = flags.get(configFlag) ?? env[configEnv];
+  const fileName = flags.get(configFlag) ?? (env[configEnv] || undefined);
   const file = fileName === undefined ? new Map<string, string>() : readConfigFile(fileName);
   const config: Record<string, unknown> = {};
   for (const [name, each] of Object.entries(settings) as [string, Setting<unknown>][]) {

@@ -96,6 +96,9 @@ export class Server {
   /** `onFatal` is called when the store can't go on in this process. */
   static async start(config: ServerConfig, log: Logger, onFatal: (error: Error) => void): Promise<Server> {
     for (const warning of checkAuthConfig(config.auth, listenHosts(config))) log.warn(warning);
+    if (config.liveListen !== "off" && !config.liveListen.isDefault) {
+      log.warn("live-listen (SERVICE_LIVE_LISTEN) has no effect: this build does not hold the Live engine");
+    }
     // Whatever fails below, what was opened before it is closed again, so that the process can end.
     await using opened = new AsyncDisposableStack();
     mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
@@ -254,6 +257,8 @@ export class Server {
     const { engine, health, listener, postgres, mysql, drainTimeoutMs, opened } = this.#parts;
     // First, so that watchers hear of it while their connections still stand.
     health.drain();
+    // Before new work is refused: a request whose body is still coming is no new work.
+    await listener.settle();
     engine.drain();
     await Promise.all([listener, postgres, mysql].map((each) => each?.drain(drainTimeoutMs)));
     await opened.disposeAsync();

@@ -61,6 +61,8 @@ test("revoke, and the list without keys", async () => {
   assert.equal((await run("list")).stdout, "There are no keys.\n");
   await run("create", "--name", "ci", "--role", "reader");
   assert.deepEqual(await run("revoke", "ci"), { code: 0, stdout: "Revoked the key ci.\n", stderr: "" });
+  await run("create", "--name", "cd", "--role", "reader");
+  assert.equal((await run("revoke", "--name", "cd")).stdout, "Revoked the key cd.\n");
   const again = await run("revoke", "ci");
   assert.deepEqual([again.code, again.stdout], [1, ""]);
   assert.match(again.stderr, /no live key/);
@@ -82,6 +84,8 @@ const mistakes: readonly (readonly [readonly string[], number, RegExp])[] = [
   [["list", "extra"], 2, /usage/],
   [["revoke"], 2, /usage/],
   [["revoke", "a", "b"], 2, /usage/],
+  [["revoke", "--name", "a", "b"], 2, /usage/],
+  [["revoke", "--name"], 2, /usage/],
 ];
 
 for (const [argv, code, pattern] of mistakes) {

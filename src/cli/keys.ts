@@ -1,4 +1,4 @@
-import { parseDuration } from "../config.ts";
+import { parseDuration } from "../config-values.ts";
 import type { ApiKeyInfo, ApiKeys } from "../engine/auth/keys.ts";
 import { isRole } from "../engine/auth/principal.ts";
 import { invalid } from "../engine/errors.ts";
@@ -6,7 +6,7 @@ import { type CommandOutput, parseOptions, runCommand, UsageError } from "./comm
 
 export const keysUsage = `usage: native-engine keys create --name NAME --role admin|writer|reader [--namespace NAMESPACE] [--expires 90d] [--json]
        native-engine keys list [--json]
-       native-engine keys revoke NAME [--json]
+       native-engine keys revoke [--name] NAME [--json]
 
 API keys, in the data directory (--data-dir FOLDER, SERVICE_DATA_DIR; ./data), whether or not a server runs on it. A key is shown once,
 when it is made. A reader reads, a writer also writes data, an admin also creates and drops; with --namespace there alone.
@@ -79,8 +79,10 @@ function list(argv: readonly string[], io: CommandOutput, keys: ApiKeys): void {
 }
 
 async function revoke(argv: readonly string[], io: CommandOutput, keys: ApiKeys): Promise<void> {
-  const { values, positionals } = parseOptions(argv, ["the name of one key"], []);
-  const info = await keys.revoke(positionals[0]!);
+  // Named as `create` has it, or alone.
+  const isNamed = argv.some((each) => each === "--name" || each.startsWith("--name="));
+  const { values, positionals } = parseOptions(argv, isNamed ? [] : ["the name of one key"], ["name"]);
+  const info = await keys.revoke(values.name ?? positionals[0]!);
   if (values.json) io.stdout.write(`${JSON.stringify(toJson(info))}\n`);
   else io.stdout.write(`Revoked the key ${info.name}.\n`);
 }

@@ -159,6 +159,10 @@ export class ExpressConnection implements Connection, ExpressReply {
     } else if (nowMs - this.#idleSinceMs >= limits.idleTimeoutMs) this.#socket.destroySoon();
   }
 
+  settle(): void {
+    if (!this.#busy && this.#partial.includes(headEnd)) this.#leave(this.#partial);
+  }
+
   drain(): void {
     if (this.#busy) return;
     if (this.#partial.length > 0) this.#leave(this.#partial);

@@ -153,6 +153,13 @@ export class Listener {
     return this.#registry.draining;
   }
 
+  /** Resolves once every request whose head has come is with the handler, for one that is about to refuse new ones. */
+  async settle(): Promise<void> {
+    for (const connection of this.#registry.connections) connection.settle?.();
+    // What was handed to the full parser is read in the next turn.
+    for (let turn = 0; turn < settleTurns; turn++) await new Promise((resolve) => setImmediate(resolve));
+  }
+
   /**
    * Lets the requests in flight finish and closes, at the latest after the given time. New connections are taken
    * until then, so that the handler can say that it is not ready. A second call changes nothing.
@@ -321,6 +328,8 @@ class OpeningConnection implements Connection {
     this.#socket.destroy();
   }
 }
+
+const settleTurns = 2;
 
 function ignore(): void {}
 

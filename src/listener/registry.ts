@@ -36,6 +36,8 @@ export interface ListenerCounters {
 export interface Connection {
   /** Cuts the connection off if one of its deadlines has passed. */
   sweep(): void;
+  /** Has a request whose head has come counted as being in flight, where it is not yet. */
+  settle?(): void;
   /** Tells the peer to send no further request here, and closes if there is none in flight. */
   drain(): void;
   /** Closes once what was written is on its way. */

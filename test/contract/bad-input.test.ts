@@ -54,6 +54,87 @@ test("a field with an empty name is named", async () => {
   assertError(await ask(`${base}/streams/s/events`, { body: event, headers }), 400, "invalid_argument", '""');
 });
 
+/** A misspelt field that is needed is both unknown and missing: the answer names what was sent. */
+const misspelt: readonly [method: string, path: string, body: object, field: string, missing?: string][] = [
+  ["POST", "/streams/s/partitions/0/records", { recordz: [{}] }, "recordz", "records"],
+  ["POST", "/streams/s/records", { recordz: [{}] }, "recordz", "records"],
+  ["POST", "/streams/s/partitions/0/records", { records: [{ headers: [{ kee: "a" }] }] }, "records[0].headers[0].kee"],
+  ["POST", "/streams", { nme: "x", partitions: 2 }, "nme", "name"],
+  ["PATCH", "/streams/s", { retenshun: null }, "retenshun", "retention"],
+  ["POST", "/links", { name: "l", sauce: "s" }, "sauce", "source"],
+  ["POST", "/links", { name: "l", source: "s", target: { kynd: "x" } }, "target.kynd", "target.kind"],
+  ["POST", "/collections", { nam: "x", schema: {} }, "nam", "name"],
+  ["POST", "/collections/c/documents", { opz: [] }, "opz", "ops"],
+  ["POST", "/collections/c/documents/get", { idz: [1] }, "idz", "ids"],
+  ["POST", "/collections/c/fields", { feelds: [] }, "feelds", "fields"],
+  ["PUT", "/collections/c/hot", { enable: true }, "enable", "enabled"],
+  ["POST", "/aliases", { aktions: [] }, "aktions", "actions"],
+  ["POST", "/query", { frm: "c" }, "frm"],
+  ["POST", "/sql", { querry: "select 1" }, "querry", "query"],
+];
+for (const [method, path, body, field, missing] of misspelt) {
+  test(`${method} ${path} names the misspelt ${field}`, async () => {
+    const answer = await ask(base + path, { method, body });
+    assertError(answer, 400, "invalid_argument", field);
+    if (missing !== undefined) assert.match(answer.json.message, new RegExp(`; ${missing} is required$`));
+  });
+}
+
+for (const [method, path, body] of [
+  ["POST", "/collections/c/scan", { x: 1 }],
+  ["POST", "/collections/c/warm", { x: 1 }],
+  ["GET", "/streams?x=1", undefined],
+  ["GET", "/links?x=1", undefined],
+  ["DELETE", "/streams/s?x=1", undefined],
+  ["DELETE", "/streams/s", { x: true }],
+] as const) {
+  test(`${method} ${path} takes nothing that it does not know`, async () => {
+    const answer = await ask(base + path, { method, ...(body === undefined ? {} : { body }) });
+    assertError(answer, 400, "invalid_argument", "x");
+  });
+}
+
+test("a request whose body has no field that is needed may leave it out", async () => {
+  for (const [path, status] of [
+    ["/collections/c/scan", 200],
+    ["/collections/c/warm", 202],
+    ["/collections/c/documents/count", 200],
+  ] as const) {
+    assert.equal((await ask(base + path, { method: "POST" })).status, status, path);
+    assert.equal((await ask(base + path, { body: {} })).status, status, path);
+    assertError(await ask(base + path, { body: [] }), 400, "invalid_argument", "body");
+  }
+});
+
+test("every unknown field is named, though no more than a message holds", async () => {
+  const several = await ask(`${base}/streams`, { body: { name: "x", a: 1, b: 2, c: 3 } });
+  assertError(several, 400, "invalid_argument", "a");
+  assert.equal(several.json.message, "a: unknown field, as are b, c");
+  const odd = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`${"k".repeat(10_000)}${i}`, i]));
+  const many = await ask(`${base}/streams`, { body: { ...odd, name: "x" } });
+  assertError(many, 400, "invalid_argument");
+  assert.ok(many.text.length < 8_000, `${many.text.length} characters`);
+  const asked = await ask(`${base}/streams/s/partitions/0/records?offset=0&ofset=1&max=2`);
+  assertError(asked, 400, "invalid_argument", "ofset");
+  assert.equal(asked.json.message, "ofset: unknown query parameter, as is max");
+});
+
+for (const [record, field, message] of [
+  [{ timestamp_ms: "5" }, "records[0].timestamp_ms", "must be integer"],
+  [{ key: 5 }, "records[0].key", "must be string"],
+  [{ headers: {} }, "records[0].headers", "must be array"],
+  [{ "": 5 }, 'records[0].""', "unknown field"],
+  [{ headers: [{ key: "a\ud800" }] }, "records[0].headers[0].key", "has an unpaired surrogate"],
+] as const) {
+  test(`a record ${JSON.stringify(record)} is refused: ${field} ${message}`, async () => {
+    for (const path of ["/streams/s/partitions/0/records", "/streams/s/records"]) {
+      const answer = await ask(base + path, { body: { records: [record] } });
+      assertError(answer, 400, "invalid_argument", field);
+      assert.equal(answer.json.message, `${field}: ${message}`);
+    }
+  });
+}
+
 test("the choices of a field are told without the one that stands for none", async () => {
   const answer = await ask(`${base}/collections/c/documents/count`, { body: { consistency: "weak" } });
   assertError(answer, 400, "invalid_argument", "consistency");

@@ -49,6 +49,7 @@ for (const [args, env, want] of [
   [["--prot", "1"], {}, [/--prot/, ...flags.map((flag) => new RegExp(flag))]],
   [["--mode", "fast"], {}, [/--mode/, /development, production/]],
   [[], { SERVICE_LISTEN: "nowhere" }, [/SERVICE_LISTEN/, /port/]],
+  [[], { SERVICE_LIVE_LISTEN: "nowhere" }, [/SERVICE_LIVE_LISTEN/, /port/]],
 ] as const) {
   test(`serve ${JSON.stringify(args)} with ${JSON.stringify(env)} is refused, saying what is valid`, async () => {
     const { code, stderr } = await runCommand(["serve", ...args], env);
@@ -82,6 +83,17 @@ test("SERVICE_LISTEN and SERVICE_DATA_DIR are taken, and an empty variable is no
   await using server = await ServerProcess.start({ env, dataDir });
   assert.equal(loggedMode(server), "production");
   assert.equal((await ask(`${server.url}/ready`)).status, 200);
+});
+
+test("the address of the Live engine, which this build does not hold, is taken and opens nothing", async () => {
+  for (const [value, isTold] of [
+    ["off", false],
+    ["127.0.0.1:0", true],
+  ] as const) {
+    await using server = await ServerProcess.start({ env: { SERVICE_LIVE_LISTEN: value } });
+    const told = server.logs.filter((line) => line.includes("does not hold the Live engine"));
+    assert.equal(told.length, isTold ? 1 : 0, server.logs.join("\n"));
+  }
 });
 
 test("a second process on the same data refuses to start, by any path, and harms nothing", async () => {

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync, statSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { Client } from "../../src/client/index.ts";
-import { ServerProcess } from "../support/process.ts";
+import { ServerProcess, temporaryFolder } from "../support/process.ts";
 import { root } from "../support/source.ts";
 
 const run = promisify(execFile);
@@ -28,6 +29,27 @@ test("the demo loads its articles, shows where to search them, and changes nothi
   assert.equal((await demo()).stdout, first.stdout);
   assert.equal(await ns.collection("articles").count(), count);
   assert.deepEqual((await ns.stream("reads").get()).partitions, before);
+});
+
+test("the demo starts a server where the settings of serve say, and ends it when told to", async (t) => {
+  const dataDir = await temporaryFolder();
+  t.after(() => rm(dataDir, { recursive: true, force: true }));
+  const env = {
+    ...process.env,
+    SERVICE_URL: "",
+    SERVICE_LISTEN: "127.0.0.1:0",
+    SERVICE_DATA_DIR: dataDir,
+    SERVICE_POSTGRES_LISTEN: "off",
+    SERVICE_MYSQL_LISTEN: "off",
+  };
+  const { stdout } = await run(process.execPath, ["scripts/demo.ts", "--no-open", "--once"], { cwd: root, env });
+  const [, url, data] =
+    /^Started a server at (http:\/\/127\.0\.0\.1:\d+), with its data in (.+)\.$/m.exec(stdout) ?? [];
+  assert.ok(url !== undefined, stdout);
+  assert.equal(data, dataDir);
+  assert.match(stdout, new RegExp(`--url ${url}$`, "m"));
+  assert.ok(readdirSync(dataDir).includes("store"));
+  await assert.rejects(fetch(`${url}/health`), "the server has ended");
 });
 
 test("the demo's data are small, and every vector has the schema's length", () => {

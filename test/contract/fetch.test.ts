@@ -185,3 +185,20 @@ test("timestamp_ms starts at the first record at or after it", async () => {
   }
   assert.equal((await client.fetch("empty", "timestamp_ms=5")).json.next_offset, 0);
 });
+
+test("a long poll from a time waits for a record of that time, not for an earlier one", {
+  timeout: 50_000,
+}, async () => {
+  await client.createStream("awaited");
+  const append = (timestamp_ms: number) => ask(client.recordsUrl("awaited"), { body: { records: [{ timestamp_ms }] } });
+  const poll = client.fetch("awaited", "timestamp_ms=20&max_wait_ms=60000");
+  for (const timestamp_ms of [5, 10, 20]) assert.equal((await append(timestamp_ms)).status, 200);
+  const { json } = await poll;
+  assert.deepEqual(
+    json.records.map((record: { offset: number }) => record.offset),
+    [2],
+  );
+  assert.deepEqual([json.next_offset, json.high_watermark], [3, 3]);
+  const late = await client.fetch("awaited", "timestamp_ms=30&max_wait_ms=50");
+  assert.deepEqual([late.json.records, late.json.next_offset], [[], 3]);
+});

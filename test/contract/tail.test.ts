@@ -133,6 +133,29 @@ test("timestamp_ms starts a tail at a time", { timeout: 50_000 }, async () => {
   assert.deepEqual(await tail.take(1), [{ id: "2", value: "2" }]);
 });
 
+test("a tail from a time that is still to come leaves out what is earlier", { timeout: 50_000 }, async () => {
+  await client.createStream("ahead");
+  await using tail = await Tail.open(`${client.recordsUrl("ahead")}?timestamp_ms=20`);
+  for (const timestamp_ms of [5, 10, 20, 7]) {
+    const records = [{ value: base64(String(timestamp_ms)), timestamp_ms }];
+    assert.equal((await ask(client.recordsUrl("ahead"), { body: { records } })).status, 200);
+  }
+  assert.deepEqual(await tail.take(2), [
+    { id: "3", value: "20" },
+    { id: "4", value: "7" },
+  ]);
+});
+
+test("HEAD of a tail answers its headers and ends", { timeout: 50_000 }, async () => {
+  await client.createStream("headed");
+  await client.append("headed", ["a"]);
+  const headers = { accept: "text/event-stream" };
+  const answer = await ask(`${client.recordsUrl("headed")}?offset=0`, { method: "HEAD", headers });
+  assert.equal(answer.status, 200);
+  assert.match(answer.headers.get("content-type") ?? "", /^text\/event-stream/);
+  assert.equal((await ask(`${client.recordsUrl("headed")}?offset=9`, { method: "HEAD", headers })).status, 416);
+});
+
 for (const [query, headers, status, error] of [
   ["offset=9", {}, 416, "offset_out_of_range"],
   ["", {}, 400, "invalid_argument"],

@@ -89,6 +89,59 @@ test("an offset that does not come is 503 with Retry-After, after a wait", { tim
   }
 });
 
+/** What a token is checked for on every edge: reads that derive from a stream wait for it, lists only want it well-formed. */
+const tokenReads: readonly [method: string, path: string, body: object | undefined, waits: boolean][] = [
+  ["GET", "/v1/namespaces", undefined, false],
+  ["GET", "/v1/namespaces/docs", undefined, false],
+  ["GET", "/v1/namespaces/docs/streams", undefined, false],
+  ["GET", "/v1/namespaces/docs/links", undefined, false],
+  ["GET", "/v1/namespaces/docs/collections", undefined, false],
+  ["GET", "/v1/namespaces/docs/aliases", undefined, false],
+  ["GET", "/v1/namespaces/docs/collections/c/versions", undefined, false],
+  ["GET", "/v1/namespaces/docs/collections/c", undefined, true],
+  ["GET", "/v1/namespaces/docs/collections/c/documents/1", undefined, true],
+  ["POST", "/v1/namespaces/docs/collections/c/documents/count", {}, true],
+  ["POST", "/v1/namespaces/docs/collections/c/scan", {}, true],
+  ["POST", "/v1/namespaces/docs/query", { from: "collections.c" }, true],
+  ["POST", "/v1/namespaces/docs/sql", { query: "select count(*) as n from c" }, true],
+  ["POST", "/service.collection.v1.CollectionService/ListCollections", { namespace: "docs" }, false],
+  ["POST", "/service.collection.v1.CollectionService/ListVersions", { namespace: "docs", collection: "c" }, false],
+  ["POST", "/service.collection.v1.CollectionService/GetCollection", { namespace: "docs", collection: "c" }, true],
+  ["POST", "/service.collection.v1.CollectionService/Scan", { namespace: "docs", collection: "c" }, true],
+  ["POST", "/service.collection.v1.DocumentService/CountDocuments", { namespace: "docs", collection: "c" }, true],
+];
+
+test("every read takes a token: malformed it is 400, and what derives from its stream waits", {
+  timeout: 50_000,
+}, async () => {
+  const docs = await StreamClient.create(server.url, "docs");
+  await ask(`${docs.url}/collections`, { body: { name: "c", schema: { fields: [{ name: "t", kind: "keyword" }] } } });
+  const upsert = (docId: number) => ({ ops: [{ upsert: { id: docId, source: { t: "x" } } }] });
+  const { json } = await ask(`${docs.url}/collections/c/documents`, { body: upsert(1) });
+  const readAll = (token: string) =>
+    tokenReads.map(([method, path, body]) =>
+      ask(server.url + path, {
+        method,
+        headers: { "service-consistency-token": token },
+        ...(body === undefined ? {} : { body }),
+      }),
+    );
+  for (const [i, answer] of (await Promise.all(readAll("x"))).entries()) {
+    assert.equal(answer.status, 400, `${tokenReads[i]![1]}: ${answer.text}`);
+    assert.match(answer.text, /Service-Consistency-Token/);
+  }
+  const next = JSON.stringify([{ ...json.token[0], offset: json.token[0].offset + 1 }]);
+  const settled = new Set<number>();
+  const reads = readAll(next).map((read, i) => read.then((answer) => [settled.add(i), answer] as const));
+  await Promise.all(reads.filter((_, i) => !tokenReads[i]![3]));
+  for (const [i, [, path, , waits]] of tokenReads.entries()) if (waits) assert.ok(!settled.has(i), `${path} waits`);
+  await ask(`${docs.url}/collections/c/documents`, { body: upsert(2) });
+  for (const [i, read] of reads.entries()) {
+    const [, answer] = await read;
+    assert.equal(answer.status, 200, `${tokenReads[i]![1]}: ${answer.text}`);
+  }
+});
+
 test("a write's token holds for the same data after a restart", { timeout: 50_000 }, async () => {
   await using first = await ServerProcess.start();
   const writer = await StreamClient.create(first.url, "n");

@@ -220,3 +220,16 @@ test("half a request whose client has said all is told to be no HTTP, as by Node
     assert.match(await client.closed, /^HTTP\/1\.1 400 [\s\S]*"field":"request"\}$/);
   }
 });
+
+test("a request whose body is still coming is in flight once the listener has settled, and a drain waits for it", async (t) => {
+  const { port, listener } = await startWith(t, fast);
+  const headless = new RawClient(port).send("POST /fast HTTP/1.1\r\nHost: h\r\n");
+  const client = new RawClient(port).send(post("/fast", "begun").slice(0, -3));
+  while (listener.inFlight === 0) await listener.settle();
+  const drained = listener.drain(60_000);
+  assert.equal(listener.inFlight, 1);
+  client.send("gun");
+  await client.until(/POST \/fast begun/);
+  await drained;
+  await Promise.all([client.closed, headless.closed]);
+});

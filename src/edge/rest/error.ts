@@ -23,6 +23,9 @@ interface AjvError {
   readonly keyword: string;
   readonly message?: string;
   readonly params: Readonly<Record<string, unknown>>;
+  /** The value at fault and the schema that it does not meet. */
+  readonly data?: unknown;
+  readonly parentSchema?: { readonly properties?: object; readonly additionalProperties?: unknown };
 }
 
 /** Turns whatever a handler, the router or the body parser threw into an EngineError. */
@@ -59,7 +62,7 @@ function fieldPath(instancePath: string): string {
 }
 
 function join(path: string, name: string): string {
-  return path === "" ? name : `${path}.${name}`;
+  return path === "" ? name : `${path}.${name === "" ? '""' : name}`;
 }
 
 /** A failed branch of `anyOf` says less than the failure inside it. */
@@ -67,17 +70,36 @@ function mostTelling(errors: readonly AjvError[]): AjvError {
   return errors.find(({ keyword }) => keyword === "additionalProperties" || keyword === "required") ?? errors[0]!;
 }
 
+/** What a message tells of the names that a request made up. */
+const unknownFieldsMax = 8;
+const unknownNameLengthMax = 256;
+
+/** The fields of the value at fault that its schema does not know. */
+function unknownFields({ data, parentSchema }: AjvError, path: string): string[] {
+  if (parentSchema?.additionalProperties !== false) return [];
+  const known = parentSchema.properties ?? {};
+  const unknown = Object.keys(data as object).filter((name) => !Object.hasOwn(known, name));
+  return unknown.slice(0, unknownFieldsMax).map((name) => join(path, name.slice(0, unknownNameLengthMax)));
+}
+
+/** A field that is missing is mostly a misspelt one, so what is unknown is told first. */
+function unknownError([first, ...others]: readonly string[], context: string, missing?: string): EngineError {
+  const kind = context === "querystring" ? "unknown query parameter" : "unknown field";
+  const more = others.length === 0 ? "" : `, as ${others.length === 1 ? "is" : "are"} ${others.join(", ")}`;
+  return invalid(first!, `${kind}${more}${missing === undefined ? "" : `; ${missing} is required`}`);
+}
+
 function validationError(errors: readonly AjvError[], context: string): EngineError {
   const error = mostTelling(errors);
   const path = fieldPath(error.instancePath);
   switch (error.keyword) {
-    case "additionalProperties": {
-      const unknown = String(error.params["additionalProperty"]);
-      const kind = context === "querystring" ? "unknown query parameter" : "unknown field";
-      return invalid(join(path, unknown), kind);
+    case "additionalProperties":
+      return unknownError(unknownFields(error, path), context);
+    case "required": {
+      const missing = join(path, String(error.params["missingProperty"]));
+      const unknown = unknownFields(error, path);
+      return unknown.length === 0 ? invalid(missing, "is required") : unknownError(unknown, context, missing);
     }
-    case "required":
-      return invalid(join(path, String(error.params["missingProperty"])), "is required");
     case "pattern":
       return invalid(path, `must match ${String(error.params["pattern"])}`);
     case "enum":
@@ -85,7 +107,10 @@ function validationError(errors: readonly AjvError[], context: string): EngineEr
         path,
         `must be one of ${(error.params["allowedValues"] as unknown[]).filter((value) => value !== null).join(", ")}`,
       );
-    default:
-      return invalid(path === "" ? (placeNames[context] ?? context) : path, error.message ?? "is not valid");
+    default: {
+      // Null stands for an optional field that is absent; it is no type that anyone wants to be told of.
+      const message = error.message?.replace(/,null$/, "") ?? "is not valid";
+      return invalid(path === "" ? (placeNames[context] ?? context) : path, message);
+    }
   }
 }

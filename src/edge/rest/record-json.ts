@@ -36,6 +36,8 @@ function parseRecord(record: RecordJson, i: number): RecordInput {
   if (record.value != null) parsed.value = parseBase64(() => `records[${i}].value`, record.value);
   if (record.headers != null && record.headers.length > 0) {
     parsed.headers = record.headers.map(({ key, value }, h): RecordHeader => {
+      // It would be stored, and shown, as another one.
+      if (!key.isWellFormed()) throw invalid(`records[${i}].headers[${h}].key`, "has an unpaired surrogate");
       if (value == null) return { key };
       return { key, value: parseBase64(() => `records[${i}].headers[${h}].value`, value) };
     });

@@ -30,6 +30,10 @@ export function needOf(access: Exclude<Access, "open">, namespace: string): Need
   }
 }
 
+export function isRead(access: Access): boolean {
+  return access === "read" || access === "instance-read" || access === "signed-in";
+}
+
 export interface RouteSchema {
   readonly summary: string;
   readonly params?: Schema;
@@ -64,11 +68,16 @@ export function tokenOf(value: string | string[] | undefined): ConsistencyToken 
 }
 
 /** Clients refuse answers whose headers are larger than some bound, often 16 KiB; the body has the token anyway. */
-export const tokenHeaderBytesMax = 8 * 1024;
+const tokenHeaderBytesMax = 8 * 1024;
+
+/** The header of a formatted token, as name and value; nothing for one that is too long. */
+export function tokenHeaders(text: string): readonly string[] {
+  return text.length <= tokenHeaderBytesMax ? [tokenHeaderName, text] : [];
+}
 
 export function sendToken(reply: FastifyReply, token: ConsistencyToken): void {
-  const text = formatToken(token);
-  if (text.length <= tokenHeaderBytesMax) reply.header(tokenHeaderName, text);
+  const [name, text] = tokenHeaders(formatToken(token));
+  if (name !== undefined) reply.header(name, text);
 }
 
 /** The idempotency of a write: the key, and what the request asks for. */

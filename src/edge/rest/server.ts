@@ -23,7 +23,7 @@ import { errorReply, toEngineError } from "./error.ts";
 import { loadGuides } from "./guides.ts";
 import { createHotLane } from "./hot/lane.ts";
 import type { Metrics } from "./metrics.ts";
-import { type Access, needOf, type Route } from "./route.ts";
+import { type Access, isRead, needOf, type Route, readToken } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
 import { backupRoutes } from "./routes/backup.ts";
 import { collectionRoutes } from "./routes/collections.ts";
@@ -190,6 +190,8 @@ function registerHooks(app: FastifyInstance, { engine, metrics, authenticator }:
       request.principal = principal;
       checkRoute(request, reply);
       authorize(principal, needOf(access, (request.params as { ns?: string }).ns ?? ""));
+      // One that is malformed is told even where nothing that is read derives from a stream, as in a list.
+      if (isRead(access)) readToken(request);
     };
     if (found instanceof Promise) {
       found.then(admit).then(() => done(), done);
@@ -218,8 +220,7 @@ function registerRoutes(app: FastifyInstance, routes: readonly Route[]): void {
       method,
       url,
       config: { access, rawBody },
-      // A body whose every field is optional may be left out.
-      ...(isOptional(schema.body) ? { preValidation: fillEmptyBody } : {}),
+      ...bodyHook(method, schema.body, rawBody),
       schema: {
         ...schema,
         tags: [tag],
@@ -232,8 +233,19 @@ function registerRoutes(app: FastifyInstance, routes: readonly Route[]): void {
   }
 }
 
-function isOptional(body: Schema | undefined): boolean {
-  return body !== undefined && (body["required"] as readonly string[]).length === 0;
+type BodyHook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void;
+
+/** A body whose every field is optional may be left out; one that has none to offer has no field that is known. */
+function bodyHook(method: Route["method"], body: Schema | undefined, rawBody: boolean): { preValidation?: BodyHook } {
+  if (body === undefined) return rawBody || method === "GET" ? {} : { preValidation: refuseFields };
+  return (body["required"] as readonly string[]).length === 0 ? { preValidation: fillEmptyBody } : {};
+}
+
+function refuseFields({ body }: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void {
+  const isObject = typeof body === "object" && body !== null && !Array.isArray(body);
+  const [unknown] = isObject ? Object.keys(body) : [];
+  if (unknown !== undefined) done(invalid(unknown, "unknown field"));
+  else done(isObject || body === undefined ? undefined : invalid("body", "must be object"));
 }
 
 function fillEmptyBody(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {

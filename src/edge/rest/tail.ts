@@ -39,13 +39,12 @@ export async function sendTail(streams: Streams, request: FastifyRequest, reply:
   const signal = clientSignal(reply);
   // The first fetch decides between a stream of events and an ordinary error.
   const first = await streams.fetch(command, signal);
+  reply.headers({ "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store" });
+  // There is nothing to follow in an answer without a body.
+  if (request.method === "HEAD") return reply.send();
   reply.hijack();
   const response = reply.raw as ServerResponse;
-  response.writeHead(200, {
-    ...(reply.getHeaders() as Record<string, string>),
-    "content-type": "text/event-stream; charset=utf-8",
-    "cache-control": "no-store",
-  });
+  response.writeHead(200, reply.getHeaders() as Record<string, string>);
   try {
     await follow(streams, command, first, response, signal);
   } catch (error) {
@@ -66,6 +65,8 @@ async function follow(
 ): Promise<void> {
   let result = first;
   let next = first.offset;
+  // A time holds until a record of that time or later is there.
+  let { from } = command;
   while (!signal.aborted) {
     let piece = "";
     const start = next;
@@ -87,10 +88,12 @@ async function follow(
       throw new EngineError("offset_out_of_range", `offset: ${start} was trimmed before it could be sent`);
     }
     if (piece === "") piece = ": waiting\n\n";
+    else from = { offset: next };
     if (!response.write(piece)) await once(response, "drain", { signal }).catch(() => {});
     if (signal.aborted) return;
     const waitMs = Math.min(heartbeatMs, limits.fetchWaitMsMax);
-    result = await streams.fetch({ ...command, token: [], from: { offset: next }, waitMs }, signal);
+    result = await streams.fetch({ ...command, token: [], from, waitMs }, signal);
+    next = result.offset;
     if (streams.isDraining) return;
   }
 }

@@ -3,6 +3,8 @@ import type { FastifySchemaCompiler, FastifySchemaValidationError } from "fastif
 
 const ajv = new Ajv2020({
   allErrors: false,
+  // An error then holds the value at fault and its schema, so that every unknown field beside a missing one is told.
+  verbose: true,
   strict: true,
   allowUnionTypes: true,
   validateFormats: false,

@@ -1,4 +1,4 @@
-import type { ServiceImpl } from "@connectrpc/connect";
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { formatPageToken, parsePageToken } from "../../engine/collection/cursor.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { invalid } from "../../engine/errors.ts";
@@ -20,7 +20,7 @@ import {
 import { documentService } from "./document.ts";
 import { type ServedService, served } from "./handler.ts";
 import { queryService } from "./query.ts";
-import { checkLength, refOf, sendToken, toCount, toSize } from "./request.ts";
+import { checkLength, readToken, refOf, sendToken, toCount, toSize } from "./request.ts";
 
 type CollectionEngine = Pick<Engine, "collections" | "documents" | "queries">;
 
@@ -33,21 +33,29 @@ export function collectionServices(engine: CollectionEngine): ServedService[] {
   ];
 }
 
-function collectionService({ collections }: CollectionEngine): ServiceImpl<typeof CollectionService> {
+function collectionService({ collections, documents }: CollectionEngine): ServiceImpl<typeof CollectionService> {
+  /** The collection that a request names, once it has what the call's token names. */
+  const reached = async (request: Parameters<typeof refOf>[0], context: HandlerContext) => {
+    const ref = refOf(request);
+    const token = readToken(context);
+    if (token.length > 0) await documents.reading(ref, { token, eventual: false }, context.signal);
+    return ref;
+  };
   return {
     async createCollection(request) {
       const namespace = parseName("namespace", request.namespace);
       const name = parseName("name", request.name);
       return infoMessage(await collections.create(namespace, name, parseSchemaMessage("schema", request.schema)));
     },
-    listCollections(request) {
+    listCollections(request, context) {
+      readToken(context);
       const namespace = parseName("namespace", request.namespace);
       const size = toSize("page_size", request.pageSize || undefined, limits.pageSizeDefault, limits.pageSizeMax);
       const { infos, nextPageToken } = collections.list(namespace, size, parsePageToken(request.pageToken));
       return { collections: infos.map(infoMessage), nextPageToken: formatPageToken(nextPageToken) };
     },
-    getCollection(request) {
-      const { namespace, collection } = refOf(request);
+    async getCollection(request, context) {
+      const { namespace, collection } = await reached(request, context);
       return infoMessage(collections.get(namespace, collection));
     },
     async dropCollection(request) {
@@ -67,12 +75,13 @@ function collectionService({ collections }: CollectionEngine): ServiceImpl<typeo
       );
       return { schema: schemaMessage(meta.schema), schemaVersion: BigInt(meta.schemaVersion) };
     },
-    listVersions(request) {
+    listVersions(request, context) {
       const { namespace, collection } = refOf(request);
+      readToken(context);
       return { versions: collections.versions(namespace, collection).map(versionMessage) };
     },
-    scan(request, context) {
-      const { namespace, collection } = refOf(request);
+    async scan(request, context) {
+      const { namespace, collection } = await reached(request, context);
       const plan = collections.scan(namespace, collection);
       return { ...scanMessage(plan), token: sendToken(context, plan.token) };
     },

@@ -89,7 +89,8 @@ function fieldOf(message: string): string {
   if (unknown !== undefined) return unknown === "" ? '""' : unknown.slice(0, fieldLengthMax);
   const named = /field (?:[\w.]+\.)?(\w+) from JSON/.exec(message)?.[1];
   if (named !== undefined) return named.slice(0, fieldLengthMax);
-  if (/timeout/i.test(message)) return "timeout";
+  if (/connect timeout/i.test(message)) return "Connect-Timeout-Ms";
+  if (/timeout/i.test(message)) return "grpc-timeout";
   if (/content type/i.test(message)) return "content-type";
   if (/compression/i.test(message)) return "content-encoding";
   return "body";

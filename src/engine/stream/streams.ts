@@ -223,10 +223,10 @@ export class Streams {
     const { partition } = command;
     checkPartition(meta, partition);
     if (command.token.length > 0) await this.#tokens.wait(meta, command.token, partition, this.#until(signal));
-    const offset = this.startOf(command);
+    let offset = this.startOf(command);
     this.#checkRange(meta, partition, offset);
     if (command.waitMs > 0 && offset === log.highWatermark(meta, partition)) {
-      await log.waitAbove(meta, partition, offset, command.waitMs, this.#until(signal));
+      offset = await this.#waitFrom(meta, command, offset, this.#until(signal));
       // Both the stream and its start may have changed while this waited.
       this.#current(meta);
       this.#checkRange(meta, partition, offset);
@@ -241,6 +241,22 @@ export class Streams {
       read: (from) => log.read(this.#current(meta), partition, from),
       readBorrowed: (from) => log.readBorrowed(this.#current(meta), partition, from),
     };
+  }
+
+  /** Waits at the end of a partition for a record that the command asks for, and returns where it starts then. */
+  async #waitFrom(meta: StreamMeta, command: FetchCommand, end: number, until: AbortSignal): Promise<number> {
+    const { log, clock } = this.#deps;
+    const { from, partition } = command;
+    const deadlineMs = clock.steadyMs() + command.waitMs;
+    let offset = end;
+    for (let leftMs = command.waitMs; leftMs > 0; leftMs = deadlineMs - clock.steadyMs()) {
+      const hasMore = await log.waitAbove(meta, partition, offset, leftMs, until);
+      if (!hasMore || "offset" in from) return offset;
+      // What has come may be of an earlier time than the one asked for.
+      offset = log.seekTime(this.#current(meta), partition, from.timestampMs);
+      if (offset < log.highWatermark(meta, partition)) return offset;
+    }
+    return offset;
   }
 
   /** The offset at which a fetch starts: as given, or the first record at or after a time. */

@@ -67,7 +67,7 @@ test("bad requests name the field at fault", async () => {
     [create, "null", {}, "body"],
     [create, "{}", {}, "name"],
     [create, '{"name":"x"}', { "connect-protocol-version": "2" }, "Connect-Protocol-Version"],
-    [create, '{"name":"x"}', { "connect-timeout-ms": "soon" }, "timeout"],
+    [create, '{"name":"x"}', { "connect-timeout-ms": "soon" }, "Connect-Timeout-Ms"],
     [create, '{"name":"x"}', { "content-encoding": "gzip" }, "content-encoding"],
     [query, '{"retrieve":[{"vector":{"feild":"v"}}]}', {}, "feild"],
     [query, '{"retrieve":[{"vector":{"k":"many"}}]}', {}, "k"],

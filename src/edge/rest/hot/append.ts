@@ -7,6 +7,7 @@ import { toEngineError } from "../error.ts";
 import { recordCodec } from "../record-codec.ts";
 import { encodeRecords, parseRecords, type RecordJson } from "../record-json.ts";
 import { release } from "../release.ts";
+import { tokenHeaders } from "../route.ts";
 import { eventsReplyText, inFlightError, writeEvents } from "../routes/events.ts";
 import { appendBody, appendReplyText } from "../routes/records.ts";
 import { compileSchema } from "../validation.ts";
@@ -32,7 +33,7 @@ export function appendRoute({ streams }: Engine): HotRoute {
     try {
       const { reply } = await streams.append(command);
       const tokenText = formatToken(reply.token);
-      return { headers: ["service-consistency-token", tokenText], body: appendReplyText(reply, tokenText) };
+      return { headers: tokenHeaders(tokenText), body: appendReplyText(reply, tokenText) };
     } finally {
       if (borrowed !== undefined) buffers.give(borrowed);
     }
@@ -104,7 +105,7 @@ export function eventsRoute({ events }: Engine): HotRoute {
           const done = await writeEvents(events, place, { headers: rawHeaders, contentType, body }, memory);
           if (done.inFlight) throw inFlightError(done);
           const tokenText = formatToken(done.token);
-          return { headers: ["service-consistency-token", tokenText], body: eventsReplyText(done, tokenText) };
+          return { headers: tokenHeaders(tokenText), body: eventsReplyText(done, tokenText) };
         },
       };
     },

@@ -7,7 +7,7 @@ import { cachedPage } from "../cached-page.ts";
 import { DocumentTexts } from "../document-texts.ts";
 import { PageBuffers } from "../page-buffers.ts";
 import { PageCache } from "../page-cache.ts";
-import { tokenHeaderBytesMax, tokenHeaderName, tokenOf } from "../route.ts";
+import { tokenHeaderName, tokenHeaders, tokenOf } from "../route.ts";
 import { answerQuery, queryRoute } from "../routes/query.ts";
 import { type Asked, type HotRoute, namePattern } from "./route.ts";
 
@@ -95,12 +95,11 @@ export function queryHotRoute({ queries }: Engine): HotRoute {
           const parsed = body.length === 0 ? {} : parseJson(body);
           const given = tokenOf(asked.headers[tokenHeaderName]);
           const { result, token } = await answerQuery(queries, namespace, parsed, given, signal());
-          const text = token === undefined ? undefined : formatToken(token);
-          const isShort = text !== undefined && text.length <= tokenHeaderBytesMax;
+          const headers = token === undefined ? [] : tokenHeaders(formatToken(token));
           const json = JSON.stringify(result);
           // Text of one byte a character goes out with its head in one piece.
           const isAscii = Buffer.byteLength(json) === json.length;
-          return { headers: isShort ? [tokenHeaderName, text] : [], body: isAscii ? json : Buffer.from(json) };
+          return { headers, body: isAscii ? json : Buffer.from(json) };
         },
       };
     },

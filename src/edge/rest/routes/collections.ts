@@ -1,3 +1,4 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { manifestRecords } from "../../../engine/collection/collection-store.ts";
 import type { AliasAction } from "../../../engine/collection/collections.ts";
 import { formatPageToken, parsePageToken } from "../../../engine/collection/cursor.ts";
@@ -6,7 +7,7 @@ import type { Engine } from "../../../engine/engine.ts";
 import { invalid } from "../../../engine/errors.ts";
 import { limits } from "../../../engine/limits.ts";
 import { infoJson, scanJson } from "../collection-json.ts";
-import { type Route, sendToken } from "../route.ts";
+import { clientSignal, type Route, readToken, sendToken } from "../route.ts";
 import {
   answer,
   array,
@@ -19,6 +20,7 @@ import {
   positive,
   type Schema,
   text,
+  tokenHeader,
 } from "../schemas.ts";
 
 export interface CollectionParams {
@@ -42,6 +44,16 @@ const infoAnswer = answer("The collection", {
 
 function createdAt(ms: number): string {
   return new Date(ms).toISOString();
+}
+
+/** The collection that a path names, once it has what the request's token names. */
+async function reached(engine: Engine, request: FastifyRequest, reply: FastifyReply): Promise<CollectionParams> {
+  const { ns, c } = request.params as CollectionParams;
+  const token = readToken(request);
+  if (token.length > 0) {
+    await engine.documents.reading({ namespace: ns, collection: c }, { token, eventual: false }, clientSignal(reply));
+  }
+  return { ns, c };
 }
 
 export function collectionRoutes(engine: Engine): Route[] {
@@ -100,10 +112,11 @@ export function collectionRoutes(engine: Engine): Route[] {
       schema: {
         summary: "Get a collection by its name or an alias",
         params: collectionPath,
+        headers: tokenHeader,
         response: { 200: infoAnswer },
       },
-      handler: (request) => {
-        const { ns, c } = request.params as CollectionParams;
+      handler: async (request, reply) => {
+        const { ns, c } = await reached(engine, request, reply);
         return infoJson(collections.get(ns, c));
       },
     },
@@ -220,6 +233,7 @@ export function collectionRoutes(engine: Engine): Route[] {
       schema: {
         summary: "Start loading a collection's index into memory",
         params: collectionPath,
+        body: object({}),
         response: { 202: answer("Started", { status: text }) },
       },
       handler: (request, reply) => {
@@ -237,6 +251,8 @@ export function collectionRoutes(engine: Engine): Route[] {
       schema: {
         summary: "Pin a version of the columnar dataset for readers outside",
         params: collectionPath,
+        headers: tokenHeader,
+        body: object({}),
         response: {
           200: answer("The plan", {
             lance: optional(anyObject),
@@ -246,8 +262,8 @@ export function collectionRoutes(engine: Engine): Route[] {
           }),
         },
       },
-      handler: (request, reply) => {
-        const { ns, c } = request.params as CollectionParams;
+      handler: async (request, reply) => {
+        const { ns, c } = await reached(engine, request, reply);
         const plan = collections.scan(ns, c);
         sendToken(reply, plan.token);
         return scanJson(plan);

@@ -106,13 +106,10 @@ export function streamRoutes(engine: Engine): Route[] {
       schema: {
         summary: "List the streams of a namespace, sorted by name: all of them, or a page",
         params: namespacePath,
-        querystring: {
-          type: "object",
-          properties: {
-            page_size: { type: "integer", minimum: 1, maximum: limits.pageSizeMax, description: "All without it" },
-            page_token: text,
-          },
-        },
+        querystring: object({
+          page_size: { type: "integer", minimum: 1, maximum: limits.pageSizeMax, description: "All without it" },
+          page_token: text,
+        }),
         response: {
           200: answer("The streams", {
             streams: array({ type: "object", properties: { name: text, partitions: positive, retention } }),
