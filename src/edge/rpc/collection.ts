@@ -1,5 +1,6 @@
-import type { ServiceImpl } from "@connectrpc/connect";
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { formatPageToken, parsePageToken } from "../../engine/collection/cursor.ts";
+import type { DocumentRef } from "../../engine/collection/documents.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { invalid } from "../../engine/errors.ts";
 import { parseName } from "../../engine/ids.ts";
@@ -20,7 +21,7 @@ import {
 import { documentService } from "./document.ts";
 import { type ServedService, served } from "./handler.ts";
 import { queryService } from "./query.ts";
-import { checkLength, refOf, sendToken, toCount, toSize } from "./request.ts";
+import { checkLength, readOptions, refOf, sendToken, toCount, toSize } from "./request.ts";
 
 type CollectionEngine = Pick<Engine, "collections" | "documents" | "queries">;
 
@@ -33,7 +34,14 @@ export function collectionServices(engine: CollectionEngine): ServedService[] {
   ];
 }
 
-function collectionService({ collections }: CollectionEngine): ServiceImpl<typeof CollectionService> {
+function collectionService({ collections, documents }: CollectionEngine): ServiceImpl<typeof CollectionService> {
+  /** The collection of a read, once it has what the read's token names. */
+  const reading = async (request: Parameters<typeof refOf>[0], context: HandlerContext): Promise<DocumentRef> => {
+    const ref = refOf(request);
+    const options = readOptions(context, "");
+    if (options.token.length > 0) await documents.reading(ref, options, context.signal);
+    return ref;
+  };
   return {
     async createCollection(request) {
       const namespace = parseName("namespace", request.namespace);
@@ -46,8 +54,8 @@ function collectionService({ collections }: CollectionEngine): ServiceImpl<typeo
       const { infos, nextPageToken } = collections.list(namespace, size, parsePageToken(request.pageToken));
       return { collections: infos.map(infoMessage), nextPageToken: formatPageToken(nextPageToken) };
     },
-    getCollection(request) {
-      const { namespace, collection } = refOf(request);
+    async getCollection(request, context) {
+      const { namespace, collection } = await reading(request, context);
       return infoMessage(collections.get(namespace, collection));
     },
     async dropCollection(request) {
@@ -67,12 +75,12 @@ function collectionService({ collections }: CollectionEngine): ServiceImpl<typeo
       );
       return { schema: schemaMessage(meta.schema), schemaVersion: BigInt(meta.schemaVersion) };
     },
-    listVersions(request) {
-      const { namespace, collection } = refOf(request);
+    async listVersions(request, context) {
+      const { namespace, collection } = await reading(request, context);
       return { versions: collections.versions(namespace, collection).map(versionMessage) };
     },
-    scan(request, context) {
-      const { namespace, collection } = refOf(request);
+    async scan(request, context) {
+      const { namespace, collection } = await reading(request, context);
       const plan = collections.scan(namespace, collection);
       return { ...scanMessage(plan), token: sendToken(context, plan.token) };
     },

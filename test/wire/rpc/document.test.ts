@@ -295,6 +295,14 @@ test("a read waits for its token, until the caller's deadline", async () => {
   }
   const bad = await failureOf(() => client.countDocuments(where, { headers: { "Service-Consistency-Token": "soon" } }));
   assert.deepEqual(infoOf(bad).metadata, { field: "Service-Consistency-Token" });
+  const collections = createClient(CollectionService, transports(server.rpc.url)[0]![1]);
+  for (const read of [collections.scan, collections.getCollection, collections.listVersions]) {
+    await read(where, { headers: header(1) });
+    const late = await failureOf(() => read(where, { headers: header(99), timeoutMs: 50 }));
+    assert.equal(late.code, Code.DeadlineExceeded);
+    const misread = await failureOf(() => read(where, { headers: { "Service-Consistency-Token": "soon" } }));
+    assert.deepEqual(infoOf(misread).metadata, { field: "Service-Consistency-Token" });
+  }
 });
 
 test("bad requests name the field at fault", async () => {
