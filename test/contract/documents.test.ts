@@ -622,6 +622,33 @@ test("delete and patch by filter go in steps, with cursors over one moment", asy
   }
 });
 
+for (const [source, at] of [
+  ['{"n": 1e400}', "n"],
+  ['{"other": -1e400}', "other"],
+  ['{"j": {"a": [1, {"b": 1e999}]}}', "j.a[1].b"],
+] as const) {
+  test(`a number beyond the range of doubles is refused wherever it stands: ${source}`, async () => {
+    const c = await collection({ fields: [...tagged.fields, { name: "j", kind: "json" }] });
+    for (const op of ["upsert", "insert"]) {
+      const answer = await ask(`${c.of("docs")}/documents`, {
+        body: `{"ops": [{"${op}": {"id": 1, "source": ${source}}}]}`,
+      });
+      assertError(answer, 400, "invalid_argument", `ops[0].${op}.source.${at}`);
+    }
+    await c.written(
+      "docs",
+      upserts([1], () => ({ tag: "a" })),
+    );
+    const patch = await ask(`${c.of("docs")}/documents`, {
+      body: `{"ops": [{"patch": {"id": 1, "source": ${source}}}]}`,
+    });
+    assertError(patch, 400, "invalid_argument", `ops[0].patch.source.${at}`);
+    const body = `{"filter": {"match_all": {}}, "patch": {"source": ${source}}}`;
+    const many = await ask(`${c.of("docs")}/documents/patch_by_filter`, { body: body });
+    assertError(many, 400, "invalid_argument", `patch.source.${at}`);
+  });
+}
+
 test("a vector's numbers are shown as they were written, by every reader", async () => {
   const c = await collection({ vectors: [{ name: "v", dim: 3 }], sparse_vectors: [{ name: "s" }] });
   const v = [0.1, -0.2, 1e-7];
