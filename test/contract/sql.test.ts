@@ -124,6 +124,30 @@ describe("SQL over REST", () => {
     assert.deepEqual(await rows("select count(*) as c from docs"), [{ c: 3 }]);
   });
 
+  test("instants far from now keep their milliseconds", async () => {
+    const instants = ["9999-12-31T23:59:59.999Z", "2300-01-01T00:00:00.001Z", "0001-01-01T00:00:00.001Z"];
+    await client.made("times", { fields: [{ name: "at", kind: "date" }] });
+    await client.written(
+      "times",
+      instants.map((at, id) => ({ upsert: { id, source: { at } } })),
+    );
+    assert.deepEqual(
+      await rows('select "at" from times order by _id'),
+      instants.map((at) => ({ at })),
+    );
+    const made = await ask(`${client.url}/streams`, { body: { name: "times" } });
+    assert.equal(made.status, 201, made.text);
+    const records = instants.slice(0, 2).map((at) => ({ timestamp_ms: Date.parse(at) }));
+    const appended = await ask(`${client.url}/streams/times/partitions/0/records`, { body: { records } });
+    assert.equal(appended.status, 200, appended.text);
+    assert.deepEqual(
+      await rows('select timestamp from streams.times order by "offset"'),
+      instants.slice(0, 2).map((timestamp) => ({ timestamp })),
+    );
+    await ask(client.of("times"), { method: "DELETE" });
+    await ask(`${client.url}/streams/times`, { method: "DELETE" });
+  });
+
   test("values fill ? and $1", async () => {
     assert.deepEqual(await rows("select title from docs where n > ? and tag = ?", [1, "b"]), [
       { title: "green apple" },

@@ -57,7 +57,7 @@ export function valueCell(field: FieldSpec, value: unknown): Cell {
     case "bool":
       return held === 1;
     case "date":
-      return BigInt(Math.round(Number(held) * 1000));
+      return BigInt(held) * 1000n;
     default:
       return held;
   }
