@@ -117,6 +117,29 @@ describe("SQL over REST", () => {
     );
   });
 
+  for (const [query, want] of [
+    ["select partition, offset, key from streams.events order by partition, offset limit 1 offset 1", [0, 1, null]],
+    ["select max(offset), count(distinct offset) from streams.events where offset >= 0 and not offset < 0", [1, 2]],
+    ["select s.offset from streams.events s where offset = 1 and s.partition = 1", [1]],
+    ["select 'offset', -offset from streams.events where offset between 1 and 1 limit 1", ["offset", -1]],
+    ["with a as (select offset from streams.events) select offset from a where offset in (1, 2) limit 1", [1]],
+  ] as const) {
+    test(`a stream's offset needs no quotes: ${query}`, async () => {
+      const [row] = await rows(query);
+      assert.deepEqual(Object.values(row), want);
+    });
+  }
+
+  test("a fault beside a bare offset has its place in the query as it was given", async () => {
+    for (const [query, position] of [
+      ["select offset, nope from streams.events", 15],
+      ["select offset,, 1 from streams.events", 14],
+      ["select offset from nope where offset = 1", 19],
+    ] as const) {
+      assert.equal((await sql(query)).json.sql.position, position, query);
+    }
+  });
+
   test("a write is seen by the next statement", async () => {
     await client.written("docs", [{ upsert: { id: 9, source: { title: "new", n: 9 } } }]);
     assert.deepEqual(await rows("select title from docs where n = 9"), [{ title: "new" }]);
