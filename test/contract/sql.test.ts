@@ -147,6 +147,14 @@ describe("SQL over REST", () => {
     assert.deepEqual(await rows("select count(*) as c from docs"), [{ c: 3 }]);
   });
 
+  test("what lists and structs hold is written as it is in a column of its own", async () => {
+    const query = `select {'d': 1.10::decimal(5, 2), 'j': extra, 'n': 9007199254740993} s, list(extra) l,
+      [1.5::decimal(3, 1)] ds from docs where _id = 2 group by extra`;
+    assert.deepEqual(await rows(query), [
+      { s: { d: 1.1, j: { x: [1] }, n: "9007199254740993" }, l: [{ x: [1] }], ds: [1.5] },
+    ]);
+  });
+
   test("instants far from now keep their milliseconds", async () => {
     const instants = ["9999-12-31T23:59:59.999Z", "2300-01-01T00:00:00.001Z", "0001-01-01T00:00:00.001Z"];
     await client.made("times", { fields: [{ name: "at", kind: "date" }] });
