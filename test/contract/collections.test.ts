@@ -237,6 +237,68 @@ test("what names no collection, or none that may be, is refused", async () => {
   assert.equal((await ask(`${c.url}/collections`, { method: "PATCH", body: {} })).status, 405);
 });
 
+for (const [method, path] of [
+  ["POST", "/scan"],
+  ["POST", "/warm"],
+] as const) {
+  test(`${method} ${path} takes an empty object or nothing, and refuses what it does not know`, async () => {
+    const c = await client();
+    await c.made("docs");
+    for (const body of [undefined, {}]) {
+      assert.equal((await ask(`${c.of("docs")}${path}`, { method, body })).status, path === "/warm" ? 202 : 200);
+    }
+    assertError(
+      await ask(`${c.of("docs")}${path}`, { method, body: { versoin: 1 } }),
+      400,
+      "invalid_argument",
+      "versoin",
+    );
+    assertError(await ask(`${c.of("docs")}${path}`, { method, body: [] }), 400, "invalid_argument", "body");
+  });
+}
+
+for (const [what, path, body] of [
+  ["a scan plan", "/scan", {}],
+  ["the collection", "", undefined],
+  ["its versions", "/versions", undefined],
+  ["its recall", "/recall", { field: "v" }],
+] as const) {
+  test(`${what} is a read: it takes a token and waits for it`, async () => {
+    const c = await client();
+    await c.made("docs", { vectors: [{ name: "v", dim: 1 }] });
+    const write = (id: number) => c.written("docs", [{ upsert: { id, source: {}, vectors: { v: [id] } } }]);
+    const [{ stream }] = (await write(1)).json.token;
+    const method = body === undefined ? "GET" : "POST";
+    const read = (offset: number | string) => {
+      const token = typeof offset === "string" ? offset : JSON.stringify([{ stream, partition: 0, offset }]);
+      return ask(`${c.of("docs")}${path}`, { method, body, headers: { "service-consistency-token": token } });
+    };
+    assert.equal((await read(0)).status, 200);
+    assertError(await read("nonsense"), 400, "invalid_argument", "Service-Consistency-Token");
+    let isAnswered = false;
+    const waiting = read(1).finally(() => {
+      isAnswered = true;
+    });
+    for (let i = 0; i < 3; i++) await read(0);
+    assert.equal(isAnswered, false);
+    await write(2);
+    const { status, json } = await waiting;
+    assert.equal(status, 200);
+    if (path === "/scan") assert.deepEqual(json.token, [{ stream, partition: 0, offset: 1 }]);
+  });
+
+  test(`${what} is a read: it takes a consistency`, async () => {
+    const c = await client();
+    await c.made("docs", { vectors: [{ name: "v", dim: 1 }] });
+    const read = (consistency: string) =>
+      body === undefined
+        ? ask(`${c.of("docs")}${path}?consistency=${consistency}`)
+        : ask(`${c.of("docs")}${path}`, { body: { ...body, consistency } });
+    for (const known of ["strong", "eventual"]) assert.equal((await read(known)).status, 200);
+    assertError(await read("weak"), 400, "invalid_argument", "consistency");
+  });
+}
+
 test("collections are listed by name, in pages", async () => {
   const c = await client();
   for (const name of ["b", "a", "d", "c", "B"]) await c.made(name);

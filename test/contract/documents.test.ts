@@ -622,6 +622,65 @@ test("delete and patch by filter go in steps, with cursors over one moment", asy
   }
 });
 
+for (const [source, at] of [
+  ['{"n": 1e400}', "n"],
+  ['{"other": -1e400}', "other"],
+  ['{"j": {"a": [1, {"b": 1e999}]}}', "j.a[1].b"],
+] as const) {
+  test(`a number beyond the range of doubles is refused wherever it stands: ${source}`, async () => {
+    const c = await collection({ fields: [...tagged.fields, { name: "j", kind: "json" }] });
+    for (const op of ["upsert", "insert"]) {
+      const answer = await ask(`${c.of("docs")}/documents`, {
+        body: `{"ops": [{"${op}": {"id": 1, "source": ${source}}}]}`,
+      });
+      assertError(answer, 400, "invalid_argument", `ops[0].${op}.source.${at}`);
+    }
+    await c.written(
+      "docs",
+      upserts([1], () => ({ tag: "a" })),
+    );
+    const patch = await ask(`${c.of("docs")}/documents`, {
+      body: `{"ops": [{"patch": {"id": 1, "source": ${source}}}]}`,
+    });
+    assertError(patch, 400, "invalid_argument", `ops[0].patch.source.${at}`);
+    const body = `{"filter": {"match_all": {}}, "patch": {"source": ${source}}}`;
+    const many = await ask(`${c.of("docs")}/documents/patch_by_filter`, { body: body });
+    assertError(many, 400, "invalid_argument", `patch.source.${at}`);
+  });
+}
+
+test("a vector's numbers are shown as they were written, by every reader", async () => {
+  const c = await collection({ vectors: [{ name: "v", dim: 3 }], sparse_vectors: [{ name: "s" }] });
+  const v = [0.1, -0.2, 1e-7];
+  const s = { indices: [3, 4], values: [0.3, 123.456] };
+  await c.written("docs", [{ upsert: { id: 1, source: {}, vectors: { v }, sparse_vectors: { s } } }]);
+  const rpc = async (method: string, body: object) => {
+    const answer = await ask(`${server.url}/service.collection.v1.${method}`, { body });
+    assert.equal(answer.status, 200, answer.text);
+    return answer.json;
+  };
+  const where = { namespace: c.namespace, collection: "docs" };
+  const one = (await c.get("docs", 1)).json;
+  const [many] = (await c.post("docs", "get", { ids: [1] })).json.documents;
+  const [page] = (await c.post("docs", "scroll")).json.documents;
+  const [row] = (await ask(`${c.url}/query`, { body: { from: "docs", include_vectors: true } })).json.rows;
+  const [sql] = (await ask(`${c.url}/sql`, { body: { query: "SELECT v, s FROM docs" } })).json.rows;
+  const [document] = (await rpc("DocumentService/GetDocuments", { ...where, ids: [1] })).documents;
+  const { namespace } = where;
+  const [hit] = (await rpc("QueryService/Search", { namespace, from: "docs", includeVectors: true })).rows;
+  for (const [reader, dense, sparse] of [
+    ["GET", one.vectors.v, one.sparse_vectors.s],
+    ["get", many.vectors.v, many.sparse_vectors.s],
+    ["scroll", page.vectors.v, page.sparse_vectors.s],
+    ["query", row.v, row.s],
+    ["sql", sql.v, sql.s],
+    ["GetDocuments", document.vectors.v.values, document.sparseVectors.s],
+    ["Search", hit.vectors.v.values, hit.sparseVectors.s],
+  ] as const) {
+    assert.deepEqual([dense, sparse], [v, s], reader);
+  }
+});
+
 test("a batch of ten thousand operations is one atomic write", async () => {
   const c = await collection(tagged);
   const ops = upserts(numbers(0, 10_000), (id) => ({ tag: `t${id % 7}`, n: id }));

@@ -796,7 +796,8 @@ describe("requests", () => {
     }
     assertError(await recall({}), 400, "invalid_argument", "field");
     assertError(await recall({ field: "title" }), 400, "invalid_argument", "field");
-    assertError(await recall({ field: "c", k: 0 }), 400, "invalid_argument", "k");
+    assert.equal((await recall({ field: "c", k: 10_000, num: 1 })).status, 200);
+    for (const k of [0, 10_001]) assertError(await recall({ field: "c", k }), 400, "invalid_argument", "k");
     assertError(
       await recall({ field: "c", filter: { term: { nothing: 1 } } }),
       400,

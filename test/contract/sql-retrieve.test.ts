@@ -84,6 +84,11 @@ const pairs: readonly (readonly [name: string, sql: string, query: object])[] = 
     { retrieve: [vector, text], filter: { not: { exists: { field: "price" } } }, limit: 21 },
   ],
   [
+    "a number beyond 2^53",
+    `from ${inSql.vector} where price < 1e300 and price > -1e17 and not (price = 1e16)`,
+    { retrieve: [vector], filter: { exists: { field: "price" } }, limit: 12 },
+  ],
+  [
     "a date",
     `from ${inSql.text} where "at" >= timestamptz '2024-05-01 00:00:00+00'`,
     { retrieve: [text], filter: { range: { at: { gte: "2024-05-01T00:00:00Z" } } }, limit: 9 },

@@ -117,11 +117,66 @@ describe("SQL over REST", () => {
     );
   });
 
+  for (const [query, want] of [
+    ["select partition, offset, key from streams.events order by partition, offset limit 1 offset 1", [0, 1, null]],
+    ["select max(offset), count(distinct offset) from streams.events where offset >= 0 and not offset < 0", [1, 2]],
+    ["select s.offset from streams.events s where offset = 1 and s.partition = 1", [1]],
+    ["select 'offset', -offset from streams.events where offset between 1 and 1 limit 1", ["offset", -1]],
+    ["with a as (select offset from streams.events) select offset from a where offset in (1, 2) limit 1", [1]],
+  ] as const) {
+    test(`a stream's offset needs no quotes: ${query}`, async () => {
+      const [row] = await rows(query);
+      assert.deepEqual(Object.values(row), want);
+    });
+  }
+
+  test("a fault beside a bare offset has its place in the query as it was given", async () => {
+    for (const [query, position] of [
+      ["select offset, nope from streams.events", 15],
+      ["select offset,, 1 from streams.events", 14],
+      ["select offset from nope where offset = 1", 19],
+    ] as const) {
+      assert.equal((await sql(query)).json.sql.position, position, query);
+    }
+  });
+
   test("a write is seen by the next statement", async () => {
     await client.written("docs", [{ upsert: { id: 9, source: { title: "new", n: 9 } } }]);
     assert.deepEqual(await rows("select title from docs where n = 9"), [{ title: "new" }]);
     await client.written("docs", [{ delete: { id: 9 } }]);
     assert.deepEqual(await rows("select count(*) as c from docs"), [{ c: 3 }]);
+  });
+
+  test("what lists and structs hold is written as it is in a column of its own", async () => {
+    const query = `select {'d': 1.10::decimal(5, 2), 'j': extra, 'n': 9007199254740993} s, list(extra) l,
+      [1.5::decimal(3, 1)] ds from docs where _id = 2 group by extra`;
+    assert.deepEqual(await rows(query), [
+      { s: { d: 1.1, j: { x: [1] }, n: "9007199254740993" }, l: [{ x: [1] }], ds: [1.5] },
+    ]);
+  });
+
+  test("instants far from now keep their milliseconds", async () => {
+    const instants = ["9999-12-31T23:59:59.999Z", "2300-01-01T00:00:00.001Z", "0001-01-01T00:00:00.001Z"];
+    await client.made("times", { fields: [{ name: "at", kind: "date" }] });
+    await client.written(
+      "times",
+      instants.map((at, id) => ({ upsert: { id, source: { at } } })),
+    );
+    assert.deepEqual(
+      await rows('select "at" from times order by _id'),
+      instants.map((at) => ({ at })),
+    );
+    const made = await ask(`${client.url}/streams`, { body: { name: "times" } });
+    assert.equal(made.status, 201, made.text);
+    const records = instants.slice(0, 2).map((at) => ({ timestamp_ms: Date.parse(at) }));
+    const appended = await ask(`${client.url}/streams/times/partitions/0/records`, { body: { records } });
+    assert.equal(appended.status, 200, appended.text);
+    assert.deepEqual(
+      await rows('select timestamp from streams.times order by "offset"'),
+      instants.slice(0, 2).map((timestamp) => ({ timestamp })),
+    );
+    await ask(client.of("times"), { method: "DELETE" });
+    await ask(`${client.url}/streams/times`, { method: "DELETE" });
   });
 
   test("values fill ? and $1", async () => {

@@ -2,7 +2,7 @@ import type { SqlParameter } from "../../engine/sql/sql.ts";
 import type { SqlType } from "../../engine/sql/type.ts";
 import type { ByteReader } from "./byte-reader.ts";
 import { clockText, dateText } from "./calendar.ts";
-import { mysqlError } from "./error.ts";
+import { MysqlError, mysqlError } from "./error.ts";
 import { fieldType } from "./type.ts";
 
 export interface ParameterType {
@@ -31,8 +31,23 @@ export function readParameters(
   known: readonly ParameterType[],
   longData: ReadonlyMap<number, readonly Buffer[]>,
 ): BoundParameters {
+  if (wanted.length === 0) return { params: [], types: known };
+  try {
+    return readBound(reader, wanted, known, longData);
+  } catch (error) {
+    // The packet itself is whole: a client that bound too few values is told so and keeps its session.
+    if (!(error instanceof MysqlError && error.fatal)) throw error;
+    throw mysqlError("wrongArguments", "Incorrect arguments to mysqld_stmt_execute");
+  }
+}
+
+function readBound(
+  reader: ByteReader,
+  wanted: readonly (SqlType | undefined)[],
+  known: readonly ParameterType[],
+  longData: ReadonlyMap<number, readonly Buffer[]>,
+): BoundParameters {
   const count = wanted.length;
-  if (count === 0) return { params: [], types: known };
   const bitmap = reader.bytes((count + 7) >> 3);
   const types = reader.u8() === 1 ? readTypes(reader, count) : known;
   if (types.length !== count) throw mysqlError("wrongArguments", "Incorrect arguments to EXECUTE: no parameter types");

@@ -43,6 +43,10 @@ export const name: Schema = {
   description: `Starts with a letter or digit; up to ${limits.nameLengthMax} of A-Z a-z 0-9 . _ -`,
 };
 
+/** How fresh a read is: of every write acknowledged before it, or of the last published manifest. */
+export const consistency: Schema = { type: "string", enum: ["strong", "eventual"] };
+export const optionalConsistency: Schema = { type: ["string", "null"], enum: ["strong", "eventual", null] };
+
 export const base64: Schema = { type: "string", description: "Base64 with padding" };
 
 export const token: Schema = {

@@ -1,6 +1,6 @@
 import type { SqlBatch, SqlColumn } from "../../engine/sql/batch.ts";
 import type { SqlColumnInfo } from "../../engine/sql/type.ts";
-import { int128, isValid, jsonValue, readValue } from "../../engine/sql/value.ts";
+import { exactDigits, int128, isValid, jsonValue, readValue } from "../../engine/sql/value.ts";
 
 /** The names of a row's members: a name that is there already gets a number. */
 export function memberNames(columns: readonly SqlColumnInfo[]): string[] {
@@ -23,9 +23,6 @@ export function* rowTexts(names: readonly string[], batch: SqlBatch, isFirstBatc
     yield `${text}}`;
   }
 }
-
-/** Digits that a number of JavaScript is sure to keep. */
-const exactDigits = 15;
 
 /**
  * How the values of a column are written. JSON stays what it is; decimals are numbers where every reader keeps all of

@@ -1,5 +1,6 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { formatPageToken, parsePageToken } from "../../engine/collection/cursor.ts";
+import type { DocumentRef } from "../../engine/collection/documents.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { invalid } from "../../engine/errors.ts";
 import { parseName } from "../../engine/ids.ts";
@@ -20,7 +21,7 @@ import {
 import { documentService } from "./document.ts";
 import { type ServedService, served } from "./handler.ts";
 import { queryService } from "./query.ts";
-import { checkLength, readToken, refOf, sendToken, toCount, toSize } from "./request.ts";
+import { checkLength, readOptions, readToken, refOf, sendToken, toCount, toSize } from "./request.ts";
 
 type CollectionEngine = Pick<Engine, "collections" | "documents" | "queries">;
 
@@ -34,11 +35,11 @@ export function collectionServices(engine: CollectionEngine): ServedService[] {
 }
 
 function collectionService({ collections, documents }: CollectionEngine): ServiceImpl<typeof CollectionService> {
-  /** The collection that a request names, once it has what the call's token names. */
-  const reached = async (request: Parameters<typeof refOf>[0], context: HandlerContext) => {
+  /** The collection of a read, once it has what the read's token names. */
+  const reading = async (request: Parameters<typeof refOf>[0], context: HandlerContext): Promise<DocumentRef> => {
     const ref = refOf(request);
-    const token = readToken(context);
-    if (token.length > 0) await documents.reading(ref, { token, eventual: false }, context.signal);
+    const options = readOptions(context, "");
+    if (options.token.length > 0) await documents.reading(ref, options, context.signal);
     return ref;
   };
   return {
@@ -55,7 +56,7 @@ function collectionService({ collections, documents }: CollectionEngine): Servic
       return { collections: infos.map(infoMessage), nextPageToken: formatPageToken(nextPageToken) };
     },
     async getCollection(request, context) {
-      const { namespace, collection } = await reached(request, context);
+      const { namespace, collection } = await reading(request, context);
       return infoMessage(collections.get(namespace, collection));
     },
     async dropCollection(request) {
@@ -75,13 +76,12 @@ function collectionService({ collections, documents }: CollectionEngine): Servic
       );
       return { schema: schemaMessage(meta.schema), schemaVersion: BigInt(meta.schemaVersion) };
     },
-    listVersions(request, context) {
-      const { namespace, collection } = refOf(request);
-      readToken(context);
+    async listVersions(request, context) {
+      const { namespace, collection } = await reading(request, context);
       return { versions: collections.versions(namespace, collection).map(versionMessage) };
     },
     async scan(request, context) {
-      const { namespace, collection } = await reached(request, context);
+      const { namespace, collection } = await reading(request, context);
       const plan = collections.scan(namespace, collection);
       return { ...scanMessage(plan), token: sendToken(context, plan.token) };
     },

@@ -4,6 +4,7 @@ import type { DocumentContent, OpResult, WriteOp } from "../../engine/collection
 import type { Schema } from "../../engine/collection/schema.ts";
 import type { Backpressure } from "../../engine/collection/settings.ts";
 import { invalid } from "../../engine/errors.ts";
+import { shortFloats } from "../../engine/search/vector/short-floats.ts";
 import type { SparseVector, Vector } from "../../gen/service/collection/v1/common_pb.ts";
 import type {
   DocumentPatch,
@@ -23,9 +24,9 @@ export function documentMessage(document: VersionedDocument): MessageInitShape<t
     found: true,
     version: BigInt(version),
     source: JSON.parse(source) as JsonObject,
-    vectors: Object.fromEntries([...vectors].map(([name, values]) => [name, { values: [...values] }])),
+    vectors: Object.fromEntries([...vectors].map(([name, values]) => [name, { values: shortFloats(values) }])),
     sparseVectors: Object.fromEntries(
-      [...sparse].map(([name, { indices, values }]) => [name, { indices: [...indices], values: [...values] }]),
+      [...sparse].map(([name, { indices, values }]) => [name, { indices: [...indices], values: shortFloats(values) }]),
     ),
   };
 }
@@ -52,21 +53,19 @@ export function parseOpMessages(ops: readonly WriteOpMessage[], schema: Schema):
       if (op.value.source === undefined) throw invalid(`${path}.source`, "is required");
       if (op.value.removeVectors.length > 0) throw invalid(`${path}.remove_vectors`, "is for a patch only");
     }
-    return { kind: op.case, id, ...contentOf(path, op.value, schema), condition, ifVersion };
+    return { kind: op.case, id, ...contentOf(op.value, schema), condition, ifVersion };
   });
 }
 
 export function parsePatchMessage(path: string, message: DocumentPatch | undefined, schema: Schema): DocumentContent {
   if (message === undefined) throw invalid(path, "is required");
-  return contentOf(path, message, schema);
+  return contentOf(message, schema);
 }
 
 type Content = Pick<DocumentWrite | DocumentPatch, "source" | "vectors" | "sparseVectors" | "removeVectors">;
 
-function contentOf(path: string, content: Content, schema: Schema): DocumentContent {
+function contentOf(content: Content, schema: Schema): DocumentContent {
   const { source = {}, vectors, sparseVectors, removeVectors } = content;
-  const unstorable = findUnstorable(source);
-  if (unstorable !== undefined) throw invalid(`${path}.source${unstorable}`, "must be a finite number");
   const dense = Object.entries(vectors).map(([name, { values }]: [string, Vector]) => [name, values] as const);
   const sparse = Object.entries(sparseVectors).map(
     ([name, { indices, values }]: [string, SparseVector]) => [name, { indices, values }] as const,
@@ -79,17 +78,6 @@ function contentOf(path: string, content: Content, schema: Schema): DocumentCont
     vectors: Object.fromEntries([...dense, ...removed(removeVectors.filter((name) => !isSparse(name)))]),
     sparseVectors: Object.fromEntries([...sparse, ...removed(removeVectors.filter(isSparse))]),
   };
-}
-
-/** A binary Struct can hold what JSON can't; stored as JSON it would become null unseen. */
-function findUnstorable(value: unknown): string | undefined {
-  if (typeof value === "number") return Number.isFinite(value) ? undefined : "";
-  if (typeof value !== "object" || value === null) return undefined;
-  for (const [name, entry] of Object.entries(value)) {
-    const found = findUnstorable(entry);
-    if (found !== undefined) return Array.isArray(value) ? `[${name}]${found}` : `.${name}${found}`;
-  }
-  return undefined;
 }
 
 /**

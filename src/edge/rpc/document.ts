@@ -24,9 +24,14 @@ import { checkLength, checkWanted, readOptions, refOf, sendToken, toCount, toSiz
 /** What an operation is taken to weigh in the commit queue where the call does not tell its length. */
 const opBytes = 1024;
 
-function idempotencyOf({ idempotencyKey, ops }: WriteDocumentsRequest): Idempotency | undefined {
-  if (idempotencyKey === "") return undefined;
-  const key = parseIdempotencyKey("idempotency_key", idempotencyKey);
+/** The key of the header, as in REST, or of the field. */
+function idempotencyOf(
+  { idempotencyKey, ops }: WriteDocumentsRequest,
+  context: HandlerContext,
+): Idempotency | undefined {
+  const header = context.requestHeader.get("Idempotency-Key");
+  if (header === null && idempotencyKey === "") return undefined;
+  const key = parseIdempotencyKey(header === null ? "idempotency_key" : "Idempotency-Key", header ?? idempotencyKey);
   return { key, fingerprint: fingerprint("WriteDocuments\n", canonicalText(ops)) };
 }
 
@@ -64,7 +69,8 @@ export function documentService(documents: Documents): ServiceImpl<typeof Docume
       checkLength("ops", request.ops, 1, limits.writeOpsMax);
       const ops = parseOpMessages(request.ops, schemaOf(ref));
       checkWanted(context);
-      const done = await documents.write(ref, ops, bytesOf(context, ops.length), idempotencyOf(request));
+      const done = await documents.write(ref, ops, bytesOf(context, ops.length), idempotencyOf(request, context));
+      if (done.replayed) context.responseHeader.set("Idempotency-Replayed", "true");
       return {
         token: sendToken(context, done.token),
         results: done.results.map(resultMessage),

@@ -3,6 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { EngineError, type Reason, type RpcCode, reasons } from "../../engine/errors.ts";
 import { ErrorInfoSchema } from "../../gen/service/errors/v1/errors_pb.ts";
 import { chooseLocale, hintFor } from "./hints.ts";
+import { fieldHolding } from "./message-fields.ts";
 
 /** The one place where a reason becomes an error of Connect, gRPC and gRPC-Web. */
 
@@ -89,6 +90,11 @@ function fieldOf(message: string): string {
   if (unknown !== undefined) return unknown === "" ? '""' : unknown.slice(0, fieldLengthMax);
   const named = /field (?:[\w.]+\.)?(\w+) from JSON/.exec(message)?.[1];
   if (named !== undefined) return named.slice(0, fieldLengthMax);
+  const second = /oneof set multiple times by \w+ and (\w+)/.exec(message)?.[1];
+  if (second !== undefined) return second.slice(0, fieldLengthMax);
+  // A message that is none is told by its type alone.
+  const holding = fieldHolding(/message ([\w.]+) from JSON/.exec(message)?.[1] ?? "");
+  if (holding !== undefined) return holding;
   if (/connect timeout/i.test(message)) return "Connect-Timeout-Ms";
   if (/timeout/i.test(message)) return "grpc-timeout";
   if (/content type/i.test(message)) return "content-type";

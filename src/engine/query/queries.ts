@@ -4,7 +4,7 @@ import type { Catalog } from "../collection/catalog.ts";
 import { type CollectionMeta, documentKey, readCollectionTotals } from "../collection/collection-store.ts";
 import { decodeSource, decodeStored, openStored } from "../collection/document-codec.ts";
 import { tokenAt } from "../collection/document-writer.ts";
-import type { DocumentRef, Documents } from "../collection/documents.ts";
+import type { DocumentRef, Documents, ReadOptions } from "../collection/documents.ts";
 import type { CollectionRuntime, RunningSearch } from "../collection/runtime.ts";
 import type { Schema } from "../collection/schema.ts";
 import type { Committer } from "../commit/committer.ts";
@@ -133,11 +133,13 @@ export class Queries {
   async recall(
     ref: DocumentRef,
     question: { readonly field: string; readonly num: number; readonly k: number; readonly filter: Filter | undefined },
+    options: ReadOptions,
+    signal?: AbortSignal,
   ): Promise<Recall> {
-    const { runtime } = await this.#deps.documents.reading(ref, { token: [], eventual: false });
-    await this.#turn(undefined);
+    const { runtime, eventual } = await this.#deps.documents.reading(ref, options, signal);
+    await this.#turn(signal);
     try {
-      return await runtime.ask<Recall>({ kind: "recall", ...question });
+      return await runtime.ask<Recall>({ kind: "recall", ...question, eventual });
     } finally {
       this.#release();
     }

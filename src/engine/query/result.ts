@@ -3,6 +3,7 @@ import type { FacetCount } from "../search/facets.ts";
 import { searchLimits } from "../search/limits.ts";
 import { highlight } from "../search/text/highlight.ts";
 import type { ClientValue } from "../search/values.ts";
+import { shortFloats } from "../search/vector/short-floats.ts";
 import type { ConsistencyToken } from "../token.ts";
 import { describeHit, describeSearch } from "./describe.ts";
 import { isObject, type Json } from "./json-fields.ts";
@@ -80,11 +81,11 @@ function buildRows(plan: QueryPlan, hits: readonly RankedHit[], load: LoadDocume
     }
     for (const name of vectors) {
       const vector = document.vectors?.[name];
-      if (vector !== undefined) row[name] = Array.from(vector);
+      if (vector !== undefined) row[name] = shortFloats(vector);
     }
     for (const name of sparseVectors) {
       const vector = document.sparseVectors?.[name];
-      if (vector !== undefined) row[name] = { indices: Array.from(vector.indices), values: Array.from(vector.values) };
+      if (vector !== undefined) row[name] = { indices: Array.from(vector.indices), values: shortFloats(vector.values) };
     }
     if (plan.highlight !== undefined) row._highlights = highlights(plan.highlight, source);
     if (plan.explain) row._explain = describeHit(plan, hit);

@@ -32,7 +32,7 @@ export function parseDate(value: unknown): number | undefined {
     number,
   ];
   if (month < 1 || month > 12 || day < 1 || day > daysInMonth(year, month)) return undefined;
-  if (hour > 23 || minute > 59 || second > 59) return undefined;
+  if (hour > 23 || minute > 59 || second > 60) return undefined;
   const ms = Number((match[7] ?? "").padEnd(3, "0").slice(0, 3));
   const at = new Date(0);
   at.setUTCFullYear(year, month - 1, day);

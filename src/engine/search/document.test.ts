@@ -123,6 +123,9 @@ const dates: [unknown, number | undefined][] = [
   ["2024-02-29T00:00:00Z", Date.UTC(2024, 1, 29)],
   ["0001-01-01T00:00:00Z", Date.parse("0001-01-01T00:00:00Z")],
   [-5, -5],
+  // A leap second is the one after it, as in every count of seconds since 1970.
+  ["2016-12-31T23:59:60Z", Date.UTC(2017, 0, 1)],
+  ["2016-12-31T23:59:61Z", undefined],
   ["2023-02-29T00:00:00Z", undefined],
   ["2023-13-01T00:00:00Z", undefined],
   ["2023-01-01T24:00:00Z", undefined],

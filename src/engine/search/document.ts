@@ -120,8 +120,11 @@ function checkStrict(paths: SchemaPaths, value: unknown, path: string, root: str
   }
 }
 
-/** Refuses what no walk should have to follow. Iterative, so that depth cannot exhaust the stack. */
-function checkDepth(source: unknown, root: string): void {
+/**
+ * Refuses what no walk should have to follow, and numbers that JSON can't hold: a literal beyond the range of doubles is
+ * read as an infinity and would be stored as null, unseen. Iterative, so that depth cannot exhaust the stack.
+ */
+function checkStorable(source: unknown, root: string): void {
   let level: unknown[] = [source];
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > searchLimits.sourceDepthMax) {
@@ -130,10 +133,26 @@ function checkDepth(source: unknown, root: string): void {
     const next: unknown[] = [];
     for (const value of level) {
       if (typeof value !== "object" || value === null) continue;
-      for (const entry of Object.values(value)) if (typeof entry === "object" && entry !== null) next.push(entry);
+      for (const entry of Object.values(value)) {
+        if (typeof entry === "number" && !Number.isFinite(entry)) {
+          throw invalid(`${root}${pathOfInfinite(source) ?? ""}`, "must be a finite number");
+        }
+        if (typeof entry === "object" && entry !== null) next.push(entry);
+      }
     }
     level = next;
   }
+}
+
+/** Where a number that is not finite stands. */
+function pathOfInfinite(value: unknown, depth = 0): string | undefined {
+  if (typeof value === "number") return Number.isFinite(value) ? undefined : "";
+  if (typeof value !== "object" || value === null || depth > searchLimits.sourceDepthMax) return undefined;
+  for (const [name, entry] of Object.entries(value)) {
+    const found = pathOfInfinite(entry, depth + 1);
+    if (found !== undefined) return Array.isArray(value) ? `[${name}]${found}` : `.${name}${found}`;
+  }
+  return undefined;
 }
 
 /** Checks a vector of numbers and gives it in single precision. Query vectors go through it too. */
@@ -217,7 +236,7 @@ export class Extractor {
     const { schema } = this;
     const root = `${prefix}source`;
     if (!isObject(source)) throw invalid(root, "must be an object");
-    checkDepth(source, root);
+    checkStorable(source, root);
     if (schema.dynamic === "strict") checkStrict(this.#paths, source, "", root, 0);
     return {
       values: schema.fields.map((field) => extractField(field, source, root)),

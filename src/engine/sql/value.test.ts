@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SqlColumn } from "./batch.ts";
 import { dateText, decimalText, intervalText, timestampText, timeText } from "./time-text.ts";
+import type { SqlType } from "./type.ts";
 import { float32Text, jsonValue, readValue, typeName } from "./value.ts";
 
 test("dates before and after the epoch, and without end", () => {
@@ -46,6 +47,21 @@ test("a value that is not there is null, whatever its place holds", () => {
     [0, 1, 2].map((row) => readValue(column, row)),
     [1n, null, 3n],
   );
+});
+
+test("decimals and JSON inside of lists and structs are what they are outside", () => {
+  const decimal = (width: number) => ({ kind: "decimal", width, scale: 2 }) as const;
+  const listOf = (item: SqlType) => ({ kind: "list", item }) as const;
+  for (const [value, type, want] of [
+    [["1.10"], listOf(decimal(5)), "[1.1]"],
+    [["1234567890123456.10"], listOf(decimal(18)), '["1234567890123456.10"]'],
+    [['{"a":[9007199254740993,"x",null]}', null], listOf({ kind: "json" }), '[{"a":[9007199254740993,"x",null]},null]'],
+    [["{"], listOf({ kind: "json" }), '["{"]'],
+    [["{}"], listOf({ kind: "text" }), '["{}"]'],
+    [{ j: "[1]" }, { kind: "struct", fields: [{ name: "j", type: { kind: "json" } }] }, '{"j":[1]}'],
+  ] as const) {
+    assert.equal(JSON.stringify(jsonValue(value, type as SqlType)), want);
+  }
 });
 
 test("large integers are text in JSON, and types have DuckDB's names", () => {

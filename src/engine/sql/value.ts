@@ -180,12 +180,19 @@ export function valueText(value: SqlValue, type: SqlType): string {
   return JSON.stringify(jsonValue(value, type));
 }
 
+/** Digits that a number of JavaScript is sure to keep. */
+export const exactDigits = 15;
+
 /**
  * A value as JSON has it: integers are numbers while they are safe and text beyond, as are numbers that JSON does not
- * know; bytes are base64. JSON text stays text: its own numbers may be larger than JavaScript's.
+ * know and decimals of more digits than a number keeps; bytes are base64, JSON is what it says.
  */
 export function jsonValue(value: SqlValue, type?: SqlType): unknown {
-  if (value === null || typeof value === "boolean" || typeof value === "string") return value;
+  if (value === null || typeof value === "boolean") return value;
+  if (typeof value === "string") {
+    if (type?.kind === "json") return parsedJson(value);
+    return type?.kind === "decimal" && type.width <= exactDigits ? Number(value) : value;
+  }
   if (typeof value === "bigint") {
     const safe = value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER;
     return safe ? Number(value) : String(value);
@@ -209,4 +216,25 @@ export function jsonValue(value: SqlValue, type?: SqlType): unknown {
 function memberType(type: SqlType | undefined, name: string): SqlType | undefined {
   if (type?.kind === "map") return type.value;
   return type?.kind === "struct" ? type.fields.find((field) => field.name === name)?.type : undefined;
+}
+
+/** What the language has and its types do not know yet. */
+interface ExactJson {
+  parse(
+    text: string,
+    reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown,
+  ): unknown;
+  rawJSON(text: string): unknown;
+}
+const exactJson = JSON as unknown as ExactJson;
+
+/** JSON to be written again: its numbers may be larger than JavaScript's, and stay as they are. A cast makes no JSON of what is none. */
+function parsedJson(text: string): unknown {
+  try {
+    return exactJson.parse(text, (_, value, { source }) =>
+      typeof value === "number" && source !== undefined ? exactJson.rawJSON(source) : value,
+    );
+  } catch {
+    return text;
+  }
 }

@@ -146,6 +146,21 @@ describe("statements of mysql2", () => {
     });
   }
 
+  for (const [sql, params] of [
+    ["SELECT ? AS x", []],
+    ["SELECT ? AS x, ? AS y", ["only one"]],
+  ] as const) {
+    test(`${JSON.stringify(sql)} with ${params.length} values is error 1210, and the session goes on`, async () => {
+      assert.equal((await refused(connection.execute(sql, [...params]))).errno, 1210);
+      assert.deepEqual(await rows(connection, "SELECT 1 AS x"), [{ x: 1 }]);
+    });
+  }
+
+  test("structs and maps are written as on every other wire", async () => {
+    const found = await rows(connection, "SELECT {'a': 1} s, map {'b': 2} m, {'c': _id} FROM docs WHERE _id = 2");
+    assert.deepEqual(found, [{ s: { a: 1 }, m: { b: 2 }, "{'c': _id}": { c: 2 } }]);
+  });
+
   test("an error in the middle of rows ends them", async () => {
     const sql =
       "SELECT CASE WHEN range < 100000 THEN DATE '2024-01-01' ELSE DATE '10000-01-01' END AS d FROM range(100001)";

@@ -71,6 +71,12 @@ test("bad requests name the field at fault", async () => {
     [create, '{"name":"x"}', { "content-encoding": "gzip" }, "content-encoding"],
     [query, '{"retrieve":[{"vector":{"feild":"v"}}]}', {}, "feild"],
     [query, '{"retrieve":[{"vector":{"k":"many"}}]}', {}, "k"],
+    [query, '{"retrieve":[5]}', {}, "retrieve"],
+    [query, '{"retrieve":[{"text":"apple"}]}', {}, "text"],
+    [query, '{"filter":[]}', {}, "filter"],
+    [query, '{"filter":{"match_all":{},"exists":{"field":"f"}}}', {}, "exists"],
+    [query, '{"select":"title"}', {}, "select"],
+    [query, "[]", {}, "body"],
   ];
   for (const [path, body, headers, field] of table) {
     const { status, json } = await post(server.url + path, body, headers);

@@ -257,6 +257,30 @@ test("an idempotency key replays the recorded result, in whatever order a map co
   assert.deepEqual([other.code, infoOf(other).reason], [Code.Aborted, "aborted"]);
 });
 
+test("the header Idempotency-Key is the key too, over every protocol", async () => {
+  await using server = await startWithCollection();
+  for (const [i, [protocol, transport]] of transports(server.rpc.url).entries()) {
+    const client = createClient(DocumentService, transport);
+    const request = { ...where, ops: [write("insert", { id: BigInt(i), source: {} })] };
+    const told: (string | null)[] = [];
+    const onHeader = (header: Headers) => told.push(header.get("idempotency-replayed"));
+    const send = (key: string) => client.writeDocuments(request, { headers: { "Idempotency-Key": key }, onHeader });
+    const replayed = [(await send(`k${i}`)).replayed, (await send(`k${i}`)).replayed];
+    assert.deepEqual(
+      [replayed, told],
+      [
+        [false, true],
+        [null, "true"],
+      ],
+      protocol,
+    );
+    const byField = await client.writeDocuments({ ...request, idempotencyKey: `k${i}` });
+    assert.equal(byField.replayed, true, protocol);
+    const long = await failureOf(() => send("x".repeat(256)));
+    assert.deepEqual(infoOf(long).metadata, { field: "Idempotency-Key" }, protocol);
+  }
+});
+
 test("a collection whose indexes are behind answers when to come again", async () => {
   await using server = await startWithCollection({ ...unsealed, tailRecordsMax: 3 });
   for (const [protocol, transport] of transports(server.rpc.url)) {
@@ -295,6 +319,14 @@ test("a read waits for its token, until the caller's deadline", async () => {
   }
   const bad = await failureOf(() => client.countDocuments(where, { headers: { "Service-Consistency-Token": "soon" } }));
   assert.deepEqual(infoOf(bad).metadata, { field: "Service-Consistency-Token" });
+  const collections = createClient(CollectionService, transports(server.rpc.url)[0]![1]);
+  for (const read of [collections.scan, collections.getCollection, collections.listVersions]) {
+    await read(where, { headers: header(1) });
+    const late = await failureOf(() => read(where, { headers: header(99), timeoutMs: 50 }));
+    assert.equal(late.code, Code.DeadlineExceeded);
+    const misread = await failureOf(() => read(where, { headers: { "Service-Consistency-Token": "soon" } }));
+    assert.deepEqual(infoOf(misread).metadata, { field: "Service-Consistency-Token" });
+  }
 });
 
 test("bad requests name the field at fault", async () => {

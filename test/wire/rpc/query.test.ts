@@ -4,6 +4,7 @@ import { fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/pro
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
+import { shortFloats } from "../../../src/engine/search/vector/short-floats.ts";
 import {
   QueryService,
   type Row,
@@ -95,7 +96,7 @@ function messageOf(body: JsonObject): SearchRequest {
 }
 
 function restRow(row: Row, body: JsonObject): object {
-  const lists = Object.entries(row.vectors).map(([name, { values }]) => [name, values]);
+  const lists = Object.entries(row.vectors).map(([name, { values }]) => [name, shortFloats(values)]);
   const sparse = Object.entries(row.sparseVectors).map(([name, { indices, values }]) => [name, { indices, values }]);
   const highlights = Object.entries(row.highlights).map(([name, { fragments }]) => [name, fragments]);
   return {

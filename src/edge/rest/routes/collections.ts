@@ -11,12 +11,14 @@ import { clientSignal, type Route, readToken, sendToken } from "../route.ts";
 import {
   answer,
   array,
+  consistency,
   count,
   flag,
   name,
   namespacePath,
   object,
   optional,
+  optionalConsistency,
   positive,
   type Schema,
   text,
@@ -29,6 +31,8 @@ export interface CollectionParams {
 }
 
 export const collectionPath = object({ ns: name, c: name }, ["ns", "c"]);
+/** Accepted on every read; what is known of a collection itself is always the newest. */
+const readQuery = object({ consistency });
 const anyObject: Schema = { type: "object" };
 const infoAnswer = answer("The collection", {
   id: positive,
@@ -46,18 +50,17 @@ function createdAt(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** The collection that a path names, once it has what the request's token names. */
-async function reached(engine: Engine, request: FastifyRequest, reply: FastifyReply): Promise<CollectionParams> {
-  const { ns, c } = request.params as CollectionParams;
-  const token = readToken(request);
-  if (token.length > 0) {
-    await engine.documents.reading({ namespace: ns, collection: c }, { token, eventual: false }, clientSignal(reply));
-  }
-  return { ns, c };
-}
-
 export function collectionRoutes(engine: Engine): Route[] {
-  const { collections } = engine;
+  const { collections, documents } = engine;
+  /** The collection of a read, once it has what the read's token names. */
+  const reading = async (request: FastifyRequest, reply: FastifyReply): Promise<CollectionParams> => {
+    const { ns, c } = request.params as CollectionParams;
+    const token = readToken(request);
+    if (token.length > 0) {
+      await documents.reading({ namespace: ns, collection: c }, { token, eventual: false }, clientSignal(reply));
+    }
+    return { ns, c };
+  };
   const one = "/v1/namespaces/:ns/collections/:c";
   const tag = "collections";
   return [
@@ -93,6 +96,7 @@ export function collectionRoutes(engine: Engine): Route[] {
         querystring: object({
           page_size: { type: "integer", minimum: 1, maximum: limits.pageSizeMax, default: limits.pageSizeDefault },
           page_token: text,
+          consistency,
         }),
         response: { 200: answer("A page", { collections: array(anyObject), next_page_token: text }) },
       },
@@ -113,10 +117,11 @@ export function collectionRoutes(engine: Engine): Route[] {
         summary: "Get a collection by its name or an alias",
         params: collectionPath,
         headers: tokenHeader,
+        querystring: readQuery,
         response: { 200: infoAnswer },
       },
       handler: async (request, reply) => {
-        const { ns, c } = await reached(engine, request, reply);
+        const { ns, c } = await reading(request, reply);
         return infoJson(collections.get(ns, c));
       },
     },
@@ -165,10 +170,12 @@ export function collectionRoutes(engine: Engine): Route[] {
       schema: {
         summary: "List the retained manifests",
         params: collectionPath,
+        headers: tokenHeader,
+        querystring: readQuery,
         response: { 200: answer("The versions", { versions: array(anyObject) }) },
       },
-      handler: (request) => {
-        const { ns, c } = request.params as CollectionParams;
+      handler: async (request, reply) => {
+        const { ns, c } = await reading(request, reply);
         return {
           versions: collections.versions(ns, c).map(({ manifest, lance }) => ({
             version: manifest.version,
@@ -188,6 +195,7 @@ export function collectionRoutes(engine: Engine): Route[] {
       schema: {
         summary: "List the aliases of a namespace",
         params: namespacePath,
+        querystring: readQuery,
         response: { 200: answer("The aliases", { aliases: array(object({ alias: text, collection: text })) }) },
       },
       handler: (request) => ({ aliases: collections.aliases((request.params as CollectionParams).ns) }),
@@ -252,7 +260,7 @@ export function collectionRoutes(engine: Engine): Route[] {
         summary: "Pin a version of the columnar dataset for readers outside",
         params: collectionPath,
         headers: tokenHeader,
-        body: object({}),
+        body: object({ consistency: optionalConsistency }),
         response: {
           200: answer("The plan", {
             lance: optional(anyObject),
@@ -263,7 +271,7 @@ export function collectionRoutes(engine: Engine): Route[] {
         },
       },
       handler: async (request, reply) => {
-        const { ns, c } = await reached(engine, request, reply);
+        const { ns, c } = await reading(request, reply);
         const plan = collections.scan(ns, c);
         sendToken(reply, plan.token);
         return scanJson(plan);

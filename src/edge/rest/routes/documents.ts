@@ -10,12 +10,14 @@ import { clientSignal, type Route, readIdempotency, readToken, sendReplayed, sen
 import {
   answer,
   array,
+  consistency,
   count,
   flag,
   idempotencyHeader,
   name,
   object,
   optional,
+  optionalConsistency,
   type Schema,
   text,
   token,
@@ -24,8 +26,6 @@ import {
 import { type CollectionParams, collectionPath } from "./collections.ts";
 
 const anyObject: Schema = { type: "object" };
-const consistency: Schema = { type: "string", enum: ["strong", "eventual"] };
-const optionalConsistency: Schema = { type: ["string", "null"], enum: ["strong", "eventual", null] };
 const filter: Schema = { type: ["object", "null"], description: "Which documents; see the filter language" };
 const documentAnswer = { id: count, version: count, source: anyObject, vectors: anyObject };
 

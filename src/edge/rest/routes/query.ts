@@ -1,12 +1,24 @@
 import { findVector } from "../../../engine/collection/schema.ts";
 import type { Engine } from "../../../engine/engine.ts";
 import { invalid } from "../../../engine/errors.ts";
+import { queryLimits } from "../../../engine/query/limits.ts";
 import { holdsQueries, parseQueries, parseQuery } from "../../../engine/query/parse.ts";
 import type { Queries } from "../../../engine/query/queries.ts";
 import type { ConsistencyToken } from "../../../engine/token.ts";
 import { parseFilterField } from "../collection-json.ts";
 import { clientSignal, type Route, readToken, sendToken } from "../route.ts";
-import { answer, array, namespacePath, object, optional, type Schema, text, token, tokenHeader } from "../schemas.ts";
+import {
+  answer,
+  array,
+  namespacePath,
+  object,
+  optional,
+  optionalConsistency,
+  type Schema,
+  text,
+  token,
+  tokenHeader,
+} from "../schemas.ts";
 import { type CollectionParams, collectionPath } from "./collections.ts";
 
 const number: Schema = { type: "number" };
@@ -72,25 +84,34 @@ export function queryRoutes(engine: Engine): Route[] {
       schema: {
         summary: "Measure how much of the exact answer the vector index finds",
         params: collectionPath,
+        headers: tokenHeader,
         body: object(
           {
             field: text,
             num: optional({ type: "integer", minimum: 1, maximum: 1_000 }),
-            k: optional({ type: "integer", minimum: 1, maximum: 1_000 }),
+            k: optional({ type: "integer", minimum: 1, maximum: queryLimits.resultsMax }),
             filter: { type: ["object", "null"] },
+            consistency: optionalConsistency,
           },
           ["field"],
         ),
         response: { 200: answer("The measurement", { recall: number, ann_ms: number, exact_ms: number }) },
       },
-      handler: async (request) => {
+      handler: async (request, reply) => {
         const { ns, c } = request.params as CollectionParams;
-        const body = request.body as { field: string; num?: number | null; k?: number | null; filter?: unknown };
+        const body = request.body as {
+          field: string;
+          num?: number | null;
+          k?: number | null;
+          filter?: unknown;
+          consistency?: string | null;
+        };
         const schema = queries.schemaOf(ns, c);
         if (findVector(schema, body.field) === undefined) throw invalid("field", "is no vector of the collection");
         const filter = parseFilterField("filter", body.filter, schema);
         const question = { field: body.field, num: body.num ?? 100, k: body.k ?? 10, filter };
-        const found = await queries.recall({ namespace: ns, collection: c }, question);
+        const options = { token: readToken(request), eventual: body.consistency === "eventual" };
+        const found = await queries.recall({ namespace: ns, collection: c }, question, options, clientSignal(reply));
         return { recall: found.recall, ann_ms: found.annMs, exact_ms: found.exactMs };
       },
     },

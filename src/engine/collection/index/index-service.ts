@@ -77,9 +77,9 @@ export class IndexService implements ThreadService {
   }
 
   #recall(index: CollectionIndex, question: Extract<IndexMessage, { kind: "recall" }>): Promise<Recall> {
-    const { field, num, k, filter } = question;
-    const readers = index.readers(false);
-    const graphs = index.graphs(false).map((each) => each?.get(field));
+    const { field, num, k, filter, eventual } = question;
+    const readers = index.readers(eventual);
+    const graphs = index.graphs(eventual).map((each) => each?.get(field));
     return measureRecall(readers, graphs, field, {
       num,
       k,

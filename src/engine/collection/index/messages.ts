@@ -16,6 +16,7 @@ export type IndexQuestion =
       readonly num: number;
       readonly k: number;
       readonly filter: Filter | undefined;
+      readonly eventual: boolean;
     }
   | {
       readonly kind: "match";

@@ -21,6 +21,8 @@ const listEnds = [
 ];
 /** Words that can end an expression, so that they are no alias of it. */
 const valueWords = ["NULL", "TRUE", "FALSE", "END", "UNKNOWN"];
+/** What ends a value that was begun; a name after one is its alias. */
+const closers = [")", "]", "}"];
 
 /** MySQL calls a column by the text of its expression, and programs ask for `COUNT(*)` by that name. */
 export function labelColumns(draft: Draft): void {
@@ -72,10 +74,9 @@ function needsLabel(tokens: readonly MysqlToken[], start: number, end: number): 
   if (isWord(first, "COLUMNS", "UNNEST", "UNPACK")) return false;
   if (last.kind === "variable" || last.kind === "user-variable" || last.kind === "parameter") return true;
   if (last.kind === "number" || last.kind === "hex") return true;
-  if (isOperator(last, ")") || isOperator(last, "]")) return true;
+  if (closers.some((closer) => isOperator(last, closer))) return true;
   if (isWord(last, ...valueWords)) return true;
-  const afterOperator =
-    before?.kind === "operator" && before.value !== ")" && before.value !== "]" && before.value !== ".";
+  const afterOperator = before?.kind === "operator" && before.value !== "." && !closers.includes(before.value);
   if (last.kind === "string" || last.kind === "doubled") return end - start === 1 || afterOperator;
   return isName(last) && afterOperator;
 }

@@ -96,6 +96,7 @@ for (const [given, want] of [
   ["select case when a then 1 end from t", 'select case when a then 1 end AS "case when a then 1 end" from t'],
   ["select distinct lower(a) from t", 'select distinct lower(a) AS "lower(a)" from t'],
   ["select interval 1 day from t", "select interval 1 day from t"],
+  ["select {'a': 1} s, {'a': b}, map {'a': 1} m", `select {'a': 1} s, {'a': b} AS "{'a': b}", map {'a': 1} m`],
 ] as const) {
   test(given, () => assert.equal(rewrite(given).query, want));
 }

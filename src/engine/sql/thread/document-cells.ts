@@ -2,6 +2,7 @@ import type { StoredDocument } from "../../collection/document-codec.ts";
 import type { FieldSpec } from "../../collection/schema.ts";
 import { valueAt } from "../../query/result.ts";
 import { fieldValue, sourceValues } from "../../search/document.ts";
+import { shortFloats } from "../../search/vector/short-floats.ts";
 import type { CollectionColumn } from "../columns.ts";
 import type { Cell } from "./chunk-writer.ts";
 
@@ -27,7 +28,7 @@ function cellOf(shows: CollectionColumn["shows"], id: number, document: StoredDo
     case "sparse": {
       const vector = document.sparse.get(shows.name);
       if (vector === undefined) return undefined;
-      return JSON.stringify({ indices: Array.from(vector.indices), values: Array.from(vector.values) });
+      return JSON.stringify({ indices: Array.from(vector.indices), values: shortFloats(vector.values) });
     }
     case "field":
       return fieldCell(source(), shows.field);
@@ -56,7 +57,7 @@ export function valueCell(field: FieldSpec, value: unknown): Cell {
     case "bool":
       return held === 1;
     case "date":
-      return BigInt(Math.round(Number(held) * 1000));
+      return BigInt(held) * 1000n;
     default:
       return held;
   }

@@ -97,6 +97,8 @@ function isExact(value: unknown): boolean {
   if (typeof value === "number")
     return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value));
   if (!isNode(value)) return true;
+  // A double is the same in JSON however large it is; of whole numbers beyond 2^53 digits are lost.
+  if ((value["type"] as { id?: string } | undefined)?.id === "DOUBLE") return Number.isFinite(value["value"]);
   if (value["is_null"] === false && value["value"] === null) return false;
   return Object.values(value).every(isExact);
 }

@@ -2,6 +2,7 @@ import { findDialect } from "../dialect/dialect.ts";
 import { sqlFault } from "../fault.ts";
 import type { NamedTable, StatementNeeds, StatementText, TableSchema } from "../messages.ts";
 import type { SqlStatementKind } from "../sql.ts";
+import { bareOffsets, withOffset } from "./bare-offset.ts";
 import { constantOf } from "./conditions.ts";
 import { characterAt, type Edit } from "./edits.ts";
 import { checkFunction, checkRef, checkTableFunction, placeOf, shownView } from "./guard.ts";
@@ -71,8 +72,19 @@ export async function planStatement(text: StatementText, parse: Parse): Promise<
   const explained = explainedFrom(query, tokens);
   // White space in place of EXPLAIN keeps every place in the text what it is.
   const body = explained === undefined ? query : " ".repeat(explained.start) + query.slice(explained.start);
-  const statement = only(await parse(body), body);
-  return new Planner(text, query, tokens, statement, explained).plan();
+  const { parsed, edits } = await parseLeniently(body, tokens, parse);
+  return new Planner(text, query, tokens, only(parsed, body), explained, edits).plan();
+}
+
+/** Parses a query; where it can't be, OFFSET as a column is what it may have meant. */
+async function parseLeniently(query: string, tokens: readonly Token[], parse: Parse) {
+  const parsed = await parse(query);
+  const offsets = parsed.error ? bareOffsets(query, tokens) : undefined;
+  if (offsets === undefined) return { parsed, edits: [] };
+  const again = await parse(offsets.parseable);
+  // Whichever got further tells what is wrong.
+  if (again.error && !(Number(again.position) > Number(parsed.position))) return { parsed, edits: [] };
+  return { parsed: withOffset(again, offsets.placeholder) as SerializedSql, edits: offsets.edits };
 }
 
 function only(parsed: SerializedSql, query: string): TreeNode {
@@ -126,7 +138,7 @@ class Planner {
   readonly #explained: Explained | undefined;
   readonly #refs: TableRef[] = [];
   readonly #tables: NamedTable[] = [];
-  readonly #edits: Edit[] = [];
+  readonly #edits: Edit[];
   readonly #expressions = new Set<string>();
   /** `schema.table` of tables that are named so. */
   readonly #qualified = new Set<string>();
@@ -142,12 +154,14 @@ class Planner {
     tokens: readonly Token[],
     statement: TreeNode,
     explained: Explained | undefined,
+    edits: readonly Edit[],
   ) {
     this.#text = text;
     this.#query = query;
     this.#tokens = tokens;
     this.#statement = statement;
     this.#explained = explained;
+    this.#edits = [...edits];
   }
 
   plan(): StatementPlan {

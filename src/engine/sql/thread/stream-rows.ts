@@ -79,7 +79,7 @@ function recordCells(
   return [
     partition,
     record.offset,
-    BigInt(Math.round(record.timestampMs * 1000)),
+    BigInt(Math.round(record.timestampMs)) * 1000n,
     shown.key ? bytesText(record.key) : undefined,
     shown.value ? bytesText(record.value) : undefined,
     shown.headers ? headersText(record.headers) : undefined,
