@@ -121,7 +121,7 @@ function checkStrict(paths: SchemaPaths, value: unknown, path: string, root: str
 }
 
 /** Refuses what no walk should have to follow. Iterative, so that depth cannot exhaust the stack. */
-function checkDepth(source: unknown, root: string): void {
+export function checkDepth(source: unknown, root: string): void {
   let level: unknown[] = [source];
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > searchLimits.sourceDepthMax) {
