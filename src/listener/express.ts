@@ -160,7 +160,8 @@ export class ExpressConnection implements Connection, ExpressReply {
   }
 
   settle(): void {
-    if (!this.#busy && this.#partial.includes(headEnd)) this.#leave(this.#partial);
+    if (!this.#busy && this.#partial.length > 0 && this.#findHead(this.#partial) !== undefined)
+      this.#leave(this.#partial);
   }
 
   drain(): void {

@@ -135,6 +135,18 @@ for (const [record, field, message] of [
   });
 }
 
+for (const [path, bodyOf, field] of [
+  ["/sql", (deep: string) => `{"query":"select $1 as a","params":[${deep}]}`, "params"],
+  ["/links", (deep: string) => `{"name":"d","source":"s","target":{"kind":"x"},"options":{"o":${deep}}}`, "options"],
+] as const) {
+  test(`${field} of ${path} that nest too deep are no bug of ours`, async () => {
+    for (const depth of [100, 100_000]) {
+      const deep = `${"[".repeat(depth)}${"]".repeat(depth)}`;
+      assertError(await ask(base + path, { body: bodyOf(deep) }), 400, "invalid_argument", field);
+    }
+  });
+}
+
 test("the choices of a field are told without the one that stands for none", async () => {
   const answer = await ask(`${base}/collections/c/documents/count`, { body: { consistency: "weak" } });
   assertError(answer, 400, "invalid_argument", "consistency");

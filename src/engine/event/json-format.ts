@@ -19,7 +19,7 @@ export function parseEventJson(bytes: Buffer): CloudEvent {
   const scan = newObjectScan();
   const start = skipSpace(bytes, 0);
   scanObject(bytes, start, scan);
-  checkDepth(scan.depth);
+  checkStorable(scan.depth);
   return readEvent(bytes, start, value, scan);
 }
 
@@ -36,7 +36,7 @@ export function parseBatchJson(bytes: Buffer): CloudEvent[] {
     // Over the opening bracket or the comma before this event.
     at = skipSpace(bytes, skipSpace(bytes, at) + 1);
     scanObject(bytes, at, scan);
-    checkDepth(scan.depth + 1);
+    checkStorable(scan.depth + 1);
     try {
       events.push(readEvent(bytes, at, value, scan));
     } catch (error) {
@@ -70,7 +70,7 @@ function parseJson(bytes: Buffer): unknown {
   }
 }
 
-function checkDepth(depth: number): void {
+function checkStorable(depth: number): void {
   if (depth > limits.eventJsonDepthMax) throw tooDeep();
 }
 

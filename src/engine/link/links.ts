@@ -7,6 +7,7 @@ import { makeKey, prefixRange, readU64, tables } from "../keys.ts";
 import { limits } from "../limits.ts";
 import type { Log } from "../log/log.ts";
 import { decode, encode, type Metastore, type StreamMeta, takeId } from "../metastore/metastore.ts";
+import { checkStorable } from "../search/document.ts";
 import type { ConsistencyToken, TokenEntry } from "../token.ts";
 import {
   decodeLink,
@@ -97,6 +98,7 @@ export class Links {
 
   async create(command: CreateLinkCommand): Promise<{ id: number }> {
     const { metastore, committer } = this.#deps;
+    checkStorable(command.options, "options");
     this.#targets.get(command.target.kind)?.checkOptions(command.options);
     const link = await committer.submit((draft) => {
       const owner = metastore.stagedNamespace(draft, command.namespace);

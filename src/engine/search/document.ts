@@ -124,7 +124,7 @@ function checkStrict(paths: SchemaPaths, value: unknown, path: string, root: str
  * Refuses what no walk should have to follow, and numbers that JSON can't hold: a literal beyond the range of doubles is
  * read as an infinity and would be stored as null, unseen. Iterative, so that depth cannot exhaust the stack.
  */
-function checkStorable(source: unknown, root: string): void {
+export function checkStorable(source: unknown, root: string): void {
   let level: unknown[] = [source];
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > searchLimits.sourceDepthMax) {
