@@ -2,7 +2,7 @@ import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { ExpressHead } from "./express-head.ts";
 import { rawAnswer } from "./http1.ts";
-import { type FoundHead, headEnd, type KnownHead, readHead } from "./known-head.ts";
+import { type FoundHead, type KnownHead, readHead } from "./known-head.ts";
 import { type Connection, errorBody, type Registry } from "./registry.ts";
 import { WriteStall } from "./write-stall.ts";
 

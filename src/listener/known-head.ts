@@ -6,7 +6,7 @@ export interface FoundHead {
   readonly headLength: number;
 }
 
-export const headEnd = Buffer.from("\r\n\r\n");
+const headEnd = Buffer.from("\r\n\r\n");
 const carriageReturn = 0x0d;
 const zero = 0x30;
 const lengthDigitsMax = 9;
