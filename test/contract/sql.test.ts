@@ -186,6 +186,10 @@ describe("SQL over REST", () => {
     assert.deepEqual(await rows("select $2 as b, $1 as a", [1, "x"]), [{ b: "x", a: 1 }]);
     assertError(await sql("select ?", []), 400, "invalid_argument", "params");
     assertError(await sql("select 1", [1]), 400, "invalid_argument", "params");
+    // Each level once: a type found anew at every level would double the work with each of them, for ever.
+    const nested: unknown = JSON.parse(`${"[".repeat(60)}7${"]".repeat(60)}`);
+    assert.deepEqual((await rows("select ? as x", [nested])).rows, [{ x: nested }]);
+    assert.deepEqual((await rows("select ? as x", [[null, [null, ["a"]]]])).rows, [{ x: [null, [null, ["a"]]] }]);
   });
 
   const values: readonly (readonly [string, unknown])[] = [

@@ -110,10 +110,13 @@ function listOf(items: readonly SqlValue[], field: string): Value {
     return lib.create_list_value(simple(Type.DOUBLE), values);
   }
   const values = items.map((item, i) => givenValue(item, `${field}[${i}]`));
-  return lib.create_list_value(type, values);
+  // Made once and asked for their type: made for it alone, each level would double the work of those below it.
+  const first = items.findIndex((item) => item !== null);
+  return lib.create_list_value(type === "nested" ? lib.get_value_type(values[first]!) : type, values);
 }
 
-function commonType(items: readonly SqlValue[], field: string): LogicalType | "double" {
+/** The type of a list's items; `nested` where their own parts make it. */
+function commonType(items: readonly SqlValue[], field: string): LogicalType | "double" | "nested" {
   const present = items.filter((item) => item !== null);
   const [first] = present;
   if (first === undefined) return simple(Type.VARCHAR);
@@ -124,7 +127,7 @@ function commonType(items: readonly SqlValue[], field: string): LogicalType | "d
   if (present.every((item) => typeof item === "string")) return simple(Type.VARCHAR);
   if (present.every((item) => typeof item === "boolean")) return simple(Type.BOOLEAN);
   if (present.every((item) => item instanceof Uint8Array)) return simple(Type.BLOB);
-  if (present.every((item) => typeof item === "object")) return lib.get_value_type(givenValue(first, field));
+  if (present.every((item) => typeof item === "object")) return "nested";
   throw sqlFault("parameter", "must have items of one type", { field });
 }
 
