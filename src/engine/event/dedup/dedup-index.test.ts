@@ -183,6 +183,23 @@ describe("remembered events", () => {
     );
   });
 
+  test("a table that makes way in the middle of a group loses nothing of it", async () => {
+    const memory = new Remembered();
+    await memory.append(names(0, 10));
+    memory.clock.advance(windowMs / 8);
+    const group = [memory.append(names(10, 500)), memory.maintain(), memory.append(names(510, 700))];
+    await Promise.all(group);
+    assert.equal(memory.count(tables.dedupSegment), 1);
+    for (let again = 0; again < 2; again++) {
+      const known = await memory.append(names(0, 1_210));
+      assert.deepEqual(
+        known.map(({ place, isNew }) => (isNew ? -1 : place.offset)),
+        names(0, 1_210).map((_, i) => i),
+      );
+      memory.restart();
+    }
+  });
+
   test("another window counts from when an event was written", async () => {
     const memory = new Remembered();
     await memory.append(["a"]);

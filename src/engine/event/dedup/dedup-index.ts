@@ -7,7 +7,7 @@ import { unavailable } from "../../errors.ts";
 import { makeKey, prefixRange, readU64, tables } from "../../keys.ts";
 import { limits } from "../../limits.ts";
 import { openValue, sealValue } from "../../stored-value.ts";
-import { digestWordCount, type EventPlace, entriesFromBytes, sealedEntries } from "./entry.ts";
+import { digestWordCount, type EventPlace, entriesFromBytes, sealEntries, sealedBytes } from "./entry.ts";
 import { EntryTable } from "./entry-table.ts";
 import { FilterGroup } from "./filter-group.ts";
 import { DedupSegment, SegmentWriter } from "./segment.ts";
@@ -42,6 +42,8 @@ export interface KnownEvent extends EventPlace {
 /** A segment covers at most this part of the window, so that expired events do not stay much longer than it. */
 const segmentsPerWindow = 8;
 const segmentMsMin = 1_000;
+/** Memory for a run, kept for the next one. */
+const runBytesKept = 256 * 1024;
 
 /**
  * Which events were written inside the window, without a random write for each of them. New events go to a table in
@@ -64,6 +66,7 @@ export class DedupIndex {
   /** The table of the segment that was sealed last: its memory, up to 23 MB, is used again for the next one. */
   #spare: EntryTable | undefined;
   #pending: PendingRun | undefined;
+  #runMemory: Buffer | undefined;
   /** The same segments, by eight. */
   #groups: FilterGroup[] = [];
 
@@ -173,7 +176,15 @@ export class DedupIndex {
     const { table } = open;
     // Changes that failed have taken their entries back.
     if (table.count <= first) return;
-    draft.put(makeKey(tables.dedupRun, open.seq, open.nextRun++), sealedEntries(table.words, first, table.count));
+    const memory = this.#takeRunMemory(sealedBytes(table.count - first));
+    draft.put(makeKey(tables.dedupRun, open.seq, open.nextRun++), sealEntries(table.words, first, memory));
+  }
+
+  /** Used again by the next group, which is decided after this one is written. */
+  #takeRunMemory(bytes: number): Buffer {
+    if (bytes > runBytesKept) return Buffer.allocUnsafe(bytes);
+    this.#runMemory ??= Buffer.allocUnsafeSlow(runBytesKept);
+    return this.#runMemory.subarray(0, bytes);
   }
 
   /** Seals and drops what is due, in bounded steps. */
@@ -203,7 +214,11 @@ export class DedupIndex {
 
   #stageRotation(draft: Draft): void {
     if (this.#sealing !== undefined) return;
-    if (this.#pending?.draft === draft) this.#flush();
+    if (this.#pending?.draft === draft) {
+      this.#flush();
+      // The group will write another run.
+      this.#runMemory = undefined;
+    }
     const full = this.#active;
     const table = this.#spare ?? new EntryTable(full.table.count);
     this.#active = { seq: full.seq + 1, table, nextRun: 0 };
