@@ -13,7 +13,7 @@ import {
   type Streams,
 } from "../stream/streams.ts";
 import type { CloudEvent } from "./cloud-event.ts";
-import type { DedupIndex } from "./dedup/dedup-index.ts";
+import type { DedupIndex, DurableMark } from "./dedup/dedup-index.ts";
 import { digestWordCount, type EventPlace, entryBytes } from "./dedup/entry.ts";
 import { type EncodedEvents, encodeEvents } from "./encoded-events.ts";
 import { eventCodec } from "./event-codec.ts";
@@ -116,16 +116,17 @@ export class Events {
     give?: (memory: Buffer) => void,
   ): Promise<EventsReply> {
     const { count, batches, memory } = encoded;
+    const arrived = this.#deps.dedup.mark();
     try {
       let bytes = count * entryBytes;
       for (const batch of batches) bytes += batch.encoded.bytes.length;
-      return await this.#deps.committer.submit((draft) => this.#stage(draft, meta, encoded, nowMs), bytes);
+      return await this.#deps.committer.submit((draft) => this.#stage(draft, meta, encoded, arrived, nowMs), bytes);
     } finally {
       if (memory !== undefined) give?.(memory);
     }
   }
 
-  #stage(draft: Draft, meta: StreamMeta, encoded: EncodedEvents, nowMs: number): EventsReply {
+  #stage(draft: Draft, meta: StreamMeta, encoded: EncodedEvents, arrived: DurableMark, nowMs: number): EventsReply {
     const { metastore, log, dedup } = this.#deps;
     const { count, digests, batches } = encoded;
     const stream = metastore.stagedStream(draft, meta);
@@ -135,7 +136,7 @@ export class Events {
     // Nearly always all of the events are new and one run.
     const run = older === undefined && batches.length === 1 ? batches[0] : undefined;
     const taken = run === undefined ? 0 : dedup.addRun(digests, count, nowMs, run.partition, run.base);
-    const results = taken === count && count > 0 ? undefined : this.#decide(encoded, taken, older, own, nowMs);
+    const results = taken === count && count > 0 ? undefined : this.#decide(encoded, taken, older, own, arrived, nowMs);
     dedup.end(own);
     for (const batch of batches) {
       const kept = batch.dropped === undefined ? batch.encoded : withoutRecords(batch.encoded, batch.dropped);
@@ -151,6 +152,7 @@ export class Events {
     taken: number,
     older: ReadonlyMap<number, EventPlace> | undefined,
     own: number,
+    arrived: DurableMark,
     nowMs: number,
   ): EventResult[] {
     const { dedup } = this.#deps;
@@ -166,7 +168,7 @@ export class Events {
       const { partition } = batch;
       const record = batch.decided++;
       // The newest first: one that an earlier process took for forgotten, with a shorter window, was written twice.
-      const newer = dedup.find(digests, at, nowMs, own);
+      const newer = dedup.find(digests, at, nowMs, own, arrived);
       const known = newer ?? older?.get(i);
       if (known !== undefined) {
         results.push(newer?.isInFlight === true ? inFlightResult : duplicateOf(known));

@@ -41,6 +41,7 @@ class Remembered {
 
   /** One request: the place of each id, and whether it is new. */
   append(ids: readonly string[], then?: () => void): Promise<{ place: EventPlace; isNew: boolean }[]> {
+    const arrived = this.index.mark();
     return this.committer.submit((draft) => {
       const nowMs = this.clock.nowMs();
       const own = this.index.begin(draft);
@@ -50,7 +51,7 @@ class Remembered {
       const run = older === undefined ? this.index.addRun(digests, ids.length, nowMs, 3, this.next) : 0;
       const done = ids.map((_, i) => {
         if (i < run) return { place: { partition: 3, offset: this.next++ }, isNew: true };
-        const known = this.index.find(digests, i * digestWordCount, nowMs, own) ?? older?.get(i);
+        const known = this.index.find(digests, i * digestWordCount, nowMs, own, arrived) ?? older?.get(i);
         if (known !== undefined) {
           return { place: { partition: known.partition, offset: known.offset }, isNew: false };
         }

@@ -25,6 +25,14 @@ interface OpenSegment {
   readonly seq: number;
   readonly table: EntryTable;
   nextRun: number;
+  /** Entries whose commit is over. */
+  durable: number;
+}
+
+/** What was durable when a request came. */
+export interface DurableMark {
+  readonly open: object;
+  readonly durable: number;
 }
 
 /** Entries of a table that the group under way has added, written as one run when the group is complete. */
@@ -34,7 +42,7 @@ interface PendingRun {
   readonly first: number;
 }
 
-/** Where an event was first written, and whether that is still under way, by another request. */
+/** Where an event was first written, and whether that was under way, by another request, when this one came. */
 export interface KnownEvent extends EventPlace {
   readonly isInFlight: boolean;
 }
@@ -94,6 +102,7 @@ export class DedupIndex {
       const segment = open.at(-1)!;
       segment.table.addStored(entriesFromBytes(openValue(value)));
       segment.nextRun = readU64(key, 9) + 1;
+      segment.durable = segment.table.count;
     }
     assert(open.length <= 2, "a table is sealed before the next one is full");
     const [first, second] = open;
@@ -118,7 +127,9 @@ export class DedupIndex {
       this.#pending = { draft, open, first: count };
       draft.beforeCommit(() => {
         this.#flush();
-        return undefined;
+        return () => {
+          open.durable = open.table.count;
+        };
       });
     }
     return count;
@@ -142,12 +153,21 @@ export class DedupIndex {
     return found;
   }
 
+  /** What is durable now. */
+  mark(): DurableMark {
+    const open = this.#active;
+    return { open, durable: open.durable };
+  }
+
   /** What the newest table knows of an event, before anything older counts; `own` is the number that the change began with. */
-  find(digests: Uint32Array, at: number, nowMs: number, own: number): KnownEvent | undefined {
+  find(digests: Uint32Array, at: number, nowMs: number, own: number, arrived: DurableMark): KnownEvent | undefined {
     const { table } = this.#active;
     const entry = table.find(digests, at, nowMs - this.#deps.windowMs, own);
     if (entry < 0) return undefined;
-    return { ...table.place(entry), isInFlight: entry < own && entry >= this.#pending!.first };
+    return {
+      ...table.place(entry),
+      isInFlight: entry < own && entry >= arrived.durable && arrived.open === this.#active,
+    };
   }
 
   /** Remembers an event that is not known. */
@@ -221,7 +241,7 @@ export class DedupIndex {
     }
     const full = this.#active;
     const table = this.#spare ?? new EntryTable(full.table.count);
-    this.#active = { seq: full.seq + 1, table, nextRun: 0 };
+    this.#active = { seq: full.seq + 1, table, nextRun: 0, durable: 0 };
     this.#sealing = full;
     draft.onUndo(() => {
       this.#active = full;
@@ -317,5 +337,5 @@ export class DedupIndex {
 }
 
 function newOpen(seq: number): OpenSegment {
-  return { seq, table: new EntryTable(), nextRun: 0 };
+  return { seq, table: new EntryTable(), nextRun: 0, durable: 0 };
 }
