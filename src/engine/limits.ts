@@ -41,14 +41,17 @@ export const limits = {
   pageSizeMax: 1_000,
   /** Expired keys one background step deletes at most. */
   expireStepKeysMax: 1_000,
-  /** Remembered events that make a segment of pages on the disk. */
-  dedupSegmentKeysMax: 262_144,
+  /**
+   * Remembered events that make a segment of pages on the disk: a sixteenth less than a power of two, the size of their
+   * table, so that what still comes until there is another one has room in it.
+   */
+  dedupSegmentKeysMax: 245_760,
   /** Remembered events in memory that wait to become a segment; beyond it events are refused with `unavailable`. */
   dedupTableKeysMax: 2_097_152,
   /** Pages one background step writes when a segment is made. */
-  dedupStepPagesMax: 128,
+  dedupStepPagesMax: 64,
   /**
-   * Memory for the segments' filters, 1 to 2 bytes a remembered event, reserved for eight segments at a time; those
+   * Memory for the segments' filters, 1.5 to 3 bytes a remembered event, reserved for eight segments at a time; those
    * without one are read at each look.
    */
   dedupFilterBytesMax: 128 * MiB,

@@ -11,12 +11,7 @@ export function sealValue(...parts: readonly Uint8Array[]): Buffer {
   return bytes;
 }
 
-/** Room for a value of so many bytes after its checksum, aligned to words. */
-export function sealedRoom(bytes: number): Buffer {
-  return Buffer.allocUnsafe(sumBytes + bytes);
-}
-
-/** Completes a value that was written into its room. */
+/** Completes a value that was written after room for its checksum. */
 export function sealInPlace(bytes: Buffer): Buffer {
   bytes.writeUInt32BE(crc32(bytes.subarray(sumBytes)));
   return bytes;

@@ -13,12 +13,11 @@ import {
   type Streams,
 } from "../stream/streams.ts";
 import type { CloudEvent } from "./cloud-event.ts";
-import type { DedupIndex } from "./dedup/dedup-index.ts";
-import { digestWordCount, entryBytes } from "./dedup/entry.ts";
+import type { DedupIndex, DurableMark } from "./dedup/dedup-index.ts";
+import { digestWordCount, type EventPlace, entryBytes } from "./dedup/entry.ts";
 import { type EncodedEvents, encodeEvents } from "./encoded-events.ts";
 import { eventCodec } from "./event-codec.ts";
 import { type EventResult, EventsReply, runResults } from "./events-reply.ts";
-import { InFlight } from "./in-flight.ts";
 import { eventOfRecord } from "./record-codec.ts";
 
 export interface AppendEventsCommand extends StreamRef {
@@ -61,6 +60,10 @@ export interface EventsDeps {
 
 const inFlightResult: EventResult = { status: "in_flight", partition: null, offset: null };
 
+function duplicateOf({ partition, offset }: EventPlace): EventResult {
+  return { status: "duplicate", partition, offset };
+}
+
 /** Records looked at by one read that finds few events among them. */
 const scanRecordsMax = 50_000;
 /** Other requests get their turn when a read has held the thread this long. */
@@ -70,7 +73,6 @@ const recordsPerLook = 64;
 /** CloudEvents in streams: each source and id once inside the window. */
 export class Events {
   readonly #deps: EventsDeps;
-  readonly #inFlight = new InFlight();
 
   constructor(deps: EventsDeps) {
     this.#deps = deps;
@@ -113,67 +115,71 @@ export class Events {
     nowMs: number,
     give?: (memory: Buffer) => void,
   ): Promise<EventsReply> {
-    const { count, digests, batches, memory } = encoded;
-    const request = this.#inFlight.nextRequest();
-    const elsewhere = this.#take(encoded, request);
+    const { count, batches, memory } = encoded;
+    const arrived = this.#deps.dedup.mark();
     try {
       let bytes = count * entryBytes;
       for (const batch of batches) bytes += batch.encoded.bytes.length;
-      return await this.#deps.committer.submit((draft) => this.#stage(draft, meta, encoded, elsewhere, nowMs), bytes);
+      return await this.#deps.committer.submit((draft) => this.#stage(draft, meta, encoded, arrived, nowMs), bytes);
     } finally {
-      for (let at = 0; at < digests.length; at += digestWordCount) this.#inFlight.release(digests, at, request);
       if (memory !== undefined) give?.(memory);
     }
   }
 
-  /** Marks the request's events as being written; those that another request is writing are returned. */
-  #take({ digests }: EncodedEvents, request: number): ReadonlySet<number> | undefined {
-    let elsewhere: Set<number> | undefined;
-    for (let at = 0; at < digests.length; at += digestWordCount) {
-      if (this.#inFlight.take(digests, at, request)) continue;
-      elsewhere ??= new Set();
-      elsewhere.add(at / digestWordCount);
-    }
-    return elsewhere;
-  }
-
-  #stage(
-    draft: Draft,
-    meta: StreamMeta,
-    { count, digests, batches, batchOf }: EncodedEvents,
-    elsewhere: ReadonlySet<number> | undefined,
-    nowMs: number,
-  ): EventsReply {
+  #stage(draft: Draft, meta: StreamMeta, encoded: EncodedEvents, arrived: DurableMark, nowMs: number): EventsReply {
     const { metastore, log, dedup } = this.#deps;
+    const { count, digests, batches } = encoded;
     const stream = metastore.stagedStream(draft, meta);
     for (const batch of batches) batch.base = log.stagedNext(stream, batch.partition);
     const own = dedup.begin(draft);
-    // Made when the events turn out to be no run, which nearly all are.
-    let results: EventResult[] | undefined = batches.length === 1 ? undefined : [];
-    for (let i = 0, at = 0; i < count; i++, at += digestWordCount) {
+    const older = dedup.findOlder(digests, count, nowMs);
+    // Nearly always all of the events are new and one run.
+    const run = older === undefined && batches.length === 1 ? batches[0] : undefined;
+    const taken = run === undefined ? 0 : dedup.addRun(digests, count, nowMs, run.partition, run.base);
+    const results = taken === count && count > 0 ? undefined : this.#decide(encoded, taken, older, own, arrived, nowMs);
+    dedup.end(own);
+    for (const batch of batches) {
+      const kept = batch.dropped === undefined ? batch.encoded : withoutRecords(batch.encoded, batch.dropped);
+      if (kept.count > 0) log.stageAppend(draft, stream, batch.partition, kept);
+    }
+    if (results !== undefined) return EventsReply.ofResults(stream.id, results);
+    return EventsReply.ofRun(stream.id, { partition: run!.partition, baseOffset: run!.base, count });
+  }
+
+  /** What becomes of each event, where the first `taken` are new. */
+  #decide(
+    { count, digests, batches, batchOf }: EncodedEvents,
+    taken: number,
+    older: ReadonlyMap<number, EventPlace> | undefined,
+    own: number,
+    arrived: DurableMark,
+    nowMs: number,
+  ): EventResult[] {
+    const { dedup } = this.#deps;
+    const results: EventResult[] = [];
+    if (taken > 0) {
+      const { partition, base } = batches[0]!;
+      batches[0]!.decided = taken;
+      results.push(...runResults({ partition, baseOffset: base, count: taken }));
+    }
+    for (let i = taken; i < count; i++) {
+      const at = i * digestWordCount;
       const batch = batches[batchOf === undefined ? 0 : batchOf[i]!]!;
       const { partition } = batch;
       const record = batch.decided++;
-      const isElsewhere = elsewhere?.has(i) === true;
-      const first = isElsewhere ? undefined : dedup.find(digests, at, nowMs, own);
-      if (isElsewhere || first !== undefined) {
-        results ??= runResults({ partition, baseOffset: batch.base, count: i });
-        results.push(first === undefined ? inFlightResult : { status: "duplicate", ...first });
+      // The newest first: one that an earlier process took for forgotten, with a shorter window, was written twice.
+      const newer = dedup.find(digests, at, nowMs, own, arrived);
+      const known = newer ?? older?.get(i);
+      if (known !== undefined) {
+        results.push(newer?.isInFlight === true ? inFlightResult : duplicateOf(known));
         batch.drop(record);
         continue;
       }
       const offset = batch.base + record - (batch.dropped?.size ?? 0);
-      dedup.add(draft, digests, at, nowMs, partition, offset);
-      results?.push({ status: "appended", partition, offset });
+      dedup.add(digests, at, nowMs, partition, offset);
+      results.push({ status: "appended", partition, offset });
     }
-    dedup.end(own);
-    for (const { partition, encoded, dropped } of batches) {
-      const kept = dropped === undefined ? encoded : withoutRecords(encoded, dropped);
-      if (kept.count > 0) log.stageAppend(draft, stream, partition, kept);
-    }
-    if (results !== undefined) return EventsReply.ofResults(stream.id, results);
-    const { partition, base } = batches[0]!;
-    return EventsReply.ofRun(stream.id, { partition, baseOffset: base, count });
+    return results;
   }
 
   /**

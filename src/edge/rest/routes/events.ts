@@ -12,6 +12,7 @@ import { batchJsonType, type EventRequest, formatBinary, parseEvents } from "../
 import { type FetchQuery, fetchQuery, parseFrom } from "../fetch-query.ts";
 import { release } from "../release.ts";
 import { clientSignal, type Route, readToken, sendToken } from "../route.ts";
+import { runText } from "../run-text.ts";
 import {
   answer,
   answerIn,
@@ -29,6 +30,9 @@ interface EventsQuery extends FetchQuery {
   readonly mode?: "binary";
   readonly partition?: number;
 }
+
+/** Events whose results are put together from pieces. */
+const shortRun = 8;
 
 const eventAnswer = { status: text, partition: count, offset: count };
 
@@ -72,6 +76,8 @@ export function writeEvents(
 export function eventsReplyText(reply: EventsReply, tokenText: string): string {
   const { run } = reply;
   if (run === undefined) return `{"events":[${reply.events.map(resultText).join(",")}],"token":${tokenText}}`;
+  const written = run.count < shortRun ? undefined : runText(run.partition, run.baseOffset, run.count);
+  if (written !== undefined) return `{"events":[${written}],"token":${tokenText}}`;
   const start = `{"status":"appended","partition":${run.partition},"offset":`;
   let text = `{"events":[${start}${run.baseOffset}`;
   for (let i = 1; i < run.count; i++) text += `},${start}${run.baseOffset + i}`;

@@ -7,7 +7,7 @@ import { unavailable } from "../../errors.ts";
 import { makeKey, prefixRange, readU64, tables } from "../../keys.ts";
 import { limits } from "../../limits.ts";
 import { openValue, sealValue } from "../../stored-value.ts";
-import { type EventPlace, entriesFromBytes, sealedEntries } from "./entry.ts";
+import { digestWordCount, type EventPlace, entriesFromBytes, sealEntries, sealedBytes } from "./entry.ts";
 import { EntryTable } from "./entry-table.ts";
 import { FilterGroup } from "./filter-group.ts";
 import { DedupSegment, SegmentWriter } from "./segment.ts";
@@ -25,6 +25,14 @@ interface OpenSegment {
   readonly seq: number;
   readonly table: EntryTable;
   nextRun: number;
+  /** Entries whose commit is over. */
+  durable: number;
+}
+
+/** What was durable when a request came. */
+export interface DurableMark {
+  readonly open: object;
+  readonly durable: number;
 }
 
 /** Entries of a table that the group under way has added, written as one run when the group is complete. */
@@ -34,9 +42,16 @@ interface PendingRun {
   readonly first: number;
 }
 
+/** Where an event was first written, and whether that was under way, by another request, when this one came. */
+export interface KnownEvent extends EventPlace {
+  readonly isInFlight: boolean;
+}
+
 /** A segment covers at most this part of the window, so that expired events do not stay much longer than it. */
 const segmentsPerWindow = 8;
 const segmentMsMin = 1_000;
+/** Memory for a run, kept for the next one. */
+const runBytesKept = 256 * 1024;
 
 /**
  * Which events were written inside the window, without a random write for each of them. New events go to a table in
@@ -52,10 +67,14 @@ export class DedupIndex {
   /** Oldest first. */
   readonly #segments: DedupSegment[] = [];
   #sealing: OpenSegment | undefined;
+  /** The same once the change to the table after it is durable. */
+  #sealable: OpenSegment | undefined;
+  #rotating = false;
   #active: OpenSegment = newOpen(1);
   /** The table of the segment that was sealed last: its memory, up to 23 MB, is used again for the next one. */
   #spare: EntryTable | undefined;
   #pending: PendingRun | undefined;
+  #runMemory: Buffer | undefined;
   /** The same segments, by eight. */
   #groups: FilterGroup[] = [];
 
@@ -83,49 +102,85 @@ export class DedupIndex {
       const segment = open.at(-1)!;
       segment.table.addStored(entriesFromBytes(openValue(value)));
       segment.nextRun = readU64(key, 9) + 1;
+      segment.durable = segment.table.count;
     }
     assert(open.length <= 2, "a table is sealed before the next one is full");
     const [first, second] = open;
     this.#sealing = second === undefined ? undefined : first;
+    this.#sealable = this.#sealing;
     this.#active = second ?? first ?? newOpen(last + 1);
   }
 
   /** Begins a change: what it adds is taken back when it fails. Returns the number of its first own entry. */
   begin(draft: Draft): number {
-    const { table } = this.#active;
-    const { count } = table;
+    const open = this.#active;
+    const { count } = open.table;
+    if (count >= limits.dedupSegmentKeysMax && this.#sealing === undefined && !this.#rotating) {
+      // Now, not by the next round of maintenance, which tries again where this fails: the table would have to grow.
+      this.#rotate().catch(() => undefined);
+    }
     if (count >= limits.dedupTableKeysMax) {
       throw unavailable("too many events wait to be remembered; retry");
     }
-    draft.onUndo(() => table.truncate(count));
+    draft.onUndo(() => open.table.truncate(count));
+    if (this.#pending?.draft !== draft) {
+      this.#pending = { draft, open, first: count };
+      draft.beforeCommit(() => {
+        this.#flush();
+        return () => {
+          open.durable = open.table.count;
+        };
+      });
+    }
     return count;
   }
 
-  /** The first write of an event, while it is remembered; `own` is the number that the change began with. */
-  find(digests: Uint32Array, at: number, nowMs: number, own: number): EventPlace | undefined {
+  /** Where events were first written, by their number, if not as late as the newest table tells. */
+  findOlder(digests: Uint32Array, count: number, nowMs: number): Map<number, EventPlace> | undefined {
     const afterMs = nowMs - this.#deps.windowMs;
-    const found =
-      this.#active.table.find(digests, at, afterMs, own) ??
-      this.#sealing?.table.find(digests, at, afterMs, Number.MAX_SAFE_INTEGER);
-    if (found !== undefined) return found;
-    for (let i = this.#groups.length - 1; i >= 0; i--) {
-      const place = this.#groups[i]!.find(this.#deps.store, digests, at, afterMs);
-      if (place !== undefined) return place;
+    let found: Map<number, EventPlace> | undefined;
+    // What is newer is found later and takes its place.
+    for (const group of this.#groups) found = group.findAll(this.#deps.store, digests, count, afterMs, found);
+    const table = this.#sealing?.table;
+    if (table === undefined) return found;
+    table.touch(digests, count);
+    for (let i = 0; i < count; i++) {
+      const entry = table.find(digests, i * digestWordCount, afterMs, Number.MAX_SAFE_INTEGER);
+      if (entry < 0) continue;
+      found ??= new Map();
+      found.set(i, table.place(entry));
     }
-    return undefined;
+    return found;
   }
 
-  /** Remembers an event that `find` has not found. */
-  add(draft: Draft, digests: Uint32Array, at: number, nowMs: number, partition: number, offset: number): void {
+  /** What is durable now. */
+  mark(): DurableMark {
     const open = this.#active;
-    if (this.#pending?.draft !== draft) {
-      this.#pending = { draft, open, first: open.table.count };
-      draft.beforeCommit(() => {
-        this.#flush();
-        return undefined;
-      });
-    }
-    open.table.add(digests, at, nowMs, partition, offset);
+    return { open, durable: open.durable };
+  }
+
+  /** What the newest table knows of an event, before anything older counts; `own` is the number that the change began with. */
+  find(digests: Uint32Array, at: number, nowMs: number, own: number, arrived: DurableMark): KnownEvent | undefined {
+    const { table } = this.#active;
+    const entry = table.find(digests, at, nowMs - this.#deps.windowMs, own);
+    if (entry < 0) return undefined;
+    return {
+      ...table.place(entry),
+      isInFlight: entry < own && entry >= arrived.durable && arrived.open === this.#active,
+    };
+  }
+
+  /** Remembers an event that is not known. */
+  add(digests: Uint32Array, at: number, nowMs: number, partition: number, offset: number): void {
+    this.#active.table.add(digests, at, nowMs, partition, offset);
+  }
+
+  /**
+   * Remembers events that `findOlder` has not found, with offsets one after another, up to the first that is known all the
+   * same or comes twice. Returns how many it has taken.
+   */
+  addRun(digests: Uint32Array, count: number, nowMs: number, partition: number, offset: number): number {
+    return this.#active.table.addRun(digests, count, nowMs - this.#deps.windowMs, nowMs, partition, offset);
   }
 
   /** Ends a change. Without a window its events were only compared with each other. */
@@ -141,13 +196,21 @@ export class DedupIndex {
     const { table } = open;
     // Changes that failed have taken their entries back.
     if (table.count <= first) return;
-    draft.put(makeKey(tables.dedupRun, open.seq, open.nextRun++), sealedEntries(table.words, first, table.count));
+    const memory = this.#takeRunMemory(sealedBytes(table.count - first));
+    draft.put(makeKey(tables.dedupRun, open.seq, open.nextRun++), sealEntries(table.words, first, memory));
+  }
+
+  /** Used again by the next group, which is decided after this one is written. */
+  #takeRunMemory(bytes: number): Buffer {
+    if (bytes > runBytesKept) return Buffer.allocUnsafe(bytes);
+    this.#runMemory ??= Buffer.allocUnsafeSlow(runBytesKept);
+    return this.#runMemory.subarray(0, bytes);
   }
 
   /** Seals and drops what is due, in bounded steps. */
   async maintain(signal: AbortSignal): Promise<void> {
     if (this.#sealing === undefined && this.#isDue()) await this.#rotate();
-    if (this.#sealing !== undefined) await this.#seal(this.#sealing, signal);
+    if (this.#sealable !== undefined) await this.#seal(this.#sealable, signal);
     await this.#dropExpired(signal);
   }
 
@@ -160,20 +223,33 @@ export class DedupIndex {
   }
 
   /** New events go to a new table from here on. A change like any other, so that no event is staged meanwhile. */
-  #rotate(): Promise<void> {
-    return this.#deps.committer.submit((draft) => {
-      if (this.#pending?.draft === draft) this.#flush();
-      const full = this.#active;
-      const table = this.#spare ?? new EntryTable(full.table.count);
-      this.#active = { seq: full.seq + 1, table, nextRun: 0 };
-      this.#sealing = full;
-      draft.onUndo(() => {
-        this.#active = full;
-        this.#sealing = undefined;
-      });
-      draft.onCommit(() => {
-        this.#spare = undefined;
-      });
+  async #rotate(): Promise<void> {
+    this.#rotating = true;
+    try {
+      await this.#deps.committer.submit((draft) => this.#stageRotation(draft));
+    } finally {
+      this.#rotating = false;
+    }
+  }
+
+  #stageRotation(draft: Draft): void {
+    if (this.#sealing !== undefined) return;
+    if (this.#pending?.draft === draft) {
+      this.#flush();
+      // The group will write another run.
+      this.#runMemory = undefined;
+    }
+    const full = this.#active;
+    const table = this.#spare ?? new EntryTable(full.table.count);
+    this.#active = { seq: full.seq + 1, table, nextRun: 0, durable: 0 };
+    this.#sealing = full;
+    draft.onUndo(() => {
+      this.#active = full;
+      this.#sealing = undefined;
+    });
+    draft.onCommit(() => {
+      this.#spare = undefined;
+      this.#sealable = full;
     });
   }
 
@@ -193,6 +269,7 @@ export class DedupIndex {
       draft.onCommit(() => {
         this.#list(segment, filter);
         this.#sealing = undefined;
+        this.#sealable = undefined;
         this.#keep(full.table);
       });
     });
@@ -260,5 +337,5 @@ export class DedupIndex {
 }
 
 function newOpen(seq: number): OpenSegment {
-  return { seq, table: new EntryTable(), nextRun: 0 };
+  return { seq, table: new EntryTable(), nextRun: 0, durable: 0 };
 }

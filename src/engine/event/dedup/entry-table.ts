@@ -1,5 +1,13 @@
 import assert from "node:assert/strict";
-import { type EventPlace, entryHas, entryPlace, entryTimeMs, entryWords, writeEntry } from "./entry.ts";
+import {
+  digestWordCount,
+  type EventPlace,
+  entryHas,
+  entryPlace,
+  entryTimeMs,
+  entryWords,
+  writeEntry,
+} from "./entry.ts";
 
 const entriesMin = 1024;
 /** Parts of a slot. A table is refused more entries long before their numbers need more bits. */
@@ -21,43 +29,106 @@ export class EntryTable {
    * entry, which is rarely in the processor's cache; 0 is free. Twice as many as entries fit, so that probes stay short.
    */
   #slots: Uint32Array;
+  /** A digest's slot is what is left of its first word without these low bits, so that slots are in the digests' order. */
+  #shift: number;
+  /** Set by `touch`, so that its loads are not left out as useless. */
+  touched = 0;
 
   /** `entries` is how many are expected. */
   constructor(entries = 0) {
     const size = 2 ** Math.ceil(Math.log2(Math.max(entriesMin, entries)));
     this.words = new Uint32Array(size * entryWords);
     this.#slots = new Uint32Array(size * 2);
+    this.#shift = shiftOf(this.#slots);
   }
 
-  /** The place of a digest whose entry was written after `afterMs` or has at least the number `own`. */
-  find(digests: Uint32Array, digestAt: number, afterMs: number, own: number): EventPlace | undefined {
+  /** The number of a digest's entry that was written after `afterMs` or is at least `own`; -1 where there is none. */
+  find(digests: Uint32Array, digestAt: number, afterMs: number, own: number): number {
     const slots = this.#slots;
-    const { words } = this;
     const mask = slots.length - 1;
     const tag = digests[digestAt + 1]! & tagMask;
-    for (let slot = digests[digestAt]! & mask, held = slots[slot]!; held !== 0; held = slots[slot]!) {
+    for (let slot = digests[digestAt]! >>> this.#shift, held = slots[slot]!; held !== 0; held = slots[slot]!) {
       slot = (slot + 1) & mask;
-      if ((held & tagMask) !== tag) continue;
-      const entry = (held & numberMask) - 1;
-      const at = entry * entryWords;
-      if (!entryHas(words, at, digests, digestAt)) continue;
-      // An event that was forgotten and written again has two entries.
-      if (entry >= own || entryTimeMs(words, at) > afterMs) return entryPlace(words, at);
+      if ((held & tagMask) === tag && this.#isKnown(held, digests, digestAt, afterMs, own)) {
+        return (held & numberMask) - 1;
+      }
     }
-    return undefined;
+    return -1;
+  }
+
+  place(entry: number): EventPlace {
+    return entryPlace(this.words, entry * entryWords);
   }
 
   add(digests: Uint32Array, digestAt: number, timeMs: number, partition: number, offset: number): void {
-    if (this.count * 2 === this.#slots.length) this.#grow();
+    this.#reserve(1);
     writeEntry(this.words, this.count * entryWords, digests, digestAt, timeMs, partition, offset);
     this.#noteTime(timeMs);
     this.#link(this.count++);
   }
 
+  /**
+   * Adds events of one partition, which get offsets one after another, up to the first that is known from after `afterMs`
+   * or comes twice. Returns how many were added.
+   */
+  addRun(
+    digests: Uint32Array,
+    count: number,
+    afterMs: number,
+    timeMs: number,
+    partition: number,
+    offset: number,
+  ): number {
+    this.#reserve(count);
+    this.touch(digests, count);
+    const own = this.count;
+    const slots = this.#slots;
+    const { words } = this;
+    const shift = this.#shift;
+    const mask = slots.length - 1;
+    let added = 0;
+    for (; added < count; added++) {
+      const digestAt = added * digestWordCount;
+      const tag = digests[digestAt + 1]! & tagMask;
+      let slot = digests[digestAt]! >>> shift;
+      for (let held = slots[slot]!; held !== 0; held = slots[slot]!) {
+        if ((held & tagMask) === tag && this.#isKnown(held, digests, digestAt, afterMs, own)) break;
+        slot = (slot + 1) & mask;
+      }
+      if (slots[slot] !== 0) break;
+      const entry = own + added;
+      writeEntry(words, entry * entryWords, digests, digestAt, timeMs, partition, offset + added);
+      slots[slot] = (entry + 1) | tag;
+    }
+    if (added > 0) this.#noteTime(timeMs);
+    this.count = own + added;
+    return added;
+  }
+
+  /**
+   * Brings what looks for these digests will read into the processor's cache. No load waits for another here, whereas the
+   * looks themselves turn off at what they find: by them alone an event would wait for memory five times over.
+   */
+  touch(digests: Uint32Array, count: number): void {
+    const slots = this.#slots;
+    const shift = this.#shift;
+    let read = 0;
+    for (let at = 0; at < count * digestWordCount; at += digestWordCount) read ^= slots[digests[at]! >>> shift]!;
+    this.touched = read;
+  }
+
+  /** An event that was forgotten and written again has two entries. */
+  #isKnown(held: number, digests: Uint32Array, digestAt: number, afterMs: number, own: number): boolean {
+    const entry = (held & numberMask) - 1;
+    const at = entry * entryWords;
+    const { words } = this;
+    return entryHas(words, at, digests, digestAt) && (entry >= own || entryTimeMs(words, at) > afterMs);
+  }
+
   /** Adds entries as they were stored. */
   addStored(stored: Uint32Array): void {
     for (let at = 0; at + entryWords <= stored.length; at += entryWords) {
-      if (this.count * 2 === this.#slots.length) this.#grow();
+      this.#reserve(1);
       this.words.set(stored.subarray(at, at + entryWords), this.count * entryWords);
       this.#noteTime(entryTimeMs(stored, at));
       this.#link(this.count++);
@@ -68,7 +139,7 @@ export class EntryTable {
   truncate(count: number): void {
     const mask = this.#slots.length - 1;
     while (this.count > count) {
-      let slot = this.words[(this.count - 1) * entryWords]! & mask;
+      let slot = this.words[(this.count - 1) * entryWords]! >>> this.#shift;
       while ((this.#slots[slot]! & numberMask) !== this.count) {
         assert(this.#slots[slot] !== 0, "every entry has its slot");
         slot = (slot + 1) & mask;
@@ -77,6 +148,28 @@ export class EntryTable {
       this.count--;
     }
     if (count === 0) this.firstMs = Infinity;
+  }
+
+  /**
+   * The numbers of the entries whose digests begin with a word from `first` on and below `end`, into `to` from `at` on;
+   * returns the place after them. An entry is at its slot or, where that was taken, behind it with no
+   * gap between.
+   */
+  between(first: number, end: number, to: Uint32Array, at: number): number {
+    const slots = this.#slots;
+    const { words } = this;
+    const mask = slots.length - 1;
+    const last = Math.min(Math.ceil(end / 2 ** this.#shift), slots.length);
+    const from = first >>> this.#shift;
+    let found = at;
+    for (let slot = from; slot < last || (slots[slot & mask] !== 0 && slot - from <= mask); slot++) {
+      const held = slots[slot & mask]!;
+      if (held === 0) continue;
+      const entry = (held & numberMask) - 1;
+      const word = words[entry * entryWords]!;
+      if (word >= first && word < end) to[found++] = entry;
+    }
+    return found;
   }
 
   /** Forgets all entries and keeps the memory. */
@@ -94,16 +187,25 @@ export class EntryTable {
 
   #link(entry: number): void {
     const mask = this.#slots.length - 1;
-    let slot = this.words[entry * entryWords]! & mask;
+    let slot = this.words[entry * entryWords]! >>> this.#shift;
     while (this.#slots[slot] !== 0) slot = (slot + 1) & mask;
     this.#slots[slot] = (entry + 1) | (this.words[entry * entryWords + 1]! & tagMask);
   }
 
-  #grow(): void {
-    const words = new Uint32Array(this.words.length * 2);
+  /** Makes room for so many more. */
+  #reserve(more: number): void {
+    let { length } = this.#slots;
+    if ((this.count + more) * 2 <= length) return;
+    while ((this.count + more) * 2 > length) length *= 2;
+    const words = new Uint32Array((length / 2) * entryWords);
     words.set(this.words);
     this.words = words;
-    this.#slots = new Uint32Array(this.#slots.length * 2);
+    this.#slots = new Uint32Array(length);
+    this.#shift = shiftOf(this.#slots);
     for (let entry = 0; entry < this.count; entry++) this.#link(entry);
   }
+}
+
+function shiftOf(slots: Uint32Array): number {
+  return 32 - Math.log2(slots.length);
 }

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { sealedRoom, sealInPlace, sumBytes } from "../../stored-value.ts";
+import { sealInPlace, sumBytes } from "../../stored-value.ts";
 
 /** Where an event was first written. */
 export interface EventPlace {
@@ -89,12 +89,16 @@ export function entryPlace(words: Uint32Array, at: number): EventPlace {
   };
 }
 
-/** Entries as they are stored, with their checksum. */
-export function sealedEntries(words: Uint32Array, from: number, to: number): Buffer {
-  const value = sealedRoom((to - from) * entryBytes);
+/** What so many entries take as they are stored, with their checksum. */
+export function sealedBytes(entries: number): number {
+  return sumBytes + entries * entryBytes;
+}
+
+/** Writes entries from a number on as they are stored, as many as have room. */
+export function sealEntries(words: Uint32Array, from: number, memory: Buffer): Buffer {
   // Every platform served is little endian.
-  value.set(new Uint8Array(words.buffer, words.byteOffset + from * entryBytes, value.length - sumBytes), sumBytes);
-  return sealInPlace(value);
+  memory.set(new Uint8Array(words.buffer, words.byteOffset + from * entryBytes, memory.length - sumBytes), sumBytes);
+  return sealInPlace(memory);
 }
 
 /** Entries as they were stored, in memory that is aligned to words. */

@@ -67,7 +67,7 @@ test("every event of every segment is found, and others without reading a page f
 test("expired and dropped segments answer no more, and without filters all others still do", async () => {
   const store = new CountedStore();
   const [first, second, third] = [await seal(store, 1, 50), await seal(store, 2, 50), await seal(store, 3, 50)];
-  const group = new FilterGroup(64);
+  const group = new FilterGroup(first.filter.length);
   for (const { segment, filter } of [first, second, third]) group.add(segment, filter);
   const found = () => [first, second, third].map(({ digests }) => group.find(store, digests, 0, 1_000)?.partition);
   assert.deepEqual(found(), [undefined, 2, 3], "the first is as old as the window");

@@ -1,7 +1,8 @@
+import assert from "node:assert/strict";
 import { asBuffer } from "../../../port/bytes.ts";
 import type { Reader } from "../../../port/store.ts";
 import { makeKey, readU64, tables, writeU64 } from "../../keys.ts";
-import { openValue, sealedRoom, sealInPlace, sumBytes } from "../../stored-value.ts";
+import { openValue, sealInPlace, sumBytes } from "../../stored-value.ts";
 import {
   copyEntry,
   type EventPlace,
@@ -14,8 +15,8 @@ import {
 } from "./entry.ts";
 import type { EntryTable } from "./entry-table.ts";
 
-/** Entries of a page on average: with few exceptions it then fits one page of the disk. */
-const entriesPerPage = 90;
+/** Entries of a page on average: with few exceptions it then fits two pages of the disk. */
+const entriesPerPage = 200;
 const two32 = 2 ** 32;
 
 /**
@@ -76,9 +77,18 @@ function pageOf(firstWord: number, pages: number): number {
   return Math.floor((firstWord / two32) * pages);
 }
 
-/** A power of two of bits, from 8 to 16 for each entry: about one false answer in a hundred, or fewer. */
+/** The lowest first word of a page's digests. */
+function pageStart(page: number, pages: number): number {
+  let word = Math.floor((page / pages) * two32);
+  // Either may have been rounded.
+  while (word > 0 && pageOf(word - 1, pages) >= page) word--;
+  while (pageOf(word, pages) < page) word++;
+  return word;
+}
+
+/** A power of two of bits, from 12 to 24 for each entry: about one false answer in three hundred, or fewer. */
 function newFilter(entries: number): Uint8Array {
-  return new Uint8Array(2 ** Math.ceil(Math.log2(Math.max(64, entries))));
+  return new Uint8Array(2 ** Math.ceil(Math.log2(Math.max(64, entries * 1.5))));
 }
 
 /** Written out for six probes: this runs for every event, and a loop takes twice as long. */
@@ -104,11 +114,13 @@ export class SegmentWriter {
   readonly #seq: number;
   readonly #filter: Uint8Array;
   readonly #pages: number;
-  /** Entry numbers in the order of their pages, and where each page begins among them. */
+  /** Entry numbers of the pages under way, in their order, and where each page ends among them. */
   readonly #order: Uint32Array;
-  readonly #starts: Uint32Array;
+  /** What the pages under way are written to. */
+  #memory: Buffer = Buffer.alloc(0);
   #next = 0;
-  /** Entries that are in the filter. */
+  /** Entries that are in pages, and that are in the filter. */
+  #paged = 0;
   #filtered = 0;
 
   constructor(seq: number, table: EntryTable) {
@@ -116,42 +128,43 @@ export class SegmentWriter {
     this.#table = table;
     this.#filter = newFilter(table.count);
     this.#pages = Math.max(1, Math.ceil(table.count / entriesPerPage));
-    this.#starts = new Uint32Array(this.#pages + 1);
     this.#order = new Uint32Array(table.count);
-    this.#sort();
   }
 
-  #sort(): void {
-    const { words, count } = this.#table;
-    const starts = this.#starts;
-    for (let entry = 0; entry < count; entry++) starts[pageOf(words[entry * entryWords]!, this.#pages) + 1]!++;
-    for (let page = 0; page < this.#pages; page++) starts[page + 1]! += starts[page]!;
-    const next = starts.slice();
-    for (let entry = 0; entry < count; entry++) {
-      this.#order[next[pageOf(words[entry * entryWords]!, this.#pages)]!++] = entry;
-    }
-  }
-
-  /** The next pages to write; none when all are. */
+  /** The next pages to write; none when all are. Their memory is used again by the next call. */
   nextPages(pagesMax: number): { key: Buffer; value: Buffer }[] {
-    const written: { key: Buffer; value: Buffer }[] = [];
     const last = Math.min(this.#pages, this.#next + pagesMax);
-    for (; this.#next < last; this.#next++) {
-      const from = this.#starts[this.#next]!;
-      const end = this.#starts[this.#next + 1]!;
-      if (from < end) written.push({ key: pageKey(this.#seq, this.#next), value: this.#page(from, end) });
+    const ends: number[] = [];
+    let found = 0;
+    for (let page = this.#next, start = pageStart(page, this.#pages); page < last; page++) {
+      const end = pageStart(page + 1, this.#pages);
+      found = this.#table.between(start, end, this.#order, found);
+      ends.push(found);
+      start = end;
     }
-    this.#fillFilter(last === this.#pages ? this.#table.count : this.#starts[last]!);
+    const bytes = found * entryBytes + ends.length * sumBytes;
+    if (bytes > this.#memory.length) this.#memory = Buffer.allocUnsafeSlow(bytes);
+    const written = this.#writePages(ends);
+    this.#next = last;
+    this.#paged += found;
+    this.#fillFilter(this.#paged);
     return written;
   }
 
-  #page(from: number, end: number): Buffer {
+  #writePages(ends: readonly number[]): { key: Buffer; value: Buffer }[] {
     const { words } = this.#table;
     const order = this.#order;
-    const value = sealedRoom((end - from) * entryBytes);
-    const page = new Uint32Array(value.buffer, value.byteOffset + sumBytes, (end - from) * entryWords);
-    for (let i = from, to = 0; i < end; i++, to += entryWords) copyEntry(words, order[i]! * entryWords, page, to);
-    return sealInPlace(value);
+    const memory = new Uint32Array(this.#memory.buffer, 0, Math.floor(this.#memory.length / 4));
+    const written: { key: Buffer; value: Buffer }[] = [];
+    let to = 0;
+    for (let page = 0, i = 0; page < ends.length; page++) {
+      if (i === ends[page]) continue;
+      const start = to++;
+      for (; i < ends[page]!; i++, to += entryWords) copyEntry(words, order[i]! * entryWords, memory, to);
+      const value = sealInPlace(this.#memory.subarray(start * 4, to * 4));
+      written.push({ key: pageKey(this.#seq, this.#next + page), value });
+    }
+    return written;
   }
 
   /** As many entries as went to pages, but in the order they came: these are in the cache, and any order will do. */
@@ -169,6 +182,7 @@ export class SegmentWriter {
   }
 
   finish(): { segment: DedupSegment; filter: Uint8Array } {
+    assert(this.#paged === this.#table.count, "every entry is in a page");
     return { segment: new DedupSegment(this.#seq, this.#pages, this.#table.lastMs), filter: this.#filter };
   }
 }
