@@ -10,7 +10,9 @@ import type { Filter } from "../search/filter/filter.ts";
 import type { ConsistencyToken } from "../token.ts";
 import { type ConditionFilters, conditionFilters } from "./condition-filter.ts";
 import { sqlFault } from "./fault.ts";
-import type { FoundDocuments, PlannedRetrieval, RetrieverArguments, Shown } from "./retrieval.ts";
+import type { RunReply } from "./messages.ts";
+import { plainRows } from "./plain-rows.ts";
+import type { FoundDocuments, PlainSelect, PlannedRetrieval, RetrieverArguments, Shown } from "./retrieval.ts";
 import type { SqlParameter, SqlValue } from "./sql.ts";
 
 /** What a retriever without `k` finds at most. */
@@ -39,11 +41,44 @@ export function restrictionOf(queries: Queries, planned: PlannedRetrieval, reque
 export async function retrieve(
   queries: Queries,
   planned: PlannedRetrieval,
-  { filters, shown, rest, ids }: Restriction,
+  restriction: Restriction,
   request: RetrieveRequest,
   signal: AbortSignal | undefined,
-): Promise<{ found: FoundDocuments; token: ConsistencyToken }> {
-  const { namespace, token, consistency } = request;
+  select: PlainSelect | undefined,
+): Promise<Retrieved> {
+  const { namespace, token, params } = request;
+  const { shown } = restriction;
+  try {
+    const plan = among(queryPlan(queries, planned, restriction, request), restriction.ids);
+    const { made, token: seen } = await queries.hits(
+      namespace,
+      plan,
+      token,
+      signal,
+      (hits): FoundDocuments | RunReply => {
+        const { schema } = hits.meta;
+        const rows = select && plainRows(select, { ...hits, schema }, shown, params);
+        return rows ?? packed(planned.collection, hits, shown);
+      },
+    );
+    return "batch" in made ? { rows: made, token: seen } : { found: made, token: seen };
+  } catch (error) {
+    throw asFault(error, planned.position);
+  }
+}
+
+/** Documents for the statement's thread, or the statement's rows where there is nothing left to do. */
+export type Retrieved = { readonly token: ConsistencyToken } & (
+  | { readonly found: FoundDocuments }
+  | { readonly rows: RunReply }
+);
+
+function queryPlan(
+  queries: Queries,
+  planned: PlannedRetrieval,
+  { filters, rest }: Restriction,
+  { namespace, consistency }: RetrieveRequest,
+): QueryPlan {
   const schema = schemaOf(queries, namespace, planned);
   const body = {
     from: planned.collection,
@@ -54,17 +89,7 @@ export async function retrieve(
     select: [],
     consistency,
   };
-  let hits: StoredHits;
-  try {
-    const plan = among(
-      parseQuery(body, () => schema),
-      ids,
-    );
-    hits = await queries.hits(namespace, plan, token, signal);
-  } catch (error) {
-    throw asFault(error, planned.position);
-  }
-  return { found: packed(planned.collection, hits, shown), token: hits.token };
+  return parseQuery(body, () => schema);
 }
 
 function among(plan: QueryPlan, ids: Float64Array | undefined): QueryPlan {
@@ -170,7 +195,13 @@ function asFault(error: unknown, position: number): unknown {
   return sqlFault("invalid_value", `${what}: ${text}`, { position, cause: error });
 }
 
-function packed(collection: string, { hits, meta }: StoredHits, shown: readonly Shown[]): FoundDocuments {
+function packed(collection: string, found: StoredHits, shown: readonly Shown[]): FoundDocuments {
+  const { meta } = found;
+  const hits: { id: number; score: number; document: Uint8Array }[] = [];
+  for (const { id, score } of found.hits) {
+    const document = found.document(id);
+    if (document !== undefined) hits.push({ id, score, document });
+  }
   const offsets = new Float64Array(hits.length + 1);
   hits.forEach(({ document }, i) => {
     offsets[i + 1] = offsets[i]! + document.length;
