@@ -31,10 +31,29 @@ export interface Restriction extends ConditionFilters {
   readonly ids: Float64Array | undefined;
 }
 
+/** What a retrieval comes to under a schema: the same each time, since one with parameters is planned anew for each. */
+interface Known {
+  readonly schema: Schema;
+  readonly restriction: Restriction;
+  readonly plans: Map<RetrieveRequest["consistency"], QueryPlan>;
+}
+
+const knownRetrievals = new WeakMap<PlannedRetrieval, Known>();
+
+function known(queries: Queries, planned: PlannedRetrieval, { namespace, params }: RetrieveRequest): Known {
+  const schema = schemaOf(queries, namespace, planned);
+  let found = knownRetrievals.get(planned);
+  if (found?.schema !== schema) {
+    const restriction = { ...conditionFilters(schema, planned.terms, params), ids: undefined };
+    found = { schema, restriction, plans: new Map() };
+    knownRetrievals.set(planned, found);
+  }
+  return found;
+}
+
 /** As far as filters can say it. */
 export function restrictionOf(queries: Queries, planned: PlannedRetrieval, request: RetrieveRequest): Restriction {
-  const schema = schemaOf(queries, request.namespace, planned);
-  return { ...conditionFilters(schema, planned.terms, request.params), ids: undefined };
+  return known(queries, planned, request).restriction;
 }
 
 /** Runs a retrieval of a statement as the query that it is. */
@@ -77,9 +96,12 @@ function queryPlan(
   queries: Queries,
   planned: PlannedRetrieval,
   { filters, rest }: Restriction,
-  { namespace, consistency }: RetrieveRequest,
+  request: RetrieveRequest,
 ): QueryPlan {
-  const schema = schemaOf(queries, namespace, planned);
+  const { schema, plans } = known(queries, planned, request);
+  const { consistency } = request;
+  const made = plans.get(consistency);
+  if (made !== undefined) return made;
   const body = {
     from: planned.collection,
     retrieve: planned.retrievers.map(retrieverJson),
@@ -89,7 +111,9 @@ function queryPlan(
     select: [],
     consistency,
   };
-  return parseQuery(body, () => schema);
+  const plan = parseQuery(body, () => schema);
+  plans.set(consistency, plan);
+  return plan;
 }
 
 function among(plan: QueryPlan, ids: Float64Array | undefined): QueryPlan {
