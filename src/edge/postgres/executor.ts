@@ -56,6 +56,10 @@ export class Executor {
     return this.#transaction.status;
   }
 
+  get hasFailed(): boolean {
+    return this.#transaction.hasFailed;
+  }
+
   get hasPortals(): boolean {
     return this.#portals.size > 0;
   }
@@ -156,13 +160,14 @@ export class Executor {
     await this.#execute(portal, rowsMax === 0 ? Number.POSITIVE_INFINITY : rowsMax);
   }
 
-  /** A statement of a simple query: its columns, all its rows, and its tag. */
-  async runWhole(prepared: PreparedStatement): Promise<void> {
+  /** A statement of a simple query: its columns, all its rows, and its tag. Whether it was literals alone. */
+  async runWhole(prepared: PreparedStatement): Promise<boolean> {
     this.checkUsable(prepared);
     await using portal = new Portal({ statement: prepared, parameters: [], resultFormats: [], isHeld: false });
     const fields = await this.fieldsOf(portal);
     if (fields !== undefined) rowDescription(this.#out, fields, () => 0);
     await this.#execute(portal, Number.POSITIVE_INFINITY);
+    return portal.isLocal && prepared.command.kind === "query";
   }
 
   async #execute(portal: Portal, rowsMax: number): Promise<void> {

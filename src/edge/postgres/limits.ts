@@ -24,6 +24,9 @@ export const postgresLimits = {
   settingCharactersMax: 8_192,
   /** Statements of one simple query. */
   statementsPerQueryMax: 1_000,
+  /** Answers that a session keeps, and the longest query of one. */
+  knownAnswersMax: 16,
+  knownQueryBytesMax: 256,
   /** Nested brackets in the text of an array. */
   arrayDepthMax: 6,
 } as const;

@@ -3,6 +3,7 @@ import type { WireConnection } from "../wire/connection.ts";
 import type { WireSession } from "../wire/listener.ts";
 import { PostgresError, postgresError } from "./error.ts";
 import type { Executor } from "./executor.ts";
+import { KnownAnswers } from "./known-answers.ts";
 import { postgresLimits } from "./limits.ts";
 import { emptyMessage, errorResponse, parameterDescription, readyForQuery, rowDescription } from "./message/backend.ts";
 import {
@@ -20,12 +21,15 @@ import { decodeParameter } from "./parameter.ts";
 import { Portal } from "./portal.ts";
 import { countParameters, type PreparedStatement } from "./prepared.ts";
 
+const queryType = "Q".charCodeAt(0);
+
 /** One connection: its messages in their order, what they leave behind, and what is said of errors. */
 export class PostgresSession implements WireSession {
   readonly #deps: SessionDeps;
   readonly #connection: WireConnection;
   readonly #out = new MessageWriter();
   readonly #statements = new Map<string, PreparedStatement>();
+  readonly #answers = new KnownAnswers();
   #executor: Executor | undefined;
   /** An error was answered; everything up to Sync is passed over. */
   #isSkipping = false;
@@ -87,8 +91,23 @@ export class PostgresSession implements WireSession {
       connection.phase = "busy";
       connection.touched();
       const body = connection.take(length + 1).subarray(5);
-      if (!(await this.#onMessage(executor, type, body))) return;
+      if (this.#answersAtOnce(executor, type, body)) {
+        const drained = connection.drained();
+        if (drained !== undefined) await drained;
+      } else if (!(await this.#onMessage(executor, type, body))) return;
     }
+  }
+
+  /** Whether it was a query whose answer is known: that takes no turn of anything. */
+  #answersAtOnce(executor: Executor, type: number, body: Buffer): boolean {
+    if (type !== queryType || this.#isSkipping || executor.hasPortals || executor.hasFailed) return false;
+    const answer = this.#answers.find(body);
+    if (answer === undefined) return false;
+    this.#statements.delete("");
+    this.#out.raw(answer);
+    readyForQuery(this.#out, executor.status);
+    this.#flush();
+    return true;
   }
 
   /** False when the connection is to end. */
@@ -111,7 +130,7 @@ export class PostgresSession implements WireSession {
       this.#deps.onError?.(told.code);
       errorResponse(this.#out, told, "ERROR");
       executor.fail();
-      if (message?.type === "query" || type === 0x51) await this.#ready(executor);
+      if (message?.type === "query" || type === queryType) await this.#ready(executor);
       else this.#isSkipping = true;
     }
     return true;
@@ -152,10 +171,12 @@ export class PostgresSession implements WireSession {
       throw new PostgresError("54000", `a query has at most ${postgresLimits.statementsPerQueryMax} statements`);
     }
     if (statements.length === 0) emptyMessage(this.#out, "emptyQuery");
+    const begun = this.#out.size;
     for (const statement of statements) {
       const command = executor.parse(statement);
       const prepared = { source: query, statement, command, types: [], parameterCount: 0 };
-      await executor.runWhole({ ...prepared, description: undefined, told: undefined });
+      const isConstant = await executor.runWhole({ ...prepared, description: undefined, told: undefined });
+      if (isConstant && statements.length === 1) this.#answers.keep(query, this.#out.copyFrom(begun));
     }
     await this.#ready(executor);
   }

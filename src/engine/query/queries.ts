@@ -12,6 +12,7 @@ import { EngineError, unavailable } from "../errors.ts";
 import type { Filter } from "../search/filter/filter.ts";
 import type { Recall } from "../search/vector/recall.ts";
 import type { ConsistencyToken } from "../token.ts";
+import type { Json } from "./json-fields.ts";
 import type { QueryOutcome } from "./outcome.ts";
 import { type QueryPlan, searchPart } from "./plan.ts";
 import { buildResult, type LoadDocument, type LoadedDocument, type QueryResult } from "./result.ts";
@@ -37,11 +38,14 @@ interface FinishedSearch {
   readonly token: ConsistencyToken;
 }
 
-/** Hits, best first, each with its encoded document. */
+/** Hits, best first, with the documents of the same moment. What is gone is undefined. */
 export interface StoredHits {
-  readonly hits: readonly { readonly id: number; readonly score: number; readonly document: Uint8Array }[];
+  readonly hits: readonly { readonly id: number; readonly score: number }[];
   readonly meta: CollectionMeta;
-  readonly token: ConsistencyToken;
+  /** Encoded, in memory of the store that is lent. */
+  document(id: number): Uint8Array | undefined;
+  /** Parsed; nobody may write to it. */
+  source(id: number): Json | undefined;
 }
 
 /** Queries under way at once; each holds a snapshot of the store. More wait for their turn, */
@@ -87,26 +91,31 @@ export class Queries {
     const shown = shownOf(plan);
     if (shown !== "source") return ({ id }) => loadDocument(snapshot, collection, id, shown);
     return ({ id }) => {
-      const known = this.#sources.find(collection, changes, id);
-      if (known !== undefined) return { source: known };
-      const key = documentKey(collection, id);
-      const stored = snapshot.get(key);
-      if (stored === undefined) return undefined;
-      const source = decodeSource(openStored(key, stored).document);
-      return { source: this.#sources.parsed(collection, changes, id, source) };
+      const source = this.#source(snapshot, collection, changes, id);
+      return source && { source };
     };
   }
 
-  /** The hits of a plan with their documents as they are stored, for whoever makes rows of them elsewhere. */
-  async hits(namespace: string, plan: QueryPlan, token: ConsistencyToken, signal?: AbortSignal): Promise<StoredHits> {
-    return this.#searched(namespace, plan, token, signal, ({ outcome, snapshot, runtime, token }) => {
-      const hits: StoredHits["hits"][number][] = [];
-      for (const { id, score } of outcome.hits) {
-        const key = documentKey(runtime.meta.id, id);
-        const stored = snapshot.get(key);
-        if (stored !== undefined) hits.push({ id, score, document: openStored(key, stored).document });
-      }
-      return { hits, meta: runtime.meta, token };
+  #source(snapshot: Reader, collection: number, changes: number, id: number): Json | undefined {
+    const known = this.#sources.find(collection, changes, id);
+    if (known !== undefined) return known;
+    const document = storedDocument(snapshot, collection, id);
+    return document && this.#sources.parsed(collection, changes, id, decodeSource(document));
+  }
+
+  /** The hits of a plan, for whoever makes other rows of them; `make` is called while the moment's documents are there. */
+  async hits<T>(
+    namespace: string,
+    plan: QueryPlan,
+    token: ConsistencyToken,
+    signal: AbortSignal | undefined,
+    make: (found: StoredHits) => T,
+  ): Promise<{ readonly made: T; readonly token: ConsistencyToken }> {
+    return this.#searched(namespace, plan, token, signal, ({ outcome, snapshot, changes, runtime, token }) => {
+      const { meta } = runtime;
+      const document = (id: number) => storedDocument(snapshot, meta.id, id);
+      const source = (id: number) => this.#source(snapshot, meta.id, changes, id);
+      return { made: make({ hits: outcome.hits, meta, document, source }), token };
     });
   }
 
@@ -221,6 +230,12 @@ export class Queries {
       next();
     }
   }
+}
+
+function storedDocument(snapshot: Reader, collection: number, id: number): Uint8Array | undefined {
+  const key = documentKey(collection, id);
+  const stored = snapshot.get(key);
+  return stored && openStored(key, stored).document;
 }
 
 async function cancellable(searching: RunningSearch, signal: AbortSignal | undefined): Promise<QueryOutcome> {

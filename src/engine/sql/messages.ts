@@ -1,7 +1,7 @@
 import type { SqlBatch } from "./batch.ts";
 import type { Delta } from "./change-tracker.ts";
 import type { DialectName } from "./dialect/dialect.ts";
-import type { Condition, FoundDocuments, PlannedRetrieval, RowLimit } from "./retrieval.ts";
+import type { Condition, FoundDocuments, PlainSelect, PlannedRetrieval, RowLimit } from "./retrieval.ts";
 import type { SqlParameter, SqlStatementKind } from "./sql.ts";
 import type { SqlColumnInfo, SqlType } from "./type.ts";
 
@@ -38,6 +38,8 @@ export interface StatementNeeds {
 /** With what the statement's retrievers are asked for. */
 export interface PlanReply extends StatementNeeds {
   readonly retrievals: readonly PlannedRetrieval[];
+  /** The statement shows what its retriever finds, and no more. */
+  readonly plain: PlainSelect | undefined;
   /** The same text needs the same each time: no value and nothing that was worked out has a part in it. */
   readonly repeats: boolean;
   /** A statement that needs nothing of the engine has been run already. */

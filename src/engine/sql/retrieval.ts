@@ -30,7 +30,7 @@ export function rowsOf(given: RowLimit | undefined, params: readonly SqlParamete
   return limit === undefined || offset === undefined ? undefined : limit + offset;
 }
 
-function countOf(constant: Constant, params: readonly SqlParameter[]): number | undefined {
+export function countOf(constant: Constant, params: readonly SqlParameter[]): number | undefined {
   const value = constant.kind === "value" ? constant.value : params[constant.index]?.value;
   const number = typeof value === "bigint" ? Number(value) : value;
   return typeof number === "number" && Number.isSafeInteger(number) && number >= 0 ? number : undefined;
@@ -61,6 +61,28 @@ export interface PlannedRetrieval {
   readonly terms: readonly (Condition | undefined)[];
   /** Rows that the statement takes at most, where nothing between needs more. */
   readonly limit: number | undefined;
+}
+
+/**
+ * A statement that shows what one retriever finds and does nothing with it: such rows are made where they are found,
+ * without a database.
+ */
+export interface PlainSelect {
+  readonly items: readonly PlainItem[];
+  /** All must hold. */
+  readonly tests: readonly PlainTest[];
+  readonly limit: Constant | undefined;
+  readonly offset: Constant | undefined;
+}
+
+export type PlainItem =
+  | { readonly kind: "all" }
+  | { readonly kind: "column"; readonly column: string; readonly name: string };
+
+/** A column that is one of these. */
+export interface PlainTest {
+  readonly column: string;
+  readonly values: readonly Constant[];
 }
 
 /** What was found, for the statement's thread: the documents as they are stored, best first. */

@@ -10,7 +10,9 @@ import type { Filter } from "../search/filter/filter.ts";
 import type { ConsistencyToken } from "../token.ts";
 import { type ConditionFilters, conditionFilters } from "./condition-filter.ts";
 import { sqlFault } from "./fault.ts";
-import type { FoundDocuments, PlannedRetrieval, RetrieverArguments, Shown } from "./retrieval.ts";
+import type { RunReply } from "./messages.ts";
+import { plainRows } from "./plain-rows.ts";
+import type { FoundDocuments, PlainSelect, PlannedRetrieval, RetrieverArguments, Shown } from "./retrieval.ts";
 import type { SqlParameter, SqlValue } from "./sql.ts";
 
 /** What a retriever without `k` finds at most. */
@@ -29,22 +31,77 @@ export interface Restriction extends ConditionFilters {
   readonly ids: Float64Array | undefined;
 }
 
+/** What a retrieval comes to under a schema: the same each time, since one with parameters is planned anew for each. */
+interface Known {
+  readonly schema: Schema;
+  readonly restriction: Restriction;
+  readonly plans: Map<RetrieveRequest["consistency"], QueryPlan>;
+}
+
+const knownRetrievals = new WeakMap<PlannedRetrieval, Known>();
+
+function known(queries: Queries, planned: PlannedRetrieval, { namespace, params }: RetrieveRequest): Known {
+  const schema = schemaOf(queries, namespace, planned);
+  let found = knownRetrievals.get(planned);
+  if (found?.schema !== schema) {
+    const restriction = { ...conditionFilters(schema, planned.terms, params), ids: undefined };
+    found = { schema, restriction, plans: new Map() };
+    knownRetrievals.set(planned, found);
+  }
+  return found;
+}
+
 /** As far as filters can say it. */
 export function restrictionOf(queries: Queries, planned: PlannedRetrieval, request: RetrieveRequest): Restriction {
-  const schema = schemaOf(queries, request.namespace, planned);
-  return { ...conditionFilters(schema, planned.terms, request.params), ids: undefined };
+  return known(queries, planned, request).restriction;
 }
 
 /** Runs a retrieval of a statement as the query that it is. */
 export async function retrieve(
   queries: Queries,
   planned: PlannedRetrieval,
-  { filters, shown, rest, ids }: Restriction,
+  restriction: Restriction,
   request: RetrieveRequest,
   signal: AbortSignal | undefined,
-): Promise<{ found: FoundDocuments; token: ConsistencyToken }> {
-  const { namespace, token, consistency } = request;
-  const schema = schemaOf(queries, namespace, planned);
+  select: PlainSelect | undefined,
+): Promise<Retrieved> {
+  const { namespace, token, params } = request;
+  const { shown } = restriction;
+  try {
+    const plan = among(queryPlan(queries, planned, restriction, request), restriction.ids);
+    const { made, token: seen } = await queries.hits(
+      namespace,
+      plan,
+      token,
+      signal,
+      (hits): FoundDocuments | RunReply => {
+        const { schema } = hits.meta;
+        const rows = select && plainRows(select, { ...hits, schema }, shown, params);
+        return rows ?? packed(planned.collection, hits, shown);
+      },
+    );
+    return "batch" in made ? { rows: made, token: seen } : { found: made, token: seen };
+  } catch (error) {
+    throw asFault(error, planned.position);
+  }
+}
+
+/** Documents for the statement's thread, or the statement's rows where there is nothing left to do. */
+export type Retrieved = { readonly token: ConsistencyToken } & (
+  | { readonly found: FoundDocuments }
+  | { readonly rows: RunReply }
+);
+
+function queryPlan(
+  queries: Queries,
+  planned: PlannedRetrieval,
+  { filters, rest }: Restriction,
+  request: RetrieveRequest,
+): QueryPlan {
+  const { schema, plans } = known(queries, planned, request);
+  const { consistency } = request;
+  const made = plans.get(consistency);
+  if (made !== undefined) return made;
   const body = {
     from: planned.collection,
     retrieve: planned.retrievers.map(retrieverJson),
@@ -54,17 +111,9 @@ export async function retrieve(
     select: [],
     consistency,
   };
-  let hits: StoredHits;
-  try {
-    const plan = among(
-      parseQuery(body, () => schema),
-      ids,
-    );
-    hits = await queries.hits(namespace, plan, token, signal);
-  } catch (error) {
-    throw asFault(error, planned.position);
-  }
-  return { found: packed(planned.collection, hits, shown), token: hits.token };
+  const plan = parseQuery(body, () => schema);
+  plans.set(consistency, plan);
+  return plan;
 }
 
 function among(plan: QueryPlan, ids: Float64Array | undefined): QueryPlan {
@@ -170,7 +219,13 @@ function asFault(error: unknown, position: number): unknown {
   return sqlFault("invalid_value", `${what}: ${text}`, { position, cause: error });
 }
 
-function packed(collection: string, { hits, meta }: StoredHits, shown: readonly Shown[]): FoundDocuments {
+function packed(collection: string, found: StoredHits, shown: readonly Shown[]): FoundDocuments {
+  const { meta } = found;
+  const hits: { id: number; score: number; document: Uint8Array }[] = [];
+  for (const { id, score } of found.hits) {
+    const document = found.document(id);
+    if (document !== undefined) hits.push({ id, score, document });
+  }
   const offsets = new Float64Array(hits.length + 1);
   hits.forEach(({ document }, i) => {
     offsets[i + 1] = offsets[i]! + document.length;

@@ -5,6 +5,7 @@ import type { ConsistencyToken } from "../token.ts";
 import { ChangeTracker } from "./change-tracker.ts";
 import { sqlFault } from "./fault.ts";
 import type { CheckReply, DescribeReply, PlanReply, RunReply, StatementText } from "./messages.ts";
+import { plainRowsMax } from "./plain-rows.ts";
 import type { PlannedRetrieval } from "./retrieval.ts";
 import { emptyFound, type Restriction, type RetrieveRequest, restrictionOf, retrieve } from "./retrieve.ts";
 import { outcomeOf, RunningStatement, type SqlOutcome, type Started } from "./running-statement.ts";
@@ -155,11 +156,18 @@ export class SqlEngine implements Sql {
     for (const at of needs.retrievals.keys()) {
       restrictions.push(await this.#restriction(work, text, needs.retrievals, at, request, signal));
     }
+    // What only SQL can check keeps a statement from being plain.
+    const isPlain = restrictions.every(({ rest }) => rest.length === 0) && plainRowsMax <= this.#deps.settings.rowsMax;
+    const plain = isPlain ? needs.plain : undefined;
     const retrieved = await Promise.all(
-      needs.retrievals.map((planned, i) => retrieve(this.#deps.queries, planned, restrictions[i]!, request, signal)),
+      needs.retrievals.map((planned, i) =>
+        retrieve(this.#deps.queries, planned, restrictions[i]!, request, signal, plain),
+      ),
     );
+    const [only] = retrieved;
+    if (only !== undefined && "rows" in only) return { kind: needs.kind, token: only.token, ...only.rows };
     const resolved = await this.#resolver.resolve(name, needs.tables, { token, params }, signal);
-    const found = retrieved.map((each) => each.found);
+    const found = retrieved.flatMap((each) => ("found" in each ? [each.found] : []));
     const reply = await work.request<RunReply>(
       {
         kind: "run",

@@ -153,6 +153,28 @@ test("parameters are taken in the binary format", async () => {
   assert.deepEqual(firstColumn(await client.until("Z")), ["42"]);
 });
 
+test("literals that are asked for again bring the same bytes, with the state of the session", async () => {
+  const asked = async (sql: string) => {
+    client.send(query(sql));
+    return client.until("Z");
+  };
+  for (const sql of ["select 1", "select 'ü' as \"ä\", true", "select 2; select 3"]) {
+    const first = await asked(sql);
+    for (let time = 0; time < 3; time++) assert.deepEqual(await asked(sql), first);
+    assert.equal(statusOf(first), "I");
+  }
+  await asked("begin");
+  assert.equal(statusOf(await asked("select 1")), "T");
+  await asked("select nope");
+  const refused = await asked("select 1");
+  assert.equal(errorFields(refused[0]!)["C"], "25P02");
+  await asked("rollback");
+  assert.deepEqual(firstColumn(await asked("select 1")), ["1"]);
+  // A simple query ends the unnamed statement, whether or not its answer was known.
+  client.send(parse("", "select 5"), sync, query("select 1"), bind("", ""), sync);
+  for (const types of ["1Z", "TDCZ", "EZ"]) assert.equal(typesOf(await client.until("Z")), types);
+});
+
 test("an empty query is answered as one", async () => {
   client.send(query(" ; "), parse("", ""), bind("", ""), execute(""), sync);
   assert.equal(typesOf(await client.until("Z")), "IZ");

@@ -122,6 +122,11 @@ export class MessageWriter {
     this.#at = size;
   }
 
+  /** A copy of what was put together after the first `size` bytes. */
+  copyFrom(size: number): Uint8Array {
+    return Uint8Array.prototype.slice.call(this.#bytes, size, this.#at);
+  }
+
   /** What was put together, for the caller to keep. */
   take(): Buffer {
     const taken = this.#bytes.subarray(0, this.#at);

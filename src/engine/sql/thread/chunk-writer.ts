@@ -1,7 +1,5 @@
+import type { Cell } from "../document-cells.ts";
 import { type Appender, chunkRowsMax, type LogicalType, lib, Type, type Vector } from "./duckdb.ts";
-
-/** What a cell takes, by the type of its column; undefined is NULL. */
-export type Cell = number | bigint | string | boolean | Float32Array | undefined;
 
 /**
  * Adds rows to a table through chunks, laid out here as DuckDB has them: a call for each number would cost more than

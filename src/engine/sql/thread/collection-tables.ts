@@ -7,13 +7,14 @@ import { changedIds } from "../../collection/write-record.ts";
 import { logKey, prefixRange, tables } from "../../keys.ts";
 import { BatchCursor } from "../../log/record-batch.ts";
 import { type CollectionColumn, collectionColumns } from "../columns.ts";
+import { documentCells } from "../document-cells.ts";
+import type { UsedColumns } from "../found-rows.ts";
 import type { CollectionTable } from "../messages.ts";
 import { typeName } from "../value.ts";
 import { ChunkWriter } from "./chunk-writer.ts";
-import { documentCells } from "./document-cells.ts";
 import { chunkRowsMax } from "./duckdb.ts";
 import { columnList, type NamespaceDatabase } from "./namespace-database.ts";
-import { quote, type UsedColumns } from "./plan-statement.ts";
+import { quote } from "./plan-statement.ts";
 import { storedSchema } from "./shown.ts";
 
 /** Fields that are loaded together the first time, whether asked for or not: parsing a source is most of the work. */

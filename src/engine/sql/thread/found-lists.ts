@@ -1,8 +1,8 @@
+import type { Cell } from "../document-cells.ts";
+import { type FoundColumns, writeFound } from "../found-rows.ts";
 import type { FoundDocuments } from "../retrieval.ts";
 import type { SqlColumnInfo } from "../type.ts";
-import type { Cell } from "./chunk-writer.ts";
 import { lib, Type, type Value } from "./duckdb.ts";
-import { type FoundColumns, writeFound } from "./found-rows.ts";
 import { quote } from "./plan-statement.ts";
 
 /** Cells, and bytes of documents, that a statement is given as parameters; more of them become a table. */

@@ -1,11 +1,11 @@
 import type { CollectionColumn } from "../columns.ts";
 import { sqlFault } from "../fault.ts";
+import { foundColumns } from "../found-rows.ts";
 import type { CollectionTable, TableDefinition } from "../messages.ts";
 import type { SqlParameter } from "../sql.ts";
 import { columnType } from "./duck-type.ts";
 import { DuckError, type Prepared } from "./duckdb.ts";
 import { EditedQuery } from "./edits.ts";
-import { foundColumns } from "./found-rows.ts";
 import { tokenize } from "./lexer.ts";
 import type { NamedItem, OwnTerm } from "./own-terms.ts";
 import { bindAll, numberParameters } from "./parameters.ts";

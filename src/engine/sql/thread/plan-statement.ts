@@ -1,12 +1,15 @@
 import { findDialect } from "../dialect/dialect.ts";
 import { sqlFault } from "../fault.ts";
+import type { UsedColumns } from "../found-rows.ts";
 import type { NamedTable, StatementNeeds, StatementText, TableSchema } from "../messages.ts";
+import type { PlainSelect } from "../retrieval.ts";
 import type { SqlStatementKind } from "../sql.ts";
 import { bareOffsets, withOffset } from "./bare-offset.ts";
 import { constantOf } from "./conditions.ts";
 import { characterAt, type Edit } from "./edits.ts";
 import { checkFunction, checkRef, checkTableFunction, placeOf, shownView } from "./guard.ts";
 import { nameOf, type Token, tokenize } from "./lexer.ts";
+import { plainSelect } from "./plain-select.ts";
 import { boundsOf, isRetrieval, type RetrievalRef, retrievalRef, type StatementBounds } from "./retrieval-refs.ts";
 import { shownRelation, shownSchema } from "./shown.ts";
 import {
@@ -32,13 +35,6 @@ export interface TableRef {
   readonly named: boolean;
 }
 
-/** Names of columns that a statement uses, of whatever table. */
-export interface UsedColumns {
-  readonly all: boolean;
-  /** In lower case. */
-  readonly names: ReadonlySet<string>;
-}
-
 /** A statement that may be run, and what it takes. */
 export interface StatementPlan {
   readonly needs: StatementNeeds;
@@ -49,6 +45,7 @@ export interface StatementPlan {
   readonly retrievals: readonly RetrievalRef[];
   readonly tokens: readonly Token[];
   readonly columns: UsedColumns;
+  readonly plain: PlainSelect | undefined;
   /** The result has few rows, as far as the text tells. */
   readonly isSmall: boolean;
 }
@@ -199,6 +196,7 @@ class Planner {
       retrievals: this.#retrievals,
       tokens: this.#tokens,
       isSmall: isSmall(this.#statement["node"]),
+      plain: this.#explained === undefined ? plainSelect(this.#statement) : undefined,
       columns: { all: this.#allColumns, names: this.#names },
     };
   }

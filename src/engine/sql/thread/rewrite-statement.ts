@@ -1,3 +1,4 @@
+import { type FoundColumns, type FoundSchemas, foundColumns, writeFound } from "../found-rows.ts";
 import type { FoundDocuments } from "../retrieval.ts";
 import type { SqlParameter } from "../sql.ts";
 import { typeName } from "../value.ts";
@@ -5,7 +6,6 @@ import { ChunkWriter } from "./chunk-writer.ts";
 import type { Value } from "./duckdb.ts";
 import { type Edit, EditedQuery } from "./edits.ts";
 import { foundLists } from "./found-lists.ts";
-import { type FoundColumns, type FoundSchemas, foundColumns, writeFound } from "./found-rows.ts";
 import type { Token } from "./lexer.ts";
 import { columnList } from "./namespace-database.ts";
 import { numberParameters } from "./parameters.ts";

@@ -2,6 +2,7 @@ import type { Store } from "../../../port/store.ts";
 import { type ThreadService, Transferred } from "../../../port/threads.ts";
 import { EngineError, unavailable } from "../../errors.ts";
 import { sqlFault } from "../fault.ts";
+import { FoundSchemas, foundColumns } from "../found-rows.ts";
 import type {
   CheckReply,
   DescribeReply,
@@ -20,7 +21,6 @@ import { describeStatement } from "./describe-statement.ts";
 import { duckFault } from "./duck-fault.ts";
 import type { Prepared } from "./duckdb.ts";
 import type { EditedQuery } from "./edits.ts";
-import { FoundSchemas, foundColumns } from "./found-rows.ts";
 import { buffersOf } from "./join-batches.ts";
 import { matchingIds } from "./matching-ids.ts";
 import { NamespaceDatabase } from "./namespace-database.ts";
@@ -118,10 +118,11 @@ export class SqlService implements ThreadService {
     const { needs } = plan;
     if (plan.retrievals.length === 0) {
       if (params === undefined || needs.catalog || plan.refs.length > 0)
-        return { ...needs, retrievals: [], repeats: true, ran: undefined };
+        return { ...needs, retrievals: [], plain: undefined, repeats: true, ran: undefined };
       const { value, transfer } = await this.#run({ ...asked, kind: "run", params, ...nothing });
       const ran = value as RunReply;
-      return new Transferred({ ...needs, retrievals: [], repeats: false, ran } satisfies PlanReply, transfer);
+      const reply: PlanReply = { ...needs, retrievals: [], plain: undefined, repeats: false, ran };
+      return new Transferred(reply, transfer);
     }
     const source = { query: plan.query, tokens: plan.tokens, namespace: asked.namespace.name };
     let repeats = needs.parameters === 0 && params !== undefined;
@@ -132,7 +133,7 @@ export class SqlService implements ThreadService {
     try {
       const planned = plan.retrievals.map((ref) => plannedRetrieval(ref, source, params, evaluate));
       const retrievals = await Promise.all(planned);
-      return { ...needs, retrievals, repeats, ran: undefined };
+      return { ...needs, retrievals, plain: plan.plain, repeats, ran: undefined };
     } catch (error) {
       throw duckFault(error);
     }

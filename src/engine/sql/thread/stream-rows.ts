@@ -4,9 +4,9 @@ import { yieldTurn } from "../../collection/engine-thread.ts";
 import { logKey, logKeyOffset } from "../../keys.ts";
 import { BatchCursor, type RecordHeader } from "../../log/record-batch.ts";
 import { sqlFault } from "../fault.ts";
+import type { UsedColumns } from "../found-rows.ts";
 import type { StreamRead, StreamTable } from "../messages.ts";
 import type { ChunkWriter } from "./chunk-writer.ts";
-import type { UsedColumns } from "./plan-statement.ts";
 
 /** What one statement may read of streams. */
 export interface StreamBudget {

@@ -1,10 +1,12 @@
-import type { StoredDocument } from "../../collection/document-codec.ts";
-import type { FieldSpec } from "../../collection/schema.ts";
-import { valueAt } from "../../query/result.ts";
-import { fieldValue, sourceValues } from "../../search/document.ts";
-import { shortFloats } from "../../search/vector/short-floats.ts";
-import type { CollectionColumn } from "../columns.ts";
-import type { Cell } from "./chunk-writer.ts";
+import type { StoredDocument } from "../collection/document-codec.ts";
+import type { FieldSpec } from "../collection/schema.ts";
+import { valueAt } from "../query/result.ts";
+import { fieldValue, sourceValues } from "../search/document.ts";
+import { shortFloats } from "../search/vector/short-floats.ts";
+import type { CollectionColumn } from "./columns.ts";
+
+/** What a cell takes, by the type of its column; undefined is NULL. */
+export type Cell = number | bigint | string | boolean | Float32Array | undefined;
 
 /** A document as a row of these columns. */
 export function documentCells(id: number, document: StoredDocument, columns: readonly CollectionColumn[]): Cell[] {

@@ -1,13 +1,18 @@
-import { decodeDocument } from "../../collection/document-codec.ts";
-import { parseSchema } from "../../collection/schema-parse.ts";
-import { fieldValue, sourceValues } from "../../search/document.ts";
-import { wildcardMatcher } from "../../search/filter/wildcard.ts";
-import { type CollectionColumn, collectionColumns } from "../columns.ts";
-import { type FoundDocuments, likeWildcard, type Shown, type ShownValue } from "../retrieval.ts";
-import type { SqlColumnInfo } from "../type.ts";
-import type { Cell } from "./chunk-writer.ts";
-import { documentCells, valueCell } from "./document-cells.ts";
-import type { UsedColumns } from "./plan-statement.ts";
+import { decodeDocument } from "../collection/document-codec.ts";
+import { parseSchema } from "../collection/schema-parse.ts";
+import { fieldValue, sourceValues } from "../search/document.ts";
+import { wildcardMatcher } from "../search/filter/wildcard.ts";
+import { type CollectionColumn, collectionColumns } from "./columns.ts";
+import { type Cell, documentCells, valueCell } from "./document-cells.ts";
+import { type FoundDocuments, likeWildcard, type Shown, type ShownValue } from "./retrieval.ts";
+import type { SqlColumnInfo } from "./type.ts";
+
+/** Names of columns that a statement uses, of whatever table. */
+export interface UsedColumns {
+  readonly all: boolean;
+  /** In lower case. */
+  readonly names: ReadonlySet<string>;
+}
 
 const score: SqlColumnInfo = { name: "_score", type: { kind: "float64" } };
 
@@ -54,22 +59,23 @@ export function writeFound(found: FoundDocuments, { ofDocument }: FoundColumns, 
   for (let i = 0; i < ids.length; i++) {
     const document = decodeDocument(data.subarray(offsets[i], offsets[i + 1]));
     const [id, ...rest] = documentCells(ids[i]!, document, ofDocument);
-    if (found.shown.length > 0) showMatches(found.shown, ofDocument, document.source, rest);
+    if (found.shown.length > 0) showMatches(found.shown, ofDocument, () => JSON.parse(document.source), rest);
     rows.add([id, scores[i], ...rest]);
   }
 }
 
-function showMatches(
+/** Of a field of several values, one that the statement asks for. The cells are those after the id. */
+export function showMatches(
   shown: readonly Shown[],
   columns: readonly CollectionColumn[],
-  source: string,
+  source: () => unknown,
   cells: Cell[],
 ): void {
   let parsed: unknown;
   const valuesOf = (name: string): readonly unknown[] => {
     const shows = columns.find(({ shows }) => shows.kind === "field" && shows.field.name === name)?.shows;
     if (shows?.kind !== "field") return [];
-    parsed ??= JSON.parse(source);
+    parsed ??= source();
     return sourceValues(parsed, shows.field.sourcePath);
   };
   const tests = chosenTests(shown, (all, name) => matchOf(all, name, columns, valuesOf(name)) !== undefined);
