@@ -7,6 +7,7 @@ import { tokenAt } from "../collection/document-writer.ts";
 import type { DocumentRef, Documents } from "../collection/documents.ts";
 import type { CollectionRuntime, RunningSearch } from "../collection/runtime.ts";
 import type { Schema } from "../collection/schema.ts";
+import { changedIds } from "../collection/write-record.ts";
 import type { Committer } from "../commit/committer.ts";
 import { EngineError, unavailable } from "../errors.ts";
 import type { Filter } from "../search/filter/filter.ts";
@@ -78,14 +79,16 @@ export class Queries {
     const { clock } = this.#deps;
     const startedMs = clock.steadyMs();
     return this.#searched(namespace, plan, token, signal, ({ outcome, snapshot, changes, runtime, plan, token }) => {
-      const load = this.#loader(plan, snapshot, runtime.meta.id, changes);
+      const load = this.#loader(plan, snapshot, runtime, changes);
       return buildResult(plan, outcome, load, token, round(clock.steadyMs() - startedMs));
     });
   }
 
-  #loader(plan: QueryPlan, snapshot: Reader, collection: number, changes: number): LoadDocument {
+  #loader(plan: QueryPlan, snapshot: Reader, runtime: CollectionRuntime, changes: number): LoadDocument {
     const shown = shownOf(plan);
+    const collection = runtime.meta.id;
     if (shown !== "source") return ({ id }) => loadDocument(snapshot, collection, id, shown);
+    this.#followSources(runtime);
     return ({ id }) => {
       const known = this.#sources.find(collection, changes, id);
       if (known !== undefined) return { source: known };
@@ -95,6 +98,15 @@ export class Queries {
       const source = decodeSource(openStored(key, stored).document);
       return { source: this.#sources.parsed(collection, changes, id, source) };
     };
+  }
+
+  #followSources(runtime: CollectionRuntime): void {
+    const { meta, totals, followers } = runtime;
+    if (followers.has(this.#sources) && this.#sources.follows(meta.id)) return;
+    this.#sources.follow(meta.id, totals.changes);
+    followers.set(this.#sources, (changes, _next, total) => {
+      if (!this.#sources.onChanges(meta.id, changedIds(changes), total)) followers.delete(this.#sources);
+    });
   }
 
   /** The hits of a plan with their documents as they are stored, for whoever makes rows of them elsewhere. */
