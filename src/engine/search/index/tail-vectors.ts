@@ -18,9 +18,13 @@ export class TailVectors implements VectorRows {
   readonly #rows = new U32List();
   readonly #inverseNorms = new F64List();
 
-  constructor(spec: VectorSpec) {
+  readonly #isSearched: boolean;
+
+  /** `isSearched`: it is kept where searches are fast; what is only collected to be written needs no sketch. */
+  constructor(spec: VectorSpec, isSearched = true) {
     this.dim = spec.dim;
     this.distance = spec.distance;
+    this.#isSearched = isSearched;
   }
 
   add(vector: Float32Array | undefined): void {
@@ -65,7 +69,7 @@ export class TailVectors implements VectorRows {
   #grow(rows: number): void {
     const before = this.data.subarray(0, this.rowCount * this.dim);
     const sketched = this.sketch;
-    const isLarge = rows * this.dim * 4 >= wasmBytesMin;
+    const isLarge = this.#isSearched && rows * this.dim * 4 >= wasmBytesMin;
     if (!isLarge || !this.#growShared(rows)) {
       this.data = new Float32Array(rows * this.dim);
       this.sketch = undefined;
