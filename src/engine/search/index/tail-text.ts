@@ -2,8 +2,9 @@ import { type Analyzer, analyzerByName } from "../analysis/analyzer.ts";
 import { asciiWords } from "../analysis/tokenize.ts";
 import { TokenBuffer, WordBuffer } from "../analysis/tokens.ts";
 import { U32List } from "./growable.ts";
-import { blockSize, endOfPostings, firstReaching, impact, PostingsCursor, type PostingsSink } from "./postings.ts";
+import { blockSize, type PostingsCursor, type PostingsSink } from "./postings.ts";
 import type { TermRange, TextIndex } from "./reader.ts";
+import { chunkRow, none, TailCursor, termRow } from "./tail-cursor.ts";
 import { TailTerms } from "./tail-terms.ts";
 
 /** Words between two values of one field, so that no phrase runs from one into the next. */
@@ -11,19 +12,11 @@ export const valueGap = 100;
 
 /** A token list holds term ordinals; an entry with this bit set is a gap of that many positions instead. */
 const gapBit = 0x80000000;
-const none = 0xffffffff;
 
 /** One each for the thread: nothing stays in them from text to text. */
 const wordBuffer = new WordBuffer();
 const tokenBuffer = new TokenBuffer();
 
-/**
- * What is kept of a term: the live documents that hold it, how often it stands in the document being added or deleted
- * (0 in between), and where its first and its last chunk lie.
- */
-const termRow = { live: 0, count: 1, first: 2, last: 3, size: 4 } as const;
-/** What is kept of a chunk of postings: where they lie, how many, where the next chunk lies, and the limits of its impact. */
-const chunkRow = { start: 0, count: 1, capacity: 2, next: 3, maxFreq: 4, minLength: 5, size: 6 } as const;
 /** Postings of a term's first chunk, and how much larger the next ones are up to a whole block: rare terms stay small. */
 const chunkCapacityMin = 2;
 const chunkGrowth = 4;
@@ -300,89 +293,4 @@ export class TailText implements TextIndex {
 interface InvertedPositions {
   readonly starts: Uint32Array;
   readonly positions: Uint32Array;
-}
-
-class TailCursor extends PostingsCursor {
-  readonly #text: TailText;
-  readonly #term: number;
-  #next: number;
-  /** The first chunk that reaches the start of the last asked stretch. */
-  #shallow: number;
-  /** The chunk of the last posting that was looked up. */
-  #lookup: number;
-
-  constructor(text: TailText, term: number) {
-    super();
-    this.#text = text;
-    this.#term = term;
-    this.#next = text.termRows.data[term * termRow.size + termRow.first]!;
-    this.#shallow = this.#next;
-    this.#lookup = this.#next;
-  }
-
-  protected loadNext(): boolean {
-    if (this.#next === none) return false;
-    this.#load(this.#next);
-    return true;
-  }
-
-  protected loadReaching(target: number): boolean {
-    const chunks = this.#text.chunkRows.data;
-    const docs = this.#text.postingDocs.data;
-    while (this.#next !== none) {
-      if (docs[lastPosting(chunks, this.#next)]! >= target) {
-        this.#load(this.#next);
-        return true;
-      }
-      this.#next = chunks[this.#next + chunkRow.next]!;
-    }
-    return false;
-  }
-
-  #load(chunk: number): void {
-    const { chunkRows, postingDocs, postingFreqs } = this.#text;
-    const from = chunkRows.data[chunk + chunkRow.start]!;
-    this.count = chunkRows.data[chunk + chunkRow.count]!;
-    for (let i = 0; i < this.count; i++) {
-      this.docs[i] = postingDocs.data[from + i]!;
-      this.freqs[i] = postingFreqs.data[from + i]!;
-    }
-    this.#next = chunkRows.data[chunk + chunkRow.next]!;
-  }
-
-  boundOver(start: number, end: number, weight: number, base: number, slope: number): number {
-    const chunks = this.#text.chunkRows.data;
-    const docs = this.#text.postingDocs.data;
-    while (this.#shallow !== none && docs[lastPosting(chunks, this.#shallow)]! < start) {
-      this.#shallow = chunks[this.#shallow + chunkRow.next]!;
-    }
-    let best = 0;
-    for (let chunk = this.#shallow; chunk !== none; chunk = chunks[chunk + chunkRow.next]!) {
-      if (docs[chunks[chunk + chunkRow.start]!]! >= end) break;
-      const bound = impact(weight, chunks[chunk + chunkRow.maxFreq]!, chunks[chunk + chunkRow.minLength]!, base, slope);
-      if (bound > best) best = bound;
-    }
-    return best;
-  }
-
-  freqIn(doc: number): number {
-    const chunks = this.#text.chunkRows.data;
-    const docs = this.#text.postingDocs.data;
-    for (; this.#lookup !== none; this.#lookup = chunks[this.#lookup + chunkRow.next]!) {
-      const last = lastPosting(chunks, this.#lookup);
-      if (docs[last]! < doc) continue;
-      const place = firstReaching(docs, doc, chunks[this.#lookup + chunkRow.start]!, last + 1);
-      return docs[place] === doc ? this.#text.postingFreqs.data[place]! : 0;
-    }
-    return 0;
-  }
-
-  positions(out: U32List): void {
-    out.length = 0;
-    if (this.doc !== endOfPostings) this.#text.positionsIn(this.doc, this.#term, out);
-  }
-}
-
-function lastPosting(chunks: Uint32Array, chunk: number): number {
-  return chunks[chunk + chunkRow.start]! + chunks[chunk + chunkRow.count]! - 1;
 }
