@@ -35,8 +35,11 @@ export class CollectionRuntime {
   /** When the oldest change that no segment holds was written. */
   tailSinceMs: number | undefined;
   lastUseMs = 0;
-  /** Told of every committed write: its changes, the offset after its record and the count of all changes. */
-  follower: ((changes: Uint8Array, next: number, total: number) => void) | undefined;
+  /**
+   * Told of every committed write: its changes, the offset after its record and the count of all changes. By who asked
+   * for it.
+   */
+  readonly followers = new Map<object, (changes: Uint8Array, next: number, total: number) => void>();
   /** An object of the index can't be trusted: it is made again from the documents before it is used. */
   damaged = false;
   /** Changes before this offset were indexed without the fields that were added since. */
@@ -243,7 +246,7 @@ export class CollectionRuntime {
     this.lastWriteMs = nowMs;
     this.lastUseMs = nowMs;
     this.tailSinceMs ??= nowMs;
-    this.follower?.(changes, next, totals.changes);
+    for (const follow of this.followers.values()) follow(changes, next, totals.changes);
     const following = this.#sessions.filter((session): session is IndexSession => session?.following === true);
     for (const session of following) {
       if (session.place > 0 && session.changesUnsearched >= writesUnsearchedMax) this.#close(session);

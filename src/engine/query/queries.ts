@@ -7,6 +7,7 @@ import { tokenAt } from "../collection/document-writer.ts";
 import type { DocumentRef, Documents, ReadOptions } from "../collection/documents.ts";
 import type { CollectionRuntime, RunningSearch } from "../collection/runtime.ts";
 import type { Schema } from "../collection/schema.ts";
+import { changedIds } from "../collection/write-record.ts";
 import type { Committer } from "../commit/committer.ts";
 import { EngineError, unavailable } from "../errors.ts";
 import type { Filter } from "../search/filter/filter.ts";
@@ -82,18 +83,29 @@ export class Queries {
     const { clock } = this.#deps;
     const startedMs = clock.steadyMs();
     return this.#searched(namespace, plan, token, signal, ({ outcome, snapshot, changes, runtime, plan, token }) => {
-      const load = this.#loader(plan, snapshot, runtime.meta.id, changes);
+      const load = this.#loader(plan, snapshot, runtime, changes);
       return buildResult(plan, outcome, load, token, round(clock.steadyMs() - startedMs));
     });
   }
 
-  #loader(plan: QueryPlan, snapshot: Reader, collection: number, changes: number): LoadDocument {
+  #loader(plan: QueryPlan, snapshot: Reader, runtime: CollectionRuntime, changes: number): LoadDocument {
     const shown = shownOf(plan);
+    const collection = runtime.meta.id;
     if (shown !== "source") return ({ id }) => loadDocument(snapshot, collection, id, shown);
+    this.#followSources(runtime);
     return ({ id }) => {
       const source = this.#source(snapshot, collection, changes, id);
       return source && { source };
     };
+  }
+
+  #followSources(runtime: CollectionRuntime): void {
+    const { meta, totals, followers } = runtime;
+    if (followers.has(this.#sources) && this.#sources.follows(meta.id)) return;
+    this.#sources.follow(meta.id, totals.changes);
+    followers.set(this.#sources, (changes, _next, total) => {
+      if (!this.#sources.onChanges(meta.id, changedIds(changes), total)) followers.delete(this.#sources);
+    });
   }
 
   #source(snapshot: Reader, collection: number, changes: number, id: number): Json | undefined {
@@ -113,6 +125,7 @@ export class Queries {
   ): Promise<{ readonly made: T; readonly token: ConsistencyToken }> {
     return this.#searched(namespace, plan, token, signal, ({ outcome, snapshot, changes, runtime, token }) => {
       const { meta } = runtime;
+      this.#followSources(runtime);
       const document = (id: number) => storedDocument(snapshot, meta.id, id);
       const source = (id: number) => this.#source(snapshot, meta.id, changes, id);
       return { made: make({ hits: outcome.hits, meta, document, source }), token };

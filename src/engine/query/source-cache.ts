@@ -1,45 +1,108 @@
 import type { Json } from "./json-fields.ts";
 
-/** What is kept at most, by the length of its text; a longer source is not kept. */
-export const sourceCacheLimits = { charactersMax: 16 * 1024 * 1024, sourceCharactersMax: 64 * 1024 } as const;
+/**
+ * What is kept at most, by the length of its text; a longer source is not kept. And how many changed documents of a
+ * collection are remembered, for queries that began before the changes.
+ */
+export const sourceCacheLimits = {
+  charactersMax: 16 * 1024 * 1024,
+  sourceCharactersMax: 64 * 1024,
+  changedMax: 10_000,
+  /** Collections of which something is kept. */
+  collectionsMax: 1_000,
+} as const;
 
 interface Kept {
-  /** The collection's changes up to which the sources are right. */
+  /** Changes up to this count are not remembered one by one. */
+  floor: number;
+  /** By document: the count of the collection's changes after its last one. */
+  readonly changed: Map<number, number>;
+  readonly sources: Map<number, KeptSource>;
+  /** Somebody asked since the changes were forgotten last. */
+  isUsed: boolean;
+}
+
+interface KeptSource {
+  readonly source: Json;
+  /** The count of the collection's changes from which on it is right. */
   readonly changes: number;
-  readonly sources: Map<number, Json>;
+  readonly characters: number;
 }
 
 /**
- * Sources of documents that queries showed, parsed, for as long as their collection does not change: reading, verifying
- * and parsing ten documents takes the listener's thread as long as the rest of a query. Nobody may write to them.
+ * Sources of documents that queries showed, parsed, until they change: reading, verifying and parsing ten documents takes
+ * the listener's thread as long as the rest of a query. Nobody may write to them.
  */
 export class SourceCache {
   readonly #collections = new Map<number, Kept>();
   #characters = 0;
 
-  find(collection: number, changes: number, id: number): Json | undefined {
-    const kept = this.#collections.get(collection);
-    return kept?.changes === changes ? kept.sources.get(id) : undefined;
+  follows(collection: number): boolean {
+    return this.#collections.has(collection);
   }
 
-  /** The source of a document as it was after so many changes of its collection. */
+  /** From this count of a collection's changes on, each is told by `onChanges`. What was kept of it is forgotten. */
+  follow(collection: number, changes: number): void {
+    this.#end(collection);
+    const [oldest] = this.#collections.keys();
+    if (this.#collections.size >= sourceCacheLimits.collectionsMax) this.#end(oldest!);
+    this.#collections.set(collection, { floor: changes, changed: new Map(), sources: new Map(), isUsed: true });
+  }
+
+  /** The count of all changes is `total` with these. False: nobody asks, and no more need be told. */
+  onChanges(collection: number, ids: Iterable<number>, total: number): boolean {
+    const kept = this.#collections.get(collection);
+    if (kept === undefined) return false;
+    for (const id of ids) {
+      kept.changed.set(id, total);
+      const source = kept.sources.get(id);
+      if (source === undefined) continue;
+      kept.sources.delete(id);
+      this.#characters -= source.characters;
+    }
+    if (kept.changed.size <= sourceCacheLimits.changedMax) return true;
+    if (!kept.isUsed) {
+      this.#end(collection);
+      return false;
+    }
+    kept.isUsed = false;
+    kept.changed.clear();
+    kept.floor = total;
+    return true;
+  }
+
+  /** The source of a document as it was after so many changes of its collection, which must have been told. */
+  find(collection: number, changes: number, id: number): Json | undefined {
+    const kept = this.#collections.get(collection);
+    if (kept === undefined) return undefined;
+    kept.isUsed = true;
+    const found = kept.sources.get(id);
+    return found !== undefined && found.changes <= changes ? found.source : undefined;
+  }
+
+  /** Parses a source that was read after so many changes, and keeps it where no later one can have changed it. */
   parsed(collection: number, changes: number, id: number, source: string): Json {
     const made = JSON.parse(source) as Json;
-    if (source.length > sourceCacheLimits.sourceCharactersMax) return made;
-    let kept = this.#collections.get(collection);
-    // A query that began before the newest change has nothing to tell to those after it.
-    if (kept !== undefined && kept.changes > changes) return made;
-    if (this.#characters + source.length > sourceCacheLimits.charactersMax) {
-      this.#collections.clear();
-      this.#characters = 0;
-      kept = undefined;
+    const characters = source.length;
+    const kept = this.#collections.get(collection);
+    if (kept === undefined || characters > sourceCacheLimits.sourceCharactersMax) return made;
+    if (changes < kept.floor || (kept.changed.get(id) ?? 0) > changes) return made;
+    if (this.#characters + characters > sourceCacheLimits.charactersMax) {
+      for (const each of this.#collections.values()) this.#forget(each);
     }
-    if (kept === undefined || kept.changes < changes) {
-      kept = { changes, sources: new Map() };
-      this.#collections.set(collection, kept);
-    }
-    kept.sources.set(id, made);
-    this.#characters += source.length;
+    this.#characters += characters - (kept.sources.get(id)?.characters ?? 0);
+    kept.sources.set(id, { source: made, changes, characters });
     return made;
+  }
+
+  #end(collection: number): void {
+    const kept = this.#collections.get(collection);
+    if (kept !== undefined) this.#forget(kept);
+    this.#collections.delete(collection);
+  }
+
+  #forget({ sources }: Kept): void {
+    for (const { characters } of sources.values()) this.#characters -= characters;
+    sources.clear();
   }
 }

@@ -35,7 +35,7 @@ export class ChangeTracker {
       const { changes } = runtime.totals;
       followed = { from: changes, upTo: changes, next, ids: [] };
       this.#followed.set(id, followed);
-      runtime.follower = (changes, next, total) => this.#onChanges(id, changes, next, total);
+      runtime.followers.set(this, (changes, next, total) => this.#onChanges(id, changes, next, total));
     }
     const { from, upTo, ids } = followed;
     followed.from = upTo;

@@ -31,7 +31,7 @@ interface Job {
 
 /** The last state of every changed document: as an index to be sealed, and as rows for the columnar dataset. */
 function collect(job: Job): { tail: TailIndex; change: ColumnarChange } {
-  const tail = new TailIndex(job.schema);
+  const tail = new TailIndex(job.schema, false);
   const extractor = new StoredExtractor(job.schema);
   const upserts: ColumnarRow[] = [];
   const deletes: number[] = [];

@@ -9,10 +9,15 @@ export interface Analyzer {
   readonly name: string;
   /** Appends the tokens of `text`, from position `base` on; returns the position after the last word. */
   analyze(text: string, base: number, out: TokenBuffer): number;
+  /**
+   * Where an analyzer makes its terms of the words of `standard`, each by itself: the term of a word, undefined for one
+   * that it leaves out.
+   */
+  readonly termOf?: (word: string) => string | undefined;
 }
 
 const plain: readonly Analyzer[] = [
-  { name: "standard", analyze: tokenizeStandard },
+  { name: "standard", analyze: tokenizeStandard, termOf: (word) => word },
   { name: "simple", analyze: tokenizeSimple },
   { name: "whitespace", analyze: tokenizeWhitespace },
   { name: "keyword", analyze: tokenizeKeyword },
@@ -34,12 +39,9 @@ class SnowballAnalyzer implements Analyzer {
     const after = tokenizeStandard(text, base, out);
     let kept = first;
     for (let i = first; i < out.count; i++) {
-      let word = out.terms[i]!;
-      // The typographic apostrophe is the same letter to the stop list and the stemmer.
-      if (word.includes("\u2019")) word = word.replaceAll("\u2019", "'");
-      if (this.#stopWords.has(word)) continue;
-      const stem = this.#stemmer.stem(word);
-      out.terms[kept] = stem === "" ? word : stem;
+      const term = this.termOf(out.terms[i]!);
+      if (term === undefined) continue;
+      out.terms[kept] = term;
       out.positions[kept] = out.positions[i]!;
       out.starts[kept] = out.starts[i]!;
       out.ends[kept] = out.ends[i]!;
@@ -47,6 +49,14 @@ class SnowballAnalyzer implements Analyzer {
     }
     out.count = kept;
     return after;
+  }
+
+  termOf(given: string): string | undefined {
+    // The typographic apostrophe is the same letter to the stop list and the stemmer.
+    const word = given.includes("\u2019") ? given.replaceAll("\u2019", "'") : given;
+    if (this.#stopWords.has(word)) return undefined;
+    const stem = this.#stemmer.stem(word);
+    return stem === "" ? word : stem;
   }
 }
 

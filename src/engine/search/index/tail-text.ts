@@ -1,8 +1,10 @@
 import { type Analyzer, analyzerByName } from "../analysis/analyzer.ts";
-import { TokenBuffer } from "../analysis/tokens.ts";
+import { asciiWords } from "../analysis/tokenize.ts";
+import { TokenBuffer, WordBuffer } from "../analysis/tokens.ts";
 import { U32List } from "./growable.ts";
-import { blockSize, endOfPostings, firstReaching, impact, PostingsCursor, type PostingsSink } from "./postings.ts";
+import { blockSize, type PostingsCursor, type PostingsSink } from "./postings.ts";
 import type { TermRange, TextIndex } from "./reader.ts";
+import { chunkRow, none, TailCursor, termRow } from "./tail-cursor.ts";
 import { TailTerms } from "./tail-terms.ts";
 
 /** Words between two values of one field, so that no phrase runs from one into the next. */
@@ -10,9 +12,14 @@ export const valueGap = 100;
 
 /** A token list holds term ordinals; an entry with this bit set is a gap of that many positions instead. */
 const gapBit = 0x80000000;
-const none = 0xffffffff;
-/** Postings of a term's first, second, … chunk: rare terms stay small, frequent ones get whole blocks. */
-const chunkCapacities = [2, 8, 32, blockSize] as const;
+
+/** One each for the thread: nothing stays in them from text to text. */
+const wordBuffer = new WordBuffer();
+const tokenBuffer = new TokenBuffer();
+
+/** Postings of a term's first chunk, and how much larger the next ones are up to a whole block: rare terms stay small. */
+const chunkCapacityMin = 2;
+const chunkGrowth = 4;
 
 /**
  * The text of one field in the tail. Each document keeps its tokens in order (they give positions, the counts to take
@@ -28,31 +35,27 @@ export class TailText implements TextIndex {
 
   readonly #tokens = new U32List();
   readonly #tokenStarts = new U32List();
-  readonly #buffer = new TokenBuffer();
+  /** Where terms are not the words themselves: the words that were met, and the term of each. */
+  readonly #words: TailTerms | undefined;
+  readonly #wordTerms = new U32List();
 
-  // By term.
-  readonly #liveFrequencies = new U32List();
-  readonly firstChunks = new U32List();
-  readonly #lastChunks = new U32List();
-  /** How often the term stands in the document being added or deleted; 0 in between. */
-  readonly #counts = new U32List();
+  /** By term, see `termRow`. What belongs together lies together: a document touches as many places as it has terms. */
+  readonly termRows = new U32List();
   readonly #touched = new U32List();
-
-  // By chunk.
-  readonly chunkStarts = new U32List();
-  readonly chunkCounts = new U32List();
-  readonly #chunkCapacities = new U32List();
-  readonly chunkNexts = new U32List();
-  readonly chunkMaxFreqs = new U32List();
-  readonly chunkMinLengths = new U32List();
+  /** By chunk, see `chunkRow`. */
+  readonly chunkRows = new U32List();
   // By posting.
   readonly postingDocs = new U32List();
   readonly postingFreqs = new U32List();
 
+  /** Words of the document that is being added, and the position that the next one has if nothing is left out. */
+  #length = 0;
+  #expected = 0;
   #inverted: InvertedPositions | undefined;
 
   constructor(analyzer: string, positions: boolean) {
     this.#analyzer = analyzerByName(analyzer);
+    this.#words = this.#analyzer.termOf === undefined || analyzer === "standard" ? undefined : new TailTerms();
     this.hasPositions = positions;
     this.#tokenStarts.push(0);
   }
@@ -87,40 +90,72 @@ export class TailText implements TextIndex {
 
   get bytes(): number {
     return (
-      4 * (this.#tokens.length + 2 * this.postingDocs.length + 6 * this.chunkStarts.length) + 2 * this.#terms.units
+      4 * (this.#tokens.length + 2 * this.postingDocs.length + this.chunkRows.length) +
+      2 * (this.#terms.units + (this.#words?.units ?? 0))
     );
   }
 
   /** Adds the next document; documents come in the order of their numbers. */
   add(values: readonly string[]): void {
     const doc = this.#lengths.length;
-    const tokens = this.#tokens;
-    const from = tokens.length;
-    let words = 0;
-    let expected = 0;
+    const from = this.#tokens.length;
+    this.#length = 0;
+    this.#expected = 0;
     let base = 0;
-    for (const value of values) {
-      this.#buffer.clear();
-      const after = this.#analyzer.analyze(value, base, this.#buffer);
-      const { terms, positions, count } = this.#buffer;
-      for (let i = 0; i < count; i++) {
-        const gap = positions[i]! - expected;
-        if (gap > 0) tokens.push((gapBit | gap) >>> 0);
-        tokens.push(this.#termOf(terms[i]!));
-        expected = positions[i]! + 1;
-      }
-      words += count;
-      base = after + valueGap;
-    }
-    this.#lengths.push(words);
-    this.#tokenStarts.push(tokens.length);
+    for (const value of values) base = this.#addValue(value, base) + valueGap;
+    const length = this.#length;
+    this.#lengths.push(length);
+    this.#tokenStarts.push(this.#tokens.length);
     if (values.length > 0) {
       this.liveDocs++;
-      this.liveLength += words;
+      this.liveLength += length;
     }
-    this.#count(from, tokens.length);
-    this.#appendPostings(doc, words);
+    this.#count(from, this.#tokens.length);
+    this.#appendPostings(doc, length);
     this.#inverted = undefined;
+  }
+
+  /** Returns the position after the value's last word. */
+  #addValue(value: string, base: number): number {
+    if (this.#analyzer.termOf !== undefined && asciiWords(value, wordBuffer)) {
+      const { count } = wordBuffer;
+      for (let i = 0; i < count; i++) {
+        const term = this.#words === undefined ? this.#terms.addWord(wordBuffer, i) : this.#termOfWord(this.#words, i);
+        if (term !== none) this.#addToken(term, base + i);
+      }
+      return base + count;
+    }
+    tokenBuffer.clear();
+    const after = this.#analyzer.analyze(value, base, tokenBuffer);
+    const { terms, positions, count } = tokenBuffer;
+    for (let i = 0; i < count; i++) this.#addToken(this.#terms.add(terms[i]!), positions[i]!);
+    return after;
+  }
+
+  /** The term of a word, which is worked out when the word is met first; `none` for one that is left out. */
+  #termOfWord(words: TailTerms, i: number): number {
+    const met = words.termCount;
+    const word = words.addWord(wordBuffer, i);
+    if (word === met) {
+      const term = this.#analyzer.termOf!(words.term(word));
+      this.#wordTerms.push(term === undefined ? none : this.#terms.add(term));
+    }
+    return this.#wordTerms.data[word]!;
+  }
+
+  #addToken(term: number, position: number): void {
+    const rows = this.termRows;
+    if (term * termRow.size === rows.length) {
+      rows.reserve(termRow.size);
+      rows.data[rows.length + termRow.first] = none;
+      rows.data[rows.length + termRow.last] = none;
+      rows.length += termRow.size;
+    }
+    const gap = position - this.#expected;
+    if (gap > 0) this.#tokens.push((gapBit | gap) >>> 0);
+    this.#tokens.push(term);
+    this.#expected = position + 1;
+    this.#length++;
   }
 
   /** Takes a document out of the statistics; its postings stay and are skipped as dead. */
@@ -129,77 +164,73 @@ export class TailText implements TextIndex {
     this.liveDocs--;
     this.liveLength -= this.#lengths.data[doc]!;
     this.#count(this.#tokenStarts.data[doc]!, this.#tokenStarts.data[doc + 1]!);
+    const rows = this.termRows.data;
     for (let i = 0; i < this.#touched.length; i++) {
-      const term = this.#touched.data[i]!;
-      this.#liveFrequencies.data[term]!--;
-      this.#counts.data[term] = 0;
+      const row = this.#touched.data[i]! * termRow.size;
+      rows[row + termRow.live]!--;
+      rows[row + termRow.count] = 0;
     }
     this.#touched.length = 0;
-  }
-
-  #termOf(text: string): number {
-    const known = this.termCount;
-    const term = this.#terms.add(text);
-    if (term === known) {
-      this.#liveFrequencies.push(0);
-      this.firstChunks.push(none);
-      this.#lastChunks.push(none);
-      this.#counts.push(0);
-    }
-    return term;
   }
 
   /** Counts each distinct term of a stretch of tokens, and lists them in `touched`. */
   #count(from: number, to: number): void {
     const tokens = this.#tokens.data;
-    const counts = this.#counts.data;
+    const rows = this.termRows.data;
     for (let i = from; i < to; i++) {
       const term = tokens[i]!;
       if (term >= gapBit) continue;
-      if (counts[term]!++ === 0) this.#touched.push(term);
+      if (rows[term * termRow.size + termRow.count]!++ === 0) this.#touched.push(term);
     }
   }
 
   #appendPostings(doc: number, length: number): void {
+    const terms = this.termRows.data;
     for (let i = 0; i < this.#touched.length; i++) {
-      const term = this.#touched.data[i]!;
-      const freq = this.#counts.data[term]!;
-      this.#counts.data[term] = 0;
-      this.#liveFrequencies.data[term]!++;
-      const chunk = this.#roomyChunk(term);
-      const at = this.chunkStarts.data[chunk]! + this.chunkCounts.data[chunk]!++;
+      const row = this.#touched.data[i]! * termRow.size;
+      const freq = terms[row + termRow.count]!;
+      terms[row + termRow.count] = 0;
+      terms[row + termRow.live]!++;
+      const chunk = this.#roomyChunk(terms, row);
+      const chunks = this.chunkRows.data;
+      const at = chunks[chunk + chunkRow.start]! + chunks[chunk + chunkRow.count]!++;
       this.postingDocs.data[at] = doc;
       this.postingFreqs.data[at] = freq;
-      if (freq > this.chunkMaxFreqs.data[chunk]!) this.chunkMaxFreqs.data[chunk] = freq;
-      if (length < this.chunkMinLengths.data[chunk]!) this.chunkMinLengths.data[chunk] = length;
+      if (freq > chunks[chunk + chunkRow.maxFreq]!) chunks[chunk + chunkRow.maxFreq] = freq;
+      if (length < chunks[chunk + chunkRow.minLength]!) chunks[chunk + chunkRow.minLength] = length;
     }
     this.#touched.length = 0;
   }
 
-  #roomyChunk(term: number): number {
-    const last = this.#lastChunks.data[term]!;
-    if (last !== none && this.chunkCounts.data[last]! < this.#chunkCapacities.data[last]!) return last;
-    const before = last === none ? 0 : this.#chunkCapacities.data[last]!;
-    const capacity = chunkCapacities.find((size) => size > before) ?? blockSize;
-    const chunk = this.chunkStarts.length;
-    this.chunkStarts.push(this.postingDocs.length);
-    this.chunkCounts.push(0);
-    this.#chunkCapacities.push(capacity);
-    this.chunkNexts.push(none);
-    this.chunkMaxFreqs.push(0);
-    this.chunkMinLengths.push(none);
+  /** The last chunk of the term in this row, or a new one where it is full. */
+  #roomyChunk(terms: Uint32Array, row: number): number {
+    const rows = this.chunkRows;
+    const last = terms[row + termRow.last]!;
+    if (last !== none && rows.data[last + chunkRow.count]! < rows.data[last + chunkRow.capacity]!) return last;
+    const before = last === none ? 0 : rows.data[last + chunkRow.capacity]!;
+    const capacity = before < blockSize ? Math.max(chunkCapacityMin, before * chunkGrowth) : blockSize;
+    const chunk = rows.length;
+    rows.reserve(chunkRow.size);
+    rows.length += chunkRow.size;
+    const { data } = rows;
+    data[chunk + chunkRow.start] = this.postingDocs.length;
+    data[chunk + chunkRow.count] = 0;
+    data[chunk + chunkRow.capacity] = capacity;
+    data[chunk + chunkRow.next] = none;
+    data[chunk + chunkRow.maxFreq] = 0;
+    data[chunk + chunkRow.minLength] = none;
     this.postingDocs.reserve(capacity);
     this.postingDocs.length += capacity;
     this.postingFreqs.reserve(capacity);
     this.postingFreqs.length += capacity;
-    if (last === none) this.firstChunks.data[term] = chunk;
-    else this.chunkNexts.data[last] = chunk;
-    this.#lastChunks.data[term] = chunk;
+    if (last === none) terms[row + termRow.first] = chunk;
+    else data[last + chunkRow.next] = chunk;
+    terms[row + termRow.last] = chunk;
     return chunk;
   }
 
   liveFrequency(term: number): number {
-    return this.#liveFrequencies.data[term]!;
+    return this.termRows.data[term * termRow.size + termRow.live]!;
   }
 
   cursor(term: number): PostingsCursor {
@@ -223,9 +254,11 @@ export class TailText implements TextIndex {
   }
 
   drain(term: number, sink: PostingsSink): void {
-    for (let chunk = this.firstChunks.data[term]!; chunk !== none; chunk = this.chunkNexts.data[chunk]!) {
-      const from = this.chunkStarts.data[chunk]!;
-      for (let i = from; i < from + this.chunkCounts.data[chunk]!; i++) {
+    const chunks = this.chunkRows.data;
+    const first = this.termRows.data[term * termRow.size + termRow.first]!;
+    for (let chunk = first; chunk !== none; chunk = chunks[chunk + chunkRow.next]!) {
+      const from = chunks[chunk + chunkRow.start]!;
+      for (let i = from; i < from + chunks[chunk + chunkRow.count]!; i++) {
         sink.docs.push(this.postingDocs.data[i]!);
         sink.freqs.push(this.postingFreqs.data[i]!);
       }
@@ -260,86 +293,4 @@ export class TailText implements TextIndex {
 interface InvertedPositions {
   readonly starts: Uint32Array;
   readonly positions: Uint32Array;
-}
-
-class TailCursor extends PostingsCursor {
-  readonly #text: TailText;
-  readonly #term: number;
-  #next: number;
-  /** The first chunk that reaches the start of the last asked stretch. */
-  #shallow: number;
-  /** The chunk of the last posting that was looked up. */
-  #lookup: number;
-
-  constructor(text: TailText, term: number) {
-    super();
-    this.#text = text;
-    this.#term = term;
-    this.#next = text.firstChunks.data[term]!;
-    this.#shallow = this.#next;
-    this.#lookup = this.#next;
-  }
-
-  protected loadNext(): boolean {
-    if (this.#next === none) return false;
-    this.#load(this.#next);
-    return true;
-  }
-
-  protected loadReaching(target: number): boolean {
-    const text = this.#text;
-    while (this.#next !== none) {
-      const last = text.chunkStarts.data[this.#next]! + text.chunkCounts.data[this.#next]! - 1;
-      if (text.postingDocs.data[last]! >= target) {
-        this.#load(this.#next);
-        return true;
-      }
-      this.#next = text.chunkNexts.data[this.#next]!;
-    }
-    return false;
-  }
-
-  #load(chunk: number): void {
-    const text = this.#text;
-    const from = text.chunkStarts.data[chunk]!;
-    this.count = text.chunkCounts.data[chunk]!;
-    for (let i = 0; i < this.count; i++) {
-      this.docs[i] = text.postingDocs.data[from + i]!;
-      this.freqs[i] = text.postingFreqs.data[from + i]!;
-    }
-    this.#next = text.chunkNexts.data[chunk]!;
-  }
-
-  boundOver(start: number, end: number, weight: number, base: number, slope: number): number {
-    const text = this.#text;
-    while (this.#shallow !== none) {
-      const last = text.chunkStarts.data[this.#shallow]! + text.chunkCounts.data[this.#shallow]! - 1;
-      if (text.postingDocs.data[last]! >= start) break;
-      this.#shallow = text.chunkNexts.data[this.#shallow]!;
-    }
-    let best = 0;
-    for (let chunk = this.#shallow; chunk !== none; chunk = text.chunkNexts.data[chunk]!) {
-      if (text.postingDocs.data[text.chunkStarts.data[chunk]!]! >= end) break;
-      const bound = impact(weight, text.chunkMaxFreqs.data[chunk]!, text.chunkMinLengths.data[chunk]!, base, slope);
-      if (bound > best) best = bound;
-    }
-    return best;
-  }
-
-  freqIn(doc: number): number {
-    const text = this.#text;
-    for (; this.#lookup !== none; this.#lookup = text.chunkNexts.data[this.#lookup]!) {
-      const from = text.chunkStarts.data[this.#lookup]!;
-      const to = from + text.chunkCounts.data[this.#lookup]!;
-      if (text.postingDocs.data[to - 1]! < doc) continue;
-      const place = firstReaching(text.postingDocs.data, doc, from, to);
-      return text.postingDocs.data[place] === doc ? text.postingFreqs.data[place]! : 0;
-    }
-    return 0;
-  }
-
-  positions(out: U32List): void {
-    out.length = 0;
-    if (this.doc !== endOfPostings) this.#text.positionsIn(this.doc, this.#term, out);
-  }
 }

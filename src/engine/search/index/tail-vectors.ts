@@ -1,6 +1,6 @@
 import type { VectorSpec } from "../../collection/schema.ts";
 import { inverseNorm } from "../vector/distance.ts";
-import { type RowSketch, sketchDimMin, sketchRow, sketchStride } from "../vector/sketch.ts";
+import { copySketch, type RowSketch, sketchDimMin, sketchRow, sketchStride } from "../vector/sketch.ts";
 import { F64List, U32List } from "./growable.ts";
 import type { VectorRows } from "./reader.ts";
 import { allocateShared, viewShared, wasmBytesMin } from "./shared-bytes.ts";
@@ -18,9 +18,13 @@ export class TailVectors implements VectorRows {
   readonly #rows = new U32List();
   readonly #inverseNorms = new F64List();
 
-  constructor(spec: VectorSpec) {
+  readonly #isSearched: boolean;
+
+  /** `isSearched`: it is kept where searches are fast; what is only collected to be written needs no sketch. */
+  constructor(spec: VectorSpec, isSearched = true) {
     this.dim = spec.dim;
     this.distance = spec.distance;
+    this.#isSearched = isSearched;
   }
 
   add(vector: Float32Array | undefined): void {
@@ -64,13 +68,16 @@ export class TailVectors implements VectorRows {
   /** Makes room for so many rows. What was there stays as it is for searches that are under way. */
   #grow(rows: number): void {
     const before = this.data.subarray(0, this.rowCount * this.dim);
-    const isLarge = rows * this.dim * 4 >= wasmBytesMin;
+    const sketched = this.sketch;
+    const isLarge = this.#isSearched && rows * this.dim * 4 >= wasmBytesMin;
     if (!isLarge || !this.#growShared(rows)) {
       this.data = new Float32Array(rows * this.dim);
       this.sketch = undefined;
     }
     this.data.set(before);
-    for (let row = 0; this.sketch !== undefined && row < this.rowCount; row++) this.#sketchRow(this.sketch, row);
+    if (this.sketch === undefined) return;
+    if (sketched === undefined) for (let row = 0; row < this.rowCount; row++) this.#sketchRow(this.sketch, row);
+    else copySketch(sketched, this.sketch, this.rowCount);
   }
 
   /** Numbers of 8 bytes come first, then those of 4 and of 1, so that all are aligned. False when there is no room. */

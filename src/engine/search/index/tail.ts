@@ -62,10 +62,11 @@ export class TailIndex implements IndexReader {
   readonly #vectors: readonly TailVectors[];
   readonly #sparse: readonly TailSparse[];
 
-  constructor(schema: Schema) {
+  /** `isSearched`: without it, documents are collected only to be written as a segment. */
+  constructor(schema: Schema, isSearched = true) {
     this.#schema = schema;
     this.#fieldList = schema.fields.map((field) => this.#makeField(field));
-    this.#vectors = schema.vectors.map((spec) => new TailVectors(spec));
+    this.#vectors = schema.vectors.map((spec) => new TailVectors(spec, isSearched));
     this.#sparse = schema.sparseVectors.map(() => new TailSparse());
   }
 

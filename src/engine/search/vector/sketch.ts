@@ -68,6 +68,14 @@ export function sketchRow(
   sketch.norms[row] = inverse === 0 ? 0 : isCosine ? 1 : 1 / inverse;
 }
 
+/** Takes the first rows of a sketch over into one of the same stride. */
+export function copySketch(from: RowSketch, to: RowSketch, rows: number): void {
+  to.rows.set(from.rows.subarray(0, rows * from.stride));
+  to.factors.set(from.factors.subarray(0, rows));
+  to.margins.set(from.margins.subarray(0, rows));
+  to.norms.set(from.norms.subarray(0, rows));
+}
+
 /** A query against sketches: 16 bits a number, or as many as a sum of all products has room for. */
 export interface SketchQuery {
   readonly values: Int16Array;
