@@ -25,8 +25,11 @@ export class IndexService implements ThreadService {
   readonly #runner: QueryRunner;
 
   readonly #random: Random;
+  readonly #onLeftBehind: () => void;
 
-  constructor(loader: SegmentLoader, clock: Clock, random: Random) {
+  /** `onLeftBehind` is told when an index lets go of what it held so far: tails, segments or all of it. */
+  constructor(loader: SegmentLoader, clock: Clock, random: Random, onLeftBehind: () => void = () => {}) {
+    this.#onLeftBehind = onLeftBehind;
     this.#loader = loader;
     this.#clock = clock;
     this.#random = random;
@@ -106,6 +109,7 @@ export class IndexService implements ThreadService {
     }
     if (message.kind === "close") {
       this.#open.delete(message.collection);
+      this.#onLeftBehind();
       return undefined;
     }
     const index = this.#index(message.collection);
@@ -124,6 +128,7 @@ export class IndexService implements ThreadService {
           return index.freeze(message.upTo);
         case "publish":
           await index.publish(message.manifest, this.#loader, message.loaded);
+          this.#onLeftBehind();
           return index.sharedSegments;
         default:
           return undefined;
