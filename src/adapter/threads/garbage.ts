@@ -63,10 +63,11 @@ export class GarbageCollector {
   }
 
   #onIdle(): void {
-    if (!this.#leftBehind) return this.collectIfAbove(garbageLimits.idleBytesMin);
-    this.#leftBehind = false;
-    this.#collect(true);
-    this.#keptBytes = this.#heldBytes();
+    if (this.#leftBehind) {
+      this.#leftBehind = false;
+      this.#collect(true);
+      this.#keptBytes = this.#heldBytes();
+    } else this.collectIfAbove(garbageLimits.idleBytesMin);
   }
 
   /** For a long piece of work, after a part that leaves much behind. */

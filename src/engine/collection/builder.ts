@@ -175,7 +175,7 @@ export class Builder {
     job: number,
     from: number,
     to: number,
-    changesOf: (logged: Uint8Array) => Uint8Array,
+    changesOf: (logged: Uint8Array) => Uint8Array<ArrayBuffer>,
   ): Promise<void> {
     const { log } = this.#deps;
     let next = from;
@@ -186,8 +186,8 @@ export class Builder {
         if (!batch.seek(next)) break;
         do {
           const changes = changesOf(batch.value!);
-          this.#send(job, changes);
           bytes += changes.length;
+          this.#send(job, changes);
           next = batch.offset + 1;
         } while (next < to && batch.next());
         if (bytes >= pieceBytes || next >= to) break;
@@ -213,7 +213,7 @@ export class Builder {
       const entries = this.#documents(id, last, left);
       if (entries.length === 0) return Infinity;
       const changes = entries.map(({ key, value }) => ({ id: documentIdOf(key), ...openStored(key, value) }));
-      this.#send(job, encodeChanges(changes));
+      this.#send(job, new Uint8Array(encodeChanges(changes)));
       last = changes.at(-1)!.id;
       left -= entries.length;
       await yieldTurn();
@@ -233,9 +233,9 @@ export class Builder {
     return found;
   }
 
-  #send(job: number, changes: Uint8Array): void {
-    const copy = new Uint8Array(changes);
-    this.#deps.build.post({ kind: "changes", job, changes: copy }, [copy.buffer]);
+  /** The changes are taken over. */
+  #send(job: number, changes: Uint8Array<ArrayBuffer>): void {
+    this.#deps.build.post({ kind: "changes", job, changes }, [changes.buffer]);
   }
 }
 

@@ -2,6 +2,7 @@ import type { VectorGraph } from "../../../port/vector-graph.ts";
 import { EngineError } from "../../errors.ts";
 import { countMatches, evaluateFilter } from "../../search/filter/evaluate.ts";
 import type { Filter } from "../../search/filter/filter.ts";
+import { FloatSlab } from "../../search/float-slab.ts";
 import type { Bitset } from "../../search/index/bitset.ts";
 import type { Deletes } from "../../search/index/deletes.ts";
 import type { IndexReader } from "../../search/index/reader.ts";
@@ -56,6 +57,8 @@ export class CollectionIndex {
   #extractor: StoredExtractor;
   #segments: OpenSegment[] = [];
   #tails: Tail[];
+  /** The vectors of the document that is being taken; the tail keeps copies. */
+  readonly #passing = new FloatSlab(0);
   #applied: number;
   /** The offset that the segments go up to. */
   #published: number;
@@ -118,7 +121,8 @@ export class CollectionIndex {
       for (const { current } of this.#segments) current.delete(id);
       for (const tail of this.#tails) tail.index.delete(id);
       if (document !== undefined) {
-        active.index.add(id, version, this.#extractor.extract(decodeDocument(document)));
+        this.#passing.reset();
+        active.index.add(id, version, this.#extractor.extract(decodeDocument(document, this.#passing.take)));
       }
     }
     this.#applied = next;
