@@ -1,6 +1,6 @@
 import type { Clock } from "../../../port/clock.ts";
 import type { Random } from "../../../port/random.ts";
-import type { ThreadService } from "../../../port/threads.ts";
+import { type ThreadService, Transferred } from "../../../port/threads.ts";
 import { EngineError } from "../../errors.ts";
 import { executeSteps } from "../../query/execute.ts";
 import { packOutcome, type QueryOutcome } from "../../query/outcome.ts";
@@ -102,8 +102,8 @@ export class IndexService implements ThreadService {
   async #answer(message: IndexMessage): Promise<unknown> {
     if (message.kind === "open") {
       this.#open.delete(message.collection);
-      const { schema, manifest, loaded } = message;
-      const index = await CollectionIndex.open(parseSchema(schema), manifest, this.#loader, loaded);
+      const { schema, manifest, loaded, keeps } = message;
+      const index = await CollectionIndex.open(parseSchema(schema), manifest, this.#loader, loaded, keeps);
       this.#open.set(message.collection, index);
       return index.sharedSegments;
     }
@@ -124,8 +124,10 @@ export class IndexService implements ThreadService {
           return index.apply(message.next, message.changes);
         case "schema":
           return index.setSchema(parseSchema(message.schema));
-        case "freeze":
-          return index.freeze(message.upTo);
+        case "freeze": {
+          const frozen = index.freeze(message.upTo);
+          return new Transferred(frozen, frozen.changes?.map(({ buffer }) => buffer) ?? []);
+        }
         case "publish":
           await index.publish(message.manifest, this.#loader, message.loaded);
           this.#onLeftBehind();
