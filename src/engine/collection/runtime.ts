@@ -35,6 +35,8 @@ export class CollectionRuntime {
   /** When the oldest change that no segment holds was written. */
   tailSinceMs: number | undefined;
   lastUseMs = 0;
+  /** Batches of operations that are being written. */
+  writing = 0;
   /** Told of every committed write: its changes, the offset after its record and the count of all changes. */
   follower: ((changes: Uint8Array, next: number, total: number) => void) | undefined;
   /** An object of the index can't be trusted: it is made again from the documents before it is used. */
