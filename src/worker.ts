@@ -26,7 +26,7 @@ async function createService(role: ThreadRole, { dataDir, sql }: WorkerData): Pr
       const { IndexService } = await import("./engine/collection/index/index-service.ts");
       const { NodeRandom } = await import("./adapter/node/random.ts");
       const { loader } = await segments(dataDir);
-      return new IndexService(loader, new NodeClock(), new NodeRandom());
+      return new IndexService(loader, new NodeClock(), new NodeRandom(), () => garbage.leftBehind());
     }
     case "build": {
       const { BuildService } = await import("./engine/collection/build/build-service.ts");
@@ -34,9 +34,10 @@ async function createService(role: ThreadRole, { dataDir, sql }: WorkerData): Pr
       const { objects, graphs, loader } = await segments(dataDir);
       // Not before: a thread that is not there yet holds up whoever waits for it.
       runInBackground();
-      return new BuildService(objects, loader, new NodeClock(), new LanceColumnar(), graphs, () =>
-        garbage.collectIfAbove(0),
-      );
+      return new BuildService(objects, loader, new NodeClock(), new LanceColumnar(), graphs, () => {
+        garbage.collectIfAbove(0);
+        garbage.leftBehind();
+      });
     }
     case "sql": {
       const { SqlService } = await import("./engine/sql/thread/sql-service.ts");

@@ -28,6 +28,8 @@ export interface Entry {
 export interface Reader {
   /** The caller owns the returned bytes. */
   get(key: Bytes): Bytes | undefined;
+  /** The same without a copy: good until anything else is read. */
+  peek(key: Bytes): Bytes | undefined;
   /** At most the first `bytesMax` bytes of a value, without copying the rest. */
   head(key: Bytes, bytesMax: number): Bytes | undefined;
   range(range: Range): Iterable<Entry>;

@@ -26,6 +26,11 @@ class CountingStore implements Store {
     return this.#store.get(key);
   }
 
+  peek(key: Bytes): Bytes | undefined {
+    this.reads++;
+    return this.#store.peek(key);
+  }
+
   head(key: Bytes, bytesMax: number): Bytes | undefined {
     this.reads++;
     return this.#store.head(key, bytesMax);

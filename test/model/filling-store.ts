@@ -20,6 +20,10 @@ export class FillingStore implements Store {
     return this.#store.get(key);
   }
 
+  peek(key: Uint8Array) {
+    return this.#store.peek(key);
+  }
+
   head(key: Uint8Array, bytesMax: number) {
     return this.#store.head(key, bytesMax);
   }

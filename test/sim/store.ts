@@ -72,6 +72,10 @@ export class SimulatedStore implements Store {
     return this.#reader().get(key);
   }
 
+  peek(key: Uint8Array) {
+    return this.#reader().peek(key);
+  }
+
   head(key: Bytes, bytesMax: number) {
     return this.#reader().head(key, bytesMax);
   }

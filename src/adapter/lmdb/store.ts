@@ -104,6 +104,11 @@ export class LmdbStore implements Store {
     return this.#view === undefined ? this.#reader.get(key) : this.#view.get(key);
   }
 
+  peek(key: Bytes): Bytes | undefined {
+    this.#refresh();
+    return this.#reader.peek(key);
+  }
+
   head(key: Bytes, bytesMax: number): Bytes | undefined {
     this.#refresh();
     return this.#reader.head(key, bytesMax);
@@ -200,15 +205,24 @@ class LmdbReader implements Reader {
     }
   }
 
+  peek(key: Bytes): Bytes | undefined {
+    const fast = this.#fast(key);
+    // Its memory is longer than the value, which only its `length` tells.
+    return fast === undefined ? undefined : Buffer.from(fast.buffer, fast.byteOffset, fast.length);
+  }
+
   head(key: Bytes, bytesMax: number): Bytes | undefined {
-    let fast: Buffer | undefined;
+    const fast = this.#fast(key);
+    return fast === undefined ? undefined : Uint8Array.prototype.slice.call(fast, 0, Math.min(bytesMax, fast.length));
+  }
+
+  /** A value in memory that the next read takes over. */
+  #fast(key: Bytes): Buffer | undefined {
     try {
-      fast = this.#db.getBinaryFast(key, this.#transaction);
+      return this.#db.getBinaryFast(key, this.#transaction);
     } catch (cause) {
       throw this.#failed(cause);
     }
-    // The fast buffer is shared with the next read; its head is copied out of it.
-    return fast === undefined ? undefined : Uint8Array.prototype.slice.call(fast, 0, Math.min(bytesMax, fast.length));
   }
 
   *range(range: Range): Iterable<Entry> {
@@ -218,14 +232,8 @@ class LmdbReader implements Reader {
   /** The library's own walk copies every value; its read of one key hands out memory that the next read takes over. */
   *borrow(range: Range): Iterable<Entry> {
     for (const key of this.keys(range)) {
-      let value: Buffer | undefined;
-      try {
-        value = this.#db.getBinaryFast(key, this.#transaction);
-      } catch (cause) {
-        throw this.#failed(cause);
-      }
-      // Its memory is longer than the value, which only its `length` tells.
-      if (value !== undefined) yield { key, value: Buffer.from(value.buffer, value.byteOffset, value.length) };
+      const value = this.peek(key);
+      if (value !== undefined) yield { key, value };
     }
   }
 

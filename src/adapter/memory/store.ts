@@ -30,6 +30,10 @@ class VersionReader {
     return value === undefined ? undefined : copyBytes(value);
   }
 
+  peek(key: Bytes): Bytes | undefined {
+    return this.get(key);
+  }
+
   head(key: Bytes, bytesMax: number): Bytes | undefined {
     const value = this.#find(key);
     return value === undefined ? undefined : copyBytes(value.subarray(0, bytesMax));

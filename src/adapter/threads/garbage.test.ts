@@ -67,6 +67,18 @@ describe("the garbage of threads", () => {
     assert.equal(state.collections, 1);
   });
 
+  test("what was kept until now and let go of is collected once the thread is idle, however little more there is", (t) => {
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    const { state, garbage } = collector({ bytes: idleBytesMin * 4 });
+    for (const wanted of [1, 1]) {
+      garbage.begin();
+      if (state.collections === 0) garbage.leftBehind();
+      garbage.done();
+      t.mock.timers.tick(garbageLimits.idleMs);
+      assert.equal(state.collections, wanted);
+    }
+  });
+
   test("buffers that nobody holds go", () => {
     const before = process.memoryUsage().arrayBuffers;
     const garbage = new GarbageCollector();

@@ -20,15 +20,16 @@ export const garbageLimits = {
  * thread, and for ever in an idle one, since a buffer hardly counts until then: a bulk load left 200 MB behind.
  */
 export class GarbageCollector {
-  readonly #collect: () => void;
+  readonly #collect: (thoroughly: boolean) => void;
   readonly #heldBytes: () => number;
   #keptBytes: number;
   #working = 0;
+  #leftBehind = false;
   #askedMs = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(
-    collect: () => void = exposedCollector(),
+    collect: (thoroughly: boolean) => void = exposedCollector(),
     heldBytes: () => number = () => process.memoryUsage().arrayBuffers,
   ) {
     this.#collect = collect;
@@ -49,8 +50,24 @@ export class GarbageCollector {
       this.#askedMs = nowMs;
       this.collectIfAbove(garbageLimits.busyBytesMin);
     }
-    this.#timer = setTimeout(() => this.collectIfAbove(garbageLimits.idleBytesMin), garbageLimits.idleMs);
+    this.#timer = setTimeout(() => this.#onIdle(), garbageLimits.idleMs);
     this.#timer.unref();
+  }
+
+  /**
+   * Something large was let go that had been kept until now. How much is held does not tell of it, so the next idle
+   * moment cleans whatever that is.
+   */
+  leftBehind(): void {
+    this.#leftBehind = true;
+  }
+
+  #onIdle(): void {
+    if (this.#leftBehind) {
+      this.#leftBehind = false;
+      this.#collect(true);
+      this.#keptBytes = this.#heldBytes();
+    } else this.collectIfAbove(garbageLimits.idleBytesMin);
   }
 
   /** For a long piece of work, after a part that leaves much behind. */
@@ -58,13 +75,14 @@ export class GarbageCollector {
     const held = this.#heldBytes();
     if (held < this.#keptBytes) this.#keptBytes = held;
     if (held - this.#keptBytes < bytes) return;
-    this.#collect();
+    this.#collect(false);
     this.#keptBytes = this.#heldBytes();
   }
 }
 
-function exposedCollector(): () => void {
+/** Thoroughly: also what the runtime keeps of freed memory for later goes back to the system, in some 60 ms. */
+function exposedCollector(): (thoroughly: boolean) => void {
   setFlagsFromString("--expose-gc");
-  const collect = runInNewContext("gc") as () => void;
-  return () => collect();
+  const collect = runInNewContext("gc") as (options: object) => void;
+  return (thoroughly) => collect({ type: "major", flavor: thoroughly ? "last-resort" : "regular", execution: "sync" });
 }

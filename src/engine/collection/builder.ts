@@ -14,7 +14,7 @@ import {
 import { folderOf } from "./collections.ts";
 import { documentsOf, openStored } from "./document-codec.ts";
 import { type BuildThread, yieldTurn } from "./engine-thread.ts";
-import type { FrozenDeletes } from "./index/messages.ts";
+import type { FrozenDeletes, FrozenTail } from "./index/messages.ts";
 import type { CollectionRuntime } from "./runtime.ts";
 import { formatSchema } from "./schema-parse.ts";
 import type { CollectionSettings } from "./settings.ts";
@@ -35,7 +35,7 @@ interface Frozen {
   readonly upTo: number;
   readonly totals: CollectionTotals;
   readonly manifest: Manifest;
-  readonly deletes: Promise<FrozenDeletes>;
+  readonly tail: Promise<FrozenTail>;
   readonly documents: Snapshot;
 }
 
@@ -90,10 +90,10 @@ export class Builder {
       await committer.submit(() => {
         const upTo = log.highWatermark(runtime.stream, 0);
         const { totals, manifest } = runtime;
-        const deletes = runtime.freeze(upTo);
+        const tail = runtime.freeze(upTo);
         // Whoever asked awaits it later.
-        deletes.catch(() => {});
-        frozen = { upTo, totals, manifest, deletes, documents: store.snapshot() };
+        tail.catch(() => {});
+        frozen = { upTo, totals, manifest, tail, documents: store.snapshot() };
       });
       return frozen!;
     } catch (error) {
@@ -102,11 +102,16 @@ export class Builder {
     }
   }
 
+  /** From the index, whose memory the changes are in; where it no longer has them all, from the log and the documents. */
   async #sendFrozen(runtime: CollectionRuntime, job: number, frozen: Frozen): Promise<FrozenDeletes> {
     using documents = frozen.documents;
-    const find = documentsOf(documents, runtime.meta.id);
-    await this.#sendLog(runtime, job, frozen.manifest.applied, frozen.upTo, (logged) => withDocuments(logged, find));
-    return frozen.deletes;
+    const { deletes, changes } = await frozen.tail;
+    if (changes !== undefined) for (const each of changes) this.#send(job, each);
+    else {
+      const find = documentsOf(documents, runtime.meta.id);
+      await this.#sendLog(runtime, job, frozen.manifest.applied, frozen.upTo, (logged) => withDocuments(logged, find));
+    }
+    return deletes;
   }
 
   async merge(runtime: CollectionRuntime, chosen: readonly SegmentEntry[]): Promise<Manifest> {
@@ -175,7 +180,7 @@ export class Builder {
     job: number,
     from: number,
     to: number,
-    changesOf: (logged: Uint8Array) => Uint8Array,
+    changesOf: (logged: Uint8Array) => Uint8Array<ArrayBuffer>,
   ): Promise<void> {
     const { log } = this.#deps;
     let next = from;
@@ -186,8 +191,8 @@ export class Builder {
         if (!batch.seek(next)) break;
         do {
           const changes = changesOf(batch.value!);
-          this.#send(job, changes);
           bytes += changes.length;
+          this.#send(job, changes);
           next = batch.offset + 1;
         } while (next < to && batch.next());
         if (bytes >= pieceBytes || next >= to) break;
@@ -213,7 +218,7 @@ export class Builder {
       const entries = this.#documents(id, last, left);
       if (entries.length === 0) return Infinity;
       const changes = entries.map(({ key, value }) => ({ id: documentIdOf(key), ...openStored(key, value) }));
-      this.#send(job, encodeChanges(changes));
+      this.#send(job, new Uint8Array(encodeChanges(changes)));
       last = changes.at(-1)!.id;
       left -= entries.length;
       await yieldTurn();
@@ -233,9 +238,9 @@ export class Builder {
     return found;
   }
 
-  #send(job: number, changes: Uint8Array): void {
-    const copy = new Uint8Array(changes);
-    this.#deps.build.post({ kind: "changes", job, changes: copy }, [copy.buffer]);
+  /** The changes are taken over. */
+  #send(job: number, changes: Uint8Array<ArrayBuffer>): void {
+    this.#deps.build.post({ kind: "changes", job, changes }, [changes.buffer]);
   }
 }
 

@@ -3,6 +3,7 @@ import { asBuffer } from "../../port/bytes.ts";
 import type { Reader } from "../../port/store.ts";
 import { damaged, EngineError } from "../errors.ts";
 import type { SparseVector } from "../search/document.ts";
+import { newFloats } from "../search/float-slab.ts";
 import { documentKey } from "./collection-store.ts";
 import type { FindDocument } from "./write-record.ts";
 
@@ -74,7 +75,8 @@ export function decodeSource(given: Uint8Array): string {
   return bytes.toString("utf8", 5, sourceEndOf(bytes));
 }
 
-export function decodeDocument(given: Uint8Array): StoredDocument {
+/** `take` gives memory for the vectors. */
+export function decodeDocument(given: Uint8Array, take = newFloats): StoredDocument {
   const bytes = asBuffer(given);
   const sourceEnd = sourceEndOf(bytes);
   const source = bytes.toString("utf8", 5, sourceEnd);
@@ -84,7 +86,7 @@ export function decodeDocument(given: Uint8Array): StoredDocument {
     const name = nameAt(bytes, at);
     at += 2 + Buffer.byteLength(name);
     const dim = bytes.readUInt32LE(at);
-    vectors.set(name, new Float32Array(copyOf(bytes, at + 4, dim * 4)));
+    vectors.set(name, copyTo(take(dim), bytes, at + 4));
     at += 4 + dim * 4;
   }
   const sparse = new Map<string, SparseVector>();
@@ -95,8 +97,8 @@ export function decodeDocument(given: Uint8Array): StoredDocument {
     at += 2 + Buffer.byteLength(name);
     const entries = bytes.readUInt32LE(at);
     at += 4;
-    const indices = new Uint32Array(copyOf(bytes, at, entries * 4));
-    const values = new Float32Array(copyOf(bytes, at + entries * 4, entries * 4));
+    const indices = copyTo(new Uint32Array(entries), bytes, at);
+    const values = copyTo(new Float32Array(entries), bytes, at + entries * 4);
     sparse.set(name, { indices, values });
     at += entries * 8;
   }
@@ -108,10 +110,10 @@ function nameAt(bytes: Buffer, at: number): string {
 }
 
 /** Typed arrays need aligned memory, so the numbers are copied out of the value. */
-function copyOf(bytes: Buffer, at: number, length: number): ArrayBuffer {
-  const copy = new ArrayBuffer(length);
-  new Uint8Array(copy).set(bytes.subarray(at, at + length));
-  return copy;
+function copyTo<T extends Float32Array | Uint32Array>(numbers: T, bytes: Buffer, at: number): T {
+  const { buffer, byteOffset, byteLength } = numbers;
+  new Uint8Array(buffer, byteOffset, byteLength).set(bytes.subarray(at, at + byteLength));
+  return numbers;
 }
 
 /**
@@ -155,10 +157,10 @@ export function storedVersion(head: Uint8Array): number {
 }
 
 /** How documents of a collection are looked up by a record of its log. */
-export function documentsOf(reader: Pick<Reader, "get">, collectionId: number): FindDocument {
+export function documentsOf(reader: Pick<Reader, "peek">, collectionId: number): FindDocument {
   return (id, version) => {
     const key = documentKey(collectionId, id);
-    const stored = reader.get(key);
+    const stored = reader.peek(key);
     if (stored === undefined) return undefined;
     const found = openStored(key, stored);
     return found.version === version ? found.document : undefined;

@@ -1,14 +1,14 @@
 import type { Clock } from "../../port/clock.ts";
-import type { Store } from "../../port/store.ts";
+import type { Store, WriteOp as StoreOp } from "../../port/store.ts";
 import type { Committer } from "../commit/committer.ts";
-import type { Draft } from "../commit/draft.ts";
-import type { EngineError } from "../errors.ts";
+import { Draft } from "../commit/draft.ts";
+import { EngineError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import { encodeBatch } from "../log/record-batch.ts";
 import type { Idempotency, IdempotencyRecords } from "../stream/idempotency.ts";
 import type { ConsistencyToken } from "../token.ts";
 import { runInTurns, type Steps } from "../turns.ts";
-import { type ApplyOptions, OpApplier } from "./apply-ops.ts";
+import { type AppliedOps, type ApplyOptions, OpApplier } from "./apply-ops.ts";
 import type { Catalog } from "./catalog.ts";
 import {
   type CollectionMeta,
@@ -45,6 +45,18 @@ export interface DocumentWriterDeps {
   readonly settings: CollectionSettings;
 }
 
+/** Batches from this size on are worked out before their turn. */
+const foreseenOpsMin = 32;
+
+/** What a batch comes to on the documents as they were before its turn. */
+interface Foreseen {
+  /** The collection's changes up to then: as long as there are no more, nothing of it is different. */
+  readonly changesBefore: number;
+  readonly applied: AppliedOps;
+  readonly stored: readonly StoreOp[];
+  readonly value: Buffer;
+}
+
 /** How the operations of a request are named in errors. */
 export const requestOps: ApplyOptions = { pathOf: (i, { kind }) => `ops[${i}].${kind}`, skipMissing: false };
 
@@ -72,12 +84,40 @@ export class DocumentWriter {
     }
     checkNotThrottled(runtime, settings);
     const { schema, schemaVersion } = meta;
-    const prepared = await runInTurns(prepareOps(ops, schema, schemaVersion, options.pathOf), clock);
-    const done = await committer.submitSteps(
-      (draft) => this.#stage(draft, runtime, meta, ops, prepared, idempotency, options),
-      bytes,
-    );
-    return { ...done, backlog: backpressureOf(runtime, settings) };
+    runtime.writing++;
+    try {
+      const prepared = await runInTurns(prepareOps(ops, schema, schemaVersion, options.pathOf), clock);
+      // Another write of the collection under way would most likely change what is foreseen.
+      const foreseen =
+        ops.length >= foreseenOpsMin && runtime.writing === 1
+          ? await runInTurns(this.#foresee(meta, prepared, options), clock)
+          : undefined;
+      const done = await committer.submitSteps(
+        (draft) => this.#stage(draft, runtime, meta, ops, prepared, foreseen, idempotency, options),
+        bytes,
+      );
+      return { ...done, backlog: backpressureOf(runtime, settings) };
+    } finally {
+      runtime.writing--;
+    }
+  }
+
+  /**
+   * Works a large batch out before its turn, in which nobody else is served: the turn then only checks that the
+   * collection has not changed. What fails is left to the turn, which has the last word.
+   */
+  *#foresee(meta: CollectionMeta, prepared: PreparedOps, options: ApplyOptions): Steps<Foreseen | undefined> {
+    const { store } = this.#deps;
+    const changesBefore = readCollectionTotals(store, meta.id).changes;
+    const draft = new Draft(store);
+    try {
+      const applied = yield* new OpApplier(draft, meta.id, prepared.schema, options).apply(prepared.ops);
+      yield;
+      return { changesBefore, applied, stored: draft.ops, value: encodeChanges(applied.changes) };
+    } catch (error) {
+      if (!(error instanceof EngineError)) throw error;
+      return undefined;
+    }
   }
 
   *#stage(
@@ -86,6 +126,7 @@ export class DocumentWriter {
     meta: CollectionMeta,
     ops: readonly WriteOp[],
     prepared: PreparedOps,
+    foreseen: Foreseen | undefined,
     idempotency: Idempotency | undefined,
     options: ApplyOptions,
   ): Steps<Omit<WriteReply, "backlog">> {
@@ -101,7 +142,8 @@ export class DocumentWriter {
       schemaVersion === prepared.schemaVersion
         ? prepared
         : yield* prepareOps(ops, schema, schemaVersion, options.pathOf);
-    const reply = yield* this.#stageOps(draft, runtime, current, fitting, options);
+    const still = fitting === prepared ? foreseen : undefined;
+    const reply = yield* this.#stageOps(draft, runtime, current, fitting, options, still);
     if (idempotency !== undefined) records.record(draft, meta.streamId, idempotency, reply);
     return { ...reply, replayed: false };
   }
@@ -120,13 +162,18 @@ export class DocumentWriter {
     meta: CollectionMeta,
     { ops, schema, addsFields }: PreparedOps,
     options: ApplyOptions,
+    foreseen?: Foreseen,
   ): Steps<Written> {
     const { log, clock } = this.#deps;
-    const applier = new OpApplier(draft, meta.id, schema, options);
-    const { results, changes, documentsAdded } = yield* applier.apply(ops);
+    const before = readCollectionTotals(draft, meta.id);
+    const holds = foreseen?.changesBefore === before.changes;
+    if (holds) draft.add(foreseen.stored);
+    const { results, changes, documentsAdded } = holds
+      ? foreseen.applied
+      : yield* new OpApplier(draft, meta.id, schema, options).apply(ops);
     if (changes.length === 0) return { token: tokenAt(meta.streamId, log.stagedNext(runtime.stream, 0)), results };
     const nowMs = clock.nowMs();
-    const value = encodeChanges(changes);
+    const value = holds ? foreseen.value : encodeChanges(changes);
     yield;
     const { lastOffset } = log.stageAppend(
       draft,
@@ -134,7 +181,6 @@ export class DocumentWriter {
       0,
       encodeBatch([{ value: encodeNames(changes) }], nowMs),
     );
-    const before = readCollectionTotals(draft, meta.id);
     const totals = {
       changes: before.changes + changes.length,
       bytes: before.bytes + value.length,

@@ -43,7 +43,9 @@ export class IndexSession {
 
   open(schema: unknown, loaded: SharedSegments): Promise<SharedSegments> {
     const { manifest } = this;
-    return this.#thread.request({ kind: "open", collection: this.#collection, schema, manifest, loaded });
+    // The first thread is the one that is asked what to make a segment of.
+    const keeps = this.place === 0;
+    return this.#thread.request({ kind: "open", collection: this.#collection, schema, manifest, loaded, keeps });
   }
 
   /** Sends a piece of the log and waits until it is taken; returns the offset after it. */

@@ -1,5 +1,6 @@
 import { EngineError } from "../errors.ts";
 import { Extractor } from "../search/document.ts";
+import { FloatSlab } from "../search/float-slab.ts";
 import type { Steps } from "../turns.ts";
 import { encodeDocument, type StoredDocument } from "./document-codec.ts";
 import type { ContentOp, WriteOp } from "./ops.ts";
@@ -72,9 +73,12 @@ export function prepareFitting(ops: readonly WriteOp[], schema: Schema, schemaVe
 class Preparer {
   schema: Schema;
   #extractor: Extractor;
+  /** The vectors of a document that is encoded at once. */
+  readonly #passing: FloatSlab;
 
   constructor(schema: Schema) {
     this.schema = schema;
+    this.#passing = new FloatSlab(floatsOf(schema));
     this.#extractor = new Extractor(schema);
   }
 
@@ -99,12 +103,15 @@ class Preparer {
       const { vectors, sparse } = this.#stored({ ...op, source: withoutNulls(op.source) }, path);
       return { op, document: undefined, vectors, sparse };
     }
+    this.#passing.reset();
     return { op, document: encodeDocument(this.#stored(op, path)), vectors: nothing, sparse: nothing };
   }
 
   #stored(op: ContentOp, path: string): StoredDocument {
     if (this.schema.dynamic === "dynamic") this.#addInferred(op.source);
-    const extracted = this.#extractor.extract(op.source, op.vectors, op.sparseVectors, path === "" ? "" : `${path}.`);
+    const prefix = path === "" ? "" : `${path}.`;
+    const take = op.kind === "patch" ? undefined : this.#passing.take;
+    const extracted = this.#extractor.extract(op.source, op.vectors, op.sparseVectors, prefix, take);
     return {
       source: op.kind === "patch" ? "" : JSON.stringify(op.source),
       vectors: named(this.schema.vectors, extracted.vectors),
@@ -118,6 +125,10 @@ class Preparer {
     this.schema = addFields(this.schema, fields);
     this.#extractor = new Extractor(this.schema);
   }
+}
+
+function floatsOf({ vectors }: Schema): number {
+  return vectors.reduce((sum, { dim }) => sum + dim, 0);
 }
 
 function withoutNulls(source: Readonly<Record<string, unknown>>): Record<string, unknown> {

@@ -8,7 +8,7 @@ import type { CollectionMeta, CollectionTotals, Manifest } from "./collection-st
 import { documentsOf } from "./document-codec.ts";
 import { yieldTurn } from "./engine-thread.ts";
 import { damagedObject } from "./index/damage.ts";
-import type { FrozenDeletes, IndexQuestion } from "./index/messages.ts";
+import type { FrozenTail, IndexQuestion } from "./index/messages.ts";
 import { IndexSession } from "./index-session.ts";
 import type { IndexThreads } from "./index-threads.ts";
 import { formatSchema } from "./schema-parse.ts";
@@ -35,6 +35,8 @@ export class CollectionRuntime {
   /** When the oldest change that no segment holds was written. */
   tailSinceMs: number | undefined;
   lastUseMs = 0;
+  /** Batches of operations that are being written. */
+  writing = 0;
   /**
    * Told of every committed write: its changes, the offset after its record and the count of all changes. By who asked
    * for it.
@@ -233,11 +235,11 @@ export class CollectionRuntime {
   }
 
   /** Everything committed up to now becomes a segment; called in one turn with the look at the log's end. */
-  async freeze(upTo: number): Promise<FrozenDeletes> {
+  async freeze(upTo: number): Promise<FrozenTail> {
     const [first, ...others] = this.#sessions;
     if (first !== undefined) first.frozenAt = upTo;
     for (const session of others) if (session?.following) session.freeze(upTo);
-    return this.askNow<FrozenDeletes>({ kind: "freeze", upTo });
+    return this.askNow<FrozenTail>({ kind: "freeze", upTo });
   }
 
   /** A write was committed: `next` is the offset after its record. The changes are taken over. */

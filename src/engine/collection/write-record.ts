@@ -78,29 +78,71 @@ export function* decodeChanges(given: Uint8Array): Iterable<DocumentChange> {
 }
 
 /** The deletes of a record of the log. */
-export function loggedDeletes(logged: Uint8Array): Uint8Array {
-  return encodeChanges([...decodeLogged(logged)].filter(({ document, isNamed }) => document === undefined && !isNamed));
+export function loggedDeletes(logged: Uint8Array): Uint8Array<ArrayBuffer> {
+  const deletes = [...decodeLogged(logged)].filter(({ document, isNamed }) => document === undefined && !isNamed);
+  return new Uint8Array(encodeChanges(deletes));
 }
 
-/** A document's encoding in this very version; undefined when it has another by now, or is gone. */
+/**
+ * A document's encoding in this very version; undefined when it has another by now, or is gone. The bytes are good until
+ * the next one is looked up.
+ */
 export type FindDocument = (id: number, version: number) => Uint8Array | undefined;
+
+/** Puts changes together whose documents are good for a moment only. */
+class ChangesWriter {
+  #bytes: Buffer;
+  #count = 0;
+  #at = 4;
+
+  constructor(expected: number) {
+    this.#bytes = Buffer.allocUnsafe(4 + expected * documentBytesUsual);
+  }
+
+  add({ id, version, document }: DocumentChange): void {
+    const length = headBytes + (document?.length ?? 0);
+    if (this.#at + length > this.#bytes.length) this.#grow(this.#at + length);
+    const out = this.#bytes;
+    out.writeDoubleLE(id, this.#at);
+    out.writeDoubleLE(version, this.#at + 8);
+    out.writeUInt32LE(document === undefined ? deleted : document.length, this.#at + 16);
+    if (document !== undefined) out.set(document, this.#at + headBytes);
+    this.#at += length;
+    this.#count++;
+  }
+
+  #grow(wanted: number): void {
+    const grown = Buffer.allocUnsafe(Math.max(wanted, this.#bytes.length * 2));
+    this.#bytes.copy(grown, 0, 0, this.#at);
+    this.#bytes = grown;
+  }
+
+  /** In memory of their own, which may be handed to another thread. */
+  taken(): Uint8Array<ArrayBuffer> {
+    this.#bytes.writeUInt32LE(this.#count, 0);
+    return new Uint8Array(this.#bytes.subarray(0, this.#at));
+  }
+}
+
+/** More makes room as it comes. */
+const documentBytesUsual = 1024;
 
 /**
  * A record of the log with its documents. One that has changed since is left out, for a later record tells of it, and
  * is kept in `outdated` until that record has passed.
  */
-export function withDocuments(logged: Uint8Array, find: FindDocument, outdated?: Set<number>): Uint8Array {
-  const changes: DocumentChange[] = [];
+export function withDocuments(logged: Uint8Array, find: FindDocument, outdated?: Set<number>): Uint8Array<ArrayBuffer> {
+  const changes = new ChangesWriter(asBuffer(logged).readUInt32LE(0));
   for (const change of decodeLogged(logged)) {
     const { id, version, isNamed } = change;
     const document = isNamed ? find(id, version) : change.document;
     if (isNamed && document === undefined) outdated?.add(id);
     else {
       outdated?.delete(id);
-      changes.push({ id, version, document });
+      changes.add({ id, version, document });
     }
   }
-  return encodeChanges(changes);
+  return changes.taken();
 }
 
 /** The ids alone, without a look at the documents. */

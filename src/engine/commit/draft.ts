@@ -52,6 +52,11 @@ export class Draft {
     this.#push({ kind: "delete", key });
   }
 
+  /** Writes that were put together elsewhere. */
+  add(ops: readonly WriteOp[]): void {
+    for (const op of ops) this.#push(op);
+  }
+
   /** Called once every change of the group is decided, to write what they have in common; stays when a change fails. */
   beforeCommit(hook: () => (() => void) | undefined): void {
     this.#completeHooks.push(hook);

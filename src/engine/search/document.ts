@@ -1,6 +1,7 @@
 import { type FieldSpec, type Schema, SchemaPaths } from "../collection/schema.ts";
 import { invalid } from "../errors.ts";
 import { parseDate } from "./date.ts";
+import { newFloats, type TakeFloats } from "./float-slab.ts";
 import { searchLimits } from "./limits.ts";
 
 /** Sorted by index, without duplicates and without zeroes. */
@@ -156,12 +157,12 @@ function pathOfInfinite(value: unknown, depth = 0): string | undefined {
 }
 
 /** Checks a vector of numbers and gives it in single precision. Query vectors go through it too. */
-export function parseVectorValue(path: string, value: unknown, dim: number): Float32Array {
+export function parseVectorValue(path: string, value: unknown, dim: number, take = newFloats): Float32Array {
   if (!Array.isArray(value) && !(value instanceof Float32Array) && !(value instanceof Float64Array)) {
     throw invalid(path, "must be an array of numbers");
   }
   if (value.length !== dim) throw invalid(path, `must have ${dim} numbers, not ${value.length}`);
-  const vector = new Float32Array(dim);
+  const vector = take(dim);
   for (let i = 0; i < dim; i++) {
     const number: unknown = value[i];
     if (typeof number !== "number" || !Number.isFinite(Math.fround(number))) {
@@ -231,8 +232,8 @@ export class Extractor {
     this.#paths = new SchemaPaths(schema.fields);
   }
 
-  /** `prefix` stands before the names in errors, for example `ops[3].upsert.`. */
-  extract(source: unknown, vectors?: unknown, sparse?: unknown, prefix = ""): ExtractedDocument {
+  /** `prefix` stands before the names in errors, for example `ops[3].upsert.`; `take` gives memory for the vectors. */
+  extract(source: unknown, vectors?: unknown, sparse?: unknown, prefix = "", take?: TakeFloats): ExtractedDocument {
     const { schema } = this;
     const root = `${prefix}source`;
     if (!isObject(source)) throw invalid(root, "must be an object");
@@ -241,7 +242,7 @@ export class Extractor {
     return {
       values: schema.fields.map((field) => extractField(field, source, root)),
       vectors: extractNamed(`${prefix}vectors`, schema.vectors, vectors, (path, value, spec) =>
-        parseVectorValue(path, value, spec.dim),
+        parseVectorValue(path, value, spec.dim, take),
       ),
       sparse: extractNamed(`${prefix}sparse_vectors`, schema.sparseVectors, sparse, parseSparseValue),
     };

@@ -3,7 +3,6 @@ import type { AppendCommand } from "../../../engine/stream/streams.ts";
 import { formatToken } from "../../../engine/token.ts";
 import { BatchBuffers } from "../batch-buffers.ts";
 import { parseJson } from "../body.ts";
-import { toEngineError } from "../error.ts";
 import { recordCodec } from "../record-codec.ts";
 import { encodeRecords, parseRecords, type RecordJson } from "../record-json.ts";
 import { release } from "../release.ts";
@@ -11,7 +10,7 @@ import { tokenHeaders } from "../route.ts";
 import { eventsReplyText, inFlightError, writeEvents } from "../routes/events.ts";
 import { appendBody, appendReplyText } from "../routes/records.ts";
 import { compileSchema } from "../validation.ts";
-import { type Answer, type HotRoute, namePattern } from "./route.ts";
+import { type Answer, bodyFault, type HotRoute, namePattern } from "./route.ts";
 
 const recordsUrl = "/v1/namespaces/:ns/streams/:stream/partitions/:partition/records";
 const recordsPath = new RegExp(
@@ -66,7 +65,7 @@ export function appendRoute({ streams }: Engine): HotRoute {
             return append({ ...place, records: plain }, plain.bytes);
           }
           const parsed = body.length === 0 ? undefined : parseJson(body);
-          if (validate(parsed) !== true) throw toEngineError(bodyFault(validate));
+          if (validate(parsed) !== true) throw bodyFault(validate);
           const { records, match_offset } = parsed as { records: RecordJson[]; match_offset?: number | null };
           const encoded = encodeRecords(records, Date.now()) ?? parseRecords(records);
           return append({
@@ -78,11 +77,6 @@ export function appendRoute({ streams }: Engine): HotRoute {
       };
     },
   };
-}
-
-/** What the router would report. The validator keeps the errors of its last run, as compiled schemas do. */
-function bodyFault(validate: unknown): object {
-  return { validation: (validate as { errors?: unknown }).errors, validationContext: "body" };
 }
 
 /** CloudEvents in each of their modes. */

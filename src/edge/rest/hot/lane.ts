@@ -7,7 +7,7 @@ import { errorReply, toEngineError } from "../error.ts";
 import { clientGone } from "../route.ts";
 import type { RestOptions } from "../server.ts";
 import { appendRoute, eventsRoute } from "./append.ts";
-import { documentRoute, fetchRoute, queryHotRoute } from "./read.ts";
+import { countRoute, documentRoute, fetchRoute, queryHotRoute } from "./read.ts";
 import type { Answer, Asked, HotRoute, HotWork } from "./route.ts";
 
 export interface HotLane {
@@ -30,7 +30,8 @@ interface Serving {
 }
 
 /**
- * The requests of HTTP/1 that come by the thousand: small appends, events, fetches, reads of a document and queries.
+ * The requests of HTTP/1 that come by the thousand: small appends, events, fetches, reads of a document, counts and
+ * queries.
  * The same checks in the same order, by the same functions, as on the way through the router, but without its objects,
  * hooks and streams. What it does not take goes the ordinary way.
  */
@@ -62,7 +63,7 @@ class Lane {
     const { engine, metrics } = options;
     const entry = (route: HotRoute): Entry => ({ route, count: metrics.counterOf(route.url, route.method) });
     this.#entries = {
-      POST: [appendRoute(engine), eventsRoute(engine), queryHotRoute(engine)].map(entry),
+      POST: [appendRoute(engine), eventsRoute(engine), queryHotRoute(engine), countRoute(engine)].map(entry),
       GET: [fetchRoute(engine), documentRoute(engine)].map(entry),
     };
   }

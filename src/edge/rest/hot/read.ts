@@ -4,12 +4,15 @@ import { limits } from "../../../engine/limits.ts";
 import { formatToken } from "../../../engine/token.ts";
 import { parseJson } from "../body.ts";
 import { cachedPage } from "../cached-page.ts";
+import { parseFilterField } from "../collection-json.ts";
 import { DocumentTexts } from "../document-texts.ts";
 import { PageBuffers } from "../page-buffers.ts";
 import { PageCache } from "../page-cache.ts";
 import { tokenHeaderName, tokenHeaders, tokenOf } from "../route.ts";
+import { countBody, type Readable } from "../routes/documents.ts";
 import { answerQuery, queryRoute } from "../routes/query.ts";
-import { type Asked, type HotRoute, namePattern } from "./route.ts";
+import { compileSchema } from "../validation.ts";
+import { type Asked, bodyFault, type HotRoute, namePattern } from "./route.ts";
 
 const fetchPath = new RegExp(
   `^/v1/namespaces/${namePattern}/streams/${namePattern}/partitions/(0|[1-9]\\d{0,4})/records` +
@@ -18,6 +21,7 @@ const fetchPath = new RegExp(
 const documentPath = new RegExp(
   `^/v1/namespaces/${namePattern}/collections/${namePattern}/documents/(0|[1-9]\\d{0,14})$`,
 );
+const countPath = new RegExp(`^/v1/namespaces/${namePattern}/collections/${namePattern}/documents/count$`);
 const queryPath = new RegExp(`^/v1/namespaces/${namePattern}/query$`);
 
 /** A read with a token may have to wait, and an event stream never ends: neither is in a hurry. */
@@ -73,6 +77,37 @@ export function documentRoute({ documents }: Engine): HotRoute {
           const found = documents.stored(place, id);
           if (found === undefined) throw notFound(`there is no document with the id ${id}`);
           return { headers: [], body: texts.of(id, found) };
+        },
+      };
+    },
+  };
+}
+
+/** Counts of documents. */
+export function countRoute({ documents }: Engine): HotRoute {
+  const url = "/v1/namespaces/:ns/collections/:c/documents/count";
+  const validate = compileSchema({ schema: countBody, httpPart: "body", method: "POST", url });
+  return {
+    method: "POST",
+    url,
+    access: "read",
+    match: (target, headers) => {
+      const { "content-type": type, "content-length": length = "0" } = headers;
+      const match = type === "application/json" && length !== "0" ? countPath.exec(target) : null;
+      if (match === null) return undefined;
+      const place = { namespace: match[1]!, collection: match[2]! };
+      return {
+        namespace: place.namespace,
+        run: async (asked, body, signal) => {
+          const given = parseJson(body);
+          if (validate(given) !== true) throw bodyFault(validate);
+          const { filter, consistency } = given as { filter?: unknown } & Readable;
+          const token = tokenOf(asked.headers[tokenHeaderName]);
+          const parsed = parseFilterField("filter", filter, documents.find(place).schema);
+          const options = { token, eventual: consistency === "eventual" };
+          const done = await documents.count(place, parsed, options, token.length > 0 ? signal() : undefined);
+          const text = formatToken(done.token);
+          return { headers: [tokenHeaderName, text], body: `{"count":${done.count},"token":${text}}` };
         },
       };
     },

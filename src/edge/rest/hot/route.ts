@@ -1,3 +1,6 @@
+import type { EngineError } from "../../../engine/errors.ts";
+import { toEngineError } from "../error.ts";
+
 /** A request as both ways into the lane have it. */
 export interface Asked {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -32,3 +35,8 @@ export interface HotRoute {
 
 /** A name in a path as the API defines it; anything else, escapes too, is the router's business. */
 export const namePattern = "([A-Za-z0-9][A-Za-z0-9._-]{0,127})";
+
+/** What the router would report. The validator keeps the errors of its last run, as compiled schemas do. */
+export function bodyFault(validate: unknown): EngineError {
+  return toEngineError({ validation: (validate as { errors?: unknown }).errors, validationContext: "body" });
+}

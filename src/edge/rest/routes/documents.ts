@@ -29,7 +29,10 @@ const anyObject: Schema = { type: "object" };
 const filter: Schema = { type: ["object", "null"], description: "Which documents; see the filter language" };
 const documentAnswer = { id: count, version: count, source: anyObject, vectors: anyObject };
 
-interface Readable {
+/** What a count is asked with, which the lane for short requests checks by itself. */
+export const countBody = object({ filter, consistency: optionalConsistency });
+
+export interface Readable {
   readonly consistency?: "strong" | "eventual" | null;
 }
 
@@ -215,7 +218,7 @@ export function documentRoutes(engine: Engine): Route[] {
         summary: "Count documents",
         params: collectionPath,
         headers: tokenHeader,
-        body: object({ filter, consistency: optionalConsistency }),
+        body: countBody,
         response: { 200: answer("The count", { count, token }) },
       },
       handler: async (request, reply) => {

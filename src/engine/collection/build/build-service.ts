@@ -4,6 +4,7 @@ import type { ObjectStore } from "../../../port/object-store.ts";
 import type { ThreadService } from "../../../port/threads.ts";
 import type { VectorGraphs } from "../../../port/vector-graph.ts";
 import { EngineError } from "../../errors.ts";
+import { FloatSlab } from "../../search/float-slab.ts";
 import { openSegment, type Segment, SegmentReader } from "../../search/index/segment.ts";
 import { mergeSegments } from "../../search/index/segment-writer.ts";
 import { TailIndex } from "../../search/index/tail.ts";
@@ -29,10 +30,14 @@ interface Job {
   readonly changes: Map<number, DocumentChange>;
 }
 
+/** Large enough to go back to the system when its vectors are no longer needed. */
+const slabFloats = 32 * 1024;
+
 /** The last state of every changed document: as an index to be sealed, and as rows for the columnar dataset. */
 function collect(job: Job): { tail: TailIndex; change: ColumnarChange } {
   const tail = new TailIndex(job.schema, false);
   const extractor = new StoredExtractor(job.schema);
+  const memory = new FloatSlab(slabFloats);
   const upserts: ColumnarRow[] = [];
   const deletes: number[] = [];
   for (const { id, version, document } of job.changes.values()) {
@@ -40,7 +45,7 @@ function collect(job: Job): { tail: TailIndex; change: ColumnarChange } {
       deletes.push(id);
       continue;
     }
-    const stored = decodeDocument(document);
+    const stored = decodeDocument(document, memory.take);
     const extracted = extractor.extract(stored);
     tail.add(id, version, extracted);
     upserts.push(columnarRow(job.schema, id, version, stored, extracted));

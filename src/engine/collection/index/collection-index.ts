@@ -2,6 +2,7 @@ import type { VectorGraph } from "../../../port/vector-graph.ts";
 import { EngineError } from "../../errors.ts";
 import { countMatches, evaluateFilter } from "../../search/filter/evaluate.ts";
 import type { Filter } from "../../search/filter/filter.ts";
+import { FloatSlab } from "../../search/float-slab.ts";
 import type { Bitset } from "../../search/index/bitset.ts";
 import type { Deletes } from "../../search/index/deletes.ts";
 import type { IndexReader } from "../../search/index/reader.ts";
@@ -13,7 +14,7 @@ import { decodeDocument } from "../document-codec.ts";
 import type { Schema } from "../schema.ts";
 import { StoredExtractor } from "../stored-extract.ts";
 import { decodeChanges } from "../write-record.ts";
-import type { FrozenDeletes, MatchReply } from "./messages.ts";
+import type { FrozenTail, MatchReply } from "./messages.ts";
 
 /** Loads what a manifest names. */
 export interface SegmentLoader {
@@ -48,6 +49,8 @@ interface Tail {
   /** Every id that a change went to while this tail took them. */
   readonly touched: Set<number>;
   upTo: number | undefined;
+  /** What it was made of; undefined once that was handed over, or where it is not kept. */
+  changes: Uint8Array<ArrayBuffer>[] | undefined;
 }
 
 /** One collection's index: its segments and the tails in memory. */
@@ -56,14 +59,19 @@ export class CollectionIndex {
   #extractor: StoredExtractor;
   #segments: OpenSegment[] = [];
   #tails: Tail[];
+  /** The vectors of the document that is being taken; the tail keeps copies. */
+  readonly #passing = new FloatSlab(0);
+  readonly #keeps: boolean;
   #applied: number;
   /** The offset that the segments go up to. */
   #published: number;
 
-  constructor(schema: Schema, applied: number) {
+  /** `keeps`: what the tails are made of is kept for the segments that take their place. */
+  constructor(schema: Schema, applied: number, keeps = false) {
     this.#schema = schema;
     this.#extractor = new StoredExtractor(schema);
-    this.#tails = [newTail(schema)];
+    this.#keeps = keeps;
+    this.#tails = [newTail(schema, keeps)];
     this.#applied = applied;
     this.#published = applied;
   }
@@ -73,8 +81,9 @@ export class CollectionIndex {
     manifest: Manifest,
     loader: SegmentLoader,
     loaded: SharedSegments = {},
+    keeps = false,
   ): Promise<CollectionIndex> {
-    const index = new CollectionIndex(schema, manifest.applied);
+    const index = new CollectionIndex(schema, manifest.applied, keeps);
     await index.publish(manifest, loader, loaded);
     return index;
   }
@@ -109,16 +118,18 @@ export class CollectionIndex {
     return Array.from({ length }, (_, i) => this.#segments[i]?.graphs);
   }
 
-  /** Takes the changes of one record; a record that was taken before changes nothing. */
-  apply(next: number, changes: Uint8Array): void {
+  /** Takes the changes of one record, and their memory; a record that was taken before changes nothing. */
+  apply(next: number, changes: Uint8Array<ArrayBuffer>): void {
     if (next <= this.#applied) return;
     const active = this.#tails.at(-1)!;
+    active.changes?.push(changes);
     for (const { id, version, document } of decodeChanges(changes)) {
       active.touched.add(id);
       for (const { current } of this.#segments) current.delete(id);
       for (const tail of this.#tails) tail.index.delete(id);
       if (document !== undefined) {
-        active.index.add(id, version, this.#extractor.extract(decodeDocument(document)));
+        this.#passing.reset();
+        active.index.add(id, version, this.#extractor.extract(decodeDocument(document, this.#passing.take)));
       }
     }
     this.#applied = next;
@@ -131,19 +142,24 @@ export class CollectionIndex {
     this.#tails.at(-1)!.index.extend(schema);
   }
 
-  freeze(upTo: number): FrozenDeletes {
+  freeze(upTo: number): FrozenTail {
     if (this.#applied !== upTo) {
       throw new EngineError("internal", `the index is at offset ${this.#applied}, not at ${upTo}`);
     }
-    for (const tail of this.#tails) tail.upTo ??= upTo;
-    this.#tails.push(newTail(this.#schema));
-    return this.#segments
+    const kept = this.#tails.flatMap((tail) => tail.changes ?? [undefined]);
+    for (const tail of this.#tails) {
+      tail.upTo ??= upTo;
+      tail.changes = undefined;
+    }
+    this.#tails.push(newTail(this.#schema, this.#keeps));
+    const deletes = this.#segments
       .filter(({ current, entry }) => current.deletes.count !== entry.deleted)
       .map(({ current, entry }) => ({
         segment: entry.id,
         words: current.deletes.toWords(),
         count: current.deletes.count,
       }));
+    return { deletes, changes: kept.every((changes) => changes !== undefined) ? kept : undefined };
   }
 
   /** Goes over to a manifest: its new segments take the place of the tails that they were made from. */
@@ -231,6 +247,6 @@ function docsAfter(reader: IndexReader, matches: Bitset, afterId: number): Uint3
   return docs.filter((doc) => ids[doc]! > afterId).sort((a, b) => ids[a]! - ids[b]!);
 }
 
-function newTail(schema: Schema): Tail {
-  return { index: new TailIndex(schema), touched: new Set(), upTo: undefined };
+function newTail(schema: Schema, keeps: boolean): Tail {
+  return { index: new TailIndex(schema), touched: new Set(), upTo: undefined, changes: keeps ? [] : undefined };
 }

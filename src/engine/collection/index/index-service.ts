@@ -1,6 +1,6 @@
 import type { Clock } from "../../../port/clock.ts";
 import type { Random } from "../../../port/random.ts";
-import type { ThreadService } from "../../../port/threads.ts";
+import { type ThreadService, Transferred } from "../../../port/threads.ts";
 import { EngineError } from "../../errors.ts";
 import { executeSteps } from "../../query/execute.ts";
 import { packOutcome, type QueryOutcome } from "../../query/outcome.ts";
@@ -25,8 +25,11 @@ export class IndexService implements ThreadService {
   readonly #runner: QueryRunner;
 
   readonly #random: Random;
+  readonly #onLeftBehind: () => void;
 
-  constructor(loader: SegmentLoader, clock: Clock, random: Random) {
+  /** `onLeftBehind` is told when an index lets go of what it held so far: tails, segments or all of it. */
+  constructor(loader: SegmentLoader, clock: Clock, random: Random, onLeftBehind: () => void = () => {}) {
+    this.#onLeftBehind = onLeftBehind;
     this.#loader = loader;
     this.#clock = clock;
     this.#random = random;
@@ -99,13 +102,14 @@ export class IndexService implements ThreadService {
   async #answer(message: IndexMessage): Promise<unknown> {
     if (message.kind === "open") {
       this.#open.delete(message.collection);
-      const { schema, manifest, loaded } = message;
-      const index = await CollectionIndex.open(parseSchema(schema), manifest, this.#loader, loaded);
+      const { schema, manifest, loaded, keeps } = message;
+      const index = await CollectionIndex.open(parseSchema(schema), manifest, this.#loader, loaded, keeps);
       this.#open.set(message.collection, index);
       return index.sharedSegments;
     }
     if (message.kind === "close") {
       this.#open.delete(message.collection);
+      this.#onLeftBehind();
       return undefined;
     }
     const index = this.#index(message.collection);
@@ -120,10 +124,13 @@ export class IndexService implements ThreadService {
           return index.apply(message.next, message.changes);
         case "schema":
           return index.setSchema(parseSchema(message.schema));
-        case "freeze":
-          return index.freeze(message.upTo);
+        case "freeze": {
+          const frozen = index.freeze(message.upTo);
+          return new Transferred(frozen, frozen.changes?.map(({ buffer }) => buffer) ?? []);
+        }
         case "publish":
           await index.publish(message.manifest, this.#loader, message.loaded);
+          this.#onLeftBehind();
           return index.sharedSegments;
         default:
           return undefined;

@@ -5,7 +5,7 @@ import type { Manifest } from "../collection-store.ts";
 
 /** What the index of one collection is asked. */
 export type IndexQuestion =
-  /** Everything up to here becomes a segment; later changes go to a new tail. Answers with `FrozenDeletes`. */
+  /** Everything up to here becomes a segment; later changes go to a new tail. Answers with a `FrozenTail`. */
   | { readonly kind: "freeze"; readonly upTo: number }
   /** Answers with a `PackedOutcome`; other messages are handled while it runs. `query` names it for `cancel`. */
   | { readonly kind: "search"; readonly query: number; readonly plan: SearchPlan }
@@ -28,12 +28,21 @@ export type IndexQuestion =
     };
 
 type IndexOrder =
-  /** Answers with `SharedSegments`: what is loaded of the manifest's segments. `loaded` is what another thread has. */
-  | { readonly kind: "open"; readonly schema: unknown; readonly manifest: Manifest; readonly loaded: SharedSegments }
+  /**
+   * Answers with `SharedSegments`: what is loaded of the manifest's segments. `loaded` is what another thread has.
+   * `keeps`: the changes that come are kept for the segment that is made of them.
+   */
+  | {
+      readonly kind: "open";
+      readonly schema: unknown;
+      readonly manifest: Manifest;
+      readonly loaded: SharedSegments;
+      readonly keeps: boolean;
+    }
   | { readonly kind: "close" }
   | { readonly kind: "cancel"; readonly query: number }
   /** Changes of one log record, and the offset after it. */
-  | { readonly kind: "apply"; readonly next: number; readonly changes: Uint8Array }
+  | { readonly kind: "apply"; readonly next: number; readonly changes: Uint8Array<ArrayBuffer> }
   /** Answers once every message before it was handled. */
   | { readonly kind: "sync" }
   | { readonly kind: "schema"; readonly schema: unknown }
@@ -45,6 +54,16 @@ type IndexOrder =
  * they were sent, so a question sees every change that was sent before it.
  */
 export type IndexMessage = (IndexQuestion | IndexOrder) & { readonly collection: number };
+
+/** What a segment is to be made of. */
+export interface FrozenTail {
+  readonly deletes: FrozenDeletes;
+  /**
+   * Every change since the manifest, as it came, in order. Undefined when some were given away before, for a segment that
+   * did not come to be.
+   */
+  readonly changes: readonly Uint8Array<ArrayBuffer>[] | undefined;
+}
 
 /** Deleted documents of the segments as of the freeze: the words of a bitmap by segment. */
 export type FrozenDeletes = readonly {

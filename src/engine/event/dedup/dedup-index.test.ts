@@ -70,6 +70,7 @@ class Remembered {
     const { store } = this;
     return {
       get: (key) => store.get(key),
+      peek: (key) => store.peek(key),
       head: (key, bytes) => store.head(key, bytes),
       range: (range) => store.range(range),
       borrow: (range) => store.borrow(range),
