@@ -39,8 +39,9 @@ const checks: readonly (readonly [string, number, Check])[] = [
 ];
 
 function checkJournal(value: Uint8Array): void {
-  for (const { stream, partition, base, bytes } of entriesOf(asBuffer(value))) {
-    void new BatchCursor(logKey(stream, partition, base), bytes);
+  const chunk = asBuffer(value);
+  for (const { stream, partition, base, start, end } of entriesOf(chunk)) {
+    void new BatchCursor(logKey(stream, partition, base), chunk.subarray(start, end));
   }
 }
 

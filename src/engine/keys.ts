@@ -41,8 +41,27 @@ export function writeU64(target: Buffer, position: number, value: number): numbe
 }
 
 export function readU64(source: Uint8Array, position: number): number {
-  const view = new DataView(source.buffer, source.byteOffset, source.byteLength);
-  return view.getUint32(position) * two32 + view.getUint32(position + 4);
+  return readU32(source, position) * two32 + readU32(source, position + 4);
+}
+
+/** Of keys, which the store may hand out as bytes of whatever kind. */
+export function readU32(source: Uint8Array, position: number): number {
+  if (position + 4 > source.length) throw new RangeError("a stored number is cut short");
+  const high = (source[position]! << 8) | source[position + 1]!;
+  return high * 65_536 + ((source[position + 2]! << 8) | source[position + 3]!);
+}
+
+/** More than any stream has. */
+const partitionsBound = 16_384;
+
+/** One number for a partition of a stream, as long as the stream's id is below 2^39. */
+export function partitionNumber(stream: number, partition: number): number {
+  return stream * partitionsBound + partition;
+}
+
+/** The same of a key that starts with a table, a stream and a partition. */
+export function partitionNumberOf(key: Uint8Array): number {
+  return partitionNumber(readU64(key, 1), readU32(key, 9));
 }
 
 export type KeyPart = number | string | Uint8Array;

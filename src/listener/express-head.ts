@@ -37,8 +37,6 @@ const special: ReadonlySet<string> = new Set([
 /** The head in `text`, which ends before the empty line; undefined when the express lane does not take it. */
 export function parseExpressHead(text: string): ExpressHead | undefined {
   const lines = text.split("\r\n");
-  const start = requestLine.exec(lines[0]!);
-  if (start === null) return undefined;
   const headers: Record<string, string> = {};
   const rawHeaders: string[] = [];
   for (let i = 1; i < lines.length; i++) {
@@ -54,8 +52,17 @@ export function parseExpressHead(text: string): ExpressHead | undefined {
   const { connection, "content-length": length } = headers;
   if (connection !== undefined && connection.toLowerCase() !== "keep-alive") return undefined;
   if (length !== undefined && !bodyLength.test(length)) return undefined;
+  return withRequestLine(lines[0]!, { headers, rawHeaders, bodyBytes: length === undefined ? 0 : Number(length) });
+}
+
+/** The head of a request line before the headers of another head that was taken. */
+export function withRequestLine(
+  line: string,
+  { headers, rawHeaders, bodyBytes }: Pick<ExpressHead, "headers" | "rawHeaders" | "bodyBytes">,
+): ExpressHead | undefined {
+  const start = requestLine.exec(line);
+  if (start === null) return undefined;
   const method = start[1] as ExpressHead["method"];
-  const bodyBytes = length === undefined ? 0 : Number(length);
   if (method === "GET" && bodyBytes > 0) return undefined;
   return { method, target: start[2]!, headers, rawHeaders, bodyBytes };
 }

@@ -1,7 +1,8 @@
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
-import { type ExpressHead, parseExpressHead } from "./express-head.ts";
+import type { ExpressHead } from "./express-head.ts";
 import { rawAnswer } from "./http1.ts";
+import { type FoundHead, type KnownHead, readHead } from "./known-head.ts";
 import { type Connection, errorBody, type Registry } from "./registry.ts";
 import { WriteStall } from "./write-stall.ts";
 
@@ -40,7 +41,6 @@ export const expressLimits = {
   partialShare: 0.2,
 } as const;
 
-const headEnd = Buffer.from("\r\n\r\n");
 const nothing = Buffer.alloc(0);
 
 /** What the express connections of one listener share. */
@@ -102,8 +102,7 @@ export class ExpressConnection implements Connection, ExpressReply {
   /** More was sent before the answer. */
   #pipelined = false;
   #onLeft: (() => void) | undefined;
-  #head: ExpressHead | undefined;
-  #headBytes: Buffer = nothing;
+  #known: KnownHead | undefined;
 
   constructor(lane: ExpressLane, socket: Socket) {
     this.#lane = lane;
@@ -214,13 +213,13 @@ export class ExpressConnection implements Connection, ExpressReply {
   /** Serves the request in `bytes`, waits for the rest of it, or leaves the lane. */
   #serve(bytes: Buffer): void {
     const { registry, handler } = this.#lane;
-    const headLength = this.#findHead(bytes);
-    if (headLength === undefined) {
+    const found = this.#findHead(bytes);
+    if (found === undefined) {
       if (bytes.length >= expressLimits.headBytesMax || !couldBeExpress(bytes)) this.#leave(bytes, true);
       else this.#hold(bytes, bytes.length + 1);
       return;
     }
-    const head = this.#head;
+    const { head, headLength } = found;
     // A client that asks for more before it has taken what it asked for is one for the server that counts such debts.
     const isBehind = this.#socket.writableLength > expressLimits.unsentBytesMax;
     if (head === undefined || head.bodyBytes > expressLimits.bodyBytesMax || isBehind || registry.draining) {
@@ -249,17 +248,13 @@ export class ExpressConnection implements Connection, ExpressReply {
     registry.ended(1);
   }
 
-  /** The length of the head at the start of `bytes`, which is then parsed in `#head` where the lane takes it. */
-  #findHead(bytes: Buffer): number | undefined {
-    const known = this.#headBytes;
-    const { length } = known;
-    if (length > 0 && bytes.length >= length && known.compare(bytes, 0, length) === 0) return length;
-    const end = bytes.indexOf(headEnd);
-    if (end < 0 || end > expressLimits.headBytesMax) return undefined;
-    // A copy: the chunk must not stay in memory for its head.
-    this.#headBytes = Buffer.from(bytes.subarray(0, end + headEnd.length));
-    this.#head = parseExpressHead(bytes.latin1Slice(0, end));
-    return end + headEnd.length;
+  /** The head at the start of `bytes`, parsed where the lane takes it; undefined while it is not whole. */
+  #findHead(bytes: Buffer): FoundHead | undefined {
+    const again = this.#known?.find(bytes);
+    if (again !== undefined) return again;
+    const found = readHead(bytes, expressLimits.headBytesMax);
+    if (found !== undefined) this.#known = found.known;
+    return found;
   }
 
   #hold(bytes: Buffer, wanted: number): void {

@@ -32,6 +32,60 @@ test("requests it knows are answered on the lane, one after another", async (t) 
   client.socket.destroy();
 });
 
+/** Says what it was asked for, and by whom. */
+const mirror: ExpressHandler = ({ head, body }, reply) => {
+  const { method, target, headers } = head;
+  reply.send(200, [], Buffer.from(`${method} ${target} ${headers["x-name"] ?? ""}:${body.toString()};`));
+  return true;
+};
+
+test("each of many requests of one connection has its own line, headers and body", async (t) => {
+  const { port } = await startWith(t, mirror);
+  const client = new RawClient(port);
+  for (const [path, name, body] of [
+    ["/a", "n", "12"],
+    ["/bb", "n", "34"],
+    ["/a", "n", "56"],
+    ["/a", "m", "78"],
+    ["/ccc", "m", "90"],
+    ["/ccc", "m", "123"],
+    ["/bb", "n", "45"],
+    ["/", "n", "67"],
+  ] as const) {
+    client.text = "";
+    client.send(post(path, body, `X-Name: ${name}\r\n`));
+    await client.until(/;$/);
+    assert.equal(client.text.split("\r\n\r\n")[1], `POST ${path} ${name}:${body};`);
+  }
+  client.text = "";
+  client.dribble(post("/dribbled", "89", "X-Name: n\r\n"), 1);
+  await client.until(/POST \/dribbled n:89;$/);
+});
+
+for (const [what, line] of [
+  ["a target with a space", "POST /a b HTTP/1.1"],
+  ["another version", "POST /b HTTP/1.0"],
+  ["another method", "PUT /b HTTP/1.1"],
+  ["a GET with a body", "GET /b HTTP/1.1"],
+  ["a lone carriage return", "POST /b\r HTTP/1.1"],
+] as const) {
+  test(`${what} after a request with the same headers is Node's`, async (t) => {
+    const seen: string[] = [];
+    const { port } = await startWith(t, (request, reply) => {
+      seen.push(request.head.target);
+      return mirror(request, reply);
+    });
+    const client = new RawClient(port).send(post("/a", "12"));
+    await client.until(/;$/);
+    client.send(post("/b", "12"));
+    await client.until(/POST \/b :12;$/);
+    client.text = "";
+    client.send(post("/a", "34").replace("POST /a HTTP/1.1", line));
+    await client.until(/HTTP\/1\.1 [24]0[0-9]/);
+    assert.deepEqual(seen, ["/a", "/b"]);
+  });
+}
+
 test("a request that arrives byte by byte is answered on the lane", async (t) => {
   const { port } = await startWith(t, fast);
   const client = new RawClient(port).dribble(post("/fast", "slow"), 1);

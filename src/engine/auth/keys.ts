@@ -73,6 +73,8 @@ interface Decoded {
   readonly record: KeyRecord;
   readonly principal: Principal;
   lastUsedMs: number | undefined;
+  /** When the store was last seen to hold these very bytes for a key that is live. */
+  seenLiveMs: number | undefined;
 }
 
 const storePrefix = "key/";
@@ -106,15 +108,20 @@ export class ApiKeys {
     this.#fixedNames = new Set(fixed.map((key) => key.name));
   }
 
-  /** Whom a key stands for. The store is asked every time, so a revocation holds from the next request on. */
+  /**
+   * Whom a key stands for. The store is asked in every millisecond in which the key comes, so a revocation holds from
+   * the next request on that is sent once it was reported.
+   */
   verify(text: string): Principal | KeyRefusal {
     const before = this.#verified.get(text);
     if (before !== undefined) {
+      const nowMs = this.#clock.nowMs();
+      if (before.seenLiveMs === nowMs) return before.principal;
       // The same text against the same stored bytes: the hash is the same too.
       const same = this.#load(text.slice(idStart, idEnd), before) === before;
-      const nowMs = this.#clock.nowMs();
       if (same && statusOf(before.record, nowMs) === "live") {
         before.lastUsedMs = nowMs;
+        before.seenLiveMs = nowMs;
         return before.principal;
       }
       this.#verified.delete(text);
@@ -199,6 +206,7 @@ export class ApiKeys {
     const revokedMs = this.#clock.nowMs();
     const record = { ...decodeRecord(live.id, bytes), revokedMs };
     await this.#store.commit([{ kind: "put", key, value: encodeRecord(record) }]);
+    this.#verified.clear();
     return infoOf(live.id, record, revokedMs, live.lastUsedMs);
   }
 
@@ -223,7 +231,13 @@ export class ApiKeys {
     if (known?.bytes.equals(bytes)) return known;
     const record = decodeRecord(id, bytes);
     const principal = principalOf(record.name, record.role, record.namespace);
-    const decoded: Decoded = { bytes: Buffer.from(bytes), record, principal, lastUsedMs: known?.lastUsedMs };
+    const decoded: Decoded = {
+      bytes: Buffer.from(bytes),
+      record,
+      principal,
+      lastUsedMs: known?.lastUsedMs,
+      seenLiveMs: undefined,
+    };
     if (known === undefined && this.#decoded.size >= keyLimits.decodedKeysMax) {
       for (const oldest of this.#decoded.keys()) {
         this.#decoded.delete(oldest);

@@ -167,12 +167,44 @@ test("backpressure: what would pass the queue's bound is refused until there is 
   assert.equal(committer.queuedBytes, 100);
   await assert.rejects(put("d", 1), isReason("unavailable"));
   const free = put("e");
-  await (await store.next()).finish();
+  for (const want of ["a", "ce"]) {
+    const held = await store.next();
+    assert.equal(names(held.ops), want);
+    await held.finish();
+  }
   await Promise.all([first, second, free]);
   assert.equal(committer.queuedBytes, 0);
   const large = put("f", 500);
   await (await store.next()).finish();
   assert.equal(await large, "f", "one that is larger than the bound passes an empty queue");
+});
+
+test("a change that comes alone does not wait for the others of its turn, after one that came alone", async () => {
+  const { store, put } = open();
+  const rounds = [["a"], ["b"], ["c", "d"], ["e", "f"]];
+  for (const [round, turn] of rounds.entries()) {
+    const done: Promise<string>[] = [];
+    for (const name of turn) {
+      done.push(put(name));
+      // Still the same turn of the event loop.
+      await Promise.resolve();
+    }
+    const wanted = round === 2 ? ["c", "d"] : [turn.join("")];
+    for (const want of wanted) {
+      const held = await store.next();
+      assert.equal(names(held.ops), want);
+      await held.finish();
+    }
+    await Promise.all(done);
+    // Two that share a group tell that more come together.
+    if (round === 2) {
+      const both = [put("x"), put("y")];
+      const held = await store.next();
+      assert.equal(names(held.ops), "xy");
+      await held.finish();
+      await Promise.all(both);
+    }
+  }
 });
 
 test("a group takes at most its bytes, and at least one change", async () => {

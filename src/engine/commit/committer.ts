@@ -49,6 +49,8 @@ export class Committer {
   #queue: Waiting[] = [];
   #queuedBytes = 0;
   #running = false;
+  /** Whether the last group was of more than one change. */
+  #hadCompany = false;
   #idle: (() => void)[] = [];
   #closed = false;
 
@@ -89,8 +91,10 @@ export class Committer {
       this.#queuedBytes += bytes;
       if (!this.#running) {
         this.#running = true;
-        // The requests that are ready in this turn of the event loop join the first group.
-        setImmediate(() => void this.#run());
+        // The requests that are ready in this turn of the event loop join the first group. Where changes have come one
+        // at a time, waiting for others would only make each of them later.
+        if (this.#hadCompany) setImmediate(() => void this.#run());
+        else queueMicrotask(() => void this.#run());
       }
     });
   }
@@ -131,6 +135,7 @@ export class Committer {
   async #commitGroup(group: Waiting[]): Promise<void> {
     const { store, clock, onGroup } = this.#options;
     const startedMs = clock.steadyMs();
+    this.#hadCompany = group.length > 1;
     const draft = new Draft(store);
     let bytes = 0;
     for (const waiting of group) {

@@ -102,7 +102,7 @@ export class JournalFlusher {
       for (let batches = 0; to < partitions.length && batches < stepBatches; to++) {
         const { entries } = partitions[to]!;
         batches += entries.length;
-        for (const entry of entries) bytes += entry.bytes.length;
+        for (const entry of entries) bytes += entry.end - entry.start;
       }
       const step = partitions.slice(from, to);
       await committer.submit((draft) => log.stageFlush(draft, step), bytes);

@@ -1,8 +1,17 @@
 import { crc32 } from "node:zlib";
-import { asBuffer } from "../../port/bytes.ts";
-import type { Bytes, Reader, WriteOp } from "../../port/store.ts";
+import type { Reader, WriteOp } from "../../port/store.ts";
 import { damaged } from "../errors.ts";
-import { logKey, logKeyOffset, makeKey, prefixRange, readU64, tables, writeU64 } from "../keys.ts";
+import {
+  logKey,
+  logKeyOffset,
+  makeKey,
+  partitionNumber,
+  partitionNumberOf,
+  prefixRange,
+  readU32,
+  readU64,
+  tables,
+} from "../keys.ts";
 import { decodePartition } from "./partition-state.ts";
 
 /**
@@ -45,11 +54,16 @@ interface Chunk {
   live: number;
 }
 
-/** A batch in the journal. */
+/** A batch in the journal. There are many of them for seconds: a view of its bytes is made when one is read. */
 export interface Journaled {
   readonly base: number;
-  readonly bytes: Buffer;
   readonly chunk: Chunk;
+  readonly start: number;
+  readonly end: number;
+}
+
+export function bytesOf({ chunk, start, end }: Journaled): Buffer {
+  return chunk.bytes.subarray(start, end);
 }
 
 /** What the journal holds of a partition, never empty. The list is replaced when its head is moved, never shortened. */
@@ -64,6 +78,8 @@ type Put = Extract<WriteOp, { kind: "put" }>;
 /** What a group's commit makes of the journal. */
 interface GroupPlan {
   readonly taken: readonly Put[];
+  /** The partition of each, as a number. */
+  readonly places: readonly number[];
   readonly value: Buffer | undefined;
   readonly seq: number;
   /** Partitions that give up their first batches, and those of them that go to the log. */
@@ -82,7 +98,7 @@ const chunksPerGroup = 256;
 
 export class Journal {
   readonly settings: JournalSettings;
-  readonly #partitions = new Map<string, JournaledPartition>();
+  readonly #partitions = new Map<number, JournaledPartition>();
   /** In the order in which they were written, which is the order in which they go. */
   readonly #chunks: Chunk[] = [];
   #nextSeq = 0;
@@ -110,7 +126,7 @@ export class Journal {
   }
 
   of(stream: number, partition: number): JournaledPartition | undefined {
-    return this.#partitions.size === 0 ? undefined : this.#partitions.get(partitionName(stream, partition));
+    return this.#partitions.size === 0 ? undefined : this.#partitions.get(partitionNumber(stream, partition));
   }
 
   /** In the order of the log's keys. */
@@ -123,19 +139,19 @@ export class Journal {
    * one that is gone: batches below it were moved.
    */
   load(reader: Reader, storedEnd: (stream: number, partition: number) => number | undefined): void {
-    const ends = new Map<string, number | undefined>();
+    const ends = new Map<number, number | undefined>();
     for (const { key, value } of reader.range(prefixRange(tables.journal))) {
       // A copy: what the store hands out may be one block with other values.
       const chunk: Chunk = { seq: readU64(key, 1), bytes: Buffer.from(value), live: 0 };
       this.#chunks.push(chunk);
       this.#bytes += chunk.bytes.length;
       this.#nextSeq = chunk.seq + 1;
-      for (const { stream, partition, base, bytes } of entriesOf(chunk.bytes)) {
-        const name = partitionName(stream, partition);
-        if (!ends.has(name)) ends.set(name, storedEnd(stream, partition));
-        const end = ends.get(name);
-        if (end === undefined || base < end) continue;
-        this.#add(stream, partition, { base, bytes, chunk });
+      for (const { stream, partition, base, start, end } of entriesOf(chunk.bytes)) {
+        const place = partitionNumber(stream, partition);
+        if (!ends.has(place)) ends.set(place, storedEnd(stream, partition));
+        const stored = ends.get(place);
+        if (stored === undefined || base < stored) continue;
+        this.#add(place, stream, partition, { base, chunk, start, end });
       }
     }
   }
@@ -155,8 +171,8 @@ export class Journal {
     const plan = this.#plan(ops, wide, direct, flushed);
     if (plan === undefined) return undefined;
     for (const { from, stored } of plan.moved) {
-      for (const { base, bytes } of stored) {
-        ops.push({ kind: "put", key: logKey(from.stream, from.partition, base), value: bytes });
+      for (const entry of stored) {
+        ops.push({ kind: "put", key: logKey(from.stream, from.partition, entry.base), value: bytesOf(entry) });
       }
     }
     for (const { seq } of plan.dropped) ops.push({ kind: "delete", key: makeKey(tables.journal, seq) });
@@ -173,21 +189,23 @@ export class Journal {
     const large = this.#partitionsOfLarge(ops);
     const moved = new Set<JournaledPartition>();
     for (const each of flushed)
-      if (this.#partitions.get(partitionName(each.stream, each.partition)) === each) moved.add(each);
+      if (this.#partitions.get(partitionNumber(each.stream, each.partition)) === each) moved.add(each);
     const taken: Put[] = [];
+    const places: number[] = [];
     const starts = new Map<JournaledPartition, number>();
     let kept = 0;
     for (const op of ops) {
       if (op.kind === "put" && op.key[0] === tables.partition) {
-        const known = this.#partitions.get(nameOfKey(op.key));
+        const known = this.#partitions.get(partitionNumberOf(op.key));
         if (known !== undefined) starts.set(known, decodePartition(op.value).storedStart);
       }
       if (op.kind === "put" && op.key[0] === tables.log) {
-        const name = nameOfKey(op.key);
-        const known = this.#partitions.get(name);
+        const place = partitionNumberOf(op.key);
+        const known = this.#partitions.get(place);
         const isHeld = known !== undefined && !moved.has(known);
-        if ((wide || isHeld) && !large.has(name) && !direct.has(readU64(op.key, 1))) {
+        if ((wide || isHeld) && !large?.has(place) && !(direct.size > 0 && direct.has(readU64(op.key, 1)))) {
           taken.push(op);
+          places.push(place);
           continue;
         }
         if (known !== undefined) moved.add(known);
@@ -203,6 +221,7 @@ export class Journal {
     if (taken.length === 0 && given.length === 0 && dropped.length === 0) return undefined;
     return {
       taken,
+      places,
       value: taken.length === 0 ? undefined : encode(taken),
       seq: this.#nextSeq,
       moved: given,
@@ -211,11 +230,12 @@ export class Journal {
   }
 
   /** A partition's later batch must not be in the log before its earlier ones are. */
-  #partitionsOfLarge(ops: readonly WriteOp[]): ReadonlySet<string> {
-    const found = new Set<string>();
+  #partitionsOfLarge(ops: readonly WriteOp[]): ReadonlySet<number> | undefined {
+    let found: Set<number> | undefined;
     for (const op of ops) {
-      if (op.kind !== "put" || op.key[0] !== tables.log || op.value.length <= this.settings.batchBytesMax) continue;
-      found.add(nameOfKey(op.key));
+      if (op.kind !== "put" || op.value.length <= this.settings.batchBytesMax || op.key[0] !== tables.log) continue;
+      found ??= new Set();
+      found.add(partitionNumberOf(op.key));
     }
     return found;
   }
@@ -227,7 +247,7 @@ export class Journal {
     return this.#chunks.slice(0, count);
   }
 
-  #apply({ taken, value, seq, moved, dropped }: GroupPlan): void {
+  #apply({ taken, places, value, seq, moved, dropped }: GroupPlan): void {
     this.#chunks.splice(0, dropped.length);
     for (const { bytes } of dropped) this.#bytes -= bytes.length;
     for (const { from, count } of moved) this.#remove(from, count);
@@ -237,19 +257,19 @@ export class Journal {
     this.#chunks.push(chunk);
     this.#bytes += value.length;
     let at = sumBytes;
-    for (const { key, value: batch } of taken) {
+    for (let i = 0; i < taken.length; i++) {
+      const { key, value: batch } = taken[i]!;
       const start = at + entryHeadBytes;
       at = start + batch.length;
-      const entry = { base: logKeyOffset(key), bytes: value.subarray(start, at), chunk };
-      this.#add(readU64(key, 1), asBuffer(key).readUInt32BE(9), entry);
+      const entry = { base: logKeyOffset(key), chunk, start, end: at };
+      this.#add(places[i]!, readU64(key, 1), readU32(key, 9), entry);
     }
     this.onGrown();
   }
 
-  #add(stream: number, partition: number, entry: Journaled): void {
-    const name = partitionName(stream, partition);
-    const known = this.#partitions.get(name);
-    if (known === undefined) this.#partitions.set(name, { stream, partition, entries: [entry] });
+  #add(place: number, stream: number, partition: number, entry: Journaled): void {
+    const known = this.#partitions.get(place);
+    if (known === undefined) this.#partitions.set(place, { stream, partition, entries: [entry] });
     else known.entries.push(entry);
     entry.chunk.live++;
   }
@@ -257,7 +277,7 @@ export class Journal {
   #remove(from: JournaledPartition, count: number): void {
     for (let i = 0; i < count; i++) from.entries[i]!.chunk.live--;
     from.entries = from.entries.slice(count);
-    if (from.entries.length === 0) this.#partitions.delete(partitionName(from.stream, from.partition));
+    if (from.entries.length === 0) this.#partitions.delete(partitionNumber(from.stream, from.partition));
   }
 
   /** Forgets a partition of a dropped stream. */
@@ -288,14 +308,6 @@ export function journaledAt(entries: readonly Journaled[], offset: number): numb
   return low - 1;
 }
 
-function partitionName(stream: number, partition: number): string {
-  return `${stream}/${partition}`;
-}
-
-function nameOfKey(key: Bytes): string {
-  return partitionName(readU64(key, 1), asBuffer(key).readUInt32BE(9));
-}
-
 function encode(taken: readonly Put[]): Buffer {
   let length = sumBytes;
   for (const { value } of taken) length += entryHeadBytes + value.length;
@@ -303,8 +315,8 @@ function encode(taken: readonly Put[]): Buffer {
   const bytes = Buffer.allocUnsafeSlow(length);
   let at = sumBytes;
   for (const { key, value } of taken) {
-    at = writeU64(bytes, at, readU64(key, 1));
-    at = bytes.writeUInt32BE(asBuffer(key).readUInt32BE(9), at);
+    // Stream and partition, as the key has them.
+    for (let i = 1; i <= 12; i++) bytes[at++] = key[i]!;
     at = bytes.writeUInt32BE(value.length, at);
     bytes.set(value, at);
     at += value.length;
@@ -316,7 +328,7 @@ function encode(taken: readonly Put[]): Buffer {
 /** The batches of a stored value, which is verified. */
 export function* entriesOf(
   bytes: Buffer,
-): Iterable<{ stream: number; partition: number; base: number; bytes: Buffer }> {
+): Iterable<{ stream: number; partition: number; base: number; start: number; end: number }> {
   if (bytes.length < sumBytes || bytes.readUInt32BE() !== crc32(bytes.subarray(sumBytes))) {
     throw damaged("a value of the log's journal is damaged (checksum)");
   }
@@ -326,8 +338,7 @@ export function* entriesOf(
     const partition = bytes.readUInt32BE(at + 8);
     const start = at + entryHeadBytes;
     at = start + bytes.readUInt32BE(at + 12);
-    const batch = bytes.subarray(start, at);
-    yield { stream, partition, base: baseOffsetOf(batch), bytes: batch };
+    yield { stream, partition, base: baseOffsetOf(bytes.subarray(start, at)), start, end: at };
   }
 }
 

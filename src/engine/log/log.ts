@@ -3,9 +3,9 @@ import type { Clock } from "../../port/clock.ts";
 import type { Entry, Range, Store } from "../../port/store.ts";
 import type { Draft } from "../commit/draft.ts";
 import { damaged } from "../errors.ts";
-import { logKey, logKeyOffset, partitionKey } from "../keys.ts";
+import { logKey, logKeyOffset, partitionKey, partitionNumber } from "../keys.ts";
 import { limits } from "../limits.ts";
-import { Journal, type JournaledPartition, type JournalSettings, journaledAt } from "./journal.ts";
+import { bytesOf, Journal, type JournaledPartition, type JournalSettings, journaledAt } from "./journal.ts";
 import { decodePartition, emptyTail, encodePartition, type PartitionState, type Tail } from "./partition-state.ts";
 import {
   BatchCursor,
@@ -53,7 +53,7 @@ export type AppendListener = (stream: number, partition: number, highWatermark: 
 export class Log {
   readonly #store: Store;
   readonly #clock: Clock;
-  readonly #states = new Map<string, PartitionState>();
+  readonly #states = new Map<number, PartitionState>();
   readonly #listeners = new Set<AppendListener>();
   readonly journal: Journal;
   #group: Group | undefined;
@@ -215,8 +215,8 @@ export class Log {
     }
     if (journaled !== undefined && next >= storedEnd) {
       for (let at = journaledAt(journaled, next); at < journaled.length && journaled[at]!.base < end; at++) {
-        const { base: own, bytes } = journaled[at]!;
-        const batch = new BatchCursor(logKey(stream.id, partition, own), bytes);
+        const entry = journaled[at]!;
+        const batch = new BatchCursor(logKey(stream.id, partition, entry.base), bytesOf(entry));
         if (batch.header.baseOffset > next || batch.endOffset <= next) break;
         yield batch;
         next = batch.endOffset;
@@ -274,7 +274,7 @@ export class Log {
   forget(stream: LogStream): void {
     for (let partition = 0; partition < stream.partitions; partition++) {
       this.journal.forget(stream.id, partition);
-      const key = stateKey(stream.id, partition);
+      const key = partitionNumber(stream.id, partition);
       const state = this.#states.get(key);
       if (state === undefined) continue;
       this.#states.delete(key);
@@ -329,7 +329,7 @@ export class Log {
   }
 
   #state(stream: number, partition: number): PartitionState {
-    const key = stateKey(stream, partition);
+    const key = partitionNumber(stream, partition);
     const known = this.#states.get(key);
     if (known !== undefined) return known;
     const state = this.#load(stream, partition);
@@ -344,7 +344,7 @@ export class Log {
     let tail = trimmed.tail;
     const range = { from: logKey(stream, partition, 0), to: logKey(stream, partition + 1, 0), reverse: true, limit: 1 };
     const newest = this.journal.of(stream, partition)?.entries.at(-1);
-    if (newest !== undefined) tail = tailOf(decodeHeader(logKey(stream, partition, newest.base), newest.bytes));
+    if (newest !== undefined) tail = tailOf(decodeHeader(logKey(stream, partition, newest.base), bytesOf(newest)));
     else {
       for (const key of this.#store.keys(range)) {
         const last = tailOf(this.#header(key));
@@ -384,8 +384,8 @@ export class Log {
   #headerOf(stream: number, partition: number, offset: number): BatchHeader | undefined {
     const journaled = this.journal.of(stream, partition)?.entries;
     if (journaled !== undefined && offset >= journaled[0]!.base) {
-      const { base, bytes } = journaled[journaledAt(journaled, offset)]!;
-      return decodeHeader(logKey(stream, partition, base), bytes);
+      const entry = journaled[journaledAt(journaled, offset)]!;
+      return decodeHeader(logKey(stream, partition, entry.base), bytesOf(entry));
     }
     const base = this.#storedBase(stream, partition, offset);
     return base === undefined ? undefined : this.#header(logKey(stream, partition, base));
@@ -438,8 +438,4 @@ function tailOf(batch: BatchHeader): Tail {
 
 function wake(state: PartitionState): void {
   if (state.waiters !== undefined) for (const waiter of [...state.waiters]) waiter();
-}
-
-function stateKey(stream: number, partition: number): string {
-  return `${stream}/${partition}`;
 }

@@ -35,12 +35,43 @@ export function backingStreamName(collection: string): string {
   return `~${collection}`;
 }
 
+/** By namespace and name one after the other: a name made of both would be new text, hashed anew, for every request. */
+class StreamCache {
+  readonly #byNamespace = new Map<string, Map<string, StreamMeta>>();
+  #size = 0;
+
+  get(namespace: string, name: string): StreamMeta | undefined {
+    return this.#byNamespace.get(namespace)?.get(name);
+  }
+
+  add(meta: StreamMeta): void {
+    if (this.#size >= streamsCachedMax) {
+      this.#byNamespace.clear();
+      this.#size = 0;
+    }
+    let streams = this.#byNamespace.get(meta.namespace);
+    if (streams === undefined) {
+      streams = new Map();
+      this.#byNamespace.set(meta.namespace, streams);
+    }
+    if (!streams.has(meta.name)) this.#size++;
+    streams.set(meta.name, meta);
+  }
+
+  delete({ namespace, name }: StreamMeta): void {
+    const streams = this.#byNamespace.get(namespace);
+    if (streams === undefined || !streams.delete(name)) return;
+    this.#size--;
+    if (streams.size === 0) this.#byNamespace.delete(namespace);
+  }
+}
+
 /** Names and ids. Every change goes through the committer; what is read is what was committed. */
 export class Metastore {
   readonly #store: Store;
   readonly #committer: Committer;
   readonly #namespaces = new Map<string, NamespaceMeta>();
-  readonly #streams = new Map<string, StreamMeta>();
+  readonly #streams = new StreamCache();
 
   constructor(store: Store, committer: Committer) {
     this.#store = store;
@@ -105,22 +136,20 @@ export class Metastore {
   }
 
   stream(namespace: string, name: string): StreamMeta {
-    const path = streamPath(namespace, name);
-    const known = this.#streams.get(path);
+    const known = this.#streams.get(namespace, name);
     if (known !== undefined) return known;
     const owner = this.namespace(namespace);
     const stored = this.#store.get(makeKey(tables.stream, owner.id, name));
     if (stored === undefined) throw streamMissing(namespace, name);
     const found = decodeStream(owner, name, stored);
-    if (this.#streams.size >= streamsCachedMax) this.#streams.clear();
-    this.#streams.set(path, found);
+    this.#streams.add(found);
     return found;
   }
 
   /** The stream of an earlier look-up as a change sees it; fails when it was dropped or made anew since. */
   stagedStream(draft: Draft, meta: StreamMeta): StreamMeta {
     // In the cache means committed and not dropped since: dropping takes it out while the drop is decided.
-    if (this.#streams.get(streamPath(meta.namespace, meta.name)) === meta) return meta;
+    if (this.#streams.get(meta.namespace, meta.name) === meta) return meta;
     const stored = draft.get(makeKey(tables.stream, meta.namespaceId, meta.name));
     const found =
       stored === undefined
@@ -204,10 +233,9 @@ export class Metastore {
   }
 
   #uncache(draft: Draft, meta: StreamMeta): void {
-    const path = streamPath(meta.namespace, meta.name);
-    this.#streams.delete(path);
+    this.#streams.delete(meta);
     // A reader may cache the old value again while the change waits for its sync.
-    draft.onCommit(() => this.#streams.delete(path));
+    draft.onCommit(() => this.#streams.delete(meta));
   }
 }
 
@@ -227,10 +255,6 @@ export function encode(value: unknown): Buffer {
 
 export function decode<T>(bytes: Uint8Array): T {
   return JSON.parse(openValue(bytes).toString()) as T;
-}
-
-function streamPath(namespace: string, name: string): string {
-  return `${namespace}/${name}`;
 }
 
 function streamMissing(namespace: string, name: string): EngineError {

@@ -18,15 +18,35 @@ const recordsPath = new RegExp(
 );
 const eventsPath = new RegExp(`^/v1/namespaces/${namePattern}/streams/${namePattern}/events$`);
 
+type Place = Pick<AppendCommand, "namespace" | "stream" | "partition">;
+
+/** Paths whose parts are remembered. */
+const placesKeptMax = 20_000;
+
 /** Appends of records to a partition. */
 export function appendRoute({ streams }: Engine): HotRoute {
   const validate = compileSchema({ schema: appendBody, httpPart: "body", method: "POST", url: recordsUrl });
   const buffers = new BatchBuffers();
   const allocate = (bytes: number) => buffers.take(bytes);
-  const append = async (command: AppendCommand): Promise<Answer> => {
-    const { reply } = await streams.append(command);
-    const tokenText = formatToken(reply.token);
-    return { headers: ["service-consistency-token", tokenText], body: appendReplyText(reply, tokenText) };
+  const append = async (command: AppendCommand, borrowed?: Buffer): Promise<Answer> => {
+    try {
+      const { reply } = await streams.append(command);
+      const tokenText = formatToken(reply.token);
+      return { headers: ["service-consistency-token", tokenText], body: appendReplyText(reply, tokenText) };
+    } finally {
+      if (borrowed !== undefined) buffers.give(borrowed);
+    }
+  };
+  const places = new Map<string, Place>();
+  const placeOf = (target: string): Place | undefined => {
+    const known = places.get(target);
+    if (known !== undefined) return known;
+    const match = recordsPath.exec(target);
+    if (match === null) return undefined;
+    const place = { namespace: match[1]!, stream: match[2]!, partition: Number(match[3]) };
+    if (places.size >= placesKeptMax) places.clear();
+    places.set(target, place);
+    return place;
   };
   return {
     method: "POST",
@@ -34,16 +54,15 @@ export function appendRoute({ streams }: Engine): HotRoute {
     access: "write",
     match: (target, headers) => {
       if (headers["idempotency-key"] !== undefined || headers["content-type"] !== "application/json") return undefined;
-      const match = recordsPath.exec(target);
-      if (match === null) return undefined;
-      const place = { namespace: match[1]!, stream: match[2]!, partition: Number(match[3]) };
+      const place = placeOf(target);
+      if (place === undefined) return undefined;
       return {
         namespace: place.namespace,
         run: (_asked, body) => {
           const plain = recordCodec().decode(body, Date.now(), allocate);
           if (plain !== undefined) {
             release(body);
-            return append({ ...place, records: plain }).finally(() => buffers.give(plain.bytes));
+            return append({ ...place, records: plain }, plain.bytes);
           }
           const parsed = body.length === 0 ? undefined : parseJson(body);
           if (validate(parsed) !== true) throw toEngineError(bodyFault(validate));

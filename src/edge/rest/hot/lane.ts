@@ -122,7 +122,13 @@ class Lane {
     const fail = (error: unknown) => this.#fail(serving, error);
     try {
       const answered = work.run(serving.asked, body, () => signalOf(serving.reply));
-      answered.then((answer) => this.#send(serving, answer), fail).catch(fail);
+      answered.then((answer) => {
+        try {
+          this.#send(serving, answer);
+        } catch (error) {
+          fail(error);
+        }
+      }, fail);
     } catch (error) {
       fail(error);
     }

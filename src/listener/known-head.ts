@@ -1,0 +1,87 @@
+import { type ExpressHead, parseExpressHead, withRequestLine } from "./express-head.ts";
+
+/** `head` is undefined for one that the lane does not take. */
+export interface FoundHead {
+  readonly head: ExpressHead | undefined;
+  readonly headLength: number;
+}
+
+const headEnd = Buffer.from("\r\n\r\n");
+const carriageReturn = 0x0d;
+const zero = 0x30;
+const lengthDigitsMax = 9;
+const lengthHeader = /\r\n(content-length:[ \t]*)(\d+)/i;
+
+/**
+ * The head of a connection's last request that was parsed as a whole. A client mostly sends the same again, or one in which
+ * only the request line and the length of the body differ: then only these are read.
+ */
+export class KnownHead {
+  readonly #head: ExpressHead;
+  readonly #bytes: Buffer;
+  readonly #lineEnd: number;
+  /** Where the digits of the body's length are; the end of the head where it has none. */
+  readonly #digits: { readonly start: number; readonly end: number };
+
+  constructor(head: ExpressHead, bytes: Buffer, text: string) {
+    this.#head = head;
+    this.#bytes = bytes;
+    this.#lineEnd = bytes.indexOf(carriageReturn);
+    const length = lengthHeader.exec(text);
+    const start = length === null ? bytes.length : length.index + 2 + length[1]!.length;
+    this.#digits = { start, end: length === null ? start : start + length[2]!.length };
+  }
+
+  /** The head at the start of `bytes`; undefined when it has to be parsed. */
+  find(bytes: Buffer): FoundHead | undefined {
+    const known = this.#bytes;
+    const { length } = known;
+    if (bytes.length >= length && known.compare(bytes, 0, length) === 0)
+      return { head: this.#head, headLength: length };
+    const lineEnd = bytes.indexOf(carriageReturn);
+    const { start, end } = this.#digits;
+    const digitsAt = lineEnd + start - this.#lineEnd;
+    if (lineEnd < 0 || digitsAt > bytes.length) return undefined;
+    if (known.compare(bytes, lineEnd, digitsAt, this.#lineEnd, start) !== 0) return undefined;
+    const bodyBytes = end === start ? 0 : readLength(bytes, digitsAt);
+    if (bodyBytes === undefined) return undefined;
+    const digits = end === start ? "" : String(bodyBytes);
+    const restAt = digitsAt + digits.length;
+    const headLength = restAt + length - end;
+    if (headLength > bytes.length || known.compare(bytes, restAt, headLength, end) !== 0) return undefined;
+    const before = bodyBytes === this.#head.bodyBytes ? this.#head : withLength(this.#head, digits, bodyBytes);
+    return { head: withRequestLine(bytes.latin1Slice(0, lineEnd), before), headLength };
+  }
+}
+
+/** The head at the start of `bytes`, and how to know it again; undefined while it is not whole or too long. */
+export function readHead(bytes: Buffer, bytesMax: number): (FoundHead & { known: KnownHead | undefined }) | undefined {
+  const end = bytes.indexOf(headEnd);
+  if (end < 0 || end > bytesMax) return undefined;
+  const headLength = end + headEnd.length;
+  const text = bytes.latin1Slice(0, end);
+  const head = parseExpressHead(text);
+  // A copy: the chunk must not stay in memory for its head.
+  const known = head && new KnownHead(head, Buffer.from(bytes.subarray(0, headLength)), text);
+  return { head, headLength, known };
+}
+
+/** A number as a parsed head may have it, and the end of its line after it. */
+function readLength(bytes: Buffer, start: number): number | undefined {
+  let value = 0;
+  let at = start;
+  for (; at < bytes.length && bytes[at] !== carriageReturn; at++) {
+    const digit = bytes[at]! - zero;
+    if (digit < 0 || digit > 9 || at - start >= lengthDigitsMax || (value === 0 && at > start)) return undefined;
+    value = value * 10 + digit;
+  }
+  return at === start ? undefined : value;
+}
+
+function withLength(head: ExpressHead, digits: string, bodyBytes: number): ExpressHead {
+  const rawHeaders = head.rawHeaders.slice();
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]!.toLowerCase() === "content-length") rawHeaders[i + 1] = digits;
+  }
+  return { ...head, headers: { ...head.headers, "content-length": digits }, rawHeaders, bodyBytes };
+}
