@@ -5,8 +5,11 @@
 //   npm run test:history                   10 rounds of 15 seconds, each on a new data folder
 //   npm run test:history -- --rounds 3     this many; --seconds N for the length of each
 //   npm run test:history -- --seed 17      the choices of a run; the timing is the machine's own
+//   npm run test:history -- --check FILE   look again at a history that a failed run has kept
 //   npm run test:history -- --record       keep the figures of the run (scripts/figures.ts)
+import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { History } from "../test/history/history.ts";
 import { NotLinearizable } from "../test/history/linearize.ts";
 import { runHistory } from "../test/history/run.ts";
 import { report } from "./figures.ts";
@@ -16,6 +19,7 @@ const { values } = parseArgs({
     rounds: { type: "string" },
     seconds: { type: "string" },
     seed: { type: "string" },
+    check: { type: "string" },
     record: { type: "boolean" },
   },
 });
@@ -34,6 +38,11 @@ async function control(): Promise<boolean> {
   }
 }
 
+if (values.check !== undefined) {
+  const states = History.from(readFileSync(values.check, "utf8")).check();
+  process.stdout.write(`explained after ${states} states\n`);
+  process.exit();
+}
 process.stdout.write(`seed ${seed}\n`);
 const totals: Record<string, number> = { rounds };
 for (let round = 0; round < rounds; round++) {

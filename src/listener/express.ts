@@ -47,14 +47,14 @@ const nothing = Buffer.alloc(0);
 export class ExpressLane {
   readonly registry: Registry;
   readonly handler: ExpressHandler;
-  /** Hands a connection to the full parser, with what was read of it put back. */
-  readonly leave: (socket: Socket) => void;
+  /** Hands a connection to the full parser, with what was read of it put back, and whether that has its turn. */
+  readonly leave: (socket: Socket, hasTurn: boolean) => void;
   partialBytes = 0;
   readonly #keepAlive: string;
   #dateText = "";
   #dateSecond = 0;
 
-  constructor(registry: Registry, handler: ExpressHandler, leave: (socket: Socket) => void) {
+  constructor(registry: Registry, handler: ExpressHandler, leave: (socket: Socket, hasTurn: boolean) => void) {
     this.registry = registry;
     this.handler = handler;
     this.leave = leave;
@@ -97,6 +97,8 @@ export class ExpressConnection implements Connection, ExpressReply {
   #idleSinceMs: number;
   #busy = false;
   #peerDone = false;
+  /** What comes now has waited for its turn. */
+  #hasTurn = false;
   /** More was sent before the answer. */
   #pipelined = false;
   #onLeft: (() => void) | undefined;
@@ -183,6 +185,31 @@ export class ExpressConnection implements Connection, ExpressReply {
       this.#socket.unshift(chunk);
       return;
     }
+    if (!this.#hasTurn && this.#lane.registry.isTurnOver && !isProbeStart(chunk)) this.#wait(chunk);
+    else this.#receive(chunk);
+  }
+
+  /** In flight already, so that nobody takes the connection for idle. */
+  #wait(chunk: Buffer): void {
+    const { registry } = this.#lane;
+    this.#busy = true;
+    registry.inFlight++;
+    this.#socket.pause();
+    // Here too: what is held elsewhere would let its end be heard first.
+    this.#socket.unshift(chunk);
+    registry.turn.wait(() => {
+      if (!this.#busy) return;
+      this.#busy = false;
+      this.#hasTurn = true;
+      this.#socket.resume();
+      // Raises 'data' before it returns.
+      this.#socket.read();
+      this.#hasTurn = false;
+      registry.ended(1);
+    }, chunk.length);
+  }
+
+  #receive(chunk: Buffer): void {
     const bytes = this.#partial.length > 0 ? Buffer.concat([this.#partial, chunk]) : chunk;
     if (bytes.length < this.#wanted) this.#hold(bytes, this.#wanted);
     else this.#serve(bytes);
@@ -193,7 +220,7 @@ export class ExpressConnection implements Connection, ExpressReply {
     const { registry, handler } = this.#lane;
     const found = this.#findHead(bytes);
     if (found === undefined) {
-      if (bytes.length >= expressLimits.headBytesMax || !couldBeExpress(bytes)) this.#leave(bytes);
+      if (bytes.length >= expressLimits.headBytesMax || !couldBeExpress(bytes)) this.#leave(bytes, true);
       else this.#hold(bytes, bytes.length + 1);
       return;
     }
@@ -201,13 +228,13 @@ export class ExpressConnection implements Connection, ExpressReply {
     // A client that asks for more before it has taken what it asked for is one for the server that counts such debts.
     const isBehind = this.#socket.writableLength > expressLimits.unsentBytesMax;
     if (head === undefined || head.bodyBytes > expressLimits.bodyBytesMax || isBehind || registry.draining) {
-      this.#leave(bytes);
+      this.#leave(bytes, true);
       return;
     }
     const total = headLength + head.bodyBytes;
     if (bytes.length !== total) {
       if (bytes.length < total) this.#hold(bytes, total);
-      else this.#leave(bytes);
+      else this.#leave(bytes, true);
       return;
     }
     this.#release();
@@ -222,7 +249,7 @@ export class ExpressConnection implements Connection, ExpressReply {
       return;
     }
     this.#busy = false;
-    this.#leave(bytes);
+    this.#leave(bytes, true);
     registry.ended(1);
   }
 
@@ -250,7 +277,8 @@ export class ExpressConnection implements Connection, ExpressReply {
     this.#wanted = 0;
   }
 
-  #leave(bytes: Buffer): void {
+  /** `hasTurn`: what is put back need not wait for its turn, or not again. */
+  #leave(bytes: Buffer, hasTurn = false): void {
     const socket = this.#socket;
     this.#forget();
     socket.off("data", this.#onData);
@@ -258,7 +286,7 @@ export class ExpressConnection implements Connection, ExpressReply {
     socket.off("close", this.#onClose);
     socket.pause();
     if (bytes.length > 0) socket.unshift(bytes);
-    this.#lane.leave(socket);
+    this.#lane.leave(socket, hasTurn);
     socket.resume();
   }
 
@@ -290,6 +318,12 @@ export function bodyLength(body: ExpressBody): number {
   let length = 0;
   for (const part of body) length += part.length;
   return length;
+}
+
+/** Looked at before anything else is, while there is more to do than time. */
+function isProbeStart(bytes: Buffer): boolean {
+  const start = bytes.latin1Slice(0, 12);
+  return start === "GET /health " || start.startsWith("GET /ready ");
 }
 
 /** Whether bytes without the end of a head can still become one of ours. */

@@ -89,9 +89,13 @@ export class Http1Connection implements Connection {
   /** The answer to the request whose body could not be read. */
   #broken: ServerResponse | undefined;
 
-  constructor(registry: Registry, server: Server, socket: Socket) {
+  /** The first request need not wait for its turn. */
+  #hasTurn: boolean;
+
+  constructor(registry: Registry, server: Server, socket: Socket, hasTurn = false) {
     this.#registry = registry;
     this.#socket = socket;
+    this.#hasTurn = hasTurn;
     this.#stall = new WriteStall(socket);
     this.#socket[kConnection] = this;
     registry.connections.add(this);
@@ -130,7 +134,9 @@ export class Http1Connection implements Connection {
     registry.inFlight++;
     response.on("close", onResponseClose);
     if (this.#inFlight <= registry.limits.pipelinedHandledMax) {
-      registry.handle(request, response);
+      if (this.#hasTurn) registry.handleNow(request, response);
+      else registry.handle(request, response);
+      this.#hasTurn = false;
       return;
     }
     this.#held ??= [];

@@ -34,6 +34,13 @@ export interface ListenerLimits {
   readonly headersMax: number;
   /** Requests of all connections that are in flight at once; one more is answered 503. */
   readonly requestsMax: number;
+  /** With fewer connections and requests in flight than this, a turn of the event loop has no bound. */
+  readonly turnBoundFrom: number;
+  /** Requests are begun for this long in one turn; then others have theirs, as who connects, and the rest wait for the next. */
+  readonly turnMs: number;
+  /** Requests that wait for a turn, and what is held for them; beyond it they are begun at once. */
+  readonly turnWaitingMax: number;
+  readonly turnWaitingBytesMax: number;
   /** Requests of one HTTP/1 connection that are in flight at once (pipelining). */
   readonly pipelinedMax: number;
   /** How many of these the handler works on; the others wait, or a peer that does not read would fill the memory. */
@@ -60,7 +67,7 @@ export interface ListenerLimits {
 export const listenerLimits: ListenerLimits = {
   connectionsMax: 20_000,
   refusalsMax: 100,
-  acceptorsMax: 64,
+  acceptorsMax: 256,
   backlogMax: 4_096,
   sniffTimeoutMs: 10_000,
   headersTimeoutMs: 10_000,
@@ -77,6 +84,10 @@ export const listenerLimits: ListenerLimits = {
   headersMax: 256,
   // An idle long poll takes about 27 KiB.
   requestsMax: 50_000,
+  turnBoundFrom: 128,
+  turnMs: 50,
+  turnWaitingMax: 20_000,
+  turnWaitingBytesMax: 64 * MiB,
   pipelinedMax: 256,
   pipelinedHandledMax: 4,
   http2StreamsMax: 256,

@@ -108,7 +108,9 @@ export class Listener {
     this.#http1 = createHttp1(registry);
     this.#http2 = createHttp2(registry);
     if (express !== undefined) {
-      this.#lane = new ExpressLane(registry, express, (socket) => new Http1Connection(registry, this.#http1, socket));
+      this.#lane = new ExpressLane(registry, express, (socket, hasTurn) => {
+        new Http1Connection(registry, this.#http1, socket, hasTurn);
+      });
     }
     this.address = describe(server.address() as AddressInfo, secure);
     for (const each of [server, ...acceptors]) {

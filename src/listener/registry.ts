@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { ListenerLimits } from "./limits.ts";
+import { Turn } from "./turn.ts";
 
 export type AnyRequest = IncomingMessage | Http2ServerRequest;
 export type AnyResponse = ServerResponse | Http2ServerResponse;
@@ -60,6 +61,7 @@ export class Registry {
     overloaded: 0,
     handshakesFailed: 0,
   };
+  readonly turn: Turn;
   inFlight = 0;
   draining = false;
   /**
@@ -72,6 +74,7 @@ export class Registry {
 
   constructor(limits: ListenerLimits, log: ListenerLog, handler: Handler) {
     this.limits = limits;
+    this.turn = new Turn(limits);
     this.log = log;
     this.handler = handler;
   }
@@ -81,16 +84,31 @@ export class Registry {
     for (const connection of this.connections) connection.sweep();
   }
 
+  /** Whether requests that come now have to wait for the next turn of the event loop. */
+  get isTurnOver(): boolean {
+    const { turnBoundFrom } = this.limits;
+    return (this.inFlight >= turnBoundFrom || this.connections.size >= turnBoundFrom) && this.turn.isOver;
+  }
+
   ended(requests: number): void {
     if (requests === 0) return;
     this.inFlight -= requests;
     if (this.inFlight === 0) this.onIdle?.();
   }
 
-  /** Runs the handler. What it throws is its bug, answered as `internal`, and never reaches the process. */
+  /** Runs the handler, now or when there is time. */
   handle(request: AnyRequest, response: AnyResponse): void {
-    // Whether the process is up must be told however much it has to do.
-    if (this.inFlight > this.limits.requestsMax && request.url !== "/health" && request.url !== "/ready") {
+    if (!this.isTurnOver || isProbe(request.url)) this.handleNow(request, response);
+    else {
+      this.turn.wait(() => {
+        if (!response.destroyed && !request.socket.destroyed) this.handleNow(request, response);
+      }, 0);
+    }
+  }
+
+  /** What the handler throws is its bug, answered as `internal`, and never reaches the process. */
+  handleNow(request: AnyRequest, response: AnyResponse): void {
+    if (this.inFlight > this.limits.requestsMax && !isProbe(request.url)) {
       this.counters.overloaded++;
       response.setHeader("retry-after", "1");
       refuse(response, 503, "unavailable", "too many requests are in flight; retry");
@@ -104,6 +122,11 @@ export class Registry {
       else refuse(response, 500, "internal", "internal error");
     }
   }
+}
+
+/** Whether the process is up must be told however much it has to do. */
+export function isProbe(target: string | undefined): boolean {
+  return target === "/health" || target === "/ready";
 }
 
 /** `field` is what is at fault in the request, and stands before the message, as everywhere in the API. */

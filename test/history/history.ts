@@ -1,5 +1,5 @@
 import { NotSent } from "./call.ts";
-import { type DocumentInput, type DocumentOutput, documentModel } from "./document-model.ts";
+import { type DocumentInput, type DocumentOutput, documentModel, settleWrites } from "./document-model.ts";
 import { checkLinearizable, NotLinearizable } from "./linearize.ts";
 import { type PartitionInput, type PartitionOutput, partitionModel, settleAppends } from "./partition-model.ts";
 
@@ -60,6 +60,14 @@ export class Recorder<Input, Output> {
   }
 }
 
+/** In place of a time that JSON has no word for. */
+const never = "never";
+
+interface KeptHistory {
+  readonly partitions: [string, Recorded<PartitionInput, PartitionOutput>[]][];
+  readonly documents: [string, Recorded<DocumentInput, DocumentOutput>[]][];
+}
+
 /** All that the clients of one server did. */
 export class History {
   readonly partitions = new Recorder<PartitionInput, PartitionOutput>();
@@ -68,6 +76,21 @@ export class History {
   processEnded(): void {
     this.partitions.processEnded();
     this.documents.processEnded();
+  }
+
+  /** As text from which `from` makes the same history. */
+  toText(): string {
+    const objects = (recorder: Recorder<unknown, unknown>) => [...recorder.objects];
+    const kept = { partitions: objects(this.partitions), documents: objects(this.documents) };
+    return JSON.stringify(kept, (_key, value) => (value === Infinity ? never : value));
+  }
+
+  static from(text: string): History {
+    const kept = JSON.parse(text, (_key, value) => (value === never ? Infinity : value)) as KeptHistory;
+    const history = new History();
+    for (const [name, operations] of kept.partitions) history.partitions.objects.set(name, operations);
+    for (const [name, operations] of kept.documents) history.documents.objects.set(name, operations);
+    return history;
   }
 
   /** After everything was read a last time. Returns the number of states that the search looked at. */
@@ -79,8 +102,7 @@ export class History {
       states += named(name, () => checkLinearizable(partitionModel, settleAppends(operations, last.values)));
     }
     for (const [name, operations] of this.documents.objects) {
-      const settled = operations.filter(({ input, output }) => input.kind === "write" || output !== undefined);
-      states += named(name, () => checkLinearizable(documentModel, settled));
+      states += named(name, () => checkLinearizable(documentModel, settleWrites(operations)));
     }
     return states;
   }

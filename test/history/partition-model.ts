@@ -46,6 +46,11 @@ export const partitionModel: Model<PartitionState, PartitionInput, PartitionOutp
         return output?.kind === "end" ? state : undefined;
     }
   },
+  // A partition only grows: whoever was told of an earlier end is too late.
+  isLost({ values: { length } }, { output }) {
+    if (output === undefined) return false;
+    return output.kind === "appended" ? output.base < length : output.end < length;
+  },
   key: ({ values, digest }) => `${values.length} records, the last ${values.at(-1)?.slice(0, 40)}, ${digest}`,
   show: (input, output) => `${JSON.stringify(input)} → ${JSON.stringify(output)}`.slice(0, 400),
 };

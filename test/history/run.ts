@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { SeededRandom } from "../fault/random.ts";
 import { Connection } from "./call.ts";
@@ -74,7 +77,7 @@ export async function runHistory({ seed, seconds, isStale = false }: HistoryOpti
     throw new Error(`${(error as Error).message}\n${victim.logs.slice(-20).join("\n")}`, { cause: error });
   }
   for (const { connection } of contexts) connection.close();
-  const states = history.check();
+  const states = checked(history, seed, isStale);
   const { partitions, documents } = history;
   return {
     "operations answered": partitions.answered + documents.answered,
@@ -84,6 +87,19 @@ export async function runHistory({ seed, seconds, isStale = false }: HistoryOpti
     "reads with a token": (await Promise.all(tokens)).reduce((sum, reads) => sum + reads, 0),
     ...Object.fromEntries(Object.entries(victim.faults).map(([kind, count]) => [`fault: ${kind}`, count])),
   };
+}
+
+/** A history that is not explained is kept: its timing is not to be had again. */
+function checked(history: History, seed: number, isStale: boolean): number {
+  try {
+    return history.check();
+  } catch (error) {
+    const file = join(tmpdir(), `history-${seed}.json`);
+    if (isStale) throw error;
+    writeFileSync(file, history.toText());
+    process.stderr.write(`kept in ${file}; npm run test:history -- --check ${file}\n`);
+    throw error;
+  }
 }
 
 /** Without a C compiler there is no clock to move and no disk to fill. */

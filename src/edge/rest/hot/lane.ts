@@ -7,6 +7,7 @@ import { errorReply, toEngineError } from "../error.ts";
 import { clientGone } from "../route.ts";
 import type { RestOptions } from "../server.ts";
 import { appendRoute, eventsRoute } from "./append.ts";
+import { probeRoutes } from "./probe.ts";
 import { countRoute, documentRoute, fetchRoute, queryHotRoute } from "./read.ts";
 import type { Answer, Asked, HotRoute, HotWork } from "./route.ts";
 
@@ -31,7 +32,7 @@ interface Serving {
 
 /**
  * The requests of HTTP/1 that come by the thousand: small appends, events, fetches, reads of a document, counts and
- * queries.
+ * queries; and those that ask whether the server is up, when there are thousands.
  * The same checks in the same order, by the same functions, as on the way through the router, but without its objects,
  * hooks and streams. What it does not take goes the ordinary way.
  */
@@ -64,7 +65,7 @@ class Lane {
     const entry = (route: HotRoute): Entry => ({ route, count: metrics.counterOf(route.url, route.method) });
     this.#entries = {
       POST: [appendRoute(engine), eventsRoute(engine), queryHotRoute(engine), countRoute(engine)].map(entry),
-      GET: [fetchRoute(engine), documentRoute(engine)].map(entry),
+      GET: [fetchRoute(engine), documentRoute(engine), ...probeRoutes(engine)].map(entry),
     };
   }
 
@@ -103,6 +104,7 @@ class Lane {
     const { host, origin, authorization } = headers as Readonly<Record<string, string | undefined>>;
     const refused = authenticator.screen({ method, host, origin, authorization });
     if (refused !== undefined) return refused;
+    if (access === "open") return undefined;
     if (engine.isDraining) return unavailable("the server is draining");
     const found = authenticator.authenticate({ authorization, remoteAddress, remotePort });
     const need = access === "read" ? needs.readIn(namespace) : needs.writeIn(namespace);

@@ -19,6 +19,7 @@ export interface Answer {
 
 /** One request, checked as far as its head goes. */
 export interface HotWork {
+  /** Empty where the route is open to everyone. */
   readonly namespace: string;
   run(asked: Asked, body: Buffer, signal: () => AbortSignal): Promise<Answer>;
 }
@@ -28,7 +29,7 @@ export interface HotRoute {
   readonly method: "GET" | "POST";
   /** As the router and the metrics name it. */
   readonly url: string;
-  readonly access: "read" | "write";
+  readonly access: "read" | "write" | "open";
   /** Undefined where the request, or something about it, is left to the ordinary way. */
   match(target: string, headers: Asked["headers"]): HotWork | undefined;
 }

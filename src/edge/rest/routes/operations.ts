@@ -4,6 +4,15 @@ import type { Metrics } from "../metrics.ts";
 import type { Route } from "../route.ts";
 import { answer, text, textAnswer } from "../schemas.ts";
 
+export function healthStatus(): { status: string } {
+  return { status: "ok" };
+}
+
+export function readyStatus(engine: Engine): { status: string } {
+  if (engine.isReady) return { status: "ready" };
+  throw unavailable(engine.isDraining ? "the server is draining" : "the metastore has no leader yet");
+}
+
 /** Health, readiness and metrics. */
 export function operationRoutes(engine: Engine, metrics: Metrics): Route[] {
   const statusAnswer = answer("As asked", { status: text });
@@ -14,7 +23,7 @@ export function operationRoutes(engine: Engine, metrics: Metrics): Route[] {
       access: "open",
       tag: "operations",
       schema: { summary: "Whether the process is up", response: { 200: statusAnswer } },
-      handler: () => ({ status: "ok" }),
+      handler: healthStatus,
     },
     {
       method: "GET",
@@ -25,10 +34,7 @@ export function operationRoutes(engine: Engine, metrics: Metrics): Route[] {
         summary: "Whether the metastore has a leader and the server takes work",
         response: { 200: statusAnswer },
       },
-      handler: () => {
-        if (engine.isReady) return { status: "ready" };
-        throw unavailable(engine.isDraining ? "the server is draining" : "the metastore has no leader yet");
-      },
+      handler: () => readyStatus(engine),
     },
     {
       method: "GET",
