@@ -15,8 +15,8 @@ import {
 } from "./entry.ts";
 import type { EntryTable } from "./entry-table.ts";
 
-/** Entries of a page on average: with few exceptions it then fits two pages of the disk. */
-const entriesPerPage = 200;
+/** Entries of a page on average: with few exceptions it then fits one page of the disk. */
+const entriesPerPage = 90;
 const two32 = 2 ** 32;
 
 /**
