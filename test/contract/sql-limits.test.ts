@@ -19,6 +19,21 @@ function sql(server: ServerProcess, query: string, signal?: AbortSignal): Promis
   return ask(`${server.url}/v1/namespaces/n/sql`, { body: { query }, ...(signal === undefined ? {} : { signal }) });
 }
 
+test("values that nest too deep are refused, by their text and as parameters", async () => {
+  await using server = await start({});
+  const list = (levels: number) => `${"[".repeat(levels)}1${"]".repeat(levels)}`;
+  const struct = (levels: number) => `${"{'a':".repeat(levels)}1${"}".repeat(levels)}`;
+  for (const make of [list, struct]) {
+    assert.equal((await sql(server, `select ${make(100)} as x`)).status, 200);
+    assertError(await sql(server, `select ${make(101)} as x`), 400, "invalid_argument", "query");
+    assertError(await sql(server, `select ${make(400)} as x`), 400, "invalid_argument", "query");
+  }
+  const body = (levels: number) => ({ query: "select ? as x", params: [JSON.parse(list(levels)) as unknown] });
+  const url = `${server.url}/v1/namespaces/n/sql`;
+  assert.equal((await ask(url, { body: body(60) })).status, 200);
+  assertError(await ask(url, { body: body(1_000) }), 400, "invalid_argument", "params");
+});
+
 test("a statement that takes too long is stopped", async () => {
   await using server = await start({ SERVICE_SQL_TIME: "300ms" });
   const done = await sql(server, endless);

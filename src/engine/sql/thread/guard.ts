@@ -1,7 +1,7 @@
 import type { Dialect } from "../dialect/dialect.ts";
 import { sqlFault } from "../fault.ts";
 import type { TableSchema } from "../messages.ts";
-import type { BaseTable, FunctionCall, ShowRef, TableFunction } from "./syntax-tree.ts";
+import type { BaseTable, FunctionCall, ShowRef, TableFunction, TreeNode } from "./syntax-tree.ts";
 
 /**
  * What a statement may reach. The database itself can't reach a file, a network or another namespace, and is read in a
@@ -36,6 +36,25 @@ const forbiddenFunctions = new Set([
   "current_query",
   "add_parquet_key",
 ]);
+
+/** What makes a value of others in it. The database takes the longer for each level, the more there are. */
+const nesting = new Set(["list_value", "struct_pack", "row", "map", "list_pack", "array_value"]);
+const nestingMax = 100;
+
+/** Refuses lists, structs and maps in one another beyond a bound: a thousand levels would take minutes and gigabytes. */
+export function checkNesting(root: unknown): void {
+  const open: { readonly value: unknown; readonly depth: number }[] = [{ value: root, depth: 0 }];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { value, depth } = next;
+    if (typeof value !== "object" || value === null) continue;
+    const { type, function_name: name } = value as TreeNode;
+    const nests = type === "ARRAY_CONSTRUCTOR" || (typeof name === "string" && nesting.has(name.toLowerCase()));
+    if (nests && depth >= nestingMax) {
+      throw sqlFault("unsupported", `lists, structs and maps nest more than ${nestingMax} levels deep`);
+    }
+    for (const inner of Object.values(value)) open.push({ value: inner, depth: nests ? depth + 1 : depth });
+  }
+}
 
 /** Kinds of table references in a tree; any other is one that no user's text can make. */
 const tableRefs = new Set([
