@@ -42,17 +42,20 @@ const nesting = new Set(["list_value", "struct_pack", "row", "map", "list_pack",
 const nestingMax = 100;
 
 /** Refuses lists, structs and maps in one another beyond a bound: a thousand levels would take minutes and gigabytes. */
-export function checkNesting(root: unknown): void {
-  const open: { readonly value: unknown; readonly depth: number }[] = [{ value: root, depth: 0 }];
+export function checkNesting(root: object): void {
+  const open: { readonly node: object; readonly depth: number }[] = [{ node: root, depth: 0 }];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const { value, depth } = next;
-    if (typeof value !== "object" || value === null) continue;
-    const { type, function_name: name } = value as TreeNode;
+    const { node, depth } = next;
+    const { type, function_name: name } = node as TreeNode;
     const nests = type === "ARRAY_CONSTRUCTOR" || (typeof name === "string" && nesting.has(name.toLowerCase()));
     if (nests && depth >= nestingMax) {
       throw sqlFault("unsupported", `lists, structs and maps nest more than ${nestingMax} levels deep`);
     }
-    for (const inner of Object.values(value)) open.push({ value: inner, depth: nests ? depth + 1 : depth });
+    const innerDepth = nests ? depth + 1 : depth;
+    for (const inner of Object.values(node)) {
+      // Most of a tree are texts and numbers.
+      if (typeof inner === "object" && inner !== null) open.push({ node: inner, depth: innerDepth });
+    }
   }
 }
 
