@@ -4,7 +4,6 @@ import { fileURLToPath } from "node:url";
 import type { Logger } from "pino";
 import { FilesObjectStore } from "./adapter/files/object-store.ts";
 import { filesOfVersion } from "./adapter/lance/files.ts";
-import { LmdbStore } from "./adapter/lmdb/store.ts";
 import { NodeClock } from "./adapter/node/clock.ts";
 import { NodeRandom } from "./adapter/node/random.ts";
 import { SingleOwnership } from "./adapter/single/ownership.ts";
@@ -39,6 +38,7 @@ import { formatAddress } from "./listener/address.ts";
 import { isPrivate, type ServedCertificates } from "./listener/certificate.ts";
 import type { ExpressHandler } from "./listener/express.ts";
 import { Listener } from "./listener/listener.ts";
+import { openMainStore } from "./main-store.ts";
 import { version } from "./version.ts";
 
 interface Parts {
@@ -107,9 +107,7 @@ export class Server {
     await ownership.acquire(AbortSignal.timeout(10_000));
     const objects = new FilesObjectStore(join(config.dataDir, "objects"));
     await objects.removePartial();
-    const store = opened.adopt(new LmdbStore(join(config.dataDir, "store"), { exclusive: true, onFatal }), (each) =>
-      each.close(),
-    );
+    const store = opened.adopt(await openMainStore(config.dataDir, onFatal), (each) => each.close());
     const clock = new NodeClock();
     const random = new NodeRandom();
     const metrics = new Metrics();

@@ -1,19 +1,19 @@
 import { join } from "node:path";
 import { FilesObjectStore } from "../adapter/files/object-store.ts";
 import { filesOfVersion } from "../adapter/lance/files.ts";
-import { LmdbStore } from "../adapter/lmdb/store.ts";
 import { NodeClock } from "../adapter/node/clock.ts";
 import { SingleOwnership } from "../adapter/single/ownership.ts";
 import { openAuthStore } from "../auth-store.ts";
 import { Backups } from "../engine/backup/backups.ts";
 import { ObjectHold } from "../engine/backup/object-hold.ts";
-import { StoreError } from "../port/store.ts";
+import { openMainStore } from "../main-store.ts";
+import { type Store, StoreError } from "../port/store.ts";
 import { version } from "../version.ts";
 import { CommandFailure } from "./command.ts";
 
 /** A data directory that no server uses, opened for as long as a command needs it. */
 export interface OfflineData extends AsyncDisposable {
-  readonly store: LmdbStore;
+  readonly store: Store;
   readonly objects: FilesObjectStore;
   readonly backups: Backups;
   readonly ownership: SingleOwnership;
@@ -32,9 +32,9 @@ export async function openOffline(dataDir: string): Promise<OfflineData> {
     );
   }
   const objects = new FilesObjectStore(join(dataDir, "objects"));
-  let store: LmdbStore;
+  let store: Store;
   try {
-    store = opened.adopt(new LmdbStore(join(dataDir, "store"), { exclusive: true }), (each) => each.close());
+    store = opened.adopt(await openMainStore(dataDir), (each) => each.close());
   } catch (error) {
     if (error instanceof StoreError) throw new CommandFailure("data_loss", error.message);
     throw error;

@@ -17,6 +17,8 @@ export const tables = {
   dedupPage: 0x15,
   dedupSegment: 0x16,
   journal: 0x17,
+  /** Of the store itself: what it knows of the file that holds some of the journal (adapter/journaled). */
+  journalMark: 0x18,
   link: 0x20,
   linkState: 0x21,
   counter: 0x22,

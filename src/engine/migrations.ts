@@ -24,5 +24,11 @@ const journal: Migration = { to: 2, step: () => ({ ops: [], next: undefined }) }
  */
 const namedDocuments: Migration = { to: 3, step: () => ({ ops: [], next: undefined }) };
 
+/**
+ * Values of the journal may be in a file beside the store (`adapter/journaled`), where a build that does not know of it would
+ * not look.
+ */
+const journalFile: Migration = { to: 4, step: () => ({ ops: [], next: undefined }) };
+
 /** In their order. A migration is never changed once a release has it. */
-export const migrations: readonly Migration[] = [journal, namedDocuments];
+export const migrations: readonly Migration[] = [journal, namedDocuments, journalFile];

@@ -1,10 +1,12 @@
 /* Stands before the C library in the server's process: while a file of that name exists in the folder FAULT_SWITCHES,
- * `sync` makes every fdatasync fail and `meta` every write to the store's first two pages. */
+ * `sync` makes every fdatasync fail, `meta` every write to the store's first two pages, and `journal` every write to the
+ * file of its journal, of which the first 100 bytes still arrive. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -16,10 +18,22 @@ static int switched_on(const char *name) {
   return access(path, F_OK) == 0;
 }
 
+static int is_journal(int file) {
+  char link[64], path[1024];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  ssize_t length = readlink(link, path, sizeof path);
+  return length > 8 && memcmp(path + length - 8, "/journal", 8) == 0;
+}
+
 static ssize_t write_at(int file, const void *bytes, size_t length, off_t position) {
   static ssize_t (*real)(int, const void *, size_t, off_t);
   if (real == NULL) real = dlsym(RTLD_NEXT, "pwrite64");
   if (position < 8192 && length < 4096 && switched_on("meta")) {
+    errno = EIO;
+    return -1;
+  }
+  if (switched_on("journal") && is_journal(file)) {
+    real(file, bytes, length < 100 ? length : 100, position);
     errno = EIO;
     return -1;
   }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { rm, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, type TestContext, test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -84,5 +84,46 @@ describe("a disk that fails", () => {
     assert.equal(again.status, 200, again.text);
     unknown.acknowledged = again.text;
     assert.equal(await ledger.verify(restarted.url, shape), 0);
+  });
+
+  /**
+   * Proves: a write of the journal's file that fails is no acknowledgement, and what may be left of it is gone before anything
+   * else is acknowledged, also what does not go to the file.
+   */
+  test("a write of the journal that fails: 503, and nothing of it is left when writing goes on", async (t) => {
+    const made = await prepare(t, "journal");
+    if (made === undefined) return;
+    const { server, ledger, dataDir } = made;
+    const append = async (url: string, value: string, key?: string) => {
+      const sent = ledger.prepare(shape.name, 0, [value], key);
+      const answer = await sendAppend(url, sent);
+      if (answer.status === 200) sent.acknowledged = answer.text;
+      return answer;
+    };
+    const journal = join(dataDir, "store", "journal");
+    for (let i = 0; ; i++) {
+      await append(server.url, `until-it-is-used-${i}-`);
+      const bytes = await readFile(journal).catch(() => Buffer.alloc(0));
+      if (bytes.includes(`until-it-is-used-${i}-`)) break;
+    }
+    await writeFile(join(folder, "journal"), "");
+    for (const [i, key] of [undefined, "key", undefined].entries()) {
+      const refused = await append(server.url, `refused-${i}`, key);
+      assert.equal(refused.status, 503, refused.text);
+      assert.equal(refused.headers.get("retry-after"), "1");
+    }
+    await ledger.verify(server.url, shape);
+    await rm(join(folder, "journal"));
+    for (const [i, key] of ["key-2", undefined, undefined].entries()) {
+      assert.equal((await append(server.url, `taken-${i}`, key)).status, 200);
+    }
+    await ledger.verify(server.url, shape);
+    const exit = once(server.child, "exit");
+    server.child.kill("SIGKILL");
+    await exit;
+    await using restarted = await ServerProcess.start({ dataDir });
+    await ledger.verify(restarted.url, shape);
+    assert.equal((await append(restarted.url, "after")).status, 200);
+    await ledger.verify(restarted.url, shape);
   });
 });

@@ -16,6 +16,7 @@ import { type JournalSettings, journalSettings } from "../../src/engine/log/jour
 import type { Retention } from "../../src/engine/log/log.ts";
 import { fingerprint } from "../../src/engine/stream/idempotency.ts";
 import type { FetchResult } from "../../src/engine/stream/streams.ts";
+import { openMainStore } from "../../src/main-store.ts";
 import type { Store } from "../../src/port/store.ts";
 import { inlineThreads, testSettings } from "../support/engine.ts";
 import { temporaryFolder } from "../support/process.ts";
@@ -302,10 +303,24 @@ test("the log on memory does as its model does", { timeout: 120_000 }, () =>
 );
 
 /** Batches of about half the sizes go through it, and it is moved all the time. */
-const busyJournal = { partitionsMin: 1, batchBytesMax: 160, flushBytes: 1_500, bytesMax: 3_000, idleMs: 400 };
+const busyJournal = {
+  partitionsMin: 1,
+  briefBytesMax: 0,
+  batchBytesMax: 160,
+  flushBytes: 1_500,
+  flushValues: 100,
+  bytesMax: 3_000,
+  idleMs: 400,
+};
+/** Only groups that are small as a whole, of which a few make it large. */
+const briefJournal = { ...busyJournal, partitionsMin: 100, briefBytesMax: 250, flushValues: 5 };
 
 test("the log with a busy journal does as its model does", { timeout: 120_000 }, () =>
   check(400, 80, () => async (store) => store ?? new MemoryStore(), busyJournal),
+);
+
+test("the log with a journal of small groups does as its model does", { timeout: 120_000 }, () =>
+  check(400, 80, () => async (store) => store ?? new MemoryStore(), briefJournal),
 );
 
 test("the log with a journal that is moved only when it is idle does as its model does", { timeout: 120_000 }, () =>
@@ -322,6 +337,18 @@ test("the log on LMDB does as its model does, over restarts that open the files 
     await store?.close();
     return new LmdbStore(folder);
   }),
+);
+
+test("the log on LMDB with a file for its journal does as its model does", { timeout: 120_000 }, () =>
+  check(
+    40,
+    60,
+    (folder) => async (store) => {
+      await store?.close();
+      return openMainStore(folder);
+    },
+    { ...briefJournal, briefBytesMax: 1_000, flushValues: 20 },
+  ),
 );
 
 test("the log on LMDB with a busy journal does as its model does", { timeout: 120_000 }, () =>

@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import { JournaledStore } from "../../src/adapter/journaled/store.ts";
 import { LmdbStore } from "../../src/adapter/lmdb/store.ts";
 import { MemoryStore } from "../../src/adapter/memory/store.ts";
 import { compareBytes } from "../../src/port/bytes.ts";
 import type { Range, Reader, Store, WriteOp } from "../../src/port/store.ts";
+import { MemorySlotFiles } from "../support/memory-slots.ts";
 import { temporaryFolder } from "../support/process.ts";
 
 interface Opened extends AsyncDisposable {
@@ -16,6 +18,16 @@ interface Opened extends AsyncDisposable {
 const adapters: Readonly<Record<string, () => Promise<Opened>>> = {
   memory: async () => {
     const store = new MemoryStore();
+    return { store, [Symbol.asyncDispose]: () => store.close() };
+  },
+  /** Lone puts of keys that begin with an `a` go to its file. */
+  journaled: async () => {
+    const mark = bytes("\xfe mark");
+    const store = JournaledStore.open(new MemoryStore(), { table: 0x61, mark, files: new MemorySlotFiles(), slots: 3 });
+    // The first one makes the file.
+    await store.commit([put("a")]);
+    await store.commit([remove("a")]);
+    await new Promise(setImmediate);
     return { store, [Symbol.asyncDispose]: () => store.close() };
   },
   lmdb: async () => {

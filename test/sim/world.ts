@@ -49,7 +49,15 @@ const collectionSettings: CollectionSettings = {
 
 /** From every group to only those that go to several partitions, and moved on often. */
 function journalOf(seed: number): JournalSettings {
-  return { partitionsMin: 1 + (seed % 4), batchBytesMax: 300, flushBytes: 3_000, bytesMax: 9_000, idleMs: 300 };
+  return {
+    partitionsMin: 1 + (seed % 4),
+    briefBytesMax: seed % 3 === 0 ? 0 : 600,
+    batchBytesMax: 300,
+    flushBytes: 3_000,
+    flushValues: 8,
+    bytesMax: 9_000,
+    idleMs: 300,
+  };
 }
 
 /** What is durable, the process that works on it, and everything that can befall them. */

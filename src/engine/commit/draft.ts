@@ -1,4 +1,5 @@
-import { asBuffer, compareBytes } from "../../port/bytes.ts";
+import { asBuffer } from "../../port/bytes.ts";
+import { mergeWrites, opsInRange } from "../../port/merge.ts";
 import type { Bytes, Entry, Range, Reader, WriteOp } from "../../port/store.ts";
 
 /**
@@ -35,7 +36,8 @@ export class Draft {
   }
 
   *range(range: Range): Iterable<Entry> {
-    yield* merge(this.#store.range({ ...range, limit: Infinity }), this.#inRange(range), range);
+    const stored = this.#store.range({ ...range, limit: Infinity });
+    yield* mergeWrites(stored, opsInRange(this.#written().values(), range), range);
   }
 
   /** Whether any key lies in the range. */
@@ -113,16 +115,6 @@ export class Draft {
     }
     return this.#overlay;
   }
-
-  #inRange({ from, to, reverse }: Range): WriteOp[] {
-    const found: WriteOp[] = [];
-    for (const op of this.#written().values()) {
-      if (from !== undefined && compareBytes(op.key, from) < 0) continue;
-      if (to !== undefined && compareBytes(op.key, to) >= 0) continue;
-      found.push(op);
-    }
-    return found.sort((a, b) => (reverse ? compareBytes(b.key, a.key) : compareBytes(a.key, b.key)));
-  }
 }
 
 function text(key: Bytes): string {
@@ -131,36 +123,4 @@ function text(key: Bytes): string {
 
 function runReversed(hooks: readonly (() => void)[]): void {
   for (let i = hooks.length - 1; i >= 0; i--) hooks[i]!();
-}
-
-/** Two sorted sequences as one; a written op hides the stored entry of its key. */
-function* merge(stored: Iterable<Entry>, written: readonly WriteOp[], range: Range): Iterable<Entry> {
-  const direction = range.reverse ? -1 : 1;
-  let left = range.limit ?? Infinity;
-  let next = 0;
-  for (const entry of stored) {
-    if (left <= 0) return;
-    let hidden = false;
-    while (next < written.length) {
-      const op = written[next]!;
-      const order = compareBytes(op.key, entry.key) * direction;
-      if (order > 0) break;
-      next++;
-      if (order === 0) hidden = true;
-      if (op.kind === "put") {
-        yield op;
-        if (--left <= 0) return;
-      }
-    }
-    if (!hidden) {
-      yield entry;
-      left--;
-    }
-  }
-  for (; next < written.length && left > 0; next++) {
-    const op = written[next]!;
-    if (op.kind !== "put") continue;
-    yield op;
-    left--;
-  }
 }

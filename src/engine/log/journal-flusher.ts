@@ -36,7 +36,7 @@ export class JournalFlusher {
     this.#grownMs = clock.steadyMs();
     journal.onGrown = () => {
       this.#grownMs = clock.steadyMs();
-      if (this.#isEmptyHanded || journal.bytes >= journal.settings.flushBytes) this.#wake.abort();
+      if (this.#isEmptyHanded || journal.isLarge) this.#wake.abort();
     };
     this.#running = this.#loop();
   }
@@ -54,11 +54,11 @@ export class JournalFlusher {
   async #loop(): Promise<void> {
     const { log, clock, onError } = this.#deps;
     const { journal } = log;
-    const { flushBytes, idleMs } = journal.settings;
+    const { idleMs } = journal.settings;
     while (!this.#stop.signal.aborted) {
       const leftMs = idleMs - (clock.steadyMs() - this.#grownMs);
       if (journal.isEmpty) await this.#sleep(longMs);
-      else if (journal.bytes < flushBytes && leftMs > 0) await this.#sleep(leftMs);
+      else if (!journal.isLarge && leftMs > 0) await this.#sleep(leftMs);
       else {
         try {
           await this.#flush(journal.partitions(), this.#stop.signal);

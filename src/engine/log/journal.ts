@@ -17,7 +17,8 @@ import { decodePartition } from "./partition-state.ts";
 /**
  * Small batches of a group that goes to many partitions, as one value. Under its own key each of them would cost a page
  * of the store of its own, and the commit would take the longer the more partitions there are. So they are written
- * together first, kept in memory, and moved to their keys in the background, many of a partition at a time.
+ * together first, kept in memory, and moved to their keys in the background, many of a partition at a time. So are the
+ * appends of a group that is small as a whole, which a store can make durable with one write (adapter/journaled).
  *
  * What the journal holds of a partition is always its newest batches: one that goes to its own key takes those before
  * it along.
@@ -28,10 +29,17 @@ import { decodePartition } from "./partition-state.ts";
 export interface JournalSettings {
   /** A group that appends to at least so many partitions goes through the journal. */
   readonly partitionsMin: number;
+  /**
+   * A group of nothing but appends that take no more than this goes through it too, for a lone small value of the journal is
+   * durable sooner than a batch under its key.
+   */
+  readonly briefBytesMax: number;
   /** A larger batch goes to its own key: it fills pages anyway. */
   readonly batchBytesMax: number;
   /** From here on the journal is moved to the log in the background. */
   readonly flushBytes: number;
+  /** The same for its values: what is written sooner has room for some. */
+  readonly flushValues: number;
   /** Beyond it nothing more is taken until some of it has been moved. */
   readonly bytesMax: number;
   /** A journal that has not grown for this long is moved too. */
@@ -40,8 +48,10 @@ export interface JournalSettings {
 
 export const journalSettings: JournalSettings = {
   partitionsMin: 8,
+  briefBytesMax: 3_584,
   batchBytesMax: 4 * 1024,
   flushBytes: 24 * 1024 * 1024,
+  flushValues: 1_024,
   bytesMax: 48 * 1024 * 1024,
   idleMs: 1_000,
 };
@@ -115,6 +125,11 @@ export class Journal {
     return this.#bytes;
   }
 
+  /** Whether it is time to move it. */
+  get isLarge(): boolean {
+    return this.#bytes >= this.settings.flushBytes || this.#chunks.length >= this.settings.flushValues;
+  }
+
   /** Whether nothing is left of it, in memory or in the store. */
   get isEmpty(): boolean {
     return this.#chunks.length === 0;
@@ -166,9 +181,10 @@ export class Journal {
     direct: ReadonlySet<number>,
     flushed: ReadonlySet<JournaledPartition>,
   ): (() => void) | undefined {
-    if (this.#chunks.length === 0 && partitions < this.settings.partitionsMin) return undefined;
-    const wide = partitions >= this.settings.partitionsMin && this.#bytes < this.settings.bytesMax;
-    const plan = this.#plan(ops, wide, direct, flushed);
+    const isBrief = flushed.size === 0 && this.#isBrief(ops, direct);
+    if (this.#chunks.length === 0 && partitions < this.settings.partitionsMin && !isBrief) return undefined;
+    const isWide = partitions >= this.settings.partitionsMin && this.#bytes < this.settings.bytesMax;
+    const plan = this.#plan(ops, isWide || isBrief, isBrief, direct, flushed);
     if (plan === undefined) return undefined;
     for (const { from, stored } of plan.moved) {
       for (const entry of stored) {
@@ -180,9 +196,23 @@ export class Journal {
     return () => this.#apply(plan);
   }
 
+  /** Whether a group can become one small value. What would be deleted besides waits for the next move. */
+  #isBrief(ops: readonly WriteOp[], direct: ReadonlySet<number>): boolean {
+    const { briefBytesMax, batchBytesMax, bytesMax } = this.settings;
+    if (direct.size > 0 || this.#bytes >= bytesMax) return false;
+    let bytes = 0;
+    for (const op of ops) {
+      if (op.kind !== "put" || op.key[0] !== tables.log || op.value.length > batchBytesMax) return false;
+      bytes += entryHeadBytes + op.value.length;
+      if (bytes > briefBytesMax) return false;
+    }
+    return true;
+  }
+
   #plan(
     ops: WriteOp[],
-    wide: boolean,
+    isTaken: boolean,
+    isBrief: boolean,
     direct: ReadonlySet<number>,
     flushed: ReadonlySet<JournaledPartition>,
   ): GroupPlan | undefined {
@@ -202,8 +232,7 @@ export class Journal {
       if (op.kind === "put" && op.key[0] === tables.log) {
         const place = partitionNumberOf(op.key);
         const known = this.#partitions.get(place);
-        const isHeld = known !== undefined && !moved.has(known);
-        if ((wide || isHeld) && !large?.has(place) && !(direct.size > 0 && direct.has(readU64(op.key, 1)))) {
+        if (isTaken && !large?.has(place) && !(direct.size > 0 && direct.has(readU64(op.key, 1)))) {
           taken.push(op);
           places.push(place);
           continue;
@@ -213,7 +242,7 @@ export class Journal {
       ops[kept++] = op;
     }
     ops.length = kept;
-    const dropped = this.#dead();
+    const dropped = isBrief ? [] : this.#dead();
     const given = [
       ...[...moved].map((from) => ({ from, count: from.entries.length, stored: since(from, starts.get(from)) })),
       ...[...starts].filter(([from]) => !moved.has(from)).map(([from, start]) => trimmed(from, start)),

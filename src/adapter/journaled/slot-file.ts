@@ -1,0 +1,105 @@
+import { close, closeSync, constants, fstatSync, openSync, readFileSync, rmSync, write } from "node:fs";
+import { type FileHandle, open, rename } from "node:fs/promises";
+import { dirname } from "node:path";
+import { promisify } from "node:util";
+import { slotBytes } from "./slots.ts";
+
+/** Where slots are kept. A write is durable once its promise resolves; after one that fails the slot may hold anything. */
+export interface Slots {
+  readonly count: number;
+  write(slot: number, bytes: Buffer): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface SlotFiles {
+  /** What an earlier process left, with its bytes; undefined where there is none. */
+  open(): { readonly slots: Slots; readonly bytes: Buffer } | undefined;
+  /** New slots without a write in them, in place of any there are. */
+  create(count: number): Promise<Slots>;
+  remove(): void;
+}
+
+const pieceBytes = 1024 * 1024;
+
+/** Slots in a file whose every block is there from the start, so that a write syncs its own page and nothing else. */
+export class FileSlotFiles implements SlotFiles {
+  readonly #path: string;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  get path(): string {
+    return this.#path;
+  }
+
+  open(): { readonly slots: Slots; readonly bytes: Buffer } | undefined {
+    let bytes: Buffer;
+    try {
+      bytes = readFileSync(this.#path);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+      throw error;
+    }
+    return { slots: new OpenSlots(this.#path), bytes };
+  }
+
+  async create(count: number): Promise<Slots> {
+    const fresh = `${this.#path}.new`;
+    const handle = await open(fresh, "w", 0o600);
+    try {
+      await fill(handle, count * slotBytes);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(fresh, this.#path);
+    const folder = await open(dirname(this.#path), "r");
+    try {
+      await folder.sync();
+    } finally {
+      await folder.close();
+    }
+    return new OpenSlots(this.#path);
+  }
+
+  remove(): void {
+    for (const path of [this.#path, `${this.#path}.new`]) rmSync(path, { force: true });
+  }
+}
+
+async function fill(handle: FileHandle, bytes: number): Promise<void> {
+  const zeros = Buffer.alloc(Math.min(pieceBytes, bytes));
+  for (let at = 0; at < bytes; at += zeros.length) {
+    await handle.write(zeros, 0, Math.min(zeros.length, bytes - at), at);
+  }
+}
+
+class OpenSlots implements Slots {
+  readonly #descriptor: number;
+  readonly count: number;
+
+  constructor(path: string) {
+    this.#descriptor = openSync(path, constants.O_RDWR | constants.O_DSYNC);
+    try {
+      this.count = Math.floor(fstatSync(this.#descriptor).size / slotBytes);
+    } catch (error) {
+      closeSync(this.#descriptor);
+      throw error;
+    }
+  }
+
+  write(slot: number, bytes: Buffer): Promise<void> {
+    return new Promise((resolve, reject) => {
+      write(this.#descriptor, bytes, 0, slotBytes, slot * slotBytes, (error, written) => {
+        if (error !== null) reject(error);
+        else if (written !== slotBytes) reject(new Error(`only ${written} of ${slotBytes} bytes were written`));
+        else resolve();
+      });
+    });
+  }
+
+  async close(): Promise<void> {
+    await promisify(close)(this.#descriptor);
+  }
+}
