@@ -199,7 +199,7 @@ export class Journal {
   /** Whether a group can become one small value. What would be deleted besides waits for the next move. */
   #isBrief(ops: readonly WriteOp[], direct: ReadonlySet<number>): boolean {
     const { briefBytesMax, batchBytesMax, bytesMax } = this.settings;
-    if (direct.size > 0 || this.#bytes >= bytesMax) return false;
+    if (ops.length === 0 || direct.size > 0 || this.#bytes >= bytesMax) return false;
     let bytes = 0;
     for (const op of ops) {
       if (op.kind !== "put" || op.key[0] !== tables.log || op.value.length > batchBytesMax) return false;
