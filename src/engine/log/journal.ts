@@ -51,7 +51,7 @@ export const journalSettings: JournalSettings = {
   briefBytesMax: 3_584,
   batchBytesMax: 4 * 1024,
   flushBytes: 24 * 1024 * 1024,
-  flushValues: 1_024,
+  flushValues: 256,
   bytesMax: 48 * 1024 * 1024,
   idleMs: 1_000,
 };
