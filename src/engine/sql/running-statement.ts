@@ -4,7 +4,6 @@ import type { SqlBatch } from "./batch.ts";
 import type { NextReply, RunReply } from "./messages.ts";
 import type { SqlFaultKind, SqlResult, SqlStatementKind } from "./sql.ts";
 import type { StatementWork } from "./statement-work.ts";
-import type { StatementTurns } from "./turns.ts";
 import type { SqlColumnInfo } from "./type.ts";
 
 export type SqlOutcome = "ok" | SqlFaultKind | "error";
@@ -19,32 +18,27 @@ export function outcomeOf(error: unknown): SqlOutcome {
   return fault?.kind ?? "error";
 }
 
+/** Runs a step of the statement when it is its turn. */
+export type StatementTurn = <T>(step: () => Promise<T>) => Promise<T>;
+
 /** A statement whose rows are taken one batch after another. */
 export class RunningStatement implements SqlResult {
   readonly kind: SqlStatementKind;
   readonly columns: readonly SqlColumnInfo[];
   readonly token: ConsistencyToken;
   readonly #work: StatementWork;
-  readonly #turns: StatementTurns;
-  readonly #signal: AbortSignal | undefined;
+  readonly #goOn: StatementTurn;
   readonly #end: (outcome: SqlOutcome) => void;
   #ready: SqlBatch | undefined;
   #isDone: boolean;
   #isOver = false;
 
-  constructor(
-    work: StatementWork,
-    turns: StatementTurns,
-    started: Started,
-    signal: AbortSignal | undefined,
-    end: (outcome: SqlOutcome) => void,
-  ) {
+  constructor(work: StatementWork, goOn: StatementTurn, started: Started, end: (outcome: SqlOutcome) => void) {
     this.kind = started.kind;
     this.columns = started.columns;
     this.token = started.token;
     this.#work = work;
-    this.#turns = turns;
-    this.#signal = signal;
+    this.#goOn = goOn;
     this.#end = end;
     this.#ready = started.batch;
     this.#isDone = started.done;
@@ -60,8 +54,8 @@ export class RunningStatement implements SqlResult {
     }
     if (this.#isDone || this.#isOver) return undefined;
     try {
-      const { batch, done } = await this.#turns.take(this.#signal, () =>
-        this.#work.run(() => this.#work.request<NextReply>({ kind: "next", statement: this.#work.id })),
+      const { batch, done } = await this.#goOn(() =>
+        this.#work.request<NextReply>({ kind: "next", statement: this.#work.id }),
       );
       this.#isDone = done;
       if (done) this.#finish("ok");

@@ -10,6 +10,8 @@ export interface SqlSettings {
   readonly runningMax: number;
   /** and no more than this wait. */
   readonly waitingMax: number;
+  /** How long one waits for its turn. */
+  readonly waitMs: number;
   /** Statements whose rows are still being read. */
   readonly openMax: number;
   /** Rows of one result. */
@@ -28,6 +30,7 @@ export const defaultSqlSettings: SqlSettings = {
   threads: 2,
   runningMax: 2,
   waitingMax: 200,
+  waitMs: 10_000,
   openMax: 500,
   rowsMax: 100_000_000,
   streamBytesMax: 256 * MiB,

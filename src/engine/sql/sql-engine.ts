@@ -41,7 +41,7 @@ export class SqlEngine implements Sql {
 
   constructor(deps: SqlEngineDeps) {
     this.#deps = deps;
-    this.#turns = new StatementTurns(deps.settings);
+    this.#turns = new StatementTurns(deps.settings, deps.clock);
     const changes = new ChangeTracker();
     this.#resolver = new TableResolver({ ...deps, changes });
     deps.thread.onLost(() => changes.clear());
@@ -73,7 +73,7 @@ export class SqlEngine implements Sql {
   ): Promise<SqlDescription> {
     const text = this.#text(statement);
     const work = new StatementWork(this.#deps, this.#nextStatement++, signal);
-    return this.#turns.take(signal, () =>
+    return this.#turns.begin(text.namespace.id, signal, () =>
       work.run(async () => {
         const needs = await work.request<PlanReply>({ kind: "plan", statement: work.id, params: undefined, ...text });
         const unread = needs.tables.map((table) => ({ ...table, read: false }));
@@ -104,8 +104,11 @@ export class SqlEngine implements Sql {
     try {
       const text = this.#text(statement);
       const work = new StatementWork(this.#deps, this.#nextStatement++, signal);
-      const started = await this.#turns.take(signal, () => work.run(() => this.#start(work, text, statement, signal)));
-      return new RunningStatement(work, this.#turns, started, signal, end);
+      const started = await this.#turns.begin(text.namespace.id, signal, () =>
+        work.run(() => this.#start(work, text, statement, signal)),
+      );
+      const goOn = <T>(step: () => Promise<T>) => this.#turns.goOn(signal, () => work.run(step));
+      return new RunningStatement(work, goOn, started, end);
     } catch (error) {
       end(outcomeOf(error));
       throw error;
