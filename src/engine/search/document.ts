@@ -1,5 +1,6 @@
 import { type FieldSpec, type Schema, SchemaPaths } from "../collection/schema.ts";
 import { invalid } from "../errors.ts";
+import { refuseUnknown } from "../unknown-fields.ts";
 import { parseDate } from "./date.ts";
 import { newFloats, type TakeFloats } from "./float-slab.ts";
 import { searchLimits } from "./limits.ts";
@@ -188,9 +189,7 @@ export function parseVectorValue(path: string, value: unknown, dim: number, take
 
 export function parseSparseValue(path: string, value: unknown): SparseVector {
   if (!isObject(value)) throw invalid(path, "must be {indices, values}");
-  for (const key of Object.keys(value)) {
-    if (key !== "indices" && key !== "values") throw invalid(`${path}.${key}`, "unknown field");
-  }
+  refuseUnknown(path, value, ["indices", "values"]);
   const { indices, values } = value;
   if (!Array.isArray(indices)) throw invalid(`${path}.indices`, "must be an array of integers");
   if (!Array.isArray(values)) throw invalid(`${path}.values`, "must be an array of numbers");
