@@ -7,6 +7,10 @@ export const limits = {
   bodyBytesMax: 16 * MiB,
   /** Bytes of all request bodies that are held at once; more are refused with `unavailable`. */
   bodiesBytesMax: 128 * MiB,
+  /** Records of one append, and entries of any other list of a body: each costs far more than its bytes when it is empty. */
+  requestRecordsMax: 250_000,
+  /** Members of a body, whatever they are. */
+  bodyMembersMax: 1_000,
   fetchBytesDefault: 1 * MiB,
   fetchBytesMax: 16 * MiB,
   fetchWaitMsMax: 60_000,

@@ -1,5 +1,6 @@
 import { invalid } from "./errors.ts";
 import { limits } from "./limits.ts";
+import { refuseUnknown } from "./unknown-fields.ts";
 
 /** Names the offset of the last record written to a partition. A reader that has applied it sees the write. */
 export interface TokenEntry {
@@ -38,9 +39,8 @@ export function parseToken(field: string, text: string): ConsistencyToken {
   if (value.length > limits.tokenEntriesMax) throw invalid(field, `has more than ${limits.tokenEntriesMax} entries`);
   return value.map((entry: unknown, i) => {
     if (typeof entry !== "object" || entry === null) throw invalid(`${field}[${i}]`, "must be an object");
-    const { stream, partition, offset, ...rest } = entry as Record<string, unknown>;
-    const unknown = Object.keys(rest)[0];
-    if (unknown !== undefined) throw invalid(`${field}[${i}].${unknown}`, "unknown field");
+    refuseUnknown(`${field}[${i}]`, entry, ["stream", "partition", "offset"]);
+    const { stream, partition, offset } = entry as Record<string, unknown>;
     if (!isCount(stream) || stream < 1) throw invalid(`${field}[${i}].stream`, "must be a positive integer");
     if (!isCount(partition)) throw invalid(`${field}[${i}].partition`, "must be an integer from 0");
     if (!isCount(offset)) throw invalid(`${field}[${i}].offset`, "must be an integer from 0");

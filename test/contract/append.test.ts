@@ -72,6 +72,7 @@ for (const [what, body, field] of [
   ["records that are null", { records: null }, "records"],
   ["an empty array", { records: [] }, "records"],
   ["records that are an object", { records: {} }, "records"],
+  ["more records than a request may have", `{"records":[${"{},".repeat(250_000)}{}]}`, "records"],
   ["a record that is null", { records: [{}, null] }, "records[1]"],
   ["an unknown field of the body", { records: [{}], acks: 1 }, "acks"],
   ["an unknown field of a record", { records: [{}, { val: "AA==" }] }, "records[1].val"],

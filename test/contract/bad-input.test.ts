@@ -110,6 +110,11 @@ test("every unknown field is named, though no more than a message holds", async 
   const several = await ask(`${base}/streams`, { body: { name: "x", a: 1, b: 2, c: 3 } });
   assertError(several, 400, "invalid_argument", "a");
   assert.equal(several.json.message, "a: unknown field, as are b, c");
+  for (const path of ["/streams/s", "/links/l", "/collections/c"]) {
+    const dropped = await ask(base + path, { method: "DELETE", body: { a: 1, b: 2, c: 3 } });
+    assertError(dropped, 400, "invalid_argument", "a");
+    assert.equal(dropped.json.message, "a: unknown field, as are b, c");
+  }
   const odd = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`${"k".repeat(10_000)}${i}`, i]));
   const many = await ask(`${base}/streams`, { body: { ...odd, name: "x" } });
   assertError(many, 400, "invalid_argument");
@@ -136,7 +141,7 @@ for (const [record, field, message] of [
 }
 
 for (const [path, bodyOf, field] of [
-  ["/sql", (deep: string) => `{"query":"select $1 as a","params":[${deep}]}`, "params"],
+  ["/sql", (deep: string) => `{"query":"select $1 as a","params":[${deep}]}`, "params[0]"],
   ["/links", (deep: string) => `{"name":"d","source":"s","target":{"kind":"x"},"options":{"o":${deep}}}`, "options"],
 ] as const) {
   test(`${field} of ${path} that nest too deep are no bug of ours`, async () => {

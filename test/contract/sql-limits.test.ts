@@ -30,8 +30,11 @@ test("values that nest too deep are refused, by their text and as parameters", a
   }
   const body = (levels: number) => ({ query: "select ? as x", params: [JSON.parse(list(levels)) as unknown] });
   const url = `${server.url}/v1/namespaces/n/sql`;
-  assert.equal((await ask(url, { body: body(60) })).status, 200);
-  assertError(await ask(url, { body: body(1_000) }), 400, "invalid_argument", "params");
+  assert.equal((await ask(url, { body: body(64) })).status, 200);
+  assertError(await ask(url, { body: body(65) }), 400, "invalid_argument", "params[0]");
+  assertError(await ask(url, { body: body(1_000) }), 400, "invalid_argument", "params[0]");
+  const infinite = '{"query":"select ? as x, ? as y","params":[1,[[0.5],[1e999]]]}';
+  assertError(await ask(url, { body: infinite }), 400, "invalid_argument", "params[1][1][0]");
 });
 
 test("a statement that takes too long is stopped", async () => {

@@ -4,6 +4,7 @@ import type { CollectionClient } from "../support/collections.ts";
 import type { Answer } from "../support/http.ts";
 import { readRows } from "../support/lance-reader.ts";
 import type { ServerProcess } from "../support/process.ts";
+import { untilGone } from "./ledger.ts";
 import type { SeededRandom } from "./random.ts";
 
 /** Each writer has documents of its own, so that what it was told is what must be there. */
@@ -68,26 +69,20 @@ export const documentSchema = {
   ],
 };
 
-export async function writeDocuments(
+export function writeDocuments(
   c: CollectionClient,
   ledger: DocumentLedger,
   random: SeededRandom,
   onAcknowledged: () => void,
-) {
-  for (;;) {
+): Promise<void> {
+  return untilGone(async () => {
     const { ops, batch } = ledger.prepare(random);
     ledger.unknown = batch;
-    let answer: Answer;
-    try {
-      answer = await c.write("docs", ops);
-    } catch {
-      return;
-    }
+    const answer = await c.write("docs", ops);
     assert.equal(answer.status, 200, answer.text);
     ledger.acknowledge(batch);
     ledger.unknown = undefined;
-    onAcknowledged();
-  }
+  }, onAcknowledged);
 }
 
 /** Compares everything that can be read with what the writers know; returns how many unanswered batches had landed. */

@@ -40,18 +40,6 @@ export async function createLinked(url: string): Promise<void> {
   }
 }
 
-export async function untilGone(write: () => Promise<void>, onAcknowledged: () => void): Promise<void> {
-  for (;;) {
-    try {
-      await write();
-    } catch (error) {
-      if (error instanceof assert.AssertionError) throw error;
-      return;
-    }
-    onAcknowledged();
-  }
-}
-
 export async function writeRecords(client: EventClient, sent: SentEvents, random: SeededRandom): Promise<void> {
   const count = random.between(1, 20);
   const records = Array.from({ length: count }, (_, i) => ({

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { ask } from "../support/http.ts";
 import { ServerProcess, temporaryFolder } from "../support/process.ts";
-import { Ledger, type StreamShape, sendAppend, type Written } from "./ledger.ts";
+import { type Habits, Ledger, type StreamShape } from "./ledger.ts";
 import { SeededRandom } from "./random.ts";
 
 const rounds = Number(process.env["FAULT_ROUNDS"] ?? 20);
@@ -16,6 +16,7 @@ const shapes: readonly StreamShape[] = [
   { name: "wide", partitions: 48 },
   { name: "trimmed", partitions: 2, retentionBytes: 64 * 1024 },
 ];
+const habits: Habits = { shapes, single: 0.4, recordsMax: 20, fillMax: 400, keyed: 0.4 };
 
 /** Streams that come and go while the writers write. */
 interface Churned {
@@ -46,7 +47,7 @@ test(`kill -9 over ${rounds} rounds with ${writers} writers loses and tears noth
       await using restarted = await ServerProcess.start({ dataDir });
       for (const shape of shapes) landed += await ledger.verify(restarted.url, shape);
       await checkChurned(restarted.url, ledger, churned);
-      await replay(restarted.url, ledger, ledger.writes.slice(before), random);
+      await replay(restarted.url, ledger, before, random);
       // What the replays made of unknown outcomes is checked with the next round.
       if (round === rounds - 1) for (const shape of shapes) await ledger.verify(restarted.url, shape);
       assert.equal(await restarted.stop(), 0);
@@ -88,7 +89,7 @@ async function writeUntilKilled(
     if (++acknowledged === enough) reached();
   };
   const work = Array.from({ length: writers }, (_, writer) =>
-    write(server.url, ledger, random.fork(), `${round}-${writer}`, onAcknowledged),
+    ledger.write(server.url, random.fork(), `${round}-${writer}`, habits, onAcknowledged),
   );
   work.push(churn(server.url, ledger, churned, random.fork(), round));
   await killing;
@@ -96,33 +97,6 @@ async function writeUntilKilled(
   await delay(extraMs);
   await server.kill();
   await Promise.all(work);
-}
-
-async function write(
-  url: string,
-  ledger: Ledger,
-  random: SeededRandom,
-  name: string,
-  onAcknowledged: () => void,
-): Promise<void> {
-  for (let n = 0; ; n++) {
-    const shape = random.pick(shapes);
-    const routed = random.chance(0.3);
-    const count = random.chance(0.4) ? 1 : random.between(2, 20);
-    const values = Array.from({ length: count }, (_, i) => `${name}-${n}-${i}-${"x".repeat(random.between(0, 400))}`);
-    const key = random.chance(0.4) ? `key ${name}-${n}` : undefined;
-    const partition = routed ? undefined : random.between(0, shape.partitions - 1);
-    const written = ledger.prepare(shape.name, partition, values, key);
-    try {
-      const answer = await sendAppend(url, written);
-      assert.equal(answer.status, 200, answer.text);
-      written.acknowledged = answer.text;
-    } catch (error) {
-      if (error instanceof assert.AssertionError) throw error;
-      return;
-    }
-    onAcknowledged();
-  }
 }
 
 async function churn(url: string, ledger: Ledger, churned: Churned[], random: SeededRandom, round: number) {
@@ -161,22 +135,13 @@ async function checkChurned(url: string, ledger: Ledger, churned: Churned[]): Pr
   assert.equal(new Set(ids).size, ids.length, "a stream's id is its own");
 }
 
-/** Sends requests with an idempotency key again: those that were answered, and those whose fate is unknown. */
-async function replay(url: string, ledger: Ledger, writes: readonly Written[], random: SeededRandom): Promise<void> {
-  const keyed = writes.filter(({ idempotencyKey }) => idempotencyKey !== undefined);
-  const unknown = keyed.filter(({ acknowledged }) => acknowledged === undefined);
-  const known = keyed.filter(({ acknowledged }) => acknowledged !== undefined);
-  const older = ledger.acknowledged.filter(({ idempotencyKey }) => idempotencyKey !== undefined);
-  const chosen = [...known.slice(-replaysPerRound / 2), ...older.filter(() => random.chance(20 / older.length))];
-  for (const written of chosen) {
-    const answer = await sendAppend(url, written);
-    assert.equal(answer.status, 200, answer.text);
-    assert.equal(answer.headers.get("idempotency-replayed"), "true", "a known key is replayed");
-    assert.equal(answer.text, written.acknowledged, "with the reply its writer got");
-  }
-  for (const written of unknown) {
-    const answer = await sendAppend(url, written);
-    assert.equal(answer.status, 200, answer.text);
-    written.acknowledged = answer.text;
-  }
+/** Sends requests with an idempotency key again: of this round and of earlier ones, and all whose fate is unknown. */
+async function replay(url: string, ledger: Ledger, before: number, random: SeededRandom): Promise<void> {
+  const recent = ledger.keyed(before);
+  const older = ledger.keyed().filter(({ acknowledged }) => acknowledged !== undefined);
+  await ledger.resend(url, [
+    ...recent.filter(({ acknowledged }) => acknowledged !== undefined).slice(-replaysPerRound / 2),
+    ...older.filter(() => random.chance(20 / older.length)),
+    ...recent.filter(({ acknowledged }) => acknowledged === undefined),
+  ]);
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { type Answer, ask, base64 } from "../support/http.ts";
+import type { SeededRandom } from "./random.ts";
 
 export interface StreamShape {
   readonly name: string;
@@ -18,6 +19,18 @@ export interface Written {
   acknowledged: string | undefined;
 }
 
+/** What a writer chooses from. */
+export interface Habits {
+  readonly shapes: readonly StreamShape[];
+  /** The share of requests with one record; others have up to `recordsMax`. */
+  readonly single: number;
+  readonly recordsMax: number;
+  /** Bytes that a value has besides its name. */
+  readonly fillMax: number;
+  /** The share of requests with an idempotency key. */
+  readonly keyed: number;
+}
+
 interface Stored {
   readonly partition: number;
   readonly offset: number;
@@ -27,6 +40,19 @@ interface Append {
   readonly base_offset: number;
   readonly last_offset: number;
   readonly token: readonly { readonly partition: number }[];
+}
+
+/** Writes again and again until the server is gone; a wrong answer is none of its going. */
+export async function untilGone(write: () => Promise<void>, onAcknowledged: () => void = () => {}): Promise<void> {
+  for (;;) {
+    try {
+      await write();
+    } catch (error) {
+      if (error instanceof assert.AssertionError) throw error;
+      return;
+    }
+    onAcknowledged();
+  }
 }
 
 export function sendAppend(url: string, written: Written): Promise<Answer> {
@@ -66,6 +92,51 @@ export class Ledger {
     const written: Written = { stream, path, values, body, idempotencyKey, acknowledged: undefined };
     this.writes.push(written);
     return written;
+  }
+
+  /** Appends one request after another until the server is gone. `name` makes the values of a writer its own. */
+  write(
+    url: string,
+    random: SeededRandom,
+    name: string,
+    habits: Habits,
+    onAcknowledged: () => void = () => {},
+  ): Promise<void> {
+    let n = 0;
+    return untilGone(() => this.#send(url, this.#choose(random, `${name}-${n++}`, habits)), onAcknowledged);
+  }
+
+  #choose(random: SeededRandom, name: string, { shapes, single, recordsMax, fillMax, keyed }: Habits): Written {
+    const shape = random.pick(shapes);
+    const partition = random.chance(0.3) ? undefined : random.between(0, shape.partitions - 1);
+    const count = random.chance(single) ? 1 : random.between(2, recordsMax);
+    const values = Array.from({ length: count }, (_, i) => `${name}-${i}-${"x".repeat(random.between(0, fillMax))}`);
+    return this.prepare(shape.name, partition, values, random.chance(keyed) ? `key ${name}` : undefined);
+  }
+
+  async #send(url: string, written: Written): Promise<void> {
+    const answer = await sendAppend(url, written);
+    assert.equal(answer.status, 200, answer.text);
+    written.acknowledged = answer.text;
+  }
+
+  /** Sends requests with a key again: one that was answered gives that answer, one whose fate is unknown is settled. */
+  async resend(url: string, writes: Iterable<Written>): Promise<void> {
+    for (const written of writes) {
+      if (written.acknowledged === undefined) {
+        await this.#send(url, written);
+        continue;
+      }
+      const answer = await sendAppend(url, written);
+      assert.equal(answer.status, 200, answer.text);
+      assert.equal(answer.headers.get("idempotency-replayed"), "true", "a known key is replayed");
+      assert.equal(answer.text, written.acknowledged, "with the reply its writer got");
+    }
+  }
+
+  /** Requests with a key, from one of the ledger's on. */
+  keyed(from = 0): Written[] {
+    return this.writes.slice(from).filter(({ idempotencyKey }) => idempotencyKey !== undefined);
   }
 
   get acknowledged(): Written[] {

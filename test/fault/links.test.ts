@@ -4,15 +4,8 @@ import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { EventClient } from "../support/events.ts";
 import { ServerProcess, temporaryFolder } from "../support/process.ts";
-import {
-  checkCounters,
-  checkDuplicates,
-  createLinked,
-  SentEvents,
-  untilGone,
-  writeEvents,
-  writeRecords,
-} from "./event-ledger.ts";
+import { checkCounters, checkDuplicates, createLinked, SentEvents, writeEvents, writeRecords } from "./event-ledger.ts";
+import { untilGone } from "./ledger.ts";
 import { SeededRandom } from "./random.ts";
 
 const rounds = Number(process.env["FAULT_ROUNDS"] ?? 20);

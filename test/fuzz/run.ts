@@ -124,8 +124,8 @@ abstract class Run {
     return { target: this.name, inputs, seconds: this.#seconds, blocks, corpus, finding };
   }
 
-  protected async feed(input: Buffer, cases = 1): Promise<void> {
-    this.inputs += cases;
+  protected async feed(input: Buffer): Promise<void> {
+    this.inputs++;
     try {
       await this.open.run(input);
     } catch (error) {
@@ -140,6 +140,8 @@ abstract class Run {
 
 class MadeRun extends Run {
   readonly #made: MadeInputs;
+  readonly #underWay = new Set<Buffer>();
+  #isFound = false;
 
   constructor(name: string, open: OpenTarget, made: MadeInputs, options: RunOptions, file: string) {
     super(name, open, options, file);
@@ -147,18 +149,49 @@ class MadeRun extends Run {
   }
 
   protected async loop(): Promise<void> {
-    let last = Buffer.alloc(0);
-    let fed = 0;
-    try {
-      while (!this.isOver) {
-        last = Buffer.from(this.#made.make(this.dice));
-        await this.feed(last, this.#made.cases);
-        if (++fed % fuzzLimits.checkEvery === 0) await this.open.check?.();
+    let last: Buffer = Buffer.alloc(0);
+    while (!this.isOver) {
+      // What is looked at now and then is looked at while nothing is under way.
+      const until = this.inputs + fuzzLimits.checkEvery;
+      const lanes = Array.from({ length: this.#made.lanes ?? 1 }, async () => {
+        while (!this.isOver && !this.#isFound && this.inputs < until) {
+          last = Buffer.from(this.#made.make(this.dice));
+          await this.#tried(last);
+        }
+      });
+      for (const lane of await Promise.allSettled(lanes)) {
+        if (lane.status === "rejected") throw await this.#guilty(lane.reason as Stopped);
       }
-      await this.open.check?.();
-    } catch (error) {
-      throw error instanceof Stopped ? error : new Stopped(last, error);
+      try {
+        await this.open.check?.();
+      } catch (error) {
+        throw new Stopped(last, error);
+      }
     }
+  }
+
+  async #tried(input: Buffer): Promise<void> {
+    this.#underWay.add(input);
+    try {
+      await this.feed(input);
+      this.#underWay.delete(input);
+    } catch (error) {
+      this.#isFound = true;
+      throw error;
+    }
+  }
+
+  /** Of the inputs that failed together the one that fails alone too, where there is one. */
+  async #guilty(found: Stopped): Promise<Stopped> {
+    if (this.#made.lanes === undefined) return found;
+    for (const input of this.#underWay) {
+      try {
+        await this.open.run(input);
+      } catch (error) {
+        return new Stopped(input, error);
+      }
+    }
+    return found;
   }
 }
 

@@ -38,8 +38,8 @@ export interface GuidedInputs {
 
 export interface MadeInputs {
   readonly kind: "made";
-  /** Cases that one input holds, which are tried at once. */
-  readonly cases?: number;
+  /** Inputs that are tried at once, for most of one is waiting; 1 unless told. */
+  readonly lanes?: number;
   make(dice: Dice): Buffer;
 }
 

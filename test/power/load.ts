@@ -11,11 +11,10 @@ import {
   checkDuplicates,
   linkedParts,
   SentEvents,
-  untilGone,
   writeEvents,
   writeRecords,
 } from "../fault/event-ledger.ts";
-import { Ledger, type StreamShape, sendAppend, type Written } from "../fault/ledger.ts";
+import { type Habits, Ledger, type StreamShape, untilGone } from "../fault/ledger.ts";
 import type { SeededRandom } from "../fault/random.ts";
 import { CollectionClient } from "../support/collections.ts";
 import { EventClient } from "../support/events.ts";
@@ -26,6 +25,7 @@ const shapes: readonly StreamShape[] = [
   { name: "one", partitions: 1 },
   { name: "three", partitions: 3 },
 ];
+const habits: Habits = { shapes, single: 0.5, recordsMax: 12, fillMax: 900, keyed: 0.5 };
 const parts: readonly { readonly path: string; readonly body: object }[] = [
   { path: "/v1/namespaces", body: { name: "power" } },
   ...shapes.map((body) => ({ path: "/v1/namespaces/power/streams", body })),
@@ -68,36 +68,11 @@ export class Load {
     const [records, eventWriter] = [random.fork(), random.fork()];
     let n = 0;
     return Promise.all([
-      ...[0, 1, 2].map((writer) => this.#append(url, random.fork(), `${round}-${writer}`)),
-      untilGone(
-        () => writeRecords(events, this.#sent, records),
-        () => {},
-      ),
-      untilGone(
-        () => writeEvents(events, this.#sent, eventWriter, `${round}-${n++}`),
-        () => {},
-      ),
+      ...[0, 1, 2].map((writer) => this.#ledger.write(url, random.fork(), `${round}-${writer}`, habits)),
+      untilGone(() => writeRecords(events, this.#sent, records)),
+      untilGone(() => writeEvents(events, this.#sent, eventWriter, `${round}-${n++}`)),
       ...this.#documents.map((ledger) => writeDocuments(c, ledger, random.fork(), () => this.#documentBatches++)),
     ]);
-  }
-
-  async #append(url: string, random: SeededRandom, name: string): Promise<void> {
-    for (let n = 0; ; n++) {
-      const shape = random.pick(shapes);
-      const partition = random.chance(0.3) ? undefined : random.between(0, shape.partitions - 1);
-      const count = random.chance(0.5) ? 1 : random.between(2, 12);
-      const values = Array.from({ length: count }, (_, i) => `${name}-${n}-${i}-${"x".repeat(random.between(0, 900))}`);
-      const key = random.chance(0.5) ? `key ${name}-${n}` : undefined;
-      const written = this.#ledger.prepare(shape.name, partition, values, key);
-      try {
-        const answer = await sendAppend(url, written);
-        assert.equal(answer.status, 200, answer.text);
-        written.acknowledged = answer.text;
-      } catch (error) {
-        if (error instanceof assert.AssertionError) throw error;
-        return;
-      }
-    }
   }
 
   /** Everything that was acknowledged is there, once, and what is derived from it agrees with it. */
@@ -114,27 +89,16 @@ export class Load {
     await checkSealed(server, c);
   }
 
-  /** Requests with a key, sent again: the known ones give the reply that their writer got, the others are settled. */
+  /** Requests with a key, sent again: of this round and of earlier ones, and all whose fate is unknown. */
   async #replay(url: string, random: SeededRandom): Promise<void> {
-    const isKeyed = ({ idempotencyKey }: Written) => idempotencyKey !== undefined;
-    const recent = this.#ledger.writes.slice(this.#writesBefore).filter(isKeyed);
-    const known = this.#ledger.acknowledged.filter(isKeyed);
+    const recent = this.#ledger.keyed(this.#writesBefore);
+    const known = this.#ledger.keyed().filter(({ acknowledged }) => acknowledged !== undefined);
     const chosen = new Set([
       ...recent.filter(({ acknowledged }) => acknowledged !== undefined).slice(-replaysPerRound),
       ...Array.from({ length: Math.min(known.length, replaysPerRound) }, () => random.pick(known)),
+      ...recent.filter(({ acknowledged }) => acknowledged === undefined),
     ]);
-    for (const written of chosen) {
-      const answer = await sendAppend(url, written);
-      assert.equal(answer.status, 200, answer.text);
-      assert.equal(answer.headers.get("idempotency-replayed"), "true", "a known key is replayed");
-      assert.equal(answer.text, written.acknowledged, "with the reply its writer got");
-    }
-    for (const written of recent) {
-      if (written.acknowledged !== undefined) continue;
-      const answer = await sendAppend(url, written);
-      assert.equal(answer.status, 200, answer.text);
-      written.acknowledged = answer.text;
-    }
+    await this.#ledger.resend(url, chosen);
   }
 
   get figures(): Readonly<Record<string, number>> {

@@ -9,6 +9,7 @@ import { invalid } from "../../engine/errors.ts";
 import { integerMax } from "../../engine/limits.ts";
 import type { Filter } from "../../engine/search/filter/filter.ts";
 import { parseFilter } from "../../engine/search/filter/parse.ts";
+import { refuseUnknown } from "../../engine/unknown-fields.ts";
 import { floatsText } from "./float-text.ts";
 import { inTurns } from "./in-turns.ts";
 
@@ -71,9 +72,7 @@ function vectorsText(vectors: ReadonlyMap<string, Float32Array>): string {
 
 function members(path: string, value: unknown, allowed: readonly string[]): Json {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw invalid(path, "must be an object");
-  for (const name of Object.keys(value)) {
-    if (!allowed.includes(name)) throw invalid(`${path}.${name}`, `unknown field; known are ${allowed.join(", ")}`);
-  }
+  refuseUnknown(path, value, allowed, `known are ${allowed.join(", ")}`);
   return value as Json;
 }
 

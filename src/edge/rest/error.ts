@@ -1,5 +1,6 @@
 import type { FastifyError } from "fastify";
 import { EngineError, invalid, reasons } from "../../engine/errors.ts";
+import { unknownFields } from "../../engine/unknown-fields.ts";
 
 export interface ErrorReply {
   readonly status: number;
@@ -70,35 +71,26 @@ function mostTelling(errors: readonly AjvError[]): AjvError {
   return errors.find(({ keyword }) => keyword === "additionalProperties" || keyword === "required") ?? errors[0]!;
 }
 
-/** What a message tells of the names that a request made up. */
-const unknownFieldsMax = 8;
-const unknownNameLengthMax = 256;
-
-/** The fields of the value at fault that its schema does not know. */
-function unknownFields({ data, parentSchema }: AjvError, path: string): string[] {
+/** The names in the value at fault that its schema does not know. */
+function unknownNames({ data, parentSchema }: AjvError): string[] {
   if (parentSchema?.additionalProperties !== false) return [];
   const known = parentSchema.properties ?? {};
-  const unknown = Object.keys(data as object).filter((name) => !Object.hasOwn(known, name));
-  return unknown.slice(0, unknownFieldsMax).map((name) => join(path, name.slice(0, unknownNameLengthMax)));
-}
-
-/** A field that is missing is mostly a misspelt one, so what is unknown is told first. */
-function unknownError([first, ...others]: readonly string[], context: string, missing?: string): EngineError {
-  const kind = context === "querystring" ? "unknown query parameter" : "unknown field";
-  const more = others.length === 0 ? "" : `, as ${others.length === 1 ? "is" : "are"} ${others.join(", ")}`;
-  return invalid(first!, `${kind}${more}${missing === undefined ? "" : `; ${missing} is required`}`);
+  return Object.keys(data as object).filter((name) => !Object.hasOwn(known, name));
 }
 
 function validationError(errors: readonly AjvError[], context: string): EngineError {
   const error = mostTelling(errors);
   const path = fieldPath(error.instancePath);
+  const unknownKind = context === "querystring" ? "unknown query parameter" : undefined;
   switch (error.keyword) {
     case "additionalProperties":
-      return unknownError(unknownFields(error, path), context);
+      return unknownFields(path, unknownNames(error), undefined, unknownKind);
     case "required": {
       const missing = join(path, String(error.params["missingProperty"]));
-      const unknown = unknownFields(error, path);
-      return unknown.length === 0 ? invalid(missing, "is required") : unknownError(unknown, context, missing);
+      const unknown = unknownNames(error);
+      if (unknown.length === 0) return invalid(missing, "is required");
+      // A field that is missing is mostly a misspelt one, so what is unknown is told first.
+      return unknownFields(path, unknown, `${missing} is required`, unknownKind);
     }
     case "pattern":
       return invalid(path, `must match ${String(error.params["pattern"])}`);

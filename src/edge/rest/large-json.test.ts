@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import type { EngineError } from "../../engine/errors.ts";
+import { limits } from "../../engine/limits.ts";
 import { parseLargeJson } from "./large-json.ts";
+
+/** More than are parsed at a time. */
+const pieceElements = 30_000;
 
 function parse(text: string): Promise<unknown> {
   return parseLargeJson(Buffer.from(text));
@@ -32,9 +37,23 @@ test("the last of two members with one name counts, and no name is special", asy
   assert.ok(Object.hasOwn((await parse(text)) as object, "__proto__"));
 });
 
+test("too many members or elements are refused when they are seen, and a list is no body", async () => {
+  const elements = (count: number) => `{"a":1,"records":[${"{},".repeat(count - 1)}{}]}`;
+  const most = (await parse(elements(limits.requestRecordsMax))) as { records: unknown[] };
+  assert.equal(most.records.length, limits.requestRecordsMax);
+  const refused = async (text: string, field: string) =>
+    assert.rejects(parse(text), (error: EngineError) => error.details["field"] === field);
+  await refused(elements(limits.requestRecordsMax + 1), "records");
+  // What follows is not looked at.
+  await refused(`{"records":[${"{},".repeat(limits.requestRecordsMax + pieceElements)}`, "records");
+  const members = (count: number) => `{${Array.from({ length: count }, (_, i) => `"m${i}":1`).join()}}`;
+  assert.equal(Object.keys((await parse(members(limits.bodyMembersMax))) as object).length, limits.bodyMembersMax);
+  await refused(members(limits.bodyMembersMax + 1), "body");
+  await refused("[{}]", "body");
+});
+
 for (const text of [
   "",
-  "[]",
   "1",
   "{",
   "{}}",

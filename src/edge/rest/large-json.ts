@@ -1,13 +1,19 @@
 import { isAscii } from "node:buffer";
+import { invalid } from "../../engine/errors.ts";
+import { limits } from "../../engine/limits.ts";
 
 /**
  * JSON of many megabytes, parsed in pieces so that other requests get their turns: the members of the outer object
  * are found by a scan, and the elements of the arrays among them are parsed a few at a time. What the scan does not
- * understand it leaves to the caller, who parses it whole and gets its error.
+ * understand it leaves to the caller, who parses it whole and gets its error. Too many members or elements are refused
+ * as soon as they are seen: millions of empty ones fit into a body, and what comes after would take seconds for them.
  */
 const pieceBytes = 64 * 1024;
 /** Bytes that are scanned or parsed before others get a turn: about two milliseconds. */
 const turnBytes = 128 * 1024;
+
+/** Clients choose the names of what they send. */
+const shownNameLengthMax = 256;
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -18,7 +24,7 @@ const closeBrace = 0x7d;
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
 
-/** The value, or undefined when it is no object in the plain form that the scan knows. */
+/** The value, or undefined when it is no object in the plain form that the scan knows. Every body is an object. */
 export async function parseLargeJson(body: Buffer): Promise<unknown> {
   try {
     return await new PieceParser(body).parse();
@@ -39,14 +45,19 @@ class PieceParser {
 
   async parse(): Promise<unknown> {
     const found: Record<string, unknown> = {};
+    if (this.#peek() === openBracket) throw invalid("body", "must be object");
     this.#expect(openBrace);
     if (this.#peek() === closeBrace) this.#at++;
     else {
+      let members = 0;
       do {
+        if (++members > limits.bodyMembersMax) {
+          throw invalid("body", `has more than ${limits.bodyMembersMax} fields`);
+        }
         const name = this.#parsed(this.#take()) as string;
         if (typeof name !== "string") throw new SyntaxError();
         this.#expect(colon);
-        const value = this.#peek() === openBracket ? await this.#array() : this.#parsed(this.#take());
+        const value = this.#peek() === openBracket ? await this.#array(name) : this.#parsed(this.#take());
         // As JSON.parse does it: a name such as __proto__ is a member like any other.
         Object.defineProperty(found, name, { value, enumerable: true, configurable: true, writable: true });
       } while (this.#separated(closeBrace));
@@ -55,7 +66,7 @@ class PieceParser {
     return found;
   }
 
-  async #array(): Promise<unknown[]> {
+  async #array(name: string): Promise<unknown[]> {
     const elements: unknown[] = [];
     this.#expect(openBracket);
     if (this.#peek() === closeBracket) {
@@ -72,6 +83,9 @@ class PieceParser {
       } while (more && to - from < pieceBytes);
       const piece = JSON.parse(`[${textOf(this.#body.subarray(from, to))}]`) as unknown[];
       for (const element of piece) elements.push(element);
+      if (elements.length > limits.requestRecordsMax) {
+        throw invalid(name.slice(0, shownNameLengthMax), `must not have more than ${limits.requestRecordsMax} items`);
+      }
       await this.#giveWay();
     }
     return elements;

@@ -14,6 +14,7 @@ import type { Principal } from "../../engine/auth/principal.ts";
 import type { Backups } from "../../engine/backup/backups.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { type EngineError, invalid, notFound, unavailable } from "../../engine/errors.ts";
+import { unknownFields } from "../../engine/unknown-fields.ts";
 import type { ExpressHandler } from "../../listener/express.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { RequestIds } from "../front/request-id.ts";
@@ -243,8 +244,8 @@ function bodyHook(method: Route["method"], body: Schema | undefined, rawBody: bo
 
 function refuseFields({ body }: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void {
   const isObject = typeof body === "object" && body !== null && !Array.isArray(body);
-  const [unknown] = isObject ? Object.keys(body) : [];
-  if (unknown !== undefined) done(invalid(unknown, "unknown field"));
+  const unknown = isObject ? Object.keys(body) : [];
+  if (unknown.length > 0) done(unknownFields("", unknown));
   else done(isObject || body === undefined ? undefined : invalid("body", "must be object"));
 }
 

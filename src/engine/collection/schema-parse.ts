@@ -1,6 +1,7 @@
 import { invalid } from "../errors.ts";
 import { analyzerNames, isAnalyzer } from "../search/analysis/analyzer.ts";
 import { searchLimits } from "../search/limits.ts";
+import { refuseUnknown } from "../unknown-fields.ts";
 import {
   type Distance,
   type DynamicMode,
@@ -33,7 +34,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 function object(path: string, value: unknown, known: readonly string[]): Json {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw invalid(path, "must be an object");
-  for (const key of Object.keys(value)) if (!known.includes(key)) throw invalid(`${path}.${key}`, "unknown field");
+  refuseUnknown(path, value, known);
   return value as Json;
 }
 

@@ -1,4 +1,5 @@
 import { invalid } from "../errors.ts";
+import { refuseUnknown } from "../unknown-fields.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -21,9 +22,7 @@ export class JsonFields {
 
   constructor(path: string, value: unknown, known: readonly string[]) {
     if (!isObject(value)) throw invalid(path === "" ? "body" : path, "must be an object");
-    for (const key of Object.keys(value)) {
-      if (!known.includes(key)) throw invalid(join(path, key), `unknown field; known are ${known.join(", ")}`);
-    }
+    refuseUnknown(path, value, known, `known are ${known.join(", ")}`);
     this.path = path;
     this.#object = value;
   }

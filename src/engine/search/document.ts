@@ -1,5 +1,6 @@
 import { type FieldSpec, type Schema, SchemaPaths } from "../collection/schema.ts";
 import { invalid } from "../errors.ts";
+import { refuseUnknown } from "../unknown-fields.ts";
 import { parseDate } from "./date.ts";
 import { newFloats, type TakeFloats } from "./float-slab.ts";
 import { searchLimits } from "./limits.ts";
@@ -145,13 +146,26 @@ export function checkStorable(source: unknown, root: string): void {
   }
 }
 
+/** Refuses numbers beyond the range of doubles, which JSON is read with; what nests deeper than a source may is passed over. */
+export function checkFinite(value: unknown, root: string): void {
+  const path = pathOfInfinite(value);
+  if (path !== undefined) throw invalid(`${root}${path}`, "must be a finite number");
+}
+
 /** Where a number that is not finite stands. */
 function pathOfInfinite(value: unknown, depth = 0): string | undefined {
   if (typeof value === "number") return Number.isFinite(value) ? undefined : "";
   if (typeof value !== "object" || value === null || depth > searchLimits.sourceDepthMax) return undefined;
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) {
+      const found = pathOfInfinite(value[i], depth + 1);
+      if (found !== undefined) return `[${i}]${found}`;
+    }
+    return undefined;
+  }
   for (const [name, entry] of Object.entries(value)) {
     const found = pathOfInfinite(entry, depth + 1);
-    if (found !== undefined) return Array.isArray(value) ? `[${name}]${found}` : `.${name}${found}`;
+    if (found !== undefined) return `.${name}${found}`;
   }
   return undefined;
 }
@@ -175,9 +189,7 @@ export function parseVectorValue(path: string, value: unknown, dim: number, take
 
 export function parseSparseValue(path: string, value: unknown): SparseVector {
   if (!isObject(value)) throw invalid(path, "must be {indices, values}");
-  for (const key of Object.keys(value)) {
-    if (key !== "indices" && key !== "values") throw invalid(`${path}.${key}`, "unknown field");
-  }
+  refuseUnknown(path, value, ["indices", "values"]);
   const { indices, values } = value;
   if (!Array.isArray(indices)) throw invalid(`${path}.indices`, "must be an array of integers");
   if (!Array.isArray(values)) throw invalid(`${path}.values`, "must be an array of numbers");

@@ -5,6 +5,7 @@ import type { ConsistencyToken } from "../token.ts";
 import { ChangeTracker } from "./change-tracker.ts";
 import { sqlFault } from "./fault.ts";
 import type { CheckReply, DescribeReply, PlanReply, RunReply, StatementText } from "./messages.ts";
+import { checkParameters } from "./parameter-nesting.ts";
 import { plainRowsMax } from "./plain-rows.ts";
 import type { PlannedRetrieval } from "./retrieval.ts";
 import { emptyFound, type Restriction, type RetrieveRequest, restrictionOf, retrieve } from "./retrieve.ts";
@@ -72,6 +73,7 @@ export class SqlEngine implements Sql {
     signal?: AbortSignal,
   ): Promise<SqlDescription> {
     const text = this.#text(statement);
+    checkParameters(statement.params);
     const work = new StatementWork(this.#deps, this.#nextStatement++, signal);
     return this.#turns.begin(text.namespace.id, signal, () =>
       work.run(async () => {
@@ -103,6 +105,7 @@ export class SqlEngine implements Sql {
     };
     try {
       const text = this.#text(statement);
+      checkParameters(statement.params);
       const work = new StatementWork(this.#deps, this.#nextStatement++, signal);
       const started = await this.#turns.begin(text.namespace.id, signal, () =>
         work.run(() => this.#start(work, text, statement, signal)),

@@ -33,15 +33,36 @@ export const anyJson: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 2, arbitrary: fc.jsonValue({ maxDepth: 3 }) },
 );
 
+/** Made once for each schema: making one takes longer than a request. */
+const known = new WeakMap<
+  JsonSchema,
+  { readonly valid: fc.Arbitrary<unknown>; readonly nearly: fc.Arbitrary<unknown> }
+>();
+
+function made(schema: JsonSchema) {
+  const found = known.get(schema) ?? { valid: makeValid(schema, 0), nearly: makeNearly(schema) };
+  known.set(schema, found);
+  return found;
+}
+
 /** Values that a schema allows, as far as it says; where it says nothing, anything. */
-export function valid(schema: JsonSchema, depth = 0): fc.Arbitrary<unknown> {
+export function valid(schema: JsonSchema): fc.Arbitrary<unknown> {
+  return made(schema).valid;
+}
+
+/** A value with one thing wrong about it: another type somewhere, a field too many, one too few. */
+export function nearly(schema: JsonSchema): fc.Arbitrary<unknown> {
+  return made(schema).nearly;
+}
+
+function makeValid(schema: JsonSchema, depth: number): fc.Arbitrary<unknown> {
   const { enum: values, const: only, anyOf, oneOf, default: otherwise } = schema;
   if (Array.isArray(values)) return fc.constantFrom(...values);
   if (only !== undefined) return fc.constant(only);
   const branches = (anyOf ?? oneOf) as readonly JsonSchema[] | undefined;
   if (branches !== undefined)
     return fc.oneof(
-      ...branches.map((branch) => valid({ ...schema, anyOf: undefined, oneOf: undefined, ...branch }, depth)),
+      ...branches.map((branch) => makeValid({ ...schema, anyOf: undefined, oneOf: undefined, ...branch }, depth)),
     );
   const types = [schema["type"]].flat().filter((type) => type !== undefined) as string[];
   if (types.length === 0) return depth > 4 ? fc.constant(null) : anyJson;
@@ -90,7 +111,7 @@ function textOf(schema: JsonSchema): fc.Arbitrary<string> {
 function arrayOf(schema: JsonSchema, depth: number): fc.Arbitrary<unknown[]> {
   const minLength = (schema["minItems"] as number | undefined) ?? 0;
   const items = (schema["items"] as JsonSchema | undefined) ?? {};
-  return fc.array(depth > 5 ? fc.constant(null) : valid(items, depth + 1), { minLength, maxLength: minLength + 3 });
+  return fc.array(depth > 5 ? fc.constant(null) : makeValid(items, depth + 1), { minLength, maxLength: minLength + 3 });
 }
 
 function objectOf(schema: JsonSchema, depth: number): fc.Arbitrary<unknown> {
@@ -99,13 +120,12 @@ function objectOf(schema: JsonSchema, depth: number): fc.Arbitrary<unknown> {
   const names = Object.keys(properties);
   if (names.length === 0)
     return depth > 4 ? fc.constant({}) : fc.dictionary(fc.string({ maxLength: 6 }), anyJson, { maxKeys: 3 });
-  const fields = Object.fromEntries(names.map((name) => [name, valid(properties[name]!, depth + 1)]));
+  const fields = Object.fromEntries(names.map((name) => [name, makeValid(properties[name]!, depth + 1)]));
   return fc.record(fields, { requiredKeys: names.filter((name) => required.includes(name)), noNullPrototype: true });
 }
 
-/** A value with one thing wrong about it: another type somewhere, a field too many, one too few. */
-export function nearly(schema: JsonSchema): fc.Arbitrary<unknown> {
-  return fc.tuple(valid(schema), fc.nat(), fc.nat(3), anyJson).map(([value, where, how, other]) => {
+function makeNearly(schema: JsonSchema): fc.Arbitrary<unknown> {
+  return fc.tuple(makeValid(schema, 0), fc.nat(), fc.nat(3), anyJson).map(([value, where, how, other]) => {
     const copy = structuredClone(value);
     const places = [...placesIn(copy)];
     if (places.length === 0) return other;

@@ -49,6 +49,8 @@ interface Answered {
   readonly text: string;
 }
 
+const requestsAtOnce = 16;
+
 /** Names that are there, and names that come and go: only those are dropped. */
 const lasting: Readonly<Record<string, readonly string[]>> = {
   ns: ["fuzz"],
@@ -235,7 +237,7 @@ function encode(text: string): string {
 
 class Sender {
   readonly #server: FuzzServer;
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: 4 });
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: requestsAtOnce });
   #session: ClientHttp2Session | undefined;
 
   constructor(server: FuzzServer) {
@@ -411,7 +413,7 @@ export const openapi: Target = {
     const sender = new Sender(server);
     const checker = new Checker(doors);
     return {
-      inputs: { kind: "made", make: (dice) => Buffer.from(JSON.stringify(maker.make(dice))) },
+      inputs: { kind: "made", lanes: requestsAtOnce, make: (dice) => Buffer.from(JSON.stringify(maker.make(dice))) },
       run: async (input) => {
         const asked = JSON.parse(input.toString()) as Asked;
         checker.check(asked, await sender.send(asked));

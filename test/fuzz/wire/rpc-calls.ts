@@ -115,6 +115,8 @@ function checkJsonError(body: Buffer, told: () => unknown): void {
   if (reason === "invalid_argument") must((metadata["field"] ?? "") !== "", "bad input whose field is not named", told);
 }
 
+const callsAtOnce = 16;
+
 /** A target whose inputs are calls that `make` makes. */
 export function rpcTarget(name: string, make: (dice: Dice) => RpcCall): Target {
   return {
@@ -123,7 +125,7 @@ export function rpcTarget(name: string, make: (dice: Dice) => RpcCall): Target {
       const server = await context.server();
       const sender = new RpcSender(server);
       return {
-        inputs: { kind: "made", make: (dice) => Buffer.from(JSON.stringify(make(dice))) },
+        inputs: { kind: "made", lanes: callsAtOnce, make: (dice) => Buffer.from(JSON.stringify(make(dice))) },
         run: async (input) => {
           const call = JSON.parse(input.toString()) as RpcCall;
           const answer = await sender.send(call);

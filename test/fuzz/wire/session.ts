@@ -27,6 +27,7 @@ interface Case {
 }
 
 const lingerMs = 1_500;
+const sessionsAtOnce = 16;
 
 function make(wire: SessionWire, dice: Dice): Case {
   let messages: Buffer[] = dice.pick(wire.sessions).map((message) => Buffer.from(message));
@@ -64,7 +65,7 @@ export function sessionTarget(wire: SessionWire): Target {
     open: async (context): Promise<OpenTarget> => {
       const server = await context.server();
       return {
-        inputs: { kind: "made", make: (dice) => Buffer.from(JSON.stringify(make(wire, dice))) },
+        inputs: { kind: "made", lanes: sessionsAtOnce, make: (dice) => Buffer.from(JSON.stringify(make(wire, dice))) },
         run: async (input) => {
           const { bytes, cuts } = JSON.parse(input.toString()) as Case;
           const raw = Buffer.from(bytes, "base64");

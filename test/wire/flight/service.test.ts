@@ -3,7 +3,17 @@ import { test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Code, type ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import { Int64, Table, tableFromIPC, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
+import {
+  type DataType,
+  Field,
+  Int64,
+  List,
+  Table,
+  tableFromIPC,
+  tableToIPC,
+  Utf8,
+  vectorFromArray,
+} from "apache-arrow";
 import type { Principal } from "../../../src/engine/auth/principal.ts";
 import * as flight from "../../../src/gen/arrow/flight/protocol/Flight_pb.ts";
 import * as sql from "../../../src/gen/arrow/flight/protocol/FlightSql_pb.ts";
@@ -166,6 +176,10 @@ test("broken parameters are refused by name", async () => {
     Code.InvalidArgument,
     /^parameters: a buffer lies outside/,
   );
+  let deep: DataType = new Int64();
+  for (let levels = 0; levels < 9; levels++) deep = new List(new Field("item", deep));
+  const nested = messagesOf(tableToIPC(new Table({ a: vectorFromArray([null], deep) }), "stream"));
+  await refused(client.put(command, nested), Code.InvalidArgument, /^parameters: types are nested more than 8 deep/);
   await refused(client.put(Buffer.from("junk"), []), Code.InvalidArgument, /^cmd: /);
   await refused(client.put(Buffer.alloc(0), []), Code.InvalidArgument, /^cmd: /);
 });

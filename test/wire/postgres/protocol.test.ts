@@ -86,6 +86,18 @@ test("an error makes the server pass over everything up to the Sync", async () =
   assert.equal(errorFields((await client.until("Z"))[0]!)["C"], "26000");
 });
 
+test("a parameter that nests too deep is refused, and the session goes on", async () => {
+  for (const levels of [65, 100_000]) {
+    const deep = `${"[".repeat(levels)}${"]".repeat(levels)}`;
+    client.send(parse("", "select $1 as x", 1022), bind("", "", [deep]), execute(""), sync);
+    const fields = errorFields((await client.until("Z")).find(({ type }) => type === "E")!);
+    assert.equal(fields["C"], "0A000", JSON.stringify(fields));
+    assert.match(fields["M"]!, /nested more than 64 levels/);
+  }
+  client.send(query("select 1"));
+  assert.equal(typesOf(await client.until("Z")), "TDCZ");
+});
+
 test("Flush brings what there is without ending the batch", async () => {
   client.send(parse("", "select 1"), message("H"));
   assert.equal(typesOf(await client.until("1")), "1");

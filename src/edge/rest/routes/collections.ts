@@ -6,6 +6,7 @@ import { formatSchema, parseFields, parseSchema } from "../../../engine/collecti
 import type { Engine } from "../../../engine/engine.ts";
 import { invalid } from "../../../engine/errors.ts";
 import { limits } from "../../../engine/limits.ts";
+import { refuseUnknown } from "../../../engine/unknown-fields.ts";
 import { infoJson, scanJson } from "../collection-json.ts";
 import { clientSignal, type Route, readToken, sendToken } from "../route.ts";
 import {
@@ -286,9 +287,8 @@ function parseAction(path: string, value: unknown): AliasAction {
   const [kind, body] = entry;
   if (kind !== "add" && kind !== "remove") throw invalid(`${path}.${kind}`, "unknown action; known are add and remove");
   if (typeof body !== "object" || body === null) throw invalid(`${path}.${kind}`, "must be an object");
-  const { alias, collection, ...rest } = body as Record<string, unknown>;
-  const unknown = Object.keys(rest)[0] ?? (kind === "remove" && collection !== undefined ? "collection" : undefined);
-  if (unknown !== undefined) throw invalid(`${path}.${kind}.${unknown}`, "unknown field");
+  refuseUnknown(`${path}.${kind}`, body, kind === "add" ? ["alias", "collection"] : ["alias"]);
+  const { alias, collection } = body as Record<string, unknown>;
   if (typeof alias !== "string") throw invalid(`${path}.${kind}.alias`, "must be a string");
   if (kind === "remove") return { kind, alias };
   if (typeof collection !== "string") throw invalid(`${path}.add.collection`, "must be a string");

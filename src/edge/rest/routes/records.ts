@@ -44,7 +44,7 @@ const record = object({
   headers: optional(array(object({ key: text, value: optional(base64) }, ["key"]))),
   timestamp_ms: optional({ ...count, description: "Epoch milliseconds; the writer's clock when absent" }),
 });
-const records = array(record, { minItems: 1 });
+const records = array(record, { minItems: 1, maxItems: limits.requestRecordsMax });
 export const appendBody = object(
   { records, match_offset: optional({ ...count, description: "The base offset that the writer expects" }) },
   ["records"],

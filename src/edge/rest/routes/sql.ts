@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import type { Engine } from "../../../engine/engine.ts";
-import { checkStorable } from "../../../engine/search/document.ts";
+import { checkFinite } from "../../../engine/search/document.ts";
 import type { SqlResult, SqlValue } from "../../../engine/sql/sql.ts";
 import { typeName } from "../../../engine/sql/value.ts";
 import { formatToken } from "../../../engine/token.ts";
@@ -49,7 +49,7 @@ export function sqlRoutes(engine: Engine): Route[] {
       handler: async (request, reply) => {
         const { ns } = request.params as { ns: string };
         const { query, params, consistency } = request.body as SqlBody;
-        checkStorable(params, "params");
+        checkFinite(params, "params");
         const statement = {
           namespace: ns,
           query,

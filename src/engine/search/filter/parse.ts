@@ -1,5 +1,6 @@
 import { type FieldSpec, findField, type Schema } from "../../collection/schema.ts";
 import { invalid } from "../../errors.ts";
+import { refuseUnknown, unknownFields } from "../../unknown-fields.ts";
 import { fieldValue } from "../document.ts";
 import { searchLimits } from "../limits.ts";
 import { type Filter, type FilterRange, type FilterValue, matchAll } from "./filter.ts";
@@ -110,9 +111,7 @@ class FilterParser {
       if (isObject(given)) return [this.parse(given, `${path}.${name}`, depth + 1)];
       return this.#list(given, `${path}.${name}`, depth);
     };
-    for (const key of Object.keys(value)) {
-      if (!["must", "should", "must_not", "filter"].includes(key)) throw invalid(`${path}.${key}`, "unknown field");
-    }
+    refuseUnknown(path, value, ["must", "should", "must_not", "filter"]);
     const all = [...part("must"), ...part("filter")];
     const any = part("should");
     // A filter gives no scores, so that an optional clause would mean nothing: at least one of `should` has to hold.
@@ -123,7 +122,7 @@ class FilterParser {
 
   #existsField(value: unknown, path: string): string {
     const [key, name] = onlyEntry(path, value, "field");
-    if (key !== "field") throw invalid(`${path}.${key}`, "unknown field");
+    if (key !== "field") throw unknownFields(path, [key]);
     if (typeof name !== "string") throw invalid(`${path}.field`, "must be a string");
     return filterField(this.#schema, name, `${path}.field`).name;
   }
@@ -169,7 +168,7 @@ class FilterParser {
 
 function parseIds(value: unknown, path: string): number[] {
   const [key, ids] = onlyEntry(path, value, "values");
-  if (key !== "values") throw invalid(`${path}.${key}`, "unknown field");
+  if (key !== "values") throw unknownFields(path, [key]);
   if (!Array.isArray(ids)) throw invalid(`${path}.values`, "must be an array of document ids");
   if (ids.length > searchLimits.filterValuesMax) {
     throw invalid(`${path}.values`, `has more than ${searchLimits.filterValuesMax} entries`);
@@ -196,11 +195,11 @@ function parseRange(field: FieldSpec, value: unknown, path: string): FilterRange
   const { kind } = field.kind;
   if (kind === "text" || kind === "bool") throw invalid(path, `range needs a number, date or keyword field`);
   if (!isObject(value)) throw invalid(path, "must be an object with gt, gte, lt or lte");
+  refuseUnknown(path, value, bounds);
   const range: { -readonly [key in keyof FilterRange]: FilterRange[key] } = {};
-  for (const [key, bound] of Object.entries(value)) {
-    const known = bounds.find((name) => name === key);
-    if (known === undefined) throw invalid(`${path}.${key}`, "unknown field");
-    if (bound !== null) range[known] = rangeBound(field, bound, `${path}.${key}`);
+  for (const key of bounds) {
+    const bound = value[key];
+    if (bound !== undefined && bound !== null) range[key] = rangeBound(field, bound, `${path}.${key}`);
   }
   if (Object.keys(range).length === 0) throw invalid(path, "must have at least one of gt, gte, lt, lte");
   return range;
