@@ -73,6 +73,12 @@ export type RequestHandler = (
 const knownMethods: ReadonlySet<string> = new Set(METHODS);
 const unknownMethod = "TRACE";
 
+/** HTTP/2 tells by its frames that a body comes. The router looks for a header, and would take it for absent. */
+function fitRouter({ method, headers, stream }: Http2ServerRequest): void {
+  if (!knownMethods.has(method)) headers[":method"] = unknownMethod;
+  if (!stream.endAfterHeaders && headers["content-length"] === undefined) headers["transfer-encoding"] = "chunked";
+}
+
 export interface Rest {
   readonly handle: RequestHandler;
   /** For requests that the listener has read itself; see the hot lane. */
@@ -121,7 +127,7 @@ export async function createRest(options: RestOptions): Promise<Rest> {
   const hotLane = createHotLane(options);
   const handle: RequestHandler = (request, response) => {
     if (!("stream" in request) && hotLane.plain(request, response as ServerResponse)) return;
-    if ("stream" in request && !knownMethods.has(request.method)) request.headers[":method"] = unknownMethod;
+    if ("stream" in request) fitRouter(request);
     // The router takes both forms; its type names the first.
     app.routing(request as IncomingMessage, response as ServerResponse);
   };
