@@ -231,14 +231,18 @@ export class Log {
   seekTime(stream: LogStream, partition: number, timestampMs: number): number {
     const state = this.#state(stream.id, partition);
     const start = this.startOffset(stream, partition);
-    const first = this.#findBatch(state, start, (batch) => batch.prefixTimestampMs >= timestampMs);
-    if (first === undefined) return state.durable.next;
-    for (const batch of this.read(stream, partition, first.baseOffset)) {
-      // Trimmed records may have raised the running maximum, so the first batches can still be too old.
-      if (batch.header.maxTimestampMs < timestampMs) continue;
+    const end = state.durable.next;
+    let found = this.#findBatch(state, start, (batch) => batch.prefixTimestampMs >= timestampMs);
+    // Trimmed records may have raised the running maximum, so the first batches can still be too old: their heads tell.
+    while (found !== undefined && found.maxTimestampMs < timestampMs) {
+      const next = found.baseOffset + found.count;
+      found = next < end ? this.#headerOf(stream.id, partition, next) : undefined;
+    }
+    if (found === undefined) return end;
+    for (const batch of this.read(stream, partition, found.baseOffset)) {
       while (batch.next()) if (batch.timestampMs >= timestampMs) return batch.offset;
     }
-    return state.durable.next;
+    return end;
   }
 
   /** Resolves once the high watermark is above `offset`, the time is over or the signal is aborted. */
