@@ -118,7 +118,7 @@ test("a record of a time far ahead that was trimmed does not keep later ones fro
     await ask(client.recordsUrl("ahead"), { body: { records: [{ value: base64(kilobyte), timestamp_ms }] } });
   }
   const { log_start_offset: start } = await marks("ahead");
-  assert.ok(start > 1 && start < 5);
+  assert.ok(start > 0 && start < 6);
   assert.equal((await client.fetch("ahead", "timestamp_ms=501")).json.records[0].offset, 6);
   assert.deepEqual((await client.fetch("ahead", "timestamp_ms=601")).json.records, []);
 });
