@@ -97,10 +97,7 @@ export async function createRest(options: RestOptions): Promise<Rest> {
     exposeHeadRoutes: true,
     return503OnClosing: false,
     // A path that the router can't read never reaches the hooks and the error handler below.
-    frameworkErrors: (_error, request, reply) => {
-      reply.header("x-request-id", request.id);
-      sendError(invalid("path", "is not a valid URL path, or a part of it is too long"), request, reply);
-    },
+    frameworkErrors: (_error, request, reply) => void refusePath(options, request, reply),
   });
   app.setValidatorCompiler(compileSchema);
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));
@@ -154,6 +151,26 @@ function sendError(error: EngineError, request: FastifyRequest, reply: FastifyRe
     .headers(headers)
     .header("content-type", "application/json; charset=utf-8")
     .send(JSON.stringify(sent));
+}
+
+/** Who asks is decided first here too. */
+async function refusePath({ authenticator }: RestOptions, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const { method, headers, socket } = request.raw;
+  const { authorization, host, origin } = headers;
+  const { remoteAddress, remotePort } = socket;
+  let refused = authenticator.screen({
+    method,
+    host: (headers[":authority"] as string) ?? host,
+    origin,
+    authorization,
+  });
+  try {
+    if (refused === undefined) await authenticator.authenticate({ authorization, remoteAddress, remotePort });
+  } catch (error) {
+    refused = toEngineError(error);
+  }
+  reply.header("x-request-id", request.id);
+  sendError(refused ?? invalid("path", "is not a valid URL path, or a part of it is too long"), request, reply);
 }
 
 /**
