@@ -70,6 +70,13 @@ function onAnswered(this: TrackedStream): void {
   if (!this.readableEnded) this[kConnection]!.answered(this);
 }
 
+/** Names and values, which stand for the request line too. */
+function headBytes(rawHeaders: readonly string[]): number {
+  let bytes = 0;
+  for (let i = 0; i < rawHeaders.length; i++) bytes += rawHeaders[i]!.length;
+  return bytes;
+}
+
 function onStreamClose(this: TrackedStream): void {
   this[kConnection]!.finish(this);
 }
@@ -134,7 +141,12 @@ export class Http2Connection implements Connection {
     this.#streams.set(stream, stream.endAfterHeaders ? received : unseen);
     this.#idleSinceMs = 0;
     registry.inFlight++;
-    registry.handle(request, response);
+    const { headerBytesMax, headersMax } = registry.limits;
+    // Node keeps this bound only once the peer has acknowledged it; until then its library takes twice as much.
+    if (headBytes(request.rawHeaders) > headerBytesMax) {
+      registry.counters.malformed++;
+      refuse(response, 431, "invalid_argument", `exceed ${headerBytesMax} bytes or ${headersMax} fields`, "headers");
+    } else registry.handle(request, response);
     if (registry.draining) this.drain();
   }
 
