@@ -44,6 +44,9 @@ export interface AppendedRange {
   readonly lastOffset: number;
 }
 
+/** Whoever asks for a dropped stream does so soon after. */
+const droppedKeptMax = 10_000;
+
 export type AppendListener = (stream: number, partition: number, highWatermark: number) => void;
 
 /**
@@ -55,6 +58,8 @@ export class Log {
   readonly #clock: Clock;
   readonly #states = new Map<number, PartitionState>();
   readonly #listeners = new Set<AppendListener>();
+  /** Streams dropped of late: who still asks for one leaves nothing of it in memory. */
+  readonly #dropped = new Set<number>();
   readonly journal: Journal;
   #group: Group | undefined;
   #groups = 0;
@@ -276,6 +281,7 @@ export class Log {
 
   /** Forgets a dropped stream and wakes its waiting readers. */
   forget(stream: LogStream): void {
+    this.#noteDropped(stream.id);
     for (let partition = 0; partition < stream.partitions; partition++) {
       this.journal.forget(stream.id, partition);
       const key = partitionNumber(stream.id, partition);
@@ -284,6 +290,15 @@ export class Log {
       this.#states.delete(key);
       state.gone = true;
       wake(state);
+    }
+  }
+
+  #noteDropped(stream: number): void {
+    this.#dropped.add(stream);
+    if (this.#dropped.size <= droppedKeptMax) return;
+    for (const oldest of this.#dropped) {
+      this.#dropped.delete(oldest);
+      return;
     }
   }
 
@@ -337,6 +352,7 @@ export class Log {
     const known = this.#states.get(key);
     if (known !== undefined) return known;
     const state = this.#load(stream, partition);
+    if (this.#dropped.has(stream)) return Object.assign(state, { gone: true });
     if (this.#states.size >= limits.partitionStatesMax) this.#evict();
     this.#states.set(key, state);
     return state;

@@ -221,7 +221,7 @@ export class Streams {
 
   async fetch(command: FetchCommand, signal?: AbortSignal): Promise<FetchResult> {
     const { log } = this.#deps;
-    const meta = this.#stream(command);
+    let meta = this.#stream(command);
     if (command.streamId !== undefined && command.streamId !== meta.id) throw streamDropped(meta.name);
     const { partition } = command;
     checkPartition(meta, partition);
@@ -231,7 +231,8 @@ export class Streams {
     if (command.waitMs > 0 && offset === log.highWatermark(meta, partition)) {
       offset = await this.#waitFrom(meta, command, offset, this.#until(signal));
       // Both the stream and its start may have changed while this waited.
-      this.#current(meta);
+      meta = this.#current(meta);
+      if ("timestampMs" in command.from) offset = this.startOf(command);
       this.#checkRange(meta, partition, offset);
     }
     return {
