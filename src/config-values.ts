@@ -11,6 +11,26 @@ export function parseDuration(text: string, field: string): number {
   return Number(match[1]) * durationUnitsMs[match[2]!]!;
 }
 
+/** The same the other way round, in the largest unit that leaves no rest. */
+export function formatDuration(ms: number): string {
+  const [unit, unitMs] = Object.entries(durationUnitsMs).findLast(([, each]) => ms >= each && ms % each === 0) ?? [
+    "ms",
+    1,
+  ];
+  return `${ms / unitMs}${unit}`;
+}
+
+/** A duration within bounds, which are written as durations too. */
+export function durationWithin(least: string, most: string): (text: string, field: string) => number {
+  const leastMs = parseDuration(least, "least");
+  const mostMs = parseDuration(most, "most");
+  return (text, field) => {
+    const ms = parseDuration(text, field);
+    if (ms < leastMs || ms > mostMs) throw invalid(field, `must be from ${least} to ${most}`);
+    return ms;
+  };
+}
+
 export function oneOf<const T extends string>(...values: readonly T[]): (text: string, field: string) => T {
   return (text, field) => {
     const found = values.find((value) => value === text);

@@ -63,6 +63,18 @@ test("every setting has a name of its own and its line in the help", () => {
   }
 });
 
+test("the help tells what holds without a setting", () => {
+  for (const line of [
+    /--cloudevents-dedup-window .*; 1h unless set \(/,
+    /--drain-timeout .*; 30s unless set \(/,
+    /--connections-max .*; 20000 unless set \(/,
+    /--mode .*; production unless set \(/,
+    /--data-dir FOLDER +where all data live, .\/data unless set \(/,
+  ]) {
+    assert.match(settingsHelp(), line);
+  }
+});
+
 for (const [argv, env, want] of [
   [["--prot", "1"], {}, [/--prot/, /--listen, .*--mode/]],
   [["stray"], {}, [/stray/, /--listen/]],
@@ -76,6 +88,8 @@ for (const [argv, env, want] of [
   [["--connections-max", "0"], {}, [/--connections-max/, /1 to 1000000/]],
   [["--log-level", "loud"], {}, [/--log-level/, /debug, info/]],
   [["--data-dir", ""], {}, [/--data-dir/, /empty/]],
+  [["--drain-timeout", "25d"], {}, [/--drain-timeout/, /0ms to 7d/]],
+  [["--tls-check-interval", "2d"], {}, [/--tls-check-interval/, /10ms to 1d/]],
   [["--config", "missing/file.json"], {}, [/config/, /missing/]],
   [["--tls-cert-file", "a.pem"], {}, [/SERVICE_TLS_KEY_FILE/]],
   [[], { SERVICE_LISTEN: "nowhere" }, [/SERVICE_LISTEN/, /port/]],

@@ -1,6 +1,16 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { json, nonEmpty, oneOf, origins, parseDuration, url, wholeNumber } from "./config-values.ts";
+import {
+  durationWithin,
+  formatDuration,
+  json,
+  nonEmpty,
+  oneOf,
+  origins,
+  parseDuration,
+  url,
+  wholeNumber,
+} from "./config-values.ts";
 import { type AuthConfig, authSettings, parseAuthConfig } from "./edge/auth/config.ts";
 import { defaultWireAddress, parseWireAddress, type WireAddress } from "./edge/wire/address.ts";
 import { wireLimits } from "./edge/wire/limits.ts";
@@ -239,11 +249,7 @@ export const settings = {
     value: "DURATION",
     help: "how often the certificate's files are looked at",
     fallback: listenerLimits.certificateCheckMs,
-    parse: (text, field) => {
-      const ms = parseDuration(text, field);
-      if (ms < 10 || ms > 86_400_000) throw invalid(field, "must be from 10ms to 1d");
-      return ms;
-    },
+    parse: durationWithin("10ms", "1d"),
   }),
   publicUrl: setting<string | undefined>({
     flag: "public-url",
@@ -315,7 +321,8 @@ export const settings = {
     value: "DURATION",
     help: "how long requests in flight may take after SIGTERM",
     fallback: 30_000,
-    parse: parseDuration,
+    // A timer of the runtime that is set for more than 24 days is over at once.
+    parse: durationWithin("0ms", "7d"),
   }),
 } as const;
 
@@ -435,10 +442,18 @@ function readConfigFile(path: string): Map<string, string> {
   return values;
 }
 
+/** What holds without the setting, where its help does not tell already. */
+function fallbackHelp({ help, value, fallback }: Setting<unknown>): string {
+  if (/unless set|without it/.test(help)) return "";
+  if (typeof fallback === "number") return `; ${value === "DURATION" ? formatDuration(fallback) : fallback} unless set`;
+  return typeof fallback === "string" ? `; ${fallback} unless set` : "";
+}
+
 export function settingsHelp(): string {
-  const rows = Object.values(settings as Record<string, Setting<unknown>>).map(({ flag, env, value, help }) => {
+  const rows = Object.values(settings as Record<string, Setting<unknown>>).map((each) => {
+    const { flag, env, value, help } = each;
     const left = flag === undefined ? "" : `--${flag} ${value}`;
-    return `  ${left.padEnd(40)} ${help} (${env})`;
+    return `  ${left.padEnd(40)} ${help}${fallbackHelp(each)} (${env})`;
   });
   return [
     ...rows,

@@ -142,6 +142,9 @@ export class Server {
       return { authStore, instance: await Instance.open(deps) };
     });
     const keys = new ApiKeys({ store: authStore, clock, random, fixed: config.auth.fixedKeys });
+    if (config.auth.modes.join() === "apikey" && keys.isEmpty) {
+      log.warn("there is no API key, so nobody is let in: native-engine keys create makes one, also while this runs");
+    }
     const { corsOrigins, publicUrl } = config;
     const report = (message: string) => log.warn(message);
     const authenticator = createAuthenticator(config.auth, { keys, clock, report, origins: corsOrigins, publicUrl });

@@ -80,7 +80,7 @@ export const commands: readonly CommandSpec[] = [
     args: ["NAME", "[FILE]"],
     summary: "Append records from a file or standard input",
     details: `lines: each line is a record's value. json: each line is {key, value, headers, timestamp_ms} as the API takes it, but key, value
-and headers as text. events: each line is a CloudEvent. whole: all of it is one record's value.`,
+and the headers' values as text; headers may also be an object. events: each line is a CloudEvent. whole: all of it is one record's value.`,
     options: [
       { name: "format", value: "FORMAT", choices: ["lines", "json", "events", "whole"], help: "lines by default" },
       partition,

@@ -105,13 +105,13 @@ async function readNext({ nextCertFile: path }: CertificateFiles): Promise<strin
   if (path === undefined) return undefined;
   const text = await readFile(path, "latin1").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
-    throw invalid("tls.nextCertFile", `cannot read ${path}: ${error.message}`);
+    throw invalid("tls-next-cert-file", `cannot read ${path}: ${error.message}`);
   });
   if (text === undefined) return undefined;
   try {
     new X509Certificate(text);
   } catch (error) {
-    throw invalid("tls.nextCertFile", `${path} holds no PEM certificate: ${(error as Error).message}`);
+    throw invalid("tls-next-cert-file", `${path} holds no PEM certificate: ${(error as Error).message}`);
   }
   return text;
 }
@@ -139,19 +139,19 @@ async function readPair(files: CertificateFiles): Promise<CertificatePair> {
   try {
     new X509Certificate(pair.cert);
   } catch (error) {
-    throw invalid("tls.certFile", `${files.certFile} holds no PEM certificate: ${(error as Error).message}`);
+    throw invalid("tls-cert-file", `${files.certFile} holds no PEM certificate: ${(error as Error).message}`);
   }
   try {
     createSecureContext(pair);
   } catch (error) {
-    throw invalid("tls.keyFile", `${files.keyFile} does not fit ${files.certFile}: ${(error as Error).message}`);
+    throw invalid("tls-key-file", `${files.keyFile} does not fit ${files.certFile}: ${(error as Error).message}`);
   }
   return pair;
 }
 
 function fieldsOf(files: CertificateFiles): readonly (readonly [string, string])[] {
   return [
-    ["tls.certFile", files.certFile],
-    ["tls.keyFile", files.keyFile],
+    ["tls-cert-file", files.certFile],
+    ["tls-key-file", files.keyFile],
   ];
 }

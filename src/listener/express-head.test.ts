@@ -37,6 +37,7 @@ for (const [what, text] of [
   ["an expectation", `${post}\r\nExpect: 100-continue`],
   ["an upgrade", `${post}\r\nUpgrade: h2c`],
   ["a wish to close", `${post}\r\nConnection: close`],
+  ["many headers", `${post}${Array.from({ length: 64 }, (_, i) => `\r\nX-${i}: y`).join("")}`],
   ["a folded header", `${post}\r\nX: y\r\n z`],
   ["a space before the colon", `${post}\r\nX : y`],
   ["a lone line feed", `${post}\nX: y`],

@@ -20,6 +20,9 @@ const requestLine = /^(GET|POST) (\/[\x21-\x7e]*) HTTP\/1\.1$/;
 const headerLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)?[ \t]*$/;
 const bodyLength = /^(?:0|[1-9]\d{0,8})$/;
 
+/** More headers than this are counted by the full parser, which has a bound for them. */
+const headersMax = 64;
+
 /** Headers that change how a request is read or answered; what they ask for is the full parser's business. */
 const special: ReadonlySet<string> = new Set([
   "transfer-encoding",
@@ -37,6 +40,7 @@ const special: ReadonlySet<string> = new Set([
 /** The head in `text`, which ends before the empty line; undefined when the express lane does not take it. */
 export function parseExpressHead(text: string): ExpressHead | undefined {
   const lines = text.split("\r\n");
+  if (lines.length > headersMax + 1) return undefined;
   const headers: Record<string, string> = {};
   const rawHeaders: string[] = [];
   for (let i = 1; i < lines.length; i++) {

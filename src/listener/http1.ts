@@ -172,7 +172,7 @@ export class Http1Connection implements Connection {
         break;
       case "HPE_HEADER_OVERFLOW":
         counters.malformed++;
-        this.answerAndClose(431, `exceed ${limits.headerBytesMax} bytes`, "headers");
+        this.answerAndClose(431, `exceed ${limits.headerBytesMax} bytes or ${limits.headersMax} fields`, "headers");
         break;
       case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
         counters.malformed++;

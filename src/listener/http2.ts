@@ -62,6 +62,21 @@ function onRequest(request: Http2ServerRequest, response: Http2ServerResponse): 
   (stream.session as TrackedSession | undefined)?.[kConnection]?.begin(stream, request, response);
 }
 
+/**
+ * A request that was answered before all of it came: the rest is read and dropped. Node would reset the stream instead, and
+ * a client that still sends often takes that for a failure and never looks at the answer.
+ */
+function onAnswered(this: TrackedStream): void {
+  if (!this.readableEnded) this[kConnection]!.answered(this);
+}
+
+/** Names and values, which stand for the request line too. */
+function headBytes(rawHeaders: readonly string[]): number {
+  let bytes = 0;
+  for (let i = 0; i < rawHeaders.length; i++) bytes += rawHeaders[i]!.length;
+  return bytes;
+}
+
 function onStreamClose(this: TrackedStream): void {
   this[kConnection]!.finish(this);
 }
@@ -122,15 +137,28 @@ export class Http2Connection implements Connection {
     const registry = this.#registry;
     stream[kConnection] = this;
     stream.on("close", onStreamClose);
+    if (!stream.endAfterHeaders) stream.on("prefinish", onAnswered);
     this.#streams.set(stream, stream.endAfterHeaders ? received : unseen);
     this.#idleSinceMs = 0;
     registry.inFlight++;
-    registry.handle(request, response);
+    const { headerBytesMax, headersMax } = registry.limits;
+    // Node keeps this bound only once the peer has acknowledged it; until then its library takes twice as much.
+    if (headBytes(request.rawHeaders) > headerBytesMax) {
+      registry.counters.malformed++;
+      refuse(response, 431, "invalid_argument", `exceed ${headerBytesMax} bytes or ${headersMax} fields`, "headers");
+    } else registry.handle(request, response);
     if (registry.draining) this.drain();
   }
 
   finish(stream: TrackedStream): void {
     if (this.#streams.delete(stream)) this.#registry.ended(1);
+  }
+
+  /** What still comes of the request has as long as a body may take, from the next sweep on. */
+  answered(stream: TrackedStream): void {
+    if (!this.#streams.has(stream) || this.#registry.draining) return;
+    this.#streams.set(stream, unseen);
+    if (stream.readableFlowing === null) stream.resume();
   }
 
   lift(stream: TrackedStream): void {
@@ -176,11 +204,11 @@ export class Http2Connection implements Connection {
       if (since === received) continue;
       if (since === unseen) {
         this.#streams.set(stream, nowMs);
-      } else if (stream.headersSent || stream.state.remoteClose === 1) {
+      } else if ((stream.headersSent && !stream.writableEnded) || stream.state.remoteClose === 1) {
         this.#streams.set(stream, received);
       } else if (nowMs - since >= limits.requestTimeoutMs) {
         counters.timedOut++;
-        stream.close(constants.NGHTTP2_CANCEL);
+        stream.close(stream.headersSent ? constants.NGHTTP2_NO_ERROR : constants.NGHTTP2_CANCEL);
       }
     }
     return pending;

@@ -152,6 +152,12 @@ for (const [path, bodyOf, field] of [
   });
 }
 
+test("a list that must not be empty is told so", async () => {
+  const answer = await ask(`${base}/streams/s/partitions/0/records`, { body: { records: [] } });
+  assertError(answer, 400, "invalid_argument", "records");
+  assert.equal(answer.json.message, "records: must not be empty");
+});
+
 test("the choices of a field are told without the one that stands for none", async () => {
   const answer = await ask(`${base}/collections/c/documents/count`, { body: { consistency: "weak" } });
   assertError(answer, 400, "invalid_argument", "consistency");

@@ -70,6 +70,34 @@ test("streams: create, append lines, JSON, events and a whole input, tail, reten
   await cli.fails(["stream", "get", "s"], 5, /not_found/);
 });
 
+test("lines of JSON take headers in both forms, and a time that no calendar has is shown", async () => {
+  await cli.ok(["stream", "create", "headed"]);
+  const lines = [
+    '{"headers":[{"key":"a","value":"1"},{"key":"a","value":{"x":2}},{"key":"b"}]}',
+    '{"headers":{"c":"3","d":null}}',
+    '{"timestamp_ms":9007199254740991}',
+  ];
+  await cli.ok(["stream", "append", "headed", "--format", "json"], lines.join("\n"));
+  const shown = (await cli.ok(["stream", "tail", "headed", "--json"])).trim().split("\n");
+  assert.deepEqual(
+    shown.map((line) => JSON.parse(line).headers),
+    [
+      [{ key: "a", value: "1" }, { key: "a", value: '{"x":2}' }, { key: "b" }],
+      [{ key: "c", value: "3" }, { key: "d" }],
+      undefined,
+    ],
+  );
+  assert.match(await cli.ok(["stream", "tail", "headed"]), /\n0\/2 {2}9007199254740991 {2}\(no value\)\n$/);
+  for (const [line, wrong] of [
+    ['{"headers":["a"]}', /line 1: headers must be/],
+    ['{"headers":[{"key":"a","vlaue":"b"}]}', /line 1: headers must be/],
+    ['{"headers":"a"}', /line 1: headers must be/],
+    ['{"timestamp_ms":"soon"}', /line 1: timestamp_ms must be an integer/],
+  ] as const) {
+    await cli.fails(["stream", "append", "headed", "--format", "json"], 1, wrong, line);
+  }
+});
+
 test("tail -f shows what comes, and ends with Ctrl-C", async () => {
   await cli.ok(["stream", "create", "live", "--partitions", "2"]);
   const tail = startCommand(["stream", "tail", "live", "-f", "--values"], cli.env);

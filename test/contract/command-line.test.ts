@@ -96,6 +96,17 @@ test("the address of the Live engine, which this build does not hold, is taken a
   }
 });
 
+test("a start at which no key would be let in says so, and how to make one", async () => {
+  for (const [env, isTold] of [
+    [{ SERVICE_AUTH_MODE: "apikey" }, true],
+    [{ SERVICE_AUTH_MODE: "apikey", SERVICE_API_KEYS: "me:admin:a-key-of-the-settings-0123456789" }, false],
+  ] as const) {
+    await using server = await ServerProcess.start({ env });
+    const told = server.logs.filter((line) => line.includes("native-engine keys create"));
+    assert.equal(told.length, isTold ? 1 : 0, server.logs.join("\n"));
+  }
+});
+
 test("a second process on the same data refuses to start, by any path, and harms nothing", async () => {
   await using server = await ServerProcess.start();
   const link = join(folder, "link");

@@ -174,6 +174,18 @@ test("a length over the limit is refused before the body arrives", { timeout: 50
   sent.destroy();
 });
 
+for (const [what, more] of [
+  ["a request that comes by the thousand", {}],
+  ["any other", { "idempotency-key": "after many others" }],
+] as const) {
+  test(`more headers than are read are refused, of ${what}`, async () => {
+    const many = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`x-${i}`, "y"]));
+    const answer = await ask(records, { body: { records: [{}] }, headers: { ...many, ...more } });
+    assertError(answer, 431, "invalid_argument", "headers");
+    assert.match(answer.json.message, /256 fields/);
+  });
+}
+
 test("unknown query parameters are 400 naming them", async () => {
   for (const [path, method] of [
     ["/v1/namespaces?limit=5", "GET"],

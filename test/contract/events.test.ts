@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
-import { batchType, EventClient, type Place } from "../support/events.ts";
+import { batchType, EventClient, type Place, structuredType } from "../support/events.ts";
 import { type Answer, ask } from "../support/http.ts";
 import { ServerProcess, temporaryFolder } from "../support/process.ts";
 import { eventually } from "../support/streams.ts";
@@ -377,6 +377,18 @@ describe("reading events", () => {
     assert.equal(third.headers.get("ce-id"), "r3");
     assert.equal(third.headers.get("content-type"), null, "an event without datacontenttype has none");
     assert.equal(third.headers.get("service-next-offset"), "5");
+  });
+
+  test("mode=binary answers an event whose attributes no client takes as headers in structured mode", async () => {
+    await client.createStream("wordy");
+    await client.append("wordy", [{ id: "w1", subject: "x".repeat(100_000) }, { id: "w2" }]);
+    const wordy = await client.get("wordy", "offset=0&mode=binary");
+    assert.equal(wordy.status, 200);
+    assert.equal(wordy.headers.get("content-type"), structuredType);
+    assert.equal(wordy.headers.get("ce-id"), null);
+    assert.equal(wordy.json.subject.length, 100_000);
+    assert.equal(wordy.headers.get("service-next-offset"), "1");
+    assert.equal((await client.get("wordy", "offset=1&mode=binary")).headers.get("ce-id"), "w2");
   });
 
   test("mode=binary is 204 when there is none, and moves past what is none", async () => {

@@ -59,6 +59,21 @@ test("a stream's life over cleartext HTTP/2", { timeout: 50_000 }, async () => {
   assert.equal((await send("DELETE", "/v1/namespaces/two/streams/s")).status, 200);
 });
 
+test("a body is read that neither a type nor a length announces", { timeout: 50_000 }, async () => {
+  const client = "/v1/namespaces/bodies";
+  assert.equal((await send("POST", "/v1/namespaces", '{"name":"bodies"}', { "content-type": undefined })).status, 201);
+  assert.equal((await send("POST", `${client}/streams`, '{"name":"s"}')).status, 201);
+  const event = { "ce-specversion": "1.0", "ce-source": "/s", "ce-type": "t" };
+  const bare = { ...event, "content-type": undefined };
+  assert.equal((await send("POST", `${client}/streams/s/events`, "data", { ...bare, "ce-id": "1" })).status, 200);
+  assert.equal((await send("POST", `${client}/streams/s/events`, "", { ...bare, "ce-id": "2" })).status, 200);
+  const events = JSON.parse((await send("GET", `${client}/streams/s/partitions/0/events?offset=0`)).text);
+  assert.deepEqual(
+    events.map(({ data_base64 }: { data_base64?: string }) => data_base64),
+    [base64("data"), undefined],
+  );
+});
+
 test("errors over HTTP/2 have their body and status", { timeout: 50_000 }, async () => {
   for (const [method, path, body, status, error] of [
     ["GET", "/nowhere", undefined, 404, "not_found"],

@@ -40,6 +40,15 @@ test("the same key with another body, or for another partition, is 409", async (
   assert.deepEqual(await client.values("conflicts", 0, 1), []);
 });
 
+test("a name with escaped letters is the same name", async () => {
+  await client.createStream("escaped");
+  const url = client.recordsUrl("escaped");
+  const first = await append(url, "key", "a");
+  const again = await append(url.replace("/escaped/", "/%65sc%61ped/"), "key", "a");
+  assert.equal(again.headers.get("idempotency-replayed"), "true", again.text);
+  assert.deepEqual(again.json, first.json);
+});
+
 test("keys of different streams, and different keys of one, have nothing to do with each other", async () => {
   await client.createStream("one");
   await client.createStream("two");

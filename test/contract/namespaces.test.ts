@@ -62,6 +62,25 @@ test("the list is sorted by name", async () => {
   );
 });
 
+test("a namespace that is not empty tells what it has", async () => {
+  await ask(`${server.url}/v1/namespaces`, { body: { name: "held" } });
+  const url = `${server.url}/v1/namespaces/held`;
+  await ask(`${url}/streams`, { body: { name: "s" } });
+  const steps: readonly [has: string, remove: string, make?: [string, object]][] = [
+    ["collections", "/collections/c", ["/collections", { name: "c", schema: {} }]],
+    ["links", "/links/l", ["/links", { name: "l", source: "s" }]],
+    ["streams", "/streams/s"],
+  ];
+  for (const [, , make] of steps) if (make !== undefined) await ask(url + make[0], { body: make[1] });
+  for (const [has, remove] of steps) {
+    const answer = await ask(url, { method: "DELETE" });
+    assertError(answer, 409, "conflict");
+    assert.equal(answer.json.message, `namespace "held" is not empty: it has ${has}`);
+    assert.equal((await ask(url + remove, { method: "DELETE" })).status, 200);
+  }
+  assert.equal((await ask(url, { method: "DELETE" })).status, 200);
+});
+
 test("a namespace with a stream can't be deleted until the stream is dropped", async () => {
   const client = await StreamClient.create(server.url, "full");
   await client.createStream("s");

@@ -112,6 +112,17 @@ test("timestamp_ms seeks among what is kept", async () => {
   assert.equal((await client.fetch("sought", "timestamp_ms=950")).json.records[0].offset, 9);
 });
 
+test("a record of a time far ahead that was trimmed does not keep later ones from being found", async () => {
+  await client.createStream("ahead", { retention: { max_bytes: 3_000 } });
+  for (const timestamp_ms of [Number.MAX_SAFE_INTEGER, 100, 200, 300, 400, 500, 600]) {
+    await ask(client.recordsUrl("ahead"), { body: { records: [{ value: base64(kilobyte), timestamp_ms }] } });
+  }
+  const { log_start_offset: start } = await marks("ahead");
+  assert.ok(start > 0 && start < 6);
+  assert.equal((await client.fetch("ahead", "timestamp_ms=501")).json.records[0].offset, 6);
+  assert.deepEqual((await client.fetch("ahead", "timestamp_ms=601")).json.records, []);
+});
+
 test("the start, and an emptied partition's end, are the same after a restart", async () => {
   await using first = await ServerProcess.start();
   const writer = await StreamClient.create(first.url, "n");

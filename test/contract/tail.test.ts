@@ -183,6 +183,29 @@ test("a tail ends with an error event when its stream is dropped", { timeout: 50
   assert.equal(await tail.next(), undefined);
 });
 
+test("a tail does not go on with a stream that was made anew under its name", { timeout: 50_000 }, async () => {
+  await client.createStream("replaced");
+  const large = "x".repeat(1024 * 1024);
+  for (let i = 0; i < 24; i++) await client.append("replaced", [large]);
+  // Nobody reads, so that the tail waits until what it has written is taken.
+  await using tail = await Tail.open(`${client.recordsUrl("replaced")}?offset=0`);
+  await ask(client.streamUrl("replaced"), { method: "DELETE" });
+  await client.createStream("replaced");
+  for (let i = 0; i < 30; i++) await client.append("replaced", ["of another stream"]);
+  let event = await tail.next();
+  for (; event !== undefined && event.event === undefined; event = await tail.next()) {
+    assert.equal(JSON.parse(event.data!).value.length > 1024 * 1024, true, "a record of the stream that was followed");
+  }
+  assert.equal(event?.event, "error");
+  assert.equal(JSON.parse(event!.data!).error, "not_found");
+});
+
+test("a tail is asked for in letters of any case", { timeout: 50_000 }, async () => {
+  await client.createStream("cased");
+  await using tail = await Tail.open(`${client.recordsUrl("cased")}?offset=0`, { accept: "Text/Event-Stream" });
+  assert.match(tail.response.headers.get("content-type") ?? "", /^text\/event-stream/);
+});
+
 test("a tail ends when the server drains, and the server does not wait for it", { timeout: 50_000 }, async () => {
   await using own = await ServerProcess.start();
   const writer = await StreamClient.create(own.url, "n");

@@ -89,6 +89,16 @@ test("an offset that does not come is 503 with Retry-After, after a wait", { tim
   }
 });
 
+test("a read that waits for a token is told when its stream is dropped", { timeout: 50_000 }, async () => {
+  const dropped = await client.createStream("dropped");
+  const token = [{ stream: dropped, partition: 0, offset: 1 }];
+  const reads = [read(token, "/streams/dropped/partitions/0/records?offset=0"), read(token, "/streams/dropped")];
+  // One that comes to the server only after the drop finds no stream either.
+  await client.append("dropped", ["a"]);
+  await ask(client.streamUrl("dropped"), { method: "DELETE" });
+  for (const answer of await Promise.all(reads)) assertError(answer, 404, "not_found");
+});
+
 /** What a token is checked for on every edge: reads that derive from a stream wait for it, lists only want it well-formed. */
 const tokenReads: readonly [method: string, path: string, body: object | undefined, waits: boolean][] = [
   ["GET", "/v1/namespaces", undefined, false],

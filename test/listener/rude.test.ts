@@ -71,6 +71,12 @@ const rude: readonly {
     counts: "malformed",
   },
   {
+    name: "sends more headers than are read",
+    send: `GET / HTTP/1.1\r\nhost: a\r\n${"x: y\r\n".repeat(256)}\r\n`,
+    status: 431,
+    counts: "malformed",
+  },
+  {
     name: "sends a long path",
     send: `GET /${"x".repeat(100_000)} HTTP/1.1\r\nhost: a\r\n\r\n`,
     status: 431,
@@ -108,6 +114,35 @@ for (const { name, send, dribble, half, status, counts } of rude) {
     assert.equal((await fetch(listener.address.url)).status, 200);
   });
 }
+
+test("what comes of an HTTP/2 request after its answer is read, for as long as a body may take", async (t) => {
+  const early: typeof echo = (_request, response) => (response as { end(text: string): void }).end("early");
+  const { listener } = await start(t, early, { ...shortLimits, requestTimeoutMs: 1_000 });
+  const session = http2Client(t, listener.address.url);
+  const answered = async () => {
+    const stream = session.request({ ":method": "POST", ":path": "/" }).setEncoding("utf8");
+    let text = "";
+    stream.on("data", (chunk: string) => {
+      text += chunk;
+    });
+    await once(stream, "end");
+    assert.equal(text, "early");
+    // Whatever the server has sent before its answer to a ping has come.
+    await new Promise((resolve) => session.ping(resolve));
+    assert.equal(stream.closed, false, "the server has not reset the stream");
+    return stream;
+  };
+  const finished = await answered();
+  // More than the windows hold.
+  finished.end(Buffer.alloc(8 * 1024 * 1024));
+  await once(finished, "close");
+  assert.equal(finished.rstCode, 0);
+  const unfinished = await answered();
+  await once(unfinished, "close");
+  assert.equal(unfinished.rstCode, 0);
+  await eventually(() => listener.inFlight === 0);
+  assert.equal(listener.counters.timedOut, 1);
+});
 
 test("a client that resets before and after its first bytes", async (t) => {
   const { listener, port } = await start(t, echo);
@@ -323,7 +358,10 @@ test("HTTP/2 headers above the limit do not reach the handler", async (t) => {
     echo(request, response);
   });
   const session = http2Client(t, listener.address.url);
-  // The limit holds once the client has acknowledged it; until then only the library's own one of 64 KiB does.
+  // Node keeps the limit once the client has acknowledged it, and until then only the library's own one of 64 KiB.
+  const first = await http2Request(session, { x: "x".repeat(40_000) });
+  assert.equal(first.status, 431);
+  assert.equal(JSON.parse(first.body).field, "headers");
   await http2Request(session, {});
   const stream = session.request({ ":path": "/", x: "x".repeat(60_000) });
   await assert.rejects(once(stream, "end"), /ENHANCE_YOUR_CALM/);

@@ -84,24 +84,43 @@ function parseLine({ text, number }: Line): unknown {
 }
 
 function recordOf(line: Line): NewRecord {
+  const wrong = (message: string) => new CommandFailure("invalid_argument", `line ${line.number}${message}`);
   const parsed = parseLine(line);
-  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
-    throw new CommandFailure("invalid_argument", `line ${line.number} must be a JSON object`);
-  }
-  const { key, value, headers, timestamp_ms, ...rest } = parsed as Record<string, unknown>;
+  if (!isObject(parsed)) throw wrong(" must be a JSON object");
+  const { key, value, headers, timestamp_ms, ...rest } = parsed;
   const unknown = Object.keys(rest)[0];
-  if (unknown !== undefined) {
-    throw new CommandFailure("invalid_argument", `line ${line.number}: unknown field ${unknown}`);
-  }
-  const text = (each: unknown) => (typeof each === "string" ? each : JSON.stringify(each));
+  if (unknown !== undefined) throw wrong(`: unknown field ${unknown}`);
+  const listed = headers == null ? [] : headersOf(headers);
+  if (listed === undefined) throw wrong(": headers must be an array of {key, value}, or an object");
+  if (timestamp_ms != null && !Number.isSafeInteger(timestamp_ms)) throw wrong(": timestamp_ms must be an integer");
   return {
-    ...(key == null ? {} : { key: text(key) }),
-    ...(value == null ? {} : { value: text(value) }),
-    ...(headers == null
-      ? {}
-      : { headers: Object.entries(headers).map(([name, each]) => ({ key: name, value: text(each) })) }),
-    ...(timestamp_ms == null ? {} : { timestampMs: Number(timestamp_ms) }),
+    ...(key == null ? {} : { key: textOf(key) }),
+    ...(value == null ? {} : { value: textOf(value) }),
+    ...(listed.length === 0 ? {} : { headers: listed }),
+    ...(timestamp_ms == null ? {} : { timestampMs: timestamp_ms as number }),
   };
+}
+
+/** Headers as the API and `tail --json` have them, or as the members of an object; undefined for anything else. */
+function headersOf(given: unknown): { key: string; value?: string }[] | undefined {
+  const headers = isObject(given) ? Object.entries(given).map(([key, value]) => ({ key, value })) : given;
+  if (!Array.isArray(headers)) return undefined;
+  const listed: { key: string; value?: string }[] = [];
+  for (const header of headers as unknown[]) {
+    if (!isObject(header)) return undefined;
+    const { key, value, ...rest } = header;
+    if (typeof key !== "string" || Object.keys(rest).length > 0) return undefined;
+    listed.push(value == null ? { key } : { key, value: textOf(value) });
+  }
+  return listed;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 /** Lines in batches; a batch goes out when it is full, or when no line came for a while. */

@@ -51,12 +51,18 @@ async function show(context: Context, record: StoredRecord): Promise<void> {
     await out.write("\n");
   } else {
     const { partition, offset, timestampMs, key, value } = record;
-    const time = new Date(timestampMs).toISOString();
+    const time = timeOf(timestampMs);
     const shownKey = key === undefined ? "" : `${cell(textOf(key))}  `;
     await out.line(
       `${partition}/${offset}  ${time}  ${shownKey}${value === undefined ? "(no value)" : cell(textOf(value))}`,
     );
   }
+}
+
+/** A writer may give a time that no calendar has. */
+function timeOf(ms: number): string {
+  const date = new Date(ms);
+  return Number.isNaN(date.getTime()) ? String(ms) : date.toISOString();
 }
 
 /** Text where it is text, base64 where it is not. */

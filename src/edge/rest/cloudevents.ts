@@ -51,7 +51,7 @@ function modeOf({ headers, contentType }: EventRequest): EventMode {
   const media = contentType === undefined ? undefined : parseMediaType(contentType.trim());
   const essence = media?.essence;
   if (essence === eventJsonType || essence === batchJsonType) {
-    if ((media?.charset ?? "utf-8") !== "utf-8") throw unsupported("JSON events are UTF-8");
+    if (!/^utf-?8$/.test(media?.charset ?? "utf-8")) throw unsupported("JSON events are UTF-8");
     return essence === eventJsonType ? "structured" : "batch";
   }
   // Any other `application/cloudevents…` is an event format that this service does not read.
@@ -144,14 +144,32 @@ export interface BinaryMessage {
   readonly body: Buffer;
 }
 
+/** Clients refuse answers whose headers are larger than some bound, often 16 KiB; the answer has others besides. */
+const attributeBytesMax = 12 * 1024;
+
+function attributeBytes(headers: Readonly<Record<string, string>>): number {
+  let bytes = 0;
+  for (const name in headers) bytes += name.length + headers[name]!.length + ": \r\n".length;
+  return bytes;
+}
+
 /**
  * The event in binary mode. Data of zero bytes and no data look the same there. An event whose data is itself in an
- * event format comes in structured mode, since in binary mode a receiver would take the data for the event.
+ * event format comes in structured mode, since in binary mode a receiver would take the data for the event; so does one
+ * with more attributes than clients take as headers, or its reader could not get past it.
  */
 export function formatBinary(event: CloudEvent): BinaryMessage {
-  if (event.datacontenttype !== undefined && isEventFormat(event.datacontenttype)) {
+  const headers =
+    event.datacontenttype !== undefined && isEventFormat(event.datacontenttype) ? undefined : headersOf(event);
+  if (headers === undefined || attributeBytes(headers) > attributeBytesMax) {
     return { headers: { "content-type": eventJsonType }, body: Buffer.from(formatEventJson(event)) };
   }
+  const { data } = event;
+  const body = data === undefined ? Buffer.alloc(0) : Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+  return { headers, body };
+}
+
+function headersOf(event: CloudEvent): Record<string, string> {
   const headers: Record<string, string> = {
     "ce-specversion": event.specversion,
     "ce-id": encodeHeader(event.id),
@@ -163,9 +181,7 @@ export function formatBinary(event: CloudEvent): BinaryMessage {
   if (event.dataschema !== undefined) headers["ce-dataschema"] = encodeHeader(event.dataschema);
   for (const { name, value } of event.extensions) headers[`ce-${name}`] = encodeHeader(String(value));
   if (event.datacontenttype !== undefined) headers["content-type"] = event.datacontenttype;
-  const { data } = event;
-  const body = data === undefined ? Buffer.alloc(0) : Buffer.from(data.buffer, data.byteOffset, data.byteLength);
-  return { headers, body };
+  return headers;
 }
 
 /** Encodes space, `"`, `%` and everything outside printable ASCII; attribute values are well-formed Unicode. */

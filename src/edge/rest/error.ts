@@ -100,6 +100,8 @@ function validationError(errors: readonly AjvError[], context: string): EngineEr
         `must be one of ${(error.params["allowedValues"] as unknown[]).filter((value) => value !== null).join(", ")}`,
       );
     default: {
+      const isEmpty = error.keyword === "minItems" || error.keyword === "minLength";
+      if (isEmpty && error.params["limit"] === 1) return invalid(path, "must not be empty");
       // Null stands for an optional field that is absent; it is no type that anyone wants to be told of.
       const message = error.message?.replace(/,null$/, "") ?? "is not valid";
       return invalid(path === "" ? (placeNames[context] ?? context) : path, message);

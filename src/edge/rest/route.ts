@@ -94,10 +94,12 @@ export function sendReplayed(reply: FastifyReply): void {
   reply.header("idempotency-replayed", "true");
 }
 
+/** As the router has read it: a name may be sent with some of its letters escaped. */
 function pathOf(request: FastifyRequest): string {
   const { url } = request;
   const query = url.indexOf("?");
-  return query < 0 ? url : url.slice(0, query);
+  const path = query < 0 ? url : url.slice(0, query);
+  return path.includes("%") ? decodeURIComponent(path) : path;
 }
 
 /** Made once: a reason of its own for each answer that is over would cost more than many answers themselves. */

@@ -74,6 +74,12 @@ export type RequestHandler = (
 const knownMethods: ReadonlySet<string> = new Set(METHODS);
 const unknownMethod = "TRACE";
 
+/** HTTP/2 tells by its frames that a body comes. The router looks for a header, and would take it for absent. */
+function fitRouter({ method, headers, stream }: Http2ServerRequest): void {
+  if (!knownMethods.has(method)) headers[":method"] = unknownMethod;
+  if (!stream.endAfterHeaders && headers["content-length"] === undefined) headers["transfer-encoding"] = "chunked";
+}
+
 export interface Rest {
   readonly handle: RequestHandler;
   /** For requests that the listener has read itself; see the hot lane. */
@@ -92,10 +98,7 @@ export async function createRest(options: RestOptions): Promise<Rest> {
     exposeHeadRoutes: true,
     return503OnClosing: false,
     // A path that the router can't read never reaches the hooks and the error handler below.
-    frameworkErrors: (_error, request, reply) => {
-      reply.header("x-request-id", request.id);
-      sendError(invalid("path", "is not a valid URL path, or a part of it is too long"), request, reply);
-    },
+    frameworkErrors: (_error, request, reply) => void refusePath(options, request, reply),
   });
   app.setValidatorCompiler(compileSchema);
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));
@@ -122,7 +125,7 @@ export async function createRest(options: RestOptions): Promise<Rest> {
   const hotLane = createHotLane(options);
   const handle: RequestHandler = (request, response) => {
     if (!("stream" in request) && hotLane.plain(request, response as ServerResponse)) return;
-    if ("stream" in request && !knownMethods.has(request.method)) request.headers[":method"] = unknownMethod;
+    if ("stream" in request) fitRouter(request);
     // The router takes both forms; its type names the first.
     app.routing(request as IncomingMessage, response as ServerResponse);
   };
@@ -149,6 +152,26 @@ function sendError(error: EngineError, request: FastifyRequest, reply: FastifyRe
     .headers(headers)
     .header("content-type", "application/json; charset=utf-8")
     .send(JSON.stringify(sent));
+}
+
+/** Who asks is decided first here too. */
+async function refusePath({ authenticator }: RestOptions, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const { method, headers, socket } = request.raw;
+  const { authorization, host, origin } = headers;
+  const { remoteAddress, remotePort } = socket;
+  let refused = authenticator.screen({
+    method,
+    host: (headers[":authority"] as string) ?? host,
+    origin,
+    authorization,
+  });
+  try {
+    if (refused === undefined) await authenticator.authenticate({ authorization, remoteAddress, remotePort });
+  } catch (error) {
+    refused = toEngineError(error);
+  }
+  reply.header("x-request-id", request.id);
+  sendError(refused ?? invalid("path", "is not a valid URL path, or a part of it is too long"), request, reply);
 }
 
 /**

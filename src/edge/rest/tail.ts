@@ -92,7 +92,7 @@ async function follow(
     if (!response.write(piece)) await once(response, "drain", { signal }).catch(() => {});
     if (signal.aborted) return;
     const waitMs = Math.min(heartbeatMs, limits.fetchWaitMsMax);
-    result = await streams.fetch({ ...command, token: [], from, waitMs }, signal);
+    result = await streams.fetch({ ...command, token: [], from, waitMs, streamId: first.stream }, signal);
     next = result.offset;
     if (streams.isDraining) return;
   }

@@ -34,6 +34,17 @@ test("the wait before a retry is told in milliseconds", () => {
   assert.deepEqual(error.findDetails(ErrorInfoSchema)[0]?.metadata, { retry_after_ms: "250" });
 });
 
+for (const [code, message, hint] of [
+  [Code.Unimplemented, "method not allowed: use POST", "Use POST."],
+  [Code.InvalidArgument, "unsupported content type", "Send a content type that the call supports."],
+  [Code.ResourceExhausted, "message is larger than allowed", "Send less in one request."],
+] as const) {
+  test(`the hint for "${message}" is what can be done about it`, () => {
+    const error = toConnectError(new ConnectError(message, code), context);
+    assert.equal(error.findDetails(ErrorInfoSchema)[0]?.hint, hint);
+  });
+}
+
 test("an explained error is not explained again", () => {
   const once = toConnectError(new EngineError("not_found", "gone"), context);
   assert.equal(toConnectError(once, context), once);

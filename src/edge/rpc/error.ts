@@ -108,6 +108,14 @@ function hasInfo(error: ConnectError): boolean {
   );
 }
 
+/** What a caller can do about an error of the library that its reason alone does not tell. */
+function hintReasonOf(reason: Reason, message: string): Reason {
+  // The library exhausts nothing but its message size, which waiting does not help.
+  if (reason === "resource_exhausted") return "body_too_large";
+  if (/^method not allowed/.test(message)) return "method_not_allowed";
+  return /^unsupported content type/.test(message) ? "unsupported_media_type" : reason;
+}
+
 function fromLibrary(error: ConnectError, context: ErrorContext): ConnectError {
   const message = error.rawMessage;
   // The library calls a request that it can't decode an internal error; the fault is the caller's.
@@ -118,8 +126,7 @@ function fromLibrary(error: ConnectError, context: ErrorContext): ConnectError {
   const metadata = reason === "invalid_argument" ? { field: fieldOf(message) } : {};
   const result = fromEngine(new EngineError(reason, message, { metadata, cause: error }), context, {
     ...(error.code === Code.Canceled ? { code: Code.Canceled } : {}),
-    // The library exhausts nothing but its message size, which waiting does not help.
-    hintReason: reason === "resource_exhausted" ? "body_too_large" : reason,
+    hintReason: hintReasonOf(reason, message),
   });
   error.metadata.forEach((value, key) => {
     result.metadata.set(key, value);

@@ -193,6 +193,12 @@ export class ApiKeys {
     return all.sort((a, b) => (a.name === b.name ? a.createdMs - b.createdMs : a.name < b.name ? -1 : 1));
   }
 
+  /** Whether there never was a key. */
+  get isEmpty(): boolean {
+    for (const _ of this.#store.keys({ from: storeFrom, to: storeTo, limit: 1 })) return false;
+    return this.#fixed.size === 0;
+  }
+
   /** Ends the live key of this name. Keys given by the settings are removed there. */
   async revoke(name: string): Promise<ApiKeyInfo> {
     if (this.#fixedNames.has(name)) {

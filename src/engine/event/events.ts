@@ -189,17 +189,17 @@ export class Events {
   async read(command: FetchCommand, take: TakeEvent, signal?: AbortSignal): Promise<ReadEventsResult> {
     const { streams, clock } = this.#deps;
     const deadlineMs = clock.steadyMs() + command.waitMs;
-    let from = command.from;
+    let next = command;
     for (;;) {
       const waitMs = Math.max(0, deadlineMs - clock.steadyMs());
-      const page = await streams.fetch({ ...command, from, waitMs }, signal);
+      const page = await streams.fetch({ ...next, waitMs }, signal);
       const found = await this.#scan(page, take);
       const { highWatermark } = page;
       const isOver = found.nextOffset < highWatermark || streams.isDraining || signal?.aborted;
       if (found.events > 0 || isOver || clock.steadyMs() >= deadlineMs) {
         return { nextOffset: found.nextOffset, highWatermark };
       }
-      from = { offset: found.nextOffset };
+      next = { ...command, from: { offset: found.nextOffset }, streamId: page.stream };
     }
   }
 

@@ -19,7 +19,7 @@ export function parseEventJson(bytes: Buffer): CloudEvent {
   const scan = newObjectScan();
   const start = skipSpace(bytes, 0);
   scanObject(bytes, start, scan);
-  checkStorable(scan.depth);
+  checkStorable(scan.depth, "body");
   return readEvent(bytes, start, value, scan);
 }
 
@@ -36,7 +36,7 @@ export function parseBatchJson(bytes: Buffer): CloudEvent[] {
     // Over the opening bracket or the comma before this event.
     at = skipSpace(bytes, skipSpace(bytes, at) + 1);
     scanObject(bytes, at, scan);
-    checkStorable(scan.depth + 1);
+    checkStorable(scan.depth + 1, `events[${i}]`);
     try {
       events.push(readEvent(bytes, at, value, scan));
     } catch (error) {
@@ -62,7 +62,7 @@ function parseJson(bytes: Buffer): unknown {
   const ascii = isAscii(bytes);
   if (!ascii && !isUtf8(bytes)) throw invalid("body", "must be UTF-8");
   // A small body can be parsed whatever its depth; it is checked when it is scanned.
-  if (bytes.length > limits.eventJsonSmallBytes && exceedsDepth(bytes, limits.eventJsonDepthMax)) throw tooDeep();
+  if (bytes.length > limits.eventJsonSmallBytes && exceedsDepth(bytes, limits.eventJsonDepthMax)) throw tooDeep("body");
   try {
     return JSON.parse(ascii ? bytes.latin1Slice() : bytes.toString());
   } catch (error) {
@@ -70,12 +70,12 @@ function parseJson(bytes: Buffer): unknown {
   }
 }
 
-function checkStorable(depth: number): void {
-  if (depth > limits.eventJsonDepthMax) throw tooDeep();
+function checkStorable(depth: number, field: string): void {
+  if (depth > limits.eventJsonDepthMax) throw tooDeep(field);
 }
 
-function tooDeep(): EngineError {
-  return invalid("body", `nests deeper than ${limits.eventJsonDepthMax} levels`);
+function tooDeep(field: string): EngineError {
+  return invalid(field, `nests deeper than ${limits.eventJsonDepthMax} levels`);
 }
 
 function readEvent(bytes: Buffer, start: number, value: JsonObject, scan: ObjectScan): CloudEvent {

@@ -44,6 +44,9 @@ export interface AppendedRange {
   readonly lastOffset: number;
 }
 
+/** Whoever asks for a dropped stream does so soon after. */
+const droppedKeptMax = 10_000;
+
 export type AppendListener = (stream: number, partition: number, highWatermark: number) => void;
 
 /**
@@ -55,6 +58,8 @@ export class Log {
   readonly #clock: Clock;
   readonly #states = new Map<number, PartitionState>();
   readonly #listeners = new Set<AppendListener>();
+  /** Streams dropped of late: who still asks for one leaves nothing of it in memory. */
+  readonly #dropped = new Set<number>();
   readonly journal: Journal;
   #group: Group | undefined;
   #groups = 0;
@@ -231,14 +236,18 @@ export class Log {
   seekTime(stream: LogStream, partition: number, timestampMs: number): number {
     const state = this.#state(stream.id, partition);
     const start = this.startOffset(stream, partition);
-    const first = this.#findBatch(state, start, (batch) => batch.prefixTimestampMs >= timestampMs);
-    if (first === undefined) return state.durable.next;
-    for (const batch of this.read(stream, partition, first.baseOffset)) {
-      // Trimmed records may have raised the running maximum, so the first batches can still be too old.
-      if (batch.header.maxTimestampMs < timestampMs) continue;
+    const end = state.durable.next;
+    let found = this.#findBatch(state, start, (batch) => batch.prefixTimestampMs >= timestampMs);
+    // Trimmed records may have raised the running maximum, so the first batches can still be too old: their heads tell.
+    while (found !== undefined && found.maxTimestampMs < timestampMs) {
+      const next = found.baseOffset + found.count;
+      found = next < end ? this.#headerOf(stream.id, partition, next) : undefined;
+    }
+    if (found === undefined) return end;
+    for (const batch of this.read(stream, partition, found.baseOffset)) {
       while (batch.next()) if (batch.timestampMs >= timestampMs) return batch.offset;
     }
-    return state.durable.next;
+    return end;
   }
 
   /** Resolves once the high watermark is above `offset`, the time is over or the signal is aborted. */
@@ -272,6 +281,7 @@ export class Log {
 
   /** Forgets a dropped stream and wakes its waiting readers. */
   forget(stream: LogStream): void {
+    this.#noteDropped(stream.id);
     for (let partition = 0; partition < stream.partitions; partition++) {
       this.journal.forget(stream.id, partition);
       const key = partitionNumber(stream.id, partition);
@@ -280,6 +290,15 @@ export class Log {
       this.#states.delete(key);
       state.gone = true;
       wake(state);
+    }
+  }
+
+  #noteDropped(stream: number): void {
+    this.#dropped.add(stream);
+    if (this.#dropped.size <= droppedKeptMax) return;
+    for (const oldest of this.#dropped) {
+      this.#dropped.delete(oldest);
+      return;
     }
   }
 
@@ -333,6 +352,7 @@ export class Log {
     const known = this.#states.get(key);
     if (known !== undefined) return known;
     const state = this.#load(stream, partition);
+    if (this.#dropped.has(stream)) return Object.assign(state, { gone: true });
     if (this.#states.size >= limits.partitionStatesMax) this.#evict();
     this.#states.set(key, state);
     return state;

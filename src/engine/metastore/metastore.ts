@@ -118,10 +118,14 @@ export class Metastore {
   deleteNamespace(name: string): Promise<void> {
     return this.#committer.submit((draft) => {
       const { id } = this.stagedNamespace(draft, name);
-      for (const table of [tables.stream, tables.link, tables.collection]) {
-        if (draft.has(prefixRange(table, id))) {
-          throw new EngineError("failed_precondition", `namespace ${JSON.stringify(name)} is not empty`);
-        }
+      // Collections first: each has a stream of its own, which nobody could drop by itself.
+      for (const [what, table] of [
+        ["collections", tables.collection],
+        ["links", tables.link],
+        ["streams", tables.stream],
+      ] as const) {
+        if (!draft.has(prefixRange(table, id))) continue;
+        throw new EngineError("failed_precondition", `namespace ${JSON.stringify(name)} is not empty: it has ${what}`);
       }
       draft.delete(makeKey(tables.namespace, name));
       draft.onCommit(() => this.#namespaces.delete(name));

@@ -52,6 +52,8 @@ export interface FetchCommand extends PartitionRef {
   readonly from: { readonly offset: number } | { readonly timestampMs: number };
   readonly waitMs: number;
   readonly token: ConsistencyToken;
+  /** The stream that the reader began with: one that was made under its name since has other records at its offsets. */
+  readonly streamId?: number;
 }
 
 export interface FetchResult {
@@ -140,7 +142,7 @@ export class Streams {
 
   async detail(ref: StreamRef, token: ConsistencyToken, signal?: AbortSignal): Promise<StreamDetail> {
     const meta = this.#stream(ref);
-    if (token.length > 0) await this.#tokens.wait(meta, token, undefined, this.#until(signal));
+    if (token.length > 0) await this.#waitToken(meta, token, undefined, signal);
     const partitions = Array.from({ length: meta.partitions }, (_, partition) => ({
       partition,
       logStartOffset: this.#deps.log.startOffset(meta, partition),
@@ -219,16 +221,18 @@ export class Streams {
 
   async fetch(command: FetchCommand, signal?: AbortSignal): Promise<FetchResult> {
     const { log } = this.#deps;
-    const meta = this.#stream(command);
+    let meta = this.#stream(command);
+    if (command.streamId !== undefined && command.streamId !== meta.id) throw streamDropped(meta.name);
     const { partition } = command;
     checkPartition(meta, partition);
-    if (command.token.length > 0) await this.#tokens.wait(meta, command.token, partition, this.#until(signal));
+    if (command.token.length > 0) await this.#waitToken(meta, command.token, partition, signal);
     let offset = this.startOf(command);
     this.#checkRange(meta, partition, offset);
     if (command.waitMs > 0 && offset === log.highWatermark(meta, partition)) {
       offset = await this.#waitFrom(meta, command, offset, this.#until(signal));
       // Both the stream and its start may have changed while this waited.
-      this.#current(meta);
+      meta = this.#current(meta);
+      if ("timestampMs" in command.from) offset = this.startOf(command);
       this.#checkRange(meta, partition, offset);
     }
     return {
@@ -268,6 +272,16 @@ export class Streams {
     return this.#deps.log.seekTime(meta, command.partition, from.timestampMs);
   }
 
+  async #waitToken(meta: StreamMeta, token: ConsistencyToken, partition: number | undefined, signal?: AbortSignal) {
+    try {
+      await this.#tokens.wait(meta, token, partition, this.#until(signal));
+    } catch (error) {
+      // What ended the wait may be that there is no such stream any more: then asking again is of no use.
+      this.#current(meta);
+      throw error;
+    }
+  }
+
   /** A wait ends when its reader leaves and when the server drains. */
   #until(signal: AbortSignal | undefined): AbortSignal {
     const { draining } = this.#deps;
@@ -280,7 +294,7 @@ export class Streams {
 
   #current(meta: StreamMeta): StreamMeta {
     const current = this.#deps.metastore.stream(meta.namespace, meta.name);
-    if (current.id !== meta.id) throw notFound(`stream ${JSON.stringify(meta.name)} was dropped`);
+    if (current.id !== meta.id) throw streamDropped(meta.name);
     return current;
   }
 
@@ -329,6 +343,10 @@ export class Streams {
 
   /** Keyless requests take turns over the partitions. */
   #nextKeyless = 0;
+}
+
+function streamDropped(name: string): EngineError {
+  return notFound(`stream ${JSON.stringify(name)} was dropped; the one that has its name now is another`);
 }
 
 export function checkPartition(meta: StreamMeta, partition: number): void {
