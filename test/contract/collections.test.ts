@@ -474,6 +474,7 @@ test("aliases are changed all or none, resolve everywhere, and go with their col
       400,
       "invalid_argument",
     ],
+    [[{ add: { alias: "x", collection: "" } }], 400, "invalid_argument"],
     [[], 400, "invalid_argument"],
   ] as const) {
     assertError(await change(actions), status, error);

@@ -196,6 +196,7 @@ export class Collections {
           catalog.stageAlias(draft, owner.id, action.alias, undefined);
           return;
         }
+        parseName(`${path}.collection`, action.collection);
         if (draft.get(collectionKey(owner.id, action.alias)) !== undefined) {
           throw conflict(`${path}.alias: ${JSON.stringify(action.alias)} is a collection`);
         }
