@@ -360,6 +360,7 @@ test("bad requests name the field at fault", async () => {
     ["GetDocuments", { ...where, ids: [1], consistency: "weak" }, "consistency"],
     ["ScrollDocuments", { ...where, pageSize: 10_001 }, "page_size"],
     ["ScrollDocuments", { ...where, pageToken: "x" }, "page_token"],
+    ["ScrollDocuments", { ...where, pageToken: Buffer.from("1:1:abcdefghijkl").toString("base64url") }, "page_token"],
     ["CountDocuments", filtered({}), "filter"],
     ["CountDocuments", filtered({ term: {} }), "filter.term"],
     ["CountDocuments", filtered({ term: { nothing: 1 } }), "filter.term.nothing"],
