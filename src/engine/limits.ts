@@ -33,6 +33,10 @@ export const limits = {
   scrollLimitDefault: 100,
   scrollLimitMax: 10_000,
   getIdsMax: 10_000,
+  /** Stored bytes of all documents of one get: they are in memory until the answer is sent. */
+  getBytesMax: 64 * MiB,
+  /** Stored bytes of one document. A body bounds what is written at once; patches could make it grow without end. */
+  documentBytesMax: 32 * MiB,
   writeOpsMax: 10_000,
   filterWriteDocumentsMax: 100_000,
   filterWriteDocumentsDefault: 10_000,

@@ -159,6 +159,7 @@ for (const [what, schema, at] of [
     { fields: [{ name: "f", kind: "i64", source_path: "a..b" }] },
     "schema.fields[0].source_path",
   ],
+  ["a name that is its path and has an empty part", { fields: [{ name: "a.", kind: "i64" }] }, "schema.fields[0].name"],
   ["an unknown member", { fields: [{ name: "f", kind: "i64", stored: true }] }, "schema.fields[0].stored"],
   [
     "a json field that is indexed",
@@ -420,6 +421,28 @@ test("the dynamic modes keep, refuse or add what the schema lacks", async () => 
   );
 });
 
+test("what no field may be called is kept in the source and not inferred", async () => {
+  const c = await client();
+  const names = ["", ".", "a.", ".a", "a..b", "a\u0001b", "\ud800", "_a", "x".repeat(300)];
+  await c.made("docs", { dynamic: "dynamic" });
+  const sources = [
+    ...names.map((name) => ({ [name]: 1, ok: 1 })),
+    { deep: { "": 1 } },
+    { "": { n: 1 } },
+    { a: { "b.": [1] } },
+  ];
+  for (const [id, source] of sources.entries()) await c.written("docs", [{ upsert: { id, source } }]);
+  const { schema } = await c.info("docs");
+  assert.deepEqual(
+    schema.fields.map(({ name }: { name: string }) => name),
+    ["ok"],
+  );
+  for (const [id, source] of sources.entries()) {
+    assert.deepEqual((await c.get("docs", id)).json.source, JSON.parse(JSON.stringify(source)));
+  }
+  assert.equal(await c.count("docs", { term: { ok: 1 } }), names.length);
+});
+
 test("aliases are changed all or none, resolve everywhere, and go with their collection", async () => {
   const c = await client();
   await c.made("one", { fields: [{ name: "a", kind: "i64" }] });
@@ -451,6 +474,7 @@ test("aliases are changed all or none, resolve everywhere, and go with their col
       400,
       "invalid_argument",
     ],
+    [[{ add: { alias: "x", collection: "" } }], 400, "invalid_argument"],
     [[], 400, "invalid_argument"],
   ] as const) {
     assertError(await change(actions), status, error);

@@ -616,10 +616,96 @@ test("delete and patch by filter go in steps, with cursors over one moment", asy
     ["patch_by_filter", { filter }, "patch"],
     ["patch_by_filter", { filter, patch: { version: 1 } }, "patch.version"],
     ["patch_by_filter", { filter: { match_all: {} }, patch: { source: { n: "x" } } }, "patch.source.n"],
+    ["patch_by_filter", { filter: { term: { tag: "zzz" } }, patch: { source: { n: "x" } } }, "patch.source.n"],
     ["patch_by_filter", { filter: { match_all: {} }, patch: { vectors: { v: [1] } } }, "patch.vectors.v"],
   ] as const) {
     assertError(await c.post("docs", route, body), 400, "invalid_argument", at);
   }
+});
+
+test("a document that was deleted and made anew is another one to a write by filter, though its version is the same", async () => {
+  const c = await collection(tagged);
+  for (const [route, more] of [
+    ["delete_by_filter", {}],
+    ["patch_by_filter", { patch: { source: { n: 1 } } }],
+  ] as const) {
+    await c.written(
+      "docs",
+      upserts(numbers(0, 6), () => ({ tag: "a", n: 0 })),
+    );
+    const body = { filter: { term: { tag: "a" } }, max_docs: 2, ...more };
+    const { next_cursor: cursor } = (await c.post("docs", route, body)).json;
+    for (const id of [2, 4]) {
+      await c.written("docs", [{ delete: { id } }, { insert: { id, source: { tag: id === 2 ? "b" : "a", n: 0 } } }]);
+    }
+    const done = await c.post("docs", route, { ...body, max_docs: 10, cursor });
+    assert.deepEqual([done.json.matched, done.json.affected], [4, 3], route);
+    assert.deepEqual((await c.get("docs", 2)).json.source, { tag: "b", n: 0 }, route);
+    await c.written("docs", [{ delete: { id: 2 } }, { delete: { id: 4 } }]);
+  }
+});
+
+test("a cursor goes on with the request that it came from, and with no other", async () => {
+  const c = await collection(tagged);
+  await c.made("other", tagged);
+  const filter = { term: { tag: "a" } };
+  for (const name of ["docs", "other"]) {
+    await c.written(
+      name,
+      upserts(numbers(0, 9), (id) => ({ tag: "a", n: id })),
+    );
+  }
+  const point = async (to: string) => {
+    const actions = [{ add: { alias: "now", collection: to } }];
+    assert.equal((await ask(`${c.url}/aliases`, { body: { actions } })).status, 200);
+  };
+  await point("docs");
+  const patch = { source: { n: 99 } };
+  const bodies = {
+    scroll: { filter, limit: 2 },
+    delete_by_filter: { filter, max_docs: 2 },
+    patch_by_filter: { filter, max_docs: 2, patch },
+  } as const;
+  const cursors = new Map<string, string>();
+  for (const [route, body] of Object.entries(bodies)) {
+    cursors.set(route, (await c.post("now", route, body)).json.next_cursor);
+  }
+  for (const [from, to] of [
+    ["scroll", "delete_by_filter"],
+    ["scroll", "patch_by_filter"],
+    ["delete_by_filter", "scroll"],
+    ["patch_by_filter", "scroll"],
+  ] as const) {
+    const answer = await c.post("now", to, { ...bodies[to], cursor: cursors.get(from) });
+    assertError(answer, 400, "invalid_argument", "cursor");
+  }
+  await point("other");
+  for (const [route, body] of Object.entries(bodies)) {
+    const answer = await c.post("now", route, { ...body, cursor: cursors.get(route) });
+    assertError(answer, 400, "invalid_argument", "cursor");
+    const going = await c.post("docs", route, { ...body, cursor: cursors.get(route) });
+    assert.equal(going.status, 200, "by its own name the collection is there still");
+  }
+  assert.deepEqual([await c.count("other"), await c.count("other", { term: { n: 99 } })], [9, 0]);
+});
+
+test("a delete by filter stays with its collection when the alias moves meanwhile", async () => {
+  const c = await collection(tagged);
+  await c.made("other", tagged);
+  const ops = upserts(numbers(0, 8_000), (id) => ({ tag: "a", n: id }));
+  for (const name of ["docs", "other"]) await c.written(name, ops);
+  const point = (to: string) =>
+    ask(`${c.url}/aliases`, { body: { actions: [{ add: { alias: "now", collection: to } }] } });
+  await point("docs");
+  const deleting = c.post("now", "delete_by_filter", { filter: { match_all: {} } });
+  await eventually(
+    () => c.count("docs"),
+    (left) => left < 8_000,
+  );
+  await point("other");
+  const done = await deleting;
+  assert.deepEqual([done.status, done.json.affected], [200, 8_000], done.text);
+  assert.deepEqual([await c.count("docs"), await c.count("other")], [0, 8_000]);
 });
 
 for (const [source, at] of [

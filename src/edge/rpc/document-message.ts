@@ -53,19 +53,26 @@ export function parseOpMessages(ops: readonly WriteOpMessage[], schema: Schema):
       if (op.value.source === undefined) throw invalid(`${path}.source`, "is required");
       if (op.value.removeVectors.length > 0) throw invalid(`${path}.remove_vectors`, "is for a patch only");
     }
-    return { kind: op.case, id, ...contentOf(op.value, schema), condition, ifVersion };
+    return { kind: op.case, id, ...contentOf(path, op.value, schema), condition, ifVersion };
   });
 }
 
 export function parsePatchMessage(path: string, message: DocumentPatch | undefined, schema: Schema): DocumentContent {
   if (message === undefined) throw invalid(path, "is required");
-  return contentOf(message, schema);
+  return contentOf(path, message, schema);
 }
 
 type Content = Pick<DocumentWrite | DocumentPatch, "source" | "vectors" | "sparseVectors" | "removeVectors">;
 
-function contentOf(content: Content, schema: Schema): DocumentContent {
+function contentOf(path: string, content: Content, schema: Schema): DocumentContent {
   const { source = {}, vectors, sparseVectors, removeVectors } = content;
+  const known = new Set([...schema.vectors, ...schema.sparseVectors].map(({ name }) => name));
+  for (const [i, name] of removeVectors.entries()) {
+    const at = `${path}.remove_vectors[${i}]`;
+    if (!known.has(name)) throw invalid(at, "is not in the schema");
+    if (Object.hasOwn(vectors, name) || Object.hasOwn(sparseVectors, name))
+      throw invalid(at, "is set by the same patch");
+  }
   const dense = Object.entries(vectors).map(([name, { values }]: [string, Vector]) => [name, values] as const);
   const sparse = Object.entries(sparseVectors).map(
     ([name, { indices, values }]: [string, SparseVector]) => [name, { indices, values }] as const,

@@ -1,6 +1,8 @@
 import type { Draft } from "../commit/draft.ts";
-import { alreadyExists, EngineError } from "../errors.ts";
+import { alreadyExists, EngineError, invalid } from "../errors.ts";
+import { limits } from "../limits.ts";
 import { matchesDocument } from "../search/filter/evaluate.ts";
+import { type Filter, filterFields } from "../search/filter/filter.ts";
 import type { Steps } from "../turns.ts";
 import { documentKey } from "./collection-store.ts";
 import {
@@ -29,6 +31,8 @@ export interface ApplyOptions {
   readonly pathOf: OpPath;
   /** A patch of a document that is gone is no failure: what a filter found may have been deleted since. */
   readonly skipMissing: boolean;
+  /** The conditions are known to hold while the collection's log has no record from this offset on. */
+  readonly settledAt?: number;
 }
 
 /** Applies a batch of operations to a collection's documents as part of a change: all of them or, by throwing, none. */
@@ -38,10 +42,14 @@ export class OpApplier {
   readonly #schema: Schema;
   readonly #options: ApplyOptions;
   readonly #changes = new Map<number, DocumentChange>();
-  #extractor: StoredExtractor | undefined;
+  readonly #isSettled: boolean;
+  /** Reads what the condition looks at; kept for the operations that share it. */
+  #checker: { readonly condition: Filter; readonly extractor: StoredExtractor } | undefined;
   #documentsAdded = 0;
 
-  constructor(draft: Draft, collectionId: number, schema: Schema, options: ApplyOptions) {
+  /** `next` is the offset that the operations get in the collection's log. */
+  constructor(draft: Draft, collectionId: number, schema: Schema, next: number, options: ApplyOptions) {
+    this.#isSettled = options.settledAt === next;
     this.#draft = draft;
     this.#collectionId = collectionId;
     this.#schema = schema;
@@ -83,6 +91,10 @@ export class OpApplier {
       return { id, status: "deleted", version: version + 1 };
     }
     const document = prepared.document ?? this.#patched(op, prepared);
+    if (prepared.document === undefined && document.length > limits.documentBytesMax) {
+      const field = `${this.#path(prepared, i)}.source`;
+      throw invalid(field, `would make the document larger than ${limits.documentBytesMax} bytes`);
+    }
     if (version === 0) this.#documentsAdded++;
     this.#changes.set(id, { id, version: version + 1, document });
     return { id, status: version === 0 ? "created" : "updated", version: version + 1 };
@@ -110,11 +122,15 @@ export class OpApplier {
 
   #holds({ op }: PreparedOp, version: number): boolean {
     if (op.ifVersion !== undefined && op.ifVersion !== version) return false;
-    if (op.condition === undefined) return true;
+    const { condition } = op;
+    if (condition === undefined || this.#isSettled) return true;
     if (version === 0) return false;
-    this.#extractor ??= new StoredExtractor(this.#schema);
-    const extracted = this.#extractor.extract(decodeDocument(this.#current(op.id).document));
-    return matchesDocument(op.condition, this.#schema, op.id, extracted);
+    if (this.#checker?.condition !== condition) {
+      this.#checker = { condition, extractor: new StoredExtractor(onlyWhat(condition, this.#schema)) };
+    }
+    const { extractor } = this.#checker;
+    const extracted = extractor.extract(decodeDocument(this.#current(op.id).document));
+    return matchesDocument(condition, extractor.schema, op.id, extracted);
   }
 
   /** Top-level source keys are merged, null removes one; named vectors are replaced, null removes one. */
@@ -131,6 +147,12 @@ export class OpApplier {
       sparse: replaced(before.sparse, sparse, op.sparseVectors),
     });
   }
+}
+
+/** A document's text may be long, and its condition about something else. */
+function onlyWhat(condition: Filter, schema: Schema): Schema {
+  const names = filterFields(condition);
+  return { ...schema, fields: schema.fields.filter(({ name }) => names.has(name)), vectors: [], sparseVectors: [] };
 }
 
 function replaced<T>(

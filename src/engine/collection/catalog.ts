@@ -56,8 +56,11 @@ export class Catalog {
   }
 
   aliases(namespace: string): Alias[] {
-    const owner = this.#metastore.namespace(namespace);
-    return [...this.#store.range(prefixRange(tables.alias, owner.id))].map(({ key, value }) => ({
+    return this.#aliasesIn(this.#store, this.#metastore.namespace(namespace).id);
+  }
+
+  #aliasesIn(reader: Pick<Store, "range">, namespaceId: number): Alias[] {
+    return [...reader.range(prefixRange(tables.alias, namespaceId))].map(({ key, value }) => ({
       alias: asBuffer(key).toString("latin1", 9),
       collection: decode<string>(value),
     }));
@@ -67,6 +70,13 @@ export class Catalog {
     return this.aliases(meta.namespace)
       .filter(({ collection }) => collection === meta.name)
       .map(({ alias }) => alias);
+  }
+
+  /** Those that changes before in the same group have made go too. */
+  stageForgetAliases(draft: Draft, { namespaceId, name }: CollectionMeta): void {
+    for (const { alias, collection } of this.#aliasesIn(draft, namespaceId)) {
+      if (collection === name) this.stageAlias(draft, namespaceId, alias, undefined);
+    }
   }
 
   stageAlias(draft: Draft, namespaceId: number, alias: string, collection: string | undefined): void {

@@ -133,9 +133,7 @@ export class Collections {
       draft.delete(collectionKey(meta.namespaceId, meta.name));
       draft.put(makeKey(tables.droppedCollection, meta.id), encode({ folder: folderOf(meta.id) }));
       metastore.stageDropStream(draft, stream);
-      for (const { alias, collection } of catalog.aliases(namespace)) {
-        if (collection === name) catalog.stageAlias(draft, meta.namespaceId, alias, undefined);
-      }
+      catalog.stageForgetAliases(draft, meta);
       draft.onCommit(() => {
         runtimes.drop(meta.id);
         pins.dropCollection(meta.id);
@@ -198,6 +196,7 @@ export class Collections {
           catalog.stageAlias(draft, owner.id, action.alias, undefined);
           return;
         }
+        parseName(`${path}.collection`, action.collection);
         if (draft.get(collectionKey(owner.id, action.alias)) !== undefined) {
           throw conflict(`${path}.alias: ${JSON.stringify(action.alias)} is a collection`);
         }

@@ -6,14 +6,17 @@ import type { Cursor } from "./pinned-reads.ts";
 /** Where the next page of documents starts, and in what. */
 export function formatCursor(cursor: Cursor | undefined): string | null {
   if (cursor === undefined) return null;
-  return Buffer.from(`${cursor.pin}:${cursor.afterId}:${cursor.filter}`).toString("base64url");
+  return Buffer.from(`${cursor.pin}:${cursor.afterId}:${cursor.name}`).toString("base64url");
 }
 
 export function parseCursor(path: string, text: string | null | undefined): Cursor | undefined {
   if (text === undefined || text === null || text === "") return undefined;
   const match = /^(\d{1,16}):(\d{1,16}):([\w-]{12})$/.exec(Buffer.from(text, "base64url").toString("latin1"));
-  if (match === null) throw invalid(path, "is not a cursor of this service");
-  return { pin: Number(match[1]), afterId: Number(match[2]), filter: match[3]! };
+  const [pin, afterId] = [Number(match?.[1]), Number(match?.[2])];
+  if (match === null || !Number.isSafeInteger(pin) || !Number.isSafeInteger(afterId)) {
+    throw invalid(path, "is not a cursor of this service");
+  }
+  return { pin, afterId, name: match[3]!, field: path };
 }
 
 /** The name after which the next page of collections or streams starts. */

@@ -107,11 +107,12 @@ export class DocumentWriter {
    * collection has not changed. What fails is left to the turn, which has the last word.
    */
   *#foresee(meta: CollectionMeta, prepared: PreparedOps, options: ApplyOptions): Steps<Foreseen | undefined> {
-    const { store } = this.#deps;
+    const { store, log, runtimes } = this.#deps;
     const changesBefore = readCollectionTotals(store, meta.id).changes;
+    const next = log.stagedNext(runtimes.of(meta).stream, 0);
     const draft = new Draft(store);
     try {
-      const applied = yield* new OpApplier(draft, meta.id, prepared.schema, options).apply(prepared.ops);
+      const applied = yield* new OpApplier(draft, meta.id, prepared.schema, next, options).apply(prepared.ops);
       yield;
       return { changesBefore, applied, stored: draft.ops, value: encodeChanges(applied.changes) };
     } catch (error) {
@@ -168,10 +169,11 @@ export class DocumentWriter {
     const before = readCollectionTotals(draft, meta.id);
     const holds = foreseen?.changesBefore === before.changes;
     if (holds) draft.add(foreseen.stored);
+    const next = log.stagedNext(runtime.stream, 0);
     const { results, changes, documentsAdded } = holds
       ? foreseen.applied
-      : yield* new OpApplier(draft, meta.id, schema, options).apply(ops);
-    if (changes.length === 0) return { token: tokenAt(meta.streamId, log.stagedNext(runtime.stream, 0)), results };
+      : yield* new OpApplier(draft, meta.id, schema, next, options).apply(ops);
+    if (changes.length === 0) return { token: tokenAt(meta.streamId, next), results };
     const nowMs = clock.nowMs();
     const value = holds ? foreseen.value : encodeChanges(changes);
     yield;

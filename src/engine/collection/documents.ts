@@ -1,6 +1,7 @@
 import type { Clock } from "../../port/clock.ts";
 import type { Reader, Store } from "../../port/store.ts";
 import type { Committer } from "../commit/committer.ts";
+import { invalid } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Log } from "../log/log.ts";
 import { type Filter, matchAll } from "../search/filter/filter.ts";
@@ -14,8 +15,9 @@ import { type CollectionMeta, documentKey } from "./collection-store.ts";
 import { decodeStored, type VersionedDocument } from "./document-codec.ts";
 import { type DocumentWriter, requestOps, tokenAt, type WriteReply } from "./document-writer.ts";
 import type { DocumentContent, WriteOp } from "./ops.ts";
-import { type Cursor, filterName, firstAbove, PinnedReads } from "./pinned-reads.ts";
+import { type Cursor, cursorName, firstAbove, PinnedReads } from "./pinned-reads.ts";
 import type { Pinned, Pins } from "./pins.ts";
+import { prepareOps } from "./prepare-ops.ts";
 import type { CollectionRuntime } from "./runtime.ts";
 import type { Runtimes } from "./runtimes.ts";
 import { type Backpressure, backpressureOf, type CollectionSettings } from "./settings.ts";
@@ -143,7 +145,7 @@ export class Documents {
     const { done, pinned, next } = await this.#reads.over(
       runtime,
       page.cursor,
-      filterName(page.filter, options.eventual),
+      cursorName("read", runtime.meta.id, page.filter, options.eventual),
       (held) => reaches(runtime.meta, held.token, wanted),
       async (afterId) =>
         page.filter === undefined && !eventual
@@ -164,26 +166,35 @@ export class Documents {
     return this.#writeByFilter(ref, write, options, signal, (id, version) => ({
       kind: "delete",
       id,
-      condition: undefined,
+      condition: write.filter,
       ifVersion: version,
     }));
   }
 
   /** Patches what matches now, in steps; never creates a document. */
-  patchByFilter(
+  async patchByFilter(
     ref: DocumentRef,
     write: FilterWrite,
     patch: DocumentContent,
     options: ReadOptions,
     signal?: AbortSignal,
   ): Promise<FilterWriteReply> {
+    this.#checkPatch(ref, patch);
     return this.#writeByFilter(ref, write, options, signal, (id, version) => ({
       kind: "patch",
       id,
       ...patch,
-      condition: undefined,
+      condition: write.filter,
       ifVersion: version,
     }));
+  }
+
+  /** A patch that fits no document is refused before it is looked for any. */
+  #checkPatch(ref: DocumentRef, patch: DocumentContent): void {
+    const { schema, schemaVersion } = this.find(ref);
+    const op: WriteOp = { kind: "patch", id: 0, ...patch, condition: undefined, ifVersion: undefined };
+    const steps = prepareOps([op], schema, schemaVersion, filterOps.pathOf);
+    while (!steps.next().done);
   }
 
   async #writeByFilter(
@@ -197,7 +208,7 @@ export class Documents {
     const { done, next } = await this.#reads.over(
       runtime,
       write.cursor,
-      filterName(write.filter, false),
+      cursorName("write", runtime.meta.id, write.filter, false),
       (held) => reaches(runtime.meta, held.token, wanted),
       async (afterId) => {
         const { snapshot, ...rest } = await this.#reads.pinMatches(runtime, write.filter, afterId, false);
@@ -205,7 +216,7 @@ export class Documents {
         snapshot?.[Symbol.dispose]();
         return { ...rest, snapshot: undefined };
       },
-      (held, afterId) => this.#writeMatches(ref, runtime, held, afterId, write.maxDocuments, signal, opOf),
+      (held, afterId) => this.#writeMatches(runtime, held, afterId, write.maxDocuments, signal, opOf),
     );
     const { nextAfterId: _, ...reply } = done;
     return {
@@ -217,9 +228,8 @@ export class Documents {
   }
 
   async #writeMatches(
-    ref: DocumentRef,
     runtime: CollectionRuntime,
-    { matches }: Pinned,
+    { matches, token: found }: Pinned,
     afterId: number,
     maxDocuments: number,
     signal: AbortSignal | undefined,
@@ -231,6 +241,9 @@ export class Documents {
     let at = from;
     let affected = 0;
     let token = this.token(runtime);
+    // A document that was deleted and made anew may have the version that was found, and match no longer: as soon as others
+    // have written, the filter is asked again.
+    let settledAt = nextOf(found);
     while (at < to) {
       // Nobody waits for the answer any more: what was written stays, and nothing is added to it.
       signal?.throwIfAborted();
@@ -239,9 +252,12 @@ export class Documents {
       const ops: WriteOp[] = [];
       for (; at < end; at++) ops.push(opOf(ids[at]!, versions[at]!));
       const bytes = ops.length * limits.filterWriteOpBytes;
-      const reply = await this.#writer.write(this.find(ref), ops, bytes, undefined, filterOps);
+      // Never looked up by its name again: what an alias means may change between two steps.
+      const reply = await this.#writer.write(runtime.meta, ops, bytes, undefined, { ...filterOps, settledAt });
       token = reply.token;
-      for (const { status } of reply.results) if (status === "deleted" || status === "updated") affected++;
+      const written = reply.results.filter(({ status }) => status === "deleted" || status === "updated").length;
+      affected += written;
+      if (nextOf(token) === settledAt + (written > 0 ? 1 : 0)) settledAt = nextOf(token);
     }
     return { matched: at - from, affected, token, nextAfterId: at < ids.length ? ids[at - 1] : undefined };
   }
@@ -267,6 +283,11 @@ export class Documents {
   }
 }
 
+/** The offset after the last record that a token of a collection names. */
+function nextOf(token: ConsistencyToken): number {
+  return (token[0]?.offset ?? -1) + 1;
+}
+
 /** Whether what reflects one token of a collection reflects all that another names of it. */
 function reaches(meta: CollectionMeta, held: ConsistencyToken, wanted: ConsistencyToken): boolean {
   const offset = held[0]?.offset ?? -1;
@@ -285,8 +306,16 @@ function* readDocuments(
   ids: readonly number[],
 ): Steps<(VersionedDocument | undefined)[]> {
   const documents: (VersionedDocument | undefined)[] = [];
+  let bytes = 0;
   for (const id of ids) {
-    documents.push(readDocument(reader, collectionId, id));
+    const key = documentKey(collectionId, id);
+    const stored = reader.get(key);
+    bytes += stored?.length ?? 0;
+    if (bytes > limits.getBytesMax) {
+      const most = `${limits.getBytesMax} bytes of documents`;
+      throw invalid("ids", `name more than ${most}; ask for fewer at once, the first ${documents.length} fit`);
+    }
+    documents.push(stored && decodeStored(id, key, stored));
     yield;
   }
   return documents;

@@ -18,8 +18,10 @@ import type { CollectionRuntime } from "./runtime.ts";
 export interface Cursor {
   readonly pin: number;
   readonly afterId: number;
-  /** Tells one filter from another. */
-  readonly filter: string;
+  /** Tells what it continues from what it does not, see `cursorName`. */
+  readonly name: string;
+  /** Where it stood in the request that gave it back, for errors. */
+  readonly field?: string;
 }
 
 export interface PinnedReadsDeps {
@@ -54,7 +56,7 @@ export class PinnedReads {
   async over<T extends { readonly nextAfterId: number | undefined }>(
     runtime: CollectionRuntime,
     cursor: Cursor | undefined,
-    filterName: string,
+    name: string,
     reaches: (pinned: Pinned) => boolean,
     pin: (afterId: number) => Promise<Pinned>,
     run: (pinned: Pinned, afterId: number) => Promise<T>,
@@ -62,7 +64,12 @@ export class PinnedReads {
     const { pins } = this.#deps;
     const collectionId = runtime.meta.id;
     if (cursor !== undefined) {
-      if (cursor.filter !== filterName) throw invalid("cursor", "belongs to a request with another filter");
+      if (cursor.name !== name) {
+        throw invalid(
+          cursor.field ?? "cursor",
+          "belongs to a request of another kind, collection, filter or consistency",
+        );
+      }
       const continued = await pins.use(cursor.pin, collectionId, async (pinned) => {
         return reaches(pinned) ? { done: await run(pinned, cursor.afterId), pinned } : undefined;
       });
@@ -81,7 +88,7 @@ export class PinnedReads {
       const added = pins.add(collectionId, pinned);
       kept = added !== undefined;
       // Without a pin the next page goes over what there is then.
-      return { done, pinned, next: { pin: added ?? 0, afterId: done.nextAfterId, filter: filterName } };
+      return { done, pinned, next: { pin: added ?? 0, afterId: done.nextAfterId, name } };
     } finally {
       if (!kept) pinned.snapshot?.[Symbol.dispose]();
     }
@@ -190,8 +197,16 @@ export function firstAbove(ids: Float64Array, id: number): number {
   return low;
 }
 
-/** A short name of a filter, the same for the same filter. */
-export function filterName(filter: Filter | undefined, eventual: boolean): string {
-  const text = JSON.stringify([filter ?? null, eventual]);
+/**
+ * A short name of what a cursor goes over, the same for the same request. The collection is a part of it: one that an
+ * alias has moved to, or that was made anew under the name, has other documents under the same ids.
+ */
+export function cursorName(
+  kind: "read" | "write",
+  collectionId: number,
+  filter: Filter | undefined,
+  eventual: boolean,
+): string {
+  const text = JSON.stringify([kind, collectionId, filter ?? null, eventual]);
   return createHash("sha256").update(text).digest("base64url").slice(0, 12);
 }

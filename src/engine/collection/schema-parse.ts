@@ -9,8 +9,10 @@ import {
   dynamicModes,
   type FieldKind,
   type FieldSpec,
+  fieldNameFault,
   type Schema,
   type SparseVectorSpec,
+  sourcePathFault,
   type VectorSpec,
 } from "./schema.ts";
 
@@ -58,24 +60,21 @@ function integer(path: string, value: unknown, min: number, max: number): number
 }
 
 function parseFieldName(path: string, value: unknown): string {
-  if (typeof value !== "string" || value.length === 0) throw invalid(path, "must be a non-empty string");
-  if (value.length > searchLimits.fieldNameLengthMax) {
-    throw invalid(path, `must have at most ${searchLimits.fieldNameLengthMax} characters`);
-  }
-  if (value.startsWith("_")) throw invalid(path, `"${value}" is reserved: names must not start with "_"`);
-  if (/[\u0000-\u001f\u007f]/.test(value)) throw invalid(path, "must not hold control characters");
-  if (!value.isWellFormed()) throw invalid(path, "must be well-formed Unicode");
-  return value;
+  const fault = typeof value === "string" ? fieldNameFault(value) : "must be a non-empty string";
+  if (fault !== undefined) throw invalid(path, fault);
+  return value as string;
 }
 
+/** Where a field's values stand: at a path of its own, or at its name, which must be a path then. */
 function parseSourcePath(path: string, value: unknown, name: string): string {
-  if (value === undefined || value === null) return name;
-  if (typeof value !== "string" || value.length === 0) throw invalid(path, "must be a non-empty dotted path");
-  if (value.length > searchLimits.sourcePathLengthMax) {
-    throw invalid(path, `must have at most ${searchLimits.sourcePathLengthMax} characters`);
+  if (value === undefined || value === null) {
+    const fault = sourcePathFault(name);
+    if (fault !== undefined) throw invalid(`${path}.name`, `is the source_path too, and ${fault}`);
+    return name;
   }
-  if (value.split(".").some((part) => part === "")) throw invalid(path, "must not have an empty part");
-  return value;
+  const fault = typeof value === "string" ? sourcePathFault(value) : "must be a non-empty dotted path";
+  if (fault !== undefined) throw invalid(`${path}.source_path`, fault);
+  return value as string;
 }
 
 function parseText(path: string, value: unknown): FieldKind {
@@ -110,7 +109,7 @@ function parseKind(path: string, value: unknown): FieldKind {
 export function parseField(path: string, value: unknown): FieldSpec {
   const field = object(path, value, ["name", "source_path", "kind", "indexed", "fast"]);
   const name = parseFieldName(`${path}.name`, field["name"]);
-  const sourcePath = parseSourcePath(`${path}.source_path`, field["source_path"], name);
+  const sourcePath = parseSourcePath(path, field["source_path"], name);
   if (field["kind"] === undefined || field["kind"] === null) throw invalid(`${path}.kind`, "is required");
   const kind = parseKind(`${path}.kind`, field["kind"]);
   if (kind.kind === "json") {

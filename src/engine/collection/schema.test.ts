@@ -136,7 +136,7 @@ test("inference finds what the schema lacks, up to max_fields", () => {
   const schema: Schema = parseSchema({
     fields: [field, { name: "j", kind: "json" }],
     dynamic: "dynamic",
-    max_fields: 8,
+    max_fields: 10,
   });
   const source = {
     a: "known",
@@ -145,6 +145,8 @@ test("inference finds what the schema lacks, up to max_fields", () => {
     title: "some words",
     count: 3,
     ratio: [0.5, 1],
+    share: [1, 0.5],
+    due: ["2024-05-01T10:00:00Z", "soon"],
     none: null,
     empty: [],
     deep: [{ flag: true }, { flag: false, n: 1 }],
@@ -159,6 +161,8 @@ test("inference finds what the schema lacks, up to max_fields", () => {
       ["title", "text"],
       ["count", "i64"],
       ["ratio", "f64"],
+      ["share", "f64"],
+      ["due", "text"],
       ["deep.flag", "bool"],
       ["deep.n", "i64"],
     ],

@@ -146,36 +146,70 @@ function inferKind(value: unknown): FieldKind | undefined {
   }
 }
 
-function inferable(name: string): boolean {
-  return name.length > 0 && name.length <= searchLimits.fieldNameLengthMax && !name.startsWith("_");
+/** Why a name can't be a field's; undefined for one that can. */
+export function fieldNameFault(name: string): string | undefined {
+  if (name.length === 0) return "must be a non-empty string";
+  if (name.length > searchLimits.fieldNameLengthMax) {
+    return `must have at most ${searchLimits.fieldNameLengthMax} characters`;
+  }
+  if (name.startsWith("_")) return `"${name}" is reserved: names must not start with "_"`;
+  if (/[\u0000-\u001f\u007f]/.test(name)) return "must not hold control characters";
+  return name.isWellFormed() ? undefined : "must be well-formed Unicode";
+}
+
+/** Why a path can't be a field's `source_path`; undefined for one that can. */
+export function sourcePathFault(path: string): string | undefined {
+  if (path.length === 0) return "must be a non-empty dotted path";
+  if (path.length > searchLimits.sourcePathLengthMax) {
+    return `must have at most ${searchLimits.sourcePathLengthMax} characters`;
+  }
+  return path.split(".").includes("") ? "must not have an empty part" : undefined;
+}
+
+/** Whether a field may be called as the path of its values is: what a schema would refuse is not inferred. */
+function inferable(path: string): boolean {
+  return fieldNameFault(path) === undefined && sourcePathFault(path) === undefined;
 }
 
 /**
  * The fields that a source has and the schema lacks, in the order in which they are met: RFC 3339 strings are dates,
- * other strings text (fast too, so that they sort and count), whole numbers i64. Beyond `max_fields` nothing more is
- * inferred: the value stays in the source.
+ * other strings text (fast too, so that they sort and count), whole numbers i64; of several values at one path the kind
+ * that takes all. Beyond `max_fields`, and under a name that no field may have, nothing is inferred: the value stays in
+ * the source.
  */
 export function inferFields(schema: Schema, source: unknown): FieldSpec[] {
   const known = new SchemaPaths(schema.fields);
   const names = new Set([...schema.fields, ...schema.vectors, ...schema.sparseVectors].map((entry) => entry.name));
-  const found: FieldSpec[] = [];
+  const found = new Map<string, FieldKind>();
   const room = schema.maxFields - schema.fields.length;
 
-  function visit(value: unknown, path: string, depth: number): void {
-    if (found.length >= room || value === null || depth > searchLimits.sourceDepthMax || known.isSubtree(path)) return;
+  /** The whole source has no path; an empty one is that of a key without a character. */
+  function visit(value: unknown, path: string | undefined, depth: number): void {
+    if (value === null || depth > searchLimits.sourceDepthMax) return;
+    if (path !== undefined && known.isSubtree(path)) return;
     if (Array.isArray(value)) {
       for (const entry of value) visit(entry, path, depth + 1);
-      return;
-    }
-    if (typeof value === "object") {
-      for (const [key, entry] of Object.entries(value)) visit(entry, path === "" ? key : `${path}.${key}`, depth + 1);
-      return;
-    }
-    const kind = inferKind(value);
-    if (kind === undefined || path === "" || known.isLeaf(path) || names.has(path) || !inferable(path)) return;
-    names.add(path);
-    found.push({ name: path, sourcePath: path, kind, indexed: true, fast: true });
+    } else if (typeof value === "object") {
+      for (const [key, entry] of Object.entries(value)) {
+        visit(entry, path === undefined ? key : `${path}.${key}`, depth + 1);
+      }
+    } else if (path !== undefined) take(value, path);
   }
-  visit(source, "", 0);
-  return found;
+
+  function take(value: unknown, path: string): void {
+    const kind = inferKind(value);
+    if (kind === undefined) return;
+    const before = found.get(path);
+    if (before !== undefined) found.set(path, widerKind(before, kind));
+    else if (found.size < room && !known.isLeaf(path) && !names.has(path) && inferable(path)) found.set(path, kind);
+  }
+
+  visit(source, undefined, 0);
+  return [...found].map(([path, kind]) => ({ name: path, sourcePath: path, kind, indexed: true, fast: true }));
+}
+
+/** The kind that takes both of two values at one path, where there is one: whole and other numbers, dates and other texts. */
+function widerKind(a: FieldKind, b: FieldKind): FieldKind {
+  const isWider = (a.kind === "i64" && b.kind === "f64") || (a.kind === "date" && b.kind === "text");
+  return isWider ? b : a;
 }

@@ -7,6 +7,8 @@ export const queryLimits = {
   resultsMax: searchLimits.resultsMax,
   /** A retriever without `k` looks at least this deep, so that fusion has something to choose from. */
   kDefaultMin: 50,
+  /** What the rows of one request may take as text, about. */
+  rowBytesMax: 128 * 1024 * 1024,
   efMax: 10_000,
   weightMax: 1_000_000,
   rrfKMax: 10_000,

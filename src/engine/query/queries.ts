@@ -13,11 +13,12 @@ import { EngineError, unavailable } from "../errors.ts";
 import type { Filter } from "../search/filter/filter.ts";
 import type { Recall } from "../search/vector/recall.ts";
 import type { ConsistencyToken } from "../token.ts";
+import { runInTurns } from "../turns.ts";
 import type { Json } from "./json-fields.ts";
 import type { QueryOutcome } from "./outcome.ts";
 import { type QueryPlan, searchPart } from "./plan.ts";
-import { buildResult, type LoadDocument, type LoadedDocument, type QueryResult } from "./result.ts";
-import { SourceCache } from "./source-cache.ts";
+import { buildResult, type LoadDocument, type LoadedDocument, type QueryResult, RowRoom } from "./result.ts";
+import { type ParsedSource, SourceCache } from "./source-cache.ts";
 import { queryStopped } from "./stopped.ts";
 
 export interface QueriesDeps {
@@ -79,12 +80,25 @@ export class Queries {
     return this.#deps.catalog.find(namespace, collection);
   }
 
-  async run(namespace: string, plan: QueryPlan, token: ConsistencyToken, signal?: AbortSignal): Promise<QueryResult> {
+  /** `room` bounds what the rows weigh: one for all queries of a request. */
+  async run(
+    namespace: string,
+    plan: QueryPlan,
+    token: ConsistencyToken,
+    signal?: AbortSignal,
+    room = new RowRoom(),
+  ): Promise<QueryResult> {
     const { clock } = this.#deps;
     const startedMs = clock.steadyMs();
+    const tookMs = () => round(clock.steadyMs() - startedMs);
     return this.#searched(namespace, plan, token, signal, ({ outcome, snapshot, changes, runtime, plan, token }) => {
-      const load = this.#loader(plan, snapshot, runtime, changes);
-      return buildResult(plan, outcome, load, token, round(clock.steadyMs() - startedMs));
+      const loadHit = this.#loader(plan, snapshot, runtime, changes);
+      const load: LoadDocument = (hit) => {
+        if (signal?.aborted) throw queryStopped();
+        return loadHit(hit);
+      };
+      // Thousands of rows are made by turns: the thread that makes them is the listener's.
+      return runInTurns(buildResult(plan, outcome, load, token, tookMs, room), clock);
     });
   }
 
@@ -93,10 +107,7 @@ export class Queries {
     const collection = runtime.meta.id;
     if (shown !== "source") return ({ id }) => loadDocument(snapshot, collection, id, shown);
     this.#followSources(runtime);
-    return ({ id }) => {
-      const source = this.#source(snapshot, collection, changes, id);
-      return source && { source };
-    };
+    return ({ id }) => this.#source(snapshot, collection, changes, id);
   }
 
   #followSources(runtime: CollectionRuntime): void {
@@ -108,7 +119,7 @@ export class Queries {
     });
   }
 
-  #source(snapshot: Reader, collection: number, changes: number, id: number): Json | undefined {
+  #source(snapshot: Reader, collection: number, changes: number, id: number): ParsedSource | undefined {
     const known = this.#sources.find(collection, changes, id);
     if (known !== undefined) return known;
     const document = storedDocument(snapshot, collection, id);
@@ -127,7 +138,7 @@ export class Queries {
       const { meta } = runtime;
       this.#followSources(runtime);
       const document = (id: number) => storedDocument(snapshot, meta.id, id);
-      const source = (id: number) => this.#source(snapshot, meta.id, changes, id);
+      const source = (id: number) => this.#source(snapshot, meta.id, changes, id)?.source;
       return { made: make({ hits: outcome.hits, meta, document, source }), token };
     });
   }
@@ -137,7 +148,7 @@ export class Queries {
     plan: QueryPlan,
     token: ConsistencyToken,
     signal: AbortSignal | undefined,
-    finish: (search: FinishedSearch) => T,
+    finish: (search: FinishedSearch) => T | Promise<T>,
   ): Promise<T> {
     const { documents } = this.#deps;
     const wanted = { token, eventual: plan.consistency === "eventual" };
@@ -171,7 +182,7 @@ export class Queries {
     runtime: CollectionRuntime,
     plan: QueryPlan,
     signal: AbortSignal | undefined,
-    finish: (search: FinishedSearch) => T,
+    finish: (search: FinishedSearch) => T | Promise<T>,
   ): Promise<T> {
     const { committer } = this.#deps;
     const query = this.#nextQuery++;
@@ -187,7 +198,7 @@ export class Queries {
       using snapshot = taken.snapshot;
       try {
         const outcome = await cancellable(taken.searching, signal);
-        return finish({ outcome, snapshot, changes: taken.changes, runtime, plan, token: taken.token });
+        return await finish({ outcome, snapshot, changes: taken.changes, runtime, plan, token: taken.token });
       } catch (error) {
         const lost = error instanceof EngineError && error.reason === "unavailable";
         if (!lost || attempt >= attemptsMax) throw error;
@@ -284,7 +295,7 @@ function loadDocument(
   if (stored === undefined) return undefined;
   if (shown === "nothing") return nothing;
   const { source, vectors, sparse } = decodeStored(id, key, stored);
-  return { source, vectors: Object.fromEntries(vectors), sparseVectors: Object.fromEntries(sparse) };
+  return { source, characters: source.length, vectors, sparseVectors: sparse };
 }
 
 /** Milliseconds to the microsecond. */

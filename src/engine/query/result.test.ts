@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { parseSchema } from "../collection/schema-parse.ts";
 import { Extractor } from "../search/document.ts";
 import { TailIndex } from "../search/index/tail.ts";
+import { runSteps } from "../search/steps.ts";
 import { executeQuery } from "./execute.ts";
 import type { RankedHit } from "./outcome.ts";
 import { parseQuery } from "./parse.ts";
@@ -50,15 +51,17 @@ const stored = (hit: RankedHit): LoadedDocument | undefined => {
   const vector = vectors[hit.id];
   return {
     source: hit.id === 1 ? sources[1]! : JSON.stringify(sources[hit.id]),
-    ...(vector === undefined ? {} : { vectors: { v: Float32Array.from(vector) } }),
-    ...(hit.id === 0 ? { sparseVectors: { s: sparse } } : {}),
+    ...(vector === undefined ? {} : { vectors: new Map([["v", Float32Array.from(vector)]]) }),
+    ...(hit.id === 0 ? { sparseVectors: new Map([["s", sparse]]) } : {}),
   };
 };
 
 function ask(body: object, load = stored): QueryResult {
   const plan = parseQuery({ from: "c", ...body }, () => schema);
   const outcome = executeQuery(plan, { readers: [tail], steadyMs: () => 0 });
-  return buildResult(plan, structuredClone(outcome), load, [{ stream: 1, partition: 0, offset: 2 }], 1.5);
+  return runSteps(
+    buildResult(plan, structuredClone(outcome), load, [{ stream: 1, partition: 0, offset: 2 }], () => 1.5),
+  );
 }
 
 const rowsOf = (body: object): readonly Row[] => ask(body).rows!;
@@ -101,8 +104,16 @@ test("select, exclude and include_vectors", () => {
 });
 
 test("rows without a source to show do not read it", () => {
-  const rows = ask({ select: ["v"] }, () => ({ source: "not read", vectors: { v: [1] } })).rows!;
+  const rows = ask({ select: ["v"] }, () => ({ source: "not read", vectors: new Map([["v", [1]]]) })).rows!;
   assert.deepEqual(rows[0], { _id: 0, _score: 0, v: [1] });
+});
+
+test("rows that would be too much to hold are refused, by what is shown of them", () => {
+  const source = { title: "x".repeat(50_000_000), tag: "y" };
+  const load = () => ({ source, characters: source.title.length + 30 });
+  assert.throws(() => ask({}, load), { reason: "invalid_argument", details: { field: "limit" } });
+  assert.equal(ask({ limit: 2 }, load).rows?.length, 2);
+  assert.deepEqual(ask({ select: ["tag"] }, load).rows?.at(-1), { _id: 2, _score: 0, tag: "y" });
 });
 
 test("highlights mark the words that match, and no others", () => {

@@ -1,20 +1,25 @@
+import { invalid } from "../errors.ts";
 import { sourceValues } from "../search/document.ts";
 import type { FacetCount } from "../search/facets.ts";
 import { searchLimits } from "../search/limits.ts";
+import type { Steps } from "../search/steps.ts";
 import { highlight } from "../search/text/highlight.ts";
 import type { ClientValue } from "../search/values.ts";
 import { shortFloats } from "../search/vector/short-floats.ts";
 import type { ConsistencyToken } from "../token.ts";
 import { describeHit, describeSearch } from "./describe.ts";
 import { isObject, type Json } from "./json-fields.ts";
+import { queryLimits } from "./limits.ts";
 import type { QueryOutcome, RankedHit } from "./outcome.ts";
 import type { HighlightField, QueryPlan } from "./plan.ts";
 
 /** A stored document; `source` may be the JSON text, which is then read only when a row shows something of it. */
 export interface LoadedDocument {
   readonly source: string | Json;
-  readonly vectors?: Readonly<Record<string, ArrayLike<number>>>;
-  readonly sparseVectors?: Readonly<Record<string, { indices: ArrayLike<number>; values: ArrayLike<number> }>>;
+  /** The length of the source's text, where it is known. */
+  readonly characters?: number;
+  readonly vectors?: ReadonlyMap<string, ArrayLike<number>>;
+  readonly sparseVectors?: ReadonlyMap<string, { indices: ArrayLike<number>; values: ArrayLike<number> }>;
 }
 
 /**
@@ -43,36 +48,74 @@ export interface QueryResult {
   readonly stats?: Json;
 }
 
-/** The reply to a query, in the form of REST. `took_ms` is the caller's to measure: it includes the wait for a thread. */
-export function buildResult(
+/** What the rows of one request may still weigh: all of them are in memory until the answer is sent. */
+export class RowRoom {
+  readonly #field: string;
+  readonly #shared: { left: number };
+
+  /** `field` is what an error names. */
+  constructor(field = "limit", shared = { left: queryLimits.rowBytesMax }) {
+    this.#field = field;
+    this.#shared = shared;
+  }
+
+  /** The same room for another query of the request. */
+  as(field: string): RowRoom {
+    return new RowRoom(field, this.#shared);
+  }
+
+  take(bytes: number): void {
+    this.#shared.left -= bytes;
+    if (this.#shared.left >= 0) return;
+    throw invalid(
+      this.#field,
+      `the rows are more than ${queryLimits.rowBytesMax} bytes; ask for fewer, or select less of them`,
+    );
+  }
+}
+
+/**
+ * The reply to a query, in the form of REST, a step for each row. `tookMs` is asked at the end: it includes the wait for
+ * a thread.
+ */
+export function* buildResult(
   plan: QueryPlan,
   outcome: QueryOutcome,
   load: LoadDocument,
   token: ConsistencyToken,
-  tookMs: number,
-): QueryResult {
-  const rows = (hits: readonly RankedHit[]) => buildRows(plan, hits, load);
+  tookMs: () => number,
+  room = new RowRoom(),
+): Steps<QueryResult> {
   const { facets } = outcome;
+  const rows = outcome.groups === undefined ? yield* buildRows(plan, outcome.hits, load, room) : [];
+  const groups: { key: ClientValue; rows: Row[] }[] = [];
+  for (const { key, hits } of outcome.groups ?? []) {
+    groups.push({ key, rows: yield* buildRows(plan, hits, load, room) });
+  }
   return {
-    ...(outcome.groups === undefined
-      ? { rows: rows(outcome.hits) }
-      : { groups: outcome.groups.map(({ key, hits }) => ({ key, rows: rows(hits) })) }),
+    ...(outcome.groups === undefined ? { rows } : { groups }),
     ...(plan.facets.length === 0
       ? {}
       : { facets: Object.fromEntries(plan.facets.map(({ field }, i) => [field.name, facets[i] ?? []])) }),
     token,
-    took_ms: tookMs,
+    took_ms: tookMs(),
     ...(plan.explain ? { stats: describeSearch(plan, outcome) } : {}),
   };
 }
 
-function buildRows(plan: QueryPlan, hits: readonly RankedHit[], load: LoadDocument): Row[] {
+/** A source up to this length is taken for what a row shows of it; of a longer one the shown values are measured. */
+const measuredMin = 4 * 1024;
+/** What a number takes as text, about. */
+const numberBytes = 12;
+
+function* buildRows(plan: QueryPlan, hits: readonly RankedHit[], load: LoadDocument, room: RowRoom): Steps<Row[]> {
   const { fields, vectors, sparseVectors } = plan.projection;
   const readsSource = fields.length > 0 || plan.highlight !== undefined;
   const rows: Row[] = [];
   for (const hit of hits) {
     const document = load(hit);
     if (document === undefined) continue;
+    const { characters = 0 } = document;
     const row: Row = { _id: hit.id, _score: hit.score };
     const source = readsSource ? parsed(document.source) : {};
     for (const field of fields) {
@@ -80,18 +123,31 @@ function buildRows(plan: QueryPlan, hits: readonly RankedHit[], load: LoadDocume
       if (value !== undefined) row[field.name] = value;
     }
     for (const name of vectors) {
-      const vector = document.vectors?.[name];
+      const vector = document.vectors?.get(name);
       if (vector !== undefined) row[name] = shortFloats(vector);
     }
     for (const name of sparseVectors) {
-      const vector = document.sparseVectors?.[name];
+      const vector = document.sparseVectors?.get(name);
       if (vector !== undefined) row[name] = { indices: Array.from(vector.indices), values: shortFloats(vector.values) };
     }
     if (plan.highlight !== undefined) row._highlights = highlights(plan.highlight, source);
     if (plan.explain) row._explain = describeHit(plan, hit);
+    room.take(characters <= measuredMin && vectors.length + sparseVectors.length === 0 ? characters : bytesOf(row));
     rows.push(row);
+    yield;
   }
   return rows;
+}
+
+/** About what a value takes as text. */
+function bytesOf(value: unknown): number {
+  if (typeof value === "string") return value.length;
+  if (typeof value !== "object" || value === null) return numberBytes;
+  if (Array.isArray(value)) {
+    if (typeof value[0] === "number") return value.length * numberBytes;
+    return value.reduce((sum: number, entry) => sum + bytesOf(entry), 0);
+  }
+  return Object.entries(value).reduce((sum, [name, entry]) => sum + name.length + bytesOf(entry), 0);
 }
 
 function parsed(source: string | Json): Json {

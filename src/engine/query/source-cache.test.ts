@@ -6,7 +6,7 @@ test("a source is found from the changes on that it was read at, until it change
   const cache = new SourceCache();
   cache.follow(1, 10);
   const made = cache.parsed(1, 10, 7, '{"a":1}');
-  assert.deepEqual(made, { a: 1 });
+  assert.deepEqual(made.source, { a: 1 });
   assert.equal(cache.find(1, 10, 7), made);
   assert.equal(cache.find(1, 9, 7), undefined);
   assert.equal(cache.find(2, 10, 7), undefined);
@@ -22,12 +22,12 @@ test("what was read before a change is not kept as what is there after it", () =
   const cache = new SourceCache();
   cache.follow(1, 10);
   cache.onChanges(1, [7], 11);
-  assert.deepEqual(cache.parsed(1, 10, 7, '{"a":1}'), { a: 1 });
+  assert.deepEqual(cache.parsed(1, 10, 7, '{"a":1}').source, { a: 1 });
   assert.equal(cache.find(1, 11, 7), undefined);
   cache.parsed(1, 10, 8, '{"a":2}');
-  assert.deepEqual(cache.find(1, 11, 8), { a: 2 }, "one that did not change");
-  assert.deepEqual(cache.parsed(1, 11, 7, '{"a":3}'), { a: 3 });
-  assert.deepEqual(cache.find(1, 11, 7), { a: 3 });
+  assert.deepEqual(cache.find(1, 11, 8)?.source, { a: 2 }, "one that did not change");
+  assert.deepEqual(cache.parsed(1, 11, 7, '{"a":3}').source, { a: 3 });
+  assert.deepEqual(cache.find(1, 11, 7)?.source, { a: 3 });
 });
 
 test("nothing is kept of a collection whose changes are not told, or were told too long ago to be remembered", () => {
@@ -40,7 +40,7 @@ test("nothing is kept of a collection whose changes are not told, or were told t
   const many = Array.from({ length: sourceCacheLimits.changedMax + 1 }, (_, i) => 1000 + i);
   cache.parsed(1, 10, 7, '{"a":1}');
   assert.ok(cache.onChanges(1, many, 10 + many.length));
-  assert.deepEqual(cache.find(1, 10 + many.length, 7), { a: 1 }, "kept before, and not among them");
+  assert.deepEqual(cache.find(1, 10 + many.length, 7)?.source, { a: 1 }, "kept before, and not among them");
   cache.parsed(1, 10, 8, '{"a":1}');
   assert.equal(cache.find(1, 10 + many.length, 8), undefined, "it may have been among them");
 });

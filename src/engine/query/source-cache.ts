@@ -22,11 +22,15 @@ interface Kept {
   isUsed: boolean;
 }
 
-interface KeptSource {
+/** A source, and the length of its text. */
+export interface ParsedSource {
   readonly source: Json;
+  readonly characters: number;
+}
+
+interface KeptSource extends ParsedSource {
   /** The count of the collection's changes from which on it is right. */
   readonly changes: number;
-  readonly characters: number;
 }
 
 /**
@@ -72,18 +76,18 @@ export class SourceCache {
   }
 
   /** The source of a document as it was after so many changes of its collection, which must have been told. */
-  find(collection: number, changes: number, id: number): Json | undefined {
+  find(collection: number, changes: number, id: number): ParsedSource | undefined {
     const kept = this.#collections.get(collection);
     if (kept === undefined) return undefined;
     kept.isUsed = true;
     const found = kept.sources.get(id);
-    return found !== undefined && found.changes <= changes ? found.source : undefined;
+    return found !== undefined && found.changes <= changes ? found : undefined;
   }
 
   /** Parses a source that was read after so many changes, and keeps it where no later one can have changed it. */
-  parsed(collection: number, changes: number, id: number, source: string): Json {
-    const made = JSON.parse(source) as Json;
-    const characters = source.length;
+  parsed(collection: number, changes: number, id: number, text: string): ParsedSource {
+    const made: KeptSource = { source: JSON.parse(text) as Json, characters: text.length, changes };
+    const { characters } = made;
     const kept = this.#collections.get(collection);
     if (kept === undefined || characters > sourceCacheLimits.sourceCharactersMax) return made;
     if (changes < kept.floor || (kept.changed.get(id) ?? 0) > changes) return made;
@@ -91,7 +95,7 @@ export class SourceCache {
       for (const each of this.#collections.values()) this.#forget(each);
     }
     this.#characters += characters - (kept.sources.get(id)?.characters ?? 0);
-    kept.sources.set(id, { source: made, changes, characters });
+    kept.sources.set(id, made);
     return made;
   }
 

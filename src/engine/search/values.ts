@@ -9,7 +9,7 @@ export type ClientValue = string | number | boolean;
 export function fastField(schema: Schema, name: string, path: string): FieldSpec {
   const field = findField(schema, name);
   if (field === undefined) throw invalid(path, `the schema has no field "${name.slice(0, 255)}"`);
-  if (!field.fast) throw invalid(path, `"${name}" is not fast`);
+  if (!field.fast) throw invalid(path, `"${name}" is not fast, which sort, group_by and facets need`);
   return field;
 }
 

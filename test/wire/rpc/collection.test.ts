@@ -240,6 +240,7 @@ test("bad requests name the field at fault", async () => {
     ["UpdateAliases", { namespace: "n" }, "actions"],
     ["UpdateAliases", { namespace: "n", actions: [{}] }, "actions[0]"],
     ["UpdateAliases", { namespace: "n", actions: [{ add: { alias: "-", collection: "c" } }] }, "actions[0].add.alias"],
+    ["UpdateAliases", { namespace: "n", actions: [{ add: { alias: "a" } }] }, "actions[0].add.collection"],
     ["SetHot", good, "enabled"],
   ];
   for (const [method, body, field] of cases) {

@@ -333,6 +333,7 @@ test("bad requests name the field at fault", async () => {
   await using server = await startWithCollection();
   const url = `${server.rpc.url}/service.collection.v1.DocumentService`;
   const upsert = (body: object) => ({ ...where, ops: [{ upsert: { id: 1, source: {}, ...body } }] });
+  const patch = (body: object) => ({ ...where, ops: [{ patch: { id: 1, ...body } }] });
   const filtered = (filter: object) => ({ ...where, filter });
   const cases: [method: string, body: object, field: string][] = [
     ["WriteDocuments", { collection: "c" }, "namespace"],
@@ -347,12 +348,19 @@ test("bad requests name the field at fault", async () => {
     ["WriteDocuments", upsert({ vectors: { v: { values: [1] } } }), "ops[0].upsert.vectors.v"],
     ["WriteDocuments", upsert({ vectors: { w: { values: [1] } } }), "ops[0].upsert.vectors.w"],
     ["WriteDocuments", upsert({ removeVectors: ["v"] }), "ops[0].upsert.remove_vectors"],
+    ["WriteDocuments", patch({ removeVectors: ["v", "w"] }), "ops[0].patch.remove_vectors[1]"],
+    [
+      "WriteDocuments",
+      patch({ removeVectors: ["v"], vectors: { v: { values: [1, 2] } } }),
+      "ops[0].patch.remove_vectors[0]",
+    ],
     ["WriteDocuments", upsert({ condition: {} }), "ops[0].upsert.condition"],
     ["WriteDocuments", { ...upsert({}), idempotencyKey: "é" }, "idempotency_key"],
     ["GetDocuments", { ...where, ids: [-1] }, "ids[0]"],
     ["GetDocuments", { ...where, ids: [1], consistency: "weak" }, "consistency"],
     ["ScrollDocuments", { ...where, pageSize: 10_001 }, "page_size"],
     ["ScrollDocuments", { ...where, pageToken: "x" }, "page_token"],
+    ["ScrollDocuments", { ...where, pageToken: Buffer.from("1:1:abcdefghijkl").toString("base64url") }, "page_token"],
     ["CountDocuments", filtered({}), "filter"],
     ["CountDocuments", filtered({ term: {} }), "filter.term"],
     ["CountDocuments", filtered({ term: { nothing: 1 } }), "filter.term.nothing"],

@@ -6,8 +6,10 @@ import { parseJson } from "../body.ts";
 import { cachedPage } from "../cached-page.ts";
 import { parseFilterField } from "../collection-json.ts";
 import { DocumentTexts } from "../document-texts.ts";
+import { bytesInTurns } from "../in-turns.ts";
 import { PageBuffers } from "../page-buffers.ts";
 import { PageCache } from "../page-cache.ts";
+import { answerParts, isLong } from "../query-text.ts";
 import { tokenHeaderName, tokenHeaders, tokenOf } from "../route.ts";
 import { countBody, type Readable } from "../routes/documents.ts";
 import { answerQuery, queryRoute } from "../routes/query.ts";
@@ -131,6 +133,7 @@ export function queryHotRoute({ queries }: Engine): HotRoute {
           const given = tokenOf(asked.headers[tokenHeaderName]);
           const { result, token } = await answerQuery(queries, namespace, parsed, given, signal());
           const headers = token === undefined ? [] : tokenHeaders(formatToken(token));
+          if (isLong(result)) return { headers, body: await bytesInTurns(answerParts(result)) };
           const json = JSON.stringify(result);
           // Text of one byte a character goes out with its head in one piece.
           const isAscii = Buffer.byteLength(json) === json.length;

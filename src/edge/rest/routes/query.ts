@@ -3,9 +3,13 @@ import type { Engine } from "../../../engine/engine.ts";
 import { invalid } from "../../../engine/errors.ts";
 import { queryLimits } from "../../../engine/query/limits.ts";
 import { holdsQueries, parseQueries, parseQuery } from "../../../engine/query/parse.ts";
+import type { QueryPlan } from "../../../engine/query/plan.ts";
 import type { Queries } from "../../../engine/query/queries.ts";
+import { RowRoom } from "../../../engine/query/result.ts";
 import type { ConsistencyToken } from "../../../engine/token.ts";
 import { parseFilterField } from "../collection-json.ts";
+import { sendParts } from "../long-answer.ts";
+import { answerParts, isLong, type QueryAnswer } from "../query-text.ts";
 import { clientSignal, type Route, readToken, sendToken } from "../route.ts";
 import {
   answer,
@@ -42,14 +46,16 @@ export async function answerQuery(
   body: unknown,
   given: ConsistencyToken,
   signal: AbortSignal,
-): Promise<{ readonly result: object; readonly token: ConsistencyToken | undefined }> {
+): Promise<{ readonly result: QueryAnswer; readonly token: ConsistencyToken | undefined }> {
   const schemaOf = (collection: string) => queries.schemaOf(ns, collection);
   if (!holdsQueries(body)) {
     const result = await queries.run(ns, parseQuery(body, schemaOf), given, signal);
     return { result, token: result.token };
   }
   const plans = parseQueries(body, schemaOf);
-  const results = await Promise.all(plans.map((plan) => queries.run(ns, plan, given, signal)));
+  const room = new RowRoom();
+  const run = (plan: QueryPlan, i: number) => queries.run(ns, plan, given, signal, room.as(`queries[${i}].limit`));
+  const results = await Promise.all(plans.map(run));
   return { result: { results }, token: undefined };
 }
 
@@ -73,7 +79,7 @@ export function queryRoutes(engine: Engine): Route[] {
         const { body } = request;
         const { result, token } = await answerQuery(queries, ns, body, readToken(request), clientSignal(reply));
         if (token !== undefined) sendToken(reply, token);
-        return result;
+        return isLong(result) ? sendParts(reply, answerParts(result)) : result;
       },
     },
     {

@@ -28,3 +28,20 @@ export type Filter =
   | { readonly kind: "not"; readonly filter: Filter };
 
 export const matchAll: Filter = { kind: "all" };
+
+/** The fields that a filter looks at. */
+export function filterFields(filter: Filter, into = new Set<string>()): ReadonlySet<string> {
+  switch (filter.kind) {
+    case "and":
+    case "or":
+      for (const each of filter.filters) filterFields(each, into);
+      return into;
+    case "not":
+      return filterFields(filter.filter, into);
+    case "all":
+    case "ids":
+      return into;
+    default:
+      return into.add(filter.field);
+  }
+}

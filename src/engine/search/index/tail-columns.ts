@@ -13,6 +13,9 @@ import {
 } from "./reader.ts";
 import { TailTerms } from "./tail-terms.ts";
 
+/** Values of one document that are compared with each other; of more a set tells which are there twice. */
+const comparedMax = 16;
+
 /** Whole strings of one field in the tail. A tail is small enough for filters to scan its columns. */
 export class TailStrings extends TailTerms implements StringIndex {
   readonly #starts = new U32List();
@@ -24,14 +27,23 @@ export class TailStrings extends TailTerms implements StringIndex {
   }
 
   addValues(values: readonly string[]): void {
-    const from = this.#values.length;
-    for (const value of values) {
-      const ordinal = this.add(value);
-      let known = false;
-      for (let i = from; i < this.#values.length; i++) known ||= this.#values.data[i] === ordinal;
-      if (!known) this.#values.push(ordinal);
+    if (values.length > comparedMax) this.#addMany(values);
+    else {
+      const from = this.#values.length;
+      for (const value of values) {
+        const ordinal = this.add(value);
+        let known = false;
+        for (let i = from; i < this.#values.length; i++) known ||= this.#values.data[i] === ordinal;
+        if (!known) this.#values.push(ordinal);
+      }
     }
     this.#starts.push(this.#values.length);
+  }
+
+  #addMany(values: readonly string[]): void {
+    const ordinals = new Set<number>();
+    for (const value of values) ordinals.add(this.add(value));
+    for (const ordinal of ordinals) this.#values.push(ordinal);
   }
 
   get column(): OrdinalColumn {

@@ -34,13 +34,29 @@ function runs(tokens: TokenBuffer, matches: readonly number[], length: number): 
   return found;
 }
 
+/** How far a cut may move to fall between two words. Some scripts set no spaces: there it falls between two characters. */
+const cutSlack = 40;
+
+function isSpace(text: string, at: number): boolean {
+  return /\s/.test(text[at]!);
+}
+
+/** Whether a cut would part the two halves of a character. */
+function splits(text: string, at: number): boolean {
+  return /^[\ud800-\udbff][\udc00-\udfff]$/.test(text.slice(at - 1, at + 1));
+}
+
 /** The stretch of text to show for a run: as much around it as fits, cut between words. */
 function stretch(text: string, first: number, last: number, length: number): [number, number] {
   const spare = Math.max(0, length - (last - first));
-  let from = Math.max(0, first - (spare >> 1));
-  let to = Math.min(text.length, Math.max(last, from + length));
-  while (from > 0 && from < first && !/\s/.test(text[from - 1]!)) from++;
-  while (to < text.length && to > last && !/\s/.test(text[to]!)) to--;
+  const start = Math.max(0, first - (spare >> 1));
+  const end = Math.min(text.length, Math.max(last, start + length));
+  let from = start;
+  while (from > 0 && from < first && from - start < cutSlack && !isSpace(text, from - 1)) from++;
+  if (from - start === cutSlack) from = splits(text, start) ? start + 1 : start;
+  let to = end;
+  while (to < text.length && to > last && end - to < cutSlack && !isSpace(text, to)) to--;
+  if (end - to === cutSlack) to = splits(text, end) ? end - 1 : end;
   return [from, to];
 }
 

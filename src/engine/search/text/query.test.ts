@@ -8,6 +8,7 @@ const schema = parseSchema({
   fields: [
     { name: "body", kind: { text: { analyzer: "english" } } },
     { name: "flat", kind: { text: { positions: false } } },
+    { name: "whole", kind: { text: { analyzer: "keyword" } } },
     { name: "tag", kind: "keyword" },
     { name: "dark", kind: "text", indexed: false, fast: true },
   ],
@@ -24,6 +25,7 @@ const queries: [string, string, unknown[]][] = [
   ["body", "the of", []],
   ["body", "", []],
   ["flat", '"one two"', [term("one"), term("two")]],
+  ["whole", 'Say "hi" now', [term('Say "hi" now')]],
 ];
 for (const [field, text, clauses] of queries) {
   test(`${field}: ${text}`, () => assert.deepEqual(parseTextQuery(schema, field, text).clauses, clauses));
@@ -70,4 +72,14 @@ test("a long text gives its best fragments, cut between words, in order", () => 
     const shown = fragment.replaceAll(/<\/?em>/g, "");
     assert.ok(shown.length <= 40 && ` ${text} `.includes(` ${shown} `), fragment);
   }
+});
+
+test("a text without spaces is cut between characters, with as much around a match as fits", () => {
+  const filler = "𠮷漢字".repeat(100);
+  const [fragment, ...more] = highlight(`${filler}東${filler}`, "standard", terms(["東"]));
+  assert.deepEqual(more, []);
+  const shown = fragment!.replaceAll(/<\/?em>/g, "");
+  assert.ok(shown.length > 150 && shown.length <= 160, `${shown.length} units`);
+  assert.ok(shown.isWellFormed());
+  assert.match(fragment!, /字<em>東<\/em>𠮷/);
 });

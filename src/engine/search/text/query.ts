@@ -36,8 +36,19 @@ export function analyzePhrase(analyzer: string, text: string): { terms: string[]
   return { terms, offsets: terms.map((_, i) => out.positions[i]! - first) };
 }
 
+interface QueryPart {
+  readonly text: string;
+  readonly quoted: boolean;
+}
+
+/** What a text asks for, phrase by phrase where the field keeps positions. To `keyword` a quote is a character of the value. */
+function partsOf(text: string, analyzer: string, positions: boolean): readonly QueryPart[] {
+  if (analyzer === "keyword") return [{ text, quoted: false }];
+  return positions ? splitQuotes(text) : [{ text: text.replaceAll('"', " "), quoted: false }];
+}
+
 /** Splits at pairs of quotes: what stands between them is a phrase. A quote without its pair is no quote. */
-function splitQuotes(text: string): { text: string; quoted: boolean }[] {
+function splitQuotes(text: string): QueryPart[] {
   const parts = text.split('"');
   if (parts.length % 2 === 0) {
     const last = parts.pop()!;
@@ -70,7 +81,7 @@ export function parseTextQuery(
   const add = (clause: TextClause) => {
     if (clauses.size < searchLimits.queryClausesMax) clauses.set(clauseKey(clause), clause);
   };
-  for (const part of positions ? splitQuotes(cut) : [{ text: cut.replaceAll('"', " "), quoted: false }]) {
+  for (const part of partsOf(cut, analyzer, positions)) {
     const { terms, offsets } = analyzePhrase(analyzer, part.text);
     if (part.quoted && terms.length > 1) add({ kind: "phrase", terms, offsets });
     else for (const term of terms) add({ kind: "term", term });
