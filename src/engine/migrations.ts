@@ -1,4 +1,8 @@
 import type { Bytes, Reader, WriteOp } from "../port/store.ts";
+import { entriesFromBytes, entryWords } from "./event/dedup/entry.ts";
+import { runBytesMax, sealRun } from "./event/dedup/run.ts";
+import { prefixRange, tables } from "./keys.ts";
+import { openValue } from "./stored-value.ts";
 
 /** Brings a store of version `to - 1` to version `to`. */
 export interface Migration {
@@ -30,5 +34,29 @@ const namedDocuments: Migration = { to: 3, step: () => ({ ops: [], next: undefin
  */
 const journalFile: Migration = { to: 4, step: () => ({ ops: [], next: undefined }) };
 
+/** Runs of remembered events that one step writes anew. */
+const runsPerStep = 64;
+
+/**
+ * Batches of events may be compact (`log/compact-batch.ts`). Others are read as before, but a build that does not know
+ * them would take these for damaged. Runs of remembered events were entries, each with its time and place; now these are
+ * said once for events that came together (`event/dedup/run.ts`).
+ */
+const compactEvents: Migration = {
+  to: 5,
+  step(reader, from) {
+    const { from: start, to } = prefixRange(tables.dedupRun);
+    const ops: WriteOp[] = [];
+    let next: Bytes | undefined;
+    for (const { key, value } of reader.range({ from: from ?? start, to, limit: runsPerStep })) {
+      const words = entriesFromBytes(openValue(value));
+      const entries = Math.floor(words.length / entryWords);
+      ops.push({ kind: "put", key, value: sealRun(words, 0, entries, Buffer.allocUnsafeSlow(runBytesMax(entries))) });
+      next = Buffer.concat([key, Buffer.of(0)]);
+    }
+    return { ops, next };
+  },
+};
+
 /** In their order. A migration is never changed once a release has it. */
-export const migrations: readonly Migration[] = [journal, namedDocuments, journalFile];
+export const migrations: readonly Migration[] = [journal, namedDocuments, journalFile, compactEvents];

@@ -1,4 +1,5 @@
 import { isUtf8 } from "node:buffer";
+import { expandedBytesMax } from "../log/compact-batch.ts";
 import { completeBatch, headerBytes } from "../log/record-batch.ts";
 import { type Global, instantiate } from "../web-assembly.ts";
 import { isUriReference } from "./attribute-rules.ts";
@@ -8,28 +9,26 @@ import { eventCodecBinary } from "./event-codec-binary.ts";
 
 /** What wasm/events.ts exports. */
 interface Exports {
-  prepare(): void;
   decode(
     from: number,
     end: number,
     isBatch: number,
     to: number,
-    roomEnd: number,
+    expandedMax: number,
     digests: number,
     places: number,
     countMax: number,
     partitions: number,
     prefix: number,
     prefixBytes: number,
-    nowMs: number,
   ): number;
   readonly writtenTo: Global;
+  readonly expandedBytes: Global;
   readonly hasNonAscii: Global;
 }
 
 /** The smallest event has 53 bytes. */
 const inputBytesMax = 1024 * 1024;
-const outputBytesMax = 3 * 1024 * 1024;
 const countMax = 20_000;
 /** Loads and stores of 16 bytes may run over an end. */
 const slackBytes = 64;
@@ -40,9 +39,9 @@ const inputStart = prefixStart + prefixBytesMax;
 const digestsStart = inputStart + inputBytesMax + slackBytes;
 const digestBytes = digestWordCount * 4;
 const placesStart = digestsStart + countMax * digestBytes;
-const placeBytes = 8;
-const outputStart = placesStart + countMax * placeBytes;
-const outputEnd = outputStart + outputBytesMax;
+const placeWords = 3;
+const outputStart = placesStart + countMax * placeWords * 4;
+const outputEnd = outputStart + expandedBytesMax;
 
 /** Where the events of a text go. */
 export interface EventTarget {
@@ -70,10 +69,9 @@ class EventCodec {
       isSource: (at, length) => isUriReference(bytes.latin1Slice(at!, at! + length!)),
     }));
     this.#module = exports as Exports;
-    this.#module.prepare();
     this.#memory = memory;
     this.#digests = new Uint32Array(memory.buffer, digestsStart, countMax * digestWordCount);
-    this.#places = new Uint32Array(memory.buffer, placesStart, countMax * 2);
+    this.#places = new Uint32Array(memory.buffer, placesStart, countMax * placeWords);
   }
 
   /** Undefined where the text is not of the plainest form, or wrong. */
@@ -95,14 +93,13 @@ class EventCodec {
       end,
       isBatch ? 1 : 0,
       outputStart,
-      outputEnd,
+      expandedBytesMax,
       digestsStart,
       placesStart,
       countMax,
       partitions,
       prefixStart,
       this.#prefixBytes,
-      target.nowMs,
     );
     if (count < 0 || (this.#module.hasNonAscii.value !== 0 && !isUtf8(text))) return undefined;
     if (partitions > 1) return this.#scattered(count, target.nowMs, allocate);
@@ -110,7 +107,8 @@ class EventCodec {
     const all = allocate(count * digestBytes + headerBytes + written - outputStart);
     const bytes = all.subarray(count * digestBytes);
     memory.copy(bytes, headerBytes, outputStart, written);
-    const batch = new PartitionEvents(target.partition ?? 0, completeBatch(bytes, count, target.nowMs));
+    const encoded = completeBatch(bytes, count, target.nowMs, this.#module.expandedBytes.value);
+    const batch = new PartitionEvents(target.partition ?? 0, encoded);
     return { count, digests: this.#takeDigests(all, count), batches: [batch], batchOf: undefined, memory: all };
   }
 
@@ -125,16 +123,18 @@ class EventCodec {
   /** The records of several partitions, each partition's put together in the order they came. */
   #scattered(count: number, nowMs: number, allocate: (bytes: number) => Buffer): EncodedEvents {
     const places = this.#places;
-    const runs = new Map<number, { index: number; count: number; bytes: number; at: number }>();
+    const runs = new Map<number, { index: number; count: number; bytes: number; expanded: number; at: number }>();
     for (let i = 0, from = outputStart; i < count; i++) {
-      const to = places[2 * i + 1]!;
-      let run = runs.get(places[2 * i]!);
+      const place = i * placeWords;
+      const to = places[place + 1]!;
+      let run = runs.get(places[place]!);
       if (run === undefined) {
-        run = { index: runs.size, count: 0, bytes: headerBytes, at: headerBytes };
-        runs.set(places[2 * i]!, run);
+        run = { index: runs.size, count: 0, bytes: headerBytes, expanded: 0, at: headerBytes };
+        runs.set(places[place]!, run);
       }
       run.count++;
       run.bytes += to - from;
+      run.expanded += places[place + 2]!;
       from = to;
     }
     const written = this.#module.writtenTo.value;
@@ -147,16 +147,15 @@ class EventCodec {
     }
     const batchOf = new Uint32Array(count);
     for (let i = 0, from = outputStart; i < count; i++) {
-      const to = places[2 * i + 1]!;
-      const run = runs.get(places[2 * i]!)!;
+      const to = places[i * placeWords + 1]!;
+      const run = runs.get(places[i * placeWords]!)!;
       run.at += this.#memory.copy(parts[run.index]!, run.at, from, to);
       batchOf[i] = run.index;
       from = to;
     }
-    const batches = Array.from(
-      runs,
-      ([partition, run]) => new PartitionEvents(partition, completeBatch(parts[run.index]!, run.count, nowMs)),
-    );
+    const batches = Array.from(runs, ([partition, { index, count: records, expanded }]) => {
+      return new PartitionEvents(partition, completeBatch(parts[index]!, records, nowMs, expanded));
+    });
     return { count, digests: this.#takeDigests(all, count), batches, batchOf, memory: all };
   }
 

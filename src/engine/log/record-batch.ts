@@ -1,6 +1,7 @@
 import { crc32 } from "node:zlib";
 import { asBuffer } from "../../port/bytes.ts";
 import { damaged as damagedData, type EngineError } from "../errors.ts";
+import { expandedBytesMax, expandRecords } from "./compact-batch.ts";
 
 export interface RecordHeader {
   readonly key: string;
@@ -28,8 +29,9 @@ export interface RecordInput {
  *   0 u8 magic · u8 version · u16 zero · u32 crc32 of the key and bytes 8 to 72 · u32 crc32 of the body · u32 record count
  *  16 f64 base offset · f64 append time · f64 largest timestamp
  *  40 f64 largest timestamp of the partition up to here · f64 largest retention time up to here
- *  56 f64 bytes stored in the partition before this batch · u32 body length · u32 zero
- * record
+ *  56 f64 bytes stored in the partition before this batch · u32 body length · u32 zero, in version 2 what the records
+ *     take in the form below
+ * record, in version 1; in version 2 records are compact (`compact-batch.ts`) and are read as if they were not
  *   u32 length of what follows · i32 key length, -1 for none · i32 value length, -1 for none · u32 header count
  *   f64 timestamp · key · value · headers: u32 name length, name, i32 value length or -1, value
  */
@@ -37,6 +39,7 @@ export const headerBytes = 72;
 const recordFixedBytes = 24;
 const magic = 0xb7;
 const version = 1;
+const compactVersion = 2;
 
 export interface BatchHeader {
   readonly count: number;
@@ -55,6 +58,8 @@ export interface EncodedBatch {
   readonly bytes: Buffer;
   readonly count: number;
   readonly maxTimestampMs: number;
+  /** What the records take when they are read, where they are compact. */
+  readonly expandedBytes?: number | undefined;
 }
 
 /**
@@ -96,9 +101,14 @@ export class PlainBatchWriter {
 }
 
 /** A batch of which everything but the header is written, after room for it. */
-export function completeBatch(bytes: Buffer, count: number, maxTimestampMs: number): EncodedBatch {
+export function completeBatch(
+  bytes: Buffer,
+  count: number,
+  maxTimestampMs: number,
+  expandedBytes?: number,
+): EncodedBatch {
   bytes.writeUInt32LE(crc32(bytes.subarray(headerBytes)), 8);
-  return { bytes, count, maxTimestampMs };
+  return { bytes, count, maxTimestampMs, expandedBytes };
 }
 
 export function encodeBatch(records: readonly RecordInput[], nowMs: number): EncodedBatch {
@@ -223,14 +233,27 @@ function putU32(bytes: Uint8Array, at: number, value: number): void {
 
 /** The batch without some of its records, by their number in it. */
 export function withoutRecords(batch: EncodedBatch, dropped: ReadonlySet<number>): EncodedBatch {
-  const kept: Buffer[] = [batch.bytes.subarray(0, headerBytes)];
+  const { expandedBytes, count, maxTimestampMs } = batch;
+  const bytes = expandedBytes === undefined ? batch.bytes : expand(batch.bytes, count, maxTimestampMs, expandedBytes);
+  const kept: Buffer[] = [bytes.subarray(0, headerBytes)];
   let at = headerBytes;
-  for (let record = 0; record < batch.count; record++) {
-    const end = at + 4 + batch.bytes.readUInt32LE(at);
-    if (!dropped.has(record)) kept.push(batch.bytes.subarray(at, end));
+  for (let record = 0; record < count; record++) {
+    const end = at + 4 + bytes.readUInt32LE(at);
+    if (!dropped.has(record)) kept.push(bytes.subarray(at, end));
     at = end;
   }
-  return completeBatch(Buffer.concat(kept), kept.length - 1, batch.maxTimestampMs);
+  return completeBatch(Buffer.concat(kept), kept.length - 1, maxTimestampMs);
+}
+
+/** A batch's header and its records as if they were not compact. */
+function expand(bytes: Buffer, count: number, maxTimestampMs: number, expandedBytes: number): Buffer {
+  if (expandedBytes > expandedBytesMax) throw damaged("length of records");
+  const expanded = Buffer.allocUnsafe(headerBytes + expandedBytes);
+  bytes.copy(expanded, 0, 0, headerBytes);
+  if (!expandRecords(bytes.subarray(headerBytes), count, maxTimestampMs, expanded, headerBytes)) {
+    throw damaged("compact records");
+  }
+  return expanded;
 }
 
 /** Completes a batch for its place, which its key names: found under another key, it is damaged. */
@@ -241,7 +264,7 @@ export function sealBatch(
 ): void {
   const { bytes } = batch;
   bytes[0] = magic;
-  bytes[1] = version;
+  bytes[1] = batch.expandedBytes === undefined ? version : compactVersion;
   bytes.writeUInt16LE(0, 2);
   bytes.writeUInt32LE(batch.count, 12);
   bytes.writeDoubleLE(place.baseOffset, 16);
@@ -251,7 +274,7 @@ export function sealBatch(
   bytes.writeDoubleLE(place.prefixRetentionMs, 48);
   bytes.writeDoubleLE(place.bytesBefore, 56);
   bytes.writeUInt32LE(bytes.length - headerBytes, 64);
-  bytes.writeUInt32LE(0, 68);
+  bytes.writeUInt32LE(batch.expandedBytes ?? 0, 68);
   bytes.writeUInt32LE(headerSum(bytes, key), 4);
 }
 
@@ -268,7 +291,7 @@ export function decodeHeader(key: Uint8Array, given: Uint8Array): BatchHeader {
   const bytes = asBuffer(given);
   if (bytes.length < headerBytes) throw damaged("short header");
   if (bytes[0] !== magic || bytes.readUInt16LE(2) !== 0) throw damaged("unknown format");
-  if (bytes[1] !== version) throw damaged(`format version ${bytes[1]}`);
+  if (bytes[1] !== version && bytes[1] !== compactVersion) throw damaged(`format version ${bytes[1]}`);
   if (bytes.readUInt32LE(4) !== headerSum(bytes, key)) throw damaged("header checksum");
   return {
     count: bytes.readUInt32LE(12),
@@ -303,12 +326,14 @@ export class BatchCursor {
   #left: number;
 
   constructor(key: Uint8Array, given: Uint8Array) {
-    this.bytes = asBuffer(given);
-    this.header = decodeHeader(key, this.bytes);
-    if (this.bytes.length !== headerBytes + this.header.bodyBytes) throw damaged("length");
-    if (crc32(this.bytes.subarray(headerBytes)) !== this.bytes.readUInt32LE(8)) throw damaged("checksum");
-    this.#left = this.header.count;
-    this.offset = this.header.baseOffset - 1;
+    const bytes = asBuffer(given);
+    this.header = decodeHeader(key, bytes);
+    const { count, baseOffset, bodyBytes, maxTimestampMs } = this.header;
+    if (bytes.length !== headerBytes + bodyBytes) throw damaged("length");
+    if (crc32(bytes.subarray(headerBytes)) !== bytes.readUInt32LE(8)) throw damaged("checksum");
+    this.bytes = bytes[1] === version ? bytes : expand(bytes, count, maxTimestampMs, bytes.readUInt32LE(68));
+    this.#left = count;
+    this.offset = baseOffset - 1;
   }
 
   get endOffset(): number {

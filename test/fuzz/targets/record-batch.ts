@@ -3,6 +3,7 @@ import { recordCodec } from "../../../src/edge/rest/record-codec.ts";
 import { recordText } from "../../../src/edge/rest/record-json.ts";
 import {
   BatchCursor,
+  completeBatch,
   decodeHeader,
   encodeBatch,
   headerBytes,
@@ -20,10 +21,19 @@ function sealed(records: Parameters<typeof encodeBatch>[0]): Buffer {
   return batch.bytes;
 }
 
+/** Two records, of which the second has a header of the first once more. */
+function sealedCompact(): Buffer {
+  const body = Buffer.of(0, 2, 2, 0x76, 0x81, 0, 1, 0x61, 2, 0x31, 0, 0, 1, 0x88);
+  const batch = completeBatch(Buffer.concat([Buffer.alloc(headerBytes), body]), 2, 1_700_000_000_000, 94);
+  sealBatch(batch, key, place);
+  return batch.bytes;
+}
+
 const seeds: readonly Buffer[] = [
   sealed([{ value: Buffer.from("hello") }]),
   sealed([{}, { key: Buffer.from("k"), value: Buffer.alloc(0) }, { timestampMs: 7 }]),
   sealed([{ headers: [{ key: "h", value: Buffer.from("v") }, { key: "none" }], value: Buffer.alloc(40, 0xff) }]),
+  sealedCompact(),
 ];
 
 /** Damage as a disk does it leaves the sums wrong; with `mended` sums the walk over the records is reached too. */
@@ -33,7 +43,7 @@ function mended(input: Buffer): Buffer {
   input.writeUInt32LE(crc32(input.subarray(headerBytes)), 8);
   input.writeUInt32LE(input.length - headerBytes, 64);
   input[0] = 0xb7;
-  input[1] = 1;
+  if (input[1] !== 2) input[1] = 1;
   input.writeUInt16LE(0, 2);
   input.writeUInt32LE(crc32(input.subarray(8, headerBytes), crc32(key)), 4);
   return input;
@@ -68,7 +78,7 @@ export const recordBatch: Target = {
       seeds,
       words: ["\u0000", "\u0001"],
       bytesMax: 600,
-      sources: ["src/engine/log/record-batch.ts", "src/edge/rest/record"],
+      sources: ["src/engine/log/record-batch.ts", "src/engine/log/compact-batch.ts", "src/edge/rest/record"],
       mend: (input, dice) => (dice.chance(0.7) ? mended(input) : input),
     },
     run: (input) => {

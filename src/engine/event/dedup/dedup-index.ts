@@ -7,9 +7,10 @@ import { unavailable } from "../../errors.ts";
 import { makeKey, prefixRange, readU64, tables } from "../../keys.ts";
 import { limits } from "../../limits.ts";
 import { openValue, sealValue } from "../../stored-value.ts";
-import { digestWordCount, type EventPlace, entriesFromBytes, sealEntries, sealedBytes } from "./entry.ts";
+import { digestWordCount, type EventPlace } from "./entry.ts";
 import { EntryTable } from "./entry-table.ts";
 import { FilterGroup } from "./filter-group.ts";
+import { entriesOfRun, runBytesMax, sealRun } from "./run.ts";
 import { DedupSegment, SegmentWriter } from "./segment.ts";
 
 export interface DedupDeps {
@@ -58,7 +59,7 @@ const runBytesKept = 256 * 1024;
  * memory, and with the commit that writes them as one run to the store, in the order of time. A table that is full or
  * old becomes a segment of pages in the background. A segment whose events are all older than the window is dropped.
  *
- *   dedupRun      u64 segment, u64 run      entries in the order they came, until the segment's pages are written
+ *   dedupRun      u64 segment, u64 run      entries in the order they came (`run.ts`), until the segment's pages are written
  *   dedupPage     u64 segment, u32 page     the entries of one part of the digests
  *   dedupSegment  u64 segment               last once the pages are complete: page count, newest time, filter
  */
@@ -100,7 +101,7 @@ export class DedupIndex {
       const seq = readU64(key, 1);
       if (open.at(-1)?.seq !== seq) open.push(newOpen(seq));
       const segment = open.at(-1)!;
-      segment.table.addStored(entriesFromBytes(openValue(value)));
+      segment.table.addStored(entriesOfRun(value));
       segment.nextRun = readU64(key, 9) + 1;
       segment.durable = segment.table.count;
     }
@@ -196,8 +197,8 @@ export class DedupIndex {
     const { table } = open;
     // Changes that failed have taken their entries back.
     if (table.count <= first) return;
-    const memory = this.#takeRunMemory(sealedBytes(table.count - first));
-    draft.put(makeKey(tables.dedupRun, open.seq, open.nextRun++), sealEntries(table.words, first, memory));
+    const memory = this.#takeRunMemory(runBytesMax(table.count - first));
+    draft.put(makeKey(tables.dedupRun, open.seq, open.nextRun++), sealRun(table.words, first, table.count, memory));
   }
 
   /** Used again by the next group, which is decided after this one is written. */

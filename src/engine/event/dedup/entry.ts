@@ -1,5 +1,4 @@
 import { hash } from "node:crypto";
-import { sealInPlace, sumBytes } from "../../stored-value.ts";
 
 /** Where an event was first written. */
 export interface EventPlace {
@@ -87,18 +86,6 @@ export function entryPlace(words: Uint32Array, at: number): EventPlace {
     partition: words[at + placeWord]!,
     offset: words[at + placeWord + 1]! * two32 + words[at + placeWord + 2]!,
   };
-}
-
-/** What so many entries take as they are stored, with their checksum. */
-export function sealedBytes(entries: number): number {
-  return sumBytes + entries * entryBytes;
-}
-
-/** Writes entries from a number on as they are stored, as many as have room. */
-export function sealEntries(words: Uint32Array, from: number, memory: Buffer): Buffer {
-  // Every platform served is little endian.
-  memory.set(new Uint8Array(words.buffer, words.byteOffset + from * entryBytes, memory.length - sumBytes), sumBytes);
-  return sealInPlace(memory);
 }
 
 /** Entries as they were stored, in memory that is aligned to words. */
