@@ -10,9 +10,11 @@ import { inlineThreads, testSettings } from "./engine.ts";
 export const unsealed: Partial<CollectionSettings> = { sealIdleMs: 1e12, sealAgeMs: 1e12 };
 
 /** The whole engine on adapters in memory, in one thread. */
-export async function startMemoryEngine(settings: Partial<CollectionSettings> = {}): Promise<Engine> {
+export async function startMemoryEngine(
+  settings: Partial<CollectionSettings> = {},
+  store = new MemoryStore(),
+): Promise<Engine> {
   const objects = new MemoryObjectStore();
-  const store = new MemoryStore();
   const engine = new Engine(
     {
       store,
