@@ -10,7 +10,7 @@ import type { ConsistencyToken } from "../token.ts";
 import { runInTurns, type Steps } from "../turns.ts";
 import type { ApplyOptions } from "./apply-ops.ts";
 import type { Catalog } from "./catalog.ts";
-import { type CollectionMeta, documentKey } from "./collection-store.ts";
+import { type CollectionMeta, documentKey, readCollectionTotals } from "./collection-store.ts";
 import { decodeStored, type VersionedDocument } from "./document-codec.ts";
 import { type DocumentWriter, requestOps, tokenAt, type WriteReply } from "./document-writer.ts";
 import type { DocumentContent, WriteOp } from "./ops.ts";
@@ -132,9 +132,20 @@ export class Documents {
 
   async count(ref: DocumentRef, filter: Filter | undefined, options: ReadOptions, signal?: AbortSignal) {
     const { runtime, eventual } = await this.reading(ref, options, signal);
+    if (!eventual) await this.#told(runtime);
     const token = eventual ? tokenAt(runtime.meta.streamId, runtime.manifest.applied) : this.token(runtime);
     if (filter === undefined && !eventual) return { count: runtime.totals.documents, token };
     return { count: await runtime.ask<number>({ kind: "count", filter: filter ?? matchAll, eventual }), token };
+  }
+
+  /**
+   * Waits for a commit that the store has and the totals and the index were not told of yet: a read of documents may have
+   * shown it already, and what is counted after that must not be older.
+   */
+  async #told(runtime: CollectionRuntime): Promise<void> {
+    const { store, committer } = this.#deps;
+    if (readCollectionTotals(store, runtime.meta.id).changes === runtime.totals.changes) return;
+    await committer.submit(() => undefined);
   }
 
   /** A page of documents by primary key. Every page of one scroll is of the same moment. */
