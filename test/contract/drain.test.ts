@@ -7,8 +7,8 @@ import { ask } from "../support/http.ts";
 import { ServerProcess } from "../support/process.ts";
 import { assertError, eventually, StreamClient } from "../support/streams.ts";
 
-async function started(): Promise<{ server: ServerProcess; client: StreamClient }> {
-  const server = await ServerProcess.start();
+async function started(flags: readonly string[] = []): Promise<{ server: ServerProcess; client: StreamClient }> {
+  const server = await ServerProcess.start({ flags });
   const client = await StreamClient.create(server.url, "n");
   await client.createStream("s");
   await client.append("s", ["a"]);
@@ -69,6 +69,33 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
     assert.deepEqual(await exited, [0, null]);
   });
 }
+
+test("reads that wait for a token are answered whatever they read", { timeout: 50_000 }, async () => {
+  // Less than such a read may wait: one that goes on waiting is cut off.
+  const { server, client } = await started(["--drain-timeout", "5s"]);
+  await using _ = server;
+  await ask(`${client.url}/links`, { body: { name: "l", source: "s" } });
+  await ask(`${client.url}/collections`, { body: { name: "c", schema: { fields: [{ name: "t", kind: "keyword" }] } } });
+  const written = await ask(`${client.url}/collections/c/documents`, {
+    body: { ops: [{ upsert: { id: 1, source: { t: "x" } } }] },
+  });
+  const ahead = [
+    { stream: 1, partition: 0, offset: 99 },
+    { ...written.json.token[0], offset: 99 },
+  ];
+  const headers = { "service-consistency-token": JSON.stringify(ahead) };
+  const reads = [
+    ask(`${client.url}/links/l`, { headers }),
+    ask(`${client.url}/collections/c/documents/1`, { headers }),
+    ask(`${client.url}/query`, { body: { from: "collections.c" }, headers }),
+    ask(`${client.url}/sql`, { body: { query: "select * from c" }, headers }),
+  ];
+  await inFlight(server, reads.length);
+  const exited = once(server.child, "exit");
+  server.child.kill("SIGTERM");
+  for (const answer of await Promise.all(reads)) assertError(answer, 503, "unavailable");
+  assert.deepEqual(await exited, [0, null]);
+});
 
 test("while it drains: /ready is 503, /health 200, new work 503, and what was begun is finished", {
   timeout: 50_000,
