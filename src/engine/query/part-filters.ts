@@ -1,4 +1,4 @@
-import { evaluateFilter } from "../search/filter/evaluate.ts";
+import { evaluateFilterSteps } from "../search/filter/evaluate.ts";
 import type { Filter } from "../search/filter/filter.ts";
 import { Bitset } from "../search/index/bitset.ts";
 import type { IndexReader } from "../search/index/reader.ts";
@@ -35,7 +35,7 @@ export class PartFilters {
     const common = own === undefined || this.#common === undefined ? undefined : yield* this.#evaluated(undefined);
     const found: Bitset[] = [];
     for (const [r, reader] of this.#readers.entries()) {
-      const set = evaluateFilter(filter, reader);
+      const set = yield* evaluateFilterSteps(filter, reader);
       found.push(common === undefined ? set : set.and(common[r]!));
       yield;
     }

@@ -1,6 +1,6 @@
 import type { VectorGraph } from "../../../port/vector-graph.ts";
 import { EngineError } from "../../errors.ts";
-import { countMatches, evaluateFilter } from "../../search/filter/evaluate.ts";
+import { countMatchesSteps, evaluateFilterSteps } from "../../search/filter/evaluate.ts";
 import type { Filter } from "../../search/filter/filter.ts";
 import { FloatSlab } from "../../search/float-slab.ts";
 import type { Bitset } from "../../search/index/bitset.ts";
@@ -9,6 +9,7 @@ import type { IndexReader } from "../../search/index/reader.ts";
 import { type Segment, SegmentReader } from "../../search/index/segment.ts";
 import type { SharedBytes, SharedSegments } from "../../search/index/shared-bytes.ts";
 import { TailIndex } from "../../search/index/tail.ts";
+import type { Steps } from "../../search/steps.ts";
 import type { Manifest, SegmentEntry } from "../collection-store.ts";
 import { decodeDocument } from "../document-codec.ts";
 import type { Schema } from "../schema.ts";
@@ -204,13 +205,16 @@ export class CollectionIndex {
     this.#published = applied;
   }
 
-  count(filter: Filter, eventual: boolean): number {
-    return countMatches(filter, this.readers(eventual));
+  /** No change may be taken between the steps. */
+  count(filter: Filter, eventual: boolean): Steps<number> {
+    return countMatchesSteps(filter, this.readers(eventual));
   }
 
-  match(filter: Filter, afterId: number, limit: number, eventual: boolean): MatchReply {
+  /** No change may be taken between the steps. */
+  *match(filter: Filter, afterId: number, limit: number, eventual: boolean): Steps<MatchReply> {
     const readers = this.readers(eventual);
-    const lists = readers.map((reader) => docsAfter(reader, evaluateFilter(filter, reader), afterId));
+    const lists: Uint32Array[] = [];
+    for (const reader of readers) lists.push(docsAfter(reader, yield* evaluateFilterSteps(filter, reader), afterId));
     const total = lists.reduce((sum, docs) => sum + docs.length, 0);
     const count = Math.min(total, limit);
     const ids = new Float64Array(count);

@@ -9,6 +9,7 @@ import { queryStopped } from "../../query/stopped.ts";
 import { evaluateFilter } from "../../search/filter/evaluate.ts";
 import { searchAnn } from "../../search/vector/ann.ts";
 import { measureRecall, type Recall } from "../../search/vector/recall.ts";
+import { runInTurns } from "../../turns.ts";
 import { parseSchema } from "../schema-parse.ts";
 import { CollectionIndex, type SegmentGraphs, type SegmentLoader } from "./collection-index.ts";
 import type { IndexMessage } from "./messages.ts";
@@ -141,14 +142,15 @@ export class IndexService implements ThreadService {
     }
   }
 
+  /** By turns, for other collections; the messages of this one wait in their line. */
   #read(index: CollectionIndex, message: IndexMessage): unknown {
     switch (message.kind) {
       case "count":
-        return index.count(message.filter, message.eventual);
+        return runInTurns(index.count(message.filter, message.eventual), this.#clock);
       case "recall":
         return this.#recall(index, message);
       case "match":
-        return index.match(message.filter, message.afterId, message.limit, message.eventual);
+        return runInTurns(index.match(message.filter, message.afterId, message.limit, message.eventual), this.#clock);
       default:
         return undefined;
     }

@@ -4,6 +4,7 @@ import { Bitset } from "../index/bitset.ts";
 import { endOfPostings } from "../index/postings.ts";
 import type { IndexReader, NumberColumn, NumberRange, TermDictionary, TermRange, TextIndex } from "../index/reader.ts";
 import { TailIndex } from "../index/tail.ts";
+import { runSteps, type Steps } from "../steps.ts";
 import { findPhrase, forEachShared } from "../text/phrase.ts";
 import { analyzePhrase } from "../text/query.ts";
 import type { Filter, FilterValue } from "./filter.ts";
@@ -11,15 +12,24 @@ import { wildcardMatcher } from "./wildcard.ts";
 
 /** The live documents of one part that a filter matches, through postings and columns. */
 export function evaluateFilter(filter: Filter, reader: IndexReader): Bitset {
-  const found = evaluate(filter, reader);
+  return runSteps(evaluateFilterSteps(filter, reader));
+}
+
+/** The same with pauses where a filter has many clauses, or much to look through. */
+export function* evaluateFilterSteps(filter: Filter, reader: IndexReader): Steps<Bitset> {
+  const found = yield* evaluate(filter, reader);
   return reader.live === undefined ? found : found.and(reader.live);
 }
 
 /** Live documents that match, over all parts. */
 export function countMatches(filter: Filter, readers: readonly IndexReader[]): number {
+  return runSteps(countMatchesSteps(filter, readers));
+}
+
+export function* countMatchesSteps(filter: Filter, readers: readonly IndexReader[]): Steps<number> {
   let total = 0;
   for (const reader of readers) {
-    total += filter.kind === "all" ? reader.liveCount : evaluateFilter(filter, reader).count();
+    total += filter.kind === "all" ? reader.liveCount : (yield* evaluateFilterSteps(filter, reader)).count();
   }
   return total;
 }
@@ -31,23 +41,43 @@ export function matchesDocument(filter: Filter, schema: Schema, id: number, docu
   return evaluateFilter(filter, alone).has(0);
 }
 
+/** Clauses of a list that are evaluated without a pause between them. */
+const clausesAtOnce = 8;
+
 /** Dead documents may be in the result; the caller takes them out once, at the end. The result is the caller's own. */
-function evaluate(filter: Filter, reader: IndexReader): Bitset {
+function* evaluate(filter: Filter, reader: IndexReader): Steps<Bitset> {
   switch (filter.kind) {
     case "all":
       return Bitset.full(reader.docCount);
     case "and": {
       const found = Bitset.full(reader.docCount);
-      for (const child of filter.filters) found.and(evaluate(child, reader));
+      for (const [i, child] of filter.filters.entries()) {
+        if (i >= clausesAtOnce) yield;
+        found.and(yield* evaluate(child, reader));
+      }
       return found;
     }
     case "or": {
       const found = new Bitset(reader.docCount);
-      for (const child of filter.filters) found.or(evaluate(child, reader));
+      for (const [i, child] of filter.filters.entries()) {
+        if (i >= clausesAtOnce) yield;
+        found.or(yield* evaluate(child, reader));
+      }
       return found;
     }
     case "not":
-      return evaluate(filter.filter, reader).invert();
+      return (yield* evaluate(filter.filter, reader)).invert();
+    case "wildcard":
+      return yield* byPattern(reader, filter.field, filter.pattern);
+    default:
+      return evaluateLeaf(filter, reader);
+  }
+}
+
+type Leaf = Exclude<Filter, { readonly kind: "all" | "and" | "or" | "not" | "wildcard" }>;
+
+function evaluateLeaf(filter: Leaf, reader: IndexReader): Bitset {
+  switch (filter.kind) {
     case "ids": {
       const found = new Bitset(reader.docCount);
       if (filter.ids instanceof Float64Array && reader.idsAscending) {
@@ -73,16 +103,29 @@ function evaluate(filter: Filter, reader: IndexReader): Bitset {
     }
     case "prefix":
       return byTerms(reader, filter.field, (terms) => terms.ordinalsWithPrefix(filter.prefix));
-    case "wildcard": {
-      const { prefix, matches } = wildcardMatcher(filter.pattern);
-      return byTerms(reader, filter.field, (terms) =>
-        terms.ordinalsWithPrefix(prefix).filter((ordinal) => matches(terms.term(ordinal))),
-      );
-    }
     case "match":
     case "phrase":
       return byText(reader, filter.field, filter.text, filter.kind === "phrase");
   }
+}
+
+/** UTF-16 units of terms that are held against a pattern without a pause. */
+const patternStepUnits = 65_536;
+
+function* byPattern(reader: IndexReader, name: string, pattern: string): Steps<Bitset> {
+  const { prefix, matches } = wildcardMatcher(pattern);
+  const terms = stringsOf(reader, name) ?? reader.text(name);
+  const matching: number[] = [];
+  let units = 0;
+  for (const ordinal of terms?.ordinalsWithPrefix(prefix) ?? []) {
+    const term = terms!.term(ordinal);
+    if (matches(term)) matching.push(ordinal);
+    units += term.length + 1;
+    if (units < patternStepUnits) continue;
+    units = 0;
+    yield;
+  }
+  return byTerms(reader, name, () => matching);
 }
 
 /** Both in ascending order: one pass over the shorter stretch of them, and no search for each id. */

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseSchema } from "../../collection/schema-parse.ts";
 import { extract } from "../document.ts";
-import { matchesDocument } from "./evaluate.ts";
+import { TailIndex } from "../index/tail.ts";
+import { countMatchesSteps, matchesDocument } from "./evaluate.ts";
 import type { Filter } from "./filter.ts";
 import { parseFilter } from "./parse.ts";
 import { validateFilter } from "./validate.ts";
@@ -115,6 +116,25 @@ test("a filter is tested against one document", () => {
   assert.ok(matches({ and: [{ phrase: { t: "One two" } }, { ids: { values: [7] } }, { range: { i: { gte: 5 } } }] }));
   assert.ok(!matches({ phrase: { t: "two one" } }));
   assert.ok(matches({ not: { exists: { field: "b" } } }));
+});
+
+test("a filter of many clauses, or over many terms, is evaluated with pauses", () => {
+  const tail = new TailIndex(schema);
+  for (let id = 0; id < 3_000; id++) tail.add(id, 1, extract(schema, { k: `${id}${"x".repeat(100)}`, i: id }));
+  const leaf = (i: number) => ({ term: { i } });
+  for (const [filter, count, pauses] of [
+    [leaf(5), 1, 0],
+    [{ or: [leaf(5), leaf(6), leaf(7)] }, 3, 0],
+    [{ or: Array.from({ length: 500 }, (_, i) => leaf(i)) }, 500, 492],
+    [{ and: Array.from({ length: 100 }, () => ({ not: { or: [leaf(1), leaf(2)] } })) }, 2_998, 92],
+    [{ wildcard: { k: "*1x*" } }, 300, 4],
+  ] as const) {
+    const steps = countMatchesSteps(parseFilter(filter, schema), [tail]);
+    let paused = 0;
+    let step = steps.next();
+    for (; !step.done; step = steps.next()) paused++;
+    assert.deepEqual([step.value, paused], [count, pauses], JSON.stringify(filter).slice(0, 80));
+  }
 });
 
 const wildcards: [string, string, boolean][] = [
