@@ -5,6 +5,7 @@ import { NodeClock } from "./adapter/node/clock.ts";
 import { GarbageCollector } from "./adapter/threads/garbage.ts";
 import { Outbox } from "./adapter/threads/outbox.ts";
 import { runInBackground } from "./adapter/threads/priority.ts";
+import { Rest } from "./adapter/threads/rest.ts";
 import type { ThreadFailure, ThreadReply, ThreadRequest } from "./adapter/threads/threads.ts";
 import { EngineError } from "./engine/errors.ts";
 import type { SqlSettings } from "./engine/sql/settings.ts";
@@ -26,7 +27,7 @@ async function createService(role: ThreadRole, { dataDir, sql }: WorkerData): Pr
       const { IndexService } = await import("./engine/collection/index/index-service.ts");
       const { NodeRandom } = await import("./adapter/node/random.ts");
       const { loader } = await segments(dataDir);
-      return new IndexService(loader, new NodeClock(), new NodeRandom(), () => garbage.leftBehind());
+      return new IndexService(loader, new NodeClock(), new NodeRandom(), () => garbage.leftBehind(), rest.ifDue);
     }
     case "build": {
       const { BuildService } = await import("./engine/collection/build/build-service.ts");
@@ -34,10 +35,11 @@ async function createService(role: ThreadRole, { dataDir, sql }: WorkerData): Pr
       const { objects, graphs, loader } = await segments(dataDir);
       // Not before: a thread that is not there yet holds up whoever waits for it.
       runInBackground();
-      return new BuildService(objects, loader, new NodeClock(), new LanceColumnar(), graphs, () => {
+      const onLeftBehind = () => {
         garbage.collectIfAbove(0);
         garbage.leftBehind();
-      });
+      };
+      return new BuildService(objects, loader, new NodeClock(), new LanceColumnar(), graphs, onLeftBehind, rest.ifDue);
     }
     case "sql": {
       const { SqlService } = await import("./engine/sql/thread/sql-service.ts");
@@ -52,7 +54,7 @@ async function segments(dataDir: string) {
   const { UsearchGraphs } = await import("./adapter/usearch/graphs.ts");
   const { ObjectSegmentLoader } = await import("./engine/collection/index/segment-loader.ts");
   const objects = new FilesObjectStore(join(dataDir, "objects"));
-  const graphs = new UsearchGraphs();
+  const graphs = new UsearchGraphs(rest.ifDue);
   return { objects, graphs, loader: new ObjectSegmentLoader(objects, graphs) };
 }
 
@@ -64,6 +66,7 @@ function failureOf(error: unknown): ThreadFailure {
 
 const { role, data } = workerData as { role: ThreadRole; data: WorkerData };
 const garbage = new GarbageCollector();
+const rest = new Rest();
 // What is sent before waits in the port.
 const service = await createService(role, data);
 const port = parentPort!;

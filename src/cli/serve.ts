@@ -1,4 +1,5 @@
 import { pino } from "pino";
+import { IdleCollector } from "../adapter/threads/idle-collector.ts";
 import type { ServerConfig } from "../config.ts";
 import { Server } from "../server.ts";
 import { LogForPeople } from "./log-for-people.ts";
@@ -26,7 +27,10 @@ export async function runServe(config: ServerConfig): Promise<number> {
   }
   const { url, postgres, mysql } = server;
   log.info({ url, postgres, mysql, data: config.dataDir, mode: config.mode }, `listening on ${url}`);
+  const garbage = new IdleCollector();
+  garbage.start();
   const signal = await stopping;
+  garbage.stop();
   log.info({ signal }, "draining");
   await server.stop();
   log.info("stopped");

@@ -4,7 +4,7 @@ import type { Clock } from "../port/clock.ts";
 export type Steps<T> = Generator<undefined, T, undefined>;
 
 /** How long work may hold the listener's thread before everything else that is ready gets a turn. */
-const turnMs = 2;
+const turnMs = 0.5;
 
 /** Runs steps to their end, giving way whenever a turn is used up. */
 export async function runInTurns<T>(steps: Steps<T>, clock: Clock): Promise<T> {

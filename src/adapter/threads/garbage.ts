@@ -29,7 +29,7 @@ export class GarbageCollector {
   #timer: NodeJS.Timeout | undefined;
 
   constructor(
-    collect: (thoroughly: boolean) => void = exposedCollector(),
+    collect: (thoroughly: boolean) => void = collectorOf(),
     heldBytes: () => number = () => process.memoryUsage().arrayBuffers,
   ) {
     this.#collect = collect;
@@ -81,7 +81,7 @@ export class GarbageCollector {
 }
 
 /** Thoroughly: also what the runtime keeps of freed memory for later goes back to the system, in some 60 ms. */
-function exposedCollector(): (thoroughly: boolean) => void {
+export function collectorOf(): (thoroughly: boolean) => void {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as (options: object) => void;
   return (thoroughly) => collect({ type: "major", flavor: thoroughly ? "last-resort" : "regular", execution: "sync" });

@@ -15,9 +15,9 @@ import { scaleOf, scaleQuery, scaleRows } from "./scale.ts";
 
 /** Every bound of the usearch adapter, named once with its unit. */
 export const usearchLimits = {
-  /** Rows and numbers added in one step: some milliseconds. */
-  stepRowsMax: 64,
-  stepNumbersMax: 16_384,
+  /** Rows and numbers added in one step: about half a millisecond. */
+  stepRowsMax: 8,
+  stepNumbersMax: 2_048,
   /** Of a file read at once when its checksum is made. */
   readBytes: 1024 * 1024,
 } as const;
@@ -44,6 +44,13 @@ function newIndex(dim: number, distance: VectorGraphInput["distance"]): Index {
 }
 
 export class UsearchGraphs implements VectorGraphs {
+  readonly #rest: () => void;
+
+  /** `rest` is called between the steps of a build. */
+  constructor(rest: () => void = () => {}) {
+    this.#rest = rest;
+  }
+
   async build(path: string, input: VectorGraphInput, signal?: AbortSignal): Promise<{ bytes: number }> {
     const { rows, dim, distance } = input;
     const rowCount = rows.length / dim;
@@ -58,6 +65,7 @@ export class UsearchGraphs implements VectorGraphs {
       const keys = new BigUint64Array(to - from);
       for (let row = from; row < to; row++) keys[row - from] = BigInt(row);
       index.add(keys, scaleRows(input, scale, from, to), 1);
+      this.#rest();
       await setImmediate();
       signal?.throwIfAborted();
     }

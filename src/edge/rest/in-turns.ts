@@ -1,15 +1,28 @@
-/** How long one answer may hold the listener's thread at a time. */
-const turnMs = 2;
+/** How long the work of one request may hold the listener's thread before everything else that is ready gets a turn. */
+const turnMs = 0.5;
+
+/** The share of one piece of work in a turn of the event loop. */
+export class TurnShare {
+  #untilMs = performance.now() + turnMs;
+
+  get isOver(): boolean {
+    return performance.now() >= this.#untilMs;
+  }
+
+  /** Resolves in the next turn. */
+  async giveWay(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve));
+    this.#untilMs = performance.now() + turnMs;
+  }
+}
 
 /** Maps a long list, giving everything else that is ready a turn now and then. */
 export async function inTurns<T, U>(list: readonly T[], map: (entry: T, i: number) => U): Promise<U[]> {
   const mapped: U[] = [];
-  let untilMs = performance.now() + turnMs;
+  const turn = new TurnShare();
   for (const [i, entry] of list.entries()) {
     mapped.push(map(entry, i));
-    if (performance.now() < untilMs) continue;
-    await new Promise((resolve) => setImmediate(resolve));
-    untilMs = performance.now() + turnMs;
+    if (turn.isOver) await turn.giveWay();
   }
   return mapped;
 }

@@ -31,6 +31,36 @@ test("long arrays keep their order over many pieces", async () => {
   assert.deepEqual(await parse(JSON.stringify(value)), value);
 });
 
+test("pieces end between objects, wherever texts and nested values look like such a place", async () => {
+  const nested = fc.constantFrom<unknown>(
+    "},{",
+    '"},{"',
+    "}, {",
+    [{ a: 1 }, { b: [{}, {}] }],
+    { c: [{}, {}] },
+    1.5,
+    "é},{",
+  );
+  const list = fc.array(fc.array(nested, { maxLength: 6 }), { minLength: 1, maxLength: 30 });
+  await fc.assert(
+    fc.asyncProperty(list, list, fc.constantFrom(0, 40, 3_000, 40_000), fc.nat(2), async (a, b, bytes, indent) => {
+      const padded = (values: unknown[][]) => values.map((inner, i) => ({ i, pad: "x".repeat(bytes), inner }));
+      const text = JSON.stringify({ a: padded(a), n: 1, b: padded(b) }, null, indent);
+      const body = Buffer.from(text);
+      assert.deepEqual(await parseLargeJson(body), JSON.parse(text));
+      assert.equal(body.toString(), text, "the body is as it was");
+    }),
+    { numRuns: 60, seed: 5 },
+  );
+});
+
+test("a body that is refused is as it was", async () => {
+  const text = `{"ops":[${'{"a":[{},{}]},'.repeat(5_000)}{"a":tru}]}`;
+  const body = Buffer.from(text);
+  assert.equal(await parseLargeJson(body), undefined);
+  assert.equal(body.toString(), text);
+});
+
 test("the last of two members with one name counts, and no name is special", async () => {
   const text = '{"a":[1],"a":{"b":2},"__proto__":[{"x":1}]}';
   assert.deepEqual(await parse(text), JSON.parse(text));

@@ -1,6 +1,7 @@
 import { isAscii } from "node:buffer";
 import { invalid } from "../../engine/errors.ts";
 import { limits } from "../../engine/limits.ts";
+import { TurnShare } from "./in-turns.ts";
 
 /**
  * JSON of many megabytes, parsed in pieces so that other requests get their turns: the members of the outer object
@@ -8,9 +9,11 @@ import { limits } from "../../engine/limits.ts";
  * understand it leaves to the caller, who parses it whole and gets its error. Too many members or elements are refused
  * as soon as they are seen: millions of empty ones fit into a body, and what comes after would take seconds for them.
  */
-const pieceBytes = 64 * 1024;
-/** Bytes that are scanned or parsed before others get a turn: about two milliseconds. */
-const turnBytes = 128 * 1024;
+const pieceBytes = 16 * 1024;
+/** How far beyond its size a piece may go to end between two objects, */
+const cutBytesMax = 64 * 1024;
+/** and in how many pieces what looked like such a place may turn out to be none. */
+const wrongCutsMax = 3;
 
 /** Clients choose the names of what they send. */
 const shownNameLengthMax = 256;
@@ -34,10 +37,17 @@ export async function parseLargeJson(body: Buffer): Promise<unknown> {
   }
 }
 
+interface Piece {
+  readonly elements: readonly unknown[];
+  /** Whether another element follows. */
+  readonly more: boolean;
+}
+
 class PieceParser {
   readonly #body: Buffer;
+  readonly #turn = new TurnShare();
   #at = 0;
-  #turnAt = 0;
+  #wrongCuts = 0;
 
   constructor(body: Buffer) {
     this.#body = body;
@@ -75,26 +85,74 @@ class PieceParser {
     }
     for (let more = true; more; ) {
       const from = this.#at;
-      let to = from;
-      do {
-        this.#take();
-        to = this.#at;
-        more = this.#separated(closeBracket);
-      } while (more && to - from < pieceBytes);
-      const piece = JSON.parse(`[${textOf(this.#body.subarray(from, to))}]`) as unknown[];
-      for (const element of piece) elements.push(element);
+      const piece = this.#cutPiece() ?? this.#scannedPiece(from);
+      for (const element of piece.elements) elements.push(element);
       if (elements.length > limits.requestRecordsMax) {
         throw invalid(name.slice(0, shownNameLengthMax), `must not have more than ${limits.requestRecordsMax} items`);
       }
-      await this.#giveWay();
+      more = piece.more;
+      if (this.#turn.isOver) await this.#turn.giveWay();
     }
     return elements;
   }
 
-  async #giveWay(): Promise<void> {
-    if (this.#at - this.#turnAt < turnBytes) return;
-    this.#turnAt = this.#at;
-    await new Promise((resolve) => setImmediate(resolve));
+  /**
+   * The next elements up to a place between two objects, or undefined. What is cut within a text or a nested value does
+   * not parse, so that no look at every byte is needed to find the place.
+   */
+  #cutPiece(): Piece | undefined {
+    const from = this.#at;
+    const to = this.#wrongCuts < wrongCutsMax ? this.#betweenObjects(from + pieceBytes) : undefined;
+    if (to === undefined) return undefined;
+    try {
+      const elements = this.#elements(from, to);
+      this.#at = to;
+      this.#expect(comma);
+      return { elements, more: true };
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      this.#wrongCuts++;
+      return undefined;
+    }
+  }
+
+  /** The place after the first `}` from here on that a comma and a `{` follow. */
+  #betweenObjects(from: number): number | undefined {
+    const within = this.#body.subarray(0, from + cutBytesMax);
+    for (let at = within.indexOf(closeBrace, from); at !== -1; at = within.indexOf(closeBrace, at + 1)) {
+      this.#at = at + 1;
+      if (this.#peek() !== comma) continue;
+      this.#at++;
+      if (this.#peek() === openBrace) return at + 1;
+    }
+    return undefined;
+  }
+
+  #scannedPiece(from: number): Piece {
+    let to = from;
+    let more: boolean;
+    this.#at = from;
+    do {
+      this.#take();
+      to = this.#at;
+      more = this.#separated(closeBracket);
+    } while (more && to - from < pieceBytes);
+    return { elements: this.#elements(from, to), more };
+  }
+
+  /** The brackets are put around them in place, over what separates them from others: the text is made once. */
+  #elements(from: number, to: number): readonly unknown[] {
+    const body = this.#body;
+    const before = body[from - 1]!;
+    const after = body[to]!;
+    body[from - 1] = openBracket;
+    body[to] = closeBracket;
+    try {
+      return JSON.parse(textOf(body.subarray(from - 1, to + 1))) as unknown[];
+    } finally {
+      body[from - 1] = before;
+      body[to] = after;
+    }
   }
 
   #parsed(bytes: Buffer): unknown {

@@ -119,8 +119,11 @@ export class CollectionIndex {
     return Array.from({ length }, (_, i) => this.#segments[i]?.graphs);
   }
 
-  /** Takes the changes of one record, and their memory; a record that was taken before changes nothing. */
-  apply(next: number, changes: Uint8Array<ArrayBuffer>): void {
+  /**
+   * Takes the changes of one record, and their memory; a record that was taken before changes nothing. `rest` is called
+   * after each document.
+   */
+  apply(next: number, changes: Uint8Array<ArrayBuffer>, rest: () => void = () => {}): void {
     if (next <= this.#applied) return;
     const active = this.#tails.at(-1)!;
     active.changes?.push(changes);
@@ -132,6 +135,7 @@ export class CollectionIndex {
         this.#passing.reset();
         active.index.add(id, version, this.#extractor.extract(decodeDocument(document, this.#passing.take)));
       }
+      rest();
     }
     this.#applied = next;
   }

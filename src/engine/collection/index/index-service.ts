@@ -27,10 +27,21 @@ export class IndexService implements ThreadService {
 
   readonly #random: Random;
   readonly #onLeftBehind: () => void;
+  readonly #rest: () => void;
 
-  /** `onLeftBehind` is told when an index lets go of what it held so far: tails, segments or all of it. */
-  constructor(loader: SegmentLoader, clock: Clock, random: Random, onLeftBehind: () => void = () => {}) {
+  /**
+   * `onLeftBehind` is told when an index lets go of what it held so far: tails, segments or all of it. `rest` is called
+   * between the steps of long work.
+   */
+  constructor(
+    loader: SegmentLoader,
+    clock: Clock,
+    random: Random,
+    onLeftBehind: () => void = () => {},
+    rest: () => void = () => {},
+  ) {
     this.#onLeftBehind = onLeftBehind;
+    this.#rest = rest;
     this.#loader = loader;
     this.#clock = clock;
     this.#random = random;
@@ -122,7 +133,7 @@ export class IndexService implements ThreadService {
     try {
       switch (message.kind) {
         case "apply":
-          return index.apply(message.next, message.changes);
+          return index.apply(message.next, message.changes, this.#rest);
         case "schema":
           return index.setSchema(parseSchema(message.schema));
         case "freeze": {

@@ -1,0 +1,81 @@
+import { type EventLoopUtilization, performance } from "node:perf_hooks";
+import { getHeapStatistics } from "node:v8";
+import { collectorOf } from "./garbage.ts";
+
+const MiB = 1024 * 1024;
+
+/** When the garbage of the thread that serves is collected, named once with its unit. */
+export const idleLimits = {
+  /** How often it is looked at, */
+  lookMs: 250,
+  /** the share of the time that it works when it has nothing to do, */
+  workShareMax: 0.02,
+  /** for how many looks in a row it must have had nothing to do, */
+  looksMin: 2,
+  /** and by how much its heap must have grown since the last time: each takes some 20 ms. */
+  grownBytesMin: 24 * MiB,
+} as const;
+
+/**
+ * Gives back what a burst of work has left in the heap of the thread that serves. The runtime looks for garbage when memory is
+ * asked for, so that an idle process keeps what its last bulk load took.
+ */
+export class IdleCollector {
+  readonly #collect: () => void;
+  readonly #heapBytes: () => number;
+  readonly #workShare: () => number;
+  #keptBytes: number;
+  #idleLooks = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    collect: () => void = collectorWhenNeeded(),
+    heapBytes: () => number = () => getHeapStatistics().total_heap_size,
+    workShare: () => number = workShareMeter(),
+  ) {
+    this.#collect = collect;
+    this.#heapBytes = heapBytes;
+    this.#workShare = workShare;
+    this.#keptBytes = heapBytes();
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => this.look(), idleLimits.lookMs);
+    this.#timer.unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  look(): void {
+    this.#idleLooks = this.#workShare() <= idleLimits.workShareMax ? this.#idleLooks + 1 : 0;
+    const bytes = this.#heapBytes();
+    if (bytes < this.#keptBytes) this.#keptBytes = bytes;
+    if (this.#idleLooks < idleLimits.looksMin || bytes - this.#keptBytes < idleLimits.grownBytesMin) return;
+    this.#collect();
+    this.#keptBytes = this.#heapBytes();
+    // What it took counts as work.
+    this.#workShare();
+  }
+}
+
+/** Most processes never need it. */
+function collectorWhenNeeded(): () => void {
+  let collect: ((thoroughly: boolean) => void) | undefined;
+  return () => {
+    collect ??= collectorOf();
+    collect(false);
+  };
+}
+
+/** The share of the time since the last call in which the event loop worked. */
+function workShareMeter(): () => number {
+  let last: EventLoopUtilization = performance.eventLoopUtilization();
+  return () => {
+    const now = performance.eventLoopUtilization();
+    const { utilization } = performance.eventLoopUtilization(now, last);
+    last = now;
+    return utilization;
+  };
+}
