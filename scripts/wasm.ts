@@ -13,7 +13,7 @@ const modules: readonly { source: string; target: string; name: string; more?: r
     source: "wasm/vectors.ts",
     target: "src/engine/search/vector/dot-kernel-binary.ts",
     name: "dotKernelBinary",
-    more: shared,
+    more: [...shared, "--enable", "relaxed-simd"],
   },
 ];
 const options = [

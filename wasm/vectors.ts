@@ -92,14 +92,26 @@ function sumOfWhole(lanes: v128): i32 {
   );
 }
 
-/** What the query has in common with all rows of a sketch, and what a row has to reach. */
+/**
+ * What a query has in common with all rows of a sketch: in 7 bits a number, from 0 to 127 around 64, and in 16; and what a
+ * row has to reach.
+ */
+let coarseScale: f64 = 0;
+let coarseLength: f64 = 0;
+let coarseError: f64 = 0;
 let scale: f64 = 0;
 let length: f64 = 0;
 let error: f64 = 0;
 let bend: f64 = 0;
 let minimum: f64 = 0;
 
-export function prepareSift(scaleOf: f64, lengthOf: f64, errorOf: f64, bendOf: f64, minimumOf: f64): void {
+export function prepareSift(
+  coarseScaleOf: f64, coarseLengthOf: f64, coarseErrorOf: f64,
+  scaleOf: f64, lengthOf: f64, errorOf: f64, bendOf: f64, minimumOf: f64,
+): void {
+  coarseScale = coarseScaleOf;
+  coarseLength = coarseLengthOf;
+  coarseError = coarseErrorOf;
   scale = scaleOf;
   length = lengthOf;
   error = errorOf;
@@ -107,34 +119,71 @@ export function prepareSift(scaleOf: f64, lengthOf: f64, errorOf: f64, bendOf: f
   minimum = minimumOf;
 }
 
+/** With 7 bits a number of the query: one instruction for 16 products, exact as long as none of the 7 bits overflows. */
+@inline
+function coarseProduct(query: usize, row: usize, stride: usize): i32 {
+  let a = i32x4.splat(0);
+  let b = i32x4.splat(0);
+  const end = row + stride;
+  const whole = row + (stride & ~(<usize>63));
+  let at = row;
+  let asked = query;
+  for (; at < whole; at += 64) {
+    a = i32x4.relaxed_dot_i8x16_i7x16_add_s(v128.load(at), v128.load(asked), a);
+    b = i32x4.relaxed_dot_i8x16_i7x16_add_s(v128.load(at, 16), v128.load(asked, 16), b);
+    a = i32x4.relaxed_dot_i8x16_i7x16_add_s(v128.load(at, 32), v128.load(asked, 32), a);
+    b = i32x4.relaxed_dot_i8x16_i7x16_add_s(v128.load(at, 48), v128.load(asked, 48), b);
+    asked += 64;
+  }
+  for (; at < end; at += 16) {
+    a = i32x4.relaxed_dot_i8x16_i7x16_add_s(v128.load(at), v128.load(asked), a);
+    asked += 16;
+  }
+  return sumOfWhole(i32x4.add(a, b));
+}
+
+function fineProduct(query: usize, row: usize, stride: usize): i32 {
+  let a = i32x4.splat(0);
+  let b = i32x4.splat(0);
+  let asked = query;
+  for (let at = row, end = row + stride; at < end; at += 16) {
+    const part = v128.load(at);
+    a = i32x4.add(a, i32x4.dot_i16x8_s(i16x8.extend_low_i8x16_s(part), v128.load(asked)));
+    b = i32x4.add(b, i32x4.dot_i16x8_s(i16x8.extend_high_i8x16_s(part), v128.load(asked, 16)));
+    asked += 32;
+  }
+  return sumOfWhole(i32x4.add(a, b));
+}
+
 /**
- * The rows of a sketch that may reach the minimum: their numbers into `out`, and how many as the answer. `query` has 16
- * bits a number, the rows 8, both of `stride` numbers; `factors`, `margins` and `norms` have a number for each row.
+ * The rows of a sketch that may reach the minimum: their numbers into `out`, and how many as the answer. The rows have 8
+ * bits a number, `coarse` 7, `query` 16, all of `stride` numbers; `factors`, `margins` and `norms` have a number for each
+ * row, `sums` what the numbers of each come to. What the coarse look leaves is looked at once more.
  */
 export function sift(
-  query: usize, rows: usize, stride: usize, factors: usize, margins: usize, norms: usize,
+  coarse: usize, query: usize, rows: usize, stride: usize,
+  factors: usize, margins: usize, norms: usize, sums: usize,
   from: u32, count: u32, out: usize,
 ): u32 {
+  const least = minimum;
+  const bent = bend;
+  const byScale = coarseScale;
+  const byMargin = coarseLength;
+  const byNorm = coarseError;
   let at = out;
   let row = rows + <usize>from * stride;
-  for (let i = from, to = from + count; i < to; i++) {
-    let a = i32x4.splat(0);
-    let b = i32x4.splat(0);
-    let asked = query;
-    for (const end = row + stride; row < end; row += 16) {
-      const part = v128.load(row);
-      a = i32x4.add(a, i32x4.dot_i16x8_s(i16x8.extend_low_i8x16_s(part), v128.load(asked)));
-      b = i32x4.add(b, i32x4.dot_i16x8_s(i16x8.extend_high_i8x16_s(part), v128.load(asked, 16)));
-      asked += 32;
-    }
+  for (let i = from, to = from + count; i < to; i++, row += stride) {
     const place = <usize>i << 3;
     const norm = load<f64>(norms + place);
+    const factor = load<f64>(factors + place);
+    const margin = load<f64>(margins + place);
+    const product = coarseProduct(coarse, row, stride) - (load<i32>(sums + (<usize>i << 2)) << 6);
+    // What is no number is kept, here and below.
+    if (<f64>product * byScale * factor + margin * byMargin + norm * (byNorm - bent * norm) < least) continue;
     const most =
-      <f64>sumOfWhole(i32x4.add(a, b)) * scale * load<f64>(factors + place) +
-      load<f64>(margins + place) * length + norm * (error - bend * norm);
+      <f64>fineProduct(query, row, stride) * scale * factor + margin * length + norm * (error - bent * norm);
     store<u32>(at, i);
-    // What is no number is kept too.
-    at += (most < minimum) ? 0 : 4;
+    at += (most < least) ? 0 : 4;
   }
   return <u32>((at - out) >> 2);
 }

@@ -7,6 +7,8 @@ import { allocateShared, viewShared, wasmBytesMin } from "./shared-bytes.ts";
 
 const noRow = 0xffffffff;
 const rowsMin = 16;
+/** Of a row beside its vector and its sketch: three numbers of 8 bytes and one of 4. */
+const sketchNumbersBytes = 28;
 
 /** The vectors of one field in the tail, from some size on in a memory in which SIMD code can work, with a sketch. */
 export class TailVectors implements VectorRows {
@@ -56,7 +58,7 @@ export class TailVectors implements VectorRows {
   }
 
   get bytes(): number {
-    const sketched = this.sketch === undefined ? 0 : this.sketch.stride + 24;
+    const sketched = this.sketch === undefined ? 0 : this.sketch.stride + sketchNumbersBytes;
     return this.rowCount * (4 * this.dim + 16 + sketched);
   }
 
@@ -84,7 +86,7 @@ export class TailVectors implements VectorRows {
   #growShared(rows: number): boolean {
     const { dim } = this;
     const stride = dim < sketchDimMin ? 0 : sketchStride(dim);
-    const perRow = stride === 0 ? 4 * dim : 24 + 4 * dim + stride;
+    const perRow = stride === 0 ? 4 * dim : sketchNumbersBytes + 4 * dim + stride;
     let memory: Uint8Array;
     try {
       memory = viewShared(allocateShared(rows * perRow));
@@ -99,10 +101,11 @@ export class TailVectors implements VectorRows {
     }
     const numbers = (i: number) => new Float64Array(buffer, byteOffset + i * 8 * rows, rows);
     const [factors, margins, norms] = [numbers(0), numbers(1), numbers(2)];
-    const dataAt = byteOffset + 24 * rows;
+    const sums = new Int32Array(buffer, byteOffset + 24 * rows, rows);
+    const dataAt = byteOffset + sketchNumbersBytes * rows;
     this.data = new Float32Array(buffer, dataAt, rows * dim);
     const sketched = new Int8Array(buffer, dataAt + 4 * rows * dim, rows * stride);
-    this.sketch = { stride, rows: sketched, factors, margins, norms };
+    this.sketch = { stride, rows: sketched, factors, margins, norms, sums };
     return true;
   }
 

@@ -6,14 +6,25 @@ import type { RowSketch, SketchQuery } from "./sketch.ts";
 interface Dots {
   readonly dots: (query: number, rows: number, count: number, dim: number, out: number) => void;
   readonly dotsOf: (query: number, rows: number, list: number, count: number, dim: number) => void;
-  readonly prepareSift: (scale: number, length: number, error: number, bend: number, minimum: number) => void;
+  readonly prepareSift: (
+    coarseScale: number,
+    coarseLength: number,
+    coarseError: number,
+    scale: number,
+    length: number,
+    error: number,
+    bend: number,
+    minimum: number,
+  ) => void;
   readonly sift: (
+    coarse: number,
     query: number,
     rows: number,
     stride: number,
     factors: number,
     margins: number,
     norms: number,
+    sums: number,
     from: number,
     count: number,
     out: number,
@@ -121,6 +132,7 @@ class InPlaceKernel implements DotKernel {
   readonly #list: Uint32Array;
   /** The query for sketches, behind the rows that one call sifts. */
   readonly #sketched: Int16Array;
+  readonly #coarse: Uint8Array;
   #dim = 0;
 
   constructor(memory: WasmMemory, slot: number) {
@@ -131,6 +143,8 @@ class InPlaceKernel implements DotKernel {
     this.#list = new Uint32Array(memory.buffer, this.#out.byteOffset, this.rowsMax);
     const sketchedAt = this.#out.byteOffset + siftRowsMax * 4;
     this.#sketched = new Int16Array(memory.buffer, sketchedAt, searchLimits.vectorDimMax);
+    const coarseAt = sketchedAt + this.#sketched.byteLength;
+    this.#coarse = new Uint8Array(memory.buffer, coarseAt, searchLimits.vectorDimMax);
   }
 
   setQuery(query: Float32Array): void {
@@ -152,22 +166,34 @@ class InPlaceKernel implements DotKernel {
 
   sift(
     sketch: RowSketch,
-    { values, scale, length, error, bend }: SketchQuery,
+    { coarse, fine, bend }: SketchQuery,
     needed: number,
     from: number,
     count: number,
     kept: Uint32Array,
   ): number {
-    const { stride, rows, factors, margins, norms } = sketch;
-    this.#sketched.set(values);
-    this.#dots.prepareSift(scale, length, error, bend, needed);
+    const { stride, rows, factors, margins, norms, sums } = sketch;
+    this.#sketched.set(fine.values);
+    this.#coarse.set(coarse.values);
+    this.#dots.prepareSift(
+      coarse.scale,
+      coarse.length,
+      coarse.error,
+      fine.scale,
+      fine.length,
+      fine.error,
+      bend,
+      needed,
+    );
     const found = this.#dots.sift(
+      this.#coarse.byteOffset,
       this.#sketched.byteOffset,
       rows.byteOffset,
       stride,
       factors.byteOffset,
       margins.byteOffset,
       norms.byteOffset,
+      sums.byteOffset,
       from,
       count,
       this.#list.byteOffset,
