@@ -214,7 +214,11 @@ export class Driver {
     const ops = matched.map((id): ModelOp => {
       return step.kind === "deleteBy" ? { kind: "delete", id } : { kind: "patch", id, source: step.source };
     });
-    const wanted = attempt(() => (ops.length === 0 ? [] : this.#model.write(ops)));
+    const wanted = attempt(() => {
+      // A patch that fits no document is refused though there is none.
+      if (step.kind === "patchBy") this.#model.check([{ kind: "patch", id: 0, source: step.source }]);
+      return ops.length === 0 ? [] : this.#model.write(ops);
+    });
     let cursor: string | null = null;
     let seen = 0;
     let affected = 0;

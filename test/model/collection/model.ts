@@ -82,6 +82,11 @@ export class CollectionModel {
       .sort((a, b) => a - b);
   }
 
+  /** Throws `Refused` for a batch that no documents would make right. */
+  check(ops: readonly ModelOp[]): void {
+    this.#checked(ops);
+  }
+
   /** The fields with those that the batch makes known, or `Refused`. */
   #checked(ops: readonly ModelOp[]): ModelField[] {
     const fields = [...this.fields];
