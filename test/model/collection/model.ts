@@ -97,14 +97,17 @@ export class CollectionModel {
         const known = fields.some((field) => field.path === path || field.path.startsWith(`${path}.`));
         if (!known) throw new Refused("invalid_argument");
       }
-      for (const [path, value] of leaves(Object.fromEntries(given))) {
+      const found = [...leaves(Object.fromEntries(given))];
+      for (const [path, value] of found) {
         const field = fields.find((each) => each.path === path);
         if (field !== undefined) {
           if (!fits(field.kind, value)) throw new Refused("invalid_argument");
         } else if (this.dynamic === "strict") {
           throw new Refused("invalid_argument");
         } else if (this.dynamic === "dynamic") {
-          fields.push({ name: path, path, kind: inferred(value), indexed: true, fast: true });
+          const kind = found.flatMap(([at, each]) => (at === path ? [inferred(each)] : [])).reduce(wider);
+          if (!fits(kind, value)) throw new Refused("invalid_argument");
+          fields.push({ name: path, path, kind, indexed: true, fast: true });
         }
       }
       for (const vector of Object.values(vectors ?? {})) {
@@ -195,6 +198,11 @@ function inferred(value: unknown): FieldKindName {
   if (typeof value === "string") return rfc3339.test(value) ? "date" : "text";
   if (typeof value === "boolean") return "bool";
   return Number.isInteger(value) ? "i64" : "f64";
+}
+
+/** The kind that takes the values of both, where there is one. */
+function wider(a: FieldKindName, b: FieldKindName): FieldKindName {
+  return (a === "i64" && b === "f64") || (a === "date" && b === "text") ? b : a;
 }
 
 /** What a field holds of a document, as a filter compares it. What does not fit the field is no value of it. */
