@@ -256,10 +256,10 @@ export class DedupIndex {
 
   async #seal(full: OpenSegment, signal: AbortSignal): Promise<void> {
     const { committer } = this.#deps;
-    const writer = new SegmentWriter(full.seq, full.table);
+    const writer = new SegmentWriter(full.seq, full.table, limits.dedupStepPagesMax);
     while (!writer.isDone) {
       if (signal.aborted) return;
-      const pages = writer.nextPages(limits.dedupStepPagesMax);
+      const pages = writer.nextPages();
       await committer.submit((draft) => {
         for (const { key, value } of pages) draft.put(key, value);
       });

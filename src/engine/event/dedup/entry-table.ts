@@ -150,28 +150,6 @@ export class EntryTable {
     if (count === 0) this.firstMs = Infinity;
   }
 
-  /**
-   * The numbers of the entries whose digests begin with a word from `first` on and below `end`, into `to` from `at` on;
-   * returns the place after them. An entry is at its slot or, where that was taken, behind it with no
-   * gap between.
-   */
-  between(first: number, end: number, to: Uint32Array, at: number): number {
-    const slots = this.#slots;
-    const { words } = this;
-    const mask = slots.length - 1;
-    const last = Math.min(Math.ceil(end / 2 ** this.#shift), slots.length);
-    const from = first >>> this.#shift;
-    let found = at;
-    for (let slot = from; slot < last || (slots[slot & mask] !== 0 && slot - from <= mask); slot++) {
-      const held = slots[slot & mask]!;
-      if (held === 0) continue;
-      const entry = (held & numberMask) - 1;
-      const word = words[entry * entryWords]!;
-      if (word >= first && word < end) to[found++] = entry;
-    }
-    return found;
-  }
-
   /** Forgets all entries and keeps the memory. */
   clear(): void {
     this.#slots.fill(0);

@@ -20,9 +20,9 @@ async function seal(store: MemoryStore, seq: number, events: number): Promise<Se
     eventDigest(seq, "/s", `id-${i}`, digests, i * digestWordCount);
     table.add(digests, i * digestWordCount, 1_000 * seq, seq, 2 ** 33 + i);
   }
-  const writer = new SegmentWriter(seq, table);
+  const writer = new SegmentWriter(seq, table, 3);
   while (!writer.isDone) {
-    await store.commit(writer.nextPages(3).map(({ key, value }) => ({ kind: "put", key, value })));
+    await store.commit(writer.nextPages().map(({ key, value }) => ({ kind: "put", key, value })));
   }
   return { ...writer.finish(), digests };
 }

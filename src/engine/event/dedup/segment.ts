@@ -77,15 +77,6 @@ function pageOf(firstWord: number, pages: number): number {
   return Math.floor((firstWord / two32) * pages);
 }
 
-/** The lowest first word of a page's digests. */
-function pageStart(page: number, pages: number): number {
-  let word = Math.floor((page / pages) * two32);
-  // Either may have been rounded.
-  while (word > 0 && pageOf(word - 1, pages) >= page) word--;
-  while (pageOf(word, pages) < page) word++;
-  return word;
-}
-
 /** A power of two of bits, from 12 to 24 for each entry: about one false answer in three hundred, or fewer. */
 function newFilter(entries: number): Uint8Array {
   return new Uint8Array(2 ** Math.ceil(Math.log2(Math.max(64, entries * 1.5))));
@@ -108,81 +99,111 @@ function filterAdd(words: Int32Array, second: number, step: number): void {
   words[(bit & mask) >>> 5]! |= 1 << bit;
 }
 
-/** Turns a full table into a segment, a few pages at a time, so that no turn of the event loop is long. */
+/** Entries that one step puts into their parts. */
+const entriesPerStep = 16_384;
+
+/**
+ * Turns a full table into a segment, in steps, so that no turn of the event loop is long. First the entries are put into
+ * parts, in the order they came, each part with those of so many pages as one step writes; a part is small enough for the
+ * processor's cache, where looking for each page's entries in all of the table would wait for memory at every one.
+ */
 export class SegmentWriter {
   readonly #table: EntryTable;
   readonly #seq: number;
   readonly #filter: Uint8Array;
   readonly #pages: number;
-  /** Entry numbers of the pages under way, in their order, and where each page ends among them. */
-  readonly #order: Uint32Array;
+  readonly #pagesPerPart: number;
+  /** The entries by parts, and where each part's next one goes, which is the part's end once all are there. */
+  readonly #rows: Uint32Array;
+  readonly #partEnds: Uint32Array;
+  #gathered = 0;
+  #written = 0;
+  #part = 0;
   /** What the pages under way are written to. */
   #memory: Buffer = Buffer.alloc(0);
-  #next = 0;
-  /** Entries that are in pages, and that are in the filter. */
-  #paged = 0;
-  #filtered = 0;
 
-  constructor(seq: number, table: EntryTable) {
+  constructor(seq: number, table: EntryTable, pagesPerPart: number) {
     this.#seq = seq;
     this.#table = table;
     this.#filter = newFilter(table.count);
     this.#pages = Math.max(1, Math.ceil(table.count / entriesPerPage));
-    this.#order = new Uint32Array(table.count);
+    this.#pagesPerPart = pagesPerPart;
+    this.#rows = new Uint32Array(table.count * entryWords);
+    this.#partEnds = this.#partStarts();
   }
 
-  /** The next pages to write; none when all are. Their memory is used again by the next call. */
-  nextPages(pagesMax: number): { key: Buffer; value: Buffer }[] {
-    const last = Math.min(this.#pages, this.#next + pagesMax);
-    const ends: number[] = [];
-    let found = 0;
-    for (let page = this.#next, start = pageStart(page, this.#pages); page < last; page++) {
-      const end = pageStart(page + 1, this.#pages);
-      found = this.#table.between(start, end, this.#order, found);
-      ends.push(found);
-      start = end;
+  #partStarts(): Uint32Array {
+    const { words, count } = this.#table;
+    const starts = new Uint32Array(Math.ceil(this.#pages / this.#pagesPerPart) + 1);
+    for (let at = 0; at < count * entryWords; at += entryWords) starts[this.#partOf(words[at]!) + 1]!++;
+    for (let part = 1; part < starts.length; part++) starts[part]! += starts[part - 1]!;
+    return starts;
+  }
+
+  #partOf(firstWord: number): number {
+    return Math.floor(pageOf(firstWord, this.#pages) / this.#pagesPerPart);
+  }
+
+  /** The next pages to write, none while entries are put into parts. Their memory is used again by the next call. */
+  nextPages(): { key: Buffer; value: Buffer }[] {
+    if (this.#gathered < this.#table.count) {
+      this.#gather(Math.min(this.#gathered + entriesPerStep, this.#table.count));
+      return [];
     }
-    const bytes = found * entryBytes + ends.length * sumBytes;
-    if (bytes > this.#memory.length) this.#memory = Buffer.allocUnsafeSlow(bytes);
-    const written = this.#writePages(ends);
-    this.#next = last;
-    this.#paged += found;
-    this.#fillFilter(this.#paged);
-    return written;
+    const start = this.#written;
+    const end = this.#partEnds[this.#part]!;
+    this.#written = end;
+    return this.#writePages(this.#part++ * this.#pagesPerPart, start, end);
   }
 
-  #writePages(ends: readonly number[]): { key: Buffer; value: Buffer }[] {
+  #gather(end: number): void {
     const { words } = this.#table;
-    const order = this.#order;
-    const memory = new Uint32Array(this.#memory.buffer, 0, Math.floor(this.#memory.length / 4));
-    const written: { key: Buffer; value: Buffer }[] = [];
-    let to = 0;
-    for (let page = 0, i = 0; page < ends.length; page++) {
-      if (i === ends[page]) continue;
-      const start = to++;
-      for (; i < ends[page]!; i++, to += entryWords) copyEntry(words, order[i]! * entryWords, memory, to);
-      const value = sealInPlace(this.#memory.subarray(start * 4, to * 4));
-      written.push({ key: pageKey(this.#seq, this.#next + page), value });
-    }
-    return written;
-  }
-
-  /** As many entries as went to pages, but in the order they came: these are in the cache, and any order will do. */
-  #fillFilter(end: number): void {
-    const { words } = this.#table;
+    const rows = this.#rows;
+    const next = this.#partEnds;
     const filter = new Int32Array(this.#filter.buffer);
-    for (let at = this.#filtered * entryWords; at < end * entryWords; at += entryWords) {
+    for (let at = this.#gathered * entryWords; at < end * entryWords; at += entryWords) {
+      copyEntry(words, at, rows, next[this.#partOf(words[at]!)]!++ * entryWords);
       filterAdd(filter, words[at + 1]!, words[at + 2]! | 1);
     }
-    this.#filtered = end;
+    this.#gathered = end;
+  }
+
+  /** The pages from number `first` on whose entries lie from number `start` to `end` among the rows. */
+  #writePages(first: number, start: number, end: number): { key: Buffer; value: Buffer }[] {
+    const rows = this.#rows;
+    const pages = this.#pages;
+    const counts = new Uint32Array(Math.min(this.#pagesPerPart, pages - first));
+    for (let at = start * entryWords; at < end * entryWords; at += entryWords)
+      counts[pageOf(rows[at]!, pages) - first]!++;
+    const bytes = (end - start) * entryBytes + counts.length * sumBytes;
+    if (bytes > this.#memory.length) this.#memory = Buffer.allocUnsafeSlow(bytes);
+    const memory = new Uint32Array(this.#memory.buffer, 0, Math.floor(this.#memory.length / 4));
+    const next = new Uint32Array(counts.length);
+    for (let page = 0, to = 0; page < counts.length; page++) {
+      next[page] = to + sumBytes / 4;
+      to = next[page]! + counts[page]! * entryWords;
+    }
+    for (let at = start * entryWords; at < end * entryWords; at += entryWords) {
+      const page = pageOf(rows[at]!, pages) - first;
+      copyEntry(rows, at, memory, next[page]!);
+      next[page]! += entryWords;
+    }
+    const written: { key: Buffer; value: Buffer }[] = [];
+    for (let page = 0; page < counts.length; page++) {
+      if (counts[page] === 0) continue;
+      const to = next[page]! * 4;
+      const value = sealInPlace(this.#memory.subarray(to - counts[page]! * entryBytes - sumBytes, to));
+      written.push({ key: pageKey(this.#seq, first + page), value });
+    }
+    return written;
   }
 
   get isDone(): boolean {
-    return this.#next === this.#pages;
+    return this.#gathered === this.#table.count && this.#written === this.#table.count;
   }
 
   finish(): { segment: DedupSegment; filter: Uint8Array } {
-    assert(this.#paged === this.#table.count, "every entry is in a page");
+    assert(this.isDone, "every entry is in a page");
     return { segment: new DedupSegment(this.#seq, this.#pages, this.#table.lastMs), filter: this.#filter };
   }
 }
