@@ -49,6 +49,10 @@ test("a statement that would be bound for longer than any time limit is refused 
     `select from_json('null', '${"[".repeat(levels)}"INT"${"]".repeat(levels)}') as x`;
   const sum = (from: string) => `select sum(x) as x from ${from}`;
   const twice = (from: string) => `select a.x from ${from} a, ${from} b`;
+  const joined = (tables: number) => {
+    const names = Array.from({ length: tables }, (_, i) => `t${i}`);
+    return `select ${tables} as x from ${names.map((name) => `range(1) ${name}(y)`).join(", ")}`;
+  };
   const row = (value: unknown) => ({ rows: [{ x: value }] });
   for (const [query, told] of [
     [nested(16, "(select ", "1", ")"), row(1)],
@@ -60,6 +64,8 @@ test("a statement that would be bound for longer than any time limit is refused 
     [chain(40, "", (from) => `select x from ${from} where x > 0`), row(1)],
     [chain(8, "not materialized", twice), row(1)],
     [chain(60, "not materialized", twice), /1000 queries and tables/],
+    [joined(30), row(30)],
+    [joined(61), /60 tables/],
     [structure(100), row(null)],
     [structure(900), /100 levels/],
     ["select from_json('1', repeat('[', 900) || '1') as x", /must be written out/],
