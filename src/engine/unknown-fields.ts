@@ -25,5 +25,6 @@ export function unknownFields(
 }
 
 function joined(path: string, name: string): string {
-  return path === "" ? name : `${path}.${name === "" ? '""' : name}`;
+  const shown = name === "" ? '""' : name;
+  return path === "" ? shown : `${path}.${shown}`;
 }

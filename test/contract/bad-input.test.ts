@@ -110,6 +110,8 @@ test("every unknown field is named, though no more than a message holds", async 
   const several = await ask(`${base}/streams`, { body: { name: "x", a: 1, b: 2, c: 3 } });
   assertError(several, 400, "invalid_argument", "a");
   assert.equal(several.json.message, "a: unknown field, as are b, c");
+  const unnamed = await ask(`${base}/collections/c/warm`, { body: { a: 1, "": 2 } });
+  assert.equal(unnamed.json.message, 'a: unknown field, as is ""');
   for (const path of ["/streams/s", "/links/l", "/collections/c"]) {
     const dropped = await ask(base + path, { method: "DELETE", body: { a: 1, b: 2, c: 3 } });
     assertError(dropped, 400, "invalid_argument", "a");

@@ -37,6 +37,52 @@ test("values that nest too deep are refused, by their text and as parameters", a
   assertError(await ask(url, { body: infinite }), 400, "invalid_argument", "params[1][1][0]");
 });
 
+test("a statement that would be bound for longer than any time limit is refused at once", async () => {
+  await using server = await start({});
+  const nested = (levels: number, open: string, inner: string, close: string) =>
+    `select ${open.repeat(levels)}${inner}${close.repeat(levels)} as x`;
+  const chain = (levels: number, how: string, select: (from: string) => string) => {
+    const parts = Array.from({ length: levels }, (_, i) => `c${i + 1} as ${how} (${select(`c${i}`)})`);
+    return `with c0 as ${how} (select 1 as x), ${parts.join(", ")} select x from c${levels}`;
+  };
+  const structure = (levels: number) =>
+    `select from_json('null', '${"[".repeat(levels)}"INT"${"]".repeat(levels)}') as x`;
+  const sum = (from: string) => `select sum(x) as x from ${from}`;
+  const twice = (from: string) => `select a.x from ${from} a, ${from} b`;
+  const joined = (tables: number) => {
+    const names = Array.from({ length: tables }, (_, i) => `t${i}`);
+    return `select ${tables} as x from ${names.map((name) => `range(1) ${name}(y)`).join(", ")}`;
+  };
+  const row = (value: unknown) => ({ rows: [{ x: value }] });
+  for (const [query, told] of [
+    [nested(16, "(select ", "1", ")"), row(1)],
+    [nested(17, "(select ", "1", ")"), /16 levels/],
+    [nested(40, "exists(select 1 where ", "true", ")"), /16 levels/],
+    [chain(16, "", sum), row(1)],
+    [chain(300, "", sum), /16 levels/],
+    [chain(60, "", (from) => `select list(x) as x from ${from}`), /16 levels/],
+    [chain(40, "", (from) => `select x from ${from} where x > 0`), row(1)],
+    [chain(8, "not materialized", twice), row(1)],
+    [chain(60, "not materialized", twice), /1000 queries and tables/],
+    [joined(30), row(30)],
+    [joined(61), /60 tables/],
+    [structure(100), row(null)],
+    [structure(900), /100 levels/],
+    ["select from_json('1', repeat('[', 900) || '1') as x", /must be written out/],
+    [`select null::int${"[]".repeat(400)} as x`, /100 levels/],
+    [`select ${"1+".repeat(99)}1 as x`, row(100)],
+    [`select ${"1+".repeat(900)}1 as x`, /^query: Max expression depth limit of 250 exceeded\.$/],
+  ] as const) {
+    const done = await sql(server, query);
+    if (told instanceof RegExp) {
+      assertError(done, 400, "invalid_argument", "query");
+      assert.match(done.json.message, told, query.slice(0, 100));
+    } else {
+      assert.deepEqual({ rows: done.json.rows }, told, `${query.slice(0, 100)}: ${done.text.slice(0, 300)}`);
+    }
+  }
+});
+
 test("a statement that takes too long is stopped", async () => {
   await using server = await start({ SERVICE_SQL_TIME: "300ms" });
   const done = await sql(server, endless);

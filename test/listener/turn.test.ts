@@ -57,6 +57,18 @@ for (const isExpress of [true, false]) {
     assert.equal(listener.inFlight, 0);
   });
 
+  test(`requests ${where} whose first bytes are few wait for their turn too`, async (t) => {
+    const { started } = startNoting(t, isExpress);
+    const { port } = await started;
+    const all = await Promise.all(Array.from({ length: clients }, () => connected(port)));
+    // Those with an even number take up the turn.
+    const firstOf = (i: number) => (i % 2 === 0 ? Infinity : 1 + (i % 11));
+    for (const [i, client] of all.entries()) client.send(get(`/${i}`).slice(0, firstOf(i)));
+    await Promise.all(all.map((client, i) => (i % 2 === 0 ? client.until(new RegExp(`/${i}$`)) : undefined)));
+    for (const [i, client] of all.entries()) if (i % 2 === 1) client.send(get(`/${i}`).slice(firstOf(i)));
+    await Promise.all(all.map((client, i) => client.until(new RegExp(`/${i}$`))));
+  });
+
   test(`a client ${where} that leaves while it waits is forgotten`, async (t) => {
     const { begun, started } = startNoting(t, isExpress);
     const { port, listener } = await started;

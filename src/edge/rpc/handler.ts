@@ -25,6 +25,7 @@ import { HouseProxy, isHousePath } from "./house.ts";
 import { instanceService, jwksPath } from "./instance.ts";
 import { guard } from "./interceptor.ts";
 import { rpcLimits } from "./limits.ts";
+import { binaryOptions, jsonOptions } from "./message-parts.ts";
 import { type Namespaces, namespaceService } from "./namespace.ts";
 import {
   type AnyNodeResponse,
@@ -79,14 +80,6 @@ export interface RpcHandler {
   close(): void;
 }
 
-const jsonOptions = {
-  // A misspelt option must not be ignored; a field that is false or empty is still told.
-  ignoreUnknownFields: false,
-  alwaysEmitImplicit: true,
-  // Damaged bytes would else silently become replacement characters.
-  textDecoder: new TextDecoder("utf-8", { fatal: true }),
-};
-
 const definitions = [
   file_service_collection_v1_collection,
   file_service_collection_v1_document,
@@ -117,6 +110,7 @@ function createPaths(deps: RpcDeps): Paths {
     writeMaxBytes: rpcLimits.writeBytesMax,
     compressMinBytes: rpcLimits.compressBytesMin,
     maxTimeoutMs: rpcLimits.timeoutMsMax,
+    binaryOptions,
     jsonOptions,
     interceptors: [guard],
   });

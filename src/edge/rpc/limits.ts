@@ -4,6 +4,10 @@ import { limits } from "../../engine/limits.ts";
 export const rpcLimits = {
   /** One message, after decompression. */
   readBytesMax: limits.bodyBytesMax,
+  /** Messages in one, at all levels, and fields that are not known; objects in one of JSON. */
+  messagePartsMax: 1_000_000,
+  jsonObjectsMax: 500_000,
+  messageDepthMax: 100,
   writeBytesMax: 64 * 1024 * 1024,
   /** What is read and dropped of a call that has been answered already. */
   dropBytesMax: 4 * limits.bodyBytesMax,

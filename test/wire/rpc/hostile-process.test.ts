@@ -4,6 +4,7 @@ import { connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
 import { connect } from "node:net";
 import { after, before, test } from "node:test";
 import { brotliCompressSync, gzipSync } from "node:zlib";
+import { WriteDocumentsRequestSchema } from "../../../src/gen/service/collection/v1/document_pb.ts";
 import { ask } from "../../support/http.ts";
 import { ServerProcess } from "../../support/process.ts";
 
@@ -115,6 +116,10 @@ test("a deadline longer than any call is cut, not refused", async () => {
 });
 
 const json = { "content-type": "application/json" };
+const proto = { "content-type": "application/proto" };
+const write = "/service.collection.v1.DocumentService/WriteDocuments";
+const { number: opsNumber } = WriteDocumentsRequestSchema.field["ops"]!;
+const emptyOp = Buffer.from([(opsNumber << 3) | 2, 0]);
 const connectCalls: [
   name: string,
   headers: Record<string, string>,
@@ -138,6 +143,10 @@ const connectCalls: [
     /larger/,
   ],
   ["a body too large", json, Buffer.alloc(17 * MiB, " "), 429, /larger/],
+  ["millions of fields that nobody knows", proto, Buffer.alloc(3 * MiB, Buffer.from([15 << 3, 0])), 400, /parts/],
+  ["millions of empty messages", { ...proto, ":path": write }, Buffer.alloc(3 * MiB, emptyOp), 400, /parts/],
+  ["millions of empty objects", { ...json, ":path": write }, `{"ops":[${"{},".repeat(600_000)}{}]}`, 400, /objects/],
+  ["millions of braces in a text", json, JSON.stringify({ name: "{".repeat(2 * MiB) }), 400, /"field":"name"/],
 ];
 for (const [name, headers, body, status, said] of connectCalls) {
   test(`Connect with ${name}`, async () => {

@@ -35,6 +35,9 @@ const binderWords: readonly (readonly [RegExp, SqlFaultKind])[] = [
   [/cast|type|compare/i, "type"],
 ];
 
+/** Settings are not the caller's to change. */
+const advice = / Use "SET \w+ TO x" to [^.]*\.?$/;
+
 function kindOf({ type, subtype, entry, message }: DuckError): SqlFaultKind {
   if (/division by zero|divide by zero/i.test(message)) return "division_by_zero";
   if (/maximum memory|out of memory|memory limit/i.test(message) || type === "Out of Memory") return "memory";
@@ -58,7 +61,8 @@ export function duckFault(error: unknown, query?: EditedQuery): unknown {
     error.position === undefined || query === undefined
       ? undefined
       : query.originalOf(characterAt(query.text, error.position));
-  const message = kind === "memory" ? memoryMessage : kind === "internal" ? "the statement failed" : error.message;
+  const told = error.message.replace(advice, "");
+  const message = kind === "memory" ? memoryMessage : kind === "internal" ? "the statement failed" : told;
   return sqlFault(kind, message, { position, cause: error });
 }
 

@@ -1,7 +1,7 @@
 import type { Dialect } from "../dialect/dialect.ts";
 import { sqlFault } from "../fault.ts";
 import type { TableSchema } from "../messages.ts";
-import type { BaseTable, FunctionCall, ShowRef, TableFunction, TreeNode } from "./syntax-tree.ts";
+import type { BaseTable, FunctionCall, ShowRef, TableFunction } from "./syntax-tree.ts";
 
 /**
  * What a statement may reach. The database itself can't reach a file, a network or another namespace, and is read in a
@@ -36,28 +36,6 @@ const forbiddenFunctions = new Set([
   "current_query",
   "add_parquet_key",
 ]);
-
-/** What makes a value of others in it. The database takes the longer for each level, the more there are. */
-const nesting = new Set(["list_value", "struct_pack", "row", "map", "list_pack", "array_value"]);
-const nestingMax = 100;
-
-/** Refuses lists, structs and maps in one another beyond a bound: a thousand levels would take minutes and gigabytes. */
-export function checkNesting(root: object): void {
-  const open: { readonly node: object; readonly depth: number }[] = [{ node: root, depth: 0 }];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const { node, depth } = next;
-    const { type, function_name: name } = node as TreeNode;
-    const nests = type === "ARRAY_CONSTRUCTOR" || (typeof name === "string" && nesting.has(name.toLowerCase()));
-    if (nests && depth >= nestingMax) {
-      throw sqlFault("unsupported", `lists, structs and maps nest more than ${nestingMax} levels deep`);
-    }
-    const innerDepth = nests ? depth + 1 : depth;
-    for (const inner of Object.values(node)) {
-      // Most of a tree are texts and numbers.
-      if (typeof inner === "object" && inner !== null) open.push({ node: inner, depth: innerDepth });
-    }
-  }
-}
 
 /** Kinds of table references in a tree; any other is one that no user's text can make. */
 const tableRefs = new Set([

@@ -5,9 +5,10 @@ import type { NamedTable, StatementNeeds, StatementText, TableSchema } from "../
 import type { PlainSelect } from "../retrieval.ts";
 import type { SqlStatementKind } from "../sql.ts";
 import { bareOffsets, withOffset } from "./bare-offset.ts";
+import { checkComplexity } from "./complexity.ts";
 import { constantOf } from "./conditions.ts";
 import { characterAt, type Edit } from "./edits.ts";
-import { checkFunction, checkNesting, checkRef, checkTableFunction, placeOf, shownView } from "./guard.ts";
+import { checkFunction, checkRef, checkTableFunction, placeOf, shownView } from "./guard.ts";
 import { nameOf, type Token, tokenize } from "./lexer.ts";
 import { plainSelect } from "./plain-select.ts";
 import { boundsOf, isRetrieval, type RetrievalRef, retrievalRef, type StatementBounds } from "./retrieval-refs.ts";
@@ -162,7 +163,7 @@ class Planner {
   }
 
   plan(): StatementPlan {
-    checkNesting(this.#statement);
+    checkComplexity(this.#statement, this.#query);
     const nodes = [...nodesOf(this.#statement)];
     const described = new Set<TreeNode>();
     for (const node of nodes) {
