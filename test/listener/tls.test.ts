@@ -155,11 +155,11 @@ test("a bad pair at the start is an error that names the setting", async (t) => 
   const files = { certFile: join(folder, "cert.pem"), keyFile: join(folder, "key.pem") };
   const log = { info: () => {}, warn: () => {}, error: () => {} };
   const attempt = () => Listener.start({ host: "127.0.0.1", port: 0, handler: echo, log, tls: files });
-  await assert.rejects(attempt, /^EngineError: tls\.certFile: cannot read/);
+  await assert.rejects(attempt, /^EngineError: tls-cert-file: cannot read/);
   await writeFile(files.certFile, one.cert);
-  await assert.rejects(attempt, /^EngineError: tls\.keyFile: cannot read/);
+  await assert.rejects(attempt, /^EngineError: tls-key-file: cannot read/);
   await writeFile(files.keyFile, two.key);
-  await assert.rejects(attempt, /^EngineError: tls\.keyFile: .* does not fit/);
+  await assert.rejects(attempt, /^EngineError: tls-key-file: .* does not fit/);
   await writeFile(files.certFile, "nonsense");
-  await assert.rejects(attempt, /^EngineError: tls\.certFile: .* holds no PEM certificate/);
+  await assert.rejects(attempt, /^EngineError: tls-cert-file: .* holds no PEM certificate/);
 });
