@@ -24,6 +24,8 @@ export function createHttp1(registry: Registry): Server {
     requireHostHeader: false,
   });
   server.maxHeadersCount = limits.headersMax;
+  // Else a peer that closes its half once it has sent its request gets no answer that takes a moment.
+  (server as Server & { httpAllowHalfOpen: boolean }).httpAllowHalfOpen = true;
   server.on("request", onRequest);
   server.on("checkContinue", onContinue);
   server.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) => {
@@ -83,6 +85,8 @@ export class Http1Connection implements Connection {
   #receivingSinceMs = 0;
   #lifted = false;
   #closingSinceMs = 0;
+  /** The peer has closed its half: it may have gone, or be waiting for its answer. */
+  #peerDoneSinceMs = 0;
   /** An answer to what came after the requests in flight, and could not be read. */
   #lastWords: string | undefined;
   #brokenSinceMs = 0;
@@ -100,6 +104,9 @@ export class Http1Connection implements Connection {
     this.#socket[kConnection] = this;
     registry.connections.add(this);
     socket.once("close", () => this.#onClose());
+    socket.once("end", () => {
+      this.#peerDoneSinceMs = registry.nowMs;
+    });
     // Node ends a connection this way after its last answer, even while the peer is still sending that request.
     const destroySoon = socket.destroySoon;
     socket.destroySoon = () => {
@@ -227,6 +234,12 @@ export class Http1Connection implements Connection {
     const { limits, counters, nowMs } = this.#registry;
     if (this.#closingSinceMs !== 0) {
       if (nowMs - this.#closingSinceMs >= limits.lingerMs) this.#socket.destroy();
+      return;
+    }
+    // One that has gone would be found out only by writing to it, and a long poll has nothing to write.
+    const isDone = this.#peerDoneSinceMs !== 0 && nowMs - this.#peerDoneSinceMs >= limits.lingerMs;
+    if (isDone && this.#socket.writableLength === 0) {
+      this.#socket.destroy();
       return;
     }
     // What nobody can read any more keeps no answer waiting for longer than a body may take.

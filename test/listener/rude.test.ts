@@ -115,6 +115,25 @@ for (const { name, send, dribble, half, status, counts } of rude) {
   });
 }
 
+test("a client that closes its half after its request is answered, and held for no longer than a moment", async (t) => {
+  const { handler, held } = holding();
+  const { listener, port } = await start(t, handler, { ...shortLimits, lingerMs: 1_000 });
+  const clients = [new RawClient(port), new RawClient(port)] as const;
+  for (const [i, client] of clients.entries()) {
+    client.send("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+    await eventually(() => held.length === i + 1);
+    client.socket.end();
+  }
+  // A turn of the listener later than the ends of both.
+  const other = fetch(listener.address.url);
+  await eventually(() => held.length === 3);
+  for (const i of [0, 2]) held[i]!();
+  assert.equal(await (await other).text(), "held");
+  assert.match(await clients[0].closed, /^HTTP\/1\.1 200 .*held$/s);
+  assert.equal(await clients[1].closed, "");
+  await eventually(() => listener.inFlight === 0);
+});
+
 test("what comes of an HTTP/2 request after its answer is read, for as long as a body may take", async (t) => {
   const early: typeof echo = (_request, response) => (response as { end(text: string): void }).end("early");
   const { listener } = await start(t, early, { ...shortLimits, requestTimeoutMs: 1_000 });
