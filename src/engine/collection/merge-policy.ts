@@ -12,15 +12,28 @@ const promptDocumentsMax = 20_000;
 /** unless there are so many segments that searches feel it. */
 const segmentsPatientMax = 8;
 
-/**
- * The segments to merge next, none when all is well: a full tier, or one that is mostly deleted. `isWritten`: there are
- * changes that no segment holds yet.
- */
-export function chooseMerge(segments: readonly SegmentEntry[], isWritten: boolean): SegmentEntry[] {
+/** Where nothing is written, all are made one when the smaller ones hold this share of the largest: each costs every search, */
+const restingShare = 1 / 4;
+/** unless that takes more than this, and several times as much memory. */
+const restingBytesMax = 512 * 1024 * 1024;
+
+/** There are changes that no segment holds yet; there are none; none came for a good while. */
+export type WritePace = "written" | "paused" | "resting";
+
+/** The segments to merge next, none when all is well: a full tier, one that is mostly deleted, or all after a rest. */
+export function chooseMerge(segments: readonly SegmentEntry[], pace: WritePace): readonly SegmentEntry[] {
   const chosen = chosenOf(segments);
+  if (chosen.length === 0) return pace === "resting" ? allIfWorthIt(segments) : [];
   const documents = chosen.reduce((sum, entry) => sum + entry.documents, 0);
-  const waits = isWritten && documents > promptDocumentsMax && segments.length < segmentsPatientMax;
+  const waits = pace === "written" && documents > promptDocumentsMax && segments.length < segmentsPatientMax;
   return waits ? [] : chosen;
+}
+
+function allIfWorthIt(segments: readonly SegmentEntry[]): readonly SegmentEntry[] {
+  const bytes = segments.reduce((sum, entry) => sum + entry.bytes, 0);
+  const largest = segments.reduce((most, { documents }) => Math.max(most, documents), 0);
+  const all = segments.reduce((sum, { documents }) => sum + documents, 0);
+  return segments.length > 1 && bytes <= restingBytesMax && all - largest >= largest * restingShare ? segments : [];
 }
 
 function chosenOf(segments: readonly SegmentEntry[]): SegmentEntry[] {

@@ -12,7 +12,7 @@ import type { Catalog } from "./catalog.ts";
 import { type Manifest, manifestBytes } from "./collection-store.ts";
 import type { BuildThread } from "./engine-thread.ts";
 import { damagedObject } from "./index/damage.ts";
-import { chooseMerge } from "./merge-policy.ts";
+import { chooseMerge, type WritePace } from "./merge-policy.ts";
 import type { Pins } from "./pins.ts";
 import { Publisher } from "./publisher.ts";
 import type { CollectionRuntime } from "./runtime.ts";
@@ -36,6 +36,8 @@ export interface SealerDeps {
 
 const lookMs = 200;
 const retryMs = 2_000;
+/** Without a write for this long a collection rests. */
+const restMs = 15_000;
 
 /**
  * Keeps the indexes behind the documents in the background, one collection at a time, so that at most one thread
@@ -47,6 +49,7 @@ export class Sealer {
   readonly #builder: Builder;
   readonly #publisher: Publisher;
   readonly #stop = new AbortController();
+  #startedMs = 0;
   #running: Promise<void> | undefined;
   readonly #retryAtMs = new Map<number, number>();
 
@@ -57,7 +60,8 @@ export class Sealer {
   }
 
   start(): void {
-    const { catalog, runtimes } = this.#deps;
+    const { catalog, clock, runtimes } = this.#deps;
+    this.#startedMs = clock.nowMs();
     for (const meta of catalog.all()) {
       const runtime = runtimes.of(meta);
       if (runtime.backlogRecords > 0) runtime.tailSinceMs = 0;
@@ -113,7 +117,7 @@ export class Sealer {
     } else if (this.#isDue(runtime)) {
       await this.#publish(runtime, await this.#builder.seal(runtime));
     }
-    const chosen = chooseMerge(runtime.manifest.segments, runtime.backlogRecords > 0);
+    const chosen = chooseMerge(runtime.manifest.segments, this.#paceOf(runtime));
     if (chosen.length > 0 && !signal.aborted) {
       await this.#publisher.publish(runtime, await this.#builder.merge(runtime, chosen));
     }
@@ -123,6 +127,12 @@ export class Sealer {
   async #publish(runtime: CollectionRuntime, manifest: Manifest): Promise<void> {
     await this.#publisher.publish(runtime, manifest);
     await this.#publisher.trimLog(runtime, this.#stop.signal);
+  }
+
+  #paceOf({ backlogRecords, lastWriteMs }: CollectionRuntime): WritePace {
+    if (backlogRecords > 0) return "written";
+    const sinceMs = Math.max(lastWriteMs, this.#startedMs);
+    return this.#deps.clock.nowMs() - sinceMs >= restMs ? "resting" : "paused";
   }
 
   #isDue(runtime: CollectionRuntime): boolean {
