@@ -107,6 +107,7 @@ export class Engine {
     this.#flusher = new JournalFlusher({ log, committer, clock, onError });
     const draining = this.#draining.signal;
     this.streams = new Streams({ metastore, log, committer, trimmer, idempotency, clock, draining });
+    const tokens = new TokenWaiter(log, clock, draining);
     const { searchThreads } = settings.collections;
     this.#index = new IndexThreads(
       Array.from({ length: searchThreads }, () => new EngineThread(ports.threads.start("index"))),
@@ -136,6 +137,7 @@ export class Engine {
     });
     this.documents = new Documents({
       ...shared,
+      tokens,
       writer,
       settings: settings.collections,
       filled: ({ namespace, name }, token, signal) => this.links.filled(namespace, name, token, signal),
@@ -148,7 +150,7 @@ export class Engine {
     this.counters = new CounterTarget(store);
     const filler = new CollectionTarget({ ...shared, metastore, writer, settings: settings.collections });
     const targets = [this.counters, filler];
-    this.links = new Links({ store, committer, metastore, log, clock, targets, onError });
+    this.links = new Links({ store, committer, metastore, log, clock, targets, draining, onError });
     this.#sqlThread = new EngineThread<SqlMessage>(ports.threads.start("sql"));
     this.sql = new SqlEngine({
       ...shared,
@@ -156,7 +158,7 @@ export class Engine {
       documents: this.documents,
       queries: this.queries,
       links: this.links,
-      tokens: new TokenWaiter(log, clock),
+      tokens,
       flusher: this.#flusher,
       thread: this.#sqlThread,
       settings: settings.sql,

@@ -6,7 +6,7 @@ import { limits } from "../limits.ts";
 import type { Log } from "../log/log.ts";
 import { type Filter, matchAll } from "../search/filter/filter.ts";
 import type { Idempotency } from "../stream/idempotency.ts";
-import { TokenWaiter } from "../stream/token-waiter.ts";
+import type { TokenWaiter } from "../stream/token-waiter.ts";
 import type { ConsistencyToken } from "../token.ts";
 import { runInTurns, type Steps } from "../turns.ts";
 import type { ApplyOptions } from "./apply-ops.ts";
@@ -78,6 +78,7 @@ export interface DocumentsDeps {
   readonly log: Log;
   readonly writer: DocumentWriter;
   readonly clock: Clock;
+  readonly tokens: TokenWaiter;
   readonly settings: CollectionSettings;
   /** Waits for what links bring into a collection; tells whether the token names any of their sources. */
   readonly filled: (meta: CollectionMeta, token: ConsistencyToken, signal?: AbortSignal) => Promise<boolean>;
@@ -96,7 +97,7 @@ export class Documents {
 
   constructor(deps: DocumentsDeps) {
     this.#deps = deps;
-    this.#tokens = new TokenWaiter(deps.log, deps.clock);
+    this.#tokens = deps.tokens;
     this.#writer = deps.writer;
     this.#reads = new PinnedReads(deps);
   }

@@ -52,6 +52,8 @@ export interface LinksDeps {
   readonly log: Log;
   readonly clock: Clock;
   readonly targets: readonly LinkTarget[];
+  /** Aborted when the server drains: who waits for a link is told what there is. */
+  readonly draining: AbortSignal;
   readonly onError: (error: unknown) => void;
 }
 
@@ -262,10 +264,11 @@ export class Links {
   async #catchUp(worker: LinkWorker, source: StreamMeta, token: ConsistencyToken, signal?: AbortSignal): Promise<void> {
     const { clock, log } = this.#deps;
     const endMs = clock.steadyMs() + catchUpMsMax;
+    const until = this.#until(signal);
     for (let partition = 0; partition < source.partitions; partition++) {
       const leftMs = endMs - clock.steadyMs();
       const target = log.highWatermark(source, partition);
-      if (leftMs > 0) await worker.waitApplied(partition, target, leftMs, signal);
+      if (leftMs > 0) await worker.waitApplied(partition, target, leftMs, until);
     }
     const deadlineMs = clock.steadyMs() + limits.tokenWaitMsMax;
     for (const entry of token) {
@@ -281,10 +284,16 @@ export class Links {
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const leftMs = deadlineMs - this.#deps.clock.steadyMs();
-    if (partition < source.partitions && (await worker.waitApplied(partition, offset + 1, leftMs, signal))) return;
+    const until = this.#until(signal);
+    if (partition < source.partitions && (await worker.waitApplied(partition, offset + 1, leftMs, until))) return;
     throw new EngineError("deadline_exceeded", `the link has not applied the token's offset ${offset}`, {
       retryAfterMs: 1000,
     });
+  }
+
+  #until(signal: AbortSignal | undefined): AbortSignal {
+    const { draining } = this.#deps;
+    return signal === undefined ? draining : AbortSignal.any([signal, draining]);
   }
 
   #view(link: LinkMeta): LinkView {

@@ -104,7 +104,7 @@ export class Streams {
 
   constructor(deps: StreamsDeps) {
     this.#deps = deps;
-    this.#tokens = new TokenWaiter(deps.log, deps.clock);
+    this.#tokens = new TokenWaiter(deps.log, deps.clock, deps.draining);
   }
 
   /** Readers that follow a stream end their answer then. */
@@ -274,7 +274,7 @@ export class Streams {
 
   async #waitToken(meta: StreamMeta, token: ConsistencyToken, partition: number | undefined, signal?: AbortSignal) {
     try {
-      await this.#tokens.wait(meta, token, partition, this.#until(signal));
+      await this.#tokens.wait(meta, token, partition, signal);
     } catch (error) {
       // What ended the wait may be that there is no such stream any more: then asking again is of no use.
       this.#current(meta);

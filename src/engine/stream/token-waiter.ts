@@ -8,10 +8,13 @@ import type { ConsistencyToken } from "../token.ts";
 export class TokenWaiter {
   readonly #log: Log;
   readonly #clock: Clock;
+  readonly #draining: AbortSignal;
 
-  constructor(log: Log, clock: Clock) {
+  /** `draining` is aborted when the server drains: who waits then is told so, for hardly anything is written any more. */
+  constructor(log: Log, clock: Clock, draining: AbortSignal) {
     this.#log = log;
     this.#clock = clock;
+    this.#draining = draining;
   }
 
   /** Entries of other streams, and of other partitions when one is given, do not concern this read. */
@@ -22,13 +25,15 @@ export class TokenWaiter {
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const deadlineMs = this.#clock.steadyMs() + limits.tokenWaitMsMax;
+    let until: AbortSignal | undefined;
     for (const entry of token) {
       if (entry.stream !== stream.id) continue;
       if (partition !== undefined && entry.partition !== partition) continue;
+      const exists = entry.partition < stream.partitions;
+      if (exists && this.#log.highWatermark(stream, entry.partition) > entry.offset) continue;
+      until ??= signal === undefined ? this.#draining : AbortSignal.any([signal, this.#draining]);
       const leftMs = deadlineMs - this.#clock.steadyMs();
-      const seen =
-        entry.partition < stream.partitions &&
-        (await this.#log.waitAbove(stream, entry.partition, entry.offset, leftMs, signal));
+      const seen = exists && (await this.#log.waitAbove(stream, entry.partition, entry.offset, leftMs, until));
       if (!seen) {
         throw new EngineError(
           "deadline_exceeded",
