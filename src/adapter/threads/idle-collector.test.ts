@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { IdleCollector, idleLimits } from "./idle-collector.ts";
 
-const { grownBytesMin, looksMin } = idleLimits;
+const { grownBytesMin, looksMin, lookMs, workMsMin } = idleLimits;
+/** Looks at a busy thread after which it has worked long enough. */
+const busyLooks = Math.ceil(workMsMin / lookMs);
 const startBytes = 50_000_000;
 
 function serving() {
@@ -24,9 +26,9 @@ function serving() {
 describe("the garbage of the thread that serves", () => {
   test("is collected once after a burst of work, when there is nothing to do", () => {
     const { state, look } = serving();
-    state.share = 0.9;
+    state.share = 1;
     state.bytes += grownBytesMin;
-    look(looksMin * 3);
+    look(busyLooks);
     assert.equal(state.collections, 0, "it works");
     state.share = 0;
     look(looksMin - 1);
@@ -37,29 +39,27 @@ describe("the garbage of the thread that serves", () => {
     assert.equal(state.collections, 1, "nothing has grown since");
   });
 
-  test("is left where it is little", () => {
+  test("is left where it is little, and where little was done", () => {
     const { state, look } = serving();
-    state.bytes += grownBytesMin - 1;
+    state.bytes += grownBytesMin;
+    look(looksMin * 3);
+    assert.equal(state.collections, 0, "another thread's memory has grown");
+    state.share = 1;
+    look(busyLooks);
+    state.share = 0;
+    state.bytes -= 1;
     look(looksMin * 3);
     assert.equal(state.collections, 0);
   });
 
-  test("is measured from the least that the heap took", () => {
-    const { state, look } = serving();
-    state.bytes -= 10_000_000;
-    look(1);
-    state.bytes += grownBytesMin;
-    look(looksMin);
-    assert.equal(state.collections, 1);
-  });
-
-  test("is found and collected in a real heap", () => {
-    const collector = new IdleCollector(undefined, undefined, () => 0);
-    let made: unknown[] | undefined = Array.from({ length: 1_000_000 }, (_, i) => ({ i }));
+  test("is collected in a real process", () => {
+    const shares = [...Array<number>(busyLooks).fill(1), ...Array<number>(looksMin).fill(0)];
+    const collector = new IdleCollector(undefined, undefined, () => shares.shift() ?? 0);
+    let made: unknown[] | undefined = Array.from({ length: 2_000_000 }, (_, i) => ({ i }));
     const { heapTotal } = process.memoryUsage();
-    assert.equal(made.length, 1_000_000);
+    assert.equal(made.length, 2_000_000);
     made = undefined;
-    for (let i = 0; i < looksMin; i++) collector.look();
+    while (shares.length > 0) collector.look();
     assert.ok(process.memoryUsage().heapTotal < heapTotal - grownBytesMin / 2);
   });
 });

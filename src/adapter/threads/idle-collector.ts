@@ -1,5 +1,4 @@
 import { type EventLoopUtilization, performance } from "node:perf_hooks";
-import { getHeapStatistics } from "node:v8";
 import { collectorOf } from "./garbage.ts";
 
 const MiB = 1024 * 1024;
@@ -12,8 +11,10 @@ export const idleLimits = {
   workShareMax: 0.02,
   /** for how many looks in a row it must have had nothing to do, */
   looksMin: 2,
-  /** and by how much its heap must have grown since the last time: each takes some 20 ms. */
-  grownBytesMin: 24 * MiB,
+  /** how long it must have worked since the last time, */
+  workMsMin: 500,
+  /** and by how much the process must have grown since: each collection takes some 60 ms. */
+  grownBytesMin: 32 * MiB,
 } as const;
 
 /**
@@ -22,21 +23,22 @@ export const idleLimits = {
  */
 export class IdleCollector {
   readonly #collect: () => void;
-  readonly #heapBytes: () => number;
+  readonly #residentBytes: () => number;
   readonly #workShare: () => number;
   #keptBytes: number;
   #idleLooks = 0;
+  #workedMs = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(
     collect: () => void = collectorWhenNeeded(),
-    heapBytes: () => number = () => getHeapStatistics().total_heap_size,
+    residentBytes: () => number = () => process.memoryUsage.rss(),
     workShare: () => number = workShareMeter(),
   ) {
     this.#collect = collect;
-    this.#heapBytes = heapBytes;
+    this.#residentBytes = residentBytes;
     this.#workShare = workShare;
-    this.#keptBytes = heapBytes();
+    this.#keptBytes = residentBytes();
   }
 
   start(): void {
@@ -49,12 +51,16 @@ export class IdleCollector {
   }
 
   look(): void {
-    this.#idleLooks = this.#workShare() <= idleLimits.workShareMax ? this.#idleLooks + 1 : 0;
-    const bytes = this.#heapBytes();
+    const share = this.#workShare();
+    this.#idleLooks = share <= idleLimits.workShareMax ? this.#idleLooks + 1 : 0;
+    this.#workedMs += share * idleLimits.lookMs;
+    if (this.#idleLooks < idleLimits.looksMin || this.#workedMs < idleLimits.workMsMin) return;
+    const bytes = this.#residentBytes();
     if (bytes < this.#keptBytes) this.#keptBytes = bytes;
-    if (this.#idleLooks < idleLimits.looksMin || bytes - this.#keptBytes < idleLimits.grownBytesMin) return;
+    if (bytes - this.#keptBytes < idleLimits.grownBytesMin) return;
     this.#collect();
-    this.#keptBytes = this.#heapBytes();
+    this.#keptBytes = this.#residentBytes();
+    this.#workedMs = 0;
     // What it took counts as work.
     this.#workShare();
   }
@@ -65,7 +71,7 @@ function collectorWhenNeeded(): () => void {
   let collect: ((thoroughly: boolean) => void) | undefined;
   return () => {
     collect ??= collectorOf();
-    collect(false);
+    collect(true);
   };
 }
 

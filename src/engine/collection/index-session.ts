@@ -2,11 +2,18 @@ import { unavailable } from "../errors.ts";
 import type { Log, LogStream } from "../log/log.ts";
 import type { SharedSegments } from "../search/index/shared-bytes.ts";
 import type { Manifest } from "./collection-store.ts";
-import type { IndexThread } from "./engine-thread.ts";
-import { type FindDocument, withDocuments } from "./write-record.ts";
+import { type IndexThread, yieldTurn } from "./engine-thread.ts";
+import { type FindDocument, loggedCount, withDocumentsSteps } from "./write-record.ts";
 
-/** Bytes of the log that are handed to an index thread before it is waited for. */
-const replayPieceBytes = 1024 * 1024;
+/** What of the log is handed to an index thread before it is waited for: so many changes, or bytes of records. */
+const replayPiece = { changes: 1_000, bytes: 1024 * 1024 } as const;
+
+/** A record of a collection's log, in memory of its own. */
+interface Logged {
+  /** The offset after it. */
+  readonly next: number;
+  readonly record: Uint8Array;
+}
 
 /** One opening of a collection's index in one thread: what it holds came from a manifest and every change since. */
 export class IndexSession {
@@ -48,23 +55,28 @@ export class IndexSession {
     return this.#thread.request({ kind: "open", collection: this.#collection, schema, manifest, loaded, keeps });
   }
 
-  /** Sends a piece of the log and waits until it is taken; returns the offset after it. */
-  async replayFrom(log: Log, stream: LogStream, offset: number, find: FindDocument): Promise<number> {
-    let next = offset;
-    let bytes = 0;
-    for (const batch of log.read(stream, 0, offset)) {
-      if (!batch.seek(next)) break;
-      do {
-        next = batch.offset + 1;
-        const changes = withDocuments(batch.value!, find, this.outdated);
-        bytes += changes.length;
-        this.sendChanges(next, changes, true);
-      } while (batch.next());
-      if (bytes >= replayPieceBytes) break;
+  /**
+   * Sends a piece of the log and waits until it is taken; returns the offset after it. Other work gets its turns
+   * meanwhile: `check` throws when this session may send no more.
+   */
+  async replayFrom(
+    log: Log,
+    stream: LogStream,
+    offset: number,
+    find: FindDocument,
+    check: () => void,
+  ): Promise<number> {
+    const piece = readPiece(log, stream, offset);
+    if (piece.length === 0) throw unavailable("the collection's log was trimmed while it was read; retry");
+    for (const { next, record } of piece) {
+      const steps = withDocumentsSteps(record, find, this.outdated);
+      let step = steps.next();
+      for (; !step.done; step = steps.next()) await yieldTurn();
+      check();
+      this.sendChanges(next, step.value, true);
     }
-    if (next === offset) throw unavailable("the collection's log was trimmed while it was read; retry");
     await this.#thread.request({ kind: "sync", collection: this.#collection });
-    return next;
+    return piece.at(-1)!.next;
   }
 
   /** `given`: the caller has no further use for them. */
@@ -102,4 +114,23 @@ export class IndexSession {
   close(): void {
     this.#thread.post({ kind: "close", collection: this.#collection });
   }
+}
+
+function readPiece(log: Log, stream: LogStream, offset: number): Logged[] {
+  const piece: Logged[] = [];
+  let next = offset;
+  let changes = 0;
+  let bytes = 0;
+  for (const batch of log.read(stream, 0, offset)) {
+    if (!batch.seek(next)) break;
+    do {
+      next = batch.offset + 1;
+      const record = new Uint8Array(batch.value!);
+      changes += loggedCount(record);
+      bytes += record.length;
+      piece.push({ next, record });
+    } while (batch.next());
+    if (changes >= replayPiece.changes || bytes >= replayPiece.bytes) break;
+  }
+  return piece;
 }

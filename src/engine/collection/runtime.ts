@@ -147,7 +147,7 @@ export class CollectionRuntime {
     const find = documentsOf(this.#store, this.meta.id);
     for (let waits = 0; next < this.#log.highWatermark(this.stream, 0) || session.outdated.size > 0; ) {
       if (next < this.#log.highWatermark(this.stream, 0)) {
-        next = await session.replayFrom(this.#log, this.stream, next, find);
+        next = await session.replayFrom(this.#log, this.stream, next, find, () => this.#check(session));
       } else if (waits++ < unheardTurnsMax) await yieldTurn();
       else throw unavailable("a write of the collection is still under way; retry");
       this.#check(session);
