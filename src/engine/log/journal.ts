@@ -38,7 +38,7 @@ export interface JournalSettings {
   readonly batchBytesMax: number;
   /** From here on the journal is moved to the log in the background. */
   readonly flushBytes: number;
-  /** The same for its values: what is written sooner has room for some. */
+  /** The same for its values of small groups, of which there is room for some. */
   readonly flushValues: number;
   /** Beyond it nothing more is taken until some of it has been moved. */
   readonly bytesMax: number;
@@ -60,6 +60,7 @@ export const journalSettings: JournalSettings = {
 interface Chunk {
   readonly seq: number;
   readonly bytes: Buffer;
+  readonly isBrief: boolean;
   /** Batches in it that are in no other place yet. */
   live: number;
 }
@@ -92,6 +93,7 @@ interface GroupPlan {
   readonly places: readonly number[];
   readonly value: Buffer | undefined;
   readonly seq: number;
+  readonly isBrief: boolean;
   /** Partitions that give up their first batches, and those of them that go to the log. */
   readonly moved: readonly {
     readonly from: JournaledPartition;
@@ -113,6 +115,7 @@ export class Journal {
   readonly #chunks: Chunk[] = [];
   #nextSeq = 0;
   #bytes = 0;
+  #briefs = 0;
   /** Called when the journal has grown. */
   onGrown: () => void = () => undefined;
 
@@ -127,7 +130,7 @@ export class Journal {
 
   /** Whether it is time to move it. */
   get isLarge(): boolean {
-    return this.#bytes >= this.settings.flushBytes || this.#chunks.length >= this.settings.flushValues;
+    return this.#bytes >= this.settings.flushBytes || this.#briefs >= this.settings.flushValues;
   }
 
   /** Whether nothing is left of it, in memory or in the store. */
@@ -157,9 +160,11 @@ export class Journal {
     const ends = new Map<number, number | undefined>();
     for (const { key, value } of reader.range(prefixRange(tables.journal))) {
       // A copy: what the store hands out may be one block with other values.
-      const chunk: Chunk = { seq: readU64(key, 1), bytes: Buffer.from(value), live: 0 };
+      const isBrief = value.length <= sumBytes + this.settings.briefBytesMax;
+      const chunk: Chunk = { seq: readU64(key, 1), bytes: Buffer.from(value), isBrief, live: 0 };
       this.#chunks.push(chunk);
       this.#bytes += chunk.bytes.length;
+      if (isBrief) this.#briefs++;
       this.#nextSeq = chunk.seq + 1;
       for (const { stream, partition, base, start, end } of entriesOf(chunk.bytes)) {
         const place = partitionNumber(stream, partition);
@@ -181,9 +186,9 @@ export class Journal {
     direct: ReadonlySet<number>,
     flushed: ReadonlySet<JournaledPartition>,
   ): (() => void) | undefined {
-    const isBrief = flushed.size === 0 && this.#isBrief(ops, direct);
-    if (this.#chunks.length === 0 && partitions < this.settings.partitionsMin && !isBrief) return undefined;
     const isWide = partitions >= this.settings.partitionsMin && this.#bytes < this.settings.bytesMax;
+    const isBrief = !isWide && flushed.size === 0 && this.#isBrief(ops, direct);
+    if (this.#chunks.length === 0 && !isWide && !isBrief) return undefined;
     const plan = this.#plan(ops, isWide || isBrief, isBrief, direct, flushed);
     if (plan === undefined) return undefined;
     for (const { from, stored } of plan.moved) {
@@ -253,6 +258,7 @@ export class Journal {
       places,
       value: taken.length === 0 ? undefined : encode(taken),
       seq: this.#nextSeq,
+      isBrief,
       moved: given,
       dropped,
     };
@@ -276,15 +282,19 @@ export class Journal {
     return this.#chunks.slice(0, count);
   }
 
-  #apply({ taken, places, value, seq, moved, dropped }: GroupPlan): void {
+  #apply({ taken, places, value, seq, isBrief, moved, dropped }: GroupPlan): void {
     this.#chunks.splice(0, dropped.length);
-    for (const { bytes } of dropped) this.#bytes -= bytes.length;
+    for (const { bytes, isBrief: wasBrief } of dropped) {
+      this.#bytes -= bytes.length;
+      if (wasBrief) this.#briefs--;
+    }
     for (const { from, count } of moved) this.#remove(from, count);
     if (value === undefined) return;
-    const chunk: Chunk = { seq, bytes: value, live: 0 };
+    const chunk: Chunk = { seq, bytes: value, isBrief, live: 0 };
     this.#nextSeq = seq + 1;
     this.#chunks.push(chunk);
     this.#bytes += value.length;
+    if (isBrief) this.#briefs++;
     let at = sumBytes;
     for (let i = 0; i < taken.length; i++) {
       const { key, value: batch } = taken[i]!;
