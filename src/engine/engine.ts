@@ -96,6 +96,7 @@ export class Engine {
       clock,
       queueBytesMax: limits.commitQueueBytesMax,
       groupBytesMax: limits.commitGroupBytesMax,
+      readyBytes: limits.commitReadyBytes,
       onGroup: (group) => observer.onCommitGroup?.(group),
     });
     this.metastore = new Metastore(store, this.committer);

@@ -25,6 +25,8 @@ export const limits = {
   commitQueueBytesMax: 64 * MiB,
   /** One group commit takes at most this much of the queue. */
   commitGroupBytesMax: 32 * MiB,
+  /** With so much waiting a group commit begins at once, and takes three times that at most while commits are quick. */
+  commitReadyBytes: 64 * KiB,
   /** Partition states kept in memory; the least recently used are read again from the store. */
   partitionStatesMax: 100_000,
   /** Batches one background step of the trimmer frees at most. */

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryStore } from "../../adapter/memory/store.ts";
 import { NodeClock } from "../../adapter/node/clock.ts";
+import { SimulatedClock } from "../../adapter/simulated/clock.ts";
+import type { Clock } from "../../port/clock.ts";
 import { StoreError, type WriteOp } from "../../port/store.ts";
 import { EngineError } from "../errors.ts";
 import { type CommitGroup, Committer } from "./committer.ts";
@@ -29,14 +31,21 @@ class HeldStore extends MemoryStore {
   }
 }
 
-function open(limits: { queueBytesMax?: number; groupBytesMax?: number } = {}) {
+interface TestLimits {
+  readonly queueBytesMax?: number;
+  readonly groupBytesMax?: number;
+  readonly readyBytes?: number;
+}
+
+function open(limits: TestLimits = {}, clock: Clock = new NodeClock()) {
   const store = new HeldStore();
   const groups: CommitGroup[] = [];
   const committer = new Committer({
     store,
-    clock: new NodeClock(),
-    queueBytesMax: limits.queueBytesMax ?? 1_000,
-    groupBytesMax: limits.groupBytesMax ?? 1_000,
+    clock,
+    queueBytesMax: 1_000,
+    groupBytesMax: 1_000,
+    ...limits,
     onGroup: (group) => groups.push(group),
   });
   const put = (name: string, bytes = 0) =>
@@ -215,6 +224,32 @@ test("a group takes at most its bytes, and at least one change", async () => {
     assert.equal(names(held.ops), want);
     await held.finish();
   }
+  await Promise.all(all);
+});
+
+test("a group with much in it does not wait for the end of the turn, and leaves some to the next while commits are quick", async () => {
+  const clock = new SimulatedClock();
+  const { store, put } = open({ readyBytes: 10 }, clock);
+  const all: Promise<string>[] = [];
+  const finish = async (want: string, ms: number) => {
+    const held = await store.next();
+    assert.equal(names(held.ops), want);
+    clock.advance(ms);
+    await held.finish();
+  };
+  all.push(put("a"), put("b"));
+  await finish("ab", 1);
+  let turnsOver = 0;
+  setImmediate(() => turnsOver++);
+  all.push(put("c", 4), put("d", 4), put("e", 4));
+  const held = await store.next();
+  assert.equal(turnsOver, 0);
+  for (const name of ["f", "g", "h"]) all.push(put(name, 15));
+  assert.equal(names(held.ops), "cde");
+  await held.finish();
+  await finish("fg", 50);
+  for (const name of ["i", "j", "k"]) all.push(put(name, 15));
+  await finish("hijk", 1);
   await Promise.all(all);
 });
 

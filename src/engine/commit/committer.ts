@@ -23,6 +23,11 @@ export interface CommitterOptions {
   readonly clock: Clock;
   readonly queueBytesMax: number;
   readonly groupBytesMax: number;
+  /**
+   * With so much ready a group does not wait for others, and takes about three times that at most while commits are quick: what
+   * is read and decided meanwhile goes with the next one. Else readers and the store would wait for each other by turns.
+   */
+  readonly readyBytes?: number;
   readonly onGroup?: (group: CommitGroup) => void;
 }
 
@@ -39,6 +44,11 @@ interface Waiting {
   onStaged: boolean;
 }
 
+/** A commit that takes no longer than this is quick. */
+const quickMs = 2;
+/** What a group takes while commits are quick, in `readyBytes`. */
+const quickShare = 3;
+
 /**
  * The one writer. Changes are decided one after another on the state that the ones before them leave, and those that
  * arrive while a sync is under way share the next one. A change's promise settles when its writes are durable, so
@@ -48,9 +58,15 @@ export class Committer {
   readonly #options: CommitterOptions;
   #queue: Waiting[] = [];
   #queuedBytes = 0;
+  /** Those of them that no group has taken yet. */
+  #readyBytes = 0;
   #running = false;
+  /** Ends the wait for others that may join the next group. */
+  #goOn: (() => void) | undefined;
   /** Whether the last group was of more than one change. */
   #hadCompany = false;
+  /** Whether the last one was durable soon. */
+  #isQuick = false;
   #idle: (() => void)[] = [];
   #closed = false;
 
@@ -89,13 +105,11 @@ export class Committer {
         onStaged: false,
       });
       this.#queuedBytes += bytes;
+      this.#readyBytes += bytes;
       if (!this.#running) {
         this.#running = true;
-        // The requests that are ready in this turn of the event loop join the first group. Where changes have come one
-        // at a time, waiting for others would only make each of them later.
-        if (this.#hadCompany) setImmediate(() => void this.#run());
-        else queueMicrotask(() => void this.#run());
-      }
+        void this.#run();
+      } else if (this.#isMuchReady) this.#goOn?.();
     });
   }
 
@@ -106,24 +120,48 @@ export class Committer {
   }
 
   async #run(): Promise<void> {
+    // Where changes have come one at a time, waiting for others would only make each of them later.
+    if (this.#hadCompany) await this.#gather();
+    else await undefined;
     while (this.#queue.length > 0) {
       await this.#commitGroup(this.#takeGroup());
-      // Requests that are ready to be read now join the next group instead of waiting for the one after it.
-      if (this.#queue.length > 0) await new Promise((resolve) => setImmediate(resolve));
+      if (this.#queue.length > 0) await this.#gather();
     }
     this.#running = false;
     for (const resolve of this.#idle.splice(0)) resolve();
   }
 
+  get #isMuchReady(): boolean {
+    return this.#readyBytes >= (this.#options.readyBytes ?? Infinity);
+  }
+
+  /**
+   * The requests that are ready in this turn of the event loop join the group instead of waiting for the one after it;
+   * but where there is much already, the store works on it while the others are read.
+   */
+  async #gather(): Promise<void> {
+    if (this.#isMuchReady) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#goOn = resolve;
+    setImmediate(resolve);
+    await promise;
+    this.#goOn = undefined;
+  }
+
   #takeGroup(): Waiting[] {
+    const { groupBytesMax, readyBytes = Infinity } = this.#options;
+    // Where a sync takes long it is what costs, and everybody had better share it.
+    const bytesMax = this.#isQuick ? Math.min(quickShare * readyBytes, groupBytesMax) : groupBytesMax;
     let count = 0;
     let bytes = 0;
     while (count < this.#queue.length) {
       bytes += this.#queue[count]!.bytes;
-      if (count > 0 && bytes > this.#options.groupBytesMax) break;
+      if (count > 0 && bytes > bytesMax) break;
       count++;
     }
-    return count === this.#queue.length ? this.#takeAll() : this.#queue.splice(0, count);
+    const group = count === this.#queue.length ? this.#takeAll() : this.#queue.splice(0, count);
+    for (const each of group) this.#readyBytes -= each.bytes;
+    return group;
   }
 
   #takeAll(): Waiting[] {
@@ -152,7 +190,9 @@ export class Committer {
       }
     }
     draft.complete();
+    const decidedMs = clock.steadyMs();
     const failure = await this.#write(draft.ops);
+    this.#isQuick = clock.steadyMs() - decidedMs <= quickMs;
     this.#queuedBytes -= bytes;
     if (failure === undefined) draft.committed();
     else draft.aborted();
