@@ -30,7 +30,7 @@ export interface JournalSettings {
   /** A group that appends to at least so many partitions goes through the journal. */
   readonly partitionsMin: number;
   /**
-   * A group of nothing but appends that take no more than this goes through it too, for a lone small value of the journal is
+   * A group of nothing but a few appends that take no more than this goes through it too, for a lone small value of the journal is
    * durable sooner than a batch under its key.
    */
   readonly briefBytesMax: number;
@@ -103,6 +103,8 @@ interface GroupPlan {
   readonly dropped: readonly Chunk[];
 }
 
+/** More appends that come together share a commit well enough, and would only be written twice. */
+const briefBatchesMax = 3;
 const sumBytes = 4;
 const entryHeadBytes = 16;
 /** Values of the journal that one group deletes at most. */
@@ -204,7 +206,7 @@ export class Journal {
   /** Whether a group can become one small value. What would be deleted besides waits for the next move. */
   #isBrief(ops: readonly WriteOp[], direct: ReadonlySet<number>): boolean {
     const { briefBytesMax, batchBytesMax, bytesMax } = this.settings;
-    if (ops.length === 0 || direct.size > 0 || this.#bytes >= bytesMax) return false;
+    if (ops.length === 0 || ops.length > briefBatchesMax || direct.size > 0 || this.#bytes >= bytesMax) return false;
     let bytes = 0;
     for (const op of ops) {
       if (op.kind !== "put" || op.key[0] !== tables.log || op.value.length > batchBytesMax) return false;
