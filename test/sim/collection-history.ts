@@ -211,11 +211,14 @@ export class CollectionHistory {
     const { filtered } = write;
     if (filtered === undefined) return yield write.ops;
     const { least, told, matching, opOf } = filtered;
+    // One that was deleted and made anew has the first version again, and is left alone unless it matches too.
+    const still = new Set(matching(before));
     for (let at = least; at < offset; at++) {
       const pinned = this.#states.get(at) ?? states.get(at);
       if (pinned === undefined) continue;
       const ids = matching(pinned);
-      const ops = ids.filter((id) => before.get(id)?.version === pinned.get(id)!.version).map(opOf);
+      const isSame = (id: number) => before.get(id)?.version === pinned.get(id)!.version && still.has(id);
+      const ops = ids.filter(isSame).map(opOf);
       if (told === undefined || (told.matched === ids.length && told.affected === ops.length)) yield ops;
     }
   }
