@@ -125,10 +125,11 @@ test("records are appended, seen live, and shown as JSON, text and hex", async (
   await view.getByLabel("Value as text").waitFor();
   assert.deepEqual(await tab.violations(), []);
   await page.getByRole("button", { name: "Append" }).click();
-  await page.getByLabel("Key", { exact: true }).fill("bob");
-  await page.getByLabel("Value", { exact: true }).fill("typed by hand");
-  await page.getByLabel("Partition", { exact: true }).last().selectOption("0");
-  await page.getByRole("button", { name: "Append", exact: true }).last().click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Key", { exact: true }).fill("bob");
+  await dialog.getByLabel("Value", { exact: true }).fill("typed by hand");
+  await dialog.getByLabel("Partition", { exact: true }).selectOption("0");
+  await dialog.getByRole("button", { name: "Append", exact: true }).click();
   await page.locator(".list-row", { hasText: "typed by hand" }).waitFor();
 });
 
@@ -141,10 +142,11 @@ test("a CloudEvent is shown as one, and another is sent", async () => {
     /"type": "order\.placed"[\s\S]*"total": 12/,
   );
   await page.getByRole("button", { name: "Append" }).click();
-  await page.getByRole("tab", { name: "CloudEvent" }).last().click();
-  await page.getByLabel("Data as JSON").fill('{"total": 77}');
-  await page.getByLabel("Partition", { exact: true }).last().selectOption("1");
-  await page.getByRole("button", { name: "Append", exact: true }).last().click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("tab", { name: "CloudEvent" }).click();
+  await dialog.getByLabel("Data as JSON").fill('{"total": 77}');
+  await dialog.getByLabel("Partition", { exact: true }).selectOption("1");
+  await dialog.getByRole("button", { name: "Append", exact: true }).click();
   await page.locator(".list-row", { hasText: "77" }).waitFor();
 });
 
