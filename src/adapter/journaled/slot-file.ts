@@ -29,10 +29,6 @@ export class FileSlotFiles implements SlotFiles {
     this.#path = path;
   }
 
-  get path(): string {
-    return this.#path;
-  }
-
   open(): { readonly slots: Slots; readonly bytes: Buffer } | undefined {
     let bytes: Buffer;
     try {

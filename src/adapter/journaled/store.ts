@@ -145,7 +145,7 @@ export class JournaledStore implements Store {
 
   snapshot(): Snapshot {
     const inner = this.#inner.snapshot();
-    return new JournaledSnapshot(inner, this.#view(inner));
+    return new JournaledSnapshot(inner, this.#heldIn(inner), this.#markKey);
   }
 
   #isElsewhere(key: Bytes): boolean {
@@ -161,12 +161,15 @@ export class JournaledStore implements Store {
     return (low <= table && table <= high) || (low <= mark && mark <= high);
   }
 
-  /** A commit may have taken writes out of the file that this still lists: the mark tells as of when the view is. */
   #view(inner: Reader): JournaledReader {
+    return new JournaledReader(inner, this.#heldIn(inner), this.#markKey);
+  }
+
+  /** A commit may have taken writes out of the file that are still listed: the mark tells as of when the view is. */
+  #heldIn(inner: Reader): readonly Held[] {
     const stored = this.#held.length === 0 ? undefined : inner.get(this.#markKey);
     const from = (stored === undefined ? undefined : decodeMark(stored))?.from ?? 0;
-    const held = this.#held.filter(({ number }) => number >= from);
-    return new JournaledReader(inner, held, this.#markKey);
+    return this.#held.filter(({ number }) => number >= from);
   }
 
   async commit(ops: readonly WriteOp[]): Promise<void> {
@@ -378,41 +381,16 @@ class JournaledReader implements Reader {
   }
 }
 
-class JournaledSnapshot implements Snapshot {
-  readonly #inner: Snapshot;
-  readonly #view: JournaledReader;
+class JournaledSnapshot extends JournaledReader implements Snapshot {
+  readonly #snapshot: Snapshot;
 
-  constructor(inner: Snapshot, view: JournaledReader) {
-    this.#inner = inner;
-    this.#view = view;
-  }
-
-  get(key: Bytes): Bytes | undefined {
-    return this.#view.get(key);
-  }
-
-  peek(key: Bytes): Bytes | undefined {
-    return this.#view.peek(key);
-  }
-
-  head(key: Bytes, bytesMax: number): Bytes | undefined {
-    return this.#view.head(key, bytesMax);
-  }
-
-  range(range: Range): Iterable<Entry> {
-    return this.#view.range(range);
-  }
-
-  borrow(range: Range): Iterable<Entry> {
-    return this.#view.borrow(range);
-  }
-
-  keys(range: Range): Iterable<Bytes> {
-    return this.#view.keys(range);
+  constructor(inner: Snapshot, held: readonly Held[], markKey: Bytes) {
+    super(inner, held, markKey);
+    this.#snapshot = inner;
   }
 
   [Symbol.dispose](): void {
-    this.#inner[Symbol.dispose]();
+    this.#snapshot[Symbol.dispose]();
   }
 }
 
