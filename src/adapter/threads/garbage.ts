@@ -12,7 +12,7 @@ export const garbageLimits = {
   /** between two messages already when it is so much. */
   busyBytesMin: 32 * MiB,
   /** How often a busy thread asks, since asking takes longer than many a message. */
-  askMs: 25,
+  askMs: 100,
 } as const;
 
 /**

@@ -35,6 +35,8 @@ export class CollectionRuntime {
   /** When the oldest change that no segment holds was written. */
   tailSinceMs: number | undefined;
   lastUseMs = 0;
+  /** Strong searches up to now; an eventual one does not read the tail. */
+  strongSearches = 0;
   /** Batches of operations that are being written. */
   writing = 0;
   /**
@@ -202,6 +204,7 @@ export class CollectionRuntime {
     const session = this.#leastBusy(plan.consistency === "eventual");
     if (session === undefined) throw unavailable("the collection's index was closed; retry");
     session.changesUnsearched = 0;
+    if (plan.consistency !== "eventual") this.strongSearches++;
     const outcome = this.#threads
       .search<PackedOutcome>(session.place, { kind: "search", collection: this.meta.id, query, plan })
       .then(unpackOutcome, (error: unknown) => {

@@ -17,6 +17,7 @@ import type { Pins } from "./pins.ts";
 import { Publisher } from "./publisher.ts";
 import type { CollectionRuntime } from "./runtime.ts";
 import type { Runtimes } from "./runtimes.ts";
+import { isSealDue, SearchPace } from "./seal-policy.ts";
 import type { CollectionSettings } from "./settings.ts";
 
 export interface SealerDeps {
@@ -52,6 +53,7 @@ export class Sealer {
   #startedMs = 0;
   #running: Promise<void> | undefined;
   readonly #retryAtMs = new Map<number, number>();
+  readonly #paces = new WeakMap<CollectionRuntime, SearchPace>();
 
   constructor(deps: SealerDeps) {
     this.#deps = deps;
@@ -137,13 +139,10 @@ export class Sealer {
 
   #isDue(runtime: CollectionRuntime): boolean {
     const { clock, settings } = this.#deps;
-    if (runtime.backlogRecords === 0) return false;
-    if (runtime.tailLacksFields) return true;
-    if (runtime.backlogRecords >= settings.sealRecords || runtime.backlogBytes >= settings.sealBytes) return true;
-    const nowMs = clock.nowMs();
-    return (
-      nowMs - runtime.lastWriteMs >= settings.sealIdleMs || nowMs - (runtime.tailSinceMs ?? nowMs) >= settings.sealAgeMs
-    );
+    const pace = this.#paces.get(runtime) ?? new SearchPace();
+    this.#paces.set(runtime, pace);
+    const isSearched = pace.isBusy(runtime.strongSearches, clock.steadyMs());
+    return runtime.backlogRecords > 0 && isSealDue(runtime, settings, clock.nowMs(), isSearched);
   }
 
   /** Closes indexes that nobody asked for a while, and the least recently used ones when all together are too large. */

@@ -28,6 +28,7 @@ export class IndexService implements ThreadService {
   readonly #random: Random;
   readonly #onLeftBehind: () => void;
   readonly #rest: () => void;
+  #searchedMs = Number.NEGATIVE_INFINITY;
 
   /**
    * `onLeftBehind` is told when an index lets go of what it held so far: tails, segments or all of it. `rest` is called
@@ -55,6 +56,7 @@ export class IndexService implements ThreadService {
         return this.#runner.cancel(given.query);
       case "search":
         this.#runner.expect(given.query);
+        this.#searchedMs = this.#clock.steadyMs();
         // It starts in its turn, with the parts as they are then; the messages after it do not wait for its end.
         return this.#inTurn(given, () => ({ outcome: this.#search(given) })).then(({ outcome }) =>
           outcome.then(packOutcome),
@@ -62,6 +64,11 @@ export class IndexService implements ThreadService {
       default:
         return this.#inTurn(given, () => this.#answer(given));
     }
+  }
+
+  /** Searches wait for their turn by themselves: to rest besides would only make the next one later. */
+  get #isSearched(): boolean {
+    return this.#clock.steadyMs() - this.#searchedMs < searchedMs;
   }
 
   #inTurn<T>({ collection }: IndexMessage, answer: () => T | Promise<T>): Promise<T> {
@@ -133,7 +140,7 @@ export class IndexService implements ThreadService {
     try {
       switch (message.kind) {
         case "apply":
-          return index.apply(message.next, message.changes, this.#rest);
+          return index.apply(message.next, message.changes, this.#isSearched ? undefined : this.#rest);
         case "schema":
           return index.setSchema(parseSchema(message.schema));
         case "freeze": {
@@ -177,6 +184,9 @@ const searchGraphs: VectorSearch<SegmentGraphs> = (readers, graphs, field, query
     k,
     options,
   );
+
+/** For how long after a search another one is to be expected. */
+const searchedMs = 20;
 
 /** What changes an index; everything else only reads it. */
 const changes: ReadonlySet<IndexMessage["kind"]> = new Set(["apply", "schema", "freeze", "publish"]);
