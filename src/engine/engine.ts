@@ -97,6 +97,7 @@ export class Engine {
       queueBytesMax: limits.commitQueueBytesMax,
       groupBytesMax: limits.commitGroupBytesMax,
       readyBytes: limits.commitReadyBytes,
+      readyChanges: limits.commitReadyChanges,
       onGroup: (group) => observer.onCommitGroup?.(group),
     });
     this.metastore = new Metastore(store, this.committer);

@@ -27,6 +27,8 @@ export const limits = {
   commitGroupBytesMax: 32 * MiB,
   /** With so much waiting a group commit begins at once, and takes three times that at most while commits are quick. */
   commitReadyBytes: 64 * KiB,
+  /** So does one with so many changes waiting, while commits are quick. */
+  commitReadyChanges: 16,
   /** Partition states kept in memory; the least recently used are read again from the store. */
   partitionStatesMax: 100_000,
   /** Batches one background step of the trimmer frees at most. */

@@ -35,6 +35,7 @@ interface TestLimits {
   readonly queueBytesMax?: number;
   readonly groupBytesMax?: number;
   readonly readyBytes?: number;
+  readonly readyChanges?: number;
 }
 
 function open(limits: TestLimits = {}, clock: Clock = new NodeClock()) {
@@ -251,6 +252,29 @@ test("a group with much in it does not wait for the end of the turn, and leaves 
   for (const name of ["i", "j", "k"]) all.push(put(name, 15));
   await finish("hijk", 1);
   await Promise.all(all);
+});
+
+test("a group of many changes does not wait for the end of the turn while commits are quick", async () => {
+  for (const [ms, isEarly] of [
+    [1, true],
+    [50, false],
+  ] as const) {
+    const clock = new SimulatedClock();
+    const { store, put } = open({ readyChanges: 3 }, clock);
+    const all = [put("a"), put("b")];
+    const first = await store.next();
+    clock.advance(ms);
+    await first.finish();
+    await Promise.all(all);
+    let turnsOver = 0;
+    setImmediate(() => turnsOver++);
+    const more = [put("c"), put("d"), put("e")];
+    const held = await store.next();
+    assert.equal(turnsOver, isEarly ? 0 : 1);
+    assert.equal(names(held.ops), "cde");
+    await held.finish();
+    await Promise.all(more);
+  }
 });
 
 test("close waits for what was accepted and refuses what comes after", async () => {

@@ -28,6 +28,8 @@ export interface CommitterOptions {
    * is read and decided meanwhile goes with the next one. Else readers and the store would wait for each other by turns.
    */
   readonly readyBytes?: number;
+  /** With so many ready it does not wait either, while commits are quick. */
+  readonly readyChanges?: number;
   readonly onGroup?: (group: CommitGroup) => void;
 }
 
@@ -45,7 +47,7 @@ interface Waiting {
 }
 
 /** A commit that takes no longer than this is quick. */
-const quickMs = 2;
+const quickMs = 4;
 /** What a group takes while commits are quick, in `readyBytes`. */
 const quickShare = 3;
 
@@ -132,7 +134,8 @@ export class Committer {
   }
 
   get #isMuchReady(): boolean {
-    return this.#readyBytes >= (this.#options.readyBytes ?? Infinity);
+    const { readyBytes = Infinity, readyChanges = Infinity } = this.#options;
+    return this.#readyBytes >= readyBytes || (this.#isQuick && this.#queue.length >= readyChanges);
   }
 
   /**
