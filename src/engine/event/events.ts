@@ -13,7 +13,7 @@ import {
   type Streams,
 } from "../stream/streams.ts";
 import type { CloudEvent } from "./cloud-event.ts";
-import type { DedupIndex, DurableMark } from "./dedup/dedup-index.ts";
+import type { Arrival, DedupIndex } from "./dedup/dedup-index.ts";
 import { digestWordCount, type EventPlace, entryBytes } from "./dedup/entry.ts";
 import { type EncodedEvents, encodeEvents } from "./encoded-events.ts";
 import { eventCodec } from "./event-codec.ts";
@@ -115,9 +115,9 @@ export class Events {
     nowMs: number,
     give?: (memory: Buffer) => void,
   ): Promise<EventsReply> {
-    const { count, batches, memory } = encoded;
-    const arrived = this.#deps.dedup.mark();
+    const { count, digests, batches, memory } = encoded;
     try {
+      const arrived = this.#deps.dedup.arrive(digests, count, nowMs);
       let bytes = count * entryBytes;
       for (const batch of batches) bytes += batch.encoded.bytes.length;
       return await this.#deps.committer.submit((draft) => this.#stage(draft, meta, encoded, arrived, nowMs), bytes);
@@ -126,13 +126,13 @@ export class Events {
     }
   }
 
-  #stage(draft: Draft, meta: StreamMeta, encoded: EncodedEvents, arrived: DurableMark, nowMs: number): EventsReply {
+  #stage(draft: Draft, meta: StreamMeta, encoded: EncodedEvents, arrived: Arrival, nowMs: number): EventsReply {
     const { metastore, log, dedup } = this.#deps;
     const { count, digests, batches } = encoded;
     const stream = metastore.stagedStream(draft, meta);
     for (const batch of batches) batch.base = log.stagedNext(stream, batch.partition);
     const own = dedup.begin(draft);
-    const older = dedup.findOlder(digests, count, nowMs);
+    const older = dedup.findOlder(digests, count, nowMs, arrived);
     // Nearly always all of the events are new and one run.
     const run = older === undefined && batches.length === 1 ? batches[0] : undefined;
     const taken = run === undefined ? 0 : dedup.addRun(digests, count, nowMs, run.partition, run.base);
@@ -152,7 +152,7 @@ export class Events {
     taken: number,
     older: ReadonlyMap<number, EventPlace> | undefined,
     own: number,
-    arrived: DurableMark,
+    arrived: Arrival,
     nowMs: number,
   ): EventResult[] {
     const { dedup } = this.#deps;
