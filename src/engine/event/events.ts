@@ -14,7 +14,8 @@ import {
 } from "../stream/streams.ts";
 import type { CloudEvent } from "./cloud-event.ts";
 import type { Arrival, DedupIndex } from "./dedup/dedup-index.ts";
-import { digestWordCount, type EventPlace, entryBytes } from "./dedup/entry.ts";
+import { digestWordCount, type EventPlace } from "./dedup/entry.ts";
+import { stretchBytes } from "./dedup/run.ts";
 import { type EncodedEvents, encodeEvents } from "./encoded-events.ts";
 import { eventCodec } from "./event-codec.ts";
 import { type EventResult, EventsReply, runResults } from "./events-reply.ts";
@@ -118,7 +119,7 @@ export class Events {
     const { count, digests, batches, memory } = encoded;
     try {
       const arrived = this.#deps.dedup.arrive(digests, count, nowMs);
-      let bytes = count * entryBytes;
+      let bytes = stretchBytes(count);
       for (const batch of batches) bytes += batch.encoded.bytes.length;
       return await this.#deps.committer.submit((draft) => this.#stage(draft, meta, encoded, arrived, nowMs), bytes);
     } finally {

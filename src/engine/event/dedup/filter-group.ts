@@ -62,7 +62,7 @@ export class FilterGroup {
     this.#bits = undefined;
   }
 
-  find(store: Pick<Reader, "get">, digests: Uint32Array, digestAt: number, afterMs: number): EventPlace | undefined {
+  find(store: Pick<Reader, "peek">, digests: Uint32Array, digestAt: number, afterMs: number): EventPlace | undefined {
     let maybe = this.#maybe(digests[digestAt + 1]!, digests[digestAt + 2]! | 1);
     while (maybe !== 0) {
       const newest = 31 - Math.clz32(maybe);
@@ -80,7 +80,7 @@ export class FilterGroup {
    * that wait for nothing tell that they are not.
    */
   findAll(
-    store: Pick<Reader, "get">,
+    store: Pick<Reader, "peek">,
     digests: Uint32Array,
     count: number,
     afterMs: number,

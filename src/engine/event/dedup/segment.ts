@@ -35,8 +35,8 @@ export class DedupSegment {
     this.lastMs = lastMs;
   }
 
-  find(store: Pick<Reader, "get">, digests: Uint32Array, digestAt: number, afterMs: number): EventPlace | undefined {
-    const stored = store.get(pageKey(this.seq, pageOf(digests[digestAt]!, this.pages)));
+  find(store: Pick<Reader, "peek">, digests: Uint32Array, digestAt: number, afterMs: number): EventPlace | undefined {
+    const stored = store.peek(pageKey(this.seq, pageOf(digests[digestAt]!, this.pages)));
     if (stored === undefined) return undefined;
     const words = entriesFromBytes(openValue(stored));
     for (let at = 0; at + entryWords <= words.length; at += entryWords) {
