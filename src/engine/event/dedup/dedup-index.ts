@@ -296,7 +296,7 @@ export class DedupIndex {
     await committer.submit((draft) => {
       draft.put(DedupSegment.key(segment.seq), sealValue(segment.encode(filter)));
       draft.onCommit(() => {
-        this.#list(segment, filter);
+        this.#list(segment, filter, full.table);
         this.#sealing = undefined;
         this.#sealable = undefined;
         this.#keep(full.table, writer.rows);
@@ -313,15 +313,15 @@ export class DedupIndex {
     this.#spare = table;
   }
 
-  #list(segment: DedupSegment, filter: Uint8Array): void {
+  #list(segment: DedupSegment, filter: Uint8Array, table?: EntryTable): void {
     this.#segmentsState++;
     this.#segments.push(segment);
     let group = this.#groups.at(-1);
-    if (group === undefined || !group.hasRoom(filter.length)) {
-      group = new FilterGroup(filter.length);
+    if (group === undefined || !group.hasRoom(filter.length, table !== undefined)) {
+      group = new FilterGroup(filter.length, table !== undefined);
       this.#groups.push(group);
     }
-    group.add(segment, filter);
+    group.add(segment, filter, table);
     let bytes = 0;
     for (let i = this.#groups.length - 1; i >= 0; i--) {
       bytes += this.#groups[i]!.bytes;
