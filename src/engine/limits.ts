@@ -63,7 +63,7 @@ export const limits = {
   /** Pages one background step writes when a segment is made. */
   dedupStepPagesMax: 64,
   /**
-   * Memory for the segments' filters, 1.5 to 3 bytes a remembered event, reserved for eight segments at a time; those
+   * Memory for the segments' filters, 2.25 to 4.5 bytes a remembered event, reserved for eight segments at a time; those
    * without one are read at each look.
    */
   dedupFilterBytesMax: 128 * MiB,

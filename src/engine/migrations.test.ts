@@ -41,7 +41,7 @@ test("events that version 3 remembered are remembered by version 5", async () =>
   const digest = new Uint32Array(digestWordCount);
   const found = Array.from({ length: runs * perRun + 1 }, (_, i) => {
     eventDigest(7, "/s", `${i}`, digest, 0);
-    return index.find(digest, 0, nowMs, 0, index.mark());
+    return index.find(digest, 0, nowMs, 0, index.arrive(digest, 1, nowMs));
   });
   assert.equal(found.pop(), undefined);
   assert.deepEqual(

@@ -13,8 +13,9 @@ import {
   type Streams,
 } from "../stream/streams.ts";
 import type { CloudEvent } from "./cloud-event.ts";
-import type { DedupIndex, DurableMark } from "./dedup/dedup-index.ts";
-import { digestWordCount, type EventPlace, entryBytes } from "./dedup/entry.ts";
+import type { Arrival, DedupIndex } from "./dedup/dedup-index.ts";
+import { digestWordCount, type EventPlace } from "./dedup/entry.ts";
+import { stretchBytes } from "./dedup/run.ts";
 import { type EncodedEvents, encodeEvents } from "./encoded-events.ts";
 import { eventCodec } from "./event-codec.ts";
 import { type EventResult, EventsReply, runResults } from "./events-reply.ts";
@@ -115,10 +116,10 @@ export class Events {
     nowMs: number,
     give?: (memory: Buffer) => void,
   ): Promise<EventsReply> {
-    const { count, batches, memory } = encoded;
-    const arrived = this.#deps.dedup.mark();
+    const { count, digests, batches, memory } = encoded;
     try {
-      let bytes = count * entryBytes;
+      const arrived = this.#deps.dedup.arrive(digests, count, nowMs);
+      let bytes = stretchBytes(count);
       for (const batch of batches) bytes += batch.encoded.bytes.length;
       return await this.#deps.committer.submit((draft) => this.#stage(draft, meta, encoded, arrived, nowMs), bytes);
     } finally {
@@ -126,13 +127,13 @@ export class Events {
     }
   }
 
-  #stage(draft: Draft, meta: StreamMeta, encoded: EncodedEvents, arrived: DurableMark, nowMs: number): EventsReply {
+  #stage(draft: Draft, meta: StreamMeta, encoded: EncodedEvents, arrived: Arrival, nowMs: number): EventsReply {
     const { metastore, log, dedup } = this.#deps;
     const { count, digests, batches } = encoded;
     const stream = metastore.stagedStream(draft, meta);
     for (const batch of batches) batch.base = log.stagedNext(stream, batch.partition);
     const own = dedup.begin(draft);
-    const older = dedup.findOlder(digests, count, nowMs);
+    const older = dedup.findOlder(digests, count, nowMs, arrived);
     // Nearly always all of the events are new and one run.
     const run = older === undefined && batches.length === 1 ? batches[0] : undefined;
     const taken = run === undefined ? 0 : dedup.addRun(digests, count, nowMs, run.partition, run.base);
@@ -152,7 +153,7 @@ export class Events {
     taken: number,
     older: ReadonlyMap<number, EventPlace> | undefined,
     own: number,
-    arrived: DurableMark,
+    arrived: Arrival,
     nowMs: number,
   ): EventResult[] {
     const { dedup } = this.#deps;

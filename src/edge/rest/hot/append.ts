@@ -1,5 +1,5 @@
 import type { Engine } from "../../../engine/engine.ts";
-import type { AppendCommand } from "../../../engine/stream/streams.ts";
+import type { AppendCommand, StreamRef } from "../../../engine/stream/streams.ts";
 import { formatToken } from "../../../engine/token.ts";
 import { BatchBuffers } from "../batch-buffers.ts";
 import { parseJson } from "../body.ts";
@@ -23,6 +23,20 @@ type Place = Pick<AppendCommand, "namespace" | "stream" | "partition">;
 /** Paths whose parts are remembered. */
 const placesKeptMax = 20_000;
 
+/** The parts of a path, taken apart once. */
+function remembered<T>(parse: (target: string) => T | undefined): (target: string) => T | undefined {
+  const places = new Map<string, T>();
+  return (target) => {
+    const known = places.get(target);
+    if (known !== undefined) return known;
+    const place = parse(target);
+    if (place === undefined) return undefined;
+    if (places.size >= placesKeptMax) places.clear();
+    places.set(target, place);
+    return place;
+  };
+}
+
 /** Appends of records to a partition. */
 export function appendRoute({ streams }: Engine): HotRoute {
   const validate = compileSchema({ schema: appendBody, httpPart: "body", method: "POST", url: recordsUrl });
@@ -37,17 +51,11 @@ export function appendRoute({ streams }: Engine): HotRoute {
       if (borrowed !== undefined) buffers.give(borrowed);
     }
   };
-  const places = new Map<string, Place>();
-  const placeOf = (target: string): Place | undefined => {
-    const known = places.get(target);
-    if (known !== undefined) return known;
+  const placeOf = remembered<Place>((target) => {
     const match = recordsPath.exec(target);
     if (match === null) return undefined;
-    const place = { namespace: match[1]!, stream: match[2]!, partition: Number(match[3]) };
-    if (places.size >= placesKeptMax) places.clear();
-    places.set(target, place);
-    return place;
-  };
+    return { namespace: match[1]!, stream: match[2]!, partition: Number(match[3]) };
+  });
   return {
     method: "POST",
     url: recordsUrl,
@@ -82,6 +90,10 @@ export function appendRoute({ streams }: Engine): HotRoute {
 /** CloudEvents in each of their modes. */
 export function eventsRoute({ events }: Engine): HotRoute {
   const buffers = new BatchBuffers();
+  const placeOf = remembered<StreamRef>((target) => {
+    const match = eventsPath.exec(target);
+    return match === null ? undefined : { namespace: match[1]!, stream: match[2]! };
+  });
   const memory = { take: (bytes: number) => buffers.take(bytes), give: (bytes: Buffer) => buffers.give(bytes) };
   return {
     method: "POST",
@@ -89,9 +101,8 @@ export function eventsRoute({ events }: Engine): HotRoute {
     access: "write",
     match: (target, headers) => {
       if (headers["idempotency-key"] !== undefined) return undefined;
-      const match = eventsPath.exec(target);
-      if (match === null) return undefined;
-      const place = { namespace: match[1]!, stream: match[2]! };
+      const place = placeOf(target);
+      if (place === undefined) return undefined;
       return {
         namespace: place.namespace,
         run: async ({ headers: given, rawHeaders }, body) => {

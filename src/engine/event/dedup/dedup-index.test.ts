@@ -16,6 +16,8 @@ const forever = new AbortController().signal;
 class Remembered {
   readonly store = new MemoryStore();
   readonly clock = new SimulatedClock();
+  /** Called when a commit is under way. */
+  onWrite: () => void = () => undefined;
   /** Commits that succeed before one fails. */
   commitsLeft = Infinity;
   committer!: Committer;
@@ -41,13 +43,13 @@ class Remembered {
 
   /** One request: the place of each id, and whether it is new. */
   append(ids: readonly string[], then?: () => void): Promise<{ place: EventPlace; isNew: boolean }[]> {
-    const arrived = this.index.mark();
+    const nowMs = this.clock.nowMs();
+    const digests = new Uint32Array(ids.length * digestWordCount);
+    for (const [i, id] of ids.entries()) eventDigest(7, "/s", id, digests, i * digestWordCount);
+    const arrived = this.index.arrive(digests, ids.length, nowMs);
     return this.committer.submit((draft) => {
-      const nowMs = this.clock.nowMs();
       const own = this.index.begin(draft);
-      const digests = new Uint32Array(ids.length * digestWordCount);
-      for (const [i, id] of ids.entries()) eventDigest(7, "/s", id, digests, i * digestWordCount);
-      const older = this.index.findOlder(digests, ids.length, nowMs);
+      const older = this.index.findOlder(digests, ids.length, nowMs, arrived);
       const run = older === undefined ? this.index.addRun(digests, ids.length, nowMs, 3, this.next) : 0;
       const done = ids.map((_, i) => {
         if (i < run) return { place: { partition: 3, offset: this.next++ }, isNew: true };
@@ -76,6 +78,7 @@ class Remembered {
       borrow: (range) => store.borrow(range),
       keys: (range) => store.keys(range),
       commit: (ops: readonly WriteOp[]) => {
+        this.onWrite();
         if (this.commitsLeft-- > 0) return store.commit(ops);
         this.commitsLeft = Infinity;
         return Promise.reject(new Error("no room"));
@@ -183,6 +186,19 @@ describe("remembered events", () => {
       known.map(({ isNew }) => isNew),
       [false, false, false],
     );
+  });
+
+  test("an event that waits for its turn while its first one becomes part of a segment is known", async () => {
+    const memory = new Remembered();
+    await memory.append(names(0, 200));
+    memory.clock.advance(windowMs / 8);
+    const appends: Promise<{ place: EventPlace; isNew: boolean }[]>[] = [];
+    memory.onWrite = () => appends.push(memory.append(["id-7"]));
+    await memory.maintain();
+    assert.equal(memory.count(tables.dedupSegment), 1);
+    for (const [known] of await Promise.all(appends)) {
+      assert.deepEqual(known, { place: { partition: 3, offset: 7 }, isNew: false });
+    }
   });
 
   test("a table that makes way in the middle of a group loses nothing of it", async () => {

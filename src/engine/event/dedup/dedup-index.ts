@@ -30,10 +30,14 @@ interface OpenSegment {
   durable: number;
 }
 
-/** What was durable when a request came. */
-export interface DurableMark {
+/** What was known when a request came. */
+export interface Arrival {
+  /** The newest table, and how much of it was durable. */
   readonly open: object;
   readonly durable: number;
+  /** Where events were first written that a segment has, by their number, and which state of the segments told so. */
+  readonly sealed: ReadonlyMap<number, EventPlace> | undefined;
+  readonly segmentsState: number;
 }
 
 /** Entries of a table that the group under way has added, written as one run when the group is complete. */
@@ -78,6 +82,10 @@ export class DedupIndex {
   #runMemory: Buffer | undefined;
   /** The same segments, by eight. */
   #groups: FilterGroup[] = [];
+  /** Another number whenever a segment comes or goes. */
+  #segmentsState = 0;
+  /** What the last segment's entries were put in order in, up to 9 MB, used again for the next one. */
+  #rows: Uint32Array | undefined;
 
   constructor(deps: DedupDeps) {
     this.#deps = deps;
@@ -136,32 +144,51 @@ export class DedupIndex {
     return count;
   }
 
-  /** Where events were first written, by their number, if not as late as the newest table tells. */
-  findOlder(digests: Uint32Array, count: number, nowMs: number): Map<number, EventPlace> | undefined {
-    const afterMs = nowMs - this.#deps.windowMs;
+  /**
+   * What is known of events now. Segments do not change, so they are asked before the events wait for their turn: while the
+   * change is decided, the store waits.
+   */
+  arrive(digests: Uint32Array, count: number, nowMs: number): Arrival {
+    const open = this.#active;
+    const sealed = this.#findSealed(digests, count, nowMs - this.#deps.windowMs);
+    return { open, durable: open.durable, sealed, segmentsState: this.#segmentsState };
+  }
+
+  #findSealed(digests: Uint32Array, count: number, afterMs: number): Map<number, EventPlace> | undefined {
     let found: Map<number, EventPlace> | undefined;
     // What is newer is found later and takes its place.
     for (const group of this.#groups) found = group.findAll(this.#deps.store, digests, count, afterMs, found);
-    const table = this.#sealing?.table;
-    if (table === undefined) return found;
-    table.touch(digests, count);
-    for (let i = 0; i < count; i++) {
-      const entry = table.find(digests, i * digestWordCount, afterMs, Number.MAX_SAFE_INTEGER);
-      if (entry < 0) continue;
-      found ??= new Map();
-      found.set(i, table.place(entry));
-    }
     return found;
   }
 
-  /** What is durable now. */
-  mark(): DurableMark {
-    const open = this.#active;
-    return { open, durable: open.durable };
+  /**
+   * Where events were first written, by their number, if not as late as the newest table tells. They and `nowMs` are those
+   * of the arrival.
+   */
+  findOlder(
+    digests: Uint32Array,
+    count: number,
+    nowMs: number,
+    arrived: Arrival,
+  ): ReadonlyMap<number, EventPlace> | undefined {
+    const afterMs = nowMs - this.#deps.windowMs;
+    const isSame = arrived.segmentsState === this.#segmentsState;
+    const sealed = isSame ? arrived.sealed : this.#findSealed(digests, count, afterMs);
+    const table = this.#sealing?.table;
+    if (table === undefined) return sealed;
+    table.touch(digests, count);
+    let found: Map<number, EventPlace> | undefined;
+    for (let i = 0; i < count; i++) {
+      const entry = table.find(digests, i * digestWordCount, afterMs, Number.MAX_SAFE_INTEGER);
+      if (entry < 0) continue;
+      found ??= new Map(sealed);
+      found.set(i, table.place(entry));
+    }
+    return found ?? sealed;
   }
 
   /** What the newest table knows of an event, before anything older counts; `own` is the number that the change began with. */
-  find(digests: Uint32Array, at: number, nowMs: number, own: number, arrived: DurableMark): KnownEvent | undefined {
+  find(digests: Uint32Array, at: number, nowMs: number, own: number, arrived: Arrival): KnownEvent | undefined {
     const { table } = this.#active;
     const entry = table.find(digests, at, nowMs - this.#deps.windowMs, own);
     if (entry < 0) return undefined;
@@ -256,7 +283,8 @@ export class DedupIndex {
 
   async #seal(full: OpenSegment, signal: AbortSignal): Promise<void> {
     const { committer } = this.#deps;
-    const writer = new SegmentWriter(full.seq, full.table, limits.dedupStepPagesMax);
+    const writer = new SegmentWriter(full.seq, full.table, limits.dedupStepPagesMax, this.#rows);
+    this.#rows = undefined;
     while (!writer.isDone) {
       if (signal.aborted) return;
       const pages = writer.nextPages();
@@ -268,30 +296,32 @@ export class DedupIndex {
     await committer.submit((draft) => {
       draft.put(DedupSegment.key(segment.seq), sealValue(segment.encode(filter)));
       draft.onCommit(() => {
-        this.#list(segment, filter);
+        this.#list(segment, filter, full.table);
         this.#sealing = undefined;
         this.#sealable = undefined;
-        this.#keep(full.table);
+        this.#keep(full.table, writer.rows);
       });
     });
     await this.#deleteAll(prefixRange(tables.dedupRun, full.seq), signal);
   }
 
-  #keep(table: EntryTable): void {
+  #keep(table: EntryTable, rows: Uint32Array): void {
     // One that had to grow far beyond what a segment takes is not worth its memory.
     if (table.count > 2 * limits.dedupSegmentKeysMax) return;
+    this.#rows = rows;
     table.clear();
     this.#spare = table;
   }
 
-  #list(segment: DedupSegment, filter: Uint8Array): void {
+  #list(segment: DedupSegment, filter: Uint8Array, table?: EntryTable): void {
+    this.#segmentsState++;
     this.#segments.push(segment);
     let group = this.#groups.at(-1);
-    if (group === undefined || !group.hasRoom(filter.length)) {
-      group = new FilterGroup(filter.length);
+    if (group === undefined || !group.hasRoom(filter.length, table !== undefined)) {
+      group = new FilterGroup(filter.length, table !== undefined);
       this.#groups.push(group);
     }
-    group.add(segment, filter);
+    group.add(segment, filter, table);
     let bytes = 0;
     for (let i = this.#groups.length - 1; i >= 0; i--) {
       bytes += this.#groups[i]!.bytes;
@@ -301,6 +331,7 @@ export class DedupIndex {
   }
 
   #unlist(segment: DedupSegment): void {
+    this.#segmentsState++;
     this.#segments.splice(this.#segments.indexOf(segment), 1);
     for (const group of this.#groups) group.remove(segment);
     this.#groups = this.#groups.filter((group) => !group.isEmpty);

@@ -88,8 +88,9 @@ export function entryPlace(words: Uint32Array, at: number): EventPlace {
   };
 }
 
-/** Entries as they were stored, in memory that is aligned to words. */
+/** Entries as they were stored, where they are if that is aligned to words. */
 export function entriesFromBytes(bytes: Uint8Array): Uint32Array {
+  if (bytes.byteOffset % 4 === 0) return new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length >>> 2);
   const words = new Uint32Array(Math.floor(bytes.length / 4));
   new Uint8Array(words.buffer).set(bytes.subarray(0, words.length * 4));
   return words;

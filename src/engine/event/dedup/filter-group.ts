@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Reader } from "../../../port/store.ts";
-import { digestWordCount, type EventPlace } from "./entry.ts";
+import { digestWordCount, type EventPlace, entryWords } from "./entry.ts";
+import type { EntryTable } from "./entry-table.ts";
 import type { DedupSegment } from "./segment.ts";
 
 /** Segments in a group: one for each bit of a byte. */
@@ -14,34 +15,43 @@ const spread = Uint32Array.from({ length: 16 }, (_, bits) => {
  * Up to eight segments whose Bloom filters lie across each other: a byte for each bit of a filter, and in it a bit for each
  * segment. One look tells of all eight, where a look at each filter would take most of the time that an event takes. It
  * has the memory of eight filters, however many there are.
+ *
+ * Before that one word tells of nearly all events that none of the eight has them: each sets three bits of a word. A look
+ * at the filters waits for memory at each of its probes. Made of the events themselves, so that segments that were
+ * read from the store do without, and are in groups of their own.
  */
 export class FilterGroup {
   /** Oldest first; undefined where one has been dropped. */
   readonly #segments: (DedupSegment | undefined)[] = [];
   /** Undefined when memory has no room for it: then every look reads a page of each segment. */
   #bits: Uint8Array | undefined;
+  #any: Int32Array | undefined;
 
-  /** `filterBytes` is the length of the longest filter. */
-  constructor(filterBytes: number) {
+  /** `filterBytes` is the length of the longest filter; `isNew` tells that the segments' tables will be given too. */
+  constructor(filterBytes: number, isNew: boolean) {
     this.#bits = new Uint8Array(filterBytes * 8);
+    // Eight bits and a half for an event of eight full segments.
+    if (isNew) this.#any = new Int32Array(filterBytes);
   }
 
   get bytes(): number {
-    return this.#bits?.length ?? 0;
+    return (this.#bits?.length ?? 0) + (this.#any?.byteLength ?? 0);
   }
 
   get isEmpty(): boolean {
     return this.#segments.every((segment) => segment === undefined);
   }
 
-  /** Whether a segment with a filter of so many bytes can still come in. */
-  hasRoom(filterBytes: number): boolean {
-    return this.#segments.length < segmentsMax && filterBytes * 8 <= this.bytes;
+  /** Whether a segment with a filter of so many bytes, and with or without a table, can still come in. */
+  hasRoom(filterBytes: number, isNew: boolean): boolean {
+    const fits = this.#bits !== undefined && filterBytes * 8 <= this.#bits.length;
+    return fits && this.#segments.length < segmentsMax && isNew === (this.#any !== undefined);
   }
 
-  /** Adds a segment that is newer than those before it. */
-  add(segment: DedupSegment, filter: Uint8Array): void {
-    assert(this.#bits !== undefined && this.hasRoom(filter.length), "a group takes what it has room for");
+  /** Adds a segment that is newer than those before it, with the table that it was made of unless it was read. */
+  add(segment: DedupSegment, filter: Uint8Array, table?: EntryTable): void {
+    assert(this.#bits !== undefined && this.hasRoom(filter.length, table !== undefined), "a group takes what fits");
+    if (table !== undefined) addAny(this.#any!, table);
     const shift = this.#segments.push(segment) - 1;
     const words = new Uint32Array(this.#bits.buffer);
     // Lengths are powers of two: a shorter filter says the same when it is repeated.
@@ -60,9 +70,10 @@ export class FilterGroup {
 
   forgetFilters(): void {
     this.#bits = undefined;
+    this.#any = undefined;
   }
 
-  find(store: Pick<Reader, "get">, digests: Uint32Array, digestAt: number, afterMs: number): EventPlace | undefined {
+  find(store: Pick<Reader, "peek">, digests: Uint32Array, digestAt: number, afterMs: number): EventPlace | undefined {
     let maybe = this.#maybe(digests[digestAt + 1]!, digests[digestAt + 2]! | 1);
     while (maybe !== 0) {
       const newest = 31 - Math.clz32(maybe);
@@ -76,21 +87,26 @@ export class FilterGroup {
   }
 
   /**
-   * The places of those of the first `count` digests that are here, added to `found`. Of nearly all events a few loads
+   * The places of those of the first `count` digests that are here, added to `found`. Of nearly all events a load or a few
    * that wait for nothing tell that they are not.
    */
   findAll(
-    store: Pick<Reader, "get">,
+    store: Pick<Reader, "peek">,
     digests: Uint32Array,
     count: number,
     afterMs: number,
     found: Map<number, EventPlace> | undefined,
   ): Map<number, EventPlace> | undefined {
     const bits = this.#bits;
+    const any = this.#any;
     let places = found;
     for (let i = 0; i < count; i++) {
       const digestAt = i * digestWordCount;
-      if (bits !== undefined && firstProbes(bits, digests[digestAt + 1]!, digests[digestAt + 2]! | 1) === 0) continue;
+      if (any !== undefined) {
+        const three = threeBits(digests[digestAt + 2]!);
+        if ((any[digests[digestAt + 3]! & (any.length - 1)]! & three) !== three) continue;
+      } else if (bits !== undefined && firstProbes(bits, digests[digestAt + 1]!, digests[digestAt + 2]! | 1) === 0)
+        continue;
       const place = this.find(store, digests, digestAt, afterMs);
       if (place === undefined) continue;
       places ??= new Map();
@@ -126,4 +142,16 @@ function firstProbes(bits: Uint8Array, second: number, step: number): number {
   const at = second | 0;
   const twice = (at + (step << 1)) | 0;
   return bits[at & mask]! & bits[(at + step) & mask]! & bits[twice & mask]! & bits[(twice + step) & mask]!;
+}
+
+/** The bits that an event sets in its word. */
+function threeBits(third: number): number {
+  return (1 << third) | (1 << (third >>> 5)) | (1 << (third >>> 10));
+}
+
+function addAny(any: Int32Array, { words, count }: EntryTable): void {
+  const mask = any.length - 1;
+  for (let at = 0; at < count * entryWords; at += entryWords) {
+    any[words[at + 3]! & mask]! |= threeBits(words[at + 2]!);
+  }
 }

@@ -18,6 +18,11 @@ export function runBytesMax(entries: number): number {
   return sumBytes + entries * (headWords + digestWordCount) * 4;
 }
 
+/** What events that come together take. */
+export function stretchBytes(entries: number): number {
+  return (headWords + entries * digestWordCount) * 4;
+}
+
 /** Writes the entries from number `first` on up to `end` as they are stored, into memory with room for them. */
 export function sealRun(words: Uint32Array, first: number, end: number, memory: Buffer): Buffer {
   const run = new Uint32Array(memory.buffer, memory.byteOffset, Math.floor(memory.length / 4));

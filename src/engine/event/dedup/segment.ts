@@ -35,8 +35,8 @@ export class DedupSegment {
     this.lastMs = lastMs;
   }
 
-  find(store: Pick<Reader, "get">, digests: Uint32Array, digestAt: number, afterMs: number): EventPlace | undefined {
-    const stored = store.get(pageKey(this.seq, pageOf(digests[digestAt]!, this.pages)));
+  find(store: Pick<Reader, "peek">, digests: Uint32Array, digestAt: number, afterMs: number): EventPlace | undefined {
+    const stored = store.peek(pageKey(this.seq, pageOf(digests[digestAt]!, this.pages)));
     if (stored === undefined) return undefined;
     const words = entriesFromBytes(openValue(stored));
     for (let at = 0; at + entryWords <= words.length; at += entryWords) {
@@ -114,7 +114,7 @@ export class SegmentWriter {
   readonly #pages: number;
   readonly #pagesPerPart: number;
   /** The entries by parts, and where each part's next one goes, which is the part's end once all are there. */
-  readonly #rows: Uint32Array;
+  readonly rows: Uint32Array;
   readonly #partEnds: Uint32Array;
   #gathered = 0;
   #written = 0;
@@ -122,13 +122,16 @@ export class SegmentWriter {
   /** What the pages under way are written to. */
   #memory: Buffer = Buffer.alloc(0);
 
-  constructor(seq: number, table: EntryTable, pagesPerPart: number) {
+  /** `rows` is memory that another one had, used again if it has room. */
+  constructor(seq: number, table: EntryTable, pagesPerPart: number, rows?: Uint32Array) {
     this.#seq = seq;
     this.#table = table;
     this.#filter = newFilter(table.count);
     this.#pages = Math.max(1, Math.ceil(table.count / entriesPerPage));
     this.#pagesPerPart = pagesPerPart;
-    this.#rows = new Uint32Array(table.count * entryWords);
+    const words = table.count * entryWords;
+    // Some more, as much as the next one may have more.
+    this.rows = rows !== undefined && rows.length >= words ? rows : new Uint32Array(words + (words >> 3));
     this.#partEnds = this.#partStarts();
   }
 
@@ -158,7 +161,7 @@ export class SegmentWriter {
 
   #gather(end: number): void {
     const { words } = this.#table;
-    const rows = this.#rows;
+    const rows = this.rows;
     const next = this.#partEnds;
     const filter = new Int32Array(this.#filter.buffer);
     for (let at = this.#gathered * entryWords; at < end * entryWords; at += entryWords) {
@@ -170,7 +173,7 @@ export class SegmentWriter {
 
   /** The pages from number `first` on whose entries lie from number `start` to `end` among the rows. */
   #writePages(first: number, start: number, end: number): { key: Buffer; value: Buffer }[] {
-    const rows = this.#rows;
+    const rows = this.rows;
     const pages = this.#pages;
     const counts = new Uint32Array(Math.min(this.#pagesPerPart, pages - first));
     for (let at = start * entryWords; at < end * entryWords; at += entryWords)
