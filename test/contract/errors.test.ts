@@ -174,6 +174,31 @@ test("a length over the limit is refused before the body arrives", { timeout: 50
   sent.destroy();
 });
 
+for (const [what, path, status] of [
+  ["a length over the limit", "/v1/namespaces/n/streams/s/partitions/0/records", 413],
+  ["a path that is no route", "/v1/nothing", 404],
+  ["a length over the limit of a call", "/service.collection.v1.NamespaceService/CreateNamespace", 429],
+] as const) {
+  test(`${what} is refused in place of 100 Continue`, { timeout: 50_000 }, async () => {
+    const headers = {
+      "content-type": "application/json",
+      "content-length": String(16 * MiB + 1),
+      expect: "100-continue",
+    };
+    const sent = request(server.url + path, { method: "POST", headers });
+    let isToldToGoOn = false;
+    sent.on("continue", () => {
+      isToldToGoOn = true;
+    });
+    sent.flushHeaders();
+    const [answer] = await once(sent, "response");
+    assert.equal(answer.statusCode, status);
+    assert.equal(answer.headers.connection, "close");
+    assert.equal(isToldToGoOn, false);
+    sent.destroy();
+  });
+}
+
 for (const [what, more] of [
   ["a request that comes by the thousand", {}],
   ["any other", { "idempotency-key": "after many others" }],
