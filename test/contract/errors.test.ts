@@ -225,3 +225,22 @@ test("what isn't HTTP is answered as an error too", async () => {
   const answer = await ask(`${server.url}/health`, { headers: { "x-large": "x".repeat(40_000) } });
   assertError(answer, 431, "invalid_argument");
 });
+
+/** Proves: without authentication nothing is told to a page whose name was made to resolve to this machine. */
+test("a name that is not the server's is refused on every route, those without a credential too", async () => {
+  for (const path of ["/v1/namespaces", "/openapi.json", "/.well-known/jwks.json"]) {
+    for (const [host, status] of [
+      ["localhost", 200],
+      ["rebound.example", 403],
+      ["no name", 400],
+    ] as const) {
+      const sent = request(server.url + path, { headers: { host } }).end();
+      const [answer] = await once(sent, "response");
+      let text = "";
+      for await (const chunk of answer.setEncoding("utf8")) text += chunk;
+      assert.equal(answer.statusCode, status, `${path} ${host}: ${text}`);
+      if (status === 403) assert.equal(JSON.parse(text).error, "permission_denied");
+      if (status === 400) assert.equal(JSON.parse(text).field, "Host");
+    }
+  }
+});
