@@ -1,4 +1,3 @@
-import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Logger } from "pino";
@@ -101,7 +100,6 @@ export class Server {
     }
     // Whatever fails below, what was opened before it is closed again, so that the process can end.
     await using opened = new AsyncDisposableStack();
-    mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
     const ownership = opened.use(new SingleOwnership(config.dataDir));
     // Before the store is opened: another process's store must not be touched.
     await ownership.acquire(AbortSignal.timeout(10_000));

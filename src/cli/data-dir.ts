@@ -1,5 +1,5 @@
-import { mkdirSync } from "node:fs";
 import { loadConfig } from "../config.ts";
+import { makeDataFolder } from "../data-folder.ts";
 
 /** The data directory that a command works on, made where it is missing, and the command's own arguments. */
 export function takeDataDir(
@@ -16,6 +16,6 @@ export function takeDataDir(
     else rest.push(argument);
   }
   const { dataDir } = loadConfig({ argv: own, env });
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  makeDataFolder(dataDir);
   return { dataDir, rest };
 }

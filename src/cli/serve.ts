@@ -1,7 +1,8 @@
 import { pino } from "pino";
 import { IdleCollector } from "../adapter/threads/idle-collector.ts";
 import type { ServerConfig } from "../config.ts";
-import { Server } from "../server.ts";
+import { makeDataFolder } from "../data-folder.ts";
+import type { Server } from "../server.ts";
 import { LogForPeople } from "./log-for-people.ts";
 
 /** Runs the server until it is told to stop. Resolves with the exit code. */
@@ -16,6 +17,9 @@ export async function runServe(config: ServerConfig): Promise<number> {
   const stopping = signalled();
   let server: Server;
   try {
+    // Before the server is loaded, which takes longer than all else: a folder that can't be used is told at once.
+    makeDataFolder(config.dataDir);
+    const { Server } = await import("../server.ts");
     server = await Server.start(config, log, (error) => {
       log.fatal({ err: error }, `ending, to be started again: ${error.message}`);
       // Nothing could be answered any more but errors, and a new process can go on with what is on the disk.

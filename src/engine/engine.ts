@@ -148,7 +148,7 @@ export class Engine {
     this.#sealer = new Sealer({ ...shared, build: this.#build, settings: settings.collections, onError });
     const dedup = new DedupIndex({ store, committer, clock, windowMs: settings.dedupWindowMs });
     this.#dedup = dedup;
-    this.events = new Events({ metastore, log, committer, streams: this.streams, dedup, clock });
+    this.events = new Events({ metastore, log, committer, streams: this.streams, dedup, idempotency, clock });
     this.counters = new CounterTarget(store);
     const filler = new CollectionTarget({ ...shared, metastore, writer, settings: settings.collections });
     const targets = [this.counters, filler];

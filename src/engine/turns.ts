@@ -3,6 +3,13 @@ import type { Clock } from "../port/clock.ts";
 /** Work in small steps: between two of them the caller may do something else. */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
+/** Runs steps to their end in this turn: for little work, whose caller goes on with what it made. */
+export function runAtOnce<T>(steps: Steps<T>): T {
+  let step = steps.next();
+  while (!step.done) step = steps.next();
+  return step.value;
+}
+
 /** How long work may hold the listener's thread before everything else that is ready gets a turn. */
 const turnMs = 0.5;
 

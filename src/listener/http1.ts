@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { continueHttp1 } from "./continue.ts";
 import { type Connection, errorBody, type Registry, refuse } from "./registry.ts";
 import { WriteStall } from "./write-stall.ts";
 
@@ -48,13 +49,9 @@ function onRequest(request: IncomingMessage, response: ServerResponse): void {
   (request.socket as TrackedSocket)[kConnection]!.begin(request, response);
 }
 
-/**
- * Node writes the head of an answer that waits for its turn before all that waits with it, the word to go on too, which
- * would then stand in the middle of the answer. A body that comes behind another request is on its way anyway.
- */
 function onContinue(request: IncomingMessage, response: ServerResponse): void {
   const connection = (request.socket as TrackedSocket)[kConnection]!;
-  if (!connection.isAnswering) response.writeContinue();
+  continueHttp1(request, response);
   connection.begin(request, response);
 }
 
@@ -114,10 +111,6 @@ export class Http1Connection implements Connection {
       else destroySoon.call(socket);
     };
     server.emit("connection", socket);
-  }
-
-  get isAnswering(): boolean {
-    return this.#inFlight > 0;
   }
 
   begin(request: IncomingMessage, response: ServerResponse): void {

@@ -8,6 +8,7 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { Socket } from "node:net";
+import { continueHttp2 } from "./continue.ts";
 import { type Connection, type Registry, refuse } from "./registry.ts";
 import { WriteStall } from "./write-stall.ts";
 
@@ -43,6 +44,10 @@ export function createHttp2(registry: Registry): Http2Server {
     streamResetRate: limits.http2ResetsPerSecondMax,
   });
   server.on("request", onRequest);
+  server.on("checkContinue", (request: Http2ServerRequest, response: Http2ServerResponse) => {
+    continueHttp2(request, response);
+    onRequest(request, response);
+  });
   server.on("checkExpectation", (_request: Http2ServerRequest, response: Http2ServerResponse) => {
     refuse(response, 417, "invalid_argument", "only 100-continue is supported", "expect");
   });

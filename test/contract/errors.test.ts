@@ -174,6 +174,31 @@ test("a length over the limit is refused before the body arrives", { timeout: 50
   sent.destroy();
 });
 
+for (const [what, path, status] of [
+  ["a length over the limit", "/v1/namespaces/n/streams/s/partitions/0/records", 413],
+  ["a path that is no route", "/v1/nothing", 404],
+  ["a length over the limit of a call", "/service.collection.v1.NamespaceService/CreateNamespace", 429],
+] as const) {
+  test(`${what} is refused in place of 100 Continue`, { timeout: 50_000 }, async () => {
+    const headers = {
+      "content-type": "application/json",
+      "content-length": String(16 * MiB + 1),
+      expect: "100-continue",
+    };
+    const sent = request(server.url + path, { method: "POST", headers });
+    let isToldToGoOn = false;
+    sent.on("continue", () => {
+      isToldToGoOn = true;
+    });
+    sent.flushHeaders();
+    const [answer] = await once(sent, "response");
+    assert.equal(answer.statusCode, status);
+    assert.equal(answer.headers.connection, "close");
+    assert.equal(isToldToGoOn, false);
+    sent.destroy();
+  });
+}
+
 for (const [what, more] of [
   ["a request that comes by the thousand", {}],
   ["any other", { "idempotency-key": "after many others" }],
@@ -199,4 +224,23 @@ test("unknown query parameters are 400 naming them", async () => {
 test("what isn't HTTP is answered as an error too", async () => {
   const answer = await ask(`${server.url}/health`, { headers: { "x-large": "x".repeat(40_000) } });
   assertError(answer, 431, "invalid_argument");
+});
+
+/** Proves: without authentication nothing is told to a page whose name was made to resolve to this machine. */
+test("a name that is not the server's is refused on every route, those without a credential too", async () => {
+  for (const path of ["/v1/namespaces", "/openapi.json", "/.well-known/jwks.json"]) {
+    for (const [host, status] of [
+      ["localhost", 200],
+      ["rebound.example", 403],
+      ["no name", 400],
+    ] as const) {
+      const sent = request(server.url + path, { headers: { host } }).end();
+      const [answer] = await once(sent, "response");
+      let text = "";
+      for await (const chunk of answer.setEncoding("utf8")) text += chunk;
+      assert.equal(answer.statusCode, status, `${path} ${host}: ${text}`);
+      if (status === 403) assert.equal(JSON.parse(text).error, "permission_denied");
+      if (status === 400) assert.equal(JSON.parse(text).field, "Host");
+    }
+  }
 });

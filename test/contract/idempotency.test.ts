@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { ask, base64 } from "../support/http.ts";
 import { ServerProcess } from "../support/process.ts";
-import { assertError, StreamClient } from "../support/streams.ts";
+import { assertError, eventually, StreamClient } from "../support/streams.ts";
 
 let server: ServerProcess;
 let client: StreamClient;
@@ -144,4 +144,85 @@ test("keys outlive a stop and a kill", async () => {
   assert.deepEqual((await append(last.url + path, "k3", "c")).json, third.json);
   assert.deepEqual((await append(last.url + path, "k2", "b")).json, replies[1]!.json);
   assertError(await append(last.url + path, "k2", "x"), 409, "conflict");
+});
+
+/** One event in binary mode. */
+function sendEvent(url: string, key: string, data: string, attributes: Record<string, string> = {}) {
+  const headers = { "ce-specversion": "1.0", "ce-type": "t", "ce-source": "/s", "ce-id": "1", ...attributes };
+  return ask(url, { body: data, headers: { "content-type": "text/plain", ...headers, "idempotency-key": key } });
+}
+
+test("a key on events replays what became of them, in every mode", async () => {
+  await client.createStream("events", { partitions: 4 });
+  const url = `${client.streamUrl("events")}/events`;
+  const event = (id: string) => ({ specversion: "1.0", type: "t", source: "/s", id });
+  const json = (type: string, body: unknown) => (key: string) =>
+    ask(url, {
+      body: JSON.stringify(body),
+      headers: { "content-type": `application/cloudevents${type}`, "idempotency-key": key },
+    });
+  const spread = Array.from({ length: 20 }, (_, i) => event(`many-${i}`));
+  for (const [mode, send] of [
+    ["structured", json("+json", event("structured"))],
+    ["batch", json("-batch+json", [...spread, event("structured"), event("many-0")])],
+    [
+      "batch in one partition",
+      json(
+        "-batch+json",
+        [1, 2, 3].map((i) => ({ ...event(`one-${i}`), subject: "one" })),
+      ),
+    ],
+    ["empty batch", json("-batch+json", [])],
+    ["binary", (key: string) => sendEvent(url, key, "hello")],
+  ] as const) {
+    const first = await send(mode);
+    assert.equal(first.status, 200, first.text);
+    assert.equal(first.headers.get("idempotency-replayed"), null);
+    const again = await send(mode);
+    assert.deepEqual(again.json, first.json, mode);
+    assert.equal(again.headers.get("idempotency-replayed"), "true");
+    assert.equal(again.headers.get("service-consistency-token"), first.headers.get("service-consistency-token"));
+    // The same events under another key, or none, are duplicates.
+    const other = await send(`${mode}, other`);
+    assert.equal(other.headers.get("idempotency-replayed"), null);
+    for (const { status } of other.json.events) assert.equal(status, "duplicate");
+  }
+});
+
+test("a key on events with other events is 409, and a malformed one 400", async () => {
+  await client.createStream("other-events", { partitions: 2 });
+  const url = `${client.streamUrl("other-events")}/events`;
+  assert.equal((await sendEvent(url, "k", "a")).status, 200);
+  assertError(await sendEvent(url, "k", "b"), 409, "conflict");
+  assertError(await sendEvent(url, "k", "a", { "ce-id": "2" }), 409, "conflict");
+  assertError(await sendEvent(url, "k", "a", { "content-type": "text/html" }), 409, "conflict");
+  assertError(await sendEvent(`${url}?partition=1`, "k", "a"), 409, "conflict");
+  assertError(await append(client.recordsUrl("other-events"), "k", "a"), 409, "conflict");
+  assert.equal((await sendEvent(url, "k", "a")).headers.get("idempotency-replayed"), "true");
+  assertError(await sendEvent(url, "a\tb", "a"), 400, "invalid_argument", "Idempotency-Key");
+});
+
+test("a key on events holds after the window in which they are duplicates", async () => {
+  await using short = await ServerProcess.start({ flags: ["--cloudevents-dedup-window", "1s"] });
+  const writer = await StreamClient.create(short.url, "n");
+  await writer.createStream("s");
+  const url = `${writer.streamUrl("s")}/events`;
+  const first = await sendEvent(url, "k", "a");
+  assert.deepEqual(first.json.events, [{ status: "appended", partition: 0, offset: 0 }]);
+  await eventually(
+    async () => (await sendEvent(url, `${Math.random()}`, "a")).json.events[0].status as string,
+    (status) => status === "appended",
+  );
+  const again = await sendEvent(url, "k", "a");
+  assert.equal(again.headers.get("idempotency-replayed"), "true");
+  assert.deepEqual(again.json, first.json);
+});
+
+test("one key on events that are sent many times at once is answered once", async () => {
+  await client.createStream("raced-events");
+  const url = `${client.streamUrl("raced-events")}/events`;
+  const answers = await Promise.all(Array.from({ length: 20 }, () => sendEvent(url, "same", "once")));
+  for (const answer of answers) assert.deepEqual(answer.json, answers[0]!.json);
+  assert.equal(answers.filter(({ headers }) => headers.get("idempotency-replayed") === null).length, 1);
+  assert.deepEqual(await client.values("raced-events"), ["once"]);
 });

@@ -4,6 +4,7 @@ import { NodeClock } from "../../src/adapter/node/clock.ts";
 import { NodeRandom } from "../../src/adapter/node/random.ts";
 import { type CollectionSettings, defaultCollectionSettings } from "../../src/engine/collection/settings.ts";
 import { Engine } from "../../src/engine/engine.ts";
+import type { Clock } from "../../src/port/clock.ts";
 import { inlineThreads, testSettings } from "./engine.ts";
 
 /** A tail that is never sealed on its own, so that what a collection tells of itself stands still. */
@@ -13,6 +14,7 @@ export const unsealed: Partial<CollectionSettings> = { sealIdleMs: 1e12, sealAge
 export async function startMemoryEngine(
   settings: Partial<CollectionSettings> = {},
   store = new MemoryStore(),
+  clock: Clock = new NodeClock(),
 ): Promise<Engine> {
   const objects = new MemoryObjectStore();
   const engine = new Engine(
@@ -20,7 +22,7 @@ export async function startMemoryEngine(
       store,
       objects,
       ownership: { isOwner: true, epoch: 1, acquire: async () => {}, [Symbol.asyncDispose]: async () => {} },
-      clock: new NodeClock(),
+      clock,
       random: new NodeRandom(),
       threads: inlineThreads(objects, new NodeClock(), store),
     },

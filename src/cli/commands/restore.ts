@@ -4,6 +4,7 @@ import { dirname, join, resolve, sep } from "node:path";
 import { LmdbStore } from "../../adapter/lmdb/store.ts";
 import { SingleOwnership } from "../../adapter/single/ownership.ts";
 import { loadConfig } from "../../config.ts";
+import { makeDataFolder } from "../../data-folder.ts";
 import { decodeEntries, type StoreName, storeNames } from "../../engine/backup/archive.ts";
 import { CommandFailure } from "../command.ts";
 import { formatBytes } from "../output.ts";
@@ -18,7 +19,7 @@ export const restore: Run = async (context) => {
   const file = context.arg(0);
   const given = context.text("data-dir");
   const { dataDir } = loadConfig({ argv: given === undefined ? [] : ["--data-dir", given], env: context.env });
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  makeDataFolder(dataDir);
   await using ownership = new SingleOwnership(dataDir);
   await ownership.acquire(AbortSignal.timeout(10_000)).catch((error: Error) => {
     throw new CommandFailure("failed_precondition", error.message, "stop the server first");

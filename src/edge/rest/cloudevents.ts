@@ -68,7 +68,7 @@ function unsupported(message: string): EngineError {
   });
 }
 
-function isAttributeHeader(name: string): boolean {
+export function isAttributeHeader(name: string): boolean {
   return (name.charCodeAt(0) | 0x20) === 0x63 && (name.charCodeAt(1) | 0x20) === 0x65 && name.charCodeAt(2) === 0x2d;
 }
 

@@ -10,7 +10,14 @@ import {
   sealBatch,
 } from "../../engine/log/record-batch.ts";
 import { recordCodec } from "./record-codec.ts";
-import { encodeRecords, parseRecords, type RecordJson, recordText } from "./record-json.ts";
+import {
+  encodeRecords,
+  encodeRecordsInTurns,
+  parseRecords,
+  parseRecordsInTurns,
+  type RecordJson,
+  recordText,
+} from "./record-json.ts";
 
 const nowMs = 1_700_000_000_123;
 const codec = recordCodec();
@@ -46,6 +53,34 @@ const json = fc
     { minLength: 1, maxLength: 20 },
   )
   .map((records) => ({ records }));
+
+/** Proves: others get their turns while a large request is read, and what is read is the same. */
+test("many records are read in turns as they are at once", async () => {
+  const records = Array.from(
+    { length: 200_000 },
+    (_, i): RecordJson => ({
+      ...(i % 3 === 0 ? {} : { key: Buffer.from(`k${i}`).toString("base64") }),
+      value: Buffer.from(`value ${i}`).toString("base64"),
+    }),
+  );
+  let turns = 0;
+  const encoding = encodeRecordsInTurns(records, nowMs);
+  const parsing = parseRecordsInTurns(records);
+  let isDone = false;
+  const count = () => {
+    turns++;
+    if (!isDone) setImmediate(count);
+  };
+  setImmediate(count);
+  assert.deepEqual(shown(await encoding), shown(encodeRecords(records, nowMs)));
+  const parsed = await parsing;
+  isDone = true;
+  assert.deepEqual(shown(encodeBatch(parsed, nowMs)), shown(encodeRecords(records, nowMs)));
+  assert(turns > 5, `${turns} turns`);
+  assert.equal(await encodeRecordsInTurns([{}, { headers: [{ key: "h" }] }], nowMs), undefined);
+  await assert.rejects(encodeRecordsInTurns([{}, { value: "?" }], nowMs), /records\[1\]\.value/);
+  await assert.rejects(parseRecordsInTurns([{}, { value: "?" }]), /records\[1\]\.value/);
+});
 
 test("a body is decoded as on the longer way, whatever the order of its fields and the space around them", () => {
   fc.assert(

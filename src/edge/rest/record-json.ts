@@ -6,6 +6,7 @@ import {
   type RecordHeader,
   type RecordInput,
 } from "../../engine/log/record-batch.ts";
+import { inTurns, TurnShare } from "./in-turns.ts";
 
 /** A record as it appears in a request, after validation against its schema. */
 export interface RecordJson {
@@ -30,6 +31,11 @@ export function parseRecords(records: readonly RecordJson[]): RecordInput[] {
   return records.map(parseRecord);
 }
 
+/** The same for a request of any length. */
+export function parseRecordsInTurns(records: readonly RecordJson[]): Promise<RecordInput[]> {
+  return inTurns(records, parseRecord);
+}
+
 function parseRecord(record: RecordJson, i: number): RecordInput {
   const parsed: { -readonly [K in keyof RecordInput]: RecordInput[K] } = {};
   if (record.key != null) parsed.key = parseBase64(() => `records[${i}].key`, record.key);
@@ -51,16 +57,60 @@ function parseRecord(record: RecordJson, i: number): RecordInput {
  * way. A hot loop: 43 µs for 100 records of 200 bytes, without a buffer for each part.
  */
 export function encodeRecords(records: readonly RecordJson[], nowMs: number): EncodedBatch | undefined {
+  const { length } = records;
+  const partBytes = plainBytes(records, 0, length);
+  if (partBytes === undefined) return undefined;
+  const writer = new PlainBatchWriter(length, partBytes, nowMs);
+  writeRecords(writer, records, 0, length, nowMs);
+  return writer.finish();
+}
+
+/** Records between two looks at the clock. */
+const pieceRecords = 256;
+
+/** The same for a request of any length. */
+export async function encodeRecordsInTurns(
+  records: readonly RecordJson[],
+  nowMs: number,
+): Promise<EncodedBatch | undefined> {
+  const { length } = records;
+  const turn = new TurnShare();
   let partBytes = 0;
-  for (let i = 0; i < records.length; i++) {
+  for (let from = 0; from < length; from += pieceRecords) {
+    const bytes = plainBytes(records, from, Math.min(from + pieceRecords, length));
+    if (bytes === undefined) return undefined;
+    partBytes += bytes;
+    if (turn.isOver) await turn.giveWay();
+  }
+  const writer = new PlainBatchWriter(length, partBytes, nowMs);
+  for (let from = 0; from < length; from += pieceRecords) {
+    writeRecords(writer, records, from, Math.min(from + pieceRecords, length), nowMs);
+    if (turn.isOver) await turn.giveWay();
+  }
+  return writer.finish();
+}
+
+/** What keys and values take when they are decoded; undefined when a record has headers. */
+function plainBytes(records: readonly RecordJson[], from: number, to: number): number | undefined {
+  let bytes = 0;
+  for (let i = from; i < to; i++) {
     const { key, value, headers } = records[i]!;
     if (headers != null && headers.length > 0) return undefined;
-    if (key != null) partBytes += decodedLength(key);
-    if (value != null) partBytes += decodedLength(value);
+    if (key != null) bytes += decodedLength(key);
+    if (value != null) bytes += decodedLength(value);
   }
-  const writer = new PlainBatchWriter(records.length, partBytes, nowMs);
+  return bytes;
+}
+
+function writeRecords(
+  writer: PlainBatchWriter,
+  records: readonly RecordJson[],
+  from: number,
+  to: number,
+  nowMs: number,
+): void {
   const { bytes } = writer;
-  for (let i = 0; i < records.length; i++) {
+  for (let i = from; i < to; i++) {
     const { key, value, timestamp_ms } = records[i]!;
     const keyLength = key == null ? -1 : decodedLength(key);
     const valueLength = value == null ? -1 : decodedLength(value);
@@ -71,7 +121,6 @@ export function encodeRecords(records: readonly RecordJson[], nowMs: number): En
     }
     if (value != null && !decodeInto(bytes, at, value, valueLength)) throw badBase64(`records[${i}].value`);
   }
-  return writer.finish();
 }
 
 /** The bytes that padded base64 stands for; of what is no base64, a number that its decoding will not reach. */

@@ -80,14 +80,17 @@ export function sendToken(reply: FastifyReply, token: ConsistencyToken): void {
   if (name !== undefined) reply.header(name, text);
 }
 
-/** The idempotency of a write: the key, and what the request asks for. */
-export function readIdempotency(request: FastifyRequest, bodyKey?: string | null): Idempotency | undefined {
+/** The idempotency of a write: the key, and what the request asks for, by default its body. */
+export function readIdempotency(
+  request: FastifyRequest,
+  bodyKey?: string | null,
+  asked: () => readonly (string | Uint8Array)[] = () => [request.rawBody ?? Buffer.from(JSON.stringify(request.body))],
+): Idempotency | undefined {
   const header = request.headers["idempotency-key"];
   const given = header === undefined ? (bodyKey ?? undefined) : String(header);
   if (given === undefined) return undefined;
   const key = parseIdempotencyKey(header === undefined ? "idempotency_key" : "Idempotency-Key", given);
-  const body = request.rawBody ?? Buffer.from(JSON.stringify(request.body));
-  return { key, fingerprint: fingerprint(request.method, " ", pathOf(request), "\n", body) };
+  return { key, fingerprint: fingerprint(request.method, " ", pathOf(request), "\n", ...asked()) };
 }
 
 export function sendReplayed(reply: FastifyReply): void {

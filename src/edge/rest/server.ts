@@ -145,8 +145,8 @@ function sendError(error: EngineError, request: FastifyRequest, reply: FastifyRe
   }
   const sent = status === 500 ? { ...body, request_id: request.id } : body;
   // Fastify would close the connection after a refused body, under a client that still sends and then can't read the
-  // answer. The listener discards what still comes.
-  reply.removeHeader("connection");
+  // answer. The listener discards what still comes. One that asked before sending (Expect) is told that it ends.
+  if (request.headers.expect === undefined) reply.removeHeader("connection");
   reply
     .code(status)
     .headers(headers)

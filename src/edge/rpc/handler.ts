@@ -3,7 +3,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { type ConnectRouter, createConnectRouter, createContextValues, type ServiceImpl } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
-import { EngineError, invalid, unavailable } from "../../engine/errors.ts";
+import { EngineError, invalid, reasons, unavailable } from "../../engine/errors.ts";
 import { buildVariant, isAbsent } from "../../engine/instance/catalogue.ts";
 import type { Instance } from "../../engine/instance/instance.ts";
 import { Health } from "../../gen/grpc/health/v1/health_pb.ts";
@@ -293,26 +293,43 @@ class Handler implements RpcHandler {
 
   #writeKeySet(request: NodeRequest, response: NodeResponse, extra: ExtraHeaders): void {
     request.resume();
-    const known = request.method === "GET" || request.method === "HEAD";
-    const body = Buffer.from(
-      JSON.stringify(
-        known ? this.#deps.instance.keySet : { error: "invalid_argument", message: "method: use GET or HEAD" },
-      ),
-    );
-    response.writeHead(known ? 200 : 405, {
-      ...extra,
-      "content-type": known ? "application/jwk-set+json" : "application/json",
-      "content-length": body.byteLength,
-      ...(known ? { "cache-control": `public, max-age=${rpcLimits.keySetAgeSMax}` } : { allow: "GET, HEAD" }),
-    });
-    if (request.method === "HEAD") response.end();
-    else response.end(body);
+    const { method } = request;
+    const { origin, authorization } = request.headers;
+    // It needs no credential, but no page of a name that is not the server's may read it either.
+    const refused = this.#deps.authenticator.screen({ method, host: authorityOf(request), origin, authorization });
+    if (refused !== undefined) {
+      const { http, rest } = reasons[refused.reason];
+      writeJson(method, response, http, { error: rest, message: refused.message, ...refused.details }, extra);
+    } else if (method === "GET" || method === "HEAD") {
+      writeJson(method, response, 200, this.#deps.instance.keySet, {
+        ...extra,
+        "content-type": "application/jwk-set+json",
+        "cache-control": `public, max-age=${rpcLimits.keySetAgeSMax}`,
+      });
+    } else {
+      const wrong = { error: "invalid_argument", message: "method: use GET or HEAD" };
+      writeJson(method, response, 405, wrong, { ...extra, allow: "GET, HEAD" });
+    }
   }
 }
 
 const letters = { s: 0x73, g: 0x67, a: 0x61, dot: 0x2e } as const;
 
 function ignore(): void {}
+
+/** An answer that is no reply to a call. */
+function writeJson(
+  method: string | undefined,
+  response: NodeResponse,
+  status: number,
+  value: object,
+  headers: ExtraHeaders,
+): void {
+  const body = Buffer.from(JSON.stringify(value));
+  response.writeHead(status, { "content-type": "application/json", ...headers, "content-length": body.byteLength });
+  if (method === "HEAD") response.end();
+  else response.end(body);
+}
 
 export function createRpcHandler(deps: RpcDeps): RpcHandler {
   return new Handler(deps);

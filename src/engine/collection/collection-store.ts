@@ -4,7 +4,7 @@ import { makeKey, prefixRange, readU64, tables } from "../keys.ts";
 import { decode, encode } from "../metastore/metastore.ts";
 import { openValue, sealValue } from "../stored-value.ts";
 import type { Schema } from "./schema.ts";
-import { formatSchema, parseSchema } from "./schema-parse.ts";
+import { formatSchema, readSchema } from "./schema-parse.ts";
 
 /** A collection as its namespace knows it. */
 export interface CollectionMeta {
@@ -105,7 +105,7 @@ export function decodeCollection(
   bytes: Uint8Array,
 ): CollectionMeta {
   const { schema, ...stored } = decode<StoredCollection>(bytes);
-  return { ...stored, namespaceId, namespace, name, schema: parseSchema(schema) };
+  return { ...stored, namespaceId, namespace, name, schema: readSchema(schema) };
 }
 
 export function aliasKey(namespaceId: number, alias: string): Buffer {

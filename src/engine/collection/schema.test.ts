@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EngineError } from "../errors.ts";
 import { inferFields, type Schema, sameSchema } from "./schema.ts";
-import { addFields, formatSchema, parseFields, parseSchema } from "./schema-parse.ts";
+import { addFields, formatSchema, parseFields, parseSchema, readSchema } from "./schema-parse.ts";
 
 function fieldAtFault(run: () => unknown): unknown {
   try {
@@ -48,6 +48,7 @@ test("what is formatted is parsed to the same schema", () => {
     max_fields: 5,
   });
   assert.deepEqual(parseSchema(formatSchema(schema)), schema);
+  assert.deepEqual(readSchema(JSON.parse(JSON.stringify(formatSchema(schema)))), schema);
 });
 
 const field = { name: "a", kind: "keyword" };

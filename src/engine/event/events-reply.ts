@@ -16,29 +16,62 @@ export interface EventRun {
   readonly count: number;
 }
 
+/** A reply as an idempotency key keeps it: one run, or three numbers for each event (how, partition, offset). */
+export type RecordedEvents = { readonly run: EventRun } | { readonly places: readonly number[] };
+
+const recordedStatuses = ["appended", "duplicate"] as const satisfies EventStatus[];
+
 /** What became of the events of a request. */
 export class EventsReply {
   /** Names every event of the request, duplicates too. */
   readonly token: ConsistencyToken;
   readonly inFlight: boolean;
+  /** It was recorded by an earlier request with the same idempotency key. */
+  readonly replayed: boolean;
   /** All of the events where they are one run, as nearly always: without an object for each. */
   readonly run: EventRun | undefined;
   readonly #results: readonly EventResult[] | undefined;
 
-  private constructor(token: ConsistencyToken, run: EventRun | undefined, results: readonly EventResult[] | undefined) {
+  private constructor(
+    token: ConsistencyToken,
+    run: EventRun | undefined,
+    results: readonly EventResult[] | undefined,
+    replayed = false,
+  ) {
     this.token = token;
+    this.replayed = replayed;
     this.run = run;
     this.#results = results;
     this.inFlight = results?.some(({ status }) => status === "in_flight") === true;
   }
 
-  static ofRun(stream: number, run: EventRun): EventsReply {
+  static ofRun(stream: number, run: EventRun, replayed = false): EventsReply {
     const { partition, baseOffset, count } = run;
-    return new EventsReply([{ stream, partition, offset: baseOffset + count - 1 }], run, undefined);
+    return new EventsReply([{ stream, partition, offset: baseOffset + count - 1 }], run, undefined, replayed);
   }
 
-  static ofResults(stream: number, results: readonly EventResult[]): EventsReply {
-    return new EventsReply(tokenOf(stream, results), undefined, results);
+  static ofResults(stream: number, results: readonly EventResult[], replayed = false): EventsReply {
+    return new EventsReply(tokenOf(stream, results), undefined, results, replayed);
+  }
+
+  static ofRecorded(stream: number, recorded: RecordedEvents): EventsReply {
+    if ("run" in recorded) return EventsReply.ofRun(stream, recorded.run, true);
+    const { places } = recorded;
+    const results: EventResult[] = [];
+    for (let i = 0; i < places.length; i += 3) {
+      results.push({ status: recordedStatuses[places[i]!]!, partition: places[i + 1]!, offset: places[i + 2]! });
+    }
+    return EventsReply.ofResults(stream, results, true);
+  }
+
+  /** Of a reply in which nothing is in flight. */
+  recorded(): RecordedEvents {
+    if (this.run !== undefined) return { run: this.run };
+    const places: number[] = [];
+    for (const { status, partition, offset } of this.events) {
+      places.push(status === "appended" ? 0 : 1, partition!, offset!);
+    }
+    return { places };
   }
 
   get events(): readonly EventResult[] {

@@ -5,6 +5,7 @@ import { EngineError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import { withoutRecords } from "../log/record-batch.ts";
 import type { Metastore, StreamMeta } from "../metastore/metastore.ts";
+import type { Idempotency, IdempotencyRecords } from "../stream/idempotency.ts";
 import {
   checkPartition,
   type FetchCommand,
@@ -18,13 +19,14 @@ import { digestWordCount, type EventPlace } from "./dedup/entry.ts";
 import { stretchBytes } from "./dedup/run.ts";
 import { type EncodedEvents, encodeEvents } from "./encoded-events.ts";
 import { eventCodec } from "./event-codec.ts";
-import { type EventResult, EventsReply, runResults } from "./events-reply.ts";
+import { type EventResult, EventsReply, type RecordedEvents, runResults } from "./events-reply.ts";
 import { eventOfRecord } from "./record-codec.ts";
 
 export interface AppendEventsCommand extends StreamRef {
   readonly events: readonly CloudEvent[];
   /** All events go there; without it each goes to the partition of its own keys. */
   readonly partition?: number;
+  readonly idempotency?: Idempotency | undefined;
 }
 
 export interface AppendJsonCommand extends StreamRef {
@@ -34,6 +36,7 @@ export interface AppendJsonCommand extends StreamRef {
   readonly partition?: number | undefined;
   /** Where the records are put until they are committed. */
   readonly memory?: EventMemory;
+  readonly idempotency?: Idempotency | undefined;
 }
 
 /** Memory that is used again: `give` takes back what `take` gave. */
@@ -56,6 +59,7 @@ export interface EventsDeps {
   readonly committer: Committer;
   readonly streams: Streams;
   readonly dedup: DedupIndex;
+  readonly idempotency: IdempotencyRecords;
   readonly clock: Clock;
 }
 
@@ -83,7 +87,8 @@ export class Events {
     const meta = this.#deps.metastore.stream(command.namespace, command.stream);
     if (command.partition !== undefined) checkPartition(meta, command.partition);
     const nowMs = this.#deps.clock.nowMs();
-    return this.#write(meta, encodeEvents(command.events, meta, command.partition, nowMs), nowMs);
+    const encoded = encodeEvents(command.events, meta, command.partition, nowMs);
+    return this.#write(meta, encoded, nowMs, command.idempotency);
   }
 
   /**
@@ -97,7 +102,8 @@ export class Events {
     const nowMs = this.#deps.clock.nowMs();
     const target = { stream: meta.id, partitions: meta.partitions, partition, nowMs };
     const encoded = eventCodec().decode(text, isBatch, target, memory?.take);
-    return encoded === undefined ? undefined : this.#write(meta, encoded, nowMs, memory?.give);
+    if (encoded === undefined) return undefined;
+    return this.#write(meta, encoded, nowMs, command.idempotency, memory?.give);
   }
 
   #findStream({ namespace, stream }: StreamRef): StreamMeta | undefined {
@@ -114,6 +120,7 @@ export class Events {
     meta: StreamMeta,
     encoded: EncodedEvents,
     nowMs: number,
+    idempotency: Idempotency | undefined,
     give?: (memory: Buffer) => void,
   ): Promise<EventsReply> {
     const { count, digests, batches, memory } = encoded;
@@ -121,10 +128,37 @@ export class Events {
       const arrived = this.#deps.dedup.arrive(digests, count, nowMs);
       let bytes = stretchBytes(count);
       for (const batch of batches) bytes += batch.encoded.bytes.length;
-      return await this.#deps.committer.submit((draft) => this.#stage(draft, meta, encoded, arrived, nowMs), bytes);
+      return await this.#deps.committer.submit(
+        (draft) =>
+          idempotency === undefined
+            ? this.#stage(draft, meta, encoded, arrived, nowMs)
+            : this.#stageOnce(draft, meta, encoded, arrived, nowMs, idempotency),
+        bytes,
+      );
     } finally {
       if (memory !== undefined) give?.(memory);
     }
+  }
+
+  /**
+   * A key holds for longer than the window, and tells a writer that repeats itself what its first request did. An answer
+   * that asks to be repeated is none to keep.
+   */
+  #stageOnce(
+    draft: Draft,
+    meta: StreamMeta,
+    encoded: EncodedEvents,
+    arrived: Arrival,
+    nowMs: number,
+    request: Idempotency,
+  ): EventsReply {
+    const { metastore, idempotency } = this.#deps;
+    const { id } = metastore.stagedStream(draft, meta);
+    const recorded = idempotency.replay<RecordedEvents>(draft, id, request);
+    if (recorded !== undefined) return EventsReply.ofRecorded(id, recorded);
+    const reply = this.#stage(draft, meta, encoded, arrived, nowMs);
+    if (!reply.inFlight) idempotency.record(draft, id, request, reply.recorded());
+    return reply;
   }
 
   #stage(draft: Draft, meta: StreamMeta, encoded: EncodedEvents, arrived: Arrival, nowMs: number): EventsReply {

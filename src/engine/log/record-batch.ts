@@ -1,6 +1,7 @@
 import { crc32 } from "node:zlib";
 import { asBuffer } from "../../port/bytes.ts";
 import { damaged as damagedData, type EngineError } from "../errors.ts";
+import type { Steps } from "../turns.ts";
 import { expandedBytesMax, expandRecords } from "./compact-batch.ts";
 
 export interface RecordHeader {
@@ -113,12 +114,26 @@ export function completeBatch(
 
 export function encodeBatch(records: readonly RecordInput[], nowMs: number): EncodedBatch {
   const writer = new BatchWriter(guessBytes(records));
-  for (const { key, value, headers, timestampMs } of records) {
-    writer.begin(timestampMs ?? nowMs, key, value);
-    if (headers !== undefined) for (const header of headers) writer.header(header.key, header.value);
-    writer.end();
+  for (const record of records) writeRecord(writer, record, nowMs);
+  return writer.finish();
+}
+
+const recordsPerStep = 128;
+
+/** The same for many records. */
+export function* encodeBatchInSteps(records: readonly RecordInput[], nowMs: number): Steps<EncodedBatch> {
+  const writer = new BatchWriter(guessBytes(records));
+  for (const [i, record] of records.entries()) {
+    if (i % recordsPerStep === recordsPerStep - 1) yield;
+    writeRecord(writer, record, nowMs);
   }
   return writer.finish();
+}
+
+function writeRecord(writer: BatchWriter, { key, value, headers, timestampMs }: RecordInput, nowMs: number): void {
+  writer.begin(timestampMs ?? nowMs, key, value);
+  if (headers !== undefined) for (const header of headers) writer.header(header.key, header.value);
+  writer.end();
 }
 
 /** Exact where the headers' text is ASCII, as nearly all of it is. */

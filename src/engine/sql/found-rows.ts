@@ -1,5 +1,5 @@
 import { decodeDocument } from "../collection/document-codec.ts";
-import { parseSchema } from "../collection/schema-parse.ts";
+import { readSchema } from "../collection/schema-parse.ts";
 import { fieldValue, sourceValues } from "../search/document.ts";
 import { wildcardMatcher } from "../search/filter/wildcard.ts";
 import { type CollectionColumn, collectionColumns } from "./columns.ts";
@@ -33,7 +33,7 @@ export class FoundSchemas {
     const key = `${collectionId} ${schemaVersion}`;
     let columns = this.#known.get(key);
     if (columns !== undefined) return columns;
-    columns = collectionColumns(parseSchema(fields));
+    columns = collectionColumns(readSchema(fields));
     if (this.#known.size >= knownMax) this.#known.delete(this.#known.keys().next().value!);
     this.#known.set(key, columns);
     return columns;

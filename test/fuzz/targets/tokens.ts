@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { formatTicket, parseTicket } from "../../../src/edge/flight/ticket.ts";
 import { formatCursor, formatPageToken, parseCursor, parsePageToken } from "../../../src/engine/collection/cursor.ts";
-import { formatSchema, parseSchema } from "../../../src/engine/collection/schema-parse.ts";
+import { formatSchema, parseSchema, readSchema } from "../../../src/engine/collection/schema-parse.ts";
 import { parseName } from "../../../src/engine/ids.ts";
 import { parsePointer, resolvePointer } from "../../../src/engine/json-pointer.ts";
 import { parseDate } from "../../../src/engine/search/date.ts";
@@ -58,7 +58,9 @@ const checks: readonly Check[] = [
       return;
     }
     const schema = refusing(() => parseSchema(json), "invalid_argument");
-    if (schema !== undefined) same(parseSchema(formatSchema(schema)), schema, "a schema is read otherwise");
+    if (schema === undefined) return;
+    same(parseSchema(formatSchema(schema)), schema, "a schema is read otherwise");
+    same(readSchema(formatSchema(schema)), schema, "a stored schema is read otherwise");
   },
   (text) => {
     const head = parseExpressHead(text);

@@ -7,17 +7,19 @@ import type { EventMemory, Events, TakeEvent } from "../../../engine/event/event
 import type { EventResult, EventsReply } from "../../../engine/event/events-reply.ts";
 import { eventJsonType, formatEventJson } from "../../../engine/event/json-format.ts";
 import { limits } from "../../../engine/limits.ts";
+import type { Idempotency } from "../../../engine/stream/idempotency.ts";
 import { formatToken } from "../../../engine/token.ts";
-import { batchJsonType, type EventRequest, formatBinary, parseEvents } from "../cloudevents.ts";
+import { batchJsonType, type EventRequest, formatBinary, isAttributeHeader, parseEvents } from "../cloudevents.ts";
 import { type FetchQuery, fetchQuery, parseFrom } from "../fetch-query.ts";
 import { release } from "../release.ts";
-import { clientSignal, type Route, readToken, sendToken } from "../route.ts";
+import { clientSignal, type Route, readIdempotency, readToken, sendReplayed, sendToken } from "../route.ts";
 import { runText } from "../run-text.ts";
 import {
   answer,
   answerIn,
   array,
   count,
+  idempotencyHeader,
   object,
   partitionPath,
   streamPath,
@@ -43,12 +45,11 @@ async function appendEvents(engine: Engine, request: FastifyRequest, reply: Fast
   const { rawHeaders: headers } = request.raw;
   const place = { namespace: ns, stream, ...(partition === undefined ? {} : { partition }) };
   const body = (request.body as Buffer | undefined) ?? Buffer.alloc(0);
-  const done = await writeEvents(engine.events, place, {
-    headers,
-    contentType: headerOf(headers, "content-type"),
-    body,
-  });
+  const given = { headers, contentType: headerOf(headers, "content-type"), body };
+  const idempotency = readIdempotency(request, undefined, () => askedFor(given, partition));
+  const done = await writeEvents(engine.events, place, given, undefined, idempotency);
   sendToken(reply, done.token);
+  if (done.replayed) sendReplayed(reply);
   if (done.inFlight) throw inFlightError(done);
   reply.header("content-type", "application/json; charset=utf-8");
   return reply.send(eventsReplyText(done, formatToken(done.token)));
@@ -60,16 +61,33 @@ export function writeEvents(
   place: { readonly namespace: string; readonly stream: string; readonly partition?: number },
   request: EventRequest,
   memory?: EventMemory,
+  idempotency?: Idempotency,
 ): Promise<EventsReply> {
   const { contentType, body: text } = request;
   const isBatch = contentType === batchJsonType;
   if (isBatch || contentType === eventJsonType) {
-    const written = events.appendJson({ ...place, text, isBatch, ...(memory === undefined ? {} : { memory }) });
+    const written = events.appendJson({
+      ...place,
+      text,
+      isBatch,
+      ...(memory === undefined ? {} : { memory }),
+      idempotency,
+    });
     // Whoever lends memory for the records does not look at the text again.
     if (written !== undefined && memory !== undefined) release(text);
     if (written !== undefined) return written;
   }
-  return events.append({ ...place, events: parseEvents(request).events });
+  return events.append({ ...place, events: parseEvents(request).events, idempotency });
+}
+
+/** What makes a request the same as another one besides its path: all that its events are made of. */
+function askedFor({ headers, contentType, body }: EventRequest, partition: number | undefined): (string | Buffer)[] {
+  const attributes: string[] = [];
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i]!.toLowerCase();
+    if (isAttributeHeader(name)) attributes.push(`${name}: ${headers[i + 1]}\n`);
+  }
+  return [`${partition ?? ""}\n${contentType ?? ""}\n`, ...attributes.sort(), "\n", body];
 }
 
 /** The answer to appended events, its token formatted already for header and body. */
@@ -150,6 +168,7 @@ export function eventRoutes(engine: Engine): Route[] {
       schema: {
         summary: "Append CloudEvents in binary, structured or batch mode, each source and id once inside the window",
         params: streamPath,
+        headers: idempotencyHeader,
         querystring: object({ partition: { ...count, description: "Where all events go; else by their own keys" } }),
         response: {
           200: answer("Appended, or known from before", {

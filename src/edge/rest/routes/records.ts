@@ -5,7 +5,7 @@ import type { AppendCommand, AppendReply, FetchCommand, RoutedAppendCommand } fr
 import { formatToken } from "../../../engine/token.ts";
 import { fetchPage } from "../fetch-page.ts";
 import { type FetchQuery, fetchQuery, parseFrom } from "../fetch-query.ts";
-import { encodeRecords, parseRecords, type RecordJson } from "../record-json.ts";
+import { encodeRecordsInTurns, parseRecordsInTurns, type RecordJson } from "../record-json.ts";
 import {
   clientSignal,
   type Route,
@@ -99,7 +99,7 @@ export function recordRoutes(engine: Engine): Route[] {
           namespace: ns,
           stream,
           partition,
-          records: encodeRecords(body.records, Date.now()) ?? parseRecords(body.records),
+          records: (await encodeRecordsInTurns(body.records, Date.now())) ?? (await parseRecordsInTurns(body.records)),
           ...(body.match_offset == null ? {} : { matchOffset: body.match_offset }),
           ...(idempotency === undefined ? {} : { idempotency }),
         };
@@ -131,7 +131,7 @@ export function recordRoutes(engine: Engine): Route[] {
         const command: RoutedAppendCommand = {
           namespace: ns,
           stream,
-          records: parseRecords((request.body as { records: RecordJson[] }).records),
+          records: await parseRecordsInTurns((request.body as { records: RecordJson[] }).records),
           ...(idempotency === undefined ? {} : { idempotency }),
         };
         const done = await streams.appendRouted(command);

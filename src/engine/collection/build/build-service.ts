@@ -15,7 +15,7 @@ import type { SegmentLoader } from "../index/collection-index.ts";
 import type { FrozenDeletes } from "../index/messages.ts";
 import { encodeDeletes } from "../index/segment-loader.ts";
 import type { Schema } from "../schema.ts";
-import { parseSchema } from "../schema-parse.ts";
+import { readSchema } from "../schema-parse.ts";
 import { StoredExtractor } from "../stored-extract.ts";
 import { type DocumentChange, decodeChanges } from "../write-record.ts";
 import { ColumnarDatasets } from "./columnar-datasets.ts";
@@ -101,7 +101,7 @@ export class BuildService implements ThreadService {
     switch (given.kind) {
       case "begin": {
         const { schema, schemaVersion, folder } = given;
-        this.#jobs.set(given.job, { schema: parseSchema(schema), schemaVersion, folder, changes: new Map() });
+        this.#jobs.set(given.job, { schema: readSchema(schema), schemaVersion, folder, changes: new Map() });
         return undefined;
       }
       case "changes": {

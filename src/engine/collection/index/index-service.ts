@@ -10,7 +10,7 @@ import { evaluateFilter } from "../../search/filter/evaluate.ts";
 import { searchAnn } from "../../search/vector/ann.ts";
 import { measureRecall, type Recall } from "../../search/vector/recall.ts";
 import { runInTurns } from "../../turns.ts";
-import { parseSchema } from "../schema-parse.ts";
+import { readSchema } from "../schema-parse.ts";
 import { CollectionIndex, type SegmentGraphs, type SegmentLoader } from "./collection-index.ts";
 import type { IndexMessage } from "./messages.ts";
 import { QueryRunner } from "./query-runner.ts";
@@ -122,7 +122,7 @@ export class IndexService implements ThreadService {
     if (message.kind === "open") {
       this.#open.delete(message.collection);
       const { schema, manifest, loaded, keeps } = message;
-      const index = await CollectionIndex.open(parseSchema(schema), manifest, this.#loader, loaded, keeps);
+      const index = await CollectionIndex.open(readSchema(schema), manifest, this.#loader, loaded, keeps);
       this.#open.set(message.collection, index);
       return index.sharedSegments;
     }
@@ -142,7 +142,7 @@ export class IndexService implements ThreadService {
         case "apply":
           return index.apply(message.next, message.changes, this.#isSearched ? undefined : this.#rest);
         case "schema":
-          return index.setSchema(parseSchema(message.schema));
+          return index.setSchema(readSchema(message.schema));
         case "freeze": {
           const frozen = index.freeze(message.upTo);
           return new Transferred(frozen, frozen.changes?.map(({ buffer }) => buffer) ?? []);

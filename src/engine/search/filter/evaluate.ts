@@ -69,12 +69,15 @@ function* evaluate(filter: Filter, reader: IndexReader): Steps<Bitset> {
       return (yield* evaluate(filter.filter, reader)).invert();
     case "wildcard":
       return yield* byPattern(reader, filter.field, filter.pattern);
+    case "match":
+    case "phrase":
+      return yield* byText(reader, filter.field, filter.text, filter.kind === "phrase");
     default:
       return evaluateLeaf(filter, reader);
   }
 }
 
-type Leaf = Exclude<Filter, { readonly kind: "all" | "and" | "or" | "not" | "wildcard" }>;
+type Leaf = Exclude<Filter, { readonly kind: "all" | "and" | "or" | "not" | "wildcard" | "match" | "phrase" }>;
 
 function evaluateLeaf(filter: Leaf, reader: IndexReader): Bitset {
   switch (filter.kind) {
@@ -103,9 +106,6 @@ function evaluateLeaf(filter: Leaf, reader: IndexReader): Bitset {
     }
     case "prefix":
       return byTerms(reader, filter.field, (terms) => terms.ordinalsWithPrefix(filter.prefix));
-    case "match":
-    case "phrase":
-      return byText(reader, filter.field, filter.text, filter.kind === "phrase");
   }
 }
 
@@ -182,7 +182,7 @@ function addListed({ starts, values }: NumberColumn, wanted: ReadonlySet<FilterV
   }
 }
 
-function byText(reader: IndexReader, name: string, words: string, phrase: boolean): Bitset {
+function* byText(reader: IndexReader, name: string, words: string, phrase: boolean): Steps<Bitset> {
   const kind = findField(reader.schema, name)?.kind;
   if (kind?.kind !== "text") return byValues(reader, name, [words]);
   const found = new Bitset(reader.docCount);
@@ -190,7 +190,7 @@ function byText(reader: IndexReader, name: string, words: string, phrase: boolea
   const { terms, offsets } = analyzePhrase(kind.analyzer, words);
   if (text === undefined || terms.length === 0) return found;
   if (phrase) {
-    const { docs } = findPhrase(text, terms, offsets, undefined);
+    const { docs } = yield* findPhrase(text, terms, offsets, found.size, undefined);
     for (let i = 0; i < docs.length; i++) found.add(docs.data[i]!);
     return found;
   }
@@ -199,6 +199,9 @@ function byText(reader: IndexReader, name: string, words: string, phrase: boolea
   const cursors = ordinals
     .sort((x, y) => text.liveFrequency(x) - text.liveFrequency(y))
     .map((ordinal) => text.cursor(ordinal));
-  forEachShared(cursors, (doc) => found.add(doc));
+  yield* forEachShared(cursors, found.size, (doc) => {
+    found.add(doc);
+    return 1;
+  });
   return found;
 }

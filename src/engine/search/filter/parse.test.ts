@@ -2,7 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseSchema } from "../../collection/schema-parse.ts";
 import { extract } from "../document.ts";
+import { openSegment, SegmentReader } from "../index/segment.ts";
+import { mergeSegments } from "../index/segment-writer.ts";
 import { TailIndex } from "../index/tail.ts";
+import { textStatistics } from "../text/bm25.ts";
+import { parseTextQuery } from "../text/query.ts";
+import { searchTextSteps } from "../text/search.ts";
 import { countMatchesSteps, matchesDocument } from "./evaluate.ts";
 import type { Filter } from "./filter.ts";
 import { parseFilter } from "./parse.ts";
@@ -135,6 +140,43 @@ test("a filter of many clauses, or over many terms, is evaluated with pauses", (
     for (; !step.done; step = steps.next()) paused++;
     assert.deepEqual([step.value, paused], [count, pauses], JSON.stringify(filter).slice(0, 80));
   }
+});
+
+/** Proves: words that stand in many documents, and many times in each, are looked through with pauses, in a segment too. */
+test("a phrase, and words that must all be there, are found with pauses", () => {
+  const tail = new TailIndex(schema);
+  const add = (id: number) =>
+    tail.add(id, 1, extract(schema, { t: `${"one two ".repeat(40)} ${id % 2 === 0 ? "end" : ""}` }));
+  for (let id = 0; id < 3_000; id++) add(id);
+  const pausesOf = <T>(steps: Generator<undefined, T, undefined>): [T, number] => {
+    let paused = 0;
+    let step = steps.next();
+    for (; !step.done; step = steps.next()) paused++;
+    return [step.value, paused];
+  };
+  const segment = new SegmentReader(openSegment(mergeSegments(schema, [tail])));
+  for (const reader of [tail, segment]) {
+    for (const [filter, count] of [
+      [{ phrase: { t: "two one two one" } }, 3_000],
+      [{ phrase: { t: "two end" } }, 1_500],
+      [{ phrase: { t: "end one" } }, 0],
+      [{ match: { t: "one end two" } }, 1_500],
+    ] as const) {
+      const [found, paused] = pausesOf(countMatchesSteps(parseFilter(filter, schema), [reader]));
+      assert.equal(found, count, JSON.stringify(filter));
+      if ("phrase" in filter && count > 0) assert(paused > 0, `${paused} pauses`);
+    }
+    const query = parseTextQuery(schema, "t", '"one two one"');
+    const [hits, paused] = pausesOf(searchTextSteps([reader], query, 5, undefined, textStatistics([reader], query)));
+    assert.deepEqual([hits.length, paused > 2], [5, true]);
+  }
+  // What is written between two steps is not part of the answer, and does no harm to it.
+  const steps = countMatchesSteps(parseFilter({ phrase: { t: "one two" } }, schema), [tail]);
+  let step = steps.next();
+  assert(!step.done);
+  for (let id = 3_000; id < 3_100; id++) add(id);
+  while (!step.done) step = steps.next();
+  assert.equal(step.value, 3_000);
 });
 
 const wildcards: [string, string, boolean][] = [

@@ -1,5 +1,5 @@
 import { type FieldSpec, isNumeric, type Schema, type VectorSpec } from "../../collection/schema.ts";
-import { parseSchema } from "../../collection/schema-parse.ts";
+import { readSchema } from "../../collection/schema-parse.ts";
 import { Bitset } from "./bitset.ts";
 import { Deletes } from "./deletes.ts";
 import {
@@ -174,7 +174,7 @@ export class Segment {
   constructor(bytes: Uint8Array) {
     this.#sections = new SectionReader(bytes);
     const meta = this.#sections.meta as { schema: unknown; docCount: number };
-    this.schema = parseSchema(meta.schema);
+    this.schema = readSchema(meta.schema);
     this.docCount = meta.docCount;
     this.ids = this.#sections.f64("ids");
     this.versions = this.#sections.f64("versions");

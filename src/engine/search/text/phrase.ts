@@ -2,13 +2,30 @@ import type { Bitset } from "../index/bitset.ts";
 import { U32List } from "../index/growable.ts";
 import { blockSize, endOfPostings, firstReaching, impact, PostingsCursor } from "../index/postings.ts";
 import type { TextIndex } from "../index/reader.ts";
+import type { Steps } from "../steps.ts";
 
-/** Visits the documents that hold all terms of the cursors, in order. */
-export function forEachShared(cursors: readonly PostingsCursor[], visit: (doc: number) => void): void {
+/** Documents and positions that one step looks at; about a millisecond. */
+const stepWork = 65_536;
+
+/**
+ * Visits the documents below `docCount` that hold all terms of the cursors, in order: what is added between the steps is
+ * beyond it. `visit` tells how much it had to look at.
+ */
+export function* forEachShared(
+  cursors: readonly PostingsCursor[],
+  docCount: number,
+  visit: (doc: number) => number,
+): Steps<void> {
   const lead = cursors[0];
   if (lead === undefined) return;
+  let work = 0;
   let doc = lead.next();
-  while (doc !== endOfPostings) {
+  while (doc !== endOfPostings && doc < docCount) {
+    work += cursors.length;
+    if (work >= stepWork) {
+      work = 0;
+      yield;
+    }
     let agreed = true;
     for (let i = 1; i < cursors.length; i++) {
       const other = cursors[i]!.advance(doc);
@@ -18,7 +35,7 @@ export function forEachShared(cursors: readonly PostingsCursor[], visit: (doc: n
       break;
     }
     if (!agreed) continue;
-    visit(doc);
+    work += visit(doc);
     doc = lead.next();
   }
 }
@@ -56,24 +73,29 @@ export interface PhrasePostings {
   readonly freqs: U32List;
 }
 
-export function findPhrase(
+export function* findPhrase(
   text: TextIndex,
   terms: readonly string[],
   offsets: readonly number[],
+  docCount: number,
   allowed: Bitset | undefined,
-): PhrasePostings {
+): Steps<PhrasePostings> {
   const found: PhrasePostings = { docs: new U32List(), freqs: new U32List() };
   const ordinals = terms.map((term) => text.ordinal(term));
   if (ordinals.includes(-1) || terms.length === 0) return found;
   const cursors = ordinals.map((ordinal) => text.cursor(ordinal));
   const lists = cursors.map(() => new U32List());
   const places = new Uint32Array(cursors.length);
-  forEachShared(cursors, (doc) => {
-    if (allowed !== undefined && !allowed.has(doc)) return;
+  yield* forEachShared(cursors, docCount, (doc) => {
+    if (allowed !== undefined && !allowed.has(doc)) return 0;
     const freq = phraseFrequency(cursors, offsets, lists, places);
-    if (freq === 0) return;
-    found.docs.push(doc);
-    found.freqs.push(freq);
+    if (freq > 0) {
+      found.docs.push(doc);
+      found.freqs.push(freq);
+    }
+    let positions = 0;
+    for (const list of lists) positions += list.length;
+    return positions;
   });
   return found;
 }

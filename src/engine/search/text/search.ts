@@ -21,30 +21,32 @@ interface PartClauses {
   readonly postings: readonly number[];
 }
 
-function openClause(
+function* openClause(
   text: TextIndex,
   clause: TextClause,
+  docCount: number,
   allowed: Bitset | undefined,
-): { cursor: PostingsCursor; postings: number } | undefined {
+): Steps<{ cursor: PostingsCursor; postings: number } | undefined> {
   if (clause.kind === "term") {
     const ordinal = text.ordinal(clause.term);
     return ordinal === -1 ? undefined : { cursor: text.cursor(ordinal), postings: text.liveFrequency(ordinal) };
   }
-  const found = findPhrase(text, clause.terms, clause.offsets, allowed);
+  const found = yield* findPhrase(text, clause.terms, clause.offsets, docCount, allowed);
   if (found.docs.length === 0) return undefined;
   return { cursor: new ListCursor(found, text.lengths), postings: found.docs.length };
 }
 
 /** Undefined when no document of the part can match. */
-function openClauses(
+function* openClauses(
   text: TextIndex,
   query: TextQuery,
   weightOf: ReadonlyMap<TextClause, number>,
+  docCount: number,
   allowed: Bitset | undefined,
-): PartClauses | undefined {
+): Steps<PartClauses | undefined> {
   const opened: { cursor: PostingsCursor; weight: number; postings: number }[] = [];
   for (const clause of query.clauses) {
-    const part = openClause(text, clause, allowed);
+    const part = yield* openClause(text, clause, docCount, allowed);
     if (part !== undefined) opened.push({ ...part, weight: weightOf.get(clause)! });
     else if (query.operator === "and") return undefined;
   }
@@ -61,15 +63,16 @@ function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
 
-function searchAll(part: ScoredPart, clauses: PartClauses, top: TopK): void {
+function* searchAll(part: ScoredPart, clauses: PartClauses, top: TopK): Steps<void> {
   const { cursors, weights } = clauses;
-  forEachShared(cursors, (doc) => {
-    if (part.allowed !== undefined && !part.allowed.has(doc)) return;
+  yield* forEachShared(cursors, part.docCount, (doc) => {
+    if (part.allowed !== undefined && !part.allowed.has(doc)) return 0;
     let score = 0;
     for (let i = 0; i < cursors.length; i++) {
       score += impact(weights[i]!, cursors[i]!.freq, part.lengths[doc]!, part.base, part.slope);
     }
     if (score >= top.threshold) top.offer(score, part.ids[doc]!, part.reader, doc);
+    return cursors.length;
   });
 }
 
@@ -101,11 +104,12 @@ export function* searchTextSteps(
     const text = reader.text(query.field);
     const allowed = filters?.[r] ?? reader.live;
     if (text === undefined) continue;
-    const clauses = openClauses(text, query, weightOf, allowed);
+    const { docCount } = reader;
+    const clauses = yield* openClauses(text, query, weightOf, docCount, allowed);
     if (clauses === undefined) continue;
     const part: ScoredPart = {
       reader: r,
-      docCount: reader.docCount,
+      docCount,
       ids: reader.ids,
       idsAscending: reader.idsAscending,
       lengths: text.lengths,
@@ -113,7 +117,7 @@ export function* searchTextSteps(
       base,
       slope,
     };
-    if (query.operator === "and") searchAll(part, clauses, top);
+    if (query.operator === "and") yield* searchAll(part, clauses, top);
     else if (allowed !== undefined && allowed.count() < sum(clauses.postings) * allowedShare) {
       yield* searchAllowed(part, allowed, clauses.cursors, clauses.weights, top);
     } else yield* searchAny(part, clauses.cursors, clauses.weights, clauses.postings, scratch, top);

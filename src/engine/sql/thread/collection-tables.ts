@@ -2,7 +2,7 @@ import type { Reader, Store } from "../../../port/store.ts";
 import { documentIdOf, documentKey, readCollectionTotals } from "../../collection/collection-store.ts";
 import { decodeDocument, openStored } from "../../collection/document-codec.ts";
 import { yieldTurn } from "../../collection/engine-thread.ts";
-import { parseSchema } from "../../collection/schema-parse.ts";
+import { readSchema } from "../../collection/schema-parse.ts";
 import { changedIds } from "../../collection/write-record.ts";
 import { logKey, prefixRange, tables } from "../../keys.ts";
 import { BatchCursor } from "../../log/record-batch.ts";
@@ -160,7 +160,7 @@ export class CollectionTables {
   #knownOf(table: CollectionTable): Known {
     const known = this.#known.get(table.id);
     if (known !== undefined && known.schemaVersion >= table.schemaVersion) return known;
-    const columns = collectionColumns(parseSchema(table.fields));
+    const columns = collectionColumns(readSchema(table.fields));
     // Fields are only ever added: what is loaded stays so, under the columns' new selves.
     const loaded = known?.loaded && {
       ...known.loaded,
