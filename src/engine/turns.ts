@@ -7,7 +7,7 @@ export type Steps<T> = Generator<undefined, T, undefined>;
 /** How long work may hold the listener's thread before everything else that is ready gets a turn. */
 const turnMs = 0.5;
 /** How long work that can wait pauses after a turn, while short requests come. */
-export const pauseMs = 3;
+export const pauseMs = 5;
 
 /** Runs steps to their end, giving way whenever a turn is used up. */
 export function runInTurns<T>(steps: Steps<T>, clock: Clock): Promise<T> {
