@@ -5,6 +5,7 @@ import { ServerProcess, temporaryFolder } from "../test/support/process.ts";
 import { DocumentSource, dim, tags } from "./support/documents.ts";
 import type { LoadResult } from "./support/load-plan.ts";
 import { runLance, runLoad, startBareServer } from "./support/peers.ts";
+import { settled } from "./support/settled.ts";
 import { printTable, type Row } from "./support/table.ts";
 
 const seed = 5;
@@ -174,6 +175,8 @@ function sizeRows(filled: Filled): Row[] {
 async function measureReads(bench: Bench, count: number, lanceCounts: number): Promise<Row[]> {
   const one = `/v1/namespaces/bench/collections/docs/documents`;
   const gets = Array.from({ length: 500 }, (_, i) => ({ method: "GET", path: `${one}/${(i * 7919) % count}` }));
+  // A merge under way would be measured with one side and not with the other.
+  await settled(bench.server);
   const { text } = await ask(`${bench.server.url}${gets[0]!.path}`);
   await using bare = await startBareServer(Buffer.byteLength(text));
   const peer = await runLoad({ ...timing, port: bare.port, connections: 32, requests: gets });

@@ -2,12 +2,13 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { ask } from "../test/support/http.ts";
 import { ServerProcess, temporaryFolder } from "../test/support/process.ts";
-import { cpuSeconds, threadSeconds } from "./support/cpu.ts";
+import { threadSeconds } from "./support/cpu.ts";
 import { DocumentSource, dim } from "./support/documents.ts";
 import type { LanceQueryResult } from "./support/lance-query-peer.ts";
 import type { LoadRequest, LoadResult } from "./support/load-plan.ts";
 import { runLanceQueries, runLoad } from "./support/peers.ts";
 import { hybridK, limit, type QueryKind, type Question, queryKinds, questions, shown } from "./support/questions.ts";
+import { settled } from "./support/settled.ts";
 import { printTable, type Row } from "./support/table.ts";
 
 const seed = 6;
@@ -82,31 +83,6 @@ async function write({ url }: ServerProcess, source: DocumentSource, from: numbe
       if (status !== 429) throw new Error(text);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
-  }
-}
-
-/** Longer than a collection rests before its segments are made one, */
-const restedMs = 17_000;
-/** and how long nothing may happen after that. */
-const stillMs = 2_000;
-const lookMs = 250;
-/** Of a processor: a server that does more is still at work. */
-const idleShare = 0.1;
-
-/** Everything is in segments, and no merge of them is due or under way. */
-async function settled({ url, child }: ServerProcess): Promise<void> {
-  const startedMs = performance.now();
-  let version = "";
-  let spent = cpuSeconds(child.pid!);
-  for (let still = 0; still < stillMs / lookMs || performance.now() - startedMs < restedMs; ) {
-    const { json } = await ask(`${url}/v1/namespaces/bench/collections/docs`);
-    const { manifest, backpressure } = json;
-    const before = spent;
-    spent = cpuSeconds(child.pid!);
-    const isIdle = (spent - before) * 1000 <= lookMs * idleShare;
-    still = isIdle && manifest.version === version && backpressure.backlog_records === 0 ? still + 1 : 0;
-    version = manifest.version;
-    await new Promise((resolve) => setTimeout(resolve, lookMs));
   }
 }
 

@@ -32,6 +32,7 @@ import { Backups } from "./engine/backup/backups.ts";
 import { type CollectionSettings, defaultCollectionSettings } from "./engine/collection/settings.ts";
 import { Engine } from "./engine/engine.ts";
 import { Instance, type InstanceDeps } from "./engine/instance/instance.ts";
+import { shortRequests } from "./engine/short-requests.ts";
 import { defaultSqlSettings, type SqlSettings } from "./engine/sql/settings.ts";
 import { formatAddress } from "./listener/address.ts";
 import { isPrivate, type ServedCertificates } from "./listener/certificate.ts";
@@ -119,6 +120,7 @@ export class Server {
         threads: new WorkerThreads(new URL("./worker.ts", import.meta.url), {
           dataDir: config.dataDir,
           sql: sqlSettings(config),
+          shortRequests: shortRequests.counter,
         }),
       },
       { dedupWindowMs: config.dedupWindowMs, collections: collectionSettings(config), sql: sqlSettings(config) },

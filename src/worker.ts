@@ -15,6 +15,8 @@ import { type ThreadRole, type ThreadService, Transferred } from "./port/threads
 export interface WorkerData {
   readonly dataDir: string;
   readonly sql: SqlSettings;
+  /** Counts requests that long work makes room for, in memory of all threads. */
+  readonly shortRequests?: Int32Array;
 }
 
 /**
@@ -66,7 +68,7 @@ function failureOf(error: unknown): ThreadFailure {
 
 const { role, data } = workerData as { role: ThreadRole; data: WorkerData };
 const garbage = new GarbageCollector();
-const rest = new Rest();
+const rest = new Rest({ shortRequests: data.shortRequests });
 // What is sent before waits in the port.
 const service = await createService(role, data);
 const port = parentPort!;

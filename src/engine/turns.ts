@@ -1,4 +1,5 @@
 import type { Clock } from "../port/clock.ts";
+import { shortRequests } from "./short-requests.ts";
 
 /** Work in small steps: between two of them the caller may do something else. */
 export type Steps<T> = Generator<undefined, T, undefined>;
@@ -12,14 +13,52 @@ export function runAtOnce<T>(steps: Steps<T>): T {
 
 /** How long work may hold the listener's thread before everything else that is ready gets a turn. */
 const turnMs = 0.5;
+/** How long work that can wait pauses after a turn, while short requests come. */
+export const pauseMs = 5;
 
 /** Runs steps to their end, giving way whenever a turn is used up. */
-export async function runInTurns<T>(steps: Steps<T>, clock: Clock): Promise<T> {
+export function runInTurns<T>(steps: Steps<T>, clock: Clock): Promise<T> {
+  return run(steps, clock, nextTurn);
+}
+
+/** The same for work that can wait. */
+export function runWithPauses<T>(steps: Steps<T>, clock: Clock): Promise<T> {
+  const pauses = new Pauses((ms) => clock.sleep(ms));
+  return run(steps, clock, () => pauses.giveWay());
+}
+
+async function run<T>(steps: Steps<T>, clock: Clock, giveWay: () => Promise<void>): Promise<T> {
   let untilMs = clock.steadyMs() + turnMs;
   for (let step = steps.next(); ; step = steps.next()) {
     if (step.done) return step.value;
     if (clock.steadyMs() < untilMs) continue;
-    await new Promise((resolve) => setImmediate(resolve));
+    await giveWay();
     untilMs = clock.steadyMs() + turnMs;
   }
+}
+
+/**
+ * What one piece of long work does between its turns. A thread that goes on at once keeps its core, and whoever a short
+ * request needs next, the disk's thread or its client, waits for a core until the system's clock ticks.
+ */
+export class Pauses {
+  readonly #sleep: (ms: number) => Promise<void>;
+  #seen = shortRequests.count;
+
+  constructor(sleep: (ms: number) => Promise<void>) {
+    this.#sleep = sleep;
+  }
+
+  giveWay(): Promise<void> {
+    const { count } = shortRequests;
+    if (count === this.#seen) return nextTurn();
+    this.#seen = count;
+    return this.#sleep(pauseMs);
+  }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 }

@@ -1,4 +1,4 @@
-import { close, closeSync, constants, fstatSync, openSync, readFileSync, rmSync, write } from "node:fs";
+import { close, closeSync, constants, fstatSync, openSync, readFileSync, rmSync, write, writeSync } from "node:fs";
 import { type FileHandle, open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
@@ -20,6 +20,16 @@ export interface SlotFiles {
 }
 
 const pieceBytes = 1024 * 1024;
+
+/** When slots are written on the thread that asks, and when on another. */
+export const slotWriteLimits = {
+  /** What a write takes on the mean at most, that the thread waits for it. */
+  waitMs: 1,
+  /** Of a mean, that the last write counts for. */
+  meanShare: 1 / 32,
+  /** Writes that go to another thread after those before took longer. */
+  asideWrites: 1_000,
+} as const;
 
 /** Slots in a file whose every block is there from the start, so that a write syncs its own page and nothing else. */
 export class FileSlotFiles implements SlotFiles {
@@ -71,11 +81,21 @@ async function fill(handle: FileHandle, bytes: number): Promise<void> {
   }
 }
 
+/** On the main thread the system ends a process that writes more than it may, unless it listens; then the write fails. */
+function onTooLarge(): void {}
+
+/**
+ * A page is on a quick disk before another thread has begun to write it, and much before where the processor is busy: that
+ * one would wait for a core, and then this one again. So the thread waits for the disk itself as long as that is quick.
+ */
 class OpenSlots implements Slots {
   readonly #descriptor: number;
   readonly count: number;
+  #meanMs = 0;
+  #asideLeft = 0;
 
   constructor(path: string) {
+    if (!process.listeners("SIGXFSZ").includes(onTooLarge)) process.on("SIGXFSZ", onTooLarge);
     this.#descriptor = openSync(path, constants.O_RDWR | constants.O_DSYNC);
     try {
       this.count = Math.floor(fstatSync(this.#descriptor).size / slotBytes);
@@ -85,12 +105,29 @@ class OpenSlots implements Slots {
     }
   }
 
-  write(slot: number, bytes: Buffer): Promise<void> {
+  async write(slot: number, bytes: Buffer): Promise<void> {
+    if (this.#asideLeft > 0) {
+      this.#asideLeft--;
+      return this.#writeAside(slot, bytes);
+    }
+    const startedMs = performance.now();
+    checkWritten(writeSync(this.#descriptor, bytes, 0, slotBytes, slot * slotBytes));
+    this.#meanMs += (performance.now() - startedMs - this.#meanMs) * slotWriteLimits.meanShare;
+    if (this.#meanMs <= slotWriteLimits.waitMs) return;
+    this.#meanMs = 0;
+    this.#asideLeft = slotWriteLimits.asideWrites;
+  }
+
+  #writeAside(slot: number, bytes: Buffer): Promise<void> {
     return new Promise((resolve, reject) => {
       write(this.#descriptor, bytes, 0, slotBytes, slot * slotBytes, (error, written) => {
-        if (error !== null) reject(error);
-        else if (written !== slotBytes) reject(new Error(`only ${written} of ${slotBytes} bytes were written`));
-        else resolve();
+        try {
+          if (error !== null) throw error;
+          checkWritten(written);
+          resolve();
+        } catch (failure) {
+          reject(failure);
+        }
       });
     });
   }
@@ -98,4 +135,8 @@ class OpenSlots implements Slots {
   async close(): Promise<void> {
     await promisify(close)(this.#descriptor);
   }
+}
+
+function checkWritten(bytes: number): void {
+  if (bytes !== slotBytes) throw new Error(`only ${bytes} of ${slotBytes} bytes were written`);
 }

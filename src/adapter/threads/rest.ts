@@ -1,5 +1,11 @@
-/** How long a thread works before it rests, and for how long. */
-export const restLimits = { workMs: 0.5, restMs: 0.02 } as const;
+/** How long a thread works before it rests, and for how long: the second where the listener has short requests to answer. */
+export const restLimits = { workMs: 0.5, restMs: 0.02, longRestMs: 1 } as const;
+
+export interface RestOptions {
+  /** How many of those requests came, counted by the listener. */
+  readonly shortRequests?: Int32Array | undefined;
+  readonly sleep?: (ms: number) => void;
+}
 
 /**
  * Lets others have the core now and then. A thread that never waits keeps a core until the system's clock ticks, 4 ms or
@@ -7,17 +13,22 @@ export const restLimits = { workMs: 0.5, restMs: 0.02 } as const;
  */
 export class Rest {
   readonly #never = new Int32Array(new SharedArrayBuffer(4));
+  readonly #shortRequests: Int32Array | undefined;
   readonly #sleep: (ms: number) => void;
   #sinceMs = performance.now();
+  #seen = 0;
 
-  constructor(sleep?: (ms: number) => void) {
+  constructor({ shortRequests, sleep }: RestOptions = {}) {
+    this.#shortRequests = shortRequests;
     this.#sleep = sleep ?? ((ms) => Atomics.wait(this.#never, 0, 0, ms));
   }
 
   /** To be called between two short steps of long work. */
   readonly ifDue = (): void => {
     if (performance.now() - this.#sinceMs < restLimits.workMs) return;
-    this.#sleep(restLimits.restMs);
+    const came = this.#shortRequests === undefined ? 0 : Atomics.load(this.#shortRequests, 0);
+    this.#sleep(came === this.#seen ? restLimits.restMs : restLimits.longRestMs);
+    this.#seen = came;
     this.#sinceMs = performance.now();
   };
 }

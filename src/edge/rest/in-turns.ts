@@ -1,17 +1,21 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Pauses } from "../../engine/turns.ts";
+
 /** How long the work of one request may hold the listener's thread before everything else that is ready gets a turn. */
 const turnMs = 0.5;
 
-/** The share of one piece of work in a turn of the event loop. */
+/** The share of one piece of work that can wait in a turn of the event loop. */
 export class TurnShare {
+  readonly #pauses = new Pauses(sleep);
   #untilMs = performance.now() + turnMs;
 
   get isOver(): boolean {
     return performance.now() >= this.#untilMs;
   }
 
-  /** Resolves in the next turn. */
+  /** Resolves in the next turn, or later where short requests come. */
   async giveWay(): Promise<void> {
-    await new Promise((resolve) => setImmediate(resolve));
+    await this.#pauses.giveWay();
     this.#untilMs = performance.now() + turnMs;
   }
 }

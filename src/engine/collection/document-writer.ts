@@ -7,7 +7,7 @@ import type { Log } from "../log/log.ts";
 import { encodeBatch } from "../log/record-batch.ts";
 import type { Idempotency, IdempotencyRecords } from "../stream/idempotency.ts";
 import type { ConsistencyToken } from "../token.ts";
-import { runInTurns, type Steps } from "../turns.ts";
+import { runWithPauses, type Steps } from "../turns.ts";
 import { type AppliedOps, type ApplyOptions, OpApplier } from "./apply-ops.ts";
 import type { Catalog } from "./catalog.ts";
 import {
@@ -86,11 +86,11 @@ export class DocumentWriter {
     const { schema, schemaVersion } = meta;
     runtime.writing++;
     try {
-      const prepared = await runInTurns(prepareOps(ops, schema, schemaVersion, options.pathOf), clock);
+      const prepared = await runWithPauses(prepareOps(ops, schema, schemaVersion, options.pathOf), clock);
       // Another write of the collection under way would most likely change what is foreseen.
       const foreseen =
         ops.length >= foreseenOpsMin && runtime.writing === 1
-          ? await runInTurns(this.#foresee(meta, prepared, options), clock)
+          ? await runWithPauses(this.#foresee(meta, prepared, options), clock)
           : undefined;
       const done = await committer.submitSteps(
         (draft) => this.#stage(draft, runtime, meta, ops, prepared, foreseen, idempotency, options),

@@ -214,8 +214,29 @@ test("a change that comes alone does not wait for the others of its turn, after 
       await held.finish();
       await Promise.all(both);
     }
+    await nextTurn();
   }
 });
+
+test("a change that comes in the turn in which another was durable waits for the others of that turn", async () => {
+  const { store, put } = open();
+  const first = put("a");
+  await (await store.next()).finish();
+  await first;
+  const others = [put("b")];
+  await Promise.resolve();
+  others.push(put("c"));
+  const held = await store.next();
+  assert.equal(names(held.ops), "bc");
+  await held.finish();
+  await Promise.all(others);
+});
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}
 
 test("a group takes at most its bytes, and at least one change", async () => {
   const { store, put } = open({ groupBytesMax: 50 });

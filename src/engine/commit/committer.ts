@@ -67,6 +67,8 @@ export class Committer {
   #goOn: (() => void) | undefined;
   /** Whether the last group was of more than one change. */
   #hadCompany = false;
+  /** Whether one has ended in this turn of the event loop. */
+  #endedInTurn = false;
   /** Whether the last one was durable soon. */
   #isQuick = false;
   #idle: (() => void)[] = [];
@@ -122,14 +124,20 @@ export class Committer {
   }
 
   async #run(): Promise<void> {
-    // Where changes have come one at a time, waiting for others would only make each of them later.
-    if (this.#hadCompany) await this.#gather();
+    // Where changes have come one at a time, each in a turn of its own, waiting for others would only make them later.
+    if (this.#hadCompany || this.#endedInTurn) await this.#gather();
     else await undefined;
     while (this.#queue.length > 0) {
       await this.#commitGroup(this.#takeGroup());
       if (this.#queue.length > 0) await this.#gather();
     }
     this.#running = false;
+    if (!this.#endedInTurn) {
+      this.#endedInTurn = true;
+      setImmediate(() => {
+        this.#endedInTurn = false;
+      });
+    }
     for (const resolve of this.#idle.splice(0)) resolve();
   }
 

@@ -60,6 +60,7 @@ export function appendRoute({ streams }: Engine): HotRoute {
     method: "POST",
     url: recordsUrl,
     access: "write",
+    isShort: true,
     match: (target, headers) => {
       if (headers["idempotency-key"] !== undefined || headers["content-type"] !== "application/json") return undefined;
       const place = placeOf(target);
@@ -99,6 +100,7 @@ export function eventsRoute({ events }: Engine): HotRoute {
     method: "POST",
     url: "/v1/namespaces/:ns/streams/:stream/events",
     access: "write",
+    isShort: true,
     match: (target, headers) => {
       if (headers["idempotency-key"] !== undefined) return undefined;
       const place = placeOf(target);

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { authorize, needs } from "../../../engine/auth/access.ts";
 import type { Principal } from "../../../engine/auth/principal.ts";
 import { EngineError, unavailable } from "../../../engine/errors.ts";
+import { shortRequests } from "../../../engine/short-requests.ts";
 import { bodyLength, type ExpressHandler, type ExpressReply, expressLimits } from "../../../listener/express.ts";
 import { errorReply, toEngineError } from "../error.ts";
 import { clientGone } from "../route.ts";
@@ -82,6 +83,7 @@ class Lane {
     for (const entry of entries) {
       const work = entry.route.match(target, asked.headers);
       if (work === undefined) continue;
+      if (entry.route.isShort) shortRequests.came();
       this.#serve({ entry, asked, reply, startedMs: performance.now() }, work, body);
       return true;
     }

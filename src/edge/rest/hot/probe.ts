@@ -13,5 +13,5 @@ export function probeRoutes(engine: Engine): HotRoute[] {
 function probe(url: string, status: () => object): HotRoute {
   const run = async (): Promise<Answer> => ({ headers: [], body: JSON.stringify(status()) });
   const work = { namespace: "", run };
-  return { method: "GET", url, access: "open", match: (target) => (target === url ? work : undefined) };
+  return { method: "GET", url, access: "open", isShort: false, match: (target) => (target === url ? work : undefined) };
 }

@@ -40,6 +40,7 @@ export function fetchRoute({ streams }: Engine): HotRoute {
     method: "GET",
     url: "/v1/namespaces/:ns/streams/:stream/partitions/:partition/records",
     access: "read",
+    isShort: true,
     match: (target, headers) => {
       const match = isPlain(headers) ? fetchPath.exec(target) : null;
       if (match === null) return undefined;
@@ -68,6 +69,7 @@ export function documentRoute({ documents }: Engine): HotRoute {
     method: "GET",
     url: "/v1/namespaces/:ns/collections/:c/documents/:id",
     access: "read",
+    isShort: true,
     match: (target, headers) => {
       const match = isPlain(headers) ? documentPath.exec(target) : null;
       if (match === null) return undefined;
@@ -93,6 +95,7 @@ export function countRoute({ documents }: Engine): HotRoute {
     method: "POST",
     url,
     access: "read",
+    isShort: false,
     match: (target, headers) => {
       const { "content-type": type, "content-length": length = "0" } = headers;
       const match = type === "application/json" && length !== "0" ? countPath.exec(target) : null;
@@ -122,6 +125,7 @@ export function queryHotRoute({ queries }: Engine): HotRoute {
     method: "POST",
     url: queryRoute,
     access: "read",
+    isShort: false,
     match: (target, headers) => {
       if (headers["content-type"] !== "application/json") return undefined;
       const namespace = queryPath.exec(target)?.[1];

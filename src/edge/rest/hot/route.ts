@@ -30,6 +30,8 @@ export interface HotRoute {
   /** As the router and the metrics name it. */
   readonly url: string;
   readonly access: "read" | "write" | "open";
+  /** Whether its requests are answered at once and by no other thread, so that work that can wait makes room for them. */
+  readonly isShort: boolean;
   /** Undefined where the request, or something about it, is left to the ordinary way. */
   match(target: string, headers: Asked["headers"]): HotWork | undefined;
 }
