@@ -24,7 +24,7 @@ const pieceBytes = 1024 * 1024;
 /** When slots are written on the thread that asks, and when on another. */
 export const slotWriteLimits = {
   /** What a write takes on the mean at most, that the thread waits for it. */
-  waitMs: 1,
+  waitMs: 0.5,
   /** Of a mean, that the last write counts for. */
   meanShare: 1 / 32,
   /** Writes that go to another thread after those before took longer. */
