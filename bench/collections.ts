@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { ask } from "../test/support/http.ts";
 import { ServerProcess, temporaryFolder } from "../test/support/process.ts";
 import { DocumentSource, dim, tags } from "./support/documents.ts";
-import type { LoadResult } from "./support/load-plan.ts";
+import type { LoadRequest, LoadResult } from "./support/load-plan.ts";
 import { runLance, runLoad, startBareServer } from "./support/peers.ts";
 import { settled } from "./support/settled.ts";
 import { printTable, type Row } from "./support/table.ts";
@@ -172,21 +172,29 @@ function sizeRows(filled: Filled): Row[] {
   ];
 }
 
+const documentsPath = "/v1/namespaces/bench/collections/docs/documents";
+
+function pointReads(count: number): LoadRequest[] {
+  return Array.from({ length: 500 }, (_, i) => ({ method: "GET", path: `${documentsPath}/${(i * 7919) % count}` }));
+}
+
+function filterCounts(): LoadRequest[] {
+  return Array.from({ length: tags }, (_, i) => ({
+    method: "POST",
+    path: `${documentsPath}/count`,
+    body: JSON.stringify({ filter: { term: { tag: `tag-${i}` } } }),
+  }));
+}
+
 async function measureReads(bench: Bench, count: number, lanceCounts: number): Promise<Row[]> {
-  const one = `/v1/namespaces/bench/collections/docs/documents`;
-  const gets = Array.from({ length: 500 }, (_, i) => ({ method: "GET", path: `${one}/${(i * 7919) % count}` }));
+  const gets = pointReads(count);
   // A merge under way would be measured with one side and not with the other.
   await settled(bench.server);
   const { text } = await ask(`${bench.server.url}${gets[0]!.path}`);
   await using bare = await startBareServer(Buffer.byteLength(text));
   const peer = await runLoad({ ...timing, port: bare.port, connections: 32, requests: gets });
   const ours = await runLoad({ ...timing, port: bench.port, connections: 32, requests: gets });
-  const counts = Array.from({ length: tags }, (_, i) => ({
-    method: "POST",
-    path: `${one}/count`,
-    body: JSON.stringify({ filter: { term: { tag: `tag-${i}` } } }),
-  }));
-  const counted = await runLoad({ ...timing, port: bench.port, connections: 8, requests: counts });
+  const counted = await runLoad({ ...timing, port: bench.port, connections: 8, requests: filterCounts() });
   return [
     {
       what: "point reads over HTTP, 32 connections, against a bare server",
@@ -261,14 +269,16 @@ async function measureGrowth(folder: string, count: number): Promise<void> {
   const dataDir = join(folder, `growth-${count}`);
   const filled = await (async () => {
     await using bench = await Bench.start(dataDir);
-    return fill(bench, dataDir, count);
+    return await fill(bench, dataDir, count);
   })();
   const startedMs = performance.now();
   await using again = await ServerProcess.start({ dataDir });
   const startMs = performance.now() - startedMs;
-  const path = `${again.url}/v1/namespaces/bench/collections/docs/documents/count`;
-  await ask(path, { body: { filter: { term: { tag: "tag-1" } } } });
+  await ask(`${again.url}${documentsPath}/count`, { body: { filter: { term: { tag: "tag-1" } } } });
   const openMs = performance.now() - startedMs;
+  const plan = { ...timing, port: Number(new URL(again.url).port) };
+  const reads = await runLoad({ ...plan, connections: 32, requests: pointReads(count) });
+  const counts = await runLoad({ ...plan, connections: 8, requests: filterCounts() });
   const { rawBytes, residentBytes, diskBytes, indexedMs, acknowledgedMs } = filled;
   const columns = [
     count.toLocaleString("en"),
@@ -278,6 +288,8 @@ async function measureGrowth(folder: string, count: number): Promise<void> {
     (diskBytes / rawBytes).toFixed(2),
     seconds(startMs),
     seconds(openMs),
+    `${Math.round(reads.perSecond)}/s`,
+    `${Math.round(counts.perSecond)}/s`,
   ];
   console.log(`| ${columns.join(" | ")} |`);
   rmSync(dataDir, { recursive: true, force: true });
@@ -293,8 +305,17 @@ export async function benchCollections(argv: readonly string[]): Promise<void> {
     rows.push(await measureOthers(join(folder, "others"), count));
     printTable("collections", rows);
     if (!argv.includes("--growth") && !argv.includes("--large")) return;
-    console.log("\n| documents | all indexed | acknowledged | memory / bound | disk / raw | start | first filter |");
-    console.log("|---|---|---|---|---|---|---|");
+    const columns = [
+      "documents",
+      "all indexed",
+      "acknowledged",
+      "memory / bound",
+      "disk / raw",
+      "start",
+      "first filter",
+    ];
+    columns.push("point reads", "counts by filter");
+    console.log(`\n| ${columns.join(" | ")} |\n|${"---|".repeat(columns.length)}`);
     for (const size of [10_000, 100_000, ...(argv.includes("--large") ? [500_000] : [])]) {
       await measureGrowth(folder, size);
     }
