@@ -4,8 +4,8 @@ import { shortRequests } from "./short-requests.ts";
 /** Work in small steps: between two of them the caller may do something else. */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
-/** Runs steps to their end in this turn: for little work, whose caller goes on with what it made. */
-export function runAtOnce<T>(steps: Steps<T>): T {
+/** Runs steps to their end in this turn: for little work, or a thread that does nothing else. */
+export function runSteps<T>(steps: Steps<T>): T {
   let step = steps.next();
   while (!step.done) step = steps.next();
   return step.value;

@@ -12,7 +12,7 @@ import {
 import type { Trimmer } from "../log/trimmer.ts";
 import type { Metastore, StreamMeta } from "../metastore/metastore.ts";
 import type { ConsistencyToken, TokenEntry } from "../token.ts";
-import { runAtOnce, runInTurns } from "../turns.ts";
+import { runInTurns, runSteps } from "../turns.ts";
 import type { Idempotency, IdempotencyRecords } from "./idempotency.ts";
 import { type RoutedBatch, routedBatches } from "./routed-batches.ts";
 import { TokenWaiter } from "./token-waiter.ts";
@@ -219,7 +219,7 @@ export class Streams {
     const { records } = command;
     const keyless = () => this.#nextKeyless++ % meta.partitions;
     const steps = routedBatches(records, meta.partitions, keyless, clock.nowMs());
-    if (records.length <= recordsAtOnce) return this.#appendBatches(command, meta, runAtOnce(steps));
+    if (records.length <= recordsAtOnce) return this.#appendBatches(command, meta, runSteps(steps));
     return runInTurns(steps, clock).then((batches) => this.#appendBatches(command, meta, batches));
   }
 
