@@ -58,5 +58,11 @@ const compactEvents: Migration = {
   },
 };
 
+/**
+ * A write in the file beside the store may take several slots (`adapter/journaled/slots.ts`). Those of one are as before, but a build that
+ * reads no others would take these for damaged.
+ */
+const severalSlots: Migration = { to: 6, step: () => ({ ops: [], next: undefined }) };
+
 /** In their order. A migration is never changed once a release has it. */
-export const migrations: readonly Migration[] = [journal, namedDocuments, journalFile, compactEvents];
+export const migrations: readonly Migration[] = [journal, namedDocuments, journalFile, compactEvents, severalSlots];

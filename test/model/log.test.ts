@@ -308,12 +308,14 @@ const busyJournal = {
   briefBytesMax: 0,
   batchBytesMax: 160,
   flushBytes: 1_500,
-  flushValues: 100,
+  flushBriefBytes: 400_000,
   bytesMax: 3_000,
+  stepBatches: 3,
+  takenAlongMax: 4,
   idleMs: 400,
 };
 /** Only groups that are small as a whole, of which a few make it large. */
-const briefJournal = { ...busyJournal, partitionsMin: 100, briefBytesMax: 250, flushValues: 5 };
+const briefJournal = { ...busyJournal, partitionsMin: 100, briefBytesMax: 250, flushBriefBytes: 20_000 };
 
 test("the log with a busy journal does as its model does", { timeout: 120_000 }, () =>
   check(400, 80, () => async (store) => store ?? new MemoryStore(), busyJournal),
@@ -347,7 +349,7 @@ test("the log on LMDB with a file for its journal does as its model does", { tim
       await store?.close();
       return openMainStore(folder);
     },
-    { ...briefJournal, briefBytesMax: 1_000, flushValues: 20 },
+    { ...briefJournal, briefBytesMax: 1_000, flushBriefBytes: 80_000 },
   ),
 );
 

@@ -5,6 +5,8 @@ import type { WriteOp } from "../../src/port/store.ts";
 export interface Sabotage {
   /** Operations of a commit that are dropped although it is answered as durable. */
   readonly drops?: (op: WriteOp) => boolean;
+  /** Writes of the file beside the store that are answered as durable and never made. */
+  readonly losesSlots?: () => boolean;
   /** Applies commits that it reports as failed. */
   readonly keepsFailed?: boolean;
   /** A crash that comes while a commit is applied leaves the first part of it. */
@@ -47,6 +49,11 @@ export const weaknesses: readonly Weakness[] = [
       return { drops: (op) => isPut(tables.journal)(op) && isDue() };
     },
     found: /is missing in the log|trimmed too early|was known|does not catch up|ends at|is also at/,
+  },
+  {
+    what: "acknowledged records are lost in the file of the journal",
+    make: () => ({ losesSlots: each(3) }),
+    found: /is missing in the log|trimmed too early|was known|does not catch up|ends at|is also at|journal is damaged/,
   },
   {
     what: "acknowledged documents are lost",

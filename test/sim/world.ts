@@ -1,3 +1,4 @@
+import { JournaledStore } from "../../src/adapter/journaled/store.ts";
 import { MemoryObjectStore } from "../../src/adapter/memory/object-store.ts";
 import { MemoryStore } from "../../src/adapter/memory/store.ts";
 import { SeededRandom } from "../../src/adapter/simulated/random.ts";
@@ -7,6 +8,7 @@ import { ObjectSegmentLoader } from "../../src/engine/collection/index/segment-l
 import { type CollectionSettings, defaultCollectionSettings } from "../../src/engine/collection/settings.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import { EngineError } from "../../src/engine/errors.ts";
+import { makeKey, tables } from "../../src/engine/keys.ts";
 import type { JournalSettings } from "../../src/engine/log/journal.ts";
 import { defaultSqlSettings } from "../../src/engine/sql/settings.ts";
 import type { ThreadRole, ThreadService } from "../../src/port/threads.ts";
@@ -17,6 +19,7 @@ import { leftovers } from "./leftovers.ts";
 import { Life, Scheduler } from "./life.ts";
 import { ObjectsUnderWay, SimulatedObjects } from "./objects.ts";
 import type { Sabotage } from "./sabotage.ts";
+import { SimulatedSlotFiles, type SlotDisk } from "./slots.ts";
 import { SimulatedStore } from "./store.ts";
 import { SimulatedThreads } from "./threads.ts";
 import { Trace } from "./trace.ts";
@@ -51,13 +54,20 @@ const collectionSettings: CollectionSettings = {
 function journalOf(seed: number): JournalSettings {
   return {
     partitionsMin: 1 + (seed % 4),
-    briefBytesMax: seed % 3 === 0 ? 0 : 600,
+    briefBytesMax: seed % 3 === 0 ? 0 : seed % 5 === 0 ? 600 : 9_000,
     batchBytesMax: 300,
     flushBytes: 3_000,
-    flushValues: 8,
+    flushBriefBytes: 32_000,
     bytesMax: 9_000,
+    stepBatches: 2 + (seed % 7),
+    takenAlongMax: seed % 9,
     idleMs: 300,
   };
+}
+
+/** From hardly any room to more than is ever taken. */
+function slotsOf(seed: number): number {
+  return 2 + (seed % 11);
 }
 
 /** What is durable, the process that works on it, and everything that can befall them. */
@@ -73,7 +83,11 @@ export class World {
   readonly #seed: number;
   readonly #sabotage: Sabotage;
   #life: Life;
+  /** The file beside the store, of the seeds that have one. */
+  readonly #slotDisk: SlotDisk = { bytes: undefined };
   #store: SimulatedStore | undefined;
+  #slotFiles: SimulatedSlotFiles | undefined;
+  #journaled: JournaledStore | undefined;
   #threads: SimulatedThreads | undefined;
   #engine: Engine | undefined;
   #lives = 0;
@@ -126,6 +140,7 @@ export class World {
     this.#life.end();
     this.time.bury();
     await this.#store?.crash();
+    this.#slotFiles?.crash();
     await this.#underWay.crash();
     this.trace.add("crash");
   }
@@ -134,7 +149,11 @@ export class World {
   async stop(): Promise<void> {
     const { engine } = this;
     this.#engine = undefined;
-    const outcome = await this.drive(this.call(() => engine.stop()));
+    const stop = async () => {
+      await engine.stop();
+      await this.#journaled?.close();
+    };
+    const outcome = await this.drive(this.call(stop));
     if (outcome.kind === "error") throw new Violation(`the stop failed: ${messageOf(outcome.error)}`);
     this.#life.end();
     this.time.bury();
@@ -196,11 +215,12 @@ export class World {
     const store = new SimulatedStore(this.#durable, life, this, this.#sabotage);
     const random = new SeededRandom(this.#seed * 1_000 + this.#lives++);
     this.#store = store;
+    this.#journaled = this.#openJournal(store, life);
     const create = (role: ThreadRole, threadLife: Life) => this.#makeService(role, threadLife);
     this.#threads = new SimulatedThreads(life, create, this.#sabotage.losesMessage);
     return new Engine(
       {
-        store,
+        store: this.#journaled ?? store,
         objects,
         ownership: {
           isOwner: true,
@@ -215,6 +235,19 @@ export class World {
       { dedupWindowMs, sql: defaultSqlSettings, collections: collectionSettings, journal: journalOf(this.#seed) },
       { onBackgroundError: (error) => this.trace.add(`background: ${messageOf(error)}`) },
     );
+  }
+
+  /** As the real process has it (`main-store.ts`), on half of the seeds. */
+  #openJournal(store: SimulatedStore, life: Life): JournaledStore | undefined {
+    if (this.#seed % 2 === 0) return undefined;
+    const files = new SimulatedSlotFiles(this.#slotDisk, life, this, this.#sabotage);
+    this.#slotFiles = files;
+    const mark = makeKey(tables.journalMark);
+    try {
+      return JournaledStore.open(store, { table: tables.journal, mark, files, slots: slotsOf(this.#seed) });
+    } catch (error) {
+      throw new Violation(`the store is refused: ${messageOf(error)}`);
+    }
   }
 
   #makeService(role: ThreadRole, life: Life): ThreadService {

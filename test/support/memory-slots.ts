@@ -33,7 +33,7 @@ export class MemorySlotFiles implements SlotFiles {
       write: async (slot, bytes) => {
         await Promise.resolve();
         const { mishap } = this;
-        bytes.copy(file, slot * slotBytes, 0, mishap?.bytes ?? slotBytes);
+        bytes.copy(file, slot * slotBytes, 0, mishap?.bytes ?? bytes.length);
         if (mishap === undefined) this.written++;
         else if (mishap.ends === "failed") throw new Error("the disk failed");
         else await new Promise(() => undefined);

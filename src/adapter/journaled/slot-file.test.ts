@@ -14,7 +14,11 @@ test("a slot that was written is found again, whichever thread wrote it", async 
   let nowMs = 0;
   t.mock.method(performance, "now", () => (nowMs += 20));
   const slots = await new FileSlotFiles(path).create(8);
-  for (let i = 0; i < 24; i++) await slots.write(i % 8, Buffer.alloc(slotBytes, i));
+  for (let i = 0; i < 24; i += 2) {
+    await slots.write(i % 8, Buffer.alloc(slotBytes, i));
+    await slots.write((i % 8) + 1, Buffer.alloc(slotBytes, i + 1));
+  }
+  await slots.write(2, Buffer.concat([Buffer.alloc(slotBytes, 18), Buffer.alloc(slotBytes, 19)]));
   await slots.close();
   const bytes = readFileSync(path);
   for (let slot = 0; slot < 8; slot++) {

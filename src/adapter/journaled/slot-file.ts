@@ -1,4 +1,15 @@
-import { close, closeSync, constants, fstatSync, openSync, readFileSync, rmSync, write, writeSync } from "node:fs";
+import {
+  close,
+  closeSync,
+  constants,
+  fdatasyncSync,
+  fstatSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  write,
+  writeSync,
+} from "node:fs";
 import { type FileHandle, open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
@@ -7,6 +18,7 @@ import { slotBytes } from "./slots.ts";
 /** Where slots are kept. A write is durable once its promise resolves; after one that fails the slot may hold anything. */
 export interface Slots {
   readonly count: number;
+  /** Bytes of one or more slots, from this one on. */
   write(slot: number, bytes: Buffer): Promise<void>;
   close(): Promise<void>;
 }
@@ -31,7 +43,7 @@ export const slotWriteLimits = {
   asideWrites: 1_000,
 } as const;
 
-/** Slots in a file whose every block is there from the start, so that a write syncs its own page and nothing else. */
+/** Slots in a file whose every block is there from the start, so that a write syncs its own pages and nothing else. */
 export class FileSlotFiles implements SlotFiles {
   readonly #path: string;
 
@@ -47,7 +59,10 @@ export class FileSlotFiles implements SlotFiles {
       if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
       throw error;
     }
-    return { slots: new OpenSlots(this.#path), bytes };
+    const slots = new OpenSlots(this.#path);
+    // What a process that was killed has written may be on its way to the disk, and is about to be counted on.
+    slots.sync();
+    return { slots, bytes };
   }
 
   async create(count: number): Promise<Slots> {
@@ -86,7 +101,8 @@ function onTooLarge(): void {}
 
 /**
  * A page is on a quick disk before another thread has begun to write it, and much before where the processor is busy: that
- * one would wait for a core, and then this one again. So the thread waits for the disk itself as long as that is quick.
+ * one would wait for a core, and then this one again. So the thread waits for the disk itself as long as that is quick. Who writes more than
+ * a page has many clients, whose next requests are read meanwhile.
  */
 class OpenSlots implements Slots {
   readonly #descriptor: number;
@@ -106,24 +122,29 @@ class OpenSlots implements Slots {
   }
 
   async write(slot: number, bytes: Buffer): Promise<void> {
+    if (bytes.length > slotBytes) return this.#writeAside(slot, bytes);
     if (this.#asideLeft > 0) {
       this.#asideLeft--;
       return this.#writeAside(slot, bytes);
     }
     const startedMs = performance.now();
-    checkWritten(writeSync(this.#descriptor, bytes, 0, slotBytes, slot * slotBytes));
+    checkWritten(writeSync(this.#descriptor, bytes, 0, bytes.length, slot * slotBytes), bytes);
     this.#meanMs += (performance.now() - startedMs - this.#meanMs) * slotWriteLimits.meanShare;
     if (this.#meanMs <= slotWriteLimits.waitMs) return;
     this.#meanMs = 0;
     this.#asideLeft = slotWriteLimits.asideWrites;
   }
 
+  sync(): void {
+    fdatasyncSync(this.#descriptor);
+  }
+
   #writeAside(slot: number, bytes: Buffer): Promise<void> {
     return new Promise((resolve, reject) => {
-      write(this.#descriptor, bytes, 0, slotBytes, slot * slotBytes, (error, written) => {
+      write(this.#descriptor, bytes, 0, bytes.length, slot * slotBytes, (error, written) => {
         try {
           if (error !== null) throw error;
-          checkWritten(written);
+          checkWritten(written, bytes);
           resolve();
         } catch (failure) {
           reject(failure);
@@ -137,6 +158,6 @@ class OpenSlots implements Slots {
   }
 }
 
-function checkWritten(bytes: number): void {
-  if (bytes !== slotBytes) throw new Error(`only ${bytes} of ${slotBytes} bytes were written`);
+function checkWritten(written: number, { length }: Buffer): void {
+  if (written !== length) throw new Error(`only ${written} of ${length} bytes were written`);
 }

@@ -9,7 +9,7 @@ import type { Store, WriteOp } from "../../port/store.ts";
 import { LmdbStore } from "../lmdb/store.ts";
 import { MemoryStore } from "../memory/store.ts";
 import { FileSlotFiles } from "./slot-file.ts";
-import { slotBytes, slotPayloadMax } from "./slots.ts";
+import { payloadBytesMax, slotBytes } from "./slots.ts";
 import { JournaledStore } from "./store.ts";
 
 const table = "j";
@@ -36,13 +36,14 @@ class Machine {
   readonly files = new MemorySlotFiles();
   readonly inner = new MemoryStore();
 
+  readonly slots: number;
+
+  constructor(slots = slotCount) {
+    this.slots = slots;
+  }
+
   open(): JournaledStore {
-    return JournaledStore.open(this.inner, {
-      table: table.charCodeAt(0),
-      mark,
-      files: this.files,
-      slots: slotCount,
-    });
+    return JournaledStore.open(this.inner, { table: table.charCodeAt(0), mark, files: this.files, slots: this.slots });
   }
 
   /** One whose file is there already. */
@@ -56,19 +57,25 @@ class Machine {
 }
 
 test("a lone small put of the table goes to the file, anything else to the store", async () => {
-  const machine = new Machine();
+  // Of 16 slots; those below take 1, 8, 2 and 5.
+  const machine = new Machine(16);
   const store = await machine.opened();
   const { files } = machine;
   for (const [what, ops, isInFile] of [
     ["a put of the table", [put("j1")], true],
-    ["one as large as a slot", [put("j2", "v".repeat(slotPayloadMax - 2))], true],
-    ["one that is larger", [put("j3", "v".repeat(slotPayloadMax - 1))], false],
+    ["one as large as may be", [put("j2", "v".repeat(payloadBytesMax - 2))], true],
+    ["one that is larger", [put("j3", "v".repeat(payloadBytesMax - 1))], false],
     ["a put of another table", [put("a1")], false],
     ["two puts", [put("j4"), put("j5")], false],
     ["a delete", [remove("j4")], false],
     ["a key that does not follow on the ones in the file", [put("j11")], false],
-    ["one that does", [put("j6")], true],
-    ["a fourth", [put("j7")], true],
+    ["one that does, of two slots", [put("j6", "v".repeat(slotBytes))], true],
+    [
+      "one that does not fit in before the end of the ring, nor at its start",
+      [put("j61", "v".repeat(7 * slotBytes))],
+      false,
+    ],
+    ["one of the five slots that are left", [put("j7", "v".repeat(4 * slotBytes))], true],
     ["one more than there are slots", [put("j8")], false],
   ] as const) {
     const before = files.written;
@@ -77,7 +84,7 @@ test("a lone small put of the table goes to the file, anything else to the store
   }
   assert.deepEqual(
     contents(store).map(([key]) => key),
-    ["a1", "j1", "j11", "j2", "j3", "j5", "j6", "j7", "j8"],
+    ["a1", "j1", "j11", "j2", "j3", "j5", "j6", "j61", "j7", "j8"],
   );
   assert.deepEqual(contents(machine.open()), contents(store), "and after a crash");
 });
@@ -184,6 +191,26 @@ describe("a file and a store that do not belong together are refused", () => {
     }
   });
 
+  test("one of several slots that is damaged in any of them", async () => {
+    const machine = new Machine();
+    const store = await machine.opened();
+    await store.commit([put("j1", "v".repeat(2 * slotBytes))]);
+    const last = Buffer.from(machine.files.bytes!);
+    await store.commit([put("j2")]);
+    const first = machine.files.bytes!;
+    for (let slot = 0; slot < 3; slot++) {
+      for (const [whole, isRefused] of [
+        [first, true],
+        [last, false],
+      ] as const) {
+        machine.files.bytes = Buffer.from(whole);
+        machine.files.bytes[slot * slotBytes + 41]! ^= 1;
+        if (isRefused) assert.throws(() => machine.open(), /a write in the store's journal is damaged/);
+        else assert.deepEqual(contents(machine.open()), [], "it was never acknowledged");
+      }
+    }
+  });
+
   test("a damaged mark", async () => {
     const machine = await used();
     const stored = Buffer.from(machine.inner.get(mark)!);
@@ -196,11 +223,14 @@ describe("a file and a store that do not belong together are refused", () => {
 type Act =
   | { readonly act: "lone"; readonly size: number }
   | { readonly act: "several"; readonly count: number; readonly drops: readonly number[]; readonly rewrites: boolean }
-  | { readonly act: "fail" | "crash"; readonly bytes: number }
+  | { readonly act: "fail" | "crash"; readonly size: number; readonly bytes: number }
   | { readonly act: "close" };
 
 const act: fc.Arbitrary<Act> = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ act: fc.constant("lone" as const), size: fc.nat(60) }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({ act: fc.constant("lone" as const), size: fc.oneof(fc.nat(60), fc.nat(3 * slotBytes)) }),
+  },
   {
     weight: 3,
     arbitrary: fc.record({
@@ -214,7 +244,8 @@ const act: fc.Arbitrary<Act> = fc.oneof(
     weight: 2,
     arbitrary: fc.record({
       act: fc.constantFrom("fail" as const, "crash" as const),
-      bytes: fc.oneof(fc.nat(120), fc.constantFrom(0, slotBytes)),
+      size: fc.oneof(fc.constant(10), fc.nat(3 * slotBytes)),
+      bytes: fc.oneof(fc.nat(120), fc.constantFrom(0, slotBytes, 2 * slotBytes, 4 * slotBytes)),
     }),
   },
   { weight: 1, arbitrary: fc.constant({ act: "close" as const }) },
@@ -254,7 +285,7 @@ test("a store with a file does as its model does", async () => {
           await store.close();
           store = machine.open();
         } else {
-          const ops = lone(10);
+          const ops = lone(each.size);
           machine.files.mishap = { bytes: each.bytes, ends: each.act === "fail" ? "failed" : "never" };
           const result = await Promise.race([
             store.commit(ops).then(

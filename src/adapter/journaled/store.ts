@@ -15,24 +15,28 @@ import {
 import type { SlotFiles, Slots } from "./slot-file.ts";
 import {
   decodeMark,
-  decodeSlot,
+  decodeWrite,
   encodeMark,
-  encodeSlot,
+  encodeWrite,
   idBytes,
   type Mark,
+  payloadBytesMax,
   slotBytes,
-  slotPayloadMax,
+  slotsOf,
+  slotsPerWriteMax,
 } from "./slots.ts";
 
 type Put = Extract<WriteOp, { kind: "put" }>;
 
 /** A write that is in the file and not in the store. */
 interface Held extends Put {
+  /** Of its first slot. */
   readonly number: number;
+  readonly slots: number;
 }
 
 export interface JournaledOptions {
-  /** Keys that begin with this byte are the ones whose writes may go to the file. */
+  /** Keys that begin with this byte are the ones whose writes may go to the file. Who puts them must not change their bytes afterwards. */
   readonly table: number;
   /** Where the store remembers the file; nobody else uses this key, and no reader sees it. */
   readonly mark: Bytes;
@@ -40,19 +44,22 @@ export interface JournaledOptions {
   readonly slots?: number;
 }
 
-/** 8 MiB. */
-const slotsDefault = 2048;
+/** 16 MiB. */
+const slotsDefault = 4096;
 /** Writes that go to the store before another file is tried, after one could not be made. */
 const retryWrites = 10_000;
+/** To clear what a write that failed may have left. */
+const clearAttempts = 8;
 const noSlot = Buffer.alloc(slotBytes);
 
 /**
  * A store with a file beside it for commits that consist of one small put of a certain table. In the store each would
- * cost several scattered pages and two syncs, one after another; in the file it is one page and one. Such a write stays in the file and in
+ * cost several scattered pages and two syncs, one after another; in the file it is a few pages in a row and one. Such a write stays in the file and in
  * memory until it is deleted, which the caller does soon.
  *
- * The file is a ring of slots, the write with number n in slot n modulo their count. The store's mark says from which number
- * on they count. It changes in the commit that deletes the ones before.
+ * The file is a ring of slots, numbered on from lap to lap: the one with number n is slot n modulo their count. A write lies in one or more
+ * of them, which follow on those of the write before; one that would not fit in before the end of the ring begins at its start. The store's mark
+ * says from which number on they count. It changes in the commit that deletes the writes before.
  */
 export class JournaledStore implements Store {
   readonly #inner: Store;
@@ -60,13 +67,13 @@ export class JournaledStore implements Store {
   readonly #markKey: Bytes;
   #mark: Mark | undefined;
   #slots: Slots | undefined;
-  /** By their numbers, which follow on each other. */
+  /** By their numbers. */
   #held: Held[] = [];
   #next = 0;
-  readonly #slot = Buffer.alloc(slotBytes);
-  /** The write of a slot that is under way; never rejects. */
+  readonly #room = Buffer.alloc(slotsPerWriteMax * slotBytes);
+  /** The write of slots that is under way; never rejects. */
   #writing: Promise<unknown> | undefined;
-  /** A slot whose write failed: it may be there or not, and must be gone before anything else is written. */
+  /** The first slot of a write that failed: it may be there or not, and must be gone before anything else is written. */
   #torn: number | undefined;
   /** Commits of the store that are under way. */
   #passing = 0;
@@ -102,7 +109,7 @@ export class JournaledStore implements Store {
     this.#slots = slots;
     const held: Held[] = [];
     for (let slot = 0; slot < slots.count; slot++) {
-      const read = decodeSlot(bytes.subarray(slot * slotBytes, (slot + 1) * slotBytes));
+      const read = decodeWrite(bytes, slot);
       if (read === undefined) continue;
       if (mark === undefined || !mark.id.equals(read.id)) throw damaged("the journal belongs to another store");
       if (isInUse && read.write.number >= mark.from) held.push({ kind: "put", ...read.write });
@@ -113,10 +120,13 @@ export class JournaledStore implements Store {
       return;
     }
     held.sort((a, b) => a.number - b.number);
-    if (held.some(({ number }, i) => number !== mark.from + i))
-      throw damaged("a write in the store's journal is damaged");
+    let next = mark.from;
+    for (const { number, slots: taken } of held) {
+      if (number !== numberFor(next, taken, slots.count)) throw damaged("a write in the store's journal is damaged");
+      next = number + taken;
+    }
     this.#held = held;
-    this.#next = mark.from + held.length;
+    this.#next = next;
   }
 
   get(key: Bytes): Bytes | undefined {
@@ -185,12 +195,15 @@ export class JournaledStore implements Store {
   #lone(ops: readonly WriteOp[]): Put | undefined {
     const op = ops[0]!;
     if (ops.length !== 1 || op.kind !== "put" || op.key[0] !== this.#options.table) return undefined;
-    if (op.key.length + op.value.length > slotPayloadMax || this.#passing > 0 || this.#isClosed) return undefined;
+    if (op.key.length + op.value.length > payloadBytesMax || this.#passing > 0 || this.#isClosed) return undefined;
     if (this.#slots === undefined) {
       if (this.#preparing === undefined && --this.#writesUntilRetry < 0) this.#preparing = this.#prepare();
       return undefined;
     }
-    if (this.#held.length >= this.#slots.count) return undefined;
+    const { count } = this.#slots;
+    const slots = slotsOf(op.key, op.value);
+    const number = numberFor(this.#next, slots, count);
+    if (slots > count || number + slots > (this.#held[0]?.number ?? number) + count) return undefined;
     return this.#isAfterHeld(op.key) ? op : undefined;
   }
 
@@ -202,23 +215,31 @@ export class JournaledStore implements Store {
 
   async #append({ key, value }: Put): Promise<void> {
     const slots = this.#slots!;
-    const number = this.#next;
-    encodeSlot(this.#slot, this.#mark!.id, number, key, value);
-    const done = slots.write(number % slots.count, this.#slot);
+    const taken = slotsOf(key, value);
+    const number = numberFor(this.#next, taken, slots.count);
+    const done = slots.write(number % slots.count, encodeWrite(this.#room, this.#mark!.id, number, key, value));
     this.#writing = done.catch(() => undefined);
     try {
       await done;
     } catch (cause) {
       this.#torn = number % slots.count;
-      throw new StoreError("failed", `the store's journal could not be written: ${text(cause)}`, cause);
-    } finally {
       this.#writing = undefined;
+      await this.#clear();
+      throw new StoreError("failed", `the store's journal could not be written: ${text(cause)}`, cause);
     }
-    this.#next = number + 1;
-    this.#held.push({ kind: "put", number, key: Buffer.from(key), value: Buffer.from(value) });
+    this.#writing = undefined;
+    this.#next = number + taken;
+    this.#held.push({ kind: "put", number, slots: taken, key, value });
   }
 
-  /** Resolves once no slot is being written and none may hold a write that was refused. */
+  /** What is refused must not come to light after a crash, so it is gone before anybody is told; unless the disk takes nothing any more. */
+  async #clear(): Promise<void> {
+    for (let attempt = 0; attempt < clearAttempts && this.#torn !== undefined; attempt++) {
+      await this.#whole().catch(() => undefined);
+    }
+  }
+
+  /** Resolves once nothing is being written and no slot may hold a write that was refused. */
   async #whole(): Promise<void> {
     while (this.#writing !== undefined) await this.#writing;
     if (this.#torn === undefined) return;
@@ -320,6 +341,12 @@ export class JournaledStore implements Store {
       return false;
     }
   }
+}
+
+/** The number of the first of so many slots that follow on the ones before `next`, all in one lap of the ring. */
+function numberFor(next: number, slots: number, count: number): number {
+  const place = next % count;
+  return place + slots > count ? next + count - place : next;
 }
 
 /** A view of the store with what the file holds and without the mark. */

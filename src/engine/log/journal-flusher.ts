@@ -1,7 +1,7 @@
 import type { Clock } from "../../port/clock.ts";
 import type { Committer } from "../commit/committer.ts";
 import type { JournaledPartition } from "./journal.ts";
-import type { Log, LogStream } from "./log.ts";
+import type { FlushPart, Log, LogStream } from "./log.ts";
 
 export interface FlusherDeps {
   readonly log: Log;
@@ -10,8 +10,6 @@ export interface FlusherDeps {
   readonly onError: (error: unknown) => void;
 }
 
-/** Batches that one step moves, unless a single partition has more. */
-const stepBatches = 256;
 /** After a step that failed. */
 const retryMs = 1_000;
 /** A clock's longest sleep; it is woken before. */
@@ -94,19 +92,23 @@ export class JournalFlusher {
   /** In steps that block nobody, until nothing is left that was there, and no value of which all has been moved. */
   async #flush(partitions: readonly JournaledPartition[], signal?: AbortSignal): Promise<void> {
     const { log, committer } = this.#deps;
+    const parts = partitions.map((of): FlushPart => ({ of, until: of.batches.base(of.batches.length - 1) }));
     let from = 0;
-    while (from < partitions.length || log.journal.hasDead) {
+    while (from < parts.length || log.journal.hasDead) {
       if (signal?.aborted) return;
-      let to = from;
+      const step: FlushPart[] = [];
+      let left = log.journal.settings.stepBatches;
       let bytes = 0;
-      for (let batches = 0; to < partitions.length && batches < stepBatches; to++) {
-        const { entries } = partitions[to]!;
-        batches += entries.length;
-        for (const entry of entries) bytes += entry.end - entry.start;
+      while (from < parts.length && left > 0) {
+        const { of, until } = parts[from]!;
+        const count = of.batches.find(until) + 1;
+        const moved = Math.min(count, left);
+        if (moved > 0) step.push({ of, until: of.batches.base(moved - 1) });
+        for (let i = 0; i < moved; i++) bytes += of.batches.size(i);
+        if (moved === count) from++;
+        left -= moved;
       }
-      const step = partitions.slice(from, to);
       await committer.submit((draft) => log.stageFlush(draft, step), bytes);
-      from = to;
     }
   }
 }

@@ -1,24 +1,14 @@
 import { crc32 } from "node:zlib";
 import type { Reader, WriteOp } from "../../port/store.ts";
 import { damaged } from "../errors.ts";
-import {
-  logKey,
-  logKeyOffset,
-  makeKey,
-  partitionNumber,
-  partitionNumberOf,
-  prefixRange,
-  readU32,
-  readU64,
-  tables,
-} from "../keys.ts";
+import { logKey, makeKey, partitionNumber, partitionNumberOf, prefixRange, readU32, readU64, tables } from "../keys.ts";
 import { decodePartition } from "./partition-state.ts";
 
 /**
  * Small batches of a group that goes to many partitions, as one value. Under its own key each of them would cost a page
  * of the store of its own, and the commit would take the longer the more partitions there are. So they are written
- * together first, kept in memory, and moved to their keys in the background, many of a partition at a time. So are the
- * appends of a group that is small as a whole, which a store can make durable with one write (adapter/journaled).
+ * together first, kept in memory, and moved to their keys in the background, many of a partition at a time. So is any
+ * group of nothing but small appends, for a store can make one value durable with one write (adapter/journaled).
  *
  * What the journal holds of a partition is always its newest batches: one that goes to its own key takes those before
  * it along.
@@ -30,29 +20,35 @@ export interface JournalSettings {
   /** A group that appends to at least so many partitions goes through the journal. */
   readonly partitionsMin: number;
   /**
-   * A group of nothing but a few appends that take no more than this goes through it too, for a lone small value of the journal is
-   * durable sooner than a batch under its key.
+   * A group of nothing but appends that take no more than this goes through it too, for a lone small value of the journal is
+   * durable sooner than batches under their keys.
    */
   readonly briefBytesMax: number;
   /** A larger batch goes to its own key: it fills pages anyway. */
   readonly batchBytesMax: number;
   /** From here on the journal is moved to the log in the background. */
   readonly flushBytes: number;
-  /** The same for its values of small groups, of which there is room for some. */
-  readonly flushValues: number;
+  /** The same for its values of such groups, for which there is less room: where none is left they go the longer way. */
+  readonly flushBriefBytes: number;
   /** Beyond it nothing more is taken until some of it has been moved. */
   readonly bytesMax: number;
+  /** Batches that are moved at once. */
+  readonly stepBatches: number;
+  /** Batches that one of their partition takes along to the log at most, as long as the journal has room for it. */
+  readonly takenAlongMax: number;
   /** A journal that has not grown for this long is moved too. */
   readonly idleMs: number;
 }
 
 export const journalSettings: JournalSettings = {
   partitionsMin: 8,
-  briefBytesMax: 3_584,
+  briefBytesMax: 28 * 1024,
   batchBytesMax: 4 * 1024,
   flushBytes: 24 * 1024 * 1024,
-  flushValues: 256,
+  flushBriefBytes: 8 * 1024 * 1024,
   bytesMax: 48 * 1024 * 1024,
+  stepBatches: 256,
+  takenAlongMax: 1_024,
   idleMs: 1_000,
 };
 
@@ -65,47 +61,92 @@ interface Chunk {
   live: number;
 }
 
-/** A batch in the journal. There are many of them for seconds: a view of its bytes is made when one is read. */
-export interface Journaled {
-  readonly base: number;
-  readonly chunk: Chunk;
-  readonly start: number;
-  readonly end: number;
-}
+/**
+ * Batches of a partition in the journal, by their offsets. There are many for seconds, so they are no objects of their own: each is known by its
+ * value and where it begins there, and what else there is to know of it is read from there.
+ */
+export class JournaledBatches {
+  readonly #chunks: Chunk[];
+  readonly #starts: number[];
 
-export function bytesOf({ chunk, start, end }: Journaled): Buffer {
-  return chunk.bytes.subarray(start, end);
+  constructor(chunks: Chunk[] = [], starts: number[] = []) {
+    this.#chunks = chunks;
+    this.#starts = starts;
+  }
+
+  get length(): number {
+    return this.#starts.length;
+  }
+
+  add(chunk: Chunk, start: number): void {
+    this.#chunks.push(chunk);
+    this.#starts.push(start);
+  }
+
+  chunk(index: number): Chunk {
+    return this.#chunks[index]!;
+  }
+
+  size(index: number): number {
+    return this.#chunks[index]!.bytes.readUInt32BE(this.#starts[index]! - lengthBytes);
+  }
+
+  bytes(index: number): Buffer {
+    const start = this.#starts[index]!;
+    return this.#chunks[index]!.bytes.subarray(start, start + this.size(index));
+  }
+
+  base(index: number): number {
+    return baseOffsetIn(this.#chunks[index]!.bytes, this.#starts[index]!);
+  }
+
+  /** The batch with this offset, or the last one before it. */
+  find(offset: number): number {
+    let low = 0;
+    let high = this.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.base(middle) <= offset) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+
+  /** The ones from here on, as a list of their own. */
+  from(index: number): JournaledBatches {
+    return new JournaledBatches(this.#chunks.slice(index), this.#starts.slice(index));
+  }
 }
 
 /** What the journal holds of a partition, never empty. The list is replaced when its head is moved, never shortened. */
 export interface JournaledPartition {
   readonly stream: number;
   readonly partition: number;
-  entries: Journaled[];
+  batches: JournaledBatches;
 }
 
 type Put = Extract<WriteOp, { kind: "put" }>;
 
+/** The first batches of a partition, which leave the journal; those of them from `alive` on go to the log. */
+interface Given {
+  readonly from: JournaledPartition;
+  readonly count: number;
+  readonly alive: number;
+}
+
 /** What a group's commit makes of the journal. */
 interface GroupPlan {
   readonly taken: readonly Put[];
-  /** The partition of each, as a number. */
-  readonly places: readonly number[];
   readonly value: Buffer | undefined;
   readonly seq: number;
-  readonly isBrief: boolean;
-  /** Partitions that give up their first batches, and those of them that go to the log. */
-  readonly moved: readonly {
-    readonly from: JournaledPartition;
-    readonly count: number;
-    readonly stored: readonly Journaled[];
-  }[];
+  /** Partitions that give up their first batches. */
+  readonly moved: readonly Given[];
   readonly dropped: readonly Chunk[];
 }
 
-/** More appends that come together share a commit well enough, and would only be written twice. */
-const briefBatchesMax = 3;
+const pageBytes = 4096;
 const sumBytes = 4;
+const lengthBytes = 4;
 const entryHeadBytes = 16;
 /** Values of the journal that one group deletes at most. */
 const chunksPerGroup = 256;
@@ -117,7 +158,7 @@ export class Journal {
   readonly #chunks: Chunk[] = [];
   #nextSeq = 0;
   #bytes = 0;
-  #briefs = 0;
+  #briefBytes = 0;
   /** Called when the journal has grown. */
   onGrown: () => void = () => undefined;
 
@@ -132,7 +173,7 @@ export class Journal {
 
   /** Whether it is time to move it. */
   get isLarge(): boolean {
-    return this.#bytes >= this.settings.flushBytes || this.#briefs >= this.settings.flushValues;
+    return this.#bytes >= this.settings.flushBytes || this.#briefBytes >= this.settings.flushBriefBytes;
   }
 
   /** Whether nothing is left of it, in memory or in the store. */
@@ -143,6 +184,10 @@ export class Journal {
   /** Whether a stored value is only there to be deleted. */
   get hasDead(): boolean {
     return this.#chunks[0]?.live === 0;
+  }
+
+  get #hasRoom(): boolean {
+    return this.#bytes < this.settings.bytesMax;
   }
 
   of(stream: number, partition: number): JournaledPartition | undefined {
@@ -166,14 +211,14 @@ export class Journal {
       const chunk: Chunk = { seq: readU64(key, 1), bytes: Buffer.from(value), isBrief, live: 0 };
       this.#chunks.push(chunk);
       this.#bytes += chunk.bytes.length;
-      if (isBrief) this.#briefs++;
+      if (isBrief) this.#briefBytes += briefCost(chunk);
       this.#nextSeq = chunk.seq + 1;
-      for (const { stream, partition, base, start, end } of entriesOf(chunk.bytes)) {
+      for (const { stream, partition, base, start } of entriesOf(chunk.bytes)) {
         const place = partitionNumber(stream, partition);
         if (!ends.has(place)) ends.set(place, storedEnd(stream, partition));
         const stored = ends.get(place);
         if (stored === undefined || base < stored) continue;
-        this.#add(place, stream, partition, { base, chunk, start, end });
+        this.#add(place, stream, partition, chunk, start);
       }
     }
   }
@@ -186,16 +231,18 @@ export class Journal {
     ops: WriteOp[],
     partitions: number,
     direct: ReadonlySet<number>,
-    flushed: ReadonlySet<JournaledPartition>,
+    flushed: ReadonlyMap<JournaledPartition, number>,
   ): (() => void) | undefined {
-    const isWide = partitions >= this.settings.partitionsMin && this.#bytes < this.settings.bytesMax;
-    const isBrief = !isWide && flushed.size === 0 && this.#isBrief(ops, direct);
-    if (this.#chunks.length === 0 && !isWide && !isBrief) return undefined;
-    const plan = this.#plan(ops, isWide || isBrief, isBrief, direct, flushed);
+    if (flushed.size === 0 && this.#isBrief(ops, direct)) return this.#takeBrief(ops);
+    // While its batches are moved in steps a partition goes on in the journal: else one step would have to move them all.
+    const isTaken = this.#hasRoom && (partitions >= this.settings.partitionsMin || flushed.size > 0);
+    if (this.#chunks.length === 0 && !isTaken) return undefined;
+    const plan = this.#plan(ops, isTaken, direct, flushed);
     if (plan === undefined) return undefined;
-    for (const { from, stored } of plan.moved) {
-      for (const entry of stored) {
-        ops.push({ kind: "put", key: logKey(from.stream, from.partition, entry.base), value: bytesOf(entry) });
+    for (const { from, count, alive } of plan.moved) {
+      const { stream, partition, batches } = from;
+      for (let i = alive; i < count; i++) {
+        ops.push({ kind: "put", key: logKey(stream, partition, batches.base(i)), value: batches.bytes(i) });
       }
     }
     for (const { seq } of plan.dropped) ops.push({ kind: "delete", key: makeKey(tables.journal, seq) });
@@ -205,8 +252,8 @@ export class Journal {
 
   /** Whether a group can become one small value. What would be deleted besides waits for the next move. */
   #isBrief(ops: readonly WriteOp[], direct: ReadonlySet<number>): boolean {
-    const { briefBytesMax, batchBytesMax, bytesMax } = this.settings;
-    if (ops.length === 0 || ops.length > briefBatchesMax || direct.size > 0 || this.#bytes >= bytesMax) return false;
+    const { briefBytesMax, batchBytesMax } = this.settings;
+    if (ops.length === 0 || direct.size > 0 || !this.#hasRoom) return false;
     let bytes = 0;
     for (const op of ops) {
       if (op.kind !== "put" || op.key[0] !== tables.log || op.value.length > batchBytesMax) return false;
@@ -216,19 +263,27 @@ export class Journal {
     return true;
   }
 
+  /** Makes one value of a group of appends, which is then all that the group writes. */
+  #takeBrief(ops: WriteOp[]): () => void {
+    const taken = ops.splice(0) as Put[];
+    const value = encode(taken);
+    const seq = this.#nextSeq;
+    ops.push({ kind: "put", key: makeKey(tables.journal, seq), value });
+    return () => this.#grow({ seq, bytes: value, isBrief: true, live: 0 }, taken);
+  }
+
   #plan(
     ops: WriteOp[],
     isTaken: boolean,
-    isBrief: boolean,
     direct: ReadonlySet<number>,
-    flushed: ReadonlySet<JournaledPartition>,
+    flushed: ReadonlyMap<JournaledPartition, number>,
   ): GroupPlan | undefined {
     const large = this.#partitionsOfLarge(ops);
-    const moved = new Set<JournaledPartition>();
-    for (const each of flushed)
-      if (this.#partitions.get(partitionNumber(each.stream, each.partition)) === each) moved.add(each);
+    /** How many batches each gives up. */
+    const moved = new Map<JournaledPartition, number>();
+    for (const [each, count] of flushed)
+      if (this.#partitions.get(partitionNumber(each.stream, each.partition)) === each) moved.set(each, count);
     const taken: Put[] = [];
-    const places: number[] = [];
     const starts = new Map<JournaledPartition, number>();
     let kept = 0;
     for (const op of ops) {
@@ -239,40 +294,49 @@ export class Journal {
       if (op.kind === "put" && op.key[0] === tables.log) {
         const place = partitionNumberOf(op.key);
         const known = this.#partitions.get(place);
-        if (isTaken && !large?.has(place) && !(direct.size > 0 && direct.has(readU64(op.key, 1)))) {
+        const stays = isTaken ? !large?.has(place) : known !== undefined && this.#isMuch(known);
+        if (stays && !(direct.size > 0 && direct.has(readU64(op.key, 1)))) {
           taken.push(op);
-          places.push(place);
           continue;
         }
-        if (known !== undefined) moved.add(known);
+        if (known !== undefined) moved.set(known, known.batches.length);
       }
       ops[kept++] = op;
     }
     ops.length = kept;
-    const dropped = isBrief ? [] : this.#dead();
-    const given = [
-      ...[...moved].map((from) => ({ from, count: from.entries.length, stored: since(from, starts.get(from)) })),
-      ...[...starts].filter(([from]) => !moved.has(from)).map(([from, start]) => trimmed(from, start)),
+    const dropped = this.#dead();
+    const gone = [
+      ...[...moved].map(([from, count]) => given(from, count, starts.get(from))),
+      ...[...starts].filter(([from]) => !moved.has(from)).map(([from, start]) => given(from, 0, start)),
     ].filter(({ count }) => count > 0);
-    if (taken.length === 0 && given.length === 0 && dropped.length === 0) return undefined;
+    if (taken.length === 0 && gone.length === 0 && dropped.length === 0) return undefined;
     return {
       taken,
-      places,
       value: taken.length === 0 ? undefined : encode(taken),
       seq: this.#nextSeq,
-      isBrief,
-      moved: given,
+      moved: gone,
       dropped,
     };
   }
 
-  /** A partition's later batch must not be in the log before its earlier ones are. */
+  /** Whether a partition has too much in the journal to be moved at once. */
+  #isMuch({ batches }: JournaledPartition): boolean {
+    return this.#hasRoom && batches.length > this.settings.takenAlongMax;
+  }
+
+  /**
+   * Partitions that a large batch goes to, which takes what the journal has of them along: a later batch must not be in the log
+   * before the earlier ones are. Where that is much it goes through the journal instead.
+   */
   #partitionsOfLarge(ops: readonly WriteOp[]): ReadonlySet<number> | undefined {
     let found: Set<number> | undefined;
     for (const op of ops) {
       if (op.kind !== "put" || op.value.length <= this.settings.batchBytesMax || op.key[0] !== tables.log) continue;
+      const place = partitionNumberOf(op.key);
+      const known = this.#partitions.get(place);
+      if (known !== undefined && this.#isMuch(known)) continue;
       found ??= new Set();
-      found.add(partitionNumberOf(op.key));
+      found.add(place);
     }
     return found;
   }
@@ -284,69 +348,64 @@ export class Journal {
     return this.#chunks.slice(0, count);
   }
 
-  #apply({ taken, places, value, seq, isBrief, moved, dropped }: GroupPlan): void {
+  #apply({ taken, value, seq, moved, dropped }: GroupPlan): void {
     this.#chunks.splice(0, dropped.length);
-    for (const { bytes, isBrief: wasBrief } of dropped) {
-      this.#bytes -= bytes.length;
-      if (wasBrief) this.#briefs--;
+    for (const chunk of dropped) {
+      this.#bytes -= chunk.bytes.length;
+      if (chunk.isBrief) this.#briefBytes -= briefCost(chunk);
     }
     for (const { from, count } of moved) this.#remove(from, count);
-    if (value === undefined) return;
-    const chunk: Chunk = { seq, bytes: value, isBrief, live: 0 };
-    this.#nextSeq = seq + 1;
+    if (value !== undefined) this.#grow({ seq, bytes: value, isBrief: false, live: 0 }, taken);
+  }
+
+  #grow(chunk: Chunk, taken: readonly Put[]): void {
+    this.#nextSeq = chunk.seq + 1;
     this.#chunks.push(chunk);
-    this.#bytes += value.length;
-    if (isBrief) this.#briefs++;
+    this.#bytes += chunk.bytes.length;
+    if (chunk.isBrief) this.#briefBytes += briefCost(chunk);
     let at = sumBytes;
-    for (let i = 0; i < taken.length; i++) {
-      const { key, value: batch } = taken[i]!;
-      const start = at + entryHeadBytes;
-      at = start + batch.length;
-      const entry = { base: logKeyOffset(key), chunk, start, end: at };
-      this.#add(places[i]!, readU64(key, 1), readU32(key, 9), entry);
+    for (const { key, value } of taken) {
+      this.#add(partitionNumberOf(key), readU64(key, 1), readU32(key, 9), chunk, at + entryHeadBytes);
+      at += entryHeadBytes + value.length;
     }
     this.onGrown();
   }
 
-  #add(place: number, stream: number, partition: number, entry: Journaled): void {
-    const known = this.#partitions.get(place);
-    if (known === undefined) this.#partitions.set(place, { stream, partition, entries: [entry] });
-    else known.entries.push(entry);
-    entry.chunk.live++;
+  #add(place: number, stream: number, partition: number, chunk: Chunk, start: number): void {
+    let known = this.#partitions.get(place);
+    if (known === undefined) {
+      known = { stream, partition, batches: new JournaledBatches() };
+      this.#partitions.set(place, known);
+    }
+    known.batches.add(chunk, start);
+    chunk.live++;
   }
 
   #remove(from: JournaledPartition, count: number): void {
-    for (let i = 0; i < count; i++) from.entries[i]!.chunk.live--;
-    from.entries = from.entries.slice(count);
-    if (from.entries.length === 0) this.#partitions.delete(partitionNumber(from.stream, from.partition));
+    const { batches } = from;
+    for (let i = 0; i < count; i++) batches.chunk(i).live--;
+    from.batches = batches.from(count);
+    if (count === batches.length) this.#partitions.delete(partitionNumber(from.stream, from.partition));
   }
 
   /** Forgets a partition of a dropped stream. */
   forget(stream: number, partition: number): void {
     const known = this.of(stream, partition);
-    if (known !== undefined) this.#remove(known, known.entries.length);
+    if (known !== undefined) this.#remove(known, known.batches.length);
   }
 }
 
-/** What retention has not given up in the same group. */
-function since({ entries }: JournaledPartition, start = 0): readonly Journaled[] {
-  return entries.filter(({ base }) => base >= start);
+/** A small group's value is kept in whole pages. */
+function briefCost({ bytes }: Chunk): number {
+  return Math.ceil(bytes.length / pageBytes) * pageBytes;
 }
 
-function trimmed(from: JournaledPartition, start: number) {
-  return { from, count: from.entries.length - since(from, start).length, stored: [] };
-}
-
-/** The batch with this offset, or the last one before it. */
-export function journaledAt(entries: readonly Journaled[], offset: number): number {
-  let low = 0;
-  let high = entries.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (entries[middle]!.base <= offset) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
+/** Its first batches, and those that retention gives up in the same group, which do not go to the log. */
+function given(from: JournaledPartition, count: number, start = 0): Given {
+  const { batches } = from;
+  let alive = 0;
+  while (alive < batches.length && batches.base(alive) < start) alive++;
+  return { from, count: Math.max(Math.min(count, batches.length), alive), alive };
 }
 
 function encode(taken: readonly Put[]): Buffer {
@@ -379,11 +438,11 @@ export function* entriesOf(
     const partition = bytes.readUInt32BE(at + 8);
     const start = at + entryHeadBytes;
     at = start + bytes.readUInt32BE(at + 12);
-    yield { stream, partition, base: baseOffsetOf(bytes.subarray(start, at)), start, end: at };
+    yield { stream, partition, base: baseOffsetIn(bytes, start), start, end: at };
   }
 }
 
 /** Where a batch's header has it; the batch itself is verified when it is read. */
-function baseOffsetOf(batch: Buffer): number {
-  return batch.readDoubleLE(16);
+function baseOffsetIn(bytes: Buffer, start: number): number {
+  return bytes.readDoubleLE(start + 16);
 }

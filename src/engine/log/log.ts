@@ -5,8 +5,15 @@ import type { Draft } from "../commit/draft.ts";
 import { damaged } from "../errors.ts";
 import { logKey, logKeyOffset, partitionKey, partitionNumber } from "../keys.ts";
 import { limits } from "../limits.ts";
-import { bytesOf, Journal, type JournaledPartition, type JournalSettings, journaledAt } from "./journal.ts";
-import { decodePartition, emptyTail, encodePartition, type PartitionState, type Tail } from "./partition-state.ts";
+import { Journal, type JournaledBatches, type JournaledPartition, type JournalSettings } from "./journal.ts";
+import {
+  decodePartition,
+  emptyTail,
+  encodePartition,
+  type PartitionState,
+  setTail,
+  type Tail,
+} from "./partition-state.ts";
 import {
   BatchCursor,
   type BatchHeader,
@@ -36,7 +43,13 @@ interface Group {
   readonly serial: number;
   partitions: number;
   readonly direct: Set<number>;
-  readonly flushed: Set<JournaledPartition>;
+  readonly flushed: Map<JournaledPartition, number>;
+}
+
+/** The batches of a partition in the journal, up to the one with this offset. */
+export interface FlushPart {
+  readonly of: JournaledPartition;
+  readonly until: number;
 }
 
 export interface AppendedRange {
@@ -88,47 +101,46 @@ export class Log {
   /** Writes a batch at the end of a partition, as part of a change. */
   stageAppend(draft: Draft, stream: LogStream, partition: number, batch: EncodedBatch): AppendedRange {
     const state = this.#state(stream.id, partition);
-    const before = state.staged;
+    const { staged, stagedIn } = state;
+    const { next, bytes, prefixTimestampMs, prefixRetentionMs } = staged;
     const nowMs = this.#clock.nowMs();
-    const tail: Tail = {
-      next: before.next + batch.count,
-      bytes: before.bytes + batch.bytes.length,
-      prefixTimestampMs: Math.max(before.prefixTimestampMs, batch.maxTimestampMs),
-      // A timestamp in the future must not keep a record longer than its age in the log allows.
-      prefixRetentionMs: Math.max(before.prefixRetentionMs, Math.min(batch.maxTimestampMs, nowMs)),
-    };
-    const key = logKey(stream.id, partition, before.next);
+    staged.next = next + batch.count;
+    staged.bytes = bytes + batch.bytes.length;
+    staged.prefixTimestampMs = Math.max(prefixTimestampMs, batch.maxTimestampMs);
+    // A timestamp in the future must not keep a record longer than its age in the log allows.
+    staged.prefixRetentionMs = Math.max(prefixRetentionMs, Math.min(batch.maxTimestampMs, nowMs));
+    draft.onUndo(() => {
+      setTail(staged, { next, bytes, prefixTimestampMs, prefixRetentionMs });
+      state.stagedIn = stagedIn;
+    });
+    const key = logKey(stream.id, partition, next);
     sealBatch(batch, key, {
-      baseOffset: before.next,
+      baseOffset: next,
       appendTimeMs: nowMs,
-      prefixTimestampMs: tail.prefixTimestampMs,
-      prefixRetentionMs: tail.prefixRetentionMs,
-      bytesBefore: before.bytes,
+      prefixTimestampMs: staged.prefixTimestampMs,
+      prefixRetentionMs: staged.prefixRetentionMs,
+      bytesBefore: bytes,
     });
     draft.put(key, batch.bytes);
     const group = this.#groupOf(draft);
-    if (state.stagedIn !== group.serial) {
+    if (stagedIn !== group.serial) {
       state.stagedIn = group.serial;
       group.partitions++;
+      draft.onCommit(() => this.#publish(state));
     }
     if (stream.direct === true) group.direct.add(stream.id);
-    state.staged = tail;
-    draft.onUndo(() => {
-      state.staged = before;
-    });
-    draft.onCommit(() => this.#publish(state, tail));
-    return { baseOffset: before.next, lastOffset: tail.next - 1 };
+    return { baseOffset: next, lastOffset: staged.next - 1 };
   }
 
-  /** Moves what the journal holds of partitions to the log's keys, as part of a change. */
-  stageFlush(draft: Draft, partitions: readonly JournaledPartition[]): void {
+  /** Moves the first batches that the journal holds of partitions to the log's keys, as part of a change. */
+  stageFlush(draft: Draft, parts: readonly FlushPart[]): void {
     const { flushed } = this.#groupOf(draft);
-    for (const each of partitions) flushed.add(each);
+    for (const { of, until } of parts) flushed.set(of, of.batches.find(until) + 1);
   }
 
   #groupOf(draft: Draft): Group {
     if (this.#group?.draft === draft) return this.#group;
-    const group: Group = { draft, serial: ++this.#groups, partitions: 0, direct: new Set(), flushed: new Set() };
+    const group: Group = { draft, serial: ++this.#groups, partitions: 0, direct: new Set(), flushed: new Map() };
     this.#group = group;
     draft.beforeCommit(() => {
       this.#group = undefined;
@@ -153,7 +165,12 @@ export class Log {
     if (retention === undefined) return state.storedStart;
     const nowMs = this.#clock.nowMs();
     const known = state.implied;
-    if (known !== undefined && known.tail === state.durable && known.retention === retention && nowMs < known.untilMs) {
+    if (
+      known !== undefined &&
+      known.next === state.durable.next &&
+      known.retention === retention &&
+      nowMs < known.untilMs
+    ) {
       return Math.max(known.start, state.storedStart);
     }
     return this.#impliedStart(state, retention, nowMs);
@@ -179,7 +196,7 @@ export class Log {
       start = first?.baseOffset ?? durable.next;
       if (first !== undefined) untilMs = first.prefixRetentionMs + maxAgeMs + 1;
     }
-    state.implied = { start, tail: durable, untilMs, retention };
+    state.implied = { start, next: durable.next, untilMs, retention };
     return start;
   }
 
@@ -205,8 +222,8 @@ export class Log {
     const end = this.highWatermark(stream, partition);
     if (offset >= end) return;
     // As it is now: what is moved to the log while this reads is still in the list.
-    const journaled = this.journal.of(stream.id, partition)?.entries;
-    const storedEnd = Math.min(journaled?.[0]?.base ?? end, end);
+    const journaled = this.journal.of(stream.id, partition)?.batches;
+    const storedEnd = Math.min(journaled?.base(0) ?? end, end);
     const base = offset < storedEnd ? this.#storedBase(stream.id, partition, offset) : undefined;
     let next = offset;
     if (base !== undefined) {
@@ -219,9 +236,8 @@ export class Log {
       }
     }
     if (journaled !== undefined && next >= storedEnd) {
-      for (let at = journaledAt(journaled, next); at < journaled.length && journaled[at]!.base < end; at++) {
-        const entry = journaled[at]!;
-        const batch = new BatchCursor(logKey(stream.id, partition, entry.base), bytesOf(entry));
+      for (let at = journaled.find(next); at < journaled.length && journaled.base(at) < end; at++) {
+        const batch = new BatchCursor(logKey(stream.id, partition, journaled.base(at)), journaled.bytes(at));
         if (batch.header.baseOffset > next || batch.endOffset <= next) break;
         yield batch;
         next = batch.endOffset;
@@ -340,11 +356,13 @@ export class Log {
     yield* this.#states.values();
   }
 
-  #publish(state: PartitionState, tail: Tail): void {
-    assert(tail.next > state.durable.next, "a high watermark only rises");
-    state.durable = tail;
+  /** Makes what a group has appended visible, all of it at once. */
+  #publish(state: PartitionState): void {
+    const { staged, durable } = state;
+    assert(staged.next > durable.next, "a high watermark only rises");
+    setTail(durable, staged);
     wake(state);
-    for (const listener of this.#listeners) listener(state.stream, state.partition, tail.next);
+    for (const listener of this.#listeners) listener(state.stream, state.partition, durable.next);
   }
 
   #state(stream: number, partition: number): PartitionState {
@@ -363,8 +381,8 @@ export class Log {
     const trimmed = stored === undefined ? { storedStart: 0, tail: emptyTail } : decodePartition(stored);
     let tail = trimmed.tail;
     const range = { from: logKey(stream, partition, 0), to: logKey(stream, partition + 1, 0), reverse: true, limit: 1 };
-    const newest = this.journal.of(stream, partition)?.entries.at(-1);
-    if (newest !== undefined) tail = tailOf(decodeHeader(logKey(stream, partition, newest.base), bytesOf(newest)));
+    const journaled = this.journal.of(stream, partition)?.batches;
+    if (journaled !== undefined) tail = tailOf(journaledHeader(stream, partition, journaled, journaled.length - 1));
     else {
       for (const key of this.#store.keys(range)) {
         const last = tailOf(this.#header(key));
@@ -373,13 +391,13 @@ export class Log {
     }
     const { storedStart } = trimmed;
     const empty = { implied: undefined, waiters: undefined, gone: false, stagedIn: 0 };
-    return { stream, partition, durable: tail, staged: tail, storedStart, ...empty };
+    return { stream, partition, durable: { ...tail }, staged: { ...tail }, storedStart, ...empty };
   }
 
   #evict(): void {
     let wanted = Math.ceil(limits.partitionStatesMax / 10);
     for (const [key, state] of this.#states) {
-      if (state.waiters !== undefined || state.staged !== state.durable) continue;
+      if (state.waiters !== undefined || state.staged.next !== state.durable.next) continue;
       this.#states.delete(key);
       if (--wanted === 0) return;
     }
@@ -402,10 +420,9 @@ export class Log {
 
   /** The header of the batch that holds an offset. */
   #headerOf(stream: number, partition: number, offset: number): BatchHeader | undefined {
-    const journaled = this.journal.of(stream, partition)?.entries;
-    if (journaled !== undefined && offset >= journaled[0]!.base) {
-      const entry = journaled[journaledAt(journaled, offset)]!;
-      return decodeHeader(logKey(stream, partition, entry.base), bytesOf(entry));
+    const journaled = this.journal.of(stream, partition)?.batches;
+    if (journaled !== undefined && offset >= journaled.base(0)) {
+      return journaledHeader(stream, partition, journaled, journaled.find(offset));
     }
     const base = this.#storedBase(stream, partition, offset);
     return base === undefined ? undefined : this.#header(logKey(stream, partition, base));
@@ -454,6 +471,10 @@ function tailOf(batch: BatchHeader): Tail {
     prefixTimestampMs: batch.prefixTimestampMs,
     prefixRetentionMs: batch.prefixRetentionMs,
   };
+}
+
+function journaledHeader(stream: number, partition: number, batches: JournaledBatches, index: number): BatchHeader {
+  return decodeHeader(logKey(stream, partition, batches.base(index)), batches.bytes(index));
 }
 
 function wake(state: PartitionState): void {

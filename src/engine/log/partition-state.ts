@@ -2,15 +2,25 @@ import type { Bytes } from "../../port/store.ts";
 import { readU64, writeU64 } from "../keys.ts";
 import { openValue, sealValue } from "../stored-value.ts";
 
-/** The end of a partition: what the next batch continues from. Never changed, only replaced. */
+/**
+ * The end of a partition: what the next batch continues from. Changed in place: of the many partitions that there may be each append would
+ * leave one more object behind that has lived too long to be thrown away cheaply.
+ */
 export interface Tail {
-  readonly next: number;
-  readonly bytes: number;
-  readonly prefixTimestampMs: number;
-  readonly prefixRetentionMs: number;
+  next: number;
+  bytes: number;
+  prefixTimestampMs: number;
+  prefixRetentionMs: number;
 }
 
-export const emptyTail: Tail = { next: 0, bytes: 0, prefixTimestampMs: 0, prefixRetentionMs: 0 };
+export const emptyTail: Readonly<Tail> = { next: 0, bytes: 0, prefixTimestampMs: 0, prefixRetentionMs: 0 };
+
+export function setTail(tail: Tail, to: Readonly<Tail>): void {
+  tail.next = to.next;
+  tail.bytes = to.bytes;
+  tail.prefixTimestampMs = to.prefixTimestampMs;
+  tail.prefixRetentionMs = to.prefixRetentionMs;
+}
 
 /** Woken when the partition's high watermark rises, and when its stream is gone. */
 export type Waiter = () => void;
@@ -20,15 +30,15 @@ export interface PartitionState {
   readonly stream: number;
   readonly partition: number;
   /** What is durable and visible to readers. */
-  durable: Tail;
+  readonly durable: Tail;
   /** What the group that is being committed will make of it; equal to `durable` between groups. */
-  staged: Tail;
-  /** The group that last appended to it, so that each counts its partitions once. */
+  readonly staged: Tail;
+  /** The group that last appended to it, so that each counts it once and makes it visible once. */
   stagedIn: number;
   /** The first offset that is still stored; batches before it have been freed. */
   storedStart: number;
   /** The start that retention implied when it was last worked out, and until when that holds. */
-  implied: { start: number; tail: Tail; untilMs: number; retention: object | undefined } | undefined;
+  implied: { start: number; next: number; untilMs: number; retention: object | undefined } | undefined;
   waiters: Set<Waiter> | undefined;
   /** The stream was dropped: nobody waits here any more. */
   gone: boolean;
@@ -38,7 +48,7 @@ export interface PartitionState {
  * What remains of a partition's head after trimming, behind its checksum: u64 stored start, then the tail, which is needed once no batch
  * is left to tell it: u64 next, and f64 bytes, timestamp and retention maxima.
  */
-export function encodePartition(storedStart: number, tail: Tail): Buffer {
+export function encodePartition(storedStart: number, tail: Readonly<Tail>): Buffer {
   const bytes = Buffer.allocUnsafe(40);
   writeU64(bytes, 0, storedStart);
   writeU64(bytes, 8, tail.next);
@@ -48,7 +58,7 @@ export function encodePartition(storedStart: number, tail: Tail): Buffer {
   return sealValue(bytes);
 }
 
-export function decodePartition(stored: Bytes): { storedStart: number; tail: Tail } {
+export function decodePartition(stored: Bytes): { storedStart: number; tail: Readonly<Tail> } {
   const bytes = openValue(stored);
   return {
     storedStart: readU64(bytes, 0),

@@ -199,8 +199,8 @@ export class Streams {
       const stream = metastore.stagedStream(draft, meta);
       const recorded = this.#recorded<AppendReply>(draft, stream, command.idempotency);
       if (recorded !== undefined) return { reply: recorded, replayed: true };
-      const highWatermark = log.stagedNext(stream, partition);
-      if (command.matchOffset !== undefined && command.matchOffset !== highWatermark) {
+      if (command.matchOffset !== undefined && command.matchOffset !== log.stagedNext(stream, partition)) {
+        const highWatermark = log.stagedNext(stream, partition);
         throw conflict(`match_offset: the next offset is ${highWatermark}, not ${command.matchOffset}`, {
           high_watermark: highWatermark,
         });

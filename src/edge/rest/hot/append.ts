@@ -71,7 +71,8 @@ export function appendRoute({ streams }: Engine): HotRoute {
           const plain = recordCodec().decode(body, Date.now(), allocate);
           if (plain !== undefined) {
             release(body);
-            return append({ ...place, records: plain }, plain.bytes);
+            const { namespace, stream, partition } = place;
+            return append({ namespace, stream, partition, records: plain }, plain.bytes);
           }
           const parsed = body.length === 0 ? undefined : parseJson(body);
           if (validate(parsed) !== true) throw bodyFault(validate);
