@@ -56,17 +56,10 @@ export function parseExpressHead(text: string): ExpressHead | undefined {
   const { connection, "content-length": length } = headers;
   if (connection !== undefined && connection.toLowerCase() !== "keep-alive") return undefined;
   if (length !== undefined && !bodyLength.test(length)) return undefined;
-  return withRequestLine(lines[0]!, { headers, rawHeaders, bodyBytes: length === undefined ? 0 : Number(length) });
-}
-
-/** The head of a request line before the headers of another head that was taken. */
-export function withRequestLine(
-  line: string,
-  { headers, rawHeaders, bodyBytes }: Pick<ExpressHead, "headers" | "rawHeaders" | "bodyBytes">,
-): ExpressHead | undefined {
-  const start = requestLine.exec(line);
+  const start = requestLine.exec(lines[0]!);
   if (start === null) return undefined;
   const method = start[1] as ExpressHead["method"];
+  const bodyBytes = length === undefined ? 0 : Number(length);
   if (method === "GET" && bodyBytes > 0) return undefined;
   return { method, target: start[2]!, headers, rawHeaders, bodyBytes };
 }

@@ -1,4 +1,4 @@
-import { type ExpressHead, parseExpressHead, withRequestLine } from "./express-head.ts";
+import { type ExpressHead, parseExpressHead } from "./express-head.ts";
 
 /** `head` is undefined for one that the lane does not take. */
 export interface FoundHead {
@@ -50,7 +50,7 @@ export class KnownHead {
     const headLength = restAt + length - end;
     if (headLength > bytes.length || known.compare(bytes, restAt, headLength, end) !== 0) return undefined;
     const before = bodyBytes === this.#head.bodyBytes ? this.#head : withLength(this.#head, digits, bodyBytes);
-    return { head: withRequestLine(bytes.latin1Slice(0, lineEnd), before), headLength };
+    return { head: readRequestLine(bytes, lineEnd, before), headLength };
   }
 }
 
@@ -64,6 +64,32 @@ export function readHead(bytes: Buffer, bytesMax: number): (FoundHead & { known:
   // A copy: the chunk must not stay in memory for its head.
   const known = head && new KnownHead(head, Buffer.from(bytes.subarray(0, headLength)), text);
   return { head, headLength, known };
+}
+
+const getStart = Buffer.from("GET /");
+const postStart = Buffer.from("POST /");
+const lineTail = Buffer.from(" HTTP/1.1");
+
+/**
+ * As it would be parsed, but from bytes: a client that sends to many paths has only this to be read, and a target that is no part of another text
+ * is looked up sooner.
+ */
+function readRequestLine(bytes: Buffer, end: number, head: Omit<ExpressHead, "method" | "target">): FoundHead["head"] {
+  const isPost = startsWith(bytes, 0, postStart);
+  if (!isPost && !startsWith(bytes, 0, getStart)) return undefined;
+  const start = (isPost ? postStart : getStart).length - 1;
+  const targetEnd = end - lineTail.length;
+  if (targetEnd <= start || !startsWith(bytes, targetEnd, lineTail)) return undefined;
+  for (let at = start; at < targetEnd; at++) if (bytes[at]! < 0x21 || bytes[at]! > 0x7e) return undefined;
+  const { headers, rawHeaders, bodyBytes } = head;
+  if (!isPost && bodyBytes > 0) return undefined;
+  const target = bytes.latin1Slice(start, targetEnd);
+  return { method: isPost ? "POST" : "GET", target, headers, rawHeaders, bodyBytes };
+}
+
+function startsWith(bytes: Buffer, at: number, part: Buffer): boolean {
+  for (let i = 0; i < part.length; i++) if (bytes[at + i] !== part[i]) return false;
+  return true;
 }
 
 /** A number as a parsed head may have it, and the end of its line after it. */

@@ -3,6 +3,7 @@ import type { Reader, WriteOp } from "../../port/store.ts";
 import { damaged } from "../errors.ts";
 import { logKey, makeKey, partitionNumber, partitionNumberOf, prefixRange, readU32, readU64, tables } from "../keys.ts";
 import { decodePartition } from "./partition-state.ts";
+import { PartitionTable } from "./partition-table.ts";
 
 /**
  * Small batches of a group that goes to many partitions, as one value. Under its own key each of them would cost a page
@@ -66,38 +67,40 @@ interface Chunk {
  * value and where it begins there, and what else there is to know of it is read from there.
  */
 export class JournaledBatches {
-  readonly #chunks: Chunk[];
-  readonly #starts: number[];
+  /** By turns a value and a place in it. */
+  readonly #places: (Chunk | number)[];
 
-  constructor(chunks: Chunk[] = [], starts: number[] = []) {
-    this.#chunks = chunks;
-    this.#starts = starts;
+  constructor(places: (Chunk | number)[] = []) {
+    this.#places = places;
   }
 
   get length(): number {
-    return this.#starts.length;
+    return this.#places.length / 2;
   }
 
   add(chunk: Chunk, start: number): void {
-    this.#chunks.push(chunk);
-    this.#starts.push(start);
+    this.#places.push(chunk, start);
   }
 
   chunk(index: number): Chunk {
-    return this.#chunks[index]!;
+    return this.#places[2 * index] as Chunk;
+  }
+
+  #start(index: number): number {
+    return this.#places[2 * index + 1] as number;
   }
 
   size(index: number): number {
-    return this.#chunks[index]!.bytes.readUInt32BE(this.#starts[index]! - lengthBytes);
+    return this.chunk(index).bytes.readUInt32BE(this.#start(index) - lengthBytes);
   }
 
   bytes(index: number): Buffer {
-    const start = this.#starts[index]!;
-    return this.#chunks[index]!.bytes.subarray(start, start + this.size(index));
+    const start = this.#start(index);
+    return this.chunk(index).bytes.subarray(start, start + this.size(index));
   }
 
   base(index: number): number {
-    return baseOffsetIn(this.#chunks[index]!.bytes, this.#starts[index]!);
+    return baseOffsetIn(this.chunk(index).bytes, this.#start(index));
   }
 
   /** The batch with this offset, or the last one before it. */
@@ -114,7 +117,7 @@ export class JournaledBatches {
 
   /** The ones from here on, as a list of their own. */
   from(index: number): JournaledBatches {
-    return new JournaledBatches(this.#chunks.slice(index), this.#starts.slice(index));
+    return new JournaledBatches(this.#places.slice(2 * index));
   }
 }
 
@@ -145,6 +148,7 @@ interface GroupPlan {
 }
 
 const pageBytes = 4096;
+const memoryBytes = 128 * 1024;
 const sumBytes = 4;
 const lengthBytes = 4;
 const entryHeadBytes = 16;
@@ -153,12 +157,14 @@ const chunksPerGroup = 256;
 
 export class Journal {
   readonly settings: JournalSettings;
-  readonly #partitions = new Map<number, JournaledPartition>();
+  readonly #partitions = new PartitionTable<JournaledPartition>();
   /** In the order in which they were written, which is the order in which they go. */
   readonly #chunks: Chunk[] = [];
   #nextSeq = 0;
   #bytes = 0;
   #briefBytes = 0;
+  /** What the next values are cut from. */
+  #memory = Buffer.alloc(0);
   /** Called when the journal has grown. */
   onGrown: () => void = () => undefined;
 
@@ -191,7 +197,7 @@ export class Journal {
   }
 
   of(stream: number, partition: number): JournaledPartition | undefined {
-    return this.#partitions.size === 0 ? undefined : this.#partitions.get(partitionNumber(stream, partition));
+    return this.#partitions.size === 0 ? undefined : this.#partitions.get(stream, partition);
   }
 
   /** In the order of the log's keys. */
@@ -218,7 +224,7 @@ export class Journal {
         if (!ends.has(place)) ends.set(place, storedEnd(stream, partition));
         const stored = ends.get(place);
         if (stored === undefined || base < stored) continue;
-        this.#add(place, stream, partition, chunk, start);
+        this.#add(stream, partition, chunk, start);
       }
     }
   }
@@ -266,7 +272,7 @@ export class Journal {
   /** Makes one value of a group of appends, which is then all that the group writes. */
   #takeBrief(ops: WriteOp[]): () => void {
     const taken = ops.splice(0) as Put[];
-    const value = encode(taken);
+    const value = this.#encode(taken);
     const seq = this.#nextSeq;
     ops.push({ kind: "put", key: makeKey(tables.journal, seq), value });
     return () => this.#grow({ seq, bytes: value, isBrief: true, live: 0 }, taken);
@@ -282,19 +288,18 @@ export class Journal {
     /** How many batches each gives up. */
     const moved = new Map<JournaledPartition, number>();
     for (const [each, count] of flushed)
-      if (this.#partitions.get(partitionNumber(each.stream, each.partition)) === each) moved.set(each, count);
+      if (this.#partitions.get(each.stream, each.partition) === each) moved.set(each, count);
     const taken: Put[] = [];
     const starts = new Map<JournaledPartition, number>();
     let kept = 0;
     for (const op of ops) {
       if (op.kind === "put" && op.key[0] === tables.partition) {
-        const known = this.#partitions.get(partitionNumberOf(op.key));
+        const known = this.#at(op.key);
         if (known !== undefined) starts.set(known, decodePartition(op.value).storedStart);
       }
       if (op.kind === "put" && op.key[0] === tables.log) {
-        const place = partitionNumberOf(op.key);
-        const known = this.#partitions.get(place);
-        const stays = isTaken ? !large?.has(place) : known !== undefined && this.#isMuch(known);
+        const known = this.#at(op.key);
+        const stays = isTaken ? !large?.has(partitionNumberOf(op.key)) : known !== undefined && this.#isMuch(known);
         if (stays && !(direct.size > 0 && direct.has(readU64(op.key, 1)))) {
           taken.push(op);
           continue;
@@ -312,7 +317,7 @@ export class Journal {
     if (taken.length === 0 && gone.length === 0 && dropped.length === 0) return undefined;
     return {
       taken,
-      value: taken.length === 0 ? undefined : encode(taken),
+      value: taken.length === 0 ? undefined : this.#encode(taken),
       seq: this.#nextSeq,
       moved: gone,
       dropped,
@@ -332,11 +337,10 @@ export class Journal {
     let found: Set<number> | undefined;
     for (const op of ops) {
       if (op.kind !== "put" || op.value.length <= this.settings.batchBytesMax || op.key[0] !== tables.log) continue;
-      const place = partitionNumberOf(op.key);
-      const known = this.#partitions.get(place);
+      const known = this.#at(op.key);
       if (known !== undefined && this.#isMuch(known)) continue;
       found ??= new Set();
-      found.add(place);
+      found.add(partitionNumberOf(op.key));
     }
     return found;
   }
@@ -365,17 +369,46 @@ export class Journal {
     if (chunk.isBrief) this.#briefBytes += briefCost(chunk);
     let at = sumBytes;
     for (const { key, value } of taken) {
-      this.#add(partitionNumberOf(key), readU64(key, 1), readU32(key, 9), chunk, at + entryHeadBytes);
+      this.#add(readU64(key, 1), readU32(key, 9), chunk, at + entryHeadBytes);
       at += entryHeadBytes + value.length;
     }
     this.onGrown();
   }
 
-  #add(place: number, stream: number, partition: number, chunk: Chunk, start: number): void {
-    let known = this.#partitions.get(place);
+  #encode(taken: readonly Put[]): Buffer {
+    let length = sumBytes;
+    for (const { value } of taken) length += entryHeadBytes + value.length;
+    const bytes = this.#cut(length);
+    let at = sumBytes;
+    for (const { key, value } of taken) {
+      // Stream and partition, as the key has them.
+      for (let i = 1; i <= 12; i++) bytes[at++] = key[i]!;
+      at = bytes.writeUInt32BE(value.length, at);
+      bytes.set(value, at);
+      at += value.length;
+    }
+    bytes.writeUInt32BE(crc32(bytes.subarray(sumBytes)));
+    return bytes;
+  }
+
+  /** Values come and go in their order, so they are cut from larger pieces of memory, which go as a whole. */
+  #cut(length: number): Buffer {
+    if (length > this.#memory.length) this.#memory = Buffer.allocUnsafeSlow(Math.max(length, memoryBytes));
+    const bytes = this.#memory.subarray(0, length);
+    this.#memory = this.#memory.subarray(length);
+    return bytes;
+  }
+
+  /** What it holds of the partition that a key is of. */
+  #at(key: Uint8Array): JournaledPartition | undefined {
+    return this.#partitions.get(readU64(key, 1), readU32(key, 9));
+  }
+
+  #add(stream: number, partition: number, chunk: Chunk, start: number): void {
+    let known = this.#partitions.get(stream, partition);
     if (known === undefined) {
       known = { stream, partition, batches: new JournaledBatches() };
-      this.#partitions.set(place, known);
+      this.#partitions.set(stream, partition, known);
     }
     known.batches.add(chunk, start);
     chunk.live++;
@@ -385,7 +418,7 @@ export class Journal {
     const { batches } = from;
     for (let i = 0; i < count; i++) batches.chunk(i).live--;
     from.batches = batches.from(count);
-    if (count === batches.length) this.#partitions.delete(partitionNumber(from.stream, from.partition));
+    if (count === batches.length) this.#partitions.delete(from.stream, from.partition);
   }
 
   /** Forgets a partition of a dropped stream. */
@@ -406,23 +439,6 @@ function given(from: JournaledPartition, count: number, start = 0): Given {
   let alive = 0;
   while (alive < batches.length && batches.base(alive) < start) alive++;
   return { from, count: Math.max(Math.min(count, batches.length), alive), alive };
-}
-
-function encode(taken: readonly Put[]): Buffer {
-  let length = sumBytes;
-  for (const { value } of taken) length += entryHeadBytes + value.length;
-  // Of its own: it is kept until the last batch in it has been moved.
-  const bytes = Buffer.allocUnsafeSlow(length);
-  let at = sumBytes;
-  for (const { key, value } of taken) {
-    // Stream and partition, as the key has them.
-    for (let i = 1; i <= 12; i++) bytes[at++] = key[i]!;
-    at = bytes.writeUInt32BE(value.length, at);
-    bytes.set(value, at);
-    at += value.length;
-  }
-  bytes.writeUInt32BE(crc32(bytes.subarray(sumBytes)));
-  return bytes;
 }
 
 /** The batches of a stored value, which is verified. */

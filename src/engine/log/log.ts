@@ -3,7 +3,7 @@ import type { Clock } from "../../port/clock.ts";
 import type { Entry, Range, Store } from "../../port/store.ts";
 import type { Draft } from "../commit/draft.ts";
 import { damaged } from "../errors.ts";
-import { logKey, logKeyOffset, partitionKey, partitionNumber } from "../keys.ts";
+import { logKey, logKeyOffset, partitionKey } from "../keys.ts";
 import { limits } from "../limits.ts";
 import { Journal, type JournaledBatches, type JournaledPartition, type JournalSettings } from "./journal.ts";
 import {
@@ -14,6 +14,7 @@ import {
   setTail,
   type Tail,
 } from "./partition-state.ts";
+import { PartitionTable } from "./partition-table.ts";
 import {
   BatchCursor,
   type BatchHeader,
@@ -69,7 +70,7 @@ export type AppendListener = (stream: number, partition: number, highWatermark: 
 export class Log {
   readonly #store: Store;
   readonly #clock: Clock;
-  readonly #states = new Map<number, PartitionState>();
+  readonly #states = new PartitionTable<PartitionState>();
   readonly #listeners = new Set<AppendListener>();
   /** Streams dropped of late: who still asks for one leaves nothing of it in memory. */
   readonly #dropped = new Set<number>();
@@ -300,10 +301,9 @@ export class Log {
     this.#noteDropped(stream.id);
     for (let partition = 0; partition < stream.partitions; partition++) {
       this.journal.forget(stream.id, partition);
-      const key = partitionNumber(stream.id, partition);
-      const state = this.#states.get(key);
+      const state = this.#states.get(stream.id, partition);
       if (state === undefined) continue;
-      this.#states.delete(key);
+      this.#states.delete(stream.id, partition);
       state.gone = true;
       wake(state);
     }
@@ -366,13 +366,12 @@ export class Log {
   }
 
   #state(stream: number, partition: number): PartitionState {
-    const key = partitionNumber(stream, partition);
-    const known = this.#states.get(key);
+    const known = this.#states.get(stream, partition);
     if (known !== undefined) return known;
     const state = this.#load(stream, partition);
     if (this.#dropped.has(stream)) return Object.assign(state, { gone: true });
     if (this.#states.size >= limits.partitionStatesMax) this.#evict();
-    this.#states.set(key, state);
+    this.#states.set(stream, partition, state);
     return state;
   }
 
@@ -396,9 +395,9 @@ export class Log {
 
   #evict(): void {
     let wanted = Math.ceil(limits.partitionStatesMax / 10);
-    for (const [key, state] of this.#states) {
+    for (const state of this.#states.values()) {
       if (state.waiters !== undefined || state.staged.next !== state.durable.next) continue;
-      this.#states.delete(key);
+      this.#states.delete(state.stream, state.partition);
       if (--wanted === 0) return;
     }
   }

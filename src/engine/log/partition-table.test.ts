@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { PartitionTable } from "./partition-table.ts";
+
+test("a table does as a map of its partitions does", () => {
+  const place = fc.tuple(fc.nat(3), fc.oneof(fc.nat(4), fc.nat(9_999)));
+  const act = fc.record({ place, value: fc.option(fc.nat(), { nil: undefined }) });
+  fc.assert(
+    fc.property(fc.array(act, { maxLength: 40 }), (acts) => {
+      const table = new PartitionTable<number>();
+      const model = new Map<string, number>();
+      for (const { place: at, value } of acts) {
+        if (value === undefined) {
+          table.delete(...at);
+          model.delete(`${at}`);
+        } else {
+          table.set(...at, value);
+          model.set(`${at}`, value);
+        }
+        assert.equal(table.get(...at), value);
+        assert.equal(table.size, model.size);
+      }
+      for (const { place: at } of acts) assert.equal(table.get(...at), model.get(`${at}`));
+      assert.deepEqual([...table.values()].sort(), [...model.values()].sort());
+    }),
+  );
+});
