@@ -47,12 +47,20 @@ export interface StoreStats {
   readonly entries: number;
 }
 
+export interface CommitOptions {
+  /**
+   * Later commits may be durable before this one: nothing in them depends on it. Without it a commit is never durable before one that was
+   * made earlier.
+   */
+  readonly aside?: boolean;
+}
+
 export interface Store extends Reader {
   /**
    * Applies every op or none, in order. Resolves when they would survive a power cut; commits that are made while
    * a sync is under way share the next one. Rejects with a StoreError.
    */
-  commit(ops: readonly WriteOp[]): Promise<void>;
+  commit(ops: readonly WriteOp[], options?: CommitOptions): Promise<void>;
   snapshot(): Snapshot;
   stats(): StoreStats;
   close(): Promise<void>;

@@ -3,6 +3,7 @@ import { asBuffer, compareBytes } from "../../port/bytes.ts";
 import { mergeWrites, opsInRange } from "../../port/merge.ts";
 import {
   type Bytes,
+  type CommitOptions,
   type Entry,
   type Range,
   type Reader,
@@ -75,7 +76,7 @@ export class JournaledStore implements Store {
   #writing: Promise<unknown> | undefined;
   /** The first slot of a write that failed: it may be there or not, and must be gone before anything else is written. */
   #torn: number | undefined;
-  /** Commits of the store that are under way. */
+  /** Commits of the store that are under way, and that no other may overtake. */
   #passing = 0;
   #preparing: Promise<void> | undefined;
   #writesUntilRetry = 0;
@@ -182,12 +183,12 @@ export class JournaledStore implements Store {
     return this.#held.filter(({ number }) => number >= from);
   }
 
-  async commit(ops: readonly WriteOp[]): Promise<void> {
+  async commit(ops: readonly WriteOp[], { aside = false }: CommitOptions = {}): Promise<void> {
     if (ops.length === 0) return;
     // Another one that waited too may have begun to write.
     while (this.#writing !== undefined || this.#torn !== undefined) await this.#whole();
     const lone = this.#lone(ops);
-    if (lone === undefined) return this.#pass(ops);
+    if (lone === undefined) return this.#pass(ops, aside);
     return this.#append(lone);
   }
 
@@ -256,13 +257,13 @@ export class JournaledStore implements Store {
   }
 
   /** A commit of the store, with what it changes of the file. */
-  async #pass(ops: readonly WriteOp[]): Promise<void> {
+  async #pass(ops: readonly WriteOp[], aside: boolean): Promise<void> {
     const taken = this.#taken(ops);
-    this.#passing++;
+    if (!aside) this.#passing++;
     try {
       await this.#inner.commit(taken === undefined ? ops : taken.ops);
     } finally {
-      this.#passing--;
+      if (!aside) this.#passing--;
     }
     if (taken === undefined) return;
     this.#mark = taken.mark;

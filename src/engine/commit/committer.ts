@@ -1,5 +1,5 @@
 import type { Clock } from "../../port/clock.ts";
-import { type Store, StoreError, type WriteOp } from "../../port/store.ts";
+import { type CommitOptions, type Store, StoreError, type WriteOp } from "../../port/store.ts";
 import { unavailable } from "../errors.ts";
 import { runInTurns, type Steps } from "../turns.ts";
 import { Draft } from "./draft.ts";
@@ -33,9 +33,16 @@ export interface CommitterOptions {
   readonly onGroup?: (group: CommitGroup) => void;
 }
 
+/**
+ * An `append` writes nothing but record batches that the log's journal takes, and reads nothing but the end of a partition. A `move` puts what
+ * is stored in another place, which nobody sees. While it is made durable appends go on, and anything else waits.
+ */
+type Kind = "any" | "append" | "move";
+
 interface Waiting {
   readonly change: (draft: Draft) => unknown;
   readonly stepped: boolean;
+  readonly kind: Kind;
   readonly bytes: number;
   readonly resolve: (value: never) => void;
   readonly reject: (error: unknown) => void;
@@ -71,6 +78,8 @@ export class Committer {
   #endedInTurn = false;
   /** Whether the last one was durable soon. */
   #isQuick = false;
+  /** The move that is being made durable; never rejects. */
+  #moving: Promise<void> | undefined;
   #idle: (() => void)[] = [];
   #closed = false;
 
@@ -83,15 +92,15 @@ export class Committer {
   }
 
   /** `bytes` is about what the change writes; it counts against the queue's limit while it waits. */
-  submit<T>(change: Change<T>, bytes = 0): Promise<T> {
-    return this.#enqueue(change, false, bytes);
+  submit<T>(change: Change<T>, bytes = 0, kind: Kind = "any"): Promise<T> {
+    return this.#enqueue(change, false, bytes, kind);
   }
 
   submitSteps<T>(change: SteppedChange<T>, bytes = 0): Promise<T> {
-    return this.#enqueue(change, true, bytes);
+    return this.#enqueue(change, true, bytes, "any");
   }
 
-  #enqueue<T>(change: (draft: Draft) => unknown, stepped: boolean, bytes: number): Promise<T> {
+  #enqueue<T>(change: (draft: Draft) => unknown, stepped: boolean, bytes: number, kind: Kind): Promise<T> {
     if (this.#closed) return Promise.reject(unavailable("the server is shutting down"));
     if (bytes > 0 && this.#queuedBytes > 0 && this.#queuedBytes + bytes > this.#options.queueBytesMax) {
       return Promise.reject(unavailable("too many bytes wait for the log's sync; retry"));
@@ -100,6 +109,7 @@ export class Committer {
       this.#queue.push({
         change,
         stepped,
+        kind,
         bytes,
         resolve: resolve as (value: never) => void,
         reject,
@@ -121,6 +131,7 @@ export class Committer {
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#running) await new Promise<void>((resolve) => this.#idle.push(resolve));
+    await this.#moving;
   }
 
   async #run(): Promise<void> {
@@ -128,7 +139,10 @@ export class Committer {
     if (this.#hadCompany || this.#endedInTurn) await this.#gather();
     else await undefined;
     while (this.#queue.length > 0) {
-      await this.#commitGroup(this.#takeGroup());
+      const { kind } = this.#queue[0]!;
+      if (kind !== "append" && this.#moving !== undefined) await this.#moving;
+      if (kind === "move") this.#startMove(this.#takeMove());
+      else await this.#commitGroup(this.#takeGroup());
       if (this.#queue.length > 0) await this.#gather();
     }
     this.#running = false;
@@ -166,13 +180,27 @@ export class Committer {
     let count = 0;
     let bytes = 0;
     while (count < this.#queue.length) {
-      bytes += this.#queue[count]!.bytes;
+      const waiting = this.#queue[count]!;
+      bytes += waiting.bytes;
       if (count > 0 && bytes > bytesMax) break;
+      if (waiting.kind === "move" || (waiting.kind !== "append" && this.#moving !== undefined)) break;
       count++;
     }
     const group = count === this.#queue.length ? this.#takeAll() : this.#queue.splice(0, count);
     for (const each of group) this.#readyBytes -= each.bytes;
     return group;
+  }
+
+  #takeMove(): Waiting {
+    const move = this.#queue.shift()!;
+    this.#readyBytes -= move.bytes;
+    return move;
+  }
+
+  #startMove(move: Waiting): void {
+    this.#moving = this.#commitGroup([move], { aside: true }).then(() => {
+      this.#moving = undefined;
+    });
   }
 
   #takeAll(): Waiting[] {
@@ -181,10 +209,10 @@ export class Committer {
     return all;
   }
 
-  async #commitGroup(group: Waiting[]): Promise<void> {
+  async #commitGroup(group: Waiting[], options?: CommitOptions): Promise<void> {
     const { store, clock, onGroup } = this.#options;
     const startedMs = clock.steadyMs();
-    this.#hadCompany = group.length > 1;
+    if (options === undefined) this.#hadCompany = group.length > 1;
     const draft = new Draft(store);
     let bytes = 0;
     for (const waiting of group) {
@@ -202,8 +230,8 @@ export class Committer {
     }
     draft.complete();
     const decidedMs = clock.steadyMs();
-    const failure = await this.#write(draft.ops);
-    this.#isQuick = clock.steadyMs() - decidedMs <= quickMs;
+    const failure = await this.#write(draft.ops, options);
+    if (options === undefined) this.#isQuick = clock.steadyMs() - decidedMs <= quickMs;
     this.#queuedBytes -= bytes;
     if (failure === undefined) draft.committed();
     else draft.aborted();
@@ -222,10 +250,10 @@ export class Committer {
     }
   }
 
-  async #write(ops: readonly WriteOp[]): Promise<unknown> {
+  async #write(ops: readonly WriteOp[], options: CommitOptions | undefined): Promise<unknown> {
     if (ops.length === 0) return undefined;
     try {
-      await this.#options.store.commit(ops);
+      await this.#options.store.commit(ops, options);
       return undefined;
     } catch (error) {
       const full = error instanceof StoreError && error.kind === "full";

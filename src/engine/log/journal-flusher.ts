@@ -108,7 +108,7 @@ export class JournalFlusher {
         if (moved === count) from++;
         left -= moved;
       }
-      await committer.submit((draft) => log.stageFlush(draft, step), bytes);
+      await committer.submit((draft) => log.stageMove(draft, step), bytes, "move");
     }
   }
 }

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { crc32 } from "node:zlib";
 import type { Reader, WriteOp } from "../../port/store.ts";
 import { damaged } from "../errors.ts";
@@ -147,6 +148,8 @@ interface GroupPlan {
   readonly dropped: readonly Chunk[];
 }
 
+const noPartitions: ReadonlyMap<JournaledPartition, number> = new Map();
+const noStreams: ReadonlySet<number> = new Set();
 const pageBytes = 4096;
 const memoryBytes = 128 * 1024;
 const sumBytes = 4;
@@ -163,6 +166,7 @@ export class Journal {
   #nextSeq = 0;
   #bytes = 0;
   #briefBytes = 0;
+  #isMoving = false;
   /** What the next values are cut from. */
   #memory = Buffer.alloc(0);
   /** Called when the journal has grown. */
@@ -233,17 +237,30 @@ export class Journal {
    * Decides what of a group's writes goes through the journal and changes the list of writes accordingly. Returns what to
    * do once the group is durable.
    */
-  take(
-    ops: WriteOp[],
-    partitions: number,
-    direct: ReadonlySet<number>,
-    flushed: ReadonlyMap<JournaledPartition, number>,
-  ): (() => void) | undefined {
-    if (flushed.size === 0 && this.#isBrief(ops, direct)) return this.#takeBrief(ops);
-    // While its batches are moved in steps a partition goes on in the journal: else one step would have to move them all.
-    const isTaken = this.#hasRoom && (partitions >= this.settings.partitionsMin || flushed.size > 0);
+  take(ops: WriteOp[], partitions: number, direct: ReadonlySet<number>): (() => void) | undefined {
+    if (this.#isBrief(ops, direct)) return this.#takeBrief(ops);
+    assert(!this.#isMoving, "only appends go on while the journal is moved");
+    const isTaken = this.#hasRoom && partitions >= this.settings.partitionsMin;
     if (this.#chunks.length === 0 && !isTaken) return undefined;
-    const plan = this.#plan(ops, isTaken, direct, flushed);
+    return this.#carryOut(ops, this.#plan(ops, isTaken, direct, noPartitions));
+  }
+
+  /**
+   * The same for a commit of its own that moves the first batches of partitions to the log. Appends go on meanwhile, in the journal, until
+   * `endMove` is called.
+   */
+  move(ops: WriteOp[], counts: ReadonlyMap<JournaledPartition, number>): (() => void) | undefined {
+    assert(!this.#isMoving && ops.length === 0, "a move is alone in its commit");
+    this.#isMoving = true;
+    return this.#carryOut(ops, this.#plan(ops, false, noStreams, counts));
+  }
+
+  /** The commit of a move is durable, or has failed. */
+  endMove(): void {
+    this.#isMoving = false;
+  }
+
+  #carryOut(ops: WriteOp[], plan: GroupPlan | undefined): (() => void) | undefined {
     if (plan === undefined) return undefined;
     for (const { from, count, alive } of plan.moved) {
       const { stream, partition, batches } = from;
@@ -256,10 +273,11 @@ export class Journal {
     return () => this.#apply(plan);
   }
 
-  /** Whether a group can become one small value. What would be deleted besides waits for the next move. */
+  /** Whether a group can become one value, which is small unless the journal is being moved. What would be deleted besides waits for the next move. */
   #isBrief(ops: readonly WriteOp[], direct: ReadonlySet<number>): boolean {
-    const { briefBytesMax, batchBytesMax } = this.settings;
-    if (ops.length === 0 || direct.size > 0 || !this.#hasRoom) return false;
+    const { batchBytesMax } = this.settings;
+    if (ops.length === 0 || direct.size > 0 || !(this.#hasRoom || this.#isMoving)) return false;
+    const briefBytesMax = this.#isMoving ? Infinity : this.settings.briefBytesMax;
     let bytes = 0;
     for (const op of ops) {
       if (op.kind !== "put" || op.key[0] !== tables.log || op.value.length > batchBytesMax) return false;
@@ -282,12 +300,12 @@ export class Journal {
     ops: WriteOp[],
     isTaken: boolean,
     direct: ReadonlySet<number>,
-    flushed: ReadonlyMap<JournaledPartition, number>,
+    counts: ReadonlyMap<JournaledPartition, number>,
   ): GroupPlan | undefined {
     const large = this.#partitionsOfLarge(ops);
     /** How many batches each gives up. */
     const moved = new Map<JournaledPartition, number>();
-    for (const [each, count] of flushed)
+    for (const [each, count] of counts)
       if (this.#partitions.get(each.stream, each.partition) === each) moved.set(each, count);
     const taken: Put[] = [];
     const starts = new Map<JournaledPartition, number>();

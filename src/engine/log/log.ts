@@ -44,7 +44,6 @@ interface Group {
   readonly serial: number;
   partitions: number;
   readonly direct: Set<number>;
-  readonly flushed: Map<JournaledPartition, number>;
 }
 
 /** The batches of a partition in the journal, up to the one with this offset. */
@@ -133,19 +132,27 @@ export class Log {
     return { baseOffset: next, lastOffset: staged.next - 1 };
   }
 
-  /** Moves the first batches that the journal holds of partitions to the log's keys, as part of a change. */
-  stageFlush(draft: Draft, parts: readonly FlushPart[]): void {
-    const { flushed } = this.#groupOf(draft);
-    for (const { of, until } of parts) flushed.set(of, of.batches.find(until) + 1);
+  /** Moves the first batches that the journal holds of partitions to the log's keys, as a change that is alone in its group. */
+  stageMove(draft: Draft, parts: readonly FlushPart[]): void {
+    const counts = new Map(parts.map(({ of, until }) => [of, of.batches.find(until) + 1]));
+    const end = () => this.journal.endMove();
+    draft.beforeCommit(() => this.journal.move(draft.ops, counts));
+    draft.onCommit(end);
+    draft.onUndo(end);
+  }
+
+  /** Whether appending a batch is nothing but that, and something that the journal takes. */
+  isJournaled(stream: LogStream, bytes: number): boolean {
+    return stream.direct !== true && bytes <= this.journal.settings.batchBytesMax;
   }
 
   #groupOf(draft: Draft): Group {
     if (this.#group?.draft === draft) return this.#group;
-    const group: Group = { draft, serial: ++this.#groups, partitions: 0, direct: new Set(), flushed: new Map() };
+    const group: Group = { draft, serial: ++this.#groups, partitions: 0, direct: new Set() };
     this.#group = group;
     draft.beforeCommit(() => {
       this.#group = undefined;
-      return this.journal.take(draft.ops, group.partitions, group.direct, group.flushed);
+      return this.journal.take(draft.ops, group.partitions, group.direct);
     });
     return group;
   }

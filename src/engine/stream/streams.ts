@@ -1,5 +1,6 @@
 import type { Clock } from "../../port/clock.ts";
 import type { Committer } from "../commit/committer.ts";
+import type { Draft } from "../commit/draft.ts";
 import { conflict, damaged, EngineError, notFound } from "../errors.ts";
 import type { Log, Retention } from "../log/log.ts";
 import {
@@ -195,7 +196,8 @@ export class Streams {
   #appendBatch(command: AppendCommand, meta: StreamMeta, batch: EncodedBatch): Promise<Replayable<AppendReply>> {
     const { log, metastore, committer } = this.#deps;
     const { partition } = command;
-    return committer.submit((draft) => {
+    const isPlain = command.idempotency === undefined && log.isJournaled(meta, batch.bytes.length);
+    const decide = (draft: Draft): Replayable<AppendReply> => {
       const stream = metastore.stagedStream(draft, meta);
       const recorded = this.#recorded<AppendReply>(draft, stream, command.idempotency);
       if (recorded !== undefined) return { reply: recorded, replayed: true };
@@ -209,7 +211,8 @@ export class Streams {
       const reply = { baseOffset, lastOffset, token: [{ stream: stream.id, partition, offset: lastOffset }] };
       this.#record(draft, stream, command.idempotency, reply);
       return { reply, replayed: false };
-    }, batch.bytes.length + changeBytes);
+    };
+    return committer.submit(decide, batch.bytes.length + changeBytes, isPlain ? "append" : "any");
   }
 
   /** Appends records to the partitions of their keys, atomic over the request. */
@@ -230,7 +233,9 @@ export class Streams {
   ): Promise<Replayable<RoutedAppendReply>> {
     const { log, metastore, committer } = this.#deps;
     const bytes = batches.reduce((sum, { batch }) => sum + batch.bytes.length, changeBytes);
-    return committer.submit((draft) => {
+    const isPlain =
+      command.idempotency === undefined && batches.every(({ batch }) => log.isJournaled(meta, batch.bytes.length));
+    const decide = (draft: Draft): Replayable<RoutedAppendReply> => {
       const stream = metastore.stagedStream(draft, meta);
       const recorded = this.#recorded<RoutedAppendReply>(draft, stream, command.idempotency);
       if (recorded !== undefined) return { reply: recorded, replayed: true };
@@ -244,7 +249,8 @@ export class Streams {
       const reply = { appends, token };
       this.#record(draft, stream, command.idempotency, reply);
       return { reply, replayed: false };
-    }, bytes);
+    };
+    return committer.submit(decide, bytes, isPlain ? "append" : "any");
   }
 
   async fetch(command: FetchCommand, signal?: AbortSignal): Promise<FetchResult> {
