@@ -278,7 +278,10 @@ export class JournaledStore implements Store {
     const touched = new Set<string>();
     for (const { key } of ops) if (key[0] === table && !this.#isAfterHeld(key)) touched.add(nameOf(key));
     if (touched.size === 0) return undefined;
-    const kept = held.filter(({ key }) => !touched.has(nameOf(key)));
+    let first = 0;
+    while (first < held.length && touched.delete(nameOf(held[first]!.key))) first++;
+    // Mostly the first ones go and nothing else, and the others need not be looked at.
+    const kept = held.slice(first).filter(({ key }) => touched.size === 0 || !touched.has(nameOf(key)));
     if (kept.length === held.length) return undefined;
     // Where the first ones go, the others stay. What lies before one that goes moves to the store.
     const gone = held.length - kept.length;

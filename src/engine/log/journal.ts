@@ -68,15 +68,17 @@ interface Chunk {
  * value and where it begins there, and what else there is to know of it is read from there.
  */
 export class JournaledBatches {
-  /** By turns a value and a place in it. */
+  /** By turns a value and a place in it. The first ones may have been given up, and lists before this one may have the same. */
   readonly #places: (Chunk | number)[];
+  readonly #head: number;
 
-  constructor(places: (Chunk | number)[] = []) {
+  constructor(places: (Chunk | number)[] = [], head = 0) {
     this.#places = places;
+    this.#head = head;
   }
 
   get length(): number {
-    return this.#places.length / 2;
+    return (this.#places.length - this.#head) / 2;
   }
 
   add(chunk: Chunk, start: number): void {
@@ -84,11 +86,11 @@ export class JournaledBatches {
   }
 
   chunk(index: number): Chunk {
-    return this.#places[2 * index] as Chunk;
+    return this.#places[this.#head + 2 * index] as Chunk;
   }
 
   #start(index: number): number {
-    return this.#places[2 * index + 1] as number;
+    return this.#places[this.#head + 2 * index + 1] as number;
   }
 
   size(index: number): number {
@@ -116,9 +118,12 @@ export class JournaledBatches {
     return low - 1;
   }
 
-  /** The ones from here on, as a list of their own. */
+  /** The ones from here on, as a list to go on with. */
   from(index: number): JournaledBatches {
-    return new JournaledBatches(this.#places.slice(2 * index));
+    const head = this.#head + 2 * index;
+    // A long list that is given up in steps is not copied for each.
+    if (head < this.#places.length / 2) return new JournaledBatches(this.#places, head);
+    return new JournaledBatches(this.#places.slice(head));
   }
 }
 
