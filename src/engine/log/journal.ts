@@ -155,6 +155,8 @@ interface GroupPlan {
 
 const noPartitions: ReadonlyMap<JournaledPartition, number> = new Map();
 const noStreams: ReadonlySet<number> = new Set();
+/** Values whose batches are sorted in together. */
+const unsortedMax = 64;
 const pageBytes = 4096;
 const memoryBytes = 128 * 1024;
 const sumBytes = 4;
@@ -165,7 +167,9 @@ const chunksPerGroup = 256;
 
 export class Journal {
   readonly settings: JournalSettings;
+  /** Of the values before `#sorted`: see `#known`. */
   readonly #partitions = new PartitionTable<JournaledPartition>();
+  #sorted = 0;
   /** In the order in which they were written, which is the order in which they go. */
   readonly #chunks: Chunk[] = [];
   #nextSeq = 0;
@@ -206,12 +210,12 @@ export class Journal {
   }
 
   of(stream: number, partition: number): JournaledPartition | undefined {
-    return this.#partitions.size === 0 ? undefined : this.#partitions.get(stream, partition);
+    return this.#chunks.length === 0 ? undefined : this.#known.get(stream, partition);
   }
 
   /** In the order of the log's keys. */
   partitions(): JournaledPartition[] {
-    return [...this.#partitions.values()].sort((a, b) => a.stream - b.stream || a.partition - b.partition);
+    return [...this.#known.values()];
   }
 
   /**
@@ -225,6 +229,7 @@ export class Journal {
       const isBrief = value.length <= sumBytes + this.settings.briefBytesMax;
       const chunk: Chunk = { seq: readU64(key, 1), bytes: Buffer.from(value), isBrief, live: 0 };
       this.#chunks.push(chunk);
+      this.#sorted++;
       this.#bytes += chunk.bytes.length;
       if (isBrief) this.#briefBytes += briefCost(chunk);
       this.#nextSeq = chunk.seq + 1;
@@ -234,6 +239,7 @@ export class Journal {
         const stored = ends.get(place);
         if (stored === undefined || base < stored) continue;
         this.#add(stream, partition, chunk, start);
+        chunk.live++;
       }
     }
   }
@@ -298,7 +304,8 @@ export class Journal {
     const value = this.#encode(taken);
     const seq = this.#nextSeq;
     ops.push({ kind: "put", key: makeKey(tables.journal, seq), value });
-    return () => this.#grow({ seq, bytes: value, isBrief: true, live: 0 }, taken);
+    const live = taken.length;
+    return () => this.#grow({ seq, bytes: value, isBrief: true, live });
   }
 
   #plan(
@@ -310,8 +317,7 @@ export class Journal {
     const large = this.#partitionsOfLarge(ops);
     /** How many batches each gives up. */
     const moved = new Map<JournaledPartition, number>();
-    for (const [each, count] of counts)
-      if (this.#partitions.get(each.stream, each.partition) === each) moved.set(each, count);
+    for (const [each, count] of counts) if (this.of(each.stream, each.partition) === each) moved.set(each, count);
     const taken: Put[] = [];
     const starts = new Map<JournaledPartition, number>();
     let kept = 0;
@@ -377,25 +383,40 @@ export class Journal {
 
   #apply({ taken, value, seq, moved, dropped }: GroupPlan): void {
     this.#chunks.splice(0, dropped.length);
+    this.#sorted -= dropped.length;
     for (const chunk of dropped) {
       this.#bytes -= chunk.bytes.length;
       if (chunk.isBrief) this.#briefBytes -= briefCost(chunk);
     }
     for (const { from, count } of moved) this.#remove(from, count);
-    if (value !== undefined) this.#grow({ seq, bytes: value, isBrief: false, live: 0 }, taken);
+    if (value !== undefined) this.#grow({ seq, bytes: value, isBrief: false, live: taken.length });
   }
 
-  #grow(chunk: Chunk, taken: readonly Put[]): void {
+  #grow(chunk: Chunk): void {
     this.#nextSeq = chunk.seq + 1;
     this.#chunks.push(chunk);
     this.#bytes += chunk.bytes.length;
     if (chunk.isBrief) this.#briefBytes += briefCost(chunk);
-    let at = sumBytes;
-    for (const { key, value } of taken) {
-      this.#add(readU64(key, 1), readU32(key, 9), chunk, at + entryHeadBytes);
-      at += entryHeadBytes + value.length;
-    }
+    if (this.#chunks.length - this.#sorted >= unsortedMax) void this.#known;
     this.onGrown();
+  }
+
+  /**
+   * What it holds by partition. With thousands of them that is much memory to look at for each append; so the batches of many values
+   * are sorted in together, or when somebody asks for a partition.
+   */
+  get #known(): PartitionTable<JournaledPartition> {
+    for (; this.#sorted < this.#chunks.length; this.#sorted++) {
+      const chunk = this.#chunks[this.#sorted]!;
+      const { bytes } = chunk;
+      let at = sumBytes;
+      while (at < bytes.length) {
+        const start = at + entryHeadBytes;
+        this.#add(readU64(bytes, at), readU32(bytes, at + 8), chunk, start);
+        at = start + readU32(bytes, at + 12);
+      }
+    }
+    return this.#partitions;
   }
 
   #encode(taken: readonly Put[]): Buffer {
@@ -424,7 +445,7 @@ export class Journal {
 
   /** What it holds of the partition that a key is of. */
   #at(key: Uint8Array): JournaledPartition | undefined {
-    return this.#partitions.get(readU64(key, 1), readU32(key, 9));
+    return this.of(readU64(key, 1), readU32(key, 9));
   }
 
   #add(stream: number, partition: number, chunk: Chunk, start: number): void {
@@ -434,7 +455,6 @@ export class Journal {
       this.#partitions.set(stream, partition, known);
     }
     known.batches.add(chunk, start);
-    chunk.live++;
   }
 
   #remove(from: JournaledPartition, count: number): void {

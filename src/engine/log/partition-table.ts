@@ -40,10 +40,9 @@ export class PartitionTable<T> {
     if (--row.count === 0) this.#rows.delete(stream);
   }
 
-  /** In no certain order. What is deleted meanwhile may come or not. */
+  /** By stream and partition. What is deleted meanwhile may come or not. */
   *values(): Iterable<T> {
-    for (const { values } of this.#rows.values()) {
-      for (const value of values) if (value !== undefined) yield value;
-    }
+    const rows = [...this.#rows].sort(([a], [b]) => a - b);
+    for (const [, { values }] of rows) for (const value of values) if (value !== undefined) yield value;
   }
 }

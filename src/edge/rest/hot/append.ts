@@ -20,10 +20,10 @@ const eventsPath = new RegExp(`^/v1/namespaces/${namePattern}/streams/${namePatt
 
 type Place = Pick<AppendCommand, "namespace" | "stream" | "partition">;
 
-/** Paths whose parts are remembered. */
+/** Paths, or names, whose parts are remembered. */
 const placesKeptMax = 20_000;
 
-/** The parts of a path, taken apart once. */
+/** The parts of a text, taken apart once. */
 function remembered<T>(parse: (target: string) => T | undefined): (target: string) => T | undefined {
   const places = new Map<string, T>();
   return (target) => {
@@ -51,10 +51,16 @@ export function appendRoute({ streams }: Engine): HotRoute {
       if (borrowed !== undefined) buffers.give(borrowed);
     }
   };
+  const refOf = remembered<StreamRef>((names) => {
+    const [namespace, stream] = names.split(" ");
+    return { namespace: namespace!, stream: stream! };
+  });
   const placeOf = remembered<Place>((target) => {
     const match = recordsPath.exec(target);
     if (match === null) return undefined;
-    return { namespace: match[1]!, stream: match[2]!, partition: Number(match[3]) };
+    // Of all partitions of a stream, so that whoever looks it up has seen the very same text before.
+    const { namespace, stream } = refOf(`${match[1]} ${match[2]}`)!;
+    return { namespace, stream, partition: Number(match[3]) };
   });
   return {
     method: "POST",
