@@ -45,8 +45,8 @@ export interface JournaledOptions {
   readonly slots?: number;
 }
 
-/** 16 MiB. */
-const slotsDefault = 4096;
+/** 32 MiB. */
+const slotsDefault = 8192;
 /** Writes that go to the store before another file is tried, after one could not be made. */
 const retryWrites = 10_000;
 /** To clear what a write that failed may have left. */

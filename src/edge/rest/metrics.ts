@@ -126,9 +126,9 @@ export class Metrics {
       collect() {
         this.reset();
         let left = partitionsMax;
-        for (const { stream, partition, durable } of engine.log.loadedPartitions()) {
+        for (const { stream, partition, durableNext } of engine.log.loadedPartitions()) {
           if (left-- === 0) return;
-          this.set({ stream: String(stream), partition: String(partition) }, durable.next);
+          this.set({ stream: String(stream), partition: String(partition) }, durableNext);
         }
       },
     });

@@ -47,7 +47,7 @@ export const journalSettings: JournalSettings = {
   briefBytesMax: 28 * 1024,
   batchBytesMax: 4 * 1024,
   flushBytes: 24 * 1024 * 1024,
-  flushBriefBytes: 8 * 1024 * 1024,
+  flushBriefBytes: 16 * 1024 * 1024,
   bytesMax: 48 * 1024 * 1024,
   stepBatches: 256,
   takenAlongMax: 1_024,

@@ -101,24 +101,23 @@ export class Log {
   /** Writes a batch at the end of a partition, as part of a change. */
   stageAppend(draft: Draft, stream: LogStream, partition: number, batch: EncodedBatch): AppendedRange {
     const state = this.#state(stream.id, partition);
-    const { staged, stagedIn } = state;
-    const { next, bytes, prefixTimestampMs, prefixRetentionMs } = staged;
+    const { next, bytes, prefixTimestampMs, prefixRetentionMs, stagedIn } = state;
     const nowMs = this.#clock.nowMs();
-    staged.next = next + batch.count;
-    staged.bytes = bytes + batch.bytes.length;
-    staged.prefixTimestampMs = Math.max(prefixTimestampMs, batch.maxTimestampMs);
+    state.next = next + batch.count;
+    state.bytes = bytes + batch.bytes.length;
+    state.prefixTimestampMs = Math.max(prefixTimestampMs, batch.maxTimestampMs);
     // A timestamp in the future must not keep a record longer than its age in the log allows.
-    staged.prefixRetentionMs = Math.max(prefixRetentionMs, Math.min(batch.maxTimestampMs, nowMs));
+    state.prefixRetentionMs = Math.max(prefixRetentionMs, Math.min(batch.maxTimestampMs, nowMs));
     draft.onUndo(() => {
-      setTail(staged, { next, bytes, prefixTimestampMs, prefixRetentionMs });
+      setTail(state, { next, bytes, prefixTimestampMs, prefixRetentionMs });
       state.stagedIn = stagedIn;
     });
     const key = logKey(stream.id, partition, next);
     sealBatch(batch, key, {
       baseOffset: next,
       appendTimeMs: nowMs,
-      prefixTimestampMs: staged.prefixTimestampMs,
-      prefixRetentionMs: staged.prefixRetentionMs,
+      prefixTimestampMs: state.prefixTimestampMs,
+      prefixRetentionMs: state.prefixRetentionMs,
       bytesBefore: bytes,
     });
     draft.put(key, batch.bytes);
@@ -129,7 +128,7 @@ export class Log {
       draft.onCommit(() => this.#publish(state));
     }
     if (stream.direct === true) group.direct.add(stream.id);
-    return { baseOffset: next, lastOffset: staged.next - 1 };
+    return { baseOffset: next, lastOffset: state.next - 1 };
   }
 
   /** Moves the first batches that the journal holds of partitions to the log's keys, as a change that is alone in its group. */
@@ -159,11 +158,11 @@ export class Log {
 
   /** The offset that the next record will get, as a change sees it. */
   stagedNext(stream: LogStream, partition: number): number {
-    return this.#state(stream.id, partition).staged.next;
+    return this.#state(stream.id, partition).next;
   }
 
   highWatermark(stream: LogStream, partition: number): number {
-    return this.#state(stream.id, partition).durable.next;
+    return this.#state(stream.id, partition).durableNext;
   }
 
   /** The first offset that retention keeps. Trimming in the background follows it. */
@@ -175,7 +174,7 @@ export class Log {
     const known = state.implied;
     if (
       known !== undefined &&
-      known.next === state.durable.next &&
+      known.next === state.durableNext &&
       known.retention === retention &&
       nowMs < known.untilMs
     ) {
@@ -185,26 +184,26 @@ export class Log {
   }
 
   #impliedStart(state: PartitionState, retention: Retention, nowMs: number): number {
-    const { durable } = state;
+    const { durableNext, durableBytes } = state;
     let start = Math.max(state.storedStart, state.implied?.retention === retention ? state.implied.start : 0);
     let untilMs = Infinity;
     const { maxBytes, maxAgeMs } = retention;
-    if (maxBytes !== null && durable.next > start) {
+    if (maxBytes !== null && durableNext > start) {
       // The newest batch always stays: what was acknowledged a moment ago is never trimmed for its size.
       const first = this.#findBatch(
         state,
         start,
-        (batch) => durable.bytes - batch.bytesBefore <= maxBytes || batch.baseOffset + batch.count === durable.next,
+        (batch) => durableBytes - batch.bytesBefore <= maxBytes || batch.baseOffset + batch.count === durableNext,
       );
-      start = first?.baseOffset ?? durable.next;
+      start = first?.baseOffset ?? durableNext;
     }
-    if (maxAgeMs !== null && durable.next > start) {
+    if (maxAgeMs !== null && durableNext > start) {
       const oldestMs = nowMs - maxAgeMs;
       const first = this.#findBatch(state, start, (batch) => batch.prefixRetentionMs >= oldestMs);
-      start = first?.baseOffset ?? durable.next;
+      start = first?.baseOffset ?? durableNext;
       if (first !== undefined) untilMs = first.prefixRetentionMs + maxAgeMs + 1;
     }
-    state.implied = { start, next: durable.next, untilMs, retention };
+    state.implied = { start, next: durableNext, untilMs, retention };
     return start;
   }
 
@@ -260,7 +259,7 @@ export class Log {
   seekTime(stream: LogStream, partition: number, timestampMs: number): number {
     const state = this.#state(stream.id, partition);
     const start = this.startOffset(stream, partition);
-    const end = state.durable.next;
+    const end = state.durableNext;
     let found = this.#findBatch(state, start, (batch) => batch.prefixTimestampMs >= timestampMs);
     // Trimmed records may have raised the running maximum, so the first batches can still be too old: their heads tell.
     while (found !== undefined && found.maxTimestampMs < timestampMs) {
@@ -283,11 +282,11 @@ export class Log {
     signal: AbortSignal | undefined,
   ): Promise<boolean> {
     const state = this.#state(stream.id, partition);
-    if (state.durable.next > offset) return true;
+    if (state.durableNext > offset) return true;
     if (waitMs <= 0 || signal?.aborted || state.gone) return false;
     const woken = new AbortController();
     const waiter = () => {
-      if (state.durable.next > offset || state.gone) woken.abort();
+      if (state.durableNext > offset || state.gone) woken.abort();
     };
     const stop = () => woken.abort();
     state.waiters ??= new Set();
@@ -300,7 +299,7 @@ export class Log {
       state.waiters?.delete(waiter);
       if (state.waiters?.size === 0) state.waiters = undefined;
     }
-    return state.durable.next > offset;
+    return state.durableNext > offset;
   }
 
   /** Forgets a dropped stream and wakes its waiting readers. */
@@ -352,24 +351,24 @@ export class Log {
     const start = more ? logKeyOffset(keys[batchesMax]!) : target;
     // The journal frees what it holds below the new start.
     this.#groupOf(draft);
-    draft.put(partitionKey(stream.id, partition), encodePartition(start, state.staged));
+    draft.put(partitionKey(stream.id, partition), encodePartition(start, state));
     draft.onCommit(() => {
       state.storedStart = start;
     });
   }
 
   /** Watermarks of the partitions in memory, for metrics. */
-  *loadedPartitions(): Iterable<Pick<PartitionState, "stream" | "partition" | "durable" | "storedStart">> {
+  *loadedPartitions(): Iterable<Pick<PartitionState, "stream" | "partition" | "durableNext">> {
     yield* this.#states.values();
   }
 
   /** Makes what a group has appended visible, all of it at once. */
   #publish(state: PartitionState): void {
-    const { staged, durable } = state;
-    assert(staged.next > durable.next, "a high watermark only rises");
-    setTail(durable, staged);
+    assert(state.next > state.durableNext, "a high watermark only rises");
+    state.durableNext = state.next;
+    state.durableBytes = state.bytes;
     wake(state);
-    for (const listener of this.#listeners) listener(state.stream, state.partition, durable.next);
+    for (const listener of this.#listeners) listener(state.stream, state.partition, state.durableNext);
   }
 
   #state(stream: number, partition: number): PartitionState {
@@ -397,13 +396,14 @@ export class Log {
     }
     const { storedStart } = trimmed;
     const empty = { implied: undefined, waiters: undefined, gone: false, stagedIn: 0 };
-    return { stream, partition, durable: { ...tail }, staged: { ...tail }, storedStart, ...empty };
+    const durable = { durableNext: tail.next, durableBytes: tail.bytes };
+    return { stream, partition, ...tail, ...durable, storedStart, ...empty };
   }
 
   #evict(): void {
     let wanted = Math.ceil(limits.partitionStatesMax / 10);
     for (const state of this.#states.values()) {
-      if (state.waiters !== undefined || state.staged.next !== state.durable.next) continue;
+      if (state.waiters !== undefined || state.next !== state.durableNext) continue;
       this.#states.delete(state.stream, state.partition);
       if (--wanted === 0) return;
     }
@@ -452,7 +452,7 @@ export class Log {
   /** The first batch from `start` on that fulfils a condition which, once true, stays true. Found by halving. */
   #findBatch(state: PartitionState, start: number, holds: (batch: BatchHeader) => boolean): BatchHeader | undefined {
     let low = start;
-    let high = state.durable.next;
+    let high = state.durableNext;
     let found: BatchHeader | undefined;
     let probe = low;
     while (low < high) {

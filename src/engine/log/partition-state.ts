@@ -25,14 +25,16 @@ export function setTail(tail: Tail, to: Readonly<Tail>): void {
 /** Woken when the partition's high watermark rises, and when its stream is gone. */
 export type Waiter = () => void;
 
-/** What is kept in memory of a partition; all of it can be read from the store again. */
-export interface PartitionState {
+/**
+ * What is kept in memory of a partition; all of it can be read from the store again. Its tail is what the group that is being committed will make
+ * of it.
+ */
+export interface PartitionState extends Tail {
   readonly stream: number;
   readonly partition: number;
-  /** What is durable and visible to readers. */
-  readonly durable: Tail;
-  /** What the group that is being committed will make of it; equal to `durable` between groups. */
-  readonly staged: Tail;
+  /** What is durable and visible to readers; between groups the same as the tail's. */
+  durableNext: number;
+  durableBytes: number;
   /** The group that last appended to it, so that each counts it once and makes it visible once. */
   stagedIn: number;
   /** The first offset that is still stored; batches before it have been freed. */
