@@ -3,7 +3,7 @@ import { openStored } from "../engine/collection/document-codec.ts";
 import { ObjectSegmentLoader } from "../engine/collection/index/segment-loader.ts";
 import { formatVersion, objectsVersion, readFormat } from "../engine/format.ts";
 import { logKey, prefixRange, tables } from "../engine/keys.ts";
-import { entriesOf } from "../engine/log/journal.ts";
+import { baseOffsetIn, forEachBatch, verifyValue } from "../engine/log/journal-value.ts";
 import { BatchCursor } from "../engine/log/record-batch.ts";
 import { decode } from "../engine/metastore/metastore.ts";
 import { openValue } from "../engine/stored-value.ts";
@@ -40,9 +40,10 @@ const checks: readonly (readonly [string, number, Check])[] = [
 
 function checkJournal(value: Uint8Array): void {
   const chunk = asBuffer(value);
-  for (const { stream, partition, base, start, end } of entriesOf(chunk)) {
-    void new BatchCursor(logKey(stream, partition, base), chunk.subarray(start, end));
-  }
+  verifyValue(chunk);
+  forEachBatch(chunk, (stream, partition, start, end) => {
+    void new BatchCursor(logKey(stream, partition, baseOffsetIn(chunk, start)), chunk.subarray(start, end));
+  });
 }
 
 /** Reads everything that has a checksum, and every object that a manifest names. */

@@ -1,8 +1,16 @@
 import assert from "node:assert/strict";
-import { crc32 } from "node:zlib";
 import type { Reader, WriteOp } from "../../port/store.ts";
-import { damaged } from "../errors.ts";
 import { logKey, makeKey, partitionNumber, partitionNumberOf, prefixRange, readU32, readU64, tables } from "../keys.ts";
+import {
+  baseOffsetIn,
+  type Chunk,
+  entryHeadBytes,
+  forEachBatch,
+  JournaledBatches,
+  type Put,
+  ValueEncoder,
+  verifyValue,
+} from "./journal-value.ts";
 import { decodePartition } from "./partition-state.ts";
 import { PartitionTable } from "./partition-table.ts";
 
@@ -14,8 +22,6 @@ import { PartitionTable } from "./partition-table.ts";
  *
  * What the journal holds of a partition is always its newest batches: one that goes to its own key takes those before
  * it along.
- *
- * value: u32 crc32 of the rest, then for each batch u64 stream · u32 partition · u32 length · the batch. Big endian.
  */
 
 export interface JournalSettings {
@@ -54,87 +60,12 @@ export const journalSettings: JournalSettings = {
   idleMs: 1_000,
 };
 
-/** One value of the journal. */
-interface Chunk {
-  readonly seq: number;
-  readonly bytes: Buffer;
-  readonly isBrief: boolean;
-  /** Batches in it that are in no other place yet. */
-  live: number;
-}
-
-/**
- * Batches of a partition in the journal, by their offsets. There are many for seconds, so they are no objects of their own: each is known by its
- * value and where it begins there, and what else there is to know of it is read from there.
- */
-export class JournaledBatches {
-  /** By turns a value and a place in it. The first ones may have been given up, and lists before this one may have the same. */
-  readonly #places: (Chunk | number)[];
-  readonly #head: number;
-
-  constructor(places: (Chunk | number)[] = [], head = 0) {
-    this.#places = places;
-    this.#head = head;
-  }
-
-  get length(): number {
-    return (this.#places.length - this.#head) / 2;
-  }
-
-  add(chunk: Chunk, start: number): void {
-    this.#places.push(chunk, start);
-  }
-
-  chunk(index: number): Chunk {
-    return this.#places[this.#head + 2 * index] as Chunk;
-  }
-
-  #start(index: number): number {
-    return this.#places[this.#head + 2 * index + 1] as number;
-  }
-
-  size(index: number): number {
-    return this.chunk(index).bytes.readUInt32BE(this.#start(index) - lengthBytes);
-  }
-
-  bytes(index: number): Buffer {
-    const start = this.#start(index);
-    return this.chunk(index).bytes.subarray(start, start + this.size(index));
-  }
-
-  base(index: number): number {
-    return baseOffsetIn(this.chunk(index).bytes, this.#start(index));
-  }
-
-  /** The batch with this offset, or the last one before it. */
-  find(offset: number): number {
-    let low = 0;
-    let high = this.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.base(middle) <= offset) low = middle + 1;
-      else high = middle;
-    }
-    return low - 1;
-  }
-
-  /** The ones from here on, as a list to go on with. */
-  from(index: number): JournaledBatches {
-    const head = this.#head + 2 * index;
-    // A long list that is given up in steps is not copied for each.
-    if (head < this.#places.length / 2) return new JournaledBatches(this.#places, head);
-    return new JournaledBatches(this.#places.slice(head));
-  }
-}
-
 /** What the journal holds of a partition, never empty. The list is replaced when its head is moved, never shortened. */
 export interface JournaledPartition {
   readonly stream: number;
   readonly partition: number;
   batches: JournaledBatches;
 }
-
-type Put = Extract<WriteOp, { kind: "put" }>;
 
 /** The first batches of a partition, which leave the journal; those of them from `alive` on go to the log. */
 interface Given {
@@ -158,10 +89,6 @@ const noStreams: ReadonlySet<number> = new Set();
 /** Values whose batches are sorted in together. */
 const unsortedMax = 64;
 const pageBytes = 4096;
-const memoryBytes = 128 * 1024;
-const sumBytes = 4;
-const lengthBytes = 4;
-const entryHeadBytes = 16;
 /** Values of the journal that one group deletes at most. */
 const chunksPerGroup = 256;
 
@@ -176,8 +103,7 @@ export class Journal {
   #bytes = 0;
   #briefBytes = 0;
   #isMoving = false;
-  /** What the next values are cut from. */
-  #memory = Buffer.alloc(0);
+  readonly #encoder = new ValueEncoder();
   /** Called when the journal has grown. */
   onGrown: () => void = () => undefined;
 
@@ -226,21 +152,22 @@ export class Journal {
     const ends = new Map<number, number | undefined>();
     for (const { key, value } of reader.range(prefixRange(tables.journal))) {
       // A copy: what the store hands out may be one block with other values.
-      const isBrief = value.length <= sumBytes + this.settings.briefBytesMax;
+      const isBrief = value.length <= this.settings.briefBytesMax;
       const chunk: Chunk = { seq: readU64(key, 1), bytes: Buffer.from(value), isBrief, live: 0 };
       this.#chunks.push(chunk);
       this.#sorted++;
       this.#bytes += chunk.bytes.length;
       if (isBrief) this.#briefBytes += briefCost(chunk);
       this.#nextSeq = chunk.seq + 1;
-      for (const { stream, partition, base, start } of entriesOf(chunk.bytes)) {
+      verifyValue(chunk.bytes);
+      forEachBatch(chunk.bytes, (stream, partition, start) => {
         const place = partitionNumber(stream, partition);
         if (!ends.has(place)) ends.set(place, storedEnd(stream, partition));
         const stored = ends.get(place);
-        if (stored === undefined || base < stored) continue;
+        if (stored === undefined || baseOffsetIn(chunk.bytes, start) < stored) return;
         this.#add(stream, partition, chunk, start);
         chunk.live++;
-      }
+      });
     }
   }
 
@@ -301,7 +228,7 @@ export class Journal {
   /** Makes one value of a group of appends, which is then all that the group writes. */
   #takeBrief(ops: WriteOp[]): () => void {
     const taken = ops.splice(0) as Put[];
-    const value = this.#encode(taken);
+    const value = this.#encoder.encode(taken);
     const seq = this.#nextSeq;
     ops.push({ kind: "put", key: makeKey(tables.journal, seq), value });
     const live = taken.length;
@@ -346,7 +273,7 @@ export class Journal {
     if (taken.length === 0 && gone.length === 0 && dropped.length === 0) return undefined;
     return {
       taken,
-      value: taken.length === 0 ? undefined : this.#encode(taken),
+      value: taken.length === 0 ? undefined : this.#encoder.encode(taken),
       seq: this.#nextSeq,
       moved: gone,
       dropped,
@@ -408,39 +335,9 @@ export class Journal {
   get #known(): PartitionTable<JournaledPartition> {
     for (; this.#sorted < this.#chunks.length; this.#sorted++) {
       const chunk = this.#chunks[this.#sorted]!;
-      const { bytes } = chunk;
-      let at = sumBytes;
-      while (at < bytes.length) {
-        const start = at + entryHeadBytes;
-        this.#add(readU64(bytes, at), readU32(bytes, at + 8), chunk, start);
-        at = start + readU32(bytes, at + 12);
-      }
+      forEachBatch(chunk.bytes, (stream, partition, start) => this.#add(stream, partition, chunk, start));
     }
     return this.#partitions;
-  }
-
-  #encode(taken: readonly Put[]): Buffer {
-    let length = sumBytes;
-    for (const { value } of taken) length += entryHeadBytes + value.length;
-    const bytes = this.#cut(length);
-    let at = sumBytes;
-    for (const { key, value } of taken) {
-      // Stream and partition, as the key has them.
-      for (let i = 1; i <= 12; i++) bytes[at++] = key[i]!;
-      at = bytes.writeUInt32BE(value.length, at);
-      bytes.set(value, at);
-      at += value.length;
-    }
-    bytes.writeUInt32BE(crc32(bytes.subarray(sumBytes)));
-    return bytes;
-  }
-
-  /** Values come and go in their order, so they are cut from larger pieces of memory, which go as a whole. */
-  #cut(length: number): Buffer {
-    if (length > this.#memory.length) this.#memory = Buffer.allocUnsafeSlow(Math.max(length, memoryBytes));
-    const bytes = this.#memory.subarray(0, length);
-    this.#memory = this.#memory.subarray(length);
-    return bytes;
   }
 
   /** What it holds of the partition that a key is of. */
@@ -482,26 +379,4 @@ function given(from: JournaledPartition, count: number, start = 0): Given {
   let alive = 0;
   while (alive < batches.length && batches.base(alive) < start) alive++;
   return { from, count: Math.max(Math.min(count, batches.length), alive), alive };
-}
-
-/** The batches of a stored value, which is verified. */
-export function* entriesOf(
-  bytes: Buffer,
-): Iterable<{ stream: number; partition: number; base: number; start: number; end: number }> {
-  if (bytes.length < sumBytes || bytes.readUInt32BE() !== crc32(bytes.subarray(sumBytes))) {
-    throw damaged("a value of the log's journal is damaged (checksum)");
-  }
-  let at = sumBytes;
-  while (at < bytes.length) {
-    const stream = readU64(bytes, at);
-    const partition = bytes.readUInt32BE(at + 8);
-    const start = at + entryHeadBytes;
-    at = start + bytes.readUInt32BE(at + 12);
-    yield { stream, partition, base: baseOffsetIn(bytes, start), start, end: at };
-  }
-}
-
-/** Where a batch's header has it; the batch itself is verified when it is read. */
-function baseOffsetIn(bytes: Buffer, start: number): number {
-  return bytes.readDoubleLE(start + 16);
 }

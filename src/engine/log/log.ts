@@ -5,7 +5,8 @@ import type { Draft } from "../commit/draft.ts";
 import { damaged } from "../errors.ts";
 import { logKey, logKeyOffset, partitionKey } from "../keys.ts";
 import { limits } from "../limits.ts";
-import { Journal, type JournaledBatches, type JournaledPartition, type JournalSettings } from "./journal.ts";
+import { Journal, type JournaledPartition, type JournalSettings } from "./journal.ts";
+import type { JournaledBatches } from "./journal-value.ts";
 import {
   decodePartition,
   emptyTail,
