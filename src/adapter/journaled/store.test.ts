@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, type TestContext, test } from "node:test";
+import { crc32 } from "node:zlib";
 import fc from "fast-check";
 import { MemorySlotFiles } from "../../../test/support/memory-slots.ts";
 import { temporaryFolder } from "../../../test/support/process.ts";
@@ -313,6 +314,61 @@ test("a store with a file does as its model does", async () => {
     }),
     { numRuns: 400 },
   );
+});
+
+test("what a client sends is never taken for the beginning of a write", async () => {
+  const head = Buffer.alloc(40);
+  head.writeUInt32BE(0x4e454a31, 0);
+  head.writeUInt32BE(crc32(head.subarray(8)), 4);
+  for (let shift = 0; shift < head.length; shift++) {
+    const machine = new Machine();
+    const store = await machine.opened();
+    const value = Buffer.concat([Buffer.alloc(shift), ...Array<Buffer>(250).fill(head)]).toString("latin1");
+    await store.commit([put("j1", value)]);
+    assert.deepEqual(contents(machine.open()), [["j1", value]], `moved by ${shift} bytes`);
+  }
+});
+
+describe("a build before writes of several slots", () => {
+  const narrowMarkBytes = 4 + 16 + 8 + 1;
+  const markOf = (machine: Machine) => Buffer.from(machine.inner.get(mark)!);
+
+  test("refuses a mark under which there may be some, and reads one of a file that was given up", async () => {
+    const machine = new Machine();
+    const store = await machine.opened();
+    assert.notEqual(markOf(machine).length, narrowMarkBytes);
+    await store.commit([put("a")]);
+    await store.close();
+    assert.equal(markOf(machine).length, narrowMarkBytes);
+  });
+
+  test("leaves a file that gets none until the mark says so", async () => {
+    const machine = new Machine();
+    const first = await machine.opened();
+    await first.commit([put("j1")]);
+    const old = Buffer.from(markOf(machine).subarray(0, narrowMarkBytes));
+    old.writeUInt32BE(crc32(old.subarray(4)));
+    await machine.inner.commit([{ kind: "put", key: mark, value: old }]);
+    const store = machine.open();
+    const wide = "v".repeat(slotBytes);
+    for (const [ops, isInFile] of [
+      [[put("j2", wide)], false],
+      [[put("j3")], true],
+      [[remove("j1")], false],
+      [[put("j4", wide)], true],
+    ] as const) {
+      const before = machine.files.written;
+      await store.commit(ops);
+      assert.equal(machine.files.written - before, isInFile ? 1 : 0);
+    }
+    const expected = [
+      ["j2", wide],
+      ["j3", "j3"],
+      ["j4", wide],
+    ];
+    assert.deepEqual(contents(store), expected);
+    assert.deepEqual(contents(machine.open()), expected);
+  });
 });
 
 describe("on files", () => {

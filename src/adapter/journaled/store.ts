@@ -203,6 +203,7 @@ export class JournaledStore implements Store {
     }
     const { count } = this.#slots;
     const slots = slotsOf(op.key, op.value);
+    if (slots > 1 && this.#mark?.isNarrow) return undefined;
     const number = numberFor(this.#next, slots, count);
     if (slots > count || number + slots > (this.#held[0]?.number ?? number) + count) return undefined;
     return this.#isAfterHeld(op.key) ? op : undefined;

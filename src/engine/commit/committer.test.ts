@@ -370,3 +370,15 @@ test("a move that fails fails alone, and the end waits for one", async () => {
   await closed;
   assert.equal(await last, "n");
 });
+
+test("a group that can't be completed fails alone", async () => {
+  const { store, put, committer } = open();
+  const failing = committer.submit((draft) => {
+    draft.put(Buffer.from("x"), Buffer.from("1"));
+    draft.beforeCommit(() => assert.fail("on purpose"));
+  });
+  await assert.rejects(failing, isReason("unavailable"));
+  const next = put("a");
+  await (await store.next()).finish();
+  assert.equal(await next, "a");
+});

@@ -228,9 +228,8 @@ export class Committer {
         waiting.failed = true;
       }
     }
-    draft.complete();
     const decidedMs = clock.steadyMs();
-    const failure = await this.#write(draft.ops, options);
+    const failure = completeDraft(draft) ?? (await this.#write(draft.ops, options));
     if (options === undefined) this.#isQuick = clock.steadyMs() - decidedMs <= quickMs;
     this.#queuedBytes -= bytes;
     if (failure === undefined) draft.committed();
@@ -260,5 +259,15 @@ export class Committer {
       const message = full ? "the disk is full; nothing was written" : "the write could not be committed";
       return unavailable(message, error);
     }
+  }
+}
+
+/** Undefined, or why the group can't be committed. */
+function completeDraft(draft: Draft): unknown {
+  try {
+    draft.complete();
+    return undefined;
+  } catch (error) {
+    return unavailable("the write could not be committed", error);
   }
 }

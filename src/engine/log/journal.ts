@@ -40,9 +40,9 @@ export interface JournalSettings {
   readonly flushBriefBytes: number;
   /** Beyond it nothing more is taken until some of it has been moved. */
   readonly bytesMax: number;
-  /** Batches that are moved at once. */
+  /** Batches that are moved at once; where the journal is large, or somebody waits for it, many times that. */
   readonly stepBatches: number;
-  /** Batches that one of their partition takes along to the log at most, as long as the journal has room for it. */
+  /** Batches that one of their partition takes along to the log at most, unless the journal is twice as large as it may be. */
   readonly takenAlongMax: number;
   /** A journal that has not grown for this long is moved too. */
   readonly idleMs: number;
@@ -86,6 +86,8 @@ interface GroupPlan {
 
 const noPartitions: ReadonlyMap<JournaledPartition, number> = new Map();
 const noStreams: ReadonlySet<number> = new Set();
+/** Of `bytesMax`, up to which what a partition has too much of stays in the journal all the same. */
+const hardShare = 2;
 /** Values whose batches are sorted in together. */
 const unsortedMax = 64;
 const pageBytes = 4096;
@@ -119,6 +121,11 @@ export class Journal {
   /** Whether it is time to move it. */
   get isLarge(): boolean {
     return this.#bytes >= this.settings.flushBytes || this.#briefBytes >= this.settings.flushBriefBytes;
+  }
+
+  /** Whether more comes than is moved. */
+  get isBehind(): boolean {
+    return this.#bytes >= this.settings.flushBytes;
   }
 
   /** Whether nothing is left of it, in memory or in the store. */
@@ -177,6 +184,8 @@ export class Journal {
    */
   take(ops: WriteOp[], partitions: number, direct: ReadonlySet<number>): (() => void) | undefined {
     if (this.#isBrief(ops, direct)) return this.#takeBrief(ops);
+    // Every append of the group was taken back.
+    if (ops.length === 0 && this.#isMoving) return undefined;
     assert(!this.#isMoving, "only appends go on while the journal is moved");
     const isTaken = this.#hasRoom && partitions >= this.settings.partitionsMin;
     if (this.#chunks.length === 0 && !isTaken) return undefined;
@@ -282,7 +291,7 @@ export class Journal {
 
   /** Whether a partition has too much in the journal to be moved at once. */
   #isMuch({ batches }: JournaledPartition): boolean {
-    return this.#hasRoom && batches.length > this.settings.takenAlongMax;
+    return this.#bytes < hardShare * this.settings.bytesMax && batches.length > this.settings.takenAlongMax;
   }
 
   /**

@@ -75,6 +75,8 @@ export class Log {
   /** Streams dropped of late: who still asks for one leaves nothing of it in memory. */
   readonly #dropped = new Set<number>();
   readonly journal: Journal;
+  /** The stream whose partitions were put out of memory last: others come before it the next time. */
+  #evicted = -1;
   #group: Group | undefined;
   #groups = 0;
 
@@ -403,9 +405,10 @@ export class Log {
 
   #evict(): void {
     let wanted = Math.ceil(limits.partitionStatesMax / 10);
-    for (const state of this.#states.values()) {
+    for (const state of this.#states.values(this.#evicted)) {
       if (state.waiters !== undefined || state.next !== state.durableNext) continue;
       this.#states.delete(state.stream, state.partition);
+      this.#evicted = state.stream;
       if (--wanted === 0) return;
     }
   }

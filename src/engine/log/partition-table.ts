@@ -40,9 +40,9 @@ export class PartitionTable<T> {
     if (--row.count === 0) this.#rows.delete(stream);
   }
 
-  /** By stream and partition. What is deleted meanwhile may come or not. */
-  *values(): Iterable<T> {
-    const rows = [...this.#rows].sort(([a], [b]) => a - b);
+  /** By stream and partition, those of the streams up to `after` last. What is deleted meanwhile may come or not. */
+  *values(after = -1): Iterable<T> {
+    const rows = [...this.#rows].sort(([a], [b]) => Number(a <= after) - Number(b <= after) || a - b);
     for (const [, { values }] of rows) for (const value of values) if (value !== undefined) yield value;
   }
 }
