@@ -33,7 +33,6 @@ type Put = Extract<WriteOp, { kind: "put" }>;
 interface Held extends Put {
   /** Of its first slot. */
   readonly number: number;
-  readonly slots: number;
 }
 
 export interface JournaledOptions {
@@ -108,7 +107,7 @@ export class JournaledStore implements Store {
     }
     const { slots, bytes } = found;
     this.#slots = slots;
-    const held: Held[] = [];
+    const held: (Held & { readonly slots: number })[] = [];
     for (let slot = 0; slot < slots.count; slot++) {
       const read = decodeWrite(bytes, slot);
       if (read === undefined) continue;
@@ -231,7 +230,7 @@ export class JournaledStore implements Store {
     }
     this.#writing = undefined;
     this.#next = number + taken;
-    this.#held.push({ kind: "put", number, slots: taken, key, value });
+    this.#held.push({ kind: "put", number, key, value });
   }
 
   /** What is refused must not come to light after a crash, so it is gone before anybody is told; unless the disk takes nothing any more. */

@@ -120,7 +120,7 @@ export class Journal {
 
   /** Whether it is time to move it. */
   get isLarge(): boolean {
-    return this.#bytes >= this.settings.flushBytes || this.#briefBytes >= this.settings.flushBriefBytes;
+    return this.isBehind || this.#briefBytes >= this.settings.flushBriefBytes;
   }
 
   /** Whether more comes than is moved. */
