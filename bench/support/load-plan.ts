@@ -3,7 +3,7 @@ export interface LoadPlan {
   readonly connections: number;
   readonly durationMs: number;
   readonly warmUpMs: number;
-  /** Requests to send in turn; each connection starts at another one. */
+  /** Requests to send in turn; the connections start at places evenly spread over them, so that all are sent. */
   readonly requests: readonly LoadRequest[];
 }
 

@@ -110,7 +110,8 @@ function runPlan(plan: LoadPlan): Promise<LoadResult> {
     let bytes = 0;
     let open = plan.connections;
     const connections = Array.from({ length: plan.connections }, (_, i) => {
-      return new Connection(plan.port, requests, i * 7, (ms, size) => {
+      const first = Math.floor((i * requests.length) / plan.connections);
+      return new Connection(plan.port, requests, first, (ms, size) => {
         const nowMs = performance.now();
         if (nowMs >= startMs && nowMs < endMs) {
           times.push(ms);

@@ -61,6 +61,11 @@ export function partitionNumber(stream: number, partition: number): number {
   return stream * partitionsBound + partition;
 }
 
+export function partitionOfNumber(number: number): { stream: number; partition: number } {
+  const partition = number % partitionsBound;
+  return { stream: (number - partition) / partitionsBound, partition };
+}
+
 /** The same of a key that starts with a table, a stream and a partition. */
 export function partitionNumberOf(key: Uint8Array): number {
   return partitionNumber(readU64(key, 1), readU32(key, 9));

@@ -1,4 +1,5 @@
 import { type ExpressHead, parseExpressHead } from "./express-head.ts";
+import { type NumberedTarget, NumberedTargets } from "./numbered-target.ts";
 
 /** `head` is undefined for one that the lane does not take. */
 export interface FoundHead {
@@ -22,11 +23,13 @@ export class KnownHead {
   readonly #lineEnd: number;
   /** Where the digits of the body's length are; the end of the head where it has none. */
   readonly #digits: { readonly start: number; readonly end: number };
+  /** The last request had another line: the next one will, too. */
+  #isOther = false;
 
   constructor(head: ExpressHead, bytes: Buffer, text: string) {
-    this.#head = head;
     this.#bytes = bytes;
     this.#lineEnd = bytes.indexOf(carriageReturn);
+    this.#head = readRequestLine(bytes, this.#lineEnd, head) ?? head;
     const length = lengthHeader.exec(text);
     const start = length === null ? bytes.length : length.index + 2 + length[1]!.length;
     this.#digits = { start, end: length === null ? start : start + length[2]!.length };
@@ -36,9 +39,16 @@ export class KnownHead {
   find(bytes: Buffer): FoundHead | undefined {
     const known = this.#bytes;
     const { length } = known;
-    if (bytes.length >= length && known.compare(bytes, 0, length) === 0)
+    if (!this.#isOther && bytes.length >= length && known.compare(bytes, 0, length) === 0) {
       return { head: this.#head, headLength: length };
+    }
     const lineEnd = bytes.indexOf(carriageReturn);
+    const sameEnd = lineEnd + length - this.#lineEnd;
+    if (lineEnd >= 0 && sameEnd <= bytes.length && known.compare(bytes, lineEnd, sameEnd, this.#lineEnd) === 0) {
+      const isSame = lineEnd === this.#lineEnd && known.compare(bytes, 0, lineEnd, 0, lineEnd) === 0;
+      this.#isOther = !isSame;
+      return { head: isSame ? this.#head : readRequestLine(bytes, lineEnd, this.#head), headLength: sameEnd };
+    }
     const { start, end } = this.#digits;
     const digitsAt = lineEnd + start - this.#lineEnd;
     if (lineEnd < 0 || digitsAt > bytes.length) return undefined;
@@ -80,11 +90,36 @@ function readRequestLine(bytes: Buffer, end: number, head: Omit<ExpressHead, "me
   const start = (isPost ? postStart : getStart).length - 1;
   const targetEnd = end - lineTail.length;
   if (targetEnd <= start || !startsWith(bytes, targetEnd, lineTail)) return undefined;
+  const numbered = isPost ? numberedTargets.read(bytes, start, targetEnd) : undefined;
+  if (numbered !== undefined) return new NumberedHead(numbered, head);
   for (let at = start; at < targetEnd; at++) if (bytes[at]! < 0x21 || bytes[at]! > 0x7e) return undefined;
   const { headers, rawHeaders, bodyBytes } = head;
   if (!isPost && bodyBytes > 0) return undefined;
   const target = bytes.latin1Slice(start, targetEnd);
   return { method: isPost ? "POST" : "GET", target, headers, rawHeaders, bodyBytes };
+}
+
+const numberedTargets = new NumberedTargets();
+
+/** Its target is put together when somebody asks for it. */
+class NumberedHead implements ExpressHead {
+  readonly method = "POST";
+  readonly numbered: NumberedTarget;
+  readonly headers: ExpressHead["headers"];
+  readonly rawHeaders: readonly string[];
+  readonly bodyBytes: number;
+
+  constructor(numbered: NumberedTarget, { headers, rawHeaders, bodyBytes }: Omit<ExpressHead, "method" | "target">) {
+    this.numbered = numbered;
+    this.headers = headers;
+    this.rawHeaders = rawHeaders;
+    this.bodyBytes = bodyBytes;
+  }
+
+  get target(): string {
+    const { start, number, end } = this.numbered;
+    return `${start}${number}${end}`;
+  }
 }
 
 function startsWith(bytes: Buffer, at: number, part: Buffer): boolean {

@@ -1,6 +1,7 @@
 import type { Clock } from "../../port/clock.ts";
 import type { Committer } from "../commit/committer.ts";
-import type { JournaledPartition } from "./journal.ts";
+import type { Journal } from "./journal.ts";
+import type { PartitionPlace } from "./journal-index.ts";
 import type { FlushPart, Log, LogStream } from "./log.ts";
 
 export interface FlusherDeps {
@@ -48,7 +49,7 @@ export class JournalFlusher {
     this.#wake.abort();
     await this.#running;
     if (log.journal.isEmpty) return;
-    await this.#flush(log.journal.partitions()).catch(onError);
+    await this.#flush(log.journal.places()).catch(onError);
   }
 
   async #loop(): Promise<void> {
@@ -61,7 +62,7 @@ export class JournalFlusher {
       else if (!journal.isLarge && leftMs > 0) await this.#sleep(leftMs);
       else {
         try {
-          await this.#flush(journal.partitions(), this.#stop.signal);
+          await this.#flush(journal.places(), this.#stop.signal);
         } catch (error) {
           if (this.#stop.signal.aborted) return;
           onError(error);
@@ -83,33 +84,43 @@ export class JournalFlusher {
   async settle(stream: LogStream): Promise<void> {
     const { journal } = this.#deps.log;
     if (journal.isEmpty) return;
-    const found: JournaledPartition[] = [];
-    for (let partition = 0; partition < stream.partitions; partition++) {
-      const held = journal.of(stream.id, partition);
-      if (held !== undefined) found.push(held);
-    }
-    await this.#flush(found);
+    await this.#flush(journal.places().filter((place) => place.stream === stream.id));
   }
 
-  /** In steps, short ones where it can be stopped and nobody waits for it, until nothing is left that was there, and no value of which all has been moved. */
-  async #flush(partitions: readonly JournaledPartition[], signal?: AbortSignal): Promise<void> {
+  /**
+   * In steps, short ones where it can be stopped and nobody waits for it, until each partition has nothing left that was there when its turn came, and no value is left of
+   * which all has been moved.
+   */
+  async #flush(places: readonly PartitionPlace[], signal?: AbortSignal): Promise<void> {
     const { log, committer } = this.#deps;
-    const parts = partitions.map((of): FlushPart => ({ of, until: of.batches.base(of.batches.length - 1) }));
     let from = 0;
-    while (from < parts.length || log.journal.hasDead) {
+    /** The partition whose turn it is. */
+    let turn: FlushPart | undefined;
+    while (from < places.length || log.journal.hasDead) {
       if (signal?.aborted) return;
       const step: FlushPart[] = [];
       const isHurried = signal === undefined || log.journal.isBehind;
       let left = log.journal.settings.stepBatches * (isHurried ? hurriedShare : 1);
-      while (from < parts.length && left > 0) {
-        const { of, until } = parts[from]!;
-        const count = of.batches.find(until) + 1;
+      while (from < places.length && left > 0) {
+        turn ??= allOf(log.journal, places[from]!);
+        const count = turn === undefined ? 0 : turn.until - turn.of.gone;
         const moved = Math.min(count, left);
-        if (moved > 0) step.push({ of, until: of.batches.base(moved - 1) });
-        if (moved === count) from++;
-        left -= moved;
+        if (turn !== undefined && moved > 0) {
+          step.push({ of: turn.of, until: turn.of.gone + moved });
+          left -= moved;
+        }
+        if (moved === count) {
+          from++;
+          turn = undefined;
+        }
       }
       await committer.submit((draft) => log.stageMove(draft, step), 0, "move");
     }
   }
+}
+
+/** Everything that the journal holds of a partition now. */
+function allOf(journal: Journal, { stream, partition }: PartitionPlace): FlushPart | undefined {
+  const of = journal.of(stream, partition);
+  return of && { of, until: of.gone + of.batches.length };
 }

@@ -21,49 +21,65 @@ export interface Chunk {
   readonly isBrief: boolean;
   /** Batches in it that are in no other place yet. */
   live: number;
+  /** All that were when it was read or written. */
+  batches: number;
+}
+
+/** Batches of a part of a list, as a power of two. */
+const partBits = 8;
+const partMask = (1 << partBits) - 1;
+/** Of each batch: where it begins and ends in its value, and its base offset. */
+const numbersEach = 3;
+
+/** A part of a list: full, unless it is the last one. */
+interface Part {
+  readonly chunks: Chunk[];
+  readonly numbers: number[];
 }
 
 /**
- * Batches of a partition in the journal, by their offsets. There are many for seconds, so they are no objects of their own: each is known by its
- * value and where it begins there, and what else there is to know of it is read from there.
+ * Batches of a partition in the journal, by their offsets. There are many for seconds, so they are no objects of their own, nor is their list in one
+ * piece, which would be copied as it grows. What is asked of all of them is kept here: a value that was written a while ago is in no cache any more.
  */
 export class JournaledBatches {
-  /** By turns a value and a place in it. The first ones may have been given up, and lists before this one may have the same. */
-  readonly #places: (Chunk | number)[];
+  readonly #parts: Part[];
+  /** Batches of the first part that have been given up. */
   readonly #head: number;
+  #length: number;
 
-  constructor(places: (Chunk | number)[] = [], head = 0) {
-    this.#places = places;
+  constructor(parts: Part[] = [], head = 0, length = 0) {
+    this.#parts = parts;
     this.#head = head;
+    this.#length = length;
   }
 
   get length(): number {
-    return (this.#places.length - this.#head) / 2;
+    return this.#length;
   }
 
-  add(chunk: Chunk, start: number): void {
-    this.#places.push(chunk, start);
+  add(chunk: Chunk, start: number, end: number, base: number): void {
+    const at = this.#head + this.#length++;
+    if (at >> partBits === this.#parts.length) this.#parts.push({ chunks: [], numbers: [] });
+    const part = this.#parts[at >> partBits]!;
+    part.chunks.push(chunk);
+    part.numbers.push(start, end, base);
   }
 
   chunk(index: number): Chunk {
-    return this.#places[this.#head + 2 * index] as Chunk;
-  }
-
-  #start(index: number): number {
-    return this.#places[this.#head + 2 * index + 1] as number;
-  }
-
-  size(index: number): number {
-    return this.chunk(index).bytes.readUInt32BE(this.#start(index) - lengthBytes);
+    const at = this.#head + index;
+    return this.#parts[at >> partBits]!.chunks[at & partMask]!;
   }
 
   bytes(index: number): Buffer {
-    const start = this.#start(index);
-    return this.chunk(index).bytes.subarray(start, start + this.size(index));
+    const at = this.#head + index;
+    const { chunks, numbers } = this.#parts[at >> partBits]!;
+    const from = (at & partMask) * numbersEach;
+    return chunks[at & partMask]!.bytes.subarray(numbers[from], numbers[from + 1]);
   }
 
   base(index: number): number {
-    return baseOffsetIn(this.chunk(index).bytes, this.#start(index));
+    const at = this.#head + index;
+    return this.#parts[at >> partBits]!.numbers[(at & partMask) * numbersEach + 2]!;
   }
 
   /** The batch with this offset, or the last one before it. */
@@ -78,12 +94,10 @@ export class JournaledBatches {
     return low - 1;
   }
 
-  /** The ones from here on, as a list to go on with. */
+  /** The ones from here on, as a list to go on with. What is added to it is not in this one. */
   from(index: number): JournaledBatches {
-    const head = this.#head + 2 * index;
-    // A long list that is given up in steps is not copied for each.
-    if (head < this.#places.length / 2) return new JournaledBatches(this.#places, head);
-    return new JournaledBatches(this.#places.slice(head));
+    const at = this.#head + index;
+    return new JournaledBatches(this.#parts.slice(at >> partBits), at & partMask, this.#length - index);
   }
 }
 

@@ -46,7 +46,7 @@ test("appends go on while a part of what the journal holds of their partition is
   for (let i = 0; i < 5; i++) await append(0);
   const { promise, resolve } = Promise.withResolvers<void>();
   store.until = promise;
-  const moving = move(0, 2);
+  const moving = move(0, 3);
   for (let i = 0; i < 3; i++) await append(0);
   assert.deepEqual(offsets(0), [0, 1, 2, 3, 4, 5, 6, 7]);
   resolve();
@@ -60,7 +60,7 @@ test("an append that is taken back while the journal is moved harms nobody", asy
   await append(0);
   const { promise, resolve } = Promise.withResolvers<void>();
   store.until = promise;
-  const moving = move(0, 0);
+  const moving = move(0, 1);
   const refused = (draft: Draft) => {
     stage(draft, 0, 10);
     throw new Error("refused");

@@ -1,18 +1,9 @@
 import assert from "node:assert/strict";
 import type { Reader, WriteOp } from "../../port/store.ts";
 import { logKey, makeKey, partitionNumber, partitionNumberOf, prefixRange, readU32, readU64, tables } from "../keys.ts";
-import {
-  baseOffsetIn,
-  type Chunk,
-  entryHeadBytes,
-  forEachBatch,
-  JournaledBatches,
-  type Put,
-  ValueEncoder,
-  verifyValue,
-} from "./journal-value.ts";
+import { type JournaledPartition, JournalIndex, type PartitionPlace } from "./journal-index.ts";
+import { type Chunk, entryHeadBytes, type Put, ValueEncoder, verifyValue } from "./journal-value.ts";
 import { decodePartition } from "./partition-state.ts";
-import { PartitionTable } from "./partition-table.ts";
 
 /**
  * Small batches of a group that goes to many partitions, as one value. Under its own key each of them would cost a page
@@ -60,13 +51,6 @@ export const journalSettings: JournalSettings = {
   idleMs: 1_000,
 };
 
-/** What the journal holds of a partition, never empty. The list is replaced when its head is moved, never shortened. */
-export interface JournaledPartition {
-  readonly stream: number;
-  readonly partition: number;
-  batches: JournaledBatches;
-}
-
 /** The first batches of a partition, which leave the journal; those of them from `alive` on go to the log. */
 interface Given {
   readonly from: JournaledPartition;
@@ -76,7 +60,6 @@ interface Given {
 
 /** What a group's commit makes of the journal. */
 interface GroupPlan {
-  readonly taken: readonly Put[];
   readonly value: Buffer | undefined;
   readonly seq: number;
   /** Partitions that give up their first batches. */
@@ -88,19 +71,13 @@ const noPartitions: ReadonlyMap<JournaledPartition, number> = new Map();
 const noStreams: ReadonlySet<number> = new Set();
 /** Of `bytesMax`, up to which what a partition has too much of stays in the journal all the same. */
 const hardShare = 2;
-/** Values whose batches are sorted in together. */
-const unsortedMax = 64;
 const pageBytes = 4096;
 /** Values of the journal that one group deletes at most. */
 const chunksPerGroup = 256;
 
 export class Journal {
   readonly settings: JournalSettings;
-  /** Of the values before `#sorted`: see `#known`. */
-  readonly #partitions = new PartitionTable<JournaledPartition>();
-  #sorted = 0;
-  /** In the order in which they were written, which is the order in which they go. */
-  readonly #chunks: Chunk[] = [];
+  readonly #index = new JournalIndex();
   #nextSeq = 0;
   #bytes = 0;
   #briefBytes = 0;
@@ -130,12 +107,12 @@ export class Journal {
 
   /** Whether nothing is left of it, in memory or in the store. */
   get isEmpty(): boolean {
-    return this.#chunks.length === 0;
+    return this.#index.chunks.length === 0;
   }
 
   /** Whether a stored value is only there to be deleted. */
   get hasDead(): boolean {
-    return this.#chunks[0]?.live === 0;
+    return this.#index.chunks[0]?.live === 0;
   }
 
   get #hasRoom(): boolean {
@@ -143,12 +120,12 @@ export class Journal {
   }
 
   of(stream: number, partition: number): JournaledPartition | undefined {
-    return this.#chunks.length === 0 ? undefined : this.#known.get(stream, partition);
+    return this.#index.get(stream, partition);
   }
 
   /** In the order of the log's keys. */
-  partitions(): JournaledPartition[] {
-    return [...this.#known.values()];
+  places(): PartitionPlace[] {
+    return this.#index.places();
   }
 
   /**
@@ -160,20 +137,14 @@ export class Journal {
     for (const { key, value } of reader.range(prefixRange(tables.journal))) {
       // A copy: what the store hands out may be one block with other values.
       const isBrief = value.length <= this.settings.briefBytesMax;
-      const chunk: Chunk = { seq: readU64(key, 1), bytes: Buffer.from(value), isBrief, live: 0 };
-      this.#chunks.push(chunk);
-      this.#sorted++;
-      this.#bytes += chunk.bytes.length;
-      if (isBrief) this.#briefBytes += briefCost(chunk);
-      this.#nextSeq = chunk.seq + 1;
+      const chunk = newChunk(readU64(key, 1), Buffer.from(value), isBrief);
       verifyValue(chunk.bytes);
-      forEachBatch(chunk.bytes, (stream, partition, start) => {
+      this.#count(chunk);
+      this.#index.push(chunk, (stream, partition, base) => {
         const place = partitionNumber(stream, partition);
         if (!ends.has(place)) ends.set(place, storedEnd(stream, partition));
         const stored = ends.get(place);
-        if (stored === undefined || baseOffsetIn(chunk.bytes, start) < stored) return;
-        this.#add(stream, partition, chunk, start);
-        chunk.live++;
+        return stored !== undefined && base >= stored;
       });
     }
   }
@@ -188,7 +159,7 @@ export class Journal {
     if (ops.length === 0 && this.#isMoving) return undefined;
     assert(!this.#isMoving, "only appends go on while the journal is moved");
     const isTaken = this.#hasRoom && partitions >= this.settings.partitionsMin;
-    if (this.#chunks.length === 0 && !isTaken) return undefined;
+    if (this.#index.chunks.length === 0 && !isTaken) return undefined;
     return this.#carryOut(ops, this.#plan(ops, isTaken, direct, noPartitions));
   }
 
@@ -240,8 +211,7 @@ export class Journal {
     const value = this.#encoder.encode(taken);
     const seq = this.#nextSeq;
     ops.push({ kind: "put", key: makeKey(tables.journal, seq), value });
-    const live = taken.length;
-    return () => this.#grow({ seq, bytes: value, isBrief: true, live });
+    return () => this.#grow(newChunk(seq, value, true));
   }
 
   #plan(
@@ -280,13 +250,8 @@ export class Journal {
       ...[...starts].filter(([from]) => !moved.has(from)).map(([from, start]) => given(from, 0, start)),
     ].filter(({ count }) => count > 0);
     if (taken.length === 0 && gone.length === 0 && dropped.length === 0) return undefined;
-    return {
-      taken,
-      value: taken.length === 0 ? undefined : this.#encoder.encode(taken),
-      seq: this.#nextSeq,
-      moved: gone,
-      dropped,
-    };
+    const value = taken.length === 0 ? undefined : this.#encoder.encode(taken);
+    return { value, seq: this.#nextSeq, moved: gone, dropped };
   }
 
   /** Whether a partition has too much in the journal to be moved at once. */
@@ -313,40 +278,31 @@ export class Journal {
   /** The first values, as far as everything in them has been moved. */
   #dead(): Chunk[] {
     let count = 0;
-    while (count < chunksPerGroup && count < this.#chunks.length && this.#chunks[count]!.live === 0) count++;
-    return this.#chunks.slice(0, count);
+    while (count < chunksPerGroup && count < this.#index.chunks.length && this.#index.chunks[count]!.live === 0)
+      count++;
+    return this.#index.chunks.slice(0, count);
   }
 
-  #apply({ taken, value, seq, moved, dropped }: GroupPlan): void {
-    this.#chunks.splice(0, dropped.length);
-    this.#sorted -= dropped.length;
+  #apply({ value, seq, moved, dropped }: GroupPlan): void {
+    this.#index.drop(dropped.length);
     for (const chunk of dropped) {
       this.#bytes -= chunk.bytes.length;
       if (chunk.isBrief) this.#briefBytes -= briefCost(chunk);
     }
-    for (const { from, count } of moved) this.#remove(from, count);
-    if (value !== undefined) this.#grow({ seq, bytes: value, isBrief: false, live: taken.length });
+    for (const { from, count } of moved) this.#index.remove(from, count);
+    if (value !== undefined) this.#grow(newChunk(seq, value, false));
   }
 
   #grow(chunk: Chunk): void {
-    this.#nextSeq = chunk.seq + 1;
-    this.#chunks.push(chunk);
-    this.#bytes += chunk.bytes.length;
-    if (chunk.isBrief) this.#briefBytes += briefCost(chunk);
-    if (this.#chunks.length - this.#sorted >= unsortedMax) void this.#known;
+    this.#count(chunk);
+    this.#index.push(chunk);
     this.onGrown();
   }
 
-  /**
-   * What it holds by partition. With thousands of them that is much memory to look at for each append; so the batches of many values
-   * are sorted in together, or when somebody asks for a partition.
-   */
-  get #known(): PartitionTable<JournaledPartition> {
-    for (; this.#sorted < this.#chunks.length; this.#sorted++) {
-      const chunk = this.#chunks[this.#sorted]!;
-      forEachBatch(chunk.bytes, (stream, partition, start) => this.#add(stream, partition, chunk, start));
-    }
-    return this.#partitions;
+  #count(chunk: Chunk): void {
+    this.#nextSeq = chunk.seq + 1;
+    this.#bytes += chunk.bytes.length;
+    if (chunk.isBrief) this.#briefBytes += briefCost(chunk);
   }
 
   /** What it holds of the partition that a key is of. */
@@ -354,27 +310,15 @@ export class Journal {
     return this.of(readU64(key, 1), readU32(key, 9));
   }
 
-  #add(stream: number, partition: number, chunk: Chunk, start: number): void {
-    let known = this.#partitions.get(stream, partition);
-    if (known === undefined) {
-      known = { stream, partition, batches: new JournaledBatches() };
-      this.#partitions.set(stream, partition, known);
-    }
-    known.batches.add(chunk, start);
-  }
-
-  #remove(from: JournaledPartition, count: number): void {
-    const { batches } = from;
-    for (let i = 0; i < count; i++) batches.chunk(i).live--;
-    from.batches = batches.from(count);
-    if (count === batches.length) this.#partitions.delete(from.stream, from.partition);
-  }
-
   /** Forgets a partition of a dropped stream. */
   forget(stream: number, partition: number): void {
     const known = this.of(stream, partition);
-    if (known !== undefined) this.#remove(known, known.batches.length);
+    if (known !== undefined) this.#index.remove(known, known.batches.length);
   }
+}
+
+function newChunk(seq: number, bytes: Buffer, isBrief: boolean): Chunk {
+  return { seq, bytes, isBrief, live: 0, batches: 0 };
 }
 
 /** A small group's value is kept in whole pages. */
@@ -383,9 +327,9 @@ function briefCost({ bytes }: Chunk): number {
 }
 
 /** Its first batches, and those that retention gives up in the same group, which do not go to the log. */
-function given(from: JournaledPartition, count: number, start = 0): Given {
+function given(from: JournaledPartition, count: number, start: number | undefined): Given {
   const { batches } = from;
   let alive = 0;
-  while (alive < batches.length && batches.base(alive) < start) alive++;
+  if (start !== undefined) while (alive < batches.length && batches.base(alive) < start) alive++;
   return { from, count: Math.max(Math.min(count, batches.length), alive), alive };
 }

@@ -5,17 +5,11 @@ import type { Draft } from "../commit/draft.ts";
 import { damaged } from "../errors.ts";
 import { logKey, logKeyOffset, partitionKey } from "../keys.ts";
 import { limits } from "../limits.ts";
-import { Journal, type JournaledPartition, type JournalSettings } from "./journal.ts";
+import { Journal, type JournalSettings } from "./journal.ts";
+import type { JournaledPartition } from "./journal-index.ts";
 import type { JournaledBatches } from "./journal-value.ts";
-import {
-  decodePartition,
-  emptyTail,
-  encodePartition,
-  type PartitionState,
-  setTail,
-  type Tail,
-} from "./partition-state.ts";
-import { PartitionTable } from "./partition-table.ts";
+import { decodePartition, emptyTail, encodePartition, setTail, type Tail } from "./partition-state.ts";
+import { goneState, type PartitionStart, type PartitionState, PartitionStates } from "./partition-states.ts";
 import {
   BatchCursor,
   type BatchHeader,
@@ -47,7 +41,7 @@ interface Group {
   readonly direct: Set<number>;
 }
 
-/** The batches of a partition in the journal, up to the one with this offset. */
+/** The first batches of a partition in the journal: as many as make it this many that have left it. */
 export interface FlushPart {
   readonly of: JournaledPartition;
   readonly until: number;
@@ -70,13 +64,11 @@ export type AppendListener = (stream: number, partition: number, highWatermark: 
 export class Log {
   readonly #store: Store;
   readonly #clock: Clock;
-  readonly #states = new PartitionTable<PartitionState>();
+  readonly #states = new PartitionStates();
   readonly #listeners = new Set<AppendListener>();
   /** Streams dropped of late: who still asks for one leaves nothing of it in memory. */
   readonly #dropped = new Set<number>();
   readonly journal: Journal;
-  /** The stream whose partitions were put out of memory last: others come before it the next time. */
-  #evicted = -1;
   #group: Group | undefined;
   #groups = 0;
 
@@ -103,7 +95,7 @@ export class Log {
 
   /** Writes a batch at the end of a partition, as part of a change. */
   stageAppend(draft: Draft, stream: LogStream, partition: number, batch: EncodedBatch): AppendedRange {
-    const state = this.#state(stream.id, partition);
+    const state = this.#state(stream, partition);
     const { next, bytes, prefixTimestampMs, prefixRetentionMs, stagedIn } = state;
     const nowMs = this.#clock.nowMs();
     state.next = next + batch.count;
@@ -136,7 +128,7 @@ export class Log {
 
   /** Moves the first batches that the journal holds of partitions to the log's keys, as a change that is alone in its group. */
   stageMove(draft: Draft, parts: readonly FlushPart[]): void {
-    const counts = new Map(parts.map(({ of, until }) => [of, of.batches.find(until) + 1]));
+    const counts = new Map(parts.map(({ of, until }) => [of, until - of.gone]));
     const end = () => this.journal.endMove();
     draft.beforeCommit(() => this.journal.move(draft.ops, counts));
     draft.onCommit(end);
@@ -161,16 +153,16 @@ export class Log {
 
   /** The offset that the next record will get, as a change sees it. */
   stagedNext(stream: LogStream, partition: number): number {
-    return this.#state(stream.id, partition).next;
+    return this.#state(stream, partition).next;
   }
 
   highWatermark(stream: LogStream, partition: number): number {
-    return this.#state(stream.id, partition).durableNext;
+    return this.#state(stream, partition).durableNext;
   }
 
   /** The first offset that retention keeps. Trimming in the background follows it. */
   startOffset(stream: LogStream, partition: number): number {
-    const state = this.#state(stream.id, partition);
+    const state = this.#state(stream, partition);
     const { retention } = stream;
     if (retention === undefined) return state.storedStart;
     const nowMs = this.#clock.nowMs();
@@ -260,7 +252,7 @@ export class Log {
 
   /** The offset of the first record at or after a time; the high watermark when there is none. */
   seekTime(stream: LogStream, partition: number, timestampMs: number): number {
-    const state = this.#state(stream.id, partition);
+    const state = this.#state(stream, partition);
     const start = this.startOffset(stream, partition);
     const end = state.durableNext;
     let found = this.#findBatch(state, start, (batch) => batch.prefixTimestampMs >= timestampMs);
@@ -284,7 +276,7 @@ export class Log {
     waitMs: number,
     signal: AbortSignal | undefined,
   ): Promise<boolean> {
-    const state = this.#state(stream.id, partition);
+    const state = this.#state(stream, partition);
     if (state.durableNext > offset) return true;
     if (waitMs <= 0 || signal?.aborted || state.gone) return false;
     const woken = new AbortController();
@@ -292,15 +284,13 @@ export class Log {
       if (state.durableNext > offset || state.gone) woken.abort();
     };
     const stop = () => woken.abort();
-    state.waiters ??= new Set();
-    state.waiters.add(waiter);
+    state.addWaiter(waiter);
     signal?.addEventListener("abort", stop, { once: true });
     try {
       await this.#clock.sleep(waitMs, woken.signal);
     } finally {
       signal?.removeEventListener("abort", stop);
-      state.waiters?.delete(waiter);
-      if (state.waiters?.size === 0) state.waiters = undefined;
+      state.deleteWaiter(waiter);
     }
     return state.durableNext > offset;
   }
@@ -310,11 +300,7 @@ export class Log {
     this.#noteDropped(stream.id);
     for (let partition = 0; partition < stream.partitions; partition++) {
       this.journal.forget(stream.id, partition);
-      const state = this.#states.get(stream.id, partition);
-      if (state === undefined) continue;
-      this.#states.delete(stream.id, partition);
-      state.gone = true;
-      wake(state);
+      this.#states.forget(stream.id, partition);
     }
   }
 
@@ -328,7 +314,7 @@ export class Log {
   }
 
   needsTrim(stream: LogStream, partition: number): boolean {
-    return this.startOffset(stream, partition) > this.#state(stream.id, partition).storedStart;
+    return this.startOffset(stream, partition) > this.#state(stream, partition).storedStart;
   }
 
   /**
@@ -339,12 +325,12 @@ export class Log {
   }
 
   storedStart(stream: LogStream, partition: number): number {
-    return this.#state(stream.id, partition).storedStart;
+    return this.#state(stream, partition).storedStart;
   }
 
   /** The same up to a given offset, which must be the start of a batch or the end of the partition. */
   stageTrimTo(draft: Draft, stream: LogStream, partition: number, target: number, batchesMax: number): void {
-    const state = this.#state(stream.id, partition);
+    const state = this.#state(stream, partition);
     if (target <= state.storedStart) return;
     const from = logKey(stream.id, partition, state.storedStart);
     const to = logKey(stream.id, partition, target);
@@ -356,7 +342,8 @@ export class Log {
     this.#groupOf(draft);
     draft.put(partitionKey(stream.id, partition), encodePartition(start, state));
     draft.onCommit(() => {
-      state.storedStart = start;
+      // As it is known then: it may have been read anew meanwhile.
+      this.#state(stream, partition).storedStart = start;
     });
   }
 
@@ -368,23 +355,21 @@ export class Log {
   /** Makes what a group has appended visible, all of it at once. */
   #publish(state: PartitionState): void {
     assert(state.next > state.durableNext, "a high watermark only rises");
-    state.durableNext = state.next;
-    state.durableBytes = state.bytes;
-    wake(state);
-    for (const listener of this.#listeners) listener(state.stream, state.partition, state.durableNext);
+    state.publish();
+    const { stream, partition, durableNext } = state;
+    for (const listener of this.#listeners) listener(stream, partition, durableNext);
   }
 
-  #state(stream: number, partition: number): PartitionState {
-    const known = this.#states.get(stream, partition);
+  #state(stream: LogStream, partition: number): PartitionState {
+    const known = this.#states.get(stream.id, partition);
     if (known !== undefined) return known;
-    const state = this.#load(stream, partition);
-    if (this.#dropped.has(stream)) return Object.assign(state, { gone: true });
-    if (this.#states.size >= limits.partitionStatesMax) this.#evict();
-    this.#states.set(stream, partition, state);
-    return state;
+    const start = this.#load(stream.id, partition);
+    if (this.#dropped.has(stream.id)) return goneState(stream.id, partition, start);
+    if (this.#states.size >= limits.partitionStatesMax) this.#states.evict(limits.partitionStatesMax / 10);
+    return this.#states.add(stream.id, partition, start);
   }
 
-  #load(stream: number, partition: number): PartitionState {
+  #load(stream: number, partition: number): PartitionStart {
     const stored = this.#store.get(partitionKey(stream, partition));
     const trimmed = stored === undefined ? { storedStart: 0, tail: emptyTail } : decodePartition(stored);
     let tail = trimmed.tail;
@@ -397,20 +382,7 @@ export class Log {
         if (last.next > tail.next) tail = last;
       }
     }
-    const { storedStart } = trimmed;
-    const empty = { implied: undefined, waiters: undefined, gone: false, stagedIn: 0 };
-    const durable = { durableNext: tail.next, durableBytes: tail.bytes };
-    return { stream, partition, ...tail, ...durable, storedStart, ...empty };
-  }
-
-  #evict(): void {
-    let wanted = Math.ceil(limits.partitionStatesMax / 10);
-    for (const state of this.#states.values(this.#evicted)) {
-      if (state.waiters !== undefined || state.next !== state.durableNext) continue;
-      this.#states.delete(state.stream, state.partition);
-      this.#evicted = state.stream;
-      if (--wanted === 0) return;
-    }
+    return { tail, storedStart: trimmed.storedStart };
   }
 
   /** The end of what the log itself holds or has held of a partition, without the journal. */
@@ -485,8 +457,4 @@ function tailOf(batch: BatchHeader): Tail {
 
 function journaledHeader(stream: number, partition: number, batches: JournaledBatches, index: number): BatchHeader {
   return decodeHeader(logKey(stream, partition, batches.base(index)), batches.bytes(index));
-}
-
-function wake(state: PartitionState): void {
-  if (state.waiters !== undefined) for (const waiter of [...state.waiters]) waiter();
 }

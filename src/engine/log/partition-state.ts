@@ -2,10 +2,7 @@ import type { Bytes } from "../../port/store.ts";
 import { readU64, writeU64 } from "../keys.ts";
 import { openValue, sealValue } from "../stored-value.ts";
 
-/**
- * The end of a partition: what the next batch continues from. Changed in place: of the many partitions that there may be each append would
- * leave one more object behind that has lived too long to be thrown away cheaply.
- */
+/** The end of a partition: what the next batch continues from. */
 export interface Tail {
   next: number;
   bytes: number;
@@ -20,30 +17,6 @@ export function setTail(tail: Tail, to: Readonly<Tail>): void {
   tail.bytes = to.bytes;
   tail.prefixTimestampMs = to.prefixTimestampMs;
   tail.prefixRetentionMs = to.prefixRetentionMs;
-}
-
-/** Woken when the partition's high watermark rises, and when its stream is gone. */
-export type Waiter = () => void;
-
-/**
- * What is kept in memory of a partition; all of it can be read from the store again. Its tail is what the group that is being committed will make
- * of it.
- */
-export interface PartitionState extends Tail {
-  readonly stream: number;
-  readonly partition: number;
-  /** What is durable and visible to readers; between groups the same as the tail's. */
-  durableNext: number;
-  durableBytes: number;
-  /** The group that last appended to it, so that each counts it once and makes it visible once. */
-  stagedIn: number;
-  /** The first offset that is still stored; batches before it have been freed. */
-  storedStart: number;
-  /** The start that retention implied when it was last worked out, and until when that holds. */
-  implied: { start: number; next: number; untilMs: number; retention: object | undefined } | undefined;
-  waiters: Set<Waiter> | undefined;
-  /** The stream was dropped: nobody waits here any more. */
-  gone: boolean;
 }
 
 /**

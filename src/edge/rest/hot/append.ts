@@ -10,17 +10,17 @@ import { tokenHeaders } from "../route.ts";
 import { eventsReplyText, inFlightError, writeEvents } from "../routes/events.ts";
 import { appendBody, appendReplyText } from "../routes/records.ts";
 import { compileSchema } from "../validation.ts";
-import { type Answer, bodyFault, type HotRoute, namePattern } from "./route.ts";
+import { type Answer, bodyFault, type HotRoute, type HotWork, namePattern } from "./route.ts";
 
 const recordsUrl = "/v1/namespaces/:ns/streams/:stream/partitions/:partition/records";
-const recordsPath = new RegExp(
-  `^/v1/namespaces/${namePattern}/streams/${namePattern}/partitions/(0|[1-9]\\d{0,4})/records$`,
-);
+const recordsPath = /^(\/.+\/)(0|[1-9]\d{0,4})(\/records)$/;
+/** What stands before the number of a partition. */
+const partitionsPath = new RegExp(`^/v1/namespaces/${namePattern}/streams/${namePattern}/partitions/$`);
+/** As many digits as the path has at most. */
+const partitionMax = 99_999;
 const eventsPath = new RegExp(`^/v1/namespaces/${namePattern}/streams/${namePattern}/events$`);
 
-type Place = Pick<AppendCommand, "namespace" | "stream" | "partition">;
-
-/** Paths, or names, whose parts are remembered. */
+/** Paths whose parts are remembered. */
 const placesKeptMax = 20_000;
 
 /** The parts of a text, taken apart once. */
@@ -51,47 +51,44 @@ export function appendRoute({ streams }: Engine): HotRoute {
       if (borrowed !== undefined) buffers.give(borrowed);
     }
   };
-  const refOf = remembered<StreamRef>((names) => {
-    const [namespace, stream] = names.split(" ");
-    return { namespace: namespace!, stream: stream! };
+  const streamOf = remembered<StreamRef>((start) => {
+    const match = partitionsPath.exec(start);
+    return match === null ? undefined : { namespace: match[1]!, stream: match[2]! };
   });
-  const placeOf = remembered<Place>((target) => {
-    const match = recordsPath.exec(target);
-    if (match === null) return undefined;
-    // Of all partitions of a stream, so that whoever looks it up has seen the very same text before.
-    const { namespace, stream } = refOf(`${match[1]} ${match[2]}`)!;
-    return { namespace, stream, partition: Number(match[3]) };
+  const workOn = (of: StreamRef, partition: number): HotWork => ({
+    namespace: of.namespace,
+    run: (_asked, body) => {
+      const { namespace, stream } = of;
+      const plain = recordCodec().decode(body, Date.now(), allocate);
+      if (plain !== undefined) {
+        release(body);
+        return append({ namespace, stream, partition, records: plain }, plain.bytes);
+      }
+      const parsed = body.length === 0 ? undefined : parseJson(body);
+      if (validate(parsed) !== true) throw bodyFault(validate);
+      const { records, match_offset } = parsed as { records: RecordJson[]; match_offset?: number | null };
+      const encoded = encodeRecords(records, Date.now()) ?? parseRecords(records);
+      const matched = match_offset == null ? {} : { matchOffset: match_offset };
+      return append({ namespace, stream, partition, records: encoded, ...matched });
+    },
   });
+  const matchNumbered: HotRoute["matchNumbered"] = ({ start, number, end }, headers) => {
+    if (headers["idempotency-key"] !== undefined || headers["content-type"] !== "application/json") return undefined;
+    if (end !== "/records" || number > partitionMax) return undefined;
+    const of = streamOf(start);
+    return of && workOn(of, number);
+  };
   return {
     method: "POST",
     url: recordsUrl,
     access: "write",
     isShort: true,
     match: (target, headers) => {
-      if (headers["idempotency-key"] !== undefined || headers["content-type"] !== "application/json") return undefined;
-      const place = placeOf(target);
-      if (place === undefined) return undefined;
-      return {
-        namespace: place.namespace,
-        run: (_asked, body) => {
-          const plain = recordCodec().decode(body, Date.now(), allocate);
-          if (plain !== undefined) {
-            release(body);
-            const { namespace, stream, partition } = place;
-            return append({ namespace, stream, partition, records: plain }, plain.bytes);
-          }
-          const parsed = body.length === 0 ? undefined : parseJson(body);
-          if (validate(parsed) !== true) throw bodyFault(validate);
-          const { records, match_offset } = parsed as { records: RecordJson[]; match_offset?: number | null };
-          const encoded = encodeRecords(records, Date.now()) ?? parseRecords(records);
-          return append({
-            ...place,
-            records: encoded,
-            ...(match_offset == null ? {} : { matchOffset: match_offset }),
-          });
-        },
-      };
+      const match = recordsPath.exec(target);
+      if (match === null) return undefined;
+      return matchNumbered({ start: match[1]!, number: Number(match[2]), end: match[3]! }, headers);
     },
+    matchNumbered,
   };
 }
 

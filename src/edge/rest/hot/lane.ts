@@ -4,6 +4,7 @@ import type { Principal } from "../../../engine/auth/principal.ts";
 import { EngineError, unavailable } from "../../../engine/errors.ts";
 import { shortRequests } from "../../../engine/short-requests.ts";
 import { bodyLength, type ExpressHandler, type ExpressReply, expressLimits } from "../../../listener/express.ts";
+import type { ExpressHead } from "../../../listener/express-head.ts";
 import { errorReply, toEngineError } from "../error.ts";
 import { clientGone } from "../route.ts";
 import type { RestOptions } from "../server.ts";
@@ -24,6 +25,8 @@ interface Entry {
   readonly count: (status: number, ms: number) => void;
 }
 
+type RequestLine = Pick<ExpressHead, "target" | "numbered"> & { readonly method: string };
+
 interface Serving {
   readonly entry: Entry;
   readonly asked: Asked;
@@ -41,9 +44,9 @@ export function createHotLane(options: RestOptions): HotLane {
   const lane = new Lane(options);
   return {
     express: ({ head, body, remoteAddress, remotePort }, reply) => {
-      const { method, target, headers, rawHeaders } = head;
+      const { headers, rawHeaders } = head;
       const asked = { headers, rawHeaders, remoteAddress, remotePort };
-      return lane.take(method, target, asked, reply, (then) => then(body));
+      return lane.take(head, asked, reply, (then) => then(body));
     },
     plain: (request, response) => {
       const { headers, rawHeaders, method = "", url = "" } = request;
@@ -51,7 +54,7 @@ export function createHotLane(options: RestOptions): HotLane {
       if (Number(headers["content-length"] ?? 0) > expressLimits.bodyBytesMax) return false;
       const { remoteAddress, remotePort } = request.socket;
       const asked = { headers, rawHeaders, remoteAddress, remotePort };
-      return lane.take(method, url, asked, replyBy(response), (then) => readBody(request, then));
+      return lane.take({ method, target: url }, asked, replyBy(response), (then) => readBody(request, then));
     },
   };
 }
@@ -70,18 +73,12 @@ class Lane {
     };
   }
 
-  take(
-    method: string,
-    target: string,
-    asked: Asked,
-    reply: ExpressReply,
-    body: (then: (bytes: Buffer) => void) => void,
-  ): boolean {
-    const entries = this.#entries[method];
+  take(line: RequestLine, asked: Asked, reply: ExpressReply, body: (then: (bytes: Buffer) => void) => void): boolean {
+    const entries = this.#entries[line.method];
     // The ordinary way refuses encodings.
     if (entries === undefined || asked.headers["content-encoding"] !== undefined) return false;
     for (const entry of entries) {
-      const work = entry.route.match(target, asked.headers);
+      const work = workOf(entry.route, line, asked.headers);
       if (work === undefined) continue;
       if (entry.route.isShort) shortRequests.came();
       this.#serve({ entry, asked, reply, startedMs: performance.now() }, work, body);
@@ -167,6 +164,12 @@ class Lane {
   #count({ entry, startedMs }: Serving, status: number): void {
     entry.count(status, performance.now() - startedMs);
   }
+}
+
+function workOf(route: HotRoute, line: RequestLine, headers: Asked["headers"]): HotWork | undefined {
+  const { numbered } = line;
+  if (numbered !== undefined && route.matchNumbered !== undefined) return route.matchNumbered(numbered, headers);
+  return route.match(line.target, headers);
 }
 
 function signalOf(reply: ExpressReply): AbortSignal {

@@ -1,4 +1,5 @@
 import type { EngineError } from "../../../engine/errors.ts";
+import type { NumberedTarget } from "../../../listener/numbered-target.ts";
 import { toEngineError } from "../error.ts";
 
 /** A request as both ways into the lane have it. */
@@ -34,6 +35,8 @@ export interface HotRoute {
   readonly isShort: boolean;
   /** Undefined where the request, or something about it, is left to the ordinary way. */
   match(target: string, headers: Asked["headers"]): HotWork | undefined;
+  /** The same for a target that was taken apart. */
+  matchNumbered?(target: NumberedTarget, headers: Asked["headers"]): HotWork | undefined;
 }
 
 /** A name in a path as the API defines it; anything else, escapes too, is the router's business. */

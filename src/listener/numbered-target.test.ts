@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { NumberedTargets } from "./numbered-target.ts";
+
+const pattern = /^(\/(?:[\x21-\x7e]*\/)?)(0|[1-9]\d{0,8})(\/[!-.0->@-~]{0,31})$/;
+
+function expected(target: string) {
+  const match = target.length > 512 ? null : pattern.exec(target);
+  return match === null ? undefined : { start: match[1], number: Number(match[2]), end: match[3] };
+}
+
+const segment = fc.oneof(
+  fc.nat(20).map(String),
+  fc.constantFrom("", "a", "records", "records?x=1", "00", "07", "-1", "1234567890", "999999999", "x9", "a b", "\x7f"),
+  fc.stringMatching(/^[a-z?\xe9]{0,4}$/),
+);
+
+test("targets are taken apart as a pattern would, whatever came before", () => {
+  const targets = new NumberedTargets();
+  fc.assert(
+    fc.property(fc.array(segment, { minLength: 1, maxLength: 6 }), fc.nat(3), (segments, shift) => {
+      const target = `/${segments.join("/")}`;
+      const bytes = Buffer.from(`${"p".repeat(shift)}${target}/5/records`, "latin1");
+      assert.deepEqual(targets.read(bytes, shift, shift + target.length), expected(target));
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("thousands of starts are told apart, also when they come again", () => {
+  const targets = new NumberedTargets();
+  for (let round = 0; round < 2; round++) {
+    for (let i = 0; i < 5_000; i++) {
+      const target = `/streams/s-${i}/partitions/${i}/records`;
+      assert.deepEqual(targets.read(Buffer.from(target), 0, target.length), expected(target));
+    }
+  }
+});
+
+for (const target of [`/${"a".repeat(600)}/1/records`, `/a/1/${"r".repeat(32)}`]) {
+  test(`one of ${target.length} bytes is left alone`, () => {
+    assert.equal(new NumberedTargets().read(Buffer.from(target), 0, target.length), undefined);
+  });
+}
