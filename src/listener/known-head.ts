@@ -139,10 +139,10 @@ function readLength(bytes: Buffer, start: number): number | undefined {
   return at === start ? undefined : value;
 }
 
-function withLength(head: ExpressHead, digits: string, bodyBytes: number): ExpressHead {
+function withLength(head: ExpressHead, digits: string, bodyBytes: number): Omit<ExpressHead, "method" | "target"> {
   const rawHeaders = head.rawHeaders.slice();
   for (let i = 0; i < rawHeaders.length; i += 2) {
     if (rawHeaders[i]!.toLowerCase() === "content-length") rawHeaders[i + 1] = digits;
   }
-  return { ...head, headers: { ...head.headers, "content-length": digits }, rawHeaders, bodyBytes };
+  return { headers: { ...head.headers, "content-length": digits }, rawHeaders, bodyBytes };
 }

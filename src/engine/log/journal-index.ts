@@ -85,7 +85,7 @@ export class JournalIndex {
   #add(key: number, chunk: number, start: number, end: number, base: number): void {
     if (this.#next - this.#first === this.#ringBatches) this.#grow();
     const found = this.#unlisted.find(key);
-    const at = found < 0 ? this.#unlisted.add(key) : found;
+    const at = found < 0 ? this.#unlisted.add(key, 0) : found;
     const { numbers } = this.#unlisted;
     const place = this.#placeOf(this.#next);
     const ring = this.#ring;

@@ -342,8 +342,9 @@ export class Log {
     this.#groupOf(draft);
     draft.put(partitionKey(stream.id, partition), encodePartition(start, state));
     draft.onCommit(() => {
-      // As it is known then: it may have been read anew meanwhile.
-      this.#state(stream, partition).storedStart = start;
+      // As it is known then: it may have been put out of memory, or read anew, meanwhile.
+      const known = this.#states.get(stream.id, partition);
+      if (known !== undefined) known.storedStart = start;
     });
   }
 

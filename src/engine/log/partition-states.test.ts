@@ -58,6 +58,18 @@ test("partitions are kept apart and listed in order, whichever were forgotten be
   );
 });
 
+test("each of thousands of partitions has a row of its own", () => {
+  const states = new PartitionStates();
+  for (let i = 0; i < 10_000; i++) states.add(1 + (i % 100), Math.floor(i / 100), start(i));
+  const rows = new Set<number>();
+  for (let i = 0; i < 10_000; i++) {
+    const state = states.get(1 + (i % 100), Math.floor(i / 100))!;
+    assert.equal(state.next, i);
+    rows.add(state.row);
+  }
+  assert.equal(rows.size, 10_000);
+});
+
 test("what is put out of memory is neither waited for nor being appended to, and each time something else", () => {
   const states = new PartitionStates();
   for (const stream of [1, 2, 3, 4]) states.add(stream, 0, start(5));

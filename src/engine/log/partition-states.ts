@@ -16,7 +16,8 @@ interface Rare {
 interface Rares {
   rare(row: number): Rare | undefined;
   makeRare(row: number): Rare;
-  free(row: number): void;
+  /** The last one who waited there has left. */
+  left(row: number, rare: Rare): void;
 }
 
 /** The start that retention implied when it was last worked out, and until when that holds. */
@@ -162,7 +163,7 @@ export class PartitionState implements Tail {
     rare.waiters?.delete(waiter);
     if (rare.waiters === undefined || rare.waiters.size > 0) return;
     rare.waiters = undefined;
-    if (rare.gone) this.#states.free(this.row);
+    this.#states.left(this.row, rare);
   }
 }
 
@@ -189,7 +190,7 @@ export class PartitionStates implements Rares {
   add(stream: number, partition: number, start: PartitionStart): PartitionState {
     const row = this.#freeRows.pop() ?? this.#keys.length;
     const key = partitionNumber(stream, partition);
-    this.#rows.numbers[this.#rows.add(key)] = row;
+    this.#rows.add(key, row);
     this.#keys[row] = key;
     if (row >> pageBits === this.#pages.length) this.#pages.push(new Float64Array(rowNumbers << pageBits));
     this.#pages[row >> pageBits]!.set(rowOf(start), (row & pageMask) * rowNumbers);
@@ -205,7 +206,7 @@ export class PartitionStates implements Rares {
     this.#keys[row] = noKey;
     const rare = this.rare(row);
     if (rare?.waiters === undefined) {
-      this.free(row);
+      this.#free(row);
       return;
     }
     rare.gone = true;
@@ -220,7 +221,7 @@ export class PartitionStates implements Rares {
       const key = this.#keys[row]!;
       if (key === noKey || this.#isBusy(row)) continue;
       this.#rows.delete(key);
-      this.free(row);
+      this.#free(row);
       left--;
     }
   }
@@ -246,8 +247,13 @@ export class PartitionStates implements Rares {
     return made;
   }
 
+  left(row: number, { implied, gone: isGone }: Rare): void {
+    if (isGone) this.#free(row);
+    else if (implied === undefined) this.#rare.delete(row);
+  }
+
   /** A row that nobody finds any more. */
-  free(row: number): void {
+  #free(row: number): void {
     this.#rare.delete(row);
     this.#keys[row] = noKey;
     this.#freeRows.push(row);
@@ -276,7 +282,7 @@ function rowOf({ tail, storedStart }: PartitionStart): number[] {
 }
 
 const gone: Rare = { implied: undefined, waiters: undefined, gone: true };
-const goneRares: Rares = { rare: () => gone, makeRare: () => ({ ...gone }), free: () => undefined };
+const goneRares: Rares = { rare: () => gone, makeRare: () => ({ ...gone }), left: () => undefined };
 
 /** A partition of a dropped stream, of which nothing is kept. */
 export function goneState(stream: number, partition: number, start: PartitionStart): PartitionState {

@@ -1,4 +1,6 @@
 const placesMin = 1_024;
+/** More than these are given back when they are empty. */
+const placesKeptMax = 32_768;
 const empty = -1;
 
 /**
@@ -29,12 +31,13 @@ export class PlaceTable {
     return this.#numbers[at] === key ? at + 1 : -1;
   }
 
-  /** The same for one that is not there yet; its numbers are 0. */
-  add(key: number): number {
+  /** The same for one that is not there yet, with its first number; the others are 0. `numbers` may be another piece of memory after it. */
+  add(key: number, first: number): number {
     if (2 * (this.#size + 1) > this.#places) this.#resize(2 * this.#places);
     this.#size++;
     const at = this.#placeOf(key);
     this.#numbers[at] = key;
+    this.#numbers[at + 1] = first;
     return at + 1;
   }
 
@@ -57,7 +60,7 @@ export class PlaceTable {
     }
     numbers[hole] = empty;
     numbers.fill(0, hole + 1, hole + this.#width);
-    if (this.#size === 0 && this.#places > placesMin) this.#resize(placesMin);
+    if (this.#size === 0 && this.#places > placesKeptMax) this.#resize(placesMin);
   }
 
   /** In their order. */
