@@ -77,3 +77,34 @@ test("appends to many partitions at once are read, counted and kept like any oth
   assert.equal(counted, (0 + 1 + 2 + 3 + 4 + 5 + 6) * 400);
   assert.equal((await ask(`${again.url}${base}`, { method: "DELETE" })).status < 300, true);
 });
+
+test("each of thousands of partitions has offsets of its own, also after a kill", async (t) => {
+  const dataDir = await temporaryFolder();
+  t.after(() => rm(dataDir, { recursive: true, force: true }));
+  const count = 1_100;
+  /** Appends to every partition, a hundred at a time, and returns the offsets. */
+  const appendAll = async (url: string): Promise<number[]> => {
+    const offsets: number[] = [];
+    for (let from = 0; from < count; from += 100) {
+      const replies = Array.from({ length: 100 }, (_, i) =>
+        ask(`${url}${base}/partitions/${from + i}/records`, { body: { records: [{ value: base64(`${from + i}`) }] } }),
+      );
+      for (const { json } of await Promise.all(replies)) offsets.push(json.base_offset);
+    }
+    return offsets;
+  };
+  await using server = await ServerProcess.start({ dataDir });
+  await ask(`${server.url}/v1/namespaces`, { body: { name: "n" } });
+  await ask(`${server.url}/v1/namespaces/n/streams`, { body: { name: "wide", partitions: count } });
+  for (let round = 0; round < 2; round++) {
+    assert.deepEqual(await appendAll(server.url), Array(count).fill(round));
+  }
+  await server.kill();
+
+  await using again = await ServerProcess.start({ dataDir });
+  assert.deepEqual(await watermarks(again), Array(count).fill(2));
+  assert.deepEqual(await appendAll(again.url), Array(count).fill(2));
+  for (const partition of [0, 511, 512, 513, 1_024, 1_099]) {
+    assert.deepEqual(await valuesOf(again, partition), Array(3).fill(`${partition}`));
+  }
+});
