@@ -326,15 +326,25 @@ function skipSpace(at: usize): usize {
   }
 }
 
+/** What characters are compared with: loaded before a loop, since a constant inside would be put together anew each time round. */
+const spaces: usize = memory.data<u8>([32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 32], 16);
+/** How many printable ones there are. */
+const printables: usize = memory.data<u8>([95, 95, 95, 95, 95, 95, 95, 95, 95, 95, 95, 95, 95, 95, 95, 95], 16);
+const quotes: usize = memory.data<u8>([34, 34, 34, 34, 34, 34, 34, 34, 34, 34, 34, 34, 34, 34, 34, 34], 16);
+const backslashes: usize = memory.data<u8>([92, 92, 92, 92, 92, 92, 92, 92, 92, 92, 92, 92, 92, 92, 92, 92], 16);
+
 /** The place of the quote that ends a string of printable ASCII without escapes, 0 for any other. */
 @inline
 function plainEnd(at: usize): usize {
+  const space = v128.load(spaces);
+  const printable = v128.load(printables);
+  const quote = v128.load(quotes);
+  const backslash = v128.load(backslashes);
   while (true) {
     const chars = v128.load(at);
-    let stop = v128.lt<u8>(v128.sub<i8>(chars, i8x16.splat(32)), i8x16.splat(95));
-    stop = v128.not(stop);
-    stop = v128.or(stop, v128.eq<i8>(chars, i8x16.splat(34)));
-    stop = v128.or(stop, v128.eq<i8>(chars, i8x16.splat(92)));
+    let stop = v128.ge<u8>(v128.sub<i8>(chars, space), printable);
+    stop = v128.or(stop, v128.eq<i8>(chars, quote));
+    stop = v128.or(stop, v128.eq<i8>(chars, backslash));
     const mask = v128.bitmask<i8>(stop);
     if (mask != 0) {
       at += <usize>ctz<i32>(mask);
@@ -351,11 +361,14 @@ function isHex(c: u32): bool {
 
 /** The place after any JSON string, from after its opening quote on, 0 for what is none. */
 function stringEnd(at: usize): usize {
+  const space = v128.load(spaces);
+  const quote = v128.load(quotes);
+  const backslash = v128.load(backslashes);
   while (true) {
     const chars = v128.load(at);
-    let stop = v128.lt<u8>(chars, i8x16.splat(32));
-    stop = v128.or(stop, v128.eq<i8>(chars, i8x16.splat(34)));
-    stop = v128.or(stop, v128.eq<i8>(chars, i8x16.splat(92)));
+    let stop = v128.lt<u8>(chars, space);
+    stop = v128.or(stop, v128.eq<i8>(chars, quote));
+    stop = v128.or(stop, v128.eq<i8>(chars, backslash));
     const mask = v128.bitmask<i8>(stop);
     const high = v128.bitmask<i8>(chars);
     if (mask == 0) {

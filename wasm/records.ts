@@ -33,25 +33,39 @@ export function prepare(): void {
 
 // ---------------------------------------------------------------- encode
 
-/** 12 bytes as 16 characters: four groups of three bytes, each a lane with its first byte on top. */
-@inline
-function toBase64(bytes: v128): v128 {
-  const lanes = v128.swizzle(bytes, i8x16(2, 1, 0, -1, 5, 4, 3, -1, 8, 7, 6, -1, 11, 10, 9, -1));
-  let six = v128.and(v128.shr<u32>(lanes, 18), i32x4.splat(0x3f));
-  six = v128.or(six, v128.and(v128.shr<u32>(lanes, 4), i32x4.splat(0x3f00)));
-  six = v128.or(six, v128.and(v128.shl<i32>(lanes, 10), i32x4.splat(0x3f0000)));
-  six = v128.or(six, v128.and(v128.shl<i32>(lanes, 24), i32x4.splat(0x3f000000)));
-  // Which of the alphabet's five stretches a number lies in tells what to add to it.
-  let stretch = v128.sub_sat<u8>(six, i8x16.splat(51));
-  stretch = v128.or(stretch, v128.and(v128.lt<u8>(six, i8x16.splat(26)), i8x16.splat(13)));
-  const added = v128.swizzle(i8x16(71, -4, -4, -4, -4, -4, -4, -4, -4, -4, -4, -19, -16, 65, 0, 0), stretch);
-  return v128.add<i8>(six, added);
-}
+/** What the loop over bytes looks up and masks with: loaded before it, since a constant inside would be put together anew each time round. */
+const firstOnTop: usize = memory.data<i8>([2, 1, 0, -1, 5, 4, 3, -1, 8, 7, 6, -1, 11, 10, 9, -1], 16);
+const sixBits: usize = memory.data<u32>([0x3f, 0x3f, 0x3f, 0x3f], 16);
+const secondSix: usize = memory.data<u32>([0x3f00, 0x3f00, 0x3f00, 0x3f00], 16);
+const thirdSix: usize = memory.data<u32>([0x3f0000, 0x3f0000, 0x3f0000, 0x3f0000], 16);
+const lastSix: usize = memory.data<u32>([0x3f000000, 0x3f000000, 0x3f000000, 0x3f000000], 16);
+const addedByStretch: usize = memory.data<i8>([71, -4, -4, -4, -4, -4, -4, -4, -4, -4, -4, -19, -16, 65, 0, 0], 16);
+const lettersEnd: usize = memory.data<u8>([51, 51, 51, 51, 51, 51, 51, 51, 51, 51, 51, 51, 51, 51, 51, 51], 16);
+const capitalsEnd: usize = memory.data<u8>([26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26, 26], 16);
+const capitals: usize = memory.data<u8>([13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13], 16);
 
 function putBase64(from: usize, length: usize, to: usize): usize {
   const end = from + length;
+  const order = v128.load(firstOnTop);
+  const mask0 = v128.load(sixBits);
+  const mask1 = v128.load(secondSix);
+  const mask2 = v128.load(thirdSix);
+  const mask3 = v128.load(lastSix);
+  const addedTable = v128.load(addedByStretch);
+  const beforeDigits = v128.load(lettersEnd);
+  const beforeSmall = v128.load(capitalsEnd);
+  const capital = v128.load(capitals);
+  // 12 bytes as 16 characters: four groups of three bytes, each a lane with its first byte on top.
   while (from + 12 <= end) {
-    v128.store(to, toBase64(v128.load(from)));
+    const lanes = v128.swizzle(v128.load(from), order);
+    let six = v128.and(v128.shr<u32>(lanes, 18), mask0);
+    six = v128.or(six, v128.and(v128.shr<u32>(lanes, 4), mask1));
+    six = v128.or(six, v128.and(v128.shl<i32>(lanes, 10), mask2));
+    six = v128.or(six, v128.and(v128.shl<i32>(lanes, 24), mask3));
+    // Which of the alphabet's five stretches a number lies in tells what to add to it.
+    let stretch = v128.sub_sat<u8>(six, beforeDigits);
+    stretch = v128.or(stretch, v128.and(v128.lt<u8>(six, beforeSmall), capital));
+    v128.store(to, v128.add<i8>(six, v128.swizzle(addedTable, stretch)));
     from += 12;
     to += 16;
   }
@@ -258,34 +272,48 @@ export function encode(
 /** How many bytes the last string stood for. */
 let decodedBytes: usize = 0;
 
-@inline
-function within(bytes: v128, from: i8, to: i8): v128 {
-  return v128.and(v128.ge<u8>(bytes, i8x16.splat(from)), v128.le<u8>(bytes, i8x16.splat(to)));
-}
+/**
+ * What a vector of base64 is looked up in. Loaded from memory before a loop: a constant inside would be put together anew each time round.
+ *
+ * Each half of a character rules out some kinds of characters, a bit for each; one that both rule out is none of base64.
+ */
+// biome-ignore format: by lanes
+const byLow: usize = memory.data<u8>([0x15, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x13, 0x1a, 0x1b, 0x1b, 0x1b, 0x1a], 16);
+const byHigh: usize = memory.data<u8>([16, 16, 1, 2, 4, 8, 4, 8, 16, 16, 16, 16, 16, 16, 16, 16], 16);
+/** What the upper half tells to add, with a place of its own for the slash, which shares its half with the plus. */
+const addedByHigh: usize = memory.data<i8>([0, 16, 19, 4, -65, -65, -71, -71, 0, 0, 0, 0, 0, 0, 0, 0], 16);
+const fifteens: usize = memory.data<u8>([15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15], 16);
+const slashes: usize = memory.data<u8>([47, 47, 47, 47, 47, 47, 47, 47, 47, 47, 47, 47, 47, 47, 47, 47], 16);
+const evens: usize = memory.data<u16>([255, 255, 255, 255, 255, 255, 255, 255], 16);
+const weights: usize = memory.data<i16>([4096, 1, 4096, 1, 4096, 1, 4096, 1], 16);
+const threeOfFour: usize = memory.data<i8>([2, 1, 0, 6, 5, 4, 10, 9, 8, 14, 13, 12, -1, -1, -1, -1], 16);
 
 /** Decodes the base64 of a string from after its quote on; returns the place after the closing quote, 0 if it is none. */
 function takeBase64(from: usize, to: usize): usize {
   const start = to;
+  const lowTable = v128.load(byLow);
+  const highTable = v128.load(byHigh);
+  const addedTable = v128.load(addedByHigh);
+  const half = v128.load(fifteens);
+  const slash = v128.load(slashes);
+  const even = v128.load(evens);
+  const weight = v128.load(weights);
+  const order = v128.load(threeOfFour);
   while (true) {
     const chars = v128.load(from);
-    const upper = within(chars, 65, 90);
-    const lower = within(chars, 97, 122);
-    const digit = within(chars, 48, 57);
-    const plus = v128.eq<i8>(chars, i8x16.splat(43));
-    const slash = v128.eq<i8>(chars, i8x16.splat(47));
-    const known = v128.or(v128.or(upper, lower), v128.or(digit, v128.or(plus, slash)));
-    if (!v128.all_true<i8>(known)) break;
-    let added = v128.and(upper, i8x16.splat(-65));
-    added = v128.or(added, v128.and(lower, i8x16.splat(-71)));
-    added = v128.or(added, v128.and(digit, i8x16.splat(4)));
-    added = v128.or(added, v128.and(plus, i8x16.splat(19)));
-    added = v128.or(added, v128.and(slash, i8x16.splat(16)));
+    const high = v128.and(v128.shr<u32>(chars, 4), half);
+    const others = v128.and(v128.swizzle(lowTable, v128.and(chars, half)), v128.swizzle(highTable, high));
+    const added = v128.swizzle(addedTable, v128.add<i8>(high, v128.eq<i8>(chars, slash)));
     const six = v128.add<i8>(chars, added);
-    let lanes = v128.shl<i32>(v128.and(six, i32x4.splat(0x3f)), 18);
-    lanes = v128.or(lanes, v128.shl<i32>(v128.and(six, i32x4.splat(0x3f00)), 4));
-    lanes = v128.or(lanes, v128.and(v128.shr<u32>(six, 10), i32x4.splat(0xfc0)));
-    lanes = v128.or(lanes, v128.shr<u32>(six, 24));
-    v128.store(to, v128.swizzle(lanes, i8x16(2, 1, 0, 6, 5, 4, 10, 9, 8, 14, 13, 12, -1, -1, -1, -1)));
+    const twelve = v128.or(v128.shl<i16>(v128.and(six, even), 6), v128.shr<u16>(six, 8));
+    v128.store(to, v128.swizzle(i32x4.dot_i16x8_s(twelve, weight), order));
+    if (v128.any_true(others)) {
+      // Up to the first of them, in whole groups.
+      const groups = ctz(<u32>v128.bitmask<i8>(v128.ne<i8>(others, i8x16.splat(0)))) >> 2;
+      from += <usize>(groups * 4);
+      to += <usize>(groups * 3);
+      break;
+    }
     from += 16;
     to += 12;
   }

@@ -118,7 +118,7 @@ class NumberedHead implements ExpressHead {
 
   get target(): string {
     const { start, number, end } = this.numbered;
-    return `${start}${number}${end}`;
+    return `${start.text}${number}${end}`;
   }
 }
 

@@ -3,9 +3,20 @@
  * that number. A table of all of them would be memory that no cache has.
  */
 export interface NumberedTarget {
-  readonly start: string;
+  readonly start: TargetStart;
   readonly number: number;
   readonly end: string;
+}
+
+/** What stands before the number. One that came before is the same object again. */
+export class TargetStart {
+  readonly text: string;
+  /** What somebody has found out about it, which holds as long as the text does. */
+  known: unknown;
+
+  constructor(text: string) {
+    this.text = text;
+  }
 }
 
 const slash = 0x2f;
@@ -20,9 +31,9 @@ const endBytesMax = 32;
 const startsMax = 4_096;
 const visible = /^[\x21-\x7e]*$/;
 
-/** Reads targets from bytes. A start that came before is the same text again, and what was found out about it holds. */
+/** Reads targets from bytes. */
 export class NumberedTargets {
-  readonly #starts = new Map<string, string>();
+  readonly #starts = new Map<string, TargetStart>();
   #end = { bytes: Buffer.alloc(0), text: "" };
 
   /** Undefined for any other target, and for one with a byte that none may have. */
@@ -40,18 +51,19 @@ export class NumberedTargets {
     for (let at = digits; at < last; at++) number = number * 10 + bytes[at]! - zero;
     const endText = this.#readEnd(bytes, last, end);
     if (endText === undefined) return undefined;
-    const startText = this.#readStart(bytes, start, digits);
-    return startText === undefined ? undefined : { start: startText, number, end: endText };
+    const found = this.#readStart(bytes, start, digits);
+    return found === undefined ? undefined : { start: found, number, end: endText };
   }
 
-  #readStart(bytes: Buffer, start: number, end: number): string | undefined {
+  #readStart(bytes: Buffer, start: number, end: number): TargetStart | undefined {
     const text = bytes.latin1Slice(start, end);
     const known = this.#starts.get(text);
     if (known !== undefined) return known;
     if (!visible.test(text)) return undefined;
     if (this.#starts.size >= startsMax) this.#starts.clear();
-    this.#starts.set(text, text);
-    return text;
+    const found = new TargetStart(text);
+    this.#starts.set(text, found);
+    return found;
   }
 
   /** Mostly what it was the last time. */

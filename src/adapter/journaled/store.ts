@@ -267,7 +267,10 @@ export class JournaledStore implements Store {
     }
     if (taken === undefined) return;
     this.#mark = taken.mark;
-    this.#held = this.#held.filter(({ number }) => number >= taken.mark.from);
+    // Their numbers ascend.
+    let gone = 0;
+    while (gone < this.#held.length && this.#held[gone]!.number < taken.mark.from) gone++;
+    this.#held.splice(0, gone);
   }
 
   /** What a commit is that deletes or replaces writes of the file; undefined for any other. */
@@ -281,7 +284,8 @@ export class JournaledStore implements Store {
     let first = 0;
     while (first < held.length && touched.delete(nameOf(held[first]!.key))) first++;
     // Mostly the first ones go and nothing else, and the others need not be looked at.
-    const kept = held.slice(first).filter(({ key }) => touched.size === 0 || !touched.has(nameOf(key)));
+    const after = held.slice(first);
+    const kept = touched.size === 0 ? after : after.filter(({ key }) => !touched.has(nameOf(key)));
     if (kept.length === held.length) return undefined;
     // Where the first ones go, the others stay. What lies before one that goes moves to the store.
     const gone = held.length - kept.length;

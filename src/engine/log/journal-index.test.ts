@@ -9,7 +9,7 @@ interface Model {
   readonly stream: number;
   readonly partition: number;
   next: number;
-  held: number[];
+  held: { readonly base: number; readonly value: { left: number } }[];
 }
 
 const encoder = new ValueEncoder();
@@ -25,8 +25,11 @@ function put({ stream, partition }: Model, base: number): Put {
 function check(index: JournalIndex, { stream, partition, held }: Model): void {
   const batches = index.get(stream, partition)?.batches;
   const bases = Array.from({ length: batches?.length ?? 0 }, (_, i) => batches!.base(i));
-  assert.deepEqual(bases, held);
-  for (const [i, base] of held.entries()) assert.equal(batches!.bytes(i).readDoubleLE(24), base);
+  assert.deepEqual(
+    bases,
+    held.map(({ base }) => base),
+  );
+  for (const [i, { base }] of held.entries()) assert.equal(batches!.bytes(i).readDoubleLE(24), base);
 }
 
 const partitionsMax = 200;
@@ -45,6 +48,8 @@ test("each partition has its batches in their order, whatever was moved and drop
     fc.property(fc.array(act, { maxLength: 40 }), (acts) => {
       const index = new JournalIndex();
       const models = new Map<number, Model>();
+      /** Of each value, how many of its batches have not been removed. */
+      const values: { left: number }[] = [];
       const modelOf = ([stream, partition]: [number, number]) => {
         const key = stream * partitionsMax + partition;
         const model = models.get(key) ?? { stream, partition, next: 0, held: [] };
@@ -52,16 +57,25 @@ test("each partition has its batches in their order, whatever was moved and drop
         return model;
       };
       const push = (to: Model[]) => {
+        const value = { left: to.length };
+        values.push(value);
         const taken = to.map((model) => {
-          model.held.push(model.next);
+          model.held.push({ base: model.next, value });
           return put(model, model.next++);
         });
-        index.push({ seq: 0, bytes: encoder.encode(taken), isBrief: true, live: 0, batches: 0 });
+        index.push({ seq: 0, bytes: encoder.encode(taken), isBrief: true, batches: 0 });
       };
       const remove = (model: Model, count: number) => {
         if (count === 0) return;
         index.remove(index.get(model.stream, model.partition)!, count);
-        model.held = model.held.slice(count);
+        for (const { value } of model.held.splice(0, count)) value.left--;
+      };
+      const checkValues = () => {
+        assert.deepEqual(
+          Array.from(values, (_, i) => index.isDead(i)),
+          values.map(({ left }) => left === 0),
+        );
+        assert.equal(index.isDead(values.length), false);
       };
       for (const each of acts) {
         if (each.kind === "push") push(each.places.map(modelOf));
@@ -73,20 +87,18 @@ test("each partition has its batches in their order, whatever was moved and drop
         }
         if (each.kind === "removeAll") for (const model of models.values()) remove(model, model.held.length);
         if (each.kind === "drop") {
-          const dead = index.chunks.findIndex(({ live }) => live > 0);
-          index.drop(dead < 0 ? index.chunks.length : dead);
+          const alive = values.findIndex(({ left }) => left > 0);
+          const dead = alive < 0 ? values.length : alive;
+          values.splice(0, dead);
+          index.drop(dead);
         }
+        checkValues();
       }
       const holding = [...models.values()].filter(({ held }) => held.length > 0);
       const places = holding.map(({ stream, partition }) => ({ stream, partition }));
       places.sort((a, b) => a.stream - b.stream || a.partition - b.partition);
       assert.deepEqual(index.places(), places);
       for (const model of models.values()) check(index, model);
-      const live = index.chunks.reduce((sum, chunk) => sum + chunk.live, 0);
-      assert.equal(
-        live,
-        holding.reduce((sum, { held }) => sum + held.length, 0),
-      );
     }),
     { numRuns: 200 },
   );
@@ -96,7 +108,7 @@ test("a list that a reader has stays as it is when its head is moved", () => {
   const index = new JournalIndex();
   const model: Model = { stream: 1, partition: 3, next: 0, held: [] };
   for (let base = 0; base < 4; base++) {
-    index.push({ seq: base, bytes: encoder.encode([put(model, base)]), isBrief: true, live: 0, batches: 0 });
+    index.push({ seq: base, bytes: encoder.encode([put(model, base)]), isBrief: true, batches: 0 });
   }
   const known = index.get(1, 3)!;
   const before = known.batches;

@@ -13,10 +13,12 @@ export interface JournaledPartition {
 
 export type PartitionPlace = Pick<JournaledPartition, "stream" | "partition">;
 
-/** Numbers of a batch in the ring: its value's, its start and end in it, its base offset, and the batch of its partition before it. */
+/** Numbers of a batch in the ring: its value's, its start and end in memory, its base offset, and the batch of its partition before it. */
 const batchNumbers = 5;
 /** As a power of two. */
 const ringMin = 1_024;
+const chunksMin = 256;
+const chunkNumbersEach = 2;
 /** Batches of a partition that are put into its list together. */
 const unlistedMax = 256;
 
@@ -28,6 +30,11 @@ export class JournalIndex {
   /** In the order in which they were written, which is the order in which they go. */
   readonly chunks: Chunk[] = [];
   #chunksGone = 0;
+  /** Of each value, by its number: how many of its batches are in no other place yet, and its memory. The value itself is in no cache any more when it is moved. */
+  #chunkNumbers = new Int32Array(chunksMin * chunkNumbersEach);
+  /** Pieces of memory that the values lie in, from the first value's on; mostly many in each. */
+  #memory: Buffer[] = [];
+  #memoryGone = 0;
   /** From the first batch of the first value on. */
   #ring = new Float64Array(ringMin * batchNumbers);
   #ringBatches = ringMin;
@@ -41,19 +48,34 @@ export class JournalIndex {
   /** Adds a value, with all its batches or those that are chosen. */
   push(chunk: Chunk, isChosen?: (stream: number, partition: number, base: number) => boolean): void {
     const number = this.#chunksGone + this.chunks.push(chunk) - 1;
+    if (this.chunks.length * chunkNumbersEach > this.#chunkNumbers.length) this.#growChunks();
+    const { byteOffset } = chunk.bytes;
+    const at = this.#chunkPlace(number);
+    this.#chunkNumbers[at + 1] = this.#memoryOf(chunk.bytes);
     forEachBatch(chunk.bytes, (stream, partition, start, end) => {
       const base = baseOffsetIn(chunk.bytes, start);
       if (isChosen !== undefined && !isChosen(stream, partition, base)) return;
-      chunk.live++;
       chunk.batches++;
-      this.#add(partitionNumber(stream, partition), number, start, end, base);
+      this.#add(partitionNumber(stream, partition), number, byteOffset + start, byteOffset + end, base);
     });
+    this.#chunkNumbers[at] = chunk.batches;
+  }
+
+  /** Whether the value at this place among them is only there to be deleted. */
+  isDead(index: number): boolean {
+    return index < this.chunks.length && this.#chunkNumbers[this.#chunkPlace(this.#chunksGone + index)] === 0;
   }
 
   /** Drops the first values, of which nothing is left. */
   drop(count: number): void {
     for (const { batches } of this.chunks.splice(0, count)) this.#first += batches;
     this.#chunksGone += count;
+    const isEmpty = this.chunks.length === 0;
+    const kept = isEmpty
+      ? this.#memoryGone + this.#memory.length
+      : this.#chunkNumbers[this.#chunkPlace(this.#chunksGone) + 1]!;
+    this.#memory.splice(0, kept - this.#memoryGone);
+    this.#memoryGone = kept;
     if (this.chunks.length > 0 || this.#ringBatches === ringMin) return;
     this.#ringBatches = ringMin;
     this.#ring = new Float64Array(ringMin * batchNumbers);
@@ -74,7 +96,7 @@ export class JournalIndex {
   /** The first batches of a partition have left the journal. */
   remove(from: JournaledPartition, count: number): void {
     const { stream, partition, batches } = from;
-    for (let i = 0; i < count; i++) batches.chunk(i).live--;
+    for (let i = 0; i < count; i++) this.#chunkNumbers[this.#chunkPlace(batches.chunk(i))]!--;
     from.batches = batches.from(count);
     from.gone += count;
     if (count < batches.length) return;
@@ -98,6 +120,28 @@ export class JournalIndex {
     const count = numbers[at + 1]! + 1;
     numbers[at + 1] = count;
     if (count >= unlistedMax) this.#list(key);
+  }
+
+  #chunkPlace(chunk: number): number {
+    return (chunk * chunkNumbersEach) & (this.#chunkNumbers.length - 1);
+  }
+
+  #growChunks(): void {
+    const before = this.#chunkNumbers;
+    this.#chunkNumbers = new Int32Array(before.length * 2);
+    // All but the one that is new.
+    for (let i = 0; i < this.chunks.length - 1; i++) {
+      const chunk = this.#chunksGone + i;
+      const from = (chunk * chunkNumbersEach) & (before.length - 1);
+      const to = this.#chunkPlace(chunk);
+      for (let j = 0; j < chunkNumbersEach; j++) this.#chunkNumbers[to + j] = before[from + j]!;
+    }
+  }
+
+  /** The number of the memory that a value lies in. */
+  #memoryOf(bytes: Buffer): number {
+    if (this.#memory.at(-1)?.buffer !== bytes.buffer) this.#memory.push(Buffer.from(bytes.buffer));
+    return this.#memoryGone + this.#memory.length - 1;
   }
 
   #placeOf(batch: number): number {
@@ -142,8 +186,9 @@ export class JournalIndex {
     }
     for (let i = count - 1; i >= 0; i--) {
       const place = scratch[i]!;
-      const chunk = this.chunks[ring[place]! - this.#chunksGone]!;
-      list.batches.add(chunk, ring[place + 1]!, ring[place + 2]!, ring[place + 3]!);
+      const chunk = ring[place]!;
+      const memory = this.#memory[this.#chunkNumbers[this.#chunkPlace(chunk) + 1]! - this.#memoryGone]!;
+      list.batches.add(memory, chunk, ring[place + 1]!, ring[place + 2]!, ring[place + 3]!);
     }
   }
 }

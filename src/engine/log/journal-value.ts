@@ -10,7 +10,7 @@ const sumBytes = 4;
 const lengthBytes = 4;
 /** What a batch takes besides itself. */
 export const entryHeadBytes = 16;
-const memoryBytes = 128 * 1024;
+const memoryBytes = 512 * 1024;
 
 export type Put = Extract<WriteOp, { kind: "put" }>;
 
@@ -19,21 +19,19 @@ export interface Chunk {
   readonly seq: number;
   readonly bytes: Buffer;
   readonly isBrief: boolean;
-  /** Batches in it that are in no other place yet. */
-  live: number;
-  /** All that were when it was read or written. */
+  /** Batches in it that were in no other place when it was read or written. */
   batches: number;
 }
 
 /** Batches of a part of a list, as a power of two. */
 const partBits = 8;
 const partMask = (1 << partBits) - 1;
-/** Of each batch: where it begins and ends in its value, and its base offset. */
-const numbersEach = 3;
+/** Of each batch: its value's number, where it begins and ends in its memory, and its base offset. */
+const numbersEach = 4;
 
 /** A part of a list: full, unless it is the last one. */
 interface Part {
-  readonly chunks: Chunk[];
+  readonly memory: Buffer[];
   readonly numbers: number[];
 }
 
@@ -57,29 +55,31 @@ export class JournaledBatches {
     return this.#length;
   }
 
-  add(chunk: Chunk, start: number, end: number, base: number): void {
+  /** `memory` is one piece for many values: which value a batch is of need not be looked at to find it. */
+  add(memory: Buffer, chunk: number, start: number, end: number, base: number): void {
     const at = this.#head + this.#length++;
-    if (at >> partBits === this.#parts.length) this.#parts.push({ chunks: [], numbers: [] });
+    if (at >> partBits === this.#parts.length) this.#parts.push({ memory: [], numbers: [] });
     const part = this.#parts[at >> partBits]!;
-    part.chunks.push(chunk);
-    part.numbers.push(start, end, base);
+    part.memory.push(memory);
+    part.numbers.push(chunk, start, end, base);
   }
 
-  chunk(index: number): Chunk {
+  /** The number of the value that a batch is in. */
+  chunk(index: number): number {
     const at = this.#head + index;
-    return this.#parts[at >> partBits]!.chunks[at & partMask]!;
+    return this.#parts[at >> partBits]!.numbers[(at & partMask) * numbersEach]!;
   }
 
   bytes(index: number): Buffer {
     const at = this.#head + index;
-    const { chunks, numbers } = this.#parts[at >> partBits]!;
+    const { memory, numbers } = this.#parts[at >> partBits]!;
     const from = (at & partMask) * numbersEach;
-    return chunks[at & partMask]!.bytes.subarray(numbers[from], numbers[from + 1]);
+    return memory[at & partMask]!.subarray(numbers[from + 1], numbers[from + 2]);
   }
 
   base(index: number): number {
     const at = this.#head + index;
-    return this.#parts[at >> partBits]!.numbers[(at & partMask) * numbersEach + 2]!;
+    return this.#parts[at >> partBits]!.numbers[(at & partMask) * numbersEach + 3]!;
   }
 
   /** The batch with this offset, or the last one before it. */

@@ -112,7 +112,7 @@ export class Journal {
 
   /** Whether a stored value is only there to be deleted. */
   get hasDead(): boolean {
-    return this.#index.chunks[0]?.live === 0;
+    return this.#index.isDead(0);
   }
 
   get #hasRoom(): boolean {
@@ -278,8 +278,7 @@ export class Journal {
   /** The first values, as far as everything in them has been moved. */
   #dead(): Chunk[] {
     let count = 0;
-    while (count < chunksPerGroup && count < this.#index.chunks.length && this.#index.chunks[count]!.live === 0)
-      count++;
+    while (count < chunksPerGroup && this.#index.isDead(count)) count++;
     return this.#index.chunks.slice(0, count);
   }
 
@@ -318,7 +317,7 @@ export class Journal {
 }
 
 function newChunk(seq: number, bytes: Buffer, isBrief: boolean): Chunk {
-  return { seq, bytes, isBrief, live: 0, batches: 0 };
+  return { seq, bytes, isBrief, batches: 0 };
 }
 
 /** A small group's value is kept in whole pages. */

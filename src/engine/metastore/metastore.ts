@@ -39,12 +39,22 @@ export function backingStreamName(collection: string): string {
 class StreamCache {
   readonly #byNamespace = new Map<string, Map<string, StreamMeta>>();
   #size = 0;
+  /** Changes of streams that have been decided and are not durable yet. */
+  #changing = 0;
+  #changes = 0;
 
   get(namespace: string, name: string): StreamMeta | undefined {
     return this.#byNamespace.get(namespace)?.get(name);
   }
 
+  /** What was found out at the same version still holds; while a stream changes no version is the same as another. */
+  get version(): number {
+    return this.#changing > 0 ? Number.NaN : this.#changes;
+  }
+
+  /** A stream as it is stored now, which may be about to change: then it is not kept. */
   add(meta: StreamMeta): void {
+    if (this.#changing > 0) return;
     if (this.#size >= streamsCachedMax) {
       this.#byNamespace.clear();
       this.#size = 0;
@@ -58,11 +68,29 @@ class StreamCache {
     streams.set(meta.name, meta);
   }
 
-  delete({ namespace, name }: StreamMeta): void {
+  beginChange({ namespace, name }: StreamMeta): void {
+    this.#changing++;
+    this.#changes++;
     const streams = this.#byNamespace.get(namespace);
     if (streams === undefined || !streams.delete(name)) return;
     this.#size--;
     if (streams.size === 0) this.#byNamespace.delete(namespace);
+  }
+
+  endChange(): void {
+    this.#changing--;
+  }
+}
+
+/** A stream by its names, for somebody who asks for it again and again, with what was found under them the last time. */
+export class KeptStream {
+  readonly namespace: string;
+  readonly stream: string;
+  found: { readonly meta: StreamMeta; readonly version: number } | undefined;
+
+  constructor(namespace: string, stream: string) {
+    this.namespace = namespace;
+    this.stream = stream;
   }
 }
 
@@ -150,8 +178,22 @@ export class Metastore {
     return found;
   }
 
-  /** The stream of an earlier look-up as a change sees it; fails when it was dropped or made anew since. */
-  stagedStream(draft: Draft, meta: StreamMeta): StreamMeta {
+  keptStream(kept: KeptStream): StreamMeta {
+    const { version } = this.#streams;
+    if (kept.found?.version === version) return kept.found.meta;
+    const meta = this.stream(kept.namespace, kept.stream);
+    kept.found = { meta, version };
+    return meta;
+  }
+
+  /** While it equals itself, no stream has changed. */
+  get streamsVersion(): number {
+    return this.#streams.version;
+  }
+
+  /** The stream of an earlier look-up, at this version, as a change sees it; fails when it was dropped or made anew since. */
+  stagedStream(draft: Draft, meta: StreamMeta, version?: number): StreamMeta {
+    if (version === this.#streams.version) return meta;
     // In the cache means committed and not dropped since: dropping takes it out while the drop is decided.
     if (this.#streams.get(meta.namespace, meta.name) === meta) return meta;
     const stored = draft.get(makeKey(tables.stream, meta.namespaceId, meta.name));
@@ -237,9 +279,10 @@ export class Metastore {
   }
 
   #uncache(draft: Draft, meta: StreamMeta): void {
-    this.#streams.delete(meta);
-    // A reader may cache the old value again while the change waits for its sync.
-    draft.onCommit(() => this.#streams.delete(meta));
+    this.#streams.beginChange(meta);
+    const end = () => this.#streams.endChange();
+    draft.onCommit(end);
+    draft.onUndo(end);
   }
 }
 

@@ -11,7 +11,7 @@ import {
   type RecordInput,
 } from "../log/record-batch.ts";
 import type { Trimmer } from "../log/trimmer.ts";
-import type { Metastore, StreamMeta } from "../metastore/metastore.ts";
+import type { KeptStream, Metastore, StreamMeta } from "../metastore/metastore.ts";
 import type { ConsistencyToken, TokenEntry } from "../token.ts";
 import { runInTurns, runSteps } from "../turns.ts";
 import type { Idempotency, IdempotencyRecords } from "./idempotency.ts";
@@ -28,6 +28,8 @@ export interface PartitionRef extends StreamRef {
 }
 
 export interface AppendCommand extends PartitionRef {
+  /** The same stream, where somebody keeps it. */
+  readonly kept?: KeptStream;
   /** Records, or a batch that is encoded already. */
   readonly records: readonly RecordInput[] | EncodedBatch;
   readonly matchOffset?: number;
@@ -181,24 +183,29 @@ export class Streams {
   }
 
   append(command: AppendCommand): Promise<Replayable<AppendReply>> {
-    const { clock } = this.#deps;
-    const meta = this.#stream(command);
+    const { clock, metastore } = this.#deps;
+    const { kept, records } = command;
+    const meta = kept === undefined ? this.#stream(command) : metastore.keptStream(kept);
+    const found = { meta, version: metastore.streamsVersion };
     checkPartition(meta, command.partition);
-    const { records } = command;
-    if ("bytes" in records) return this.#appendBatch(command, meta, records);
+    if ("bytes" in records) return this.#appendBatch(command, found, records);
     const nowMs = clock.nowMs();
-    if (records.length <= recordsAtOnce) return this.#appendBatch(command, meta, encodeBatch(records, nowMs));
+    if (records.length <= recordsAtOnce) return this.#appendBatch(command, found, encodeBatch(records, nowMs));
     return runInTurns(encodeBatchInSteps(records, nowMs), clock).then((batch) =>
-      this.#appendBatch(command, meta, batch),
+      this.#appendBatch(command, found, batch),
     );
   }
 
-  #appendBatch(command: AppendCommand, meta: StreamMeta, batch: EncodedBatch): Promise<Replayable<AppendReply>> {
+  #appendBatch(
+    command: AppendCommand,
+    { meta, version }: { readonly meta: StreamMeta; readonly version: number },
+    batch: EncodedBatch,
+  ): Promise<Replayable<AppendReply>> {
     const { log, metastore, committer } = this.#deps;
     const { partition } = command;
     const isPlain = command.idempotency === undefined && log.isJournaled(meta, batch.bytes.length);
     const decide = (draft: Draft): Replayable<AppendReply> => {
-      const stream = metastore.stagedStream(draft, meta);
+      const stream = metastore.stagedStream(draft, meta, version);
       const recorded = this.#recorded<AppendReply>(draft, stream, command.idempotency);
       if (recorded !== undefined) return { reply: recorded, replayed: true };
       if (command.matchOffset !== undefined && command.matchOffset !== log.stagedNext(stream, partition)) {

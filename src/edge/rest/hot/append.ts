@@ -1,6 +1,8 @@
 import type { Engine } from "../../../engine/engine.ts";
+import { KeptStream } from "../../../engine/metastore/metastore.ts";
 import type { AppendCommand, StreamRef } from "../../../engine/stream/streams.ts";
 import { formatToken } from "../../../engine/token.ts";
+import { TargetStart } from "../../../listener/numbered-target.ts";
 import { BatchBuffers } from "../batch-buffers.ts";
 import { parseJson } from "../body.ts";
 import { recordCodec } from "../record-codec.ts";
@@ -37,6 +39,11 @@ function remembered<T>(parse: (target: string) => T | undefined): (target: strin
   };
 }
 
+function streamBefore(partitions: string): KeptStream | undefined {
+  const match = partitionsPath.exec(partitions);
+  return match === null ? undefined : new KeptStream(match[1]!, match[2]!);
+}
+
 /** Appends of records to a partition. */
 export function appendRoute({ streams }: Engine): HotRoute {
   const validate = compileSchema({ schema: appendBody, httpPart: "body", method: "POST", url: recordsUrl });
@@ -51,32 +58,28 @@ export function appendRoute({ streams }: Engine): HotRoute {
       if (borrowed !== undefined) buffers.give(borrowed);
     }
   };
-  const streamOf = remembered<StreamRef>((start) => {
-    const match = partitionsPath.exec(start);
-    return match === null ? undefined : { namespace: match[1]!, stream: match[2]! };
-  });
-  const workOn = (of: StreamRef, partition: number): HotWork => ({
-    namespace: of.namespace,
+  const workOn = (kept: KeptStream, partition: number): HotWork => ({
+    namespace: kept.namespace,
     run: (_asked, body) => {
-      const { namespace, stream } = of;
+      const { namespace, stream } = kept;
       const plain = recordCodec().decode(body, Date.now(), allocate);
       if (plain !== undefined) {
         release(body);
-        return append({ namespace, stream, partition, records: plain }, plain.bytes);
+        return append({ namespace, stream, kept, partition, records: plain }, plain.bytes);
       }
       const parsed = body.length === 0 ? undefined : parseJson(body);
       if (validate(parsed) !== true) throw bodyFault(validate);
       const { records, match_offset } = parsed as { records: RecordJson[]; match_offset?: number | null };
       const encoded = encodeRecords(records, Date.now()) ?? parseRecords(records);
       const matched = match_offset == null ? {} : { matchOffset: match_offset };
-      return append({ namespace, stream, partition, records: encoded, ...matched });
+      return append({ namespace, stream, kept, partition, records: encoded, ...matched });
     },
   });
   const matchNumbered: HotRoute["matchNumbered"] = ({ start, number, end }, headers) => {
     if (headers["idempotency-key"] !== undefined || headers["content-type"] !== "application/json") return undefined;
     if (end !== "/records" || number > partitionMax) return undefined;
-    const of = streamOf(start);
-    return of && workOn(of, number);
+    if (!(start.known instanceof KeptStream)) start.known = streamBefore(start.text);
+    return start.known instanceof KeptStream ? workOn(start.known, number) : undefined;
   };
   return {
     method: "POST",
@@ -86,7 +89,7 @@ export function appendRoute({ streams }: Engine): HotRoute {
     match: (target, headers) => {
       const match = recordsPath.exec(target);
       if (match === null) return undefined;
-      return matchNumbered({ start: match[1]!, number: Number(match[2]), end: match[3]! }, headers);
+      return matchNumbered({ start: new TargetStart(match[1]!), number: Number(match[2]), end: match[3]! }, headers);
     },
     matchNumbered,
   };
