@@ -386,6 +386,9 @@ function takeTimestamp(at: usize): usize {
   return at;
 }
 
+/** Where the memory for what `decode` writes ends. */
+let room: usize = 0;
+
 /** Reads one record from its brace on; returns the place after it, 0 for what this does not take. */
 function takeRecord(at: usize, to: usize, nowMs: f64): usize {
   const parts = to + recordFixedBytes;
@@ -409,6 +412,7 @@ function takeRecord(at: usize, to: usize, nowMs: f64): usize {
           keyLength = <i32>decodedBytes;
           // The key is stored before the value, whichever came first.
           if (valueLength > 0 && keyLength > 0) {
+            if (end + 2 * keyLength > room) return 0;
             memory.copy(parts + keyLength + valueLength, end, keyLength);
             memory.copy(parts + keyLength, parts, valueLength);
             memory.copy(parts, parts + keyLength + valueLength, keyLength);
@@ -446,6 +450,7 @@ function takeRecord(at: usize, to: usize, nowMs: f64): usize {
  */
 export function decode(from: usize, end: usize, to: usize, roomEnd: usize, nowMs: f64): i32 {
   maxTimestampMs = 0;
+  room = roomEnd;
   let at = expect(from, 123);
   if (at == 0 || load<u64>(at) != 0x7364726f63657222 || load<u16>(at, 8) != 0x3a22) return -1; // "records":
   at = expect(at + 10, 91);

@@ -157,6 +157,11 @@ test("a body with more small records than there is room for is not taken", () =>
   assert.equal(decode(`{"records":[${Array.from({ length: 100_000 }, () => "{}").join(",")}]}`), undefined);
 });
 
+test("nor is one with a key after its value for which there is no room to change places", () => {
+  const small = Array.from({ length: 46_000 }, () => "{}").join(",");
+  assert.equal(decode(`{"records":[${small},{"value":"AAAA","key":"${"A".repeat(800_000)}"}]}`), undefined);
+});
+
 const records: fc.Arbitrary<RecordInput[]> = fc.array(
   fc.record({
     key: fc.option(bytes, { nil: undefined }),

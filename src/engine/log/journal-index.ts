@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { partitionNumber, partitionOfNumber } from "../keys.ts";
 import { baseOffsetIn, type Chunk, forEachBatch, JournaledBatches } from "./journal-value.ts";
 import { PlaceTable } from "./place-table.ts";
@@ -31,7 +32,7 @@ export class JournalIndex {
   readonly chunks: Chunk[] = [];
   #chunksGone = 0;
   /** Of each value, by its number: how many of its batches are in no other place yet, and its memory. The value itself is in no cache any more when it is moved. */
-  #chunkNumbers = new Int32Array(chunksMin * chunkNumbersEach);
+  #chunkNumbers = new Float64Array(chunksMin * chunkNumbersEach);
   /** Pieces of memory that the values lie in, from the first value's on; mostly many in each. */
   #memory: Buffer[] = [];
   #memoryGone = 0;
@@ -96,6 +97,7 @@ export class JournalIndex {
   /** The first batches of a partition have left the journal. */
   remove(from: JournaledPartition, count: number): void {
     const { stream, partition, batches } = from;
+    assert(count <= batches.length, "no more batches leave the journal than it has");
     for (let i = 0; i < count; i++) this.#chunkNumbers[this.#chunkPlace(batches.chunk(i))]!--;
     from.batches = batches.from(count);
     from.gone += count;
@@ -128,7 +130,7 @@ export class JournalIndex {
 
   #growChunks(): void {
     const before = this.#chunkNumbers;
-    this.#chunkNumbers = new Int32Array(before.length * 2);
+    this.#chunkNumbers = new Float64Array(before.length * 2);
     // All but the one that is new.
     for (let i = 0; i < this.chunks.length - 1; i++) {
       const chunk = this.#chunksGone + i;

@@ -10,7 +10,7 @@ const sumBytes = 4;
 const lengthBytes = 4;
 /** What a batch takes besides itself. */
 export const entryHeadBytes = 16;
-const memoryBytes = 512 * 1024;
+const memoryBytes = 128 * 1024;
 
 export type Put = Extract<WriteOp, { kind: "put" }>;
 
@@ -26,6 +26,9 @@ export interface Chunk {
 /** Batches of a part of a list, as a power of two. */
 const partBits = 8;
 const partMask = (1 << partBits) - 1;
+/** Batches that have been given up for which a part holds on to memory at most, as a power of two. */
+const goneBits = 5;
+const nothing = Buffer.alloc(0);
 /** Of each batch: its value's number, where it begins and ends in its memory, and its base offset. */
 const numbersEach = 4;
 
@@ -97,7 +100,15 @@ export class JournaledBatches {
   /** The ones from here on, as a list to go on with. What is added to it is not in this one. */
   from(index: number): JournaledBatches {
     const at = this.#head + index;
-    return new JournaledBatches(this.#parts.slice(at >> partBits), at & partMask, this.#length - index);
+    const head = at & partMask;
+    const parts = this.#parts.slice(at >> partBits);
+    const headBefore = at >> partBits === 0 ? this.#head : 0;
+    if (parts.length > 0 && head >> goneBits > headBefore >> goneBits) {
+      const { memory, numbers } = parts[0]!;
+      // Another part: this list may be somebody's still.
+      parts[0] = { memory: memory.map((each, i) => (i < head ? nothing : each)), numbers: numbers.slice() };
+    }
+    return new JournaledBatches(parts, head, this.#length - index);
   }
 }
 

@@ -86,7 +86,7 @@ class StreamCache {
 export class KeptStream {
   readonly namespace: string;
   readonly stream: string;
-  found: { readonly meta: StreamMeta; readonly version: number } | undefined;
+  found: { readonly by: Metastore; readonly meta: StreamMeta; readonly version: number } | undefined;
 
   constructor(namespace: string, stream: string) {
     this.namespace = namespace;
@@ -180,9 +180,10 @@ export class Metastore {
 
   keptStream(kept: KeptStream): StreamMeta {
     const { version } = this.#streams;
-    if (kept.found?.version === version) return kept.found.meta;
+    const { found } = kept;
+    if (found?.version === version && found.by === this) return found.meta;
     const meta = this.stream(kept.namespace, kept.stream);
-    kept.found = { meta, version };
+    kept.found = { by: this, meta, version };
     return meta;
   }
 
