@@ -103,7 +103,7 @@ export class JournaledBatches {
     const head = at & partMask;
     const parts = this.#parts.slice(at >> partBits);
     const headBefore = at >> partBits === 0 ? this.#head : 0;
-    if (parts.length > 0 && head >> goneBits > headBefore >> goneBits) {
+    if (index < this.#length && head >> goneBits > headBefore >> goneBits) {
       const { memory, numbers } = parts[0]!;
       // Another part: this list may be somebody's still.
       parts[0] = { memory: memory.map((each, i) => (i < head ? nothing : each)), numbers: numbers.slice() };
