@@ -58,6 +58,11 @@ export class JournaledBatches {
     return this.#length;
   }
 
+  /** The pieces of memory that it holds on to. */
+  get memory(): ReadonlySet<Buffer> {
+    return new Set(this.#parts.flatMap(({ memory }) => memory));
+  }
+
   /** `memory` is one piece for many values: which value a batch is of need not be looked at to find it. */
   add(memory: Buffer, chunk: number, start: number, end: number, base: number): void {
     const at = this.#head + this.#length++;
