@@ -7,7 +7,7 @@ import { median, runLoad, startBareServer, syncMs } from "./support/peers.ts";
 import { printTable, type Row } from "./support/table.ts";
 
 const latencyRounds = 9;
-const rounds = 9;
+const rounds = 11;
 const timing = { durationMs: 1_500, warmUpMs: 1_000 };
 const value = Buffer.alloc(200, "v").toString("base64");
 
@@ -37,8 +37,8 @@ function rate(results: readonly LoadResult[]): string {
 }
 
 /**
- * Runs two loads by turns. The ratio is the middle one of the rounds': a shared machine is faster in one minute than in the next, so only loads that
- * follow on each other can be compared.
+ * Runs two loads by turns, the peer's first and last. Each of ours is compared with the mean of the peer's before and after it, and the ratio is the
+ * middle one of all: a shared machine is faster in one minute than in the next, so only loads that follow on each other can be compared.
  */
 async function compare(
   what: string,
@@ -48,11 +48,13 @@ async function compare(
   peer: { port: number; requests: Requests },
 ): Promise<Row> {
   const results: { ours: LoadResult[]; peer: LoadResult[] } = { ours: [], peer: [] };
+  results.peer.push(await runLoad({ ...timing, ...peer, connections }));
   for (let round = 0; round < rounds; round++) {
-    results.peer.push(await runLoad({ ...timing, ...peer, connections }));
     results.ours.push(await runLoad({ ...timing, ...ours, connections }));
+    results.peer.push(await runLoad({ ...timing, ...peer, connections }));
   }
-  const ratios = results.ours.map(({ perSecond }, i) => perSecond / results.peer[i]!.perSecond);
+  const peerRates = results.peer.map(({ perSecond }) => perSecond);
+  const ratios = results.ours.map(({ perSecond }, i) => (2 * perSecond) / (peerRates[i]! + peerRates[i + 1]!));
   return { what, ours: rate(results.ours), peer: rate(results.peer), ratio: median(ratios), bound: { atLeast } };
 }
 
