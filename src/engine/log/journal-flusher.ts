@@ -12,7 +12,7 @@ export interface FlusherDeps {
 }
 
 /** What a step moves more when it matters most that it ends. */
-const hurriedShare = 16;
+const hurriedShare = 5;
 /** After a step that failed. */
 const retryMs = 1_000;
 /** A clock's longest sleep; it is woken before. */

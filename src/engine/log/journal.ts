@@ -46,7 +46,7 @@ export const journalSettings: JournalSettings = {
   flushBytes: 24 * 1024 * 1024,
   flushBriefBytes: 16 * 1024 * 1024,
   bytesMax: 48 * 1024 * 1024,
-  stepBatches: 256,
+  stepBatches: 768,
   takenAlongMax: 1_024,
   idleMs: 1_000,
 };
