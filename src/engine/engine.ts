@@ -23,8 +23,6 @@ import { limits } from "./limits.ts";
 import { CollectionTarget } from "./link/collection-target.ts";
 import { CounterTarget } from "./link/counter-target.ts";
 import { Links } from "./link/links.ts";
-import type { JournalSettings } from "./log/journal.ts";
-import { JournalFlusher } from "./log/journal-flusher.ts";
 import { Log } from "./log/log.ts";
 import { Trimmer } from "./log/trimmer.ts";
 import { Maintenance } from "./maintenance.ts";
@@ -51,7 +49,6 @@ export interface EngineSettings {
   /** How long a CloudEvent's source and id are remembered. */
   readonly dedupWindowMs: number;
   readonly sql: SqlSettings;
-  readonly journal?: JournalSettings;
 }
 
 /** What the engine tells about itself; all optional. */
@@ -84,7 +81,6 @@ export class Engine {
   readonly #ports: EnginePorts;
   readonly #dedup: DedupIndex;
   readonly #maintenance: Maintenance;
-  readonly #flusher: JournalFlusher;
   readonly #draining = new AbortController();
   #started = false;
 
@@ -98,15 +94,15 @@ export class Engine {
       groupBytesMax: limits.commitGroupBytesMax,
       readyBytes: limits.commitReadyBytes,
       readyChanges: limits.commitReadyChanges,
+      outcomeMsMax: limits.commitOutcomeMsMax,
       onGroup: (group) => observer.onCommitGroup?.(group),
     });
     this.metastore = new Metastore(store, this.committer);
-    this.log = new Log(store, clock, settings.journal);
+    this.log = new Log(store, clock);
     const { committer, metastore, log } = this;
     const idempotency = new IdempotencyRecords(store, clock);
     const trimmer = new Trimmer(log, committer, metastore);
     const onError = (error: unknown) => observer.onBackgroundError?.(error);
-    this.#flusher = new JournalFlusher({ log, committer, clock, onError });
     const draining = this.#draining.signal;
     this.streams = new Streams({ metastore, log, committer, trimmer, idempotency, clock, draining });
     const tokens = new TokenWaiter(log, clock, draining);
@@ -161,7 +157,6 @@ export class Engine {
       queries: this.queries,
       links: this.links,
       tokens,
-      flusher: this.#flusher,
       thread: this.#sqlThread,
       settings: settings.sql,
       onStatement: (outcome, ms) => observer.onStatement?.(outcome, ms),
@@ -182,8 +177,6 @@ export class Engine {
     await this.#ports.ownership.acquire(this.#draining.signal);
     await checkFormat(this.#ports.store);
     this.#dedup.load();
-    this.log.load(() => this.metastore.streamIds());
-    this.#flusher.start();
     this.#maintenance.start();
     this.links.start();
     this.#sealer.start();
@@ -206,7 +199,6 @@ export class Engine {
     await this.sql.stop();
     await this.#sqlThread.close();
     await this.#maintenance.stop();
-    await this.#flusher.stop();
     await this.committer.close();
     this.#pins.close();
     await this.#ports.ownership[Symbol.asyncDispose]();

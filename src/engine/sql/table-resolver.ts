@@ -1,10 +1,10 @@
+import type { Store } from "../../port/store.ts";
 import type { Catalog } from "../collection/catalog.ts";
 import type { CollectionMeta } from "../collection/collection-store.ts";
 import type { Documents } from "../collection/documents.ts";
 import { formatSchema } from "../collection/schema-parse.ts";
 import { EngineError } from "../errors.ts";
 import type { Links } from "../link/links.ts";
-import type { JournalFlusher } from "../log/journal-flusher.ts";
 import type { Log } from "../log/log.ts";
 import type { Metastore, NamespaceMeta, StreamMeta } from "../metastore/metastore.ts";
 import type { TokenWaiter } from "../stream/token-waiter.ts";
@@ -23,7 +23,7 @@ export interface ResolverDeps {
   readonly documents: Documents;
   readonly links: Links;
   readonly log: Log;
-  readonly flusher: JournalFlusher;
+  readonly store: Store;
   readonly tokens: TokenWaiter;
   readonly changes: ChangeTracker;
 }
@@ -74,6 +74,8 @@ export class TableResolver {
       found.set(key, known === undefined ? made : joined(known, made));
       if (made.token !== undefined) reflected = mergeTokens(reflected, made.token);
     }
+    // The thread reads the store by itself.
+    if (named.some(({ read }) => read)) await this.#deps.store.checkpoint();
     const tables = () =>
       [...found.values()].map(({ table, delta }) => (delta === undefined ? table : { ...table, delta: delta() }));
     return { tables, token: reflected };
@@ -123,7 +125,7 @@ export class TableResolver {
     { token, params }: ReadRequest,
     signal: AbortSignal | undefined,
   ): Promise<Found> {
-    const { metastore, log, tokens, flusher } = this.#deps;
+    const { metastore, log, tokens } = this.#deps;
     const owner = metastore.namespace(namespace);
     const stream = this.#streamOf(namespace, named.name, owner);
     if (!named.read) return { table: streamTable(stream, stream.name) };
@@ -140,8 +142,6 @@ export class TableResolver {
       const end = Math.min(high, bounds.toOffset);
       if (start < end) spans.push(partition, start, end);
     }
-    // The thread reads the log's keys.
-    await flusher.settle(stream);
     const rowsMax = bounds.isWhole ? rowsOf(named.limit, params) : undefined;
     const reads = [{ ref: named.ref, spans: Float64Array.from(spans), rowsMax }];
     return { table: { ...streamTable(stream, stream.name), reads }, token: reflected };

@@ -209,7 +209,7 @@ export class CollectionTables {
     if (changed.size > changedMin && changed.size > documents / 2) return false;
     if (loaded.dead + changed.size > deadMin + documents) return false;
     await this.#replace(loaded, id, [...changed], snapshot, check);
-    for (const each of changed) known.changed.delete(each);
+    if (changes >= known.told) for (const each of changed) known.changed.delete(each);
     loaded.changes = changes;
     loaded.dead += changed.size;
     loaded.loose += changed.size;
@@ -269,7 +269,8 @@ export class CollectionTables {
       rows = await this.#fill(table, columns, id, snapshot, check);
     });
     known.loaded = { table, columns, changes, dead: 0, loose: rows };
-    known.changed.clear();
+    // What was told may be ahead of what the store shows yet.
+    if (changes >= known.told) known.changed.clear();
     if (before !== undefined) await this.#dropTable(before.table);
   }
 
