@@ -1,22 +1,5 @@
 import assert from "node:assert/strict";
-import { createReadStream } from "node:fs";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { createGunzip } from "node:zlib";
-import { readTar } from "../../src/engine/backup/tar.ts";
 import { type Answer, ask, base64 } from "./http.ts";
-
-/** A data folder as the first version of the format has it, and what the server that wrote it answered. */
-export const fixture = {
-  archive: fileURLToPath(new URL("../fixtures/format-1.tar.gz", import.meta.url)),
-  answers: fileURLToPath(new URL("../fixtures/format-1.json", import.meta.url)),
-} as const;
-
-/** Both are started with it, or what is remembered of events would be over by the next day. */
-export const fixtureFlags = ["--cloudevents-dedup-window", "876000h"] as const;
-/** The key that was made for the fixture's own instance, which nobody serves. */
-export const fixtureEnv = { SERVICE_AUTH_MODE: "apikey" } as const;
 
 export interface Question {
   readonly name: string;
@@ -25,7 +8,7 @@ export interface Question {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-const root = "/v1/namespaces/first";
+export const root = "/v1/namespaces/first";
 const records = (stream: string, partition: number) => `${root}/streams/${stream}/partitions/${partition}/records`;
 const event = { specversion: "1.0", type: "t", source: "/fixture", id: "e-1", data: { n: 1 } };
 const eventHeaders = { "content-type": "application/cloudevents+json" };
@@ -217,24 +200,4 @@ export async function answersOf(send: Asker, asked: readonly Question[]): Promis
     answers[name] = { status: answer.status, replayed: answer.headers.get("idempotency-replayed"), json };
   }
   return answers;
-}
-
-/** Unpacks the fixture into a folder. */
-export async function unpack(dataDir: string): Promise<void> {
-  for await (const { name, data } of readTar(createReadStream(fixture.archive).pipe(createGunzip()))) {
-    const file = join(dataDir, name);
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-    const pieces: Uint8Array[] = [];
-    for await (const piece of data) pieces.push(piece);
-    await writeFile(file, Buffer.concat(pieces));
-  }
-}
-
-export async function recordedAnswers(): Promise<{
-  key: string;
-  instanceId: string;
-  answers: Record<string, unknown>;
-  repeats: Record<string, unknown>;
-}> {
-  return JSON.parse(await readFile(fixture.answers, "utf8"));
 }
