@@ -34,7 +34,8 @@ export class StaleProxy implements AsyncDisposable {
     try {
       const body = await buffer(incoming);
       const { method = "GET", url = "/", headers } = incoming;
-      const isRead = (method === "GET" || url.endsWith("/get")) && headers["service-consistency-token"] === undefined;
+      const isRead =
+        (method === "GET" || /\/(get|sql)$/.test(url)) && headers["service-consistency-token"] === undefined;
       const key = `${method} ${url} ${body}`;
       const old = this.#answers.get(key);
       if (isRead && old !== undefined && this.#random.chance(0.1)) {
