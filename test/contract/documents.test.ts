@@ -118,6 +118,40 @@ test("every operation has its statuses and versions", async () => {
   );
 });
 
+test("a condition is judged before anything else", async () => {
+  const c = await collection(tagged);
+  const write = async (...ops: object[]) => statuses(await c.write("docs", ops));
+  await write({ insert: { id: 1, source: { tag: "a" } } });
+  assert.deepEqual(
+    await write(
+      { insert: { id: 1, source: {}, if_version: 0 } },
+      { insert: { id: 1, source: {}, if: { term: { tag: "b" } } } },
+      { patch: { id: 9, source: { n: 1 }, if_version: 1 } },
+      { patch: { id: 9, source: { n: 1 }, if: { match_all: {} } } },
+      { delete: { id: 9, if_version: 1 } },
+      { delete: { id: 9, if: { match_all: {} } } },
+    ),
+    [1, 1, 9, 9, 9, 9].map((id) => [id, "condition_failed", id === 1 ? 1 : 0]),
+  );
+  assertError(await c.write("docs", [{ insert: { id: 1, source: {}, if_version: 1 } }]), 409, "already_exists");
+  assertError(await c.write("docs", [{ patch: { id: 9, source: {}, if_version: 0 } }]), 404, "not_found");
+});
+
+test("an empty patch changes nothing", async () => {
+  const c = await collection(tagged);
+  await c.written(
+    "docs",
+    upserts([1, 2], () => ({ tag: "a" })),
+  );
+  for (const patch of [{}, { source: {} }, { source: {}, vectors: {} }]) {
+    const done = await ask(`${c.of("docs")}/documents/patch_by_filter`, { body: { filter: { match_all: {} }, patch } });
+    assert.equal(done.status, 200, done.text);
+    assert.deepEqual([done.json.matched, done.json.affected], [2, 0]);
+  }
+  assert.deepEqual(statuses(await c.write("docs", [{ patch: { id: 1, source: {} } }])), [[1, "noop", 1]]);
+  assert.equal((await c.get("docs", 2)).json.version, 1);
+});
+
 test("a patch merges top-level keys, null removes, and named vectors are replaced", async () => {
   const c = await collection({
     vectors: [

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { EngineError, invalid } from "../../engine/errors.ts";
 import { limits } from "../../engine/limits.ts";
 import type { FetchCommand, FetchResult, Streams } from "../../engine/stream/streams.ts";
+import { preferredType } from "./accept.ts";
 import { errorReply, toEngineError } from "./error.ts";
 import { piecesOfBatchMax } from "./fetch-page.ts";
 import { type FetchQuery, parseFrom } from "./fetch-query.ts";
@@ -15,7 +16,8 @@ const heartbeatMs = 15_000;
 const pieceBytes = 256 * 1024;
 
 export function wantsTail(request: FastifyRequest): boolean {
-  return /(?:^|,)\s*text\/event-stream\s*(?:;|,|$)/i.test(request.headers.accept ?? "");
+  const { accept } = request.headers;
+  return accept !== undefined && preferredType(accept, ["application/json", "text/event-stream"]) === 1;
 }
 
 function parseTail(request: FastifyRequest): FetchCommand {

@@ -75,15 +75,18 @@ export class OpApplier {
     const { op } = prepared;
     const { id } = op;
     const version = this.#version(id);
+    if (!this.#holds(prepared, version)) return { id, status: "condition_failed", version };
     if (op.kind === "insert" && version > 0) {
       throw alreadyExists(`${this.#path(prepared, i)}: a document with the id ${id} already exists`, id);
     }
-    if (op.kind === "patch" && version === 0) {
-      if (this.#options.skipMissing) return { id, status: "condition_failed", version };
-      const field = this.#path(prepared, i);
-      throw new EngineError("not_found", `${field}: there is no document with the id ${id}`, { details: { field } });
+    if (op.kind === "patch") {
+      if (version === 0) {
+        if (this.#options.skipMissing) return { id, status: "condition_failed", version };
+        const field = this.#path(prepared, i);
+        throw new EngineError("not_found", `${field}: there is no document with the id ${id}`, { details: { field } });
+      }
+      if (isEmpty(op)) return { id, status: "noop", version };
     }
-    if (!this.#holds(prepared, version)) return { id, status: "condition_failed", version };
     if (op.kind === "delete") {
       if (version === 0) return { id, status: "noop", version };
       this.#documentsAdded--;
@@ -147,6 +150,10 @@ export class OpApplier {
       sparse: replaced(before.sparse, sparse, op.sparseVectors),
     });
   }
+}
+
+function isEmpty({ source, vectors = {}, sparseVectors = {} }: ContentOp): boolean {
+  return [source, vectors, sparseVectors].every((given) => Object.keys(given).length === 0);
 }
 
 /** A document's text may be long, and its condition about something else. */

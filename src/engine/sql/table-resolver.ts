@@ -38,6 +38,7 @@ export interface ResolvedTables {
 /** How tables are to be read. */
 export interface ReadRequest {
   readonly token: ConsistencyToken;
+  readonly consistency: "strong" | "eventual";
   readonly params: readonly SqlParameter[];
 }
 
@@ -95,7 +96,7 @@ export class TableResolver {
         case "streams":
           return await this.#stream(namespace, named, request, signal);
         case "links":
-          return await this.#link(namespace, named, token, signal);
+          return await this.#link(namespace, named, request, signal);
       }
     } catch (error) {
       if (!(error instanceof EngineError) || error.reason !== "not_found") throw error;
@@ -147,17 +148,16 @@ export class TableResolver {
     return { table: { ...streamTable(stream, stream.name), reads }, token: reflected };
   }
 
-  async #link(namespace: string, named: NamedTable, token: ConsistencyToken, signal: AbortSignal | undefined) {
+  async #link(namespace: string, named: NamedTable, request: ReadRequest, signal: AbortSignal | undefined) {
     const { links } = this.#deps;
     const all = links.list(namespace).map(({ link }) => link.name);
     const name = sameName(named.name, all) ?? named.name;
-    const { link, source, worker } = await links.caughtUp(namespace, name, named.read ? token : [], signal);
-    const table: TableDefinition = {
-      schema: "links",
-      name,
-      id: link.id,
-      counter: link.target.kind === "counter",
-    };
+    const found = links.find(namespace, name);
+    const { link, source, worker } = found;
+    const counter = link.target.kind === "counter";
+    // Any other has no rows.
+    if (named.read && counter) await links.reflect(found, request, signal);
+    const table: TableDefinition = { schema: "links", name, id: link.id, counter };
     const reflected: ConsistencyToken[number][] = [];
     if (source !== undefined && worker !== undefined) {
       for (let partition = 0; partition < source.partitions; partition++) {
