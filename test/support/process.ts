@@ -153,7 +153,8 @@ function wireAddress(logs: readonly string[], wire: string): WireAddress {
   return { host, port: Number(port) };
 }
 
-function listeningUrl(child: ChildProcess, logs: string[]): Promise<string> {
+/** Where a server that was started listens; its log goes to `logs`. */
+export function listeningUrl(child: ChildProcess, logs: string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const onLine = (line: string) => {
       logs.push(line);
