@@ -1,5 +1,8 @@
-import { nameOf, type StatementText, stringOf, type Token } from "../../engine/sql/dialect/postgres-lexer.ts";
+import type { StatementText } from "../../engine/sql/dialect/postgres-lexer.ts";
+import { type CopyCommand, parseCopy } from "./copy/command.ts";
 import { PostgresError } from "./error.ts";
+import { statementPart } from "./statement-part.ts";
+import { TokenReader } from "./token-reader.ts";
 
 /** What a statement asks of the session itself; everything else is a query for the engine. */
 export type Command =
@@ -15,9 +18,10 @@ export type Command =
   | { readonly kind: "show"; readonly name: string }
   | { readonly kind: "discard"; readonly what: string }
   | { readonly kind: "deallocate"; readonly name: string | undefined }
-  | { readonly kind: "declare"; readonly name: string; readonly isHeld: boolean; readonly queryStart: number }
+  | { readonly kind: "declare"; readonly name: string; readonly isHeld: boolean; readonly query: StatementText }
   | { readonly kind: "fetch"; readonly name: string; readonly rows: number; readonly isMove: boolean }
   | { readonly kind: "close"; readonly name: string | undefined }
+  | CopyCommand
   /** Nothing has to be done for it. */
   | { readonly kind: "accepted"; readonly tag: string }
   | { readonly kind: "refused"; readonly error: PostgresError };
@@ -57,12 +61,14 @@ export function parseCommand(statement: StatementText, isSetting: (name: string)
       reader.skip("prepare");
       return { kind: "deallocate", name: reader.peekWord() === "all" ? undefined : reader.name() };
     case "declare":
-      return declare(reader);
+      return declare(statement, reader);
     case "fetch":
     case "move":
       return fetch(reader, first === "move");
     case "close":
       return { kind: "close", name: reader.peekWord() === "all" ? undefined : reader.name() };
+    case "copy":
+      return parseCopy(statement, reader);
     default:
       return other(first);
   }
@@ -80,8 +86,6 @@ function other(first: string | undefined): Command {
       return query;
     case "execute":
       return refused("0A000", "EXECUTE is not supported", prepareHint);
-    case "copy":
-      return refused("0A000", "COPY is not supported", "SELECT gives the rows; documents are written over REST.");
     case "lock":
       return refused("0A000", "LOCK is not supported: there is nothing that could be locked");
     case "do":
@@ -153,7 +157,7 @@ function show(reader: TokenReader, isSetting: (name: string) => boolean): Comman
   return name === "all" || isSetting(name) || name.includes(".") ? { kind: "show", name } : query;
 }
 
-function declare(reader: TokenReader): Command {
+function declare(statement: StatementText, reader: TokenReader): Command {
   const name = reader.name();
   while (["binary", "insensitive", "asensitive", "no", "scroll"].includes(reader.peekWord() ?? "")) {
     const word = reader.word();
@@ -163,7 +167,7 @@ function declare(reader: TokenReader): Command {
   const isHeld = reader.skip("with");
   if (isHeld || reader.skip("without")) reader.skip("hold");
   if (!reader.skip("for")) throw reader.syntaxError();
-  return { kind: "declare", name, isHeld, queryStart: reader.position };
+  return { kind: "declare", name, isHeld, query: statementPart(statement, reader.position) };
 }
 
 function fetch(reader: TokenReader, isMove: boolean): Command {
@@ -184,87 +188,4 @@ function fetch(reader: TokenReader, isMove: boolean): Command {
 function count(reader: TokenReader): number | undefined {
   if (reader.skip("all")) return Number.POSITIVE_INFINITY;
   return reader.number();
-}
-
-class TokenReader {
-  readonly #tokens: readonly Token[];
-  #at = 0;
-
-  constructor(tokens: readonly Token[]) {
-    this.#tokens = tokens;
-  }
-
-  get isAtEnd(): boolean {
-    return this.#at >= this.#tokens.length;
-  }
-
-  /** Where the next token begins in the statement. */
-  get position(): number {
-    return this.#tokens[this.#at]?.start ?? this.#tokens.at(-1)?.end ?? 0;
-  }
-
-  peekWord(): string | undefined {
-    const token = this.#tokens[this.#at];
-    return token?.kind === "word" ? token.text : undefined;
-  }
-
-  word(): string | undefined {
-    const word = this.peekWord();
-    if (word !== undefined) this.#at++;
-    return word;
-  }
-
-  skip(word: string): boolean {
-    if (this.peekWord() !== word) return false;
-    this.#at++;
-    return true;
-  }
-
-  skipSymbol(symbol: string): boolean {
-    const token = this.#tokens[this.#at];
-    if (token?.kind !== "symbol" || token.text !== symbol) return false;
-    this.#at++;
-    return true;
-  }
-
-  name(): string {
-    const token = this.#tokens[this.#at];
-    if (token?.kind !== "word" && token?.kind !== "quoted") throw this.syntaxError();
-    this.#at++;
-    return nameOf(token);
-  }
-
-  dottedName(): string {
-    let name = this.name();
-    while (this.skipSymbol(".")) name += `.${this.name()}`;
-    return name;
-  }
-
-  number(): number | undefined {
-    const token = this.#tokens[this.#at];
-    if (token?.kind !== "number") return undefined;
-    this.#at++;
-    return Number(token.text);
-  }
-
-  /** One value, or several with commas between; undefined is DEFAULT. */
-  valueList(): string | undefined {
-    if (this.peekWord() === "default") return undefined;
-    const values: string[] = [];
-    do {
-      const isNegative = this.skipSymbol("-");
-      const token = this.#tokens[this.#at];
-      if (token === undefined || token.kind === "symbol" || token.kind === "broken") throw this.syntaxError();
-      this.#at++;
-      values.push((isNegative ? "-" : "") + (token.kind === "string" ? stringOf(token) : nameOf(token)));
-    } while (this.skipSymbol(","));
-    if (!this.isAtEnd) throw this.syntaxError();
-    return values.join(", ");
-  }
-
-  syntaxError(): PostgresError {
-    const token = this.#tokens[this.#at];
-    const where = token === undefined ? "end of input" : `"${token.text.slice(0, 60)}"`;
-    return new PostgresError("42601", `syntax error at or near ${where}`);
-  }
 }

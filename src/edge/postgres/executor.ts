@@ -3,11 +3,14 @@ import type { SqlDescription, SqlResult } from "../../engine/sql/sql.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import { columnName } from "./column-name.ts";
 import { type Command, parseCommand } from "./command.ts";
+import type { CopyCommand } from "./copy/command.ts";
+import { CopyEncoder } from "./copy/encoder.ts";
 import { PostgresError } from "./error.ts";
 import { postgresLimits } from "./limits.ts";
 import { localResult } from "./local-result.ts";
 import {
   commandComplete,
+  copyOut,
   emptyMessage,
   type Field,
   noticeResponse,
@@ -15,14 +18,16 @@ import {
   rowDescription,
   type TransactionStatus,
 } from "./message/backend.ts";
+import type { Format } from "./message/frontend.ts";
 import type { MessageWriter } from "./message/writer.ts";
 import { typeInfo } from "./oid.ts";
-import { Portal } from "./portal.ts";
+import { Portal, type RowEncoder } from "./portal.ts";
 import { Portals } from "./portals.ts";
-import type { PreparedStatement } from "./prepared.ts";
+import { innerQuery, type PreparedStatement } from "./prepared.ts";
 import { type Settings, unknownSetting } from "./settings.ts";
 import type { StatementRunner } from "./statement-runner.ts";
 import { Transaction } from "./transaction.ts";
+import { rowWriter } from "./value/row.ts";
 
 export interface ExecutorInit {
   readonly runner: StatementRunner;
@@ -175,16 +180,38 @@ export class Executor {
     if (statement === undefined) return emptyMessage(this.#out, "emptyQuery");
     if (command.kind === "query" || command.kind === "show") {
       await this.fieldsOf(portal);
-      const send = () => portal.send(this.#out, this.#connection, rowsMax, portal.resultFormats);
+      const send = () => portal.send(this.#out, this.#connection, rowsMax, this.#rows(portal.resultFormats));
       const { rows, isDone } = await (portal.isLocal ? send() : this.#runner.guard(portal, send));
       if (isDone) commandComplete(this.#out, command.kind === "show" ? "SHOW" : tagOf(portal.result, rows));
       else emptyMessage(this.#out, "portalSuspended");
       return;
     }
+    if (command.kind === "copy") return this.#copy(command, portal);
     // A command that was run has nothing more to give.
     if (portal.isDone) return commandComplete(this.#out, command.kind === "fetch" ? "FETCH 0" : "");
     portal.finish();
     commandComplete(this.#out, await this.#command(command, portal));
+  }
+
+  #rows(formats: readonly Format[]): RowEncoder {
+    const { textStyle } = this.#settings;
+    return (batch) => rowWriter(batch, formats, textStyle);
+  }
+
+  async #copy({ query, options }: CopyCommand, { statement, parameters }: Portal): Promise<void> {
+    if (parameters.length > 0) throw new PostgresError("42P02", "COPY takes no parameters");
+    const prepared = innerQuery(statement.source, query);
+    await using portal = new Portal({ statement: prepared, parameters: [], resultFormats: [], isHeld: false });
+    await this.#start(portal);
+    const names = portal.fields!.map(({ name }) => name);
+    const encoder = new CopyEncoder(options, names, this.#settings.textStyle);
+    copyOut(this.#out, options.format === "binary" ? 1 : 0, names.length);
+    encoder.begin(this.#out);
+    const send = () => portal.send(this.#out, this.#connection, Number.POSITIVE_INFINITY, encoder.encode);
+    const { rows } = await (portal.isLocal ? send() : this.#runner.guard(portal, send));
+    encoder.finish(this.#out);
+    emptyMessage(this.#out, "copyDone");
+    commandComplete(this.#out, `COPY ${rows}`);
   }
 
   async #command(command: Command, portal: Portal): Promise<string> {
@@ -259,24 +286,11 @@ export class Executor {
     return isCommitted ? "COMMIT" : "ROLLBACK";
   }
 
-  async #declare(command: Extract<Command, { kind: "declare" }>, { statement, source }: PreparedStatement) {
+  async #declare(command: Extract<Command, { kind: "declare" }>, { source }: PreparedStatement) {
     if (!command.isHeld && !this.#transaction.isOpen) {
       throw new PostgresError("25P01", "DECLARE CURSOR can only be used in transaction blocks");
     }
-    const from = statement!.start + command.queryStart;
-    const tokens = statement!.tokens
-      .filter(({ start }) => start >= command.queryStart)
-      .map((token) => ({ ...token, start: token.start - command.queryStart, end: token.end - command.queryStart }));
-    const query = { text: statement!.text.slice(command.queryStart), start: from, tokens };
-    const prepared: PreparedStatement = {
-      source,
-      statement: query,
-      command: { kind: "query" },
-      types: [],
-      parameterCount: 0,
-      description: undefined,
-      told: undefined,
-    };
+    const prepared = innerQuery(source, command.query);
     const cursor = new Portal({ statement: prepared, parameters: [], resultFormats: [], isHeld: command.isHeld });
     // Run now, so that its faults are told where Postgres tells them.
     await this.#start(cursor);
@@ -290,7 +304,7 @@ export class Executor {
     const { rows } = await this.#runner.guard(cursor, () =>
       command.isMove
         ? cursor.skip(command.rows)
-        : cursor.send(this.#out, this.#connection, command.rows, portal.resultFormats),
+        : cursor.send(this.#out, this.#connection, command.rows, this.#rows(portal.resultFormats)),
     );
     return `${command.isMove ? "MOVE" : "FETCH"} ${rows}`;
   }

@@ -8,7 +8,7 @@ import type { Format } from "./message/frontend.ts";
 import type { MessageWriter } from "./message/writer.ts";
 import { typeInfo } from "./oid.ts";
 import type { PreparedStatement } from "./prepared.ts";
-import { rowWriter } from "./value/row.ts";
+import type { RowWriter } from "./value/row.ts";
 
 export interface PortalInit {
   readonly statement: PreparedStatement;
@@ -17,6 +17,9 @@ export interface PortalInit {
   /** A cursor that outlives its transaction. */
   readonly isHeld: boolean;
 }
+
+/** How the rows of a batch are written: it differs from one FETCH of a cursor to the next. */
+export type RowEncoder = (batch: SqlBatch) => RowWriter;
 
 export interface Sent {
   readonly rows: number;
@@ -36,8 +39,6 @@ export class Portal implements AsyncDisposable {
   #result: SqlResult | undefined;
   #fields: readonly Field[] | undefined;
   #batch: SqlBatch | undefined;
-  #write: ((out: MessageWriter, row: number) => void) | undefined;
-  #formats: readonly Format[] | undefined;
   #row = 0;
   #isDone = false;
 
@@ -86,26 +87,21 @@ export class Portal implements AsyncDisposable {
    * Writes up to so many rows. Nothing is encoded beyond a chunk before the peer has taken what came before and others
    * have had their turn.
    */
-  async send(
-    out: MessageWriter,
-    connection: WireConnection,
-    rowsMax: number,
-    formats: readonly Format[],
-  ): Promise<Sent> {
+  async send(out: MessageWriter, connection: WireConnection, rowsMax: number, encode: RowEncoder): Promise<Sent> {
     let rows = 0;
+    let write: RowWriter | undefined;
     while (rows < rowsMax && !this.#isDone) {
       if (this.#batch === undefined && !(await this.#next())) break;
       const { rows: count } = this.#batch!;
-      // Each FETCH of a cursor may want another format.
-      if (this.#write === undefined || this.#formats !== formats) this.#write = rowWriter(this.#batch!, formats);
-      this.#formats = formats;
-      const write = this.#write;
+      write ??= encode(this.#batch!);
       while (this.#row < count && rows < rowsMax) {
         write(out, this.#row++);
         rows++;
         if (out.size >= postgresLimits.chunkBytes) await flush(out, connection, this.#abort?.signal);
       }
-      if (this.#row === count) this.#batch = undefined;
+      if (this.#row < count) continue;
+      this.#batch = undefined;
+      write = undefined;
     }
     return { rows, isDone: this.#isDone };
   }
@@ -132,7 +128,6 @@ export class Portal implements AsyncDisposable {
       return false;
     }
     this.#batch = batch;
-    this.#write = undefined;
     return true;
   }
 

@@ -1,5 +1,7 @@
 import { PostgresError } from "./error.ts";
 import { postgresLimits } from "./limits.ts";
+import { type IntervalStyle, intervalStyles, isIntervalStyle } from "./value/interval.ts";
+import type { TextStyle } from "./value/text.ts";
 
 interface Known {
   readonly name: string;
@@ -50,6 +52,7 @@ function knownSettings(serverVersion: string): readonly Known[] {
     { name: "default_table_access_method", value: "heap" },
     { name: "default_tablespace", value: "" },
     { name: "escape_string_warning", value: "on" },
+    { name: "synchronize_seqscans", value: "on" },
     { name: "backslash_quote", value: "safe_encoding" },
     { name: "array_nulls", value: "on" },
     { name: "xmloption", value: "content" },
@@ -160,6 +163,11 @@ export class Settings {
     }
   }
 
+  /** How values are written as text. */
+  get textStyle(): TextStyle {
+    return { interval: intervalStyles[this.get("IntervalStyle") as IntervalStyle] };
+  }
+
   /** 0 is none. */
   get statementTimeoutMs(): number {
     return durationMs(this.get("statement_timeout")!);
@@ -192,8 +200,9 @@ function dateStyle(value: string): string {
 }
 
 function intervalStyle(value: string): string {
-  if (value.toLowerCase() === "postgres") return "postgres";
-  throw invalidValue("IntervalStyle", value, "Intervals are given in the postgres style.");
+  const name = value.toLowerCase();
+  if (isIntervalStyle(name)) return name;
+  throw invalidValue("IntervalStyle", value, `Available values: ${Object.keys(intervalStyles).join(", ")}.`);
 }
 
 /** Every zone that there is may be set; instants are given in UTC with their offset, which every client understands. */

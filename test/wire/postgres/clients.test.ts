@@ -155,7 +155,6 @@ for (const [query, code, position] of [
   ["drop table items", "25006", undefined],
   ["select * from read_csv('/etc/passwd')", "42501", 15],
   ["select color, count(*) from items", "42803", 8],
-  ["copy items to stdout", "0A000", undefined],
   ["listen x", "0A000", undefined],
   ["select 'x'::int", "22P02", undefined],
   ["set client_encoding = latin1", "22023", undefined],

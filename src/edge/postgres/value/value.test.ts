@@ -9,6 +9,7 @@ import { MessageWriter } from "../message/writer.ts";
 import { typeInfo } from "../oid.ts";
 import { numericText, writeNumeric } from "./number.ts";
 import { rowWriter } from "./row.ts";
+import { defaultStyle } from "./text.ts";
 
 type Data = Extract<SqlColumn, { layout: "fixed" }>["data"];
 
@@ -36,7 +37,7 @@ const list = (items: SqlColumn, ...ends: number[]): SqlColumn => ({
 /** The value of a row of one column. */
 function cell(column: SqlColumn, format: 0 | 1, row = 0): Buffer | null {
   const out = new MessageWriter();
-  rowWriter({ rows: row + 1, columns: [column] }, [format])(out, row);
+  rowWriter({ rows: row + 1, columns: [column] }, [format], defaultStyle)(out, row);
   const message = out.take();
   assert.equal(message.readInt32BE(1), message.length - 1);
   const reader = new MessageReader(message.subarray(5));
