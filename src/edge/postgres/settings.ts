@@ -79,6 +79,8 @@ function knownSettings(serverVersion: string): readonly Known[] {
   ];
 }
 
+const ownSchemas = new Set(["collections", "streams", "links"]);
+
 export class Settings {
   readonly #known = new Map<string, Known>();
   #values = new Map<string, string>();
@@ -161,6 +163,16 @@ export class Settings {
       if (value === undefined) this.#values.delete(key);
       else this.#values.set(key, value);
     }
+  }
+
+  /** The schemas in which a bare name is looked for. Where none of those that are set exists, it is a collection. */
+  get searchPath(): readonly string[] {
+    const names = this.get("search_path")!
+      .split(",")
+      .map((name) => name.trim().replace(/^"(.*)"$/s, "$1"));
+    const known = [...new Set(names)].filter((name) => ownSchemas.has(name));
+    const isNowhere = names.every((name) => name === "" || name === "pg_catalog" || name === "pg_temp");
+    return known.length > 0 || isNowhere ? known : ["collections"];
   }
 
   /** How values are written as text. */

@@ -6,12 +6,13 @@ import type { CopyOptions } from "./command.ts";
 
 /**
  * The rows of a COPY, each a CopyData message (`d`): in text and CSV a line, in binary what a DataRow has for its body,
- * after a header and before an end (two bytes, -1) that are messages of their own.
+ * with a header before the first and an end (two bytes, -1) after the last.
  */
 export class CopyEncoder {
   readonly #options: CopyOptions;
   readonly #names: readonly string[];
   readonly #style: TextStyle;
+  #hasBegun = false;
 
   constructor(options: CopyOptions, names: readonly string[], style: TextStyle) {
     this.#options = options;
@@ -20,31 +21,34 @@ export class CopyEncoder {
   }
 
   begin(out: MessageWriter): void {
-    const { format, hasHeader } = this.#options;
-    if (format === "binary") {
-      // Signature, flags: int32, length of an extension: int32
-      out.begin("d").raw(signature).int32(0).int32(0).end();
-    } else if (hasHeader) {
-      const isAlone = this.#names.length === 1;
-      const cells = this.#names.map((name) =>
-        format === "csv" ? this.#csv(name, false, isAlone) : this.#escaped(name),
-      );
-      out
-        .begin("d")
-        .text(`${cells.join(this.#options.delimiter)}\n`)
-        .end();
-    }
+    const { format, hasHeader, delimiter } = this.#options;
+    if (format === "binary" || !hasHeader) return;
+    const isAlone = this.#names.length === 1;
+    const cells = this.#names.map((name) => (format === "csv" ? this.#csv(name, false, isAlone) : this.#escaped(name)));
+    out
+      .begin("d")
+      .text(`${cells.join(delimiter)}\n`)
+      .end();
   }
 
   finish(out: MessageWriter): void {
-    if (this.#options.format === "binary") out.begin("d").int16(-1).end();
+    if (this.#options.format === "binary") this.#beginBinary(out).int16(-1).end();
+  }
+
+  /** As in Postgres, whose drivers rely on it, the header is in one message with the first row or, without any, the end. */
+  #beginBinary(out: MessageWriter): MessageWriter {
+    out.begin("d");
+    if (this.#hasBegun) return out;
+    this.#hasBegun = true;
+    // Signature, flags: int32, length of an extension: int32
+    return out.raw(signature).int32(0).int32(0);
   }
 
   readonly encode = (batch: SqlBatch): RowWriter => {
     if (this.#options.format === "binary") {
       const write = rowCells(batch, [1], this.#style);
       return (out, row) => {
-        write(out.begin("d"), row);
+        write(this.#beginBinary(out), row);
         out.end();
       };
     }

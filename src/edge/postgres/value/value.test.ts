@@ -59,7 +59,7 @@ for (const [column, oid, text, binary] of [
   [fixed({ kind: "int8" }, Int8Array.of(-1)), 21, "-1", "ffff"],
   [fixed({ kind: "uint16" }, Uint16Array.of(65535)), 23, "65535", "0000ffff"],
   [fixed({ kind: "int32" }, Int32Array.of(-2)), 23, "-2", "fffffffe"],
-  [fixed({ kind: "uint32" }, Uint32Array.of(4294967295)), 20, "4294967295", "00000000ffffffff"],
+  [fixed({ kind: "uint32" }, Uint32Array.of(4294967295)), 26, "4294967295", "ffffffff"],
   [fixed({ kind: "int64" }, BigInt64Array.of(-1n)), 20, "-1", "ffffffffffffffff"],
   [fixed({ kind: "uint64" }, BigUint64Array.of(10_000n)), 1700, "10000", "00010001000000000001"],
   [fixed({ kind: "int128" }, BigInt64Array.of(-1n, -1n)), 1700, "-1", "00010000400000000001"],
