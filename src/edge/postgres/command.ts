@@ -1,12 +1,15 @@
 import type { StatementText } from "../../engine/sql/dialect/postgres-lexer.ts";
 import { type CopyCommand, parseCopy } from "./copy/command.ts";
 import { PostgresError } from "./error.ts";
+import type { ExplainFormat } from "./explain.ts";
+import { type PrepareCommand, parsePrepare } from "./prepare-command.ts";
+import type { Move } from "./scroll.ts";
 import { statementPart } from "./statement-part.ts";
 import { TokenReader } from "./token-reader.ts";
 
 /** What a statement asks of the session itself; everything else is a query for the engine. */
 export type Command =
-  | { readonly kind: "query" }
+  | { readonly kind: "query"; readonly explain?: ExplainFormat }
   | { readonly kind: "begin"; readonly tag: "BEGIN" | "START TRANSACTION" }
   | { readonly kind: "commit" }
   | { readonly kind: "rollback" }
@@ -18,13 +21,22 @@ export type Command =
   | { readonly kind: "show"; readonly name: string }
   | { readonly kind: "discard"; readonly what: string }
   | { readonly kind: "deallocate"; readonly name: string | undefined }
-  | { readonly kind: "declare"; readonly name: string; readonly isHeld: boolean; readonly query: StatementText }
-  | { readonly kind: "fetch"; readonly name: string; readonly rows: number; readonly isMove: boolean }
+  | PrepareCommand
+  | DeclareCommand
+  | { readonly kind: "fetch"; readonly name: string; readonly move: Move; readonly isMove: boolean }
   | { readonly kind: "close"; readonly name: string | undefined }
   | CopyCommand
   /** Nothing has to be done for it. */
   | { readonly kind: "accepted"; readonly tag: string }
   | { readonly kind: "refused"; readonly error: PostgresError };
+
+export interface DeclareCommand {
+  readonly kind: "declare";
+  readonly name: string;
+  readonly isHeld: boolean;
+  readonly isScroll: boolean;
+  readonly query: StatementText;
+}
 
 const query: Command = { kind: "query" };
 
@@ -69,6 +81,8 @@ export function parseCommand(statement: StatementText, isSetting: (name: string)
       return { kind: "close", name: reader.peekWord() === "all" ? undefined : reader.name() };
     case "copy":
       return parseCopy(statement, reader);
+    case "prepare":
+      return parsePrepare(statement, reader);
     default:
       return other(first);
   }
@@ -79,13 +93,10 @@ function other(first: string | undefined): Command {
     case "unlisten":
       return { kind: "accepted", tag: "UNLISTEN" };
     case "listen":
+      // Nothing is ever told, as where nobody notifies.
+      return { kind: "accepted", tag: "LISTEN" };
     case "notify":
-      return refused("0A000", `${first.toUpperCase()} is not supported`, "A stream's records are followed over REST.");
-    case "prepare":
-      if (first === "prepare") return refused("0A000", "PREPARE is not supported", prepareHint);
-      return query;
-    case "execute":
-      return refused("0A000", "EXECUTE is not supported", prepareHint);
+      return refused("0A000", "NOTIFY is not supported", "Append to a stream, whose records are followed over REST.");
     case "lock":
       return refused("0A000", "LOCK is not supported: there is nothing that could be locked");
     case "do":
@@ -95,8 +106,6 @@ function other(first: string | undefined): Command {
       return query;
   }
 }
-
-const prepareHint = "Statements are prepared by the protocol's own messages, as drivers do.";
 
 function refused(code: string, message: string, hint?: string): Command {
   return { kind: "refused", error: new PostgresError(code, message, { hint }) };
@@ -159,33 +168,56 @@ function show(reader: TokenReader, isSetting: (name: string) => boolean): Comman
 
 function declare(statement: StatementText, reader: TokenReader): Command {
   const name = reader.name();
+  let isScroll = false;
   while (["binary", "insensitive", "asensitive", "no", "scroll"].includes(reader.peekWord() ?? "")) {
     const word = reader.word();
     if (word === "binary") return refused("0A000", "a binary cursor is not supported; a portal may be binary");
+    if (word === "no" && !reader.skip("scroll")) throw reader.syntaxError();
+    isScroll ||= word === "scroll";
   }
   if (!reader.skip("cursor")) throw reader.syntaxError();
   const isHeld = reader.skip("with");
   if (isHeld || reader.skip("without")) reader.skip("hold");
   if (!reader.skip("for")) throw reader.syntaxError();
-  return { kind: "declare", name, isHeld, query: statementPart(statement, reader.position) };
+  return { kind: "declare", name, isHeld, isScroll, query: statementPart(statement, reader.position) };
 }
 
 function fetch(reader: TokenReader, isMove: boolean): Command {
-  let rows = 1;
-  const direction = reader.peekWord();
-  if (direction === "next" || direction === "forward") {
-    reader.word();
-    if (direction === "forward") rows = count(reader) ?? 1;
-  } else if (["prior", "first", "last", "absolute", "relative", "backward"].includes(direction ?? "")) {
-    return refused("55000", "cursor can only scan forward");
-  } else {
-    rows = count(reader) ?? 1;
-  }
+  const move = moveOf(reader);
   if (!reader.skip("from")) reader.skip("in");
-  return { kind: "fetch", name: reader.name(), rows, isMove };
+  return { kind: "fetch", name: reader.name(), move, isMove };
 }
+
+function moveOf(reader: TokenReader): Move {
+  const word = reader.peekWord();
+  // A cursor may be called so, too.
+  const isDirection = word !== undefined && directions.has(word);
+  if (isDirection) reader.word();
+  switch (isDirection ? word : undefined) {
+    case "prior":
+      return { kind: "rows", count: -1 };
+    case "first":
+      return { kind: "absolute", row: 1 };
+    case "last":
+      return { kind: "absolute", row: -1 };
+    case "absolute":
+      return { kind: "absolute", row: count(reader) ?? 1 };
+    case "relative":
+      return { kind: "relative", rows: count(reader) ?? 1 };
+    case "backward":
+      return { kind: "rows", count: -(count(reader) ?? 1) };
+    case "next":
+      return { kind: "rows", count: 1 };
+    default:
+      return { kind: "rows", count: count(reader) ?? 1 };
+  }
+}
+
+const directions = new Set("next prior first last absolute relative forward backward".split(" "));
 
 function count(reader: TokenReader): number | undefined {
   if (reader.skip("all")) return Number.POSITIVE_INFINITY;
-  return reader.number();
+  const isNegative = reader.skipSymbol("-");
+  const number = reader.number();
+  return isNegative && number !== undefined ? -number : number;
 }

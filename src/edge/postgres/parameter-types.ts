@@ -34,6 +34,14 @@ for (const [alias, name] of [
   numbers.set(alias, numbers.get(name)!);
 }
 
+/** The number of a type by its name, with `[]` after it for an array. */
+export function typeNumber(name: string): number | undefined {
+  const [, base = "", suffix] =
+    /^(?:pg_catalog\.)?"?([^"([]+?)"?\s*(?:\([\d, ]*\))?\s*(\[\d*\])?$/.exec(name.toLowerCase()) ?? [];
+  const known = numbers.get(base);
+  return suffix === undefined ? known?.oid : known?.array;
+}
+
 /** Types that statements give to parameters by a cast that follows at once: `$1::int8[]`. */
 export function castParameters({ tokens }: StatementText): ReadonlyMap<number, number> {
   const found = new Map<number, number>();
