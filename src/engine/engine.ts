@@ -23,6 +23,8 @@ import { limits } from "./limits.ts";
 import { CollectionTarget } from "./link/collection-target.ts";
 import { CounterTarget } from "./link/counter-target.ts";
 import { Links } from "./link/links.ts";
+import { Live } from "./live/live.ts";
+import { defaultLiveSettings, type LiveSettings } from "./live/settings.ts";
 import type { JournalSettings } from "./log/journal.ts";
 import { JournalFlusher } from "./log/journal-flusher.ts";
 import { Log } from "./log/log.ts";
@@ -51,6 +53,7 @@ export interface EngineSettings {
   /** How long a CloudEvent's source and id are remembered. */
   readonly dedupWindowMs: number;
   readonly sql: SqlSettings;
+  readonly live?: LiveSettings;
   readonly journal?: JournalSettings;
 }
 
@@ -73,6 +76,7 @@ export class Engine {
   readonly documents: Documents;
   readonly queries: Queries;
   readonly sql: SqlEngine;
+  readonly live: Live;
   readonly #sqlThread: SqlThread;
   readonly #index: IndexThreads;
   readonly #build: BuildThread;
@@ -166,6 +170,16 @@ export class Engine {
       settings: settings.sql,
       onStatement: (outcome, ms) => observer.onStatement?.(outcome, ms),
     });
+    this.live = new Live({
+      ...shared,
+      metastore,
+      idempotency,
+      tokens,
+      random: ports.random,
+      settings: settings.live ?? defaultLiveSettings,
+      draining,
+      onError,
+    });
     this.#maintenance = new Maintenance({ store, clock, committer, metastore, trimmer, idempotency, dedup, onError });
   }
 
@@ -186,6 +200,7 @@ export class Engine {
     this.#flusher.start();
     this.#maintenance.start();
     this.links.start();
+    this.live.start();
     this.#sealer.start();
     this.#started = true;
   }
@@ -199,6 +214,7 @@ export class Engine {
   async stop(): Promise<void> {
     this.drain();
     await this.links.stop();
+    await this.live.stop();
     // Ended before the sealer: a build under way would hold the stop for as long as it takes.
     await this.#build.close();
     await this.#sealer.stop();
