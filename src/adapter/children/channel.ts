@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import { EngineError } from "../../engine/errors.ts";
 import { ChildError } from "../../port/children.ts";
-import { encodeFrame, FrameReader } from "./frames.ts";
+import { FrameReader, FrameWriter } from "./frames.ts";
 
 const MiB = 1024 * 1024;
 
@@ -37,6 +37,7 @@ export class Channel {
   readonly #socket: Duplex;
   readonly #handle: (message: unknown) => unknown;
   readonly #reader = new FrameReader(channelLimits.messageBytesMax);
+  readonly #writer = new FrameWriter(channelLimits.messageBytesMax);
   readonly #waiting = new Map<number, Waiting>();
   #nextId = 1;
   #isCorked = false;
@@ -110,7 +111,7 @@ export class Channel {
   /** What one turn sends leaves in one write. */
   #send(packet: Packet): void {
     if (this.#socket.destroyed) return;
-    const parts = encodeFrame(packet, channelLimits.messageBytesMax);
+    const parts = this.#writer.write(packet);
     if (!this.#isCorked) {
       this.#isCorked = true;
       this.#socket.cork();

@@ -1,101 +1,38 @@
-import { DefaultDeserializer, DefaultSerializer } from "node:v8";
+import { readPacked, ValueWriter } from "./packed-value.ts";
 
 /**
  * A message between two processes, in little-endian order:
  *
  *   u32 length of the head · u32 length of the tail · head · tail
  *
- * The head is the message as V8 writes it. Typed arrays of some length stand in the tail, each at a multiple of 8
- * bytes: they are sent from where they lie and read where they arrive.
+ * The head is a packed value. Typed arrays of some length stand in the tail, each at a multiple of 8 bytes: they are
+ * sent from where they lie and read where they arrive.
  */
 const prefixBytes = 8;
-/** Shorter ones cost less as a part of the head than as a write of their own. */
-const apartBytesMin = 1024;
-const alignBytes = 8;
 
-const kinds = [
-  Int8Array,
-  Uint8Array,
-  Uint8ClampedArray,
-  Int16Array,
-  Uint16Array,
-  Int32Array,
-  Uint32Array,
-  Float32Array,
-  Float64Array,
-  BigInt64Array,
-  BigUint64Array,
-] as const;
+export class FrameWriter {
+  readonly #values = new ValueWriter();
+  readonly #bytesMax: number;
 
-type TypedArray = InstanceType<(typeof kinds)[number]>;
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
 
-const inHead = 0;
-const inTail = 1;
-const padding = Buffer.alloc(alignBytes);
-
-class FrameSerializer extends DefaultSerializer {
-  readonly tail: Uint8Array[] = [];
-  tailBytes = 0;
-
-  /** V8 asks for every typed array. */
-  _writeHostObject(view: TypedArray): void {
-    const kind = kinds.findIndex((each) => view instanceof each);
-    if (kind < 0) throw new TypeError("only typed arrays can be sent to another process");
-    const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
-    const isApart = bytes.length >= apartBytesMin;
-    this.writeUint32(isApart ? inTail : inHead);
-    this.writeUint32(kind);
-    this.writeUint32(bytes.length);
-    if (!isApart) {
-      this.writeRawBytes(bytes);
-      return;
+  /** Throws when the message holds what can't cross, or is too long. */
+  write(message: unknown): readonly Uint8Array[] {
+    const { head, tail, tailBytes } = this.#values.write(message);
+    if (head.length + tailBytes > this.#bytesMax) {
+      throw new RangeError(`a message between processes is longer than ${this.#bytesMax} bytes`);
     }
-    this.writeUint32(this.tailBytes);
-    this.tail.push(bytes);
-    const pad = paddingOf(bytes.length);
-    if (pad > 0) this.tail.push(padding.subarray(0, pad));
-    this.tailBytes += bytes.length + pad;
+    const first = Buffer.allocUnsafe(prefixBytes + head.length);
+    first.writeUInt32LE(head.length, 0);
+    first.writeUInt32LE(tailBytes, 4);
+    head.copy(first, prefixBytes);
+    return tail.length === 0 ? [first] : [first, ...tail];
   }
 }
 
-class FrameDeserializer extends DefaultDeserializer {
-  readonly #tail: Uint8Array<ArrayBuffer>;
-
-  constructor(head: Buffer, tail: Uint8Array<ArrayBuffer>) {
-    super(head);
-    this.#tail = tail;
-  }
-
-  _readHostObject(): TypedArray {
-    const place = this.readUint32();
-    const kind = kinds[this.readUint32()]!;
-    const length = this.readUint32();
-    const items = length / kind.BYTES_PER_ELEMENT;
-    if (place === inTail) return new kind(this.#tail.buffer, this.#tail.byteOffset + this.readUint32(), items);
-    // A copy: in the head it may lie at any byte.
-    const bytes = Uint8Array.from(this.readRawBytes(length));
-    return new kind(bytes.buffer, 0, items);
-  }
-}
-
-function paddingOf(length: number): number {
-  return (alignBytes - (length % alignBytes)) % alignBytes;
-}
-
-/** Throws when the message holds what can't cross, or is longer than `bytesMax`. */
-export function encodeFrame(message: unknown, bytesMax: number): readonly Uint8Array[] {
-  const serializer = new FrameSerializer();
-  serializer.writeHeader();
-  serializer.writeValue(message);
-  const head = serializer.releaseBuffer();
-  if (head.length + serializer.tailBytes > bytesMax) {
-    throw new RangeError(`a message between processes is longer than ${bytesMax} bytes`);
-  }
-  const prefix = Buffer.allocUnsafe(prefixBytes);
-  prefix.writeUInt32LE(head.length, 0);
-  prefix.writeUInt32LE(serializer.tailBytes, 4);
-  return serializer.tail.length === 0 ? [Buffer.concat([prefix, head])] : [prefix, head, ...serializer.tail];
-}
+const nothing = Buffer.allocUnsafeSlow(0);
 
 interface OpenFrame {
   readonly head: Buffer;
@@ -106,7 +43,7 @@ interface OpenFrame {
 /** Puts messages together from the bytes of a stream as they come. */
 export class FrameReader {
   readonly #bytesMax: number;
-  #prefix = Buffer.alloc(0);
+  #prefix: Buffer = nothing;
   #open: OpenFrame | undefined;
 
   constructor(bytesMax: number) {
@@ -117,13 +54,13 @@ export class FrameReader {
   *read(chunk: Buffer): Iterable<unknown> {
     let rest = chunk;
     while (rest.length > 0) {
-      rest = this.#open === undefined ? this.#begin(rest) : this.#fill(this.#open, rest);
+      if (this.#open === undefined) rest = this.#begin(rest);
       const open = this.#open;
-      if (open === undefined || open.filled < open.head.length + open.tail.length) continue;
+      if (open === undefined) continue;
+      rest = fill(open, rest);
+      if (open.filled < open.head.length + open.tail.length) continue;
       this.#open = undefined;
-      const deserializer = new FrameDeserializer(open.head, open.tail);
-      deserializer.readHeader();
-      yield deserializer.readValue();
+      yield readPacked(open.head, open.tail);
     }
   }
 
@@ -131,29 +68,34 @@ export class FrameReader {
     const all = this.#prefix.length === 0 ? rest : Buffer.concat([this.#prefix, rest]);
     if (all.length < prefixBytes) {
       this.#prefix = Buffer.from(all);
-      return all.subarray(all.length);
+      return nothing;
     }
-    this.#prefix = Buffer.alloc(0);
+    this.#prefix = nothing;
     const headBytes = all.readUInt32LE(0);
     const tailBytes = all.readUInt32LE(4);
     if (headBytes === 0 || headBytes + tailBytes > this.#bytesMax) throw new RangeError("no message between processes");
-    // Memory of its own, so that the arrays of the tail keep nothing else alive.
-    this.#open = { head: Buffer.allocUnsafe(headBytes), tail: Buffer.allocUnsafeSlow(tailBytes), filled: 0 };
-    return all.subarray(prefixBytes);
-  }
-
-  #fill(open: OpenFrame, rest: Buffer): Buffer {
-    let taken = 0;
-    for (const [part, start] of [
-      [open.head, 0],
-      [open.tail, open.head.length],
-    ] as const) {
-      const at = open.filled - start;
-      if (at < 0 || at >= part.length) continue;
-      const copied = rest.copy(part, at, taken);
-      taken += copied;
-      open.filled += copied;
+    const body = all.subarray(prefixBytes);
+    // Most messages come in one piece, and are read where they lie.
+    if (tailBytes === 0 && body.length >= headBytes) {
+      this.#open = { head: body.subarray(0, headBytes), tail: nothing, filled: headBytes };
+      return body.subarray(headBytes);
     }
-    return rest.subarray(taken);
+    // Memory of its own, so that the arrays of the tail keep nothing else alive.
+    const tail = tailBytes === 0 ? nothing : Buffer.allocUnsafeSlow(tailBytes);
+    this.#open = { head: Buffer.allocUnsafe(headBytes), tail, filled: 0 };
+    return body;
   }
+}
+
+/** Takes what belongs to the message and returns what comes after it. */
+function fill(open: OpenFrame, bytes: Buffer): Buffer {
+  let rest = bytes;
+  if (open.filled < open.head.length) {
+    const copied = rest.copy(open.head, open.filled);
+    open.filled += copied;
+    rest = rest.subarray(copied);
+  }
+  const copied = rest.copy(open.tail, Math.max(0, open.filled - open.head.length));
+  open.filled += copied;
+  return rest.subarray(copied);
 }
