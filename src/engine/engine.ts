@@ -23,6 +23,8 @@ import { limits } from "./limits.ts";
 import { CollectionTarget } from "./link/collection-target.ts";
 import { CounterTarget } from "./link/counter-target.ts";
 import { Links } from "./link/links.ts";
+import { Live } from "./live/live.ts";
+import { defaultLiveSettings, type LiveSettings } from "./live/settings.ts";
 import { Log } from "./log/log.ts";
 import { Trimmer } from "./log/trimmer.ts";
 import { Maintenance } from "./maintenance.ts";
@@ -49,6 +51,7 @@ export interface EngineSettings {
   /** How long a CloudEvent's source and id are remembered. */
   readonly dedupWindowMs: number;
   readonly sql: SqlSettings;
+  readonly live?: LiveSettings;
 }
 
 /** What the engine tells about itself; all optional. */
@@ -70,6 +73,7 @@ export class Engine {
   readonly documents: Documents;
   readonly queries: Queries;
   readonly sql: SqlEngine;
+  readonly live: Live;
   readonly #sqlThread: SqlThread;
   readonly #index: IndexThreads;
   readonly #build: BuildThread;
@@ -161,6 +165,16 @@ export class Engine {
       settings: settings.sql,
       onStatement: (outcome, ms) => observer.onStatement?.(outcome, ms),
     });
+    this.live = new Live({
+      ...shared,
+      metastore,
+      idempotency,
+      tokens,
+      random: ports.random,
+      settings: settings.live ?? defaultLiveSettings,
+      draining,
+      onError,
+    });
     this.#maintenance = new Maintenance({ store, clock, committer, metastore, trimmer, idempotency, dedup, onError });
   }
 
@@ -179,6 +193,7 @@ export class Engine {
     this.#dedup.load();
     this.#maintenance.start();
     this.links.start();
+    this.live.start();
     this.#sealer.start();
     this.#started = true;
   }
@@ -192,6 +207,7 @@ export class Engine {
   async stop(): Promise<void> {
     this.drain();
     await this.links.stop();
+    await this.live.stop();
     // Ended before the sealer: a build under way would hold the stop for as long as it takes.
     await this.#build.close();
     await this.#sealer.stop();

@@ -32,6 +32,16 @@ export const tables = {
   manifest: 0x33,
   collectionTotals: 0x34,
   droppedCollection: 0x35,
+  liveMeta: 0x40,
+  liveTick: 0x41,
+  liveDocument: 0x42,
+  liveIndex: 0x43,
+  liveHistory: 0x44,
+  liveIndexHistory: 0x45,
+  /** History keys by the tick that made them, for the background that frees them. */
+  liveExpiry: 0x46,
+  liveBundle: 0x47,
+  droppedLiveTable: 0x48,
   instance: 0x50,
 } as const;
 
