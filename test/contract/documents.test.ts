@@ -817,3 +817,46 @@ test("a batch of ten thousand operations is one atomic write", async () => {
   assert.equal(await c.count("docs"), 10_000);
   assert.equal((await ask(`${server.url}/ready`)).status, 200);
 });
+
+test("numbers that a double can't carry are kept as they were written", async () => {
+  const c = await collection({
+    fields: [
+      { name: "raw", kind: "json" },
+      { name: "f", kind: "f64" },
+      { name: "n", kind: "i64" },
+    ],
+  });
+  const raw = '{"a":[12345678901234567890,0.10000000000000000555],"b":1e400}';
+  const source = `{"id":"x","raw":${raw},"f":0.1234567890123456789,"other":-9007199254740993}`;
+  const send = (path: string, text: string) =>
+    fetch(`${c.of("docs")}/documents${path}`, {
+      method: "POST",
+      body: text,
+      headers: { "content-type": "application/json" },
+    });
+  const filler = ` `.repeat(200_000);
+  for (const [id, space] of [
+    ["1", ""],
+    ["2", filler],
+  ] as const) {
+    const done = await send("", `{"ops":[${space}{"upsert":{"id":${id},"source":${source}}}]}`);
+    assert.equal(done.status, 200, await done.text());
+    const text = async () => (await fetch(`${c.of("docs")}/documents/${id}`)).text();
+    assert.ok((await text()).includes(`"source":${source}`), await text());
+    await send("", `{"ops":[{"patch":{"id":${id},"source":{"more":98765432109876543210}}}]}`);
+    assert.ok((await text()).includes(`"source":${source.slice(0, -1)},"more":98765432109876543210}`), await text());
+  }
+  await send("/patch_by_filter", '{"filter":{"ids":{"values":[2]}},"patch":{"source":{"more":1e-999}}}');
+  assert.match(await (await send("/get", '{"ids":[2]}')).text(), /"more":1e-999/);
+  const found = await ask(`${c.url}/query`, {
+    body: { from: "collections.docs", filter: { range: { f: { gt: 0.1 } } } },
+  });
+  assert.ok(found.text.includes(`"raw":${raw}`), found.text);
+  const selected = await ask(`${c.url}/sql`, {
+    body: { query: "select raw, _source from docs where f > 0.12 order by _id limit 1" },
+  });
+  assert.ok(selected.text.includes(`"raw":${raw},"_source":${source.slice(0, -1)}`), selected.text);
+  assertError(await c.write("docs", [{ upsert: { id: 3, source: { n: 2 ** 53 } } }]), 400, "invalid_argument");
+  const large = await send("", '{"ops":[{"upsert":{"id":3,"source":{"n":12345678901234567890}}}]}');
+  assert.equal(large.status, 400);
+});

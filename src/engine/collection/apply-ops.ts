@@ -1,5 +1,6 @@
 import type { Draft } from "../commit/draft.ts";
 import { alreadyExists, EngineError, invalid } from "../errors.ts";
+import { parseExact } from "../exact-json.ts";
 import { limits } from "../limits.ts";
 import { matchesDocument } from "../search/filter/evaluate.ts";
 import { type Filter, filterFields } from "../search/filter/filter.ts";
@@ -139,7 +140,7 @@ export class OpApplier {
   /** Top-level source keys are merged, null removes one; named vectors are replaced, null removes one. */
   #patched(op: ContentOp, { vectors, sparse }: PreparedOp): Buffer {
     const before = decodeDocument(this.#current(op.id).document);
-    const source: Record<string, unknown> = JSON.parse(before.source);
+    const source = parseExact(before.source) as Record<string, unknown>;
     for (const [name, value] of Object.entries(op.source)) {
       if (value === null) delete source[name];
       else Object.defineProperty(source, name, { value, enumerable: true, configurable: true, writable: true });
