@@ -10,6 +10,7 @@ import { WorkerThreads } from "./adapter/threads/threads.ts";
 import { checkAuthFormat, exclusively, openAuthStore } from "./auth-store.ts";
 import type { ServerConfig } from "./config.ts";
 import { liveSettingsOf } from "./config-live.ts";
+import { AuditedAuthenticator } from "./edge/auth/audited.ts";
 import { createAuthenticator } from "./edge/auth/authenticator.ts";
 import { checkAuthConfig } from "./edge/auth/config.ts";
 import { type ConsoleSignIn, createConsole } from "./edge/console/handler.ts";
@@ -30,6 +31,7 @@ import { liveService } from "./edge/rpc/live.ts";
 import type { WireListener } from "./edge/wire/listener.ts";
 import { MeasuredSql } from "./edge/wire/measured-sql.ts";
 import { WireTls } from "./edge/wire/tls.ts";
+import { type AuditEvent, AuditLog } from "./engine/auth/audit.ts";
 import { ApiKeys } from "./engine/auth/keys.ts";
 import { Backups } from "./engine/backup/backups.ts";
 import { type CollectionSettings, defaultCollectionSettings } from "./engine/collection/settings.ts";
@@ -158,7 +160,17 @@ export class Server {
     }
     const { corsOrigins, publicUrl } = config;
     const report = (message: string) => log.warn(message);
-    const authenticator = createAuthenticator(config.auth, { keys, clock, report, origins: corsOrigins, publicUrl });
+    const audit = new AuditLog(
+      authStore,
+      clock,
+      (entry) => log.info({ audit: entry }, `audit: ${entry.action}`),
+      (err) => log.error({ err }, "entries of the audit log could not be stored"),
+    );
+    opened.defer(() => audit.close());
+    const credentials = createAuthenticator(config.auth, { keys, clock, report, origins: corsOrigins, publicUrl });
+    // Without authentication there is nobody to note.
+    const isOpen = config.auth.modes.includes("off");
+    const authenticator = isOpen ? credentials : new AuditedAuthenticator(credentials, audit, clock);
     opened.defer(() => authenticator.close());
     authenticator.prepare();
     const health = new HealthState();
@@ -173,7 +185,16 @@ export class Server {
       serverVersion: version,
       datasetFiles: filesOfVersion,
     });
-    const rest = await createRest({ engine, backups, metrics, log, version, authenticator, requestId });
+    const rest = await createRest({
+      engine,
+      backups,
+      metrics,
+      log,
+      version,
+      authenticator,
+      requestId,
+      instance: { keys, audit },
+    });
     const flight = flightService({
       sql: new MeasuredSql(engine.sql, metrics.wires.statementsOf("flight")),
       namespaces: () => Array.from(engine.metastore.namespaces(), (each) => each.name),
@@ -192,6 +213,7 @@ export class Server {
       cors,
       development: config.mode === "development",
       onCall: (method: string, code: string, ms: number) => metrics.onCall(method, code, ms),
+      audit: (event: AuditEvent) => audit.record(event),
       ...(publicUrl === undefined ? {} : { publicUrl }),
     };
     const rpc = createRpcHandler({

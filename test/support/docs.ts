@@ -94,7 +94,7 @@ export class DocsRun {
     const text = this.#placed(block.text);
     switch (block.language) {
       case "sh":
-        return await this.#command(block, "bash", ["-c", `set -eo pipefail\n${withCurl(text)}`]);
+        return await this.#command(block, "bash", ["-c", `${keptKey}set -eo pipefail\n${withCurl(text)}\n${keepKey}`]);
       case "python":
         return await this.#command(block, "python3", ["-c", text]);
       case "ts":
@@ -168,6 +168,10 @@ export class DocsRun {
     }
   }
 }
+
+/** A reader's shell keeps the key that an earlier block has exported. */
+const keptKey = "[ ! -f .key ] || . ./.key\n";
+const keepKey = 'if [ -n "${SERVICE_API_KEY:-}" ]; then declare -p SERVICE_API_KEY > .key; fi';
 
 /** Each answer is a line of its own, a refusal is a failure, and a live tail, which has no end, ends after a second. */
 function withCurl(text: string): string {

@@ -10,6 +10,8 @@ import fastify, {
   LogController,
 } from "fastify";
 import { authorize } from "../../engine/auth/access.ts";
+import type { AuditLog } from "../../engine/auth/audit.ts";
+import type { ApiKeys } from "../../engine/auth/keys.ts";
 import type { Principal } from "../../engine/auth/principal.ts";
 import type { Backups } from "../../engine/backup/backups.ts";
 import type { Engine } from "../../engine/engine.ts";
@@ -30,6 +32,7 @@ import { backupRoutes } from "./routes/backup.ts";
 import { collectionRoutes } from "./routes/collections.ts";
 import { documentRoutes } from "./routes/documents.ts";
 import { eventRoutes } from "./routes/events.ts";
+import { instanceRoutes } from "./routes/instance.ts";
 import { linkRoutes } from "./routes/links.ts";
 import { namespaceRoutes } from "./routes/namespaces.ts";
 import { operationRoutes } from "./routes/operations.ts";
@@ -58,6 +61,8 @@ export interface RestOptions {
   readonly log: FastifyBaseLogger;
   readonly version: string;
   readonly authenticator: Authenticator;
+  /** Keys to be managed, and the log of who did what. */
+  readonly instance?: { readonly keys: ApiKeys; readonly audit: AuditLog };
   readonly requestId: RequestIds;
 }
 
@@ -117,6 +122,7 @@ export async function createRest(options: RestOptions): Promise<Rest> {
     ...queryRoutes(engine),
     ...sqlRoutes(engine),
     ...(options.backups === undefined ? [] : backupRoutes(options.backups)),
+    ...(options.instance === undefined ? [] : instanceRoutes(options.instance.keys, options.instance.audit)),
     ...descriptionRoutes(app),
   ];
   registerHooks(app, options, new RouteTable(routes));
@@ -178,7 +184,11 @@ async function refusePath({ authenticator }: RestOptions, request: FastifyReques
  * Who asks is decided first, for what is no route too, so that an outsider learns nothing of which routes there are;
  * then the path and the method; the body is read only after that.
  */
-function registerHooks(app: FastifyInstance, { engine, metrics, authenticator }: RestOptions, table: RouteTable): void {
+function registerHooks(
+  app: FastifyInstance,
+  { engine, metrics, authenticator, instance }: RestOptions,
+  table: RouteTable,
+): void {
   const checkRoute = (request: FastifyRequest, reply: FastifyReply) => {
     const { method, url, routeOptions } = request;
     const refused = request.is404 ? table.refuse(method, url) : table.mistaken(method, url, routeOptions.url ?? "");
@@ -231,8 +241,25 @@ function registerHooks(app: FastifyInstance, { engine, metrics, authenticator }:
   app.addHook("onResponse", (request, reply, done) => {
     const route = request.routeOptions.url ?? "unknown";
     metrics.onRequest(route, request.method, reply.statusCode, reply.elapsedTime);
+    if (instance !== undefined) auditAct(instance.audit, request, reply.statusCode);
     request.log.debug({ method: request.method, route, status: reply.statusCode, ms: reply.elapsedTime }, "answered");
     done();
+  });
+}
+
+/** Notes what somebody changed, or was not allowed to change. */
+function auditAct(audit: AuditLog, request: FastifyRequest, status: number): void {
+  const { url = "", config } = request.routeOptions;
+  const isAct = config.access === "admin" || config.access === "instance-admin";
+  if (!isAct || request.method === "GET" || request.method === "HEAD" || request.principal === undefined) return;
+  const [target] = request.url.split("?", 1);
+  audit.record({
+    action: `${request.method} ${url}`,
+    principal: request.principal.id,
+    address: request.socket.remoteAddress,
+    namespace: (request.params as { readonly ns?: string }).ns,
+    target,
+    outcome: status < 400 ? "ok" : String(status),
   });
 }
 

@@ -48,6 +48,12 @@ function needOf(path: string): Need | NeedIn {
   return callNeeds[path] ?? needs.signedIn;
 }
 
+/** Whether a call changes what there is, rather than data in it. */
+export function isAdministrative(path: string): boolean {
+  const need = needOf(path);
+  return need === needs.adminInstance || need === needs.adminIn;
+}
+
 /** Before the message is read: the role, with the namespace left open. */
 export function authorizeCall(principal: Principal, path: string): void {
   const need = needOf(path);

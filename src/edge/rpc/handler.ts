@@ -3,6 +3,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { type ConnectRouter, createConnectRouter, createContextValues, type ServiceImpl } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
+import type { AuditEvent } from "../../engine/auth/audit.ts";
 import { EngineError, invalid, reasons, unavailable } from "../../engine/errors.ts";
 import { buildVariant, isAbsent, type Port } from "../../engine/instance/catalogue.ts";
 import type { Instance } from "../../engine/instance/instance.ts";
@@ -17,7 +18,7 @@ import { file_service_live_v1_live } from "../../gen/service/live/v1/live_pb.ts"
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Cors } from "../front/cors.ts";
 import type { RequestIds } from "../front/request-id.ts";
-import { authorizeCall, needsCredential } from "./access.ts";
+import { authorizeCall, isAdministrative, needsCredential } from "./access.ts";
 import { Call, type CallLog, callKey } from "./call.ts";
 import { cutDeadline, deadlineMs, within } from "./deadline.ts";
 import { type HealthState, healthService } from "./health.ts";
@@ -66,6 +67,8 @@ export interface RpcDeps {
   readonly requestId: RequestIds;
   /** Told of every call: the method where it is known, the Connect code or `ok`, the time. */
   readonly onCall?: (method: string, code: string, ms: number) => void;
+  /** Told of every administrative call by somebody who was recognised. */
+  readonly audit?: (event: AuditEvent) => void;
   /** Reflection is mounted in development only. */
   readonly development: boolean;
   readonly cors: Cors;
@@ -287,11 +290,14 @@ class Handler implements RpcHandler {
   }
 
   #observe(call: Call): void {
-    const { onCall, log } = this.#deps;
+    const { onCall, audit, log } = this.#deps;
     const ms = performance.now() - call.startedMs;
     // Paths that nothing answers are the caller's words and would make a metric each.
     const method = this.#paths.has(call.path) ? call.path.slice(1) : isHousePath(call.path) ? "house" : "unknown";
     onCall?.(method, call.code, ms);
+    if (audit !== undefined && call.principal !== undefined && isAdministrative(call.path)) {
+      audit({ action: method, principal: call.principal.id, address: call.peer.remoteAddress, outcome: call.code });
+    }
     log.debug({ reqId: call.requestId, method, code: call.code, ms }, "answered");
   }
 
