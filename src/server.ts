@@ -140,6 +140,7 @@ export class Server {
       {
         onCommitGroup: (group) => metrics.onCommitGroup(group),
         onStatement: (outcome, ms) => metrics.onStatement(outcome, ms),
+        onQuery: (kind, ms) => metrics.onQuery(kind, ms),
         onBackgroundError: (err) => log.error({ err }, "background work failed; it will be tried again"),
       },
     );
@@ -284,7 +285,7 @@ export class Server {
     listener = started;
     // Whatever fails from here on, requests that came meanwhile do not keep the process.
     opened.defer(() => started.close());
-    metrics.observe(engine, () => store.stats(), started);
+    metrics.observe(engine, config.dataDir, () => store.stats(), started);
     metrics.wires.observe({ http: started, postgres, mysql });
     health.setReady(true);
     liveHealth.setReady(true);

@@ -29,7 +29,7 @@ import { Log } from "./log/log.ts";
 import { Trimmer } from "./log/trimmer.ts";
 import { Maintenance } from "./maintenance.ts";
 import { Metastore } from "./metastore/metastore.ts";
-import { Queries } from "./query/queries.ts";
+import { Queries, type QueryKind } from "./query/queries.ts";
 import type { SqlMessage } from "./sql/messages.ts";
 import type { SqlSettings } from "./sql/settings.ts";
 import { SqlEngine, type SqlOutcome, type SqlThread } from "./sql/sql-engine.ts";
@@ -59,6 +59,7 @@ export interface EngineObserver {
   onCommitGroup?(group: CommitGroup): void;
   onBackgroundError?(error: unknown): void;
   onStatement?(outcome: SqlOutcome, ms: number): void;
+  onQuery?(kind: QueryKind, ms: number): void;
 }
 
 /** The service itself, without a wire. */
@@ -78,6 +79,7 @@ export class Engine {
   readonly #index: IndexThreads;
   readonly #build: BuildThread;
   readonly #sealer: Sealer;
+  readonly #runtimes: Runtimes;
   readonly #pins: Pins;
   readonly committer: Committer;
   /** Taken by those who copy objects. */
@@ -118,6 +120,7 @@ export class Engine {
     const { objects } = ports;
     const catalog = new Catalog(store, metastore);
     const runtimes = new Runtimes(store, log, this.#index, onError);
+    this.#runtimes = runtimes;
     this.#pins = new Pins(clock, ports.random);
     const shared = {
       store,
@@ -144,7 +147,11 @@ export class Engine {
       settings: settings.collections,
       filled: ({ namespace, name }, token, signal) => this.links.filled(namespace, name, token, signal),
     });
-    this.queries = new Queries({ ...shared, documents: this.documents });
+    this.queries = new Queries({
+      ...shared,
+      documents: this.documents,
+      onQuery: (kind, ms) => observer.onQuery?.(kind, ms),
+    });
     this.#sealer = new Sealer({ ...shared, build: this.#build, settings: settings.collections, onError });
     const dedup = new DedupIndex({ store, committer, clock, windowMs: settings.dedupWindowMs });
     this.#dedup = dedup;
@@ -181,6 +188,18 @@ export class Engine {
   /** Whether the metastore has a leader and the engine serves. */
   get isReady(): boolean {
     return this.#started && this.#ports.ownership.isOwner && !this.#draining.signal.aborted;
+  }
+
+  /** What keeps indexes behind their documents has done since the start. */
+  get indexing(): Sealer["done"] {
+    return this.#sealer.done;
+  }
+
+  /** The collections in use, with the writes that no segment of theirs holds yet. */
+  *backlogs(): Iterable<{ namespace: string; collection: string; records: number; bytes: number }> {
+    for (const { meta, backlogRecords, backlogBytes } of this.#runtimes.all()) {
+      yield { namespace: meta.namespace, collection: meta.name, records: backlogRecords, bytes: backlogBytes };
+    }
   }
 
   get isDraining(): boolean {

@@ -2,6 +2,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 import type { CommitGroup } from "../../engine/commit/committer.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { StoreStats } from "../../port/store.ts";
+import { observeEngine } from "./engine-metrics.ts";
 import { Latencies, type LatencyRow } from "./latencies.ts";
 import { WireMetrics } from "./wire-metrics.ts";
 
@@ -43,6 +44,8 @@ export class Metrics {
   readonly #groupChanges: Histogram;
   readonly #groupBytes: Histogram;
   readonly #syncFailures: Counter;
+  readonly #querySeconds: Latencies;
+  readonly #queryRows = new Map<string, LatencyRow>();
 
   constructor() {
     const registers = [this.registry];
@@ -56,6 +59,12 @@ export class Metrics {
     this.#seconds = new Latencies(
       "service_http_request_seconds",
       "Time from a request's head to its answer's end, by route",
+      latencySeconds,
+      this.registry,
+    );
+    this.#querySeconds = new Latencies(
+      "service_query_seconds",
+      "Time of one query, by what it looks by: vector, text, sparse, hybrid or filter alone",
       latencySeconds,
       this.registry,
     );
@@ -109,14 +118,24 @@ export class Metrics {
     });
   }
 
+  onQuery(kind: string, ms: number): void {
+    let row = this.#queryRows.get(kind);
+    if (row === undefined) {
+      row = this.#querySeconds.row({ kind });
+      this.#queryRows.set(kind, row);
+    }
+    row.observe(ms / 1000);
+  }
+
   onStatement(outcome: string, ms: number): void {
     this.#statements.inc({ outcome });
     this.#statementSeconds.observe(ms / 1000);
   }
 
   /** Adds what is read from the engine at each scrape. */
-  observe(engine: Engine, storeStats: () => StoreStats, listener: ListenerGauges): void {
+  observe(engine: Engine, dataDir: string, storeStats: () => StoreStats, listener: ListenerGauges): void {
     const registers = [this.registry];
+    observeEngine(this.registry, engine, dataDir);
     const labelNames = ["stream", "partition"] as const;
     new Gauge({
       name: "service_log_high_watermark",
