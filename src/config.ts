@@ -451,11 +451,20 @@ function fallbackHelp({ help, value, fallback }: Setting<unknown>): string {
   return typeof fallback === "string" ? `; ${fallback} unless set` : "";
 }
 
+/** Every setting with what holds without it, for help and for the page that lists them. */
+export function settingsTable(): { flag: string | undefined; env: string; value: string; help: string }[] {
+  return Object.values(settings as Record<string, Setting<unknown>>).map((each) => ({
+    flag: each.flag,
+    env: each.env,
+    value: each.value,
+    help: each.help + fallbackHelp(each),
+  }));
+}
+
 export function settingsHelp(): string {
-  const rows = Object.values(settings as Record<string, Setting<unknown>>).map((each) => {
-    const { flag, env, value, help } = each;
+  const rows = settingsTable().map(({ flag, env, value, help }) => {
     const left = flag === undefined ? "" : `--${flag} ${value}`;
-    return `  ${left.padEnd(40)} ${help}${fallbackHelp(each)} (${env})`;
+    return `  ${left.padEnd(40)} ${help} (${env})`;
   });
   return [
     ...rows,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { commands } from "../../src/cli/commands.ts";
 import { otherCommandNames } from "../../src/cli/help.ts";
-import { loadConfig } from "../../src/config.ts";
+import { loadConfig, settingsTable } from "../../src/config.ts";
 import { blocksOf, DocsRun, titleOf } from "../support/docs.ts";
 import { ServerProcess, temporaryFolder } from "../support/process.ts";
 import { root, sourceFiles } from "../support/source.ts";
@@ -23,6 +23,7 @@ const afterTheTour = [
   "docs/flight-sql.md",
   "docs/lance.md",
   "docs/rpc.md",
+  "docs/python.md",
 ];
 const withKeys = ["docs/security.md"];
 /** Run by `cli-docs.test.ts`. */
@@ -80,6 +81,7 @@ for (const page of withKeys) {
 const sources = sourceFiles("src/**/*.ts")
   .map(({ text }) => text)
   .join("\n");
+const settingNames = new Set(settingsTable().map(({ env }) => env));
 const pages = ["README.md", ...globSync("docs/*.md", { cwd: root }).sort()];
 
 test("no page with a command is left out", async () => {
@@ -103,7 +105,8 @@ for (const page of pages) {
       assert.ok(words.has(command!), `native-engine ${command}`);
     }
     for (const [name] of text.matchAll(/\bSERVICE_[A-Z_]*[A-Z]\b/g)) {
-      assert.ok(sources.includes(name) || sources.includes(name.replace(/_FILE$/, "")), name);
+      const isSet = settingNames.has(name) || sources.includes(name) || sources.includes(name.replace(/_FILE$/, ""));
+      assert.ok(isSet, name);
     }
     for (const [, to] of text.matchAll(/\]\((?!https?:|#)([^)#]+)\)/g)) {
       const from = page.includes("/") ? join(root, "docs") : root;
