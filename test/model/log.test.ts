@@ -7,7 +7,6 @@ import { FileCommitLog } from "../../src/adapter/file-log/commit-log.ts";
 import { pageBytes } from "../../src/adapter/file-log/format.ts";
 import { LmdbStore } from "../../src/adapter/lmdb/store.ts";
 import { LoggedStore } from "../../src/adapter/logged/store.ts";
-import { StoreView } from "../../src/adapter/logged/view.ts";
 import { MemoryObjectStore } from "../../src/adapter/memory/object-store.ts";
 import { MemoryStore } from "../../src/adapter/memory/store.ts";
 import { NodeClock } from "../../src/adapter/node/clock.ts";
@@ -320,7 +319,7 @@ for (const [what, settings] of [
         await store?.close();
         const log = await FileCommitLog.open(disk, { segmentBytes: 6 * pageBytes, firstBytes: pageBytes });
         const mark = makeKey(tables.commitLog);
-        return LoggedStore.open({ view: new StoreView(view), log, clock: new NodeClock(), mark, settings });
+        return LoggedStore.open({ view, log, clock: new NodeClock(), mark, settings });
       };
     }),
   );

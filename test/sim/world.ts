@@ -1,7 +1,6 @@
 import { FileCommitLog } from "../../src/adapter/file-log/commit-log.ts";
 import { pageBytes } from "../../src/adapter/file-log/format.ts";
 import { type LoggedSettings, LoggedStore } from "../../src/adapter/logged/store.ts";
-import { StoreView } from "../../src/adapter/logged/view.ts";
 import { MemoryObjectStore } from "../../src/adapter/memory/object-store.ts";
 import { MemoryStore } from "../../src/adapter/memory/store.ts";
 import { SeededRandom } from "../../src/adapter/simulated/random.ts";
@@ -256,7 +255,7 @@ export class World {
       pause: (ms) => clock.sleep(ms),
     });
     const onError = (error: unknown) => this.trace.add(`not applied: ${messageOf(error)}`);
-    this.#store = await LoggedStore.open({ view: new StoreView(view), log, clock, mark, settings: logged, onError });
+    this.#store = await LoggedStore.open({ view, log, clock, mark, settings: logged, onError });
     return this.#store;
   }
 
