@@ -121,7 +121,6 @@ test("a rebuild that ends half-way is made good by the server", async () => {
     const objects = new FilesObjectStore(join(dataDir, "objects"));
     const metastore = new Metastore(store, committer);
     const log = new Log(store, clock);
-    log.load(() => metastore.streamIds());
     const deps = { store, objects, clock, metastore, log };
     const repair = new Repair(deps);
     await repair.forgetIndexes();

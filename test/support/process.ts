@@ -35,6 +35,8 @@ export class ServerProcess implements AsyncDisposable {
   readonly postgres: WireAddress;
   /** And the MySQL wire. */
   readonly mysql: WireAddress;
+  /** And the Live engine. */
+  readonly live: string;
   readonly dataDir: string;
   readonly child: ChildProcess;
   readonly logs: string[];
@@ -44,6 +46,8 @@ export class ServerProcess implements AsyncDisposable {
     this.url = url;
     this.postgres = wireAddress(logs, "postgres");
     this.mysql = wireAddress(logs, "mysql");
+    const { host, port } = wireAddress(logs, "live");
+    this.live = `${new URL(url).protocol}//${host}:${port}`;
     this.dataDir = dataDir;
     this.child = child;
     this.logs = logs;
@@ -67,6 +71,7 @@ export class ServerProcess implements AsyncDisposable {
         ...cleanEnvironment(),
         SERVICE_POSTGRES_LISTEN: "127.0.0.1:0",
         SERVICE_MYSQL_LISTEN: "127.0.0.1:0",
+        SERVICE_LIVE_LISTEN: "127.0.0.1:0",
         ...options.env,
       },
       stdio: ["ignore", "pipe", "pipe"],
@@ -153,7 +158,8 @@ function wireAddress(logs: readonly string[], wire: string): WireAddress {
   return { host, port: Number(port) };
 }
 
-function listeningUrl(child: ChildProcess, logs: string[]): Promise<string> {
+/** Where a server that was started listens; its log goes to `logs`. */
+export function listeningUrl(child: ChildProcess, logs: string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const onLine = (line: string) => {
       logs.push(line);
