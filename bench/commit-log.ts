@@ -126,7 +126,7 @@ async function redis({ new: build, turns, folder }: Options): Promise<Row[]> {
 interface Written {
   /** What the disk that holds the data has written, whoever asked for it: only a machine that does nothing else tells something. */
   readonly disk: number;
-  /** `write_bytes` of the process, where a page counts as much as the whole folio of the page cache that it is in: up to 2 MiB on ext4 since Linux 6.16. */
+  /** `write_bytes` of the process, where a page counts as the whole folio of the page cache that it is in, and ext4 may have large ones. */
   readonly process: number;
 }
 
