@@ -23,8 +23,16 @@ install() {
   trap 'rmdir "$lock"' EXIT
   trap 'exit 1' INT TERM
   if ! is_installed; then
-    echo "setup: installing dependencies" >&2
-    npm ci --no-audit --no-fund --loglevel=error >&2
+    echo "setup: installing dependencies, about 1 GB; this takes a minute or two" >&2
+    npm ci --no-audit --no-fund --loglevel=error >&2 &
+    installing=$!
+    seconds=0
+    while kill -0 "$installing" 2>/dev/null; do
+      sleep 1
+      seconds=$((seconds + 1))
+      [ $((seconds % 5)) -ne 0 ] || echo "setup: $seconds s, $(du -sm node_modules 2>/dev/null | cut -f 1) MB" >&2
+    done
+    wait "$installing"
     cp package-lock.json "$stamp"
   fi
   rmdir "$lock"
