@@ -87,6 +87,10 @@ for (const [text, want] of [
     "select * from string_to_array('a', ',')",
     "select * from (SELECT string_to_array('a', ',') AS string_to_array) AS string_to_array",
   ],
+  [
+    "select * from unnest(a, f(b, c)) with ordinality t(x, y, n)",
+    "select * from (SELECT *, row_number() OVER () FROM (SELECT unnest(a), unnest( f(b, c)))) t(x, y, n)",
+  ],
   ["select * from orders, items", "select * from streams.orders, items"],
   ["with orders as (select 1) select * from orders", "with orders as (select 1) select * from orders"],
   ["select age(datfrozenxid), age(now())", "select postgres_catalog.xid_age(datfrozenxid), age(now())"],
