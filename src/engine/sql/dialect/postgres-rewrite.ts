@@ -1,3 +1,6 @@
+import { sqlFault } from "../fault.ts";
+import { sqlTextLimits } from "../text-limits.ts";
+import { Brackets } from "./brackets.ts";
 import { catalogSchema } from "./postgres-catalog.ts";
 import { functionNames } from "./postgres-functions.ts";
 import { nameOf, type StatementText, stringOf, type Token } from "./postgres-lexer.ts";
@@ -66,16 +69,36 @@ class Rewriter {
   readonly #tokens: readonly Token[];
   readonly #session: PostgresSession;
   readonly #edits: TextEdit[] = [];
+  readonly #brackets: Brackets;
+  readonly #inFrom: Uint8Array;
+  /** What a chain of casts is of, by the last token of each. */
+  readonly #chains = new Map<number, number>();
+  #addedCharacters = 0;
 
   constructor({ text, tokens }: StatementText, session: PostgresSession) {
     this.#text = text;
     this.#tokens = tokens;
     this.#session = session;
+    this.#brackets = new Brackets(
+      tokens.length,
+      (i) => sideOf(tokens[i]!),
+      (i) => tokens[i]!.start,
+    );
+    this.#inFrom = fromLists(tokens, this.#brackets);
   }
 
   edits(): TextEdit[] {
     for (let i = 0; i < this.#tokens.length; ) i += Math.max(this.#at(i), 1);
     return this.#edits;
+  }
+
+  /** What a session adds is longer than what stands for it. */
+  #add(edit: TextEdit): void {
+    this.#addedCharacters += edit.text.length;
+    if (this.#addedCharacters > sqlTextLimits.charactersMax) {
+      throw sqlFault("unsupported", "names the session's own relations too often", { position: edit.start });
+    }
+    this.#edits.push(edit);
   }
 
   /** How many tokens from `i` on were dealt with. */
@@ -145,10 +168,10 @@ class Rewriter {
       return last + 3 - first;
     }
     if (name !== "current_setting" && name !== "set_config") return 0;
-    const end = this.#closing(last + 1);
-    const given = this.#tokens.slice(last + 2, end).filter((_, i) => i % 2 === 0);
-    const setting = given[0];
+    const end = this.#brackets.partner(last + 1);
     if (end === -1) return 0;
+    const given = this.#tokens.slice(last + 2, Math.min(end, last + 7)).filter((_, i) => i % 2 === 0);
+    const setting = given[0];
     if (setting?.kind !== "string") return name === "current_setting" ? this.#looseSetting(first, last) : 0;
     const value = this.#setting(name, stringOf(setting), given);
     this.#replace(first, end, this.#named(first, end, name, value === undefined ? "NULL::VARCHAR" : text(value)));
@@ -164,24 +187,12 @@ class Rewriter {
 
   /** In Postgres the other name of a series is its column's too. */
   #nameSeries(last: number): void {
-    const end = this.#closing(last + 1);
+    const end = this.#brackets.partner(last + 1);
     const at = this.#tokens[end + 1]?.text === "as" ? end + 2 : end + 1;
     const alias = this.#tokens[at];
-    if (end === -1 || !this.#isInFrom(last) || this.#isSymbol(at + 1, "(")) return;
+    if (end === -1 || this.#inFrom[last] === 0 || this.#isSymbol(at + 1, "(")) return;
     if (alias?.kind !== "quoted" && (alias?.kind !== "word" || notAlias.has(alias.text))) return;
-    this.#edits.push({ start: alias.end, end: alias.end, text: `(${this.#text.slice(alias.start, alias.end)})` });
-  }
-
-  #isInFrom(i: number): boolean {
-    let depth = 0;
-    for (let at = i - 1; at >= 0; at--) {
-      const { text: word } = this.#tokens[at]!;
-      if (word === ")") depth++;
-      else if (word === "(" && --depth < 0) return false;
-      else if (depth === 0 && word === "from") return true;
-      else if (depth === 0 && (word === "select" || word === "where" || word === "order")) return false;
-    }
-    return false;
+    this.#add({ start: alias.end, end: alias.end, text: `(${this.#text.slice(alias.start, alias.end)})` });
   }
 
   #setting(name: string, setting: string, [, second, third]: readonly Token[]): string | undefined {
@@ -201,7 +212,7 @@ class Rewriter {
     const begins = before === undefined || before.text === "select" || before.text === ",";
     const ends = after === undefined || after.text === "," || after.text === "from" || after.text === "union";
     // Within brackets a comma parts arguments, not columns.
-    return begins && ends && this.#depthOf(first) === 0 ? `${expression} AS ${name}` : expression;
+    return begins && ends && this.#brackets.depth(first) === 0 ? `${expression} AS ${name}` : expression;
   }
 
   #user(i: number, name: string): number {
@@ -249,8 +260,8 @@ class Rewriter {
 
   /** `OPERATOR(pg_catalog.~)` is `~`. */
   #operator(i: number): number {
-    const end = this.#closing(i + 1);
-    if (end === -1) return 0;
+    const end = this.#brackets.partner(i + 1);
+    if (end === -1 || end > i + 8) return 0;
     const isQualified = this.#tokens[i + 2]?.kind === "word" && this.#isSymbol(i + 3, ".");
     const from = this.#tokens[isQualified ? i + 4 : i + 2];
     if (from === undefined || from.start >= this.#tokens[end]!.start) return 0;
@@ -271,7 +282,7 @@ class Rewriter {
     const operand = i + sign.length;
     const pattern = this.#pattern(operand, sign);
     if (pattern === undefined) return sign.length;
-    this.#edits.push({
+    this.#add({
       start: this.#tokens[i]!.start,
       end: this.#tokens[i]!.start + sign.length,
       text: sign.replace("*", ""),
@@ -329,7 +340,7 @@ class Rewriter {
     const start = this.#operandStart(i - 1);
     const operand = this.#tokens[start]!;
     const isText = start === i - 1 && isTextual(operand);
-    this.#edits.push({
+    this.#add({
       start: operand.start,
       end: operand.start,
       text: `${catalogSchema}.${lookup}_${isText ? "oid" : "name"}(`,
@@ -352,7 +363,7 @@ class Rewriter {
     if (last === -1) return false;
     const name = nameOf(this.#tokens[last]!).toLowerCase();
     const isOurs = last !== i + 1 || Object.hasOwn(typeNames, name) || Object.hasOwn(lookups, name);
-    return isOurs && this.#tokens[this.#opening(i) - 1]?.text === "cast";
+    return isOurs && this.#tokens[this.#brackets.around(i) - 1]?.text === "cast";
   }
 
   /** `CAST(x AS pg_catalog.type)` */
@@ -363,7 +374,7 @@ class Rewriter {
     if (lookup === undefined) {
       this.#replace(i + 1, last, typeNames[name] ?? name);
     } else {
-      const open = this.#opening(i);
+      const open = this.#brackets.around(i);
       const isText = open === i - 2 && isTextual(this.#tokens[i - 1]!);
       this.#replace(open - 1, open - 1, `${catalogSchema}.${lookup}_${isText ? "oid" : "name"}`);
       this.#replace(i, last, "");
@@ -374,48 +385,21 @@ class Rewriter {
   /** The first token of what stands before a cast: a name with its qualifiers, a call, or something in brackets. */
   #operandStart(i: number): number {
     let at = i;
-    // A cast may follow another.
-    while (this.#isSymbol(at - 1, "::")) at -= 2;
+    // A cast may follow another, and another that.
+    while (this.#isSymbol(at - 1, "::")) {
+      at -= 2;
+      const known = this.#chains.get(at);
+      if (known === undefined) continue;
+      at = known;
+      break;
+    }
+    this.#chains.set(i, at);
     if (this.#isSymbol(at, ")") || this.#isSymbol(at, "]")) {
-      let depth = 0;
-      for (; at >= 0; at--) {
-        if (this.#isSymbol(at, ")") || this.#isSymbol(at, "]")) depth++;
-        else if (this.#isSymbol(at, "(") || this.#isSymbol(at, "[")) depth--;
-        if (depth === 0) break;
-      }
+      at = this.#brackets.partner(at);
       if (this.#tokens[at - 1]?.kind === "word" && !notAlias.has(this.#tokens[at - 1]!.text)) at--;
     }
     while (this.#isSymbol(at - 1, ".")) at -= 2;
     return Math.max(at, 0);
-  }
-
-  /** The bracket that is open at `i`; -1 where none is. */
-  #opening(i: number): number {
-    let depth = 0;
-    for (let at = i - 1; at >= 0; at--) {
-      if (this.#isSymbol(at, ")")) depth++;
-      else if (this.#isSymbol(at, "(") && depth-- === 0) return at;
-    }
-    return -1;
-  }
-
-  #depthOf(i: number): number {
-    let depth = 0;
-    for (let at = 0; at < i; at++) {
-      if (this.#isSymbol(at, "(")) depth++;
-      else if (this.#isSymbol(at, ")")) depth--;
-    }
-    return depth;
-  }
-
-  /** The bracket that closes the one at `i`; -1 where none does. */
-  #closing(i: number): number {
-    let depth = 0;
-    for (let at = i; at < this.#tokens.length; at++) {
-      if (this.#isSymbol(at, "(")) depth++;
-      else if (this.#isSymbol(at, ")") && --depth === 0) return at;
-    }
-    return -1;
   }
 
   #isSymbol(i: number, symbol: string): boolean {
@@ -424,8 +408,29 @@ class Rewriter {
   }
 
   #replace(first: number, last: number, replacement: string): void {
-    this.#edits.push({ start: this.#tokens[first]!.start, end: this.#tokens[last]!.end, text: replacement });
+    this.#add({ start: this.#tokens[first]!.start, end: this.#tokens[last]!.end, text: replacement });
   }
+}
+
+function sideOf({ kind, text }: Token): number {
+  if (kind !== "symbol") return 0;
+  return text === "(" || text === "[" ? 1 : text === ")" || text === "]" ? -1 : 0;
+}
+
+/** Which tokens stand in the list of a FROM, each at its own depth of brackets. */
+function fromLists(tokens: readonly Token[], brackets: Brackets): Uint8Array {
+  const isIn = new Uint8Array(tokens.length);
+  const levels: number[] = [];
+  for (const [i, token] of tokens.entries()) {
+    const depth = brackets.depth(i);
+    const side = sideOf(token);
+    isIn[i] = levels[depth] ?? 0;
+    if (side > 0) levels[depth + 1] = 0;
+    else if (token.kind !== "word") continue;
+    else if (token.text === "from") levels[depth] = 1;
+    else if (token.text === "select" || token.text === "where" || token.text === "order") levels[depth] = 0;
+  }
+  return isIn;
 }
 
 /** The name of a thing, and not its number: as text it comes from the client. */
