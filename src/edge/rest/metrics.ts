@@ -3,6 +3,7 @@ import type { CommitGroup } from "../../engine/commit/committer.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { StoreStats } from "../../port/store.ts";
 import { Latencies, type LatencyRow } from "./latencies.ts";
+import { observeProcesses } from "./process-metrics.ts";
 import { WireMetrics } from "./wire-metrics.ts";
 
 /** Watermarks are reported for at most this many partitions, so that a scrape stays small. */
@@ -146,6 +147,7 @@ export class Metrics {
         },
       });
     }
+    observeProcesses(registers, () => engine.sql.processes);
     new Gauge({
       name: "service_link_lag_records",
       help: "Records that a link has not applied yet",
