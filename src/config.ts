@@ -165,6 +165,14 @@ export const settings = {
     fallback: defaultSqlSettings.threads,
     parse: wholeNumber(1, 256),
   }),
+  sqlProcesses: setting<number>({
+    flag: "sql-processes",
+    env: "SERVICE_SQL_PROCESSES",
+    value: "NUMBER",
+    help: "processes of SQL statements; each namespace has one of its own as long as there are enough",
+    fallback: defaultSqlSettings.processesMax,
+    parse: wholeNumber(1, 64),
+  }),
   sqlRunningMax: setting<number>({
     flag: "sql-running-max",
     env: "SERVICE_SQL_RUNNING_MAX",

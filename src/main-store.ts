@@ -2,9 +2,9 @@ import { statfsSync } from "node:fs";
 import { join } from "node:path";
 import { FileCommitLog } from "./adapter/file-log/commit-log.ts";
 import { LogFolder } from "./adapter/file-log/folder.ts";
+import { LmdbApplier } from "./adapter/lmdb/applier.ts";
 import { takeOverSlotFile } from "./adapter/lmdb/slot-file.ts";
 import { LmdbStore, type LmdbStoreOptions } from "./adapter/lmdb/store.ts";
-import { LmdbView } from "./adapter/lmdb/view.ts";
 import { LoggedStore } from "./adapter/logged/store.ts";
 import { NodeClock } from "./adapter/node/clock.ts";
 import { checkFormat } from "./engine/format.ts";
@@ -31,7 +31,8 @@ export async function openMainStore(dataDir: string, options: MainStoreOptions =
     const mayCreate = view.get(mark) === undefined;
     const log = await FileCommitLog.open(new LogFolder(join(dataDir, "log")), { mayCreate });
     return await LoggedStore.open({
-      view: new LmdbView(view, folder),
+      view,
+      applier: new LmdbApplier(view, folder),
       log,
       clock: new NodeClock(),
       mark,

@@ -44,6 +44,7 @@ import { isPrivate, type ServedCertificates } from "./listener/certificate.ts";
 import type { ExpressHandler } from "./listener/express.ts";
 import { Listener } from "./listener/listener.ts";
 import { openMainStore } from "./main-store.ts";
+import { sqlChildren } from "./sql-children.ts";
 import { version } from "./version.ts";
 
 interface Parts {
@@ -77,6 +78,7 @@ function sqlSettings(config: ServerConfig): SqlSettings {
     timeMs: config.sqlTimeMs,
     memoryBytes: config.sqlMemoryBytes,
     threads: config.sqlThreads,
+    processesMax: config.sqlProcesses,
     runningMax: config.sqlRunningMax,
     waitingMax: config.sqlWaitingMax,
     rowsMax: config.sqlRowsMax,
@@ -127,8 +129,10 @@ export class Server {
         random,
         threads: new WorkerThreads(new URL("./worker.ts", import.meta.url), {
           dataDir: config.dataDir,
-          sql: sqlSettings(config),
           shortRequests: shortRequests.counter,
+        }),
+        sqlChildren: sqlChildren(config.dataDir, sqlSettings(config), (why, words) => {
+          log.warn({ why, words }, "a process of SQL statements was lost; only what it worked on is");
         }),
       },
       {
@@ -145,6 +149,7 @@ export class Server {
       },
     );
     opened.defer(() => engine.stop());
+    engine.sql.prepare();
     await engine.start();
     // Requests come only once the listener listens, and with it there are its certificates.
     let listener: Listener | undefined;

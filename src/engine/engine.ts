@@ -1,3 +1,4 @@
+import type { Children } from "../port/children.ts";
 import type { Clock } from "../port/clock.ts";
 import type { ObjectStore } from "../port/object-store.ts";
 import type { Ownership } from "../port/ownership.ts";
@@ -30,9 +31,8 @@ import { Trimmer } from "./log/trimmer.ts";
 import { Maintenance } from "./maintenance.ts";
 import { Metastore } from "./metastore/metastore.ts";
 import { Queries, type QueryKind } from "./query/queries.ts";
-import type { SqlMessage } from "./sql/messages.ts";
 import type { SqlSettings } from "./sql/settings.ts";
-import { SqlEngine, type SqlOutcome, type SqlThread } from "./sql/sql-engine.ts";
+import { SqlEngine, type SqlOutcome } from "./sql/sql-engine.ts";
 import { IdempotencyRecords } from "./stream/idempotency.ts";
 import { Streams } from "./stream/streams.ts";
 import { TokenWaiter } from "./stream/token-waiter.ts";
@@ -44,6 +44,8 @@ export interface EnginePorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly threads: Threads;
+  /** The processes of SQL statements. */
+  readonly sqlChildren: Children;
 }
 
 export interface EngineSettings {
@@ -75,7 +77,6 @@ export class Engine {
   readonly queries: Queries;
   readonly sql: SqlEngine;
   readonly live: Live;
-  readonly #sqlThread: SqlThread;
   readonly #index: IndexThreads;
   readonly #build: BuildThread;
   readonly #sealer: Sealer;
@@ -160,7 +161,6 @@ export class Engine {
     const filler = new CollectionTarget({ ...shared, metastore, writer, settings: settings.collections });
     const targets = [this.counters, filler];
     this.links = new Links({ store, committer, metastore, log, clock, targets, draining, onError });
-    this.#sqlThread = new EngineThread<SqlMessage>(ports.threads.start("sql"));
     this.sql = new SqlEngine({
       ...shared,
       metastore,
@@ -168,7 +168,7 @@ export class Engine {
       queries: this.queries,
       links: this.links,
       tokens,
-      thread: this.#sqlThread,
+      children: ports.sqlChildren,
       settings: settings.sql,
       onStatement: (outcome, ms) => observer.onStatement?.(outcome, ms),
     });
@@ -232,7 +232,6 @@ export class Engine {
     await this.#sealer.stop();
     await this.#index.close();
     await this.sql.stop();
-    await this.#sqlThread.close();
     await this.#maintenance.stop();
     await this.committer.close();
     this.#pins.close();

@@ -31,7 +31,7 @@ describe("SQL over REST", () => {
   let client: CollectionClient;
 
   before(async () => {
-    server = await ServerProcess.start();
+    server = await ServerProcess.start({ env: { SERVICE_SQL_MEMORY_BYTES: String(4 * 1024 ** 3) } });
     client = await CollectionClient.create(server.url, "shop");
     await client.made("docs", schema);
     await client.written(

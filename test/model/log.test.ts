@@ -7,7 +7,6 @@ import { FileCommitLog } from "../../src/adapter/file-log/commit-log.ts";
 import { pageBytes } from "../../src/adapter/file-log/format.ts";
 import { LmdbStore } from "../../src/adapter/lmdb/store.ts";
 import { LoggedStore } from "../../src/adapter/logged/store.ts";
-import { StoreView } from "../../src/adapter/logged/view.ts";
 import { MemoryObjectStore } from "../../src/adapter/memory/object-store.ts";
 import { MemoryStore } from "../../src/adapter/memory/store.ts";
 import { NodeClock } from "../../src/adapter/node/clock.ts";
@@ -22,7 +21,7 @@ import { fingerprint } from "../../src/engine/stream/idempotency.ts";
 import type { FetchResult } from "../../src/engine/stream/streams.ts";
 import { openMainStore } from "../../src/main-store.ts";
 import type { Store } from "../../src/port/store.ts";
-import { inlineThreads, testSettings } from "../support/engine.ts";
+import { inlineSqlChildren, inlineThreads, testSettings } from "../support/engine.ts";
 import { MemoryLogDisk } from "../support/memory-log-disk.ts";
 import { temporaryFolder } from "../support/process.ts";
 import { FillingStore } from "./filling-store.ts";
@@ -140,6 +139,7 @@ class World {
         store: this.#disk,
         objects,
         threads: inlineThreads(objects),
+        sqlChildren: inlineSqlChildren(),
         ownership: new SingleOwnership(this.#folder),
         clock: this.clock,
         random: new SeededRandom(1),
@@ -320,7 +320,7 @@ for (const [what, settings] of [
         await store?.close();
         const log = await FileCommitLog.open(disk, { segmentBytes: 6 * pageBytes, firstBytes: pageBytes });
         const mark = makeKey(tables.commitLog);
-        return LoggedStore.open({ view: new StoreView(view), log, clock: new NodeClock(), mark, settings });
+        return LoggedStore.open({ view, log, clock: new NodeClock(), mark, settings });
       };
     }),
   );

@@ -6,10 +6,9 @@ import fc from "fast-check";
 import { FileCommitLog } from "../../src/adapter/file-log/commit-log.ts";
 import { LogFolder } from "../../src/adapter/file-log/folder.ts";
 import { pageBytes } from "../../src/adapter/file-log/format.ts";
+import { LmdbApplier } from "../../src/adapter/lmdb/applier.ts";
 import { LmdbStore } from "../../src/adapter/lmdb/store.ts";
-import { LmdbView } from "../../src/adapter/lmdb/view.ts";
 import { type LoggedSettings, LoggedStore } from "../../src/adapter/logged/store.ts";
-import { StoreView } from "../../src/adapter/logged/view.ts";
 import { MemoryStore } from "../../src/adapter/memory/store.ts";
 import { NodeClock } from "../../src/adapter/node/clock.ts";
 import { compareBytes } from "../../src/port/bytes.ts";
@@ -25,7 +24,7 @@ const mark = Buffer.from("\xfe mark", "latin1");
 
 async function openLogged(settings: Partial<LoggedSettings>): Promise<Opened> {
   const log = await FileCommitLog.open(new MemoryLogDisk(), { segmentBytes: 3 * pageBytes, firstBytes: pageBytes });
-  const view = new StoreView(new MemoryStore());
+  const view = new MemoryStore();
   const store = await LoggedStore.open({ view, log, clock: new NodeClock(), mark, settings });
   return { store, [Symbol.asyncDispose]: () => store.close() };
 }
@@ -45,8 +44,8 @@ const adapters: Readonly<Record<string, () => Promise<Opened>>> = {
     const lmdb = new LmdbStore(folder);
     const log = await FileCommitLog.open(new LogFolder(join(folder, "log")));
     const settings = { applyBytes: 300, applyDelayMs: 5 };
-    const view = new LmdbView(lmdb, folder);
-    const store = await LoggedStore.open({ view, log, clock: new NodeClock(), mark, settings });
+    const applier = new LmdbApplier(lmdb, folder);
+    const store = await LoggedStore.open({ view: lmdb, applier, log, clock: new NodeClock(), mark, settings });
     return {
       store,
       async [Symbol.asyncDispose]() {

@@ -1,7 +1,6 @@
 import { FileCommitLog } from "../../src/adapter/file-log/commit-log.ts";
 import { pageBytes } from "../../src/adapter/file-log/format.ts";
 import { type LoggedSettings, LoggedStore } from "../../src/adapter/logged/store.ts";
-import { StoreView } from "../../src/adapter/logged/view.ts";
 import { MemoryObjectStore } from "../../src/adapter/memory/object-store.ts";
 import { MemoryStore } from "../../src/adapter/memory/store.ts";
 import { SeededRandom } from "../../src/adapter/simulated/random.ts";
@@ -15,6 +14,7 @@ import { makeKey, tables } from "../../src/engine/keys.ts";
 import { defaultSqlSettings } from "../../src/engine/sql/settings.ts";
 import { StoreError } from "../../src/port/store.ts";
 import type { ThreadRole, ThreadService } from "../../src/port/threads.ts";
+import { inlineSqlChildren } from "../support/engine.ts";
 import { WorldTime } from "./clock.ts";
 import { Dice } from "./dice.ts";
 import { Faults } from "./faults.ts";
@@ -233,6 +233,8 @@ export class World {
         clock,
         random,
         threads: this.#threads,
+        // Its native threads would keep a time of their own.
+        sqlChildren: inlineSqlChildren(),
       },
       { dedupWindowMs, sql: defaultSqlSettings, collections: collectionSettings },
       { onBackgroundError: (error) => this.trace.add(`background: ${messageOf(error)}`) },
@@ -256,7 +258,7 @@ export class World {
       pause: (ms) => clock.sleep(ms),
     });
     const onError = (error: unknown) => this.trace.add(`not applied: ${messageOf(error)}`);
-    this.#store = await LoggedStore.open({ view: new StoreView(view), log, clock, mark, settings: logged, onError });
+    this.#store = await LoggedStore.open({ view, log, clock, mark, settings: logged, onError });
     return this.#store;
   }
 
@@ -269,9 +271,6 @@ export class World {
         return new IndexService(loader, clock, new SeededRandom(1));
       case "build":
         return new BuildService(objects, loader, clock);
-      case "sql":
-        // Its native threads keep a time of their own.
-        return { handle: () => undefined };
     }
   }
 }

@@ -1,25 +1,32 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { foldEntries } from "../../port/commit-entry.ts";
 import type { Bytes, WriteOp } from "../../port/store.ts";
 import { StoreError } from "../../port/store.ts";
 import { MemoryCommitLog } from "../memory/commit-log.ts";
 import { MemoryStore } from "../memory/store.ts";
 import { SimulatedClock } from "../simulated/clock.ts";
-import { type LoggedSettings, LoggedStore } from "./store.ts";
-import { StoreView } from "./view.ts";
+import { type Applier, type LoggedSettings, LoggedStore } from "./store.ts";
 
 const mark = Buffer.from("\xfe mark", "latin1");
 
-/** A view whose steps can be held back or made to fail. */
-class HeldView extends StoreView {
-  applied: number[] = [];
+/** Steps can be held back or made to fail. */
+class HeldApplier implements Applier {
+  readonly applied: number[] = [];
+  readonly #view: MemoryStore;
   gate: () => Promise<void> = async () => {};
 
-  override async apply(entries: readonly Bytes[], op: WriteOp): Promise<void> {
+  constructor(view: MemoryStore) {
+    this.#view = view;
+  }
+
+  async apply(entries: readonly Bytes[], mark: WriteOp): Promise<void> {
     await this.gate();
-    await super.apply(entries, op);
+    await this.#view.commit([...foldEntries(entries), mark]);
     this.applied.push(entries.length);
   }
+
+  async close(): Promise<void> {}
 }
 
 function put(key: string, value = key): WriteOp {
@@ -32,16 +39,15 @@ function textOf(store: { get(key: Bytes): Bytes | undefined }, key: string): str
 }
 
 async function open(settings: Partial<LoggedSettings> = {}) {
-  const inner = new MemoryStore();
-  const view = new HeldView(inner);
+  const view = new MemoryStore();
+  const applier = new HeldApplier(view);
   const log = new MemoryCommitLog();
   const clock = new SimulatedClock();
   const errors: unknown[] = [];
-  const options = { log, clock, mark, settings, onError: (error: unknown) => errors.push(error) };
-  const store = await LoggedStore.open({ ...options, view });
-  view.applied = [];
-  const reopen = () => LoggedStore.open({ ...options, view: new StoreView(inner) });
-  return { inner, view, log, clock, store, errors, reopen };
+  const options = { view, log, clock, mark, settings, onError: (error: unknown) => errors.push(error) };
+  const store = await LoggedStore.open({ ...options, applier });
+  const reopen = () => LoggedStore.open(options);
+  return { view, applier, log, clock, store, errors, reopen };
 }
 
 async function turns(count = 20): Promise<void> {
@@ -49,34 +55,34 @@ async function turns(count = 20): Promise<void> {
 }
 
 test("a commit is seen at once, and the view follows when it is asked to", async () => {
-  const { inner, store, view } = await open();
+  const { view, store, applier } = await open();
   await store.commit([put("a")]);
-  assert.deepEqual([textOf(store, "a"), textOf(inner, "a")], ["a", undefined]);
+  assert.deepEqual([textOf(store, "a"), textOf(view, "a")], ["a", undefined]);
   await store.commit([put("a", "2"), put("b")]);
   await store.checkpoint();
-  assert.deepEqual([textOf(inner, "a"), textOf(inner, "b")], ["2", "b"]);
-  assert.deepEqual(view.applied, [2], "both in one step");
+  assert.deepEqual([textOf(view, "a"), textOf(view, "b")], ["2", "b"]);
+  assert.deepEqual(applier.applied, [2], "both in one step");
   assert.equal(store.stats().overlayBytes, 0);
 });
 
 test("the view follows by itself after a while, or once much is ahead of it", async () => {
-  const { clock, store, inner } = await open({ applyDelayMs: 500, applyBytes: 100 });
+  const { clock, store, view } = await open({ applyDelayMs: 500, applyBytes: 100 });
   await store.commit([put("a")]);
   await turns();
-  assert.equal(textOf(inner, "a"), undefined);
+  assert.equal(textOf(view, "a"), undefined);
   clock.advance(501);
   await turns();
-  assert.equal(textOf(inner, "a"), "a");
+  assert.equal(textOf(view, "a"), "a");
   await store.commit([put("b", "x".repeat(200))]);
   await turns();
-  assert.equal(textOf(inner, "b")?.length, 200);
+  assert.equal(textOf(view, "b")?.length, 200);
 });
 
 test("a checkpoint covers what was durable when it was asked for, and no more", async () => {
-  const { store, view, inner } = await open();
+  const { store, applier, view } = await open();
   await store.commit([put("a")]);
   const held = Promise.withResolvers<void>();
-  view.gate = () => held.promise;
+  applier.gate = () => held.promise;
   let isDone = false;
   const checkpoint = store.checkpoint().then(() => {
     isDone = true;
@@ -86,13 +92,13 @@ test("a checkpoint covers what was durable when it was asked for, and no more", 
   await store.commit([put("later")]);
   held.resolve();
   await checkpoint;
-  assert.deepEqual([textOf(inner, "a"), textOf(inner, "later")], ["a", undefined]);
+  assert.deepEqual([textOf(view, "a"), textOf(view, "later")], ["a", undefined]);
 });
 
 test("commits wait while the overlay is full, and it is never larger than its bound", async () => {
-  const { store, view } = await open({ overlayBytesMax: 300 });
+  const { store, applier } = await open({ overlayBytesMax: 300 });
   const held = Promise.withResolvers<void>();
-  view.gate = () => held.promise;
+  applier.gate = () => held.promise;
   await store.commit([put("a", "x".repeat(200))]);
   let isDone = false;
   const waiting = store.commit([put("b", "x".repeat(200))]).then(() => {
@@ -125,9 +131,9 @@ test("a snapshot stays as it is while later commits come and the view goes on", 
 });
 
 test("a step that fails is tried again, and nothing is lost meanwhile", async () => {
-  const { store, view, clock, errors, inner } = await open();
+  const { store, applier, clock, errors, view } = await open();
   let failures = 2;
-  view.gate = async () => {
+  applier.gate = async () => {
     if (failures-- > 0) throw new StoreError("full", "no room");
   };
   await store.commit([put("a")]);
@@ -139,41 +145,41 @@ test("a step that fails is tried again, and nothing is lost meanwhile", async ()
   }
   await checkpoint;
   assert.equal(errors.length, 2);
-  assert.equal(textOf(inner, "a"), "a");
+  assert.equal(textOf(view, "a"), "a");
 });
 
 test("what the view lacks is replayed when the store is opened again", async () => {
-  const { store, view, reopen, inner } = await open();
+  const { store, applier, reopen, view } = await open();
   await store.commit([put("a", "1")]);
   await store.checkpoint();
-  view.gate = () => new Promise(() => {});
+  applier.gate = () => new Promise(() => {});
   await store.commit([put("a", "2"), put("b")]);
   const again = await reopen();
-  assert.deepEqual([textOf(again, "a"), textOf(again, "b"), textOf(inner, "b")], ["2", "b", undefined]);
+  assert.deepEqual([textOf(again, "a"), textOf(again, "b"), textOf(view, "b")], ["2", "b", undefined]);
   await again.close();
-  assert.deepEqual([textOf(inner, "a"), textOf(inner, "b")], ["2", "b"]);
+  assert.deepEqual([textOf(view, "a"), textOf(view, "b")], ["2", "b"]);
 });
 
 test("a log that is not the store's is refused", async () => {
-  const { store, reopen, log, inner } = await open();
+  const { store, reopen, log, view } = await open();
   await store.commit([put("a")]);
   await store.close();
   const other = new MemoryCommitLog();
   await assert.rejects(
-    LoggedStore.open({ view: new StoreView(inner), log: other, clock: new SimulatedClock(), mark }),
+    LoggedStore.open({ view, log: other, clock: new SimulatedClock(), mark }),
     /entries before position 2 of the commit log are gone/,
   );
   const empty = new MemoryStore();
   await assert.rejects(
-    LoggedStore.open({ view: new StoreView(empty), log, clock: new SimulatedClock(), mark }),
+    LoggedStore.open({ view: empty, log, clock: new SimulatedClock(), mark }),
     /the commit log belongs to another store/,
   );
-  await inner.commit([{ kind: "put", key: mark, value: Buffer.from("damaged") }]);
+  await view.commit([{ kind: "put", key: mark, value: Buffer.from("damaged") }]);
   await assert.rejects(reopen(), /mark of its commit log is damaged/);
 });
 
 test("a full device refuses a commit, and takes it once there is room", async () => {
-  const view = new StoreView(new MemoryStore());
+  const view = new MemoryStore();
   let free = 0;
   const store = await LoggedStore.open({
     view,

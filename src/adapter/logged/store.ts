@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 import { asBuffer } from "../../port/bytes.ts";
 import type { Clock } from "../../port/clock.ts";
-import { encodeEntry, entryBytes } from "../../port/commit-entry.ts";
+import { encodeEntry, entryBytes, foldEntries } from "../../port/commit-entry.ts";
 import type { CommitLog } from "../../port/commit-log.ts";
 import {
   type Bytes,
@@ -16,7 +16,6 @@ import {
 import { EntryMemory } from "./entry-memory.ts";
 import { Overlay } from "./overlay.ts";
 import { LayeredReader, LayeredSnapshot } from "./reader.ts";
-import type { View } from "./view.ts";
 
 export interface LoggedSettings {
   /** The view is brought up to date when this much is ahead of it, or the oldest of it has waited this long. */
@@ -40,8 +39,18 @@ export const loggedSettings: LoggedSettings = {
   retryMs: 1_000,
 };
 
+/** Brings the view up to date. */
+export interface Applier {
+  /** The changes of entries one after another, and the mark, as one atomic and durable step. */
+  apply(entries: readonly Bytes[], mark: WriteOp): Promise<void>;
+  close(): Promise<void>;
+}
+
 export interface LoggedOptions {
-  readonly view: View;
+  /** Everything in it can be made again from the log, or has been. It is closed with this store. */
+  readonly view: Store;
+  /** Without one, this thread commits to the view. */
+  readonly applier?: Applier;
   readonly log: CommitLog;
   readonly clock: Clock;
   /** Where the view remembers which log it belongs to and what it has applied. Nobody else uses this key, and no reader sees it. */
@@ -63,7 +72,8 @@ const longMs = 3_600_000;
  * commit is acknowledged, and readers see it in an overlay in memory. The view follows in the background; a start replays what it lacks.
  */
 export class LoggedStore implements Store {
-  readonly #view: View;
+  readonly #view: Store;
+  readonly #applier: Applier;
   readonly #log: CommitLog;
   readonly #clock: Clock;
   readonly #mark: Bytes;
@@ -85,6 +95,7 @@ export class LoggedStore implements Store {
   private constructor(options: LoggedOptions, applied: number) {
     this.#options = options;
     this.#view = options.view;
+    this.#applier = options.applier ?? applierOf(options.view);
     this.#log = options.log;
     this.#clock = options.clock;
     this.#mark = options.mark;
@@ -102,7 +113,7 @@ export class LoggedStore implements Store {
     let applied = 0;
     if (stored === undefined) {
       if (log.end > 1) throw damaged("the commit log belongs to another store");
-      await view.apply([], { kind: "put", key: mark, value: encodeMark({ log: log.id, applied: 0 }) });
+      await view.commit([{ kind: "put", key: mark, value: encodeMark({ log: log.id, applied: 0 }) }]);
     } else {
       const known = decodeMark(stored);
       if (known.log !== log.id) throw damaged("the commit log is another one than the store's");
@@ -249,7 +260,7 @@ export class LoggedStore implements Store {
     const oldest = this.#overlay.generations[0]!;
     const { position } = oldest.entries.at(-1)!;
     const mark = encodeMark({ log: this.#log.id, applied: position });
-    await this.#view.apply(
+    await this.#applier.apply(
       oldest.entries.map(({ bytes }) => bytes),
       { kind: "put", key: this.#mark, value: mark },
     );
@@ -280,8 +291,16 @@ export class LoggedStore implements Store {
     await this.#running;
     this.#appliedEvent.resolve();
     await this.#log.close();
+    await this.#applier.close();
     await this.#view.close();
   }
+}
+
+function applierOf(view: Store): Applier {
+  return {
+    apply: (entries, mark) => view.commit([...foldEntries(entries), mark]),
+    close: async () => {},
+  };
 }
 
 interface Mark {

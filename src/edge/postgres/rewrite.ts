@@ -14,11 +14,18 @@ export interface SessionFacts {
   readonly namespaces: () => readonly string[];
 }
 
-/** Parameters of these types; those that stand within a cast already are of its type then. */
-function typeEdits({ tokens }: StatementText, types: readonly (SqlType | undefined)[]): TextEdit[] {
+export interface GivenTypes {
+  readonly types: readonly (SqlType | undefined)[];
+  readonly asNulls?: boolean;
+}
+
+/** Parameters of these types, or a NULL of it in their place; those that stand within a cast already are of its type. */
+function typeEdits({ tokens }: StatementText, { types, asNulls }: GivenTypes): TextEdit[] {
   return tokens.flatMap(({ kind, text, start, end }) => {
     const type = kind === "parameter" ? types[Number(text.slice(1)) - 1] : undefined;
-    return type === undefined ? [] : [{ start, end, text: `CAST(${text} AS ${typeName(type)})` }];
+    return type === undefined
+      ? []
+      : [{ start, end, text: `CAST(${asNulls === true ? "NULL" : text} AS ${typeName(type)})` }];
   });
 }
 
@@ -28,7 +35,7 @@ export function rewrite(
   facts: SessionFacts,
   settings: Settings,
   tables: ReadonlySet<string>,
-  types: readonly (SqlType | undefined)[] = [],
+  given: GivenTypes = { types: [] },
 ): EditedQuery {
   const path = settings.searchPath;
   const session = {
@@ -46,7 +53,7 @@ export function rewrite(
     },
   };
   try {
-    return new EditedQuery(statement.text, [...postgresEdits(statement, session), ...typeEdits(statement, types)]);
+    return new EditedQuery(statement.text, [...postgresEdits(statement, session), ...typeEdits(statement, given)]);
   } catch (error) {
     throw error instanceof UnknownSetting ? unknownSetting(error.setting) : error;
   }

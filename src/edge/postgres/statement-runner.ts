@@ -7,7 +7,7 @@ import { parameterType } from "./oid.ts";
 import { castParameters, vectorParameters, vectorType } from "./parameter-types.ts";
 import type { Portal } from "./portal.ts";
 import type { PreparedStatement } from "./prepared.ts";
-import { rewrite, type SessionFacts } from "./rewrite.ts";
+import { type GivenTypes, rewrite, type SessionFacts } from "./rewrite.ts";
 import type { Settings } from "./settings.ts";
 
 const guesses: readonly SqlType[] = [
@@ -83,8 +83,16 @@ export class StatementRunner {
   }
 
   async #describeAs(prepared: PreparedStatement, types: readonly (SqlType | undefined)[]): Promise<SqlDescription> {
+    const found = await this.#describeGiven(prepared, { types });
+    // Some functions tell their type only of values: of NULLs then, which have the same.
+    if (!isUnknown(found) || types.some((type) => type === undefined)) return found;
+    const { columns } = await this.#describeGiven(prepared, { types, asNulls: true });
+    return { ...found, columns };
+  }
+
+  async #describeGiven(prepared: PreparedStatement, given: GivenTypes): Promise<SqlDescription> {
     const abort = new AbortController();
-    const query = rewrite(prepared.statement!, this.#facts, this.#settings, this.#tables, types);
+    const query = rewrite(prepared.statement!, this.#facts, this.#settings, this.#tables, given);
     return this.#guarded(prepared, abort, () =>
       this.#sql.describe(
         { namespace: this.#facts.namespace, query: query.text, params: [], dialect: "postgres" },
@@ -162,6 +170,11 @@ export class StatementRunner {
     const position = characters(prepared.source, prepared.statement!.start + inStatement) + 1;
     return new PostgresError(code, message, { hint, detail, position, cause: error });
   }
+}
+
+/** What the engine says where it can't tell the columns. */
+function isUnknown({ columns }: SqlDescription): boolean {
+  return columns.length === 1 && columns[0]!.name === "unknown" && columns[0]!.type.kind === "null";
 }
 
 function cancelled(cause: CancelCause): PostgresError {

@@ -4,6 +4,7 @@ import type { Engine } from "../../engine/engine.ts";
 import type { StoreStats } from "../../port/store.ts";
 import { observeEngine } from "./engine-metrics.ts";
 import { Latencies, type LatencyRow } from "./latencies.ts";
+import { observeProcesses } from "./process-metrics.ts";
 import { WireMetrics } from "./wire-metrics.ts";
 
 /** Watermarks are reported for at most this many partitions, so that a scrape stays small. */
@@ -165,6 +166,7 @@ export class Metrics {
         },
       });
     }
+    observeProcesses(registers, () => engine.sql.processes);
     new Gauge({
       name: "service_link_lag_records",
       help: "Records that a link has not applied yet",

@@ -40,6 +40,7 @@ interface TestLimits {
   readonly groupBytesMax?: number;
   readonly readyBytes?: number;
   readonly readyChanges?: number;
+  readonly outcomeMsMax?: number;
 }
 
 function open(limits: TestLimits = {}, clock: Clock = new NodeClock()) {
@@ -312,6 +313,29 @@ test("close waits for what was accepted and refuses what comes after", async () 
   await (await store.next()).finish();
   await closed;
   assert.equal(await accepted, "a");
+  await committer.close();
+});
+
+test("a store that does not answer is told as unavailable, to those that wait and those that come, until it does", async () => {
+  const clock = new SimulatedClock();
+  const { store, put, committer } = open({ outcomeMsMax: 100 }, clock);
+  const undecided = assert.rejects(put("a"), /the outcome is not known yet/);
+  const held = await store.next();
+  const queued = assert.rejects(put("b", 10), /nothing was written/);
+  for (let i = 0; i < 4; i++) {
+    clock.advance(50);
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+  }
+  await undecided;
+  await queued;
+  await assert.rejects(put("c"), /nothing was written/);
+  assert.equal(committer.queuedBytes, 0);
+  await held.finish();
+  await new Promise(setImmediate);
+  const next = put("d");
+  await (await store.next()).finish();
+  assert.equal(await next, "d");
+  assert.equal(store.get(Buffer.from("a"))?.length, 1, "what was undecided has come about");
   await committer.close();
 });
 

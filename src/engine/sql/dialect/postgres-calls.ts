@@ -82,6 +82,7 @@ function rewriteSet(draft: PostgresDraft, { first, last, name, end }: Call): boo
   const clause = draft.clauseOf(first);
   if (end === -1 || draft.isSymbol(last + 2, ")")) return false;
   if (clause === "from") {
+    if (name === "unnest" && zipped(draft, first, last, end)) return true;
     if (column === "") {
       nameColumn(draft, end);
       return false;
@@ -97,6 +98,17 @@ function rewriteSet(draft: PostgresDraft, { first, last, name, end }: Call): boo
   if (clause !== "select" || before === "") return false;
   draft.replace(first, last + 1, `unnest(${before}`);
   draft.replace(end, end, `${after})${isItem(draft, first, end) ? ` AS ${name}` : ""}`);
+  return true;
+}
+
+/** `unnest(a, b) [WITH ORDINALITY]`: the lists side by side. */
+function zipped(draft: PostgresDraft, first: number, last: number, end: number): boolean {
+  const commas = draft.commas(last + 1);
+  if (commas.length === 0) return false;
+  const isNumbered = draft.isWord(end + 1, "with") && draft.isWord(end + 2, "ordinality");
+  draft.replace(first, last, `(SELECT *${isNumbered ? ", row_number() OVER ()" : ""} FROM (SELECT unnest`);
+  for (const comma of commas) draft.replace(comma, comma, "), unnest(");
+  draft.replace(end, isNumbered ? end + 2 : end, ")))");
   return true;
 }
 

@@ -87,6 +87,10 @@ for (const [text, want] of [
     "select * from string_to_array('a', ',')",
     "select * from (SELECT string_to_array('a', ',') AS string_to_array) AS string_to_array",
   ],
+  [
+    "select * from unnest(a, f(b, c)) with ordinality t(x, y, n)",
+    "select * from (SELECT *, row_number() OVER () FROM (SELECT unnest(a), unnest( f(b, c)))) t(x, y, n)",
+  ],
   ["select * from orders, items", "select * from streams.orders, items"],
   ["with orders as (select 1) select * from orders", "with orders as (select 1) select * from orders"],
   ["select age(datfrozenxid), age(now())", "select postgres_catalog.xid_age(datfrozenxid), age(now())"],
@@ -172,5 +176,32 @@ test("quotations of megabytes are read, whatever they hold", () => {
 });
 
 test("a query of too many words is refused", () => {
-  assert.throws(() => tokenize("a ".repeat(200_001)), /query: the query has too many words/);
+  assert.throws(() => tokenize("a ".repeat(200_001)), /query: has more than 200000 words/);
+});
+
+for (const [what, text] of [
+  ["calls", `select * from ${"generate_series(".repeat(20_000)}`],
+  ["lists", `select ${"[".repeat(20_000)}`],
+] as const) {
+  test(`${what} in one another without end are refused before they are looked at`, () => {
+    assert.throws(() => rewritten(text), /query: has brackets more than 500 levels deep/);
+  });
+}
+
+/** Each looked once through all that came before it; together they took minutes. */
+test("as much as a query may hold is rewritten at once", () => {
+  const times = 15_000;
+  const many = (part: string) => `select ${Array.from({ length: times }, () => part).join(", ")}`;
+  assert.equal(
+    rewritten(`select 1::regclass${"::int::regclass".repeat(times)}`).match(/regclass_name/g)?.length,
+    times + 1,
+  );
+  const series = Array.from({ length: times }, (_, i) => `generate_series(1, 2) s${i}`).join(", ");
+  assert.equal(rewritten(`select * from ${series}`).match(/ s\d+\(s\d+\)/g)?.length, times);
+  assert.equal(rewritten(many("f(current_user)")).match(/'o''me'/g)?.length, times);
+  assert.equal(rewritten(many("cast(a as pg_catalog.xid)")).match(/as bigint/g)?.length, times);
+  assert.throws(
+    () => rewritten(`select * from ${"pg_settings, ".repeat(60_000)} t`),
+    /the session's own relations too often/,
+  );
 });

@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { asBuffer } from "../../port/bytes.ts";
-import { type Bytes, type Range, StoreError, type WriteOp } from "../../port/store.ts";
+import { type Bytes, StoreError, type WriteOp } from "../../port/store.ts";
 import type { ApplyReply, ApplyRequest, EntryRange } from "./apply-thread.ts";
 import type { LmdbStore } from "./store.ts";
 
@@ -8,23 +8,22 @@ import type { LmdbStore } from "./store.ts";
 const resourceLimits = { maxYoungGenerationSizeMb: 16 };
 
 /**
- * LMDB as the view of a commit log. Steps are applied by a thread of their own: a large step in the order of its keys writes each page of the
- * tree once, and would hold the listener's thread for as long as it takes to hand over its puts.
+ * Applies entries of a commit log to LMDB in a thread of its own: a large step in the order of its keys writes each page of the tree once,
+ * and would hold the listener's thread for as long as it takes to hand over its puts.
  */
-export class LmdbView {
+export class LmdbApplier {
   readonly #store: LmdbStore;
   readonly #folder: string;
   #worker: Worker | undefined;
 
-  /** The store is open on this thread, and closed with the view. */
+  /** The store is open on this thread too, which reads it. */
   constructor(store: LmdbStore, folder: string) {
     this.#store = store;
     this.#folder = folder;
   }
 
+  /** One step at a time. */
   async apply(entries: readonly Bytes[], mark: WriteOp): Promise<void> {
-    // A new store's first mark: no reason to start the thread.
-    if (entries.length === 0) return this.#store.commit([mark]);
     const reply = await this.#ask({ ranges: rangesOf(entries), mark });
     if (reply !== undefined) {
       this.#store.checkAlive();
@@ -33,7 +32,6 @@ export class LmdbView {
     this.#store.refresh();
   }
 
-  /** One request at a time. */
   #ask(request: ApplyRequest): Promise<ApplyReply> {
     const worker = this.#running();
     const { promise, resolve, reject } = Promise.withResolvers<ApplyReply>();
@@ -50,50 +48,15 @@ export class LmdbView {
 
   #running(): Worker {
     if (this.#worker === undefined) {
-      this.#worker = new Worker(new URL("./apply-thread.ts", import.meta.url), {
-        workerData: this.#folder,
-        resourceLimits,
-      });
+      const entry = new URL("./apply-thread.ts", import.meta.url);
+      this.#worker = new Worker(entry, { workerData: this.#folder, resourceLimits });
       this.#worker.unref();
     }
     return this.#worker;
   }
 
-  get(key: Bytes) {
-    return this.#store.get(key);
-  }
-
-  peek(key: Bytes) {
-    return this.#store.peek(key);
-  }
-
-  head(key: Bytes, bytesMax: number) {
-    return this.#store.head(key, bytesMax);
-  }
-
-  range(range: Range) {
-    return this.#store.range(range);
-  }
-
-  borrow(range: Range) {
-    return this.#store.borrow(range);
-  }
-
-  keys(range: Range) {
-    return this.#store.keys(range);
-  }
-
-  snapshot() {
-    return this.#store.snapshot();
-  }
-
-  stats() {
-    return this.#store.stats();
-  }
-
   async close(): Promise<void> {
     await this.#worker?.terminate();
-    await this.#store.close();
   }
 }
 
