@@ -7,6 +7,7 @@ import { commands } from "../../src/cli/commands.ts";
 import { otherCommandNames } from "../../src/cli/help.ts";
 import { loadConfig, settingsTable } from "../../src/config.ts";
 import { blocksOf, DocsRun, titleOf } from "../support/docs.ts";
+import { type Embeddings, startEmbeddings } from "../support/embeddings.ts";
 import { ServerProcess, temporaryFolder } from "../support/process.ts";
 import { root, sourceFiles } from "../support/source.ts";
 
@@ -24,6 +25,7 @@ const afterTheTour = [
   "docs/lance.md",
   "docs/rpc.md",
   "docs/python.md",
+  "docs/quickstart-search.md",
 ];
 const withKeys = ["docs/security.md"];
 /** Run by `cli-docs.test.ts`. */
@@ -32,12 +34,15 @@ const onTheirOwn = ["docs/cli.md", "docs/client.md", "docs/operations.md"];
 let folder: string;
 let server: ServerProcess;
 let run: DocsRun;
+let embeddings: Embeddings;
 before(async () => {
   folder = await temporaryFolder();
   server = await ServerProcess.start({ env: { SERVICE_RUN_MODE: "development" } });
-  run = await DocsRun.open(server, folder);
+  embeddings = await startEmbeddings();
+  run = await DocsRun.open(server, folder, { EMBEDDINGS_URL: embeddings.url });
 });
 after(async () => {
+  embeddings?.close();
   await server?.[Symbol.asyncDispose]();
   await rm(folder, { recursive: true, force: true });
 });

@@ -57,13 +57,17 @@ export class DocsRun {
     this.#env = env;
   }
 
-  static async open(server: ServerProcess, folder: string): Promise<DocsRun> {
+  static async open(
+    server: ServerProcess,
+    folder: string,
+    more: Readonly<Record<string, string>> = {},
+  ): Promise<DocsRun> {
     await mkdir(folder, { recursive: true });
     const command = join(folder, "native-engine");
     await writeFile(command, `#!/bin/sh\nexec "${process.execPath}" "${root}/src/main.ts" "$@"\n`);
     await chmod(command, 0o755);
     const path = [folder, join(root, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
-    const service = { SERVICE_URL: server.url, SERVICE_DATA_DIR: server.dataDir };
+    const service = { SERVICE_URL: server.url, SERVICE_DATA_DIR: server.dataDir, ...more };
     const env = { ...process.env, PATH: path, PYTHONPATH: join(root, "clients/python/src"), ...service };
     return new DocsRun(server, folder, env);
   }
