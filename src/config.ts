@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { liveSettingsTable } from "./config-live.ts";
 import {
   durationWithin,
   formatDuration,
@@ -71,10 +72,11 @@ export const settings = {
     flag: "live-listen",
     env: "SERVICE_LIVE_LISTEN",
     value: "HOST:PORT|off",
-    help: "address of the Live engine, 127.0.0.1:7710 unless set; this build does not hold it and listens there in no case",
+    help: "address of the Live engine, 127.0.0.1:7710 unless set",
     fallback: defaultWireAddress(7_710),
     parse: parseWireAddress,
   }),
+  ...liveSettingsTable,
   wireConnectionsMax: setting<number>({
     flag: "wire-connections-max",
     env: "SERVICE_WIRE_CONNECTIONS_MAX",

@@ -24,8 +24,8 @@ import { limits } from "./limits.ts";
 import { CollectionTarget } from "./link/collection-target.ts";
 import { CounterTarget } from "./link/counter-target.ts";
 import { Links } from "./link/links.ts";
-import type { JournalSettings } from "./log/journal.ts";
-import { JournalFlusher } from "./log/journal-flusher.ts";
+import { Live } from "./live/live.ts";
+import { defaultLiveSettings, type LiveSettings } from "./live/settings.ts";
 import { Log } from "./log/log.ts";
 import { Trimmer } from "./log/trimmer.ts";
 import { Maintenance } from "./maintenance.ts";
@@ -53,7 +53,7 @@ export interface EngineSettings {
   /** How long a CloudEvent's source and id are remembered. */
   readonly dedupWindowMs: number;
   readonly sql: SqlSettings;
-  readonly journal?: JournalSettings;
+  readonly live?: LiveSettings;
 }
 
 /** What the engine tells about itself; all optional. */
@@ -75,6 +75,7 @@ export class Engine {
   readonly documents: Documents;
   readonly queries: Queries;
   readonly sql: SqlEngine;
+  readonly live: Live;
   readonly #index: IndexThreads;
   readonly #build: BuildThread;
   readonly #sealer: Sealer;
@@ -85,7 +86,6 @@ export class Engine {
   readonly #ports: EnginePorts;
   readonly #dedup: DedupIndex;
   readonly #maintenance: Maintenance;
-  readonly #flusher: JournalFlusher;
   readonly #draining = new AbortController();
   #started = false;
 
@@ -99,15 +99,15 @@ export class Engine {
       groupBytesMax: limits.commitGroupBytesMax,
       readyBytes: limits.commitReadyBytes,
       readyChanges: limits.commitReadyChanges,
+      outcomeMsMax: limits.commitOutcomeMsMax,
       onGroup: (group) => observer.onCommitGroup?.(group),
     });
     this.metastore = new Metastore(store, this.committer);
-    this.log = new Log(store, clock, settings.journal);
+    this.log = new Log(store, clock);
     const { committer, metastore, log } = this;
     const idempotency = new IdempotencyRecords(store, clock);
     const trimmer = new Trimmer(log, committer, metastore);
     const onError = (error: unknown) => observer.onBackgroundError?.(error);
-    this.#flusher = new JournalFlusher({ log, committer, clock, onError });
     const draining = this.#draining.signal;
     this.streams = new Streams({ metastore, log, committer, trimmer, idempotency, clock, draining });
     const tokens = new TokenWaiter(log, clock, draining);
@@ -161,10 +161,19 @@ export class Engine {
       queries: this.queries,
       links: this.links,
       tokens,
-      flusher: this.#flusher,
       children: ports.sqlChildren,
       settings: settings.sql,
       onStatement: (outcome, ms) => observer.onStatement?.(outcome, ms),
+    });
+    this.live = new Live({
+      ...shared,
+      metastore,
+      idempotency,
+      tokens,
+      random: ports.random,
+      settings: settings.live ?? defaultLiveSettings,
+      draining,
+      onError,
     });
     this.#maintenance = new Maintenance({ store, clock, committer, metastore, trimmer, idempotency, dedup, onError });
   }
@@ -182,10 +191,9 @@ export class Engine {
     await this.#ports.ownership.acquire(this.#draining.signal);
     await checkFormat(this.#ports.store);
     this.#dedup.load();
-    this.log.load(() => this.metastore.streamIds());
-    this.#flusher.start();
     this.#maintenance.start();
     this.links.start();
+    this.live.start();
     this.#sealer.start();
     this.#started = true;
   }
@@ -199,13 +207,13 @@ export class Engine {
   async stop(): Promise<void> {
     this.drain();
     await this.links.stop();
+    await this.live.stop();
     // Ended before the sealer: a build under way would hold the stop for as long as it takes.
     await this.#build.close();
     await this.#sealer.stop();
     await this.#index.close();
     await this.sql.stop();
     await this.#maintenance.stop();
-    await this.#flusher.stop();
     await this.committer.close();
     this.#pins.close();
     await this.#ports.ownership[Symbol.asyncDispose]();

@@ -1,5 +1,6 @@
+import type { TextEdit } from "../../engine/sql/dialect/postgres-draft.ts";
 import type { StatementText } from "../../engine/sql/dialect/postgres-lexer.ts";
-import { postgresEdits, type TextEdit, UnknownSetting } from "../../engine/sql/dialect/postgres-rewrite.ts";
+import { postgresEdits, UnknownSetting } from "../../engine/sql/dialect/postgres-rewrite.ts";
 import { EditedQuery } from "../../engine/sql/thread/edits.ts";
 import type { SqlType } from "../../engine/sql/type.ts";
 import { typeName } from "../../engine/sql/value.ts";
@@ -21,15 +22,22 @@ function typeEdits({ tokens }: StatementText, types: readonly (SqlType | undefin
   });
 }
 
-/** A statement in the engine's words, which knows the places of the client's. */
+/** A statement in the engine's words, which knows the places of the client's. `tables` are `schema.table` in lower case. */
 export function rewrite(
   statement: StatementText,
   facts: SessionFacts,
   settings: Settings,
+  tables: ReadonlySet<string>,
   types: readonly (SqlType | undefined)[] = [],
 ): EditedQuery {
+  const path = settings.searchPath;
   const session = {
     ...facts,
+    searchPath: () => path,
+    schemaOf(table: string) {
+      const schema = path.length === 1 ? path[0] : path.find((each) => tables.has(`${each}.${table.toLowerCase()}`));
+      return schema === "collections" ? undefined : schema;
+    },
     settings: () => settings.all,
     setting: (name: string) => settings.get(name),
     configure(name: string, value: string, isLocal: boolean) {

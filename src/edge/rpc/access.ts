@@ -36,6 +36,11 @@ const callNeeds: Readonly<Record<string, Need | NeedIn>> = {
   "/service.collection.v1.DocumentService/DeleteByFilter": needs.writeIn,
   "/service.collection.v1.DocumentService/PatchByFilter": needs.writeIn,
   "/service.collection.v1.QueryService/Search": needs.readIn,
+  "/service.live.v1.LiveService/Query": needs.readIn,
+  "/service.live.v1.LiveService/Mutate": needs.writeIn,
+  "/service.live.v1.LiveService/Deploy": needs.adminIn,
+  "/service.live.v1.LiveService/Watch": needs.readIn,
+  "/service.live.v1.LiveService/ModifyQuerySet": needs.readIn,
 };
 
 /** What is not listed tells nothing of any namespace: any admitted principal may call it. */

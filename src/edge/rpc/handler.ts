@@ -4,7 +4,7 @@ import { type ConnectRouter, createConnectRouter, createContextValues, type Serv
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import { EngineError, invalid, reasons, unavailable } from "../../engine/errors.ts";
-import { buildVariant, isAbsent } from "../../engine/instance/catalogue.ts";
+import { buildVariant, isAbsent, type Port } from "../../engine/instance/catalogue.ts";
 import type { Instance } from "../../engine/instance/instance.ts";
 import { Health } from "../../gen/grpc/health/v1/health_pb.ts";
 import { file_service_collection_v1_collection } from "../../gen/service/collection/v1/collection_pb.ts";
@@ -56,7 +56,10 @@ export function served<S extends DescService>(descriptor: S, implementation: Par
 
 export interface RpcDeps {
   readonly instance: Instance;
-  readonly engine: { readonly namespaces: Namespaces };
+  /** Without it there is no NamespaceService. */
+  readonly engine?: { readonly namespaces: Namespaces };
+  /** The native one, unless said. */
+  readonly port?: Port;
   readonly authenticator: Pick<Authenticator, "authenticate" | "screen">;
   readonly health: HealthState;
   readonly log: CallLog;
@@ -91,7 +94,7 @@ const definitions = [
 function landedServices(deps: RpcDeps): ServedService[] {
   return [
     served(InstanceService, instanceService(deps)),
-    served(NamespaceService, namespaceService(deps.engine.namespaces)),
+    ...(deps.engine === undefined ? [] : [served(NamespaceService, namespaceService(deps.engine.namespaces))]),
     served(Health, healthService(deps.health)),
     ...(deps.services ?? []),
   ];
@@ -138,11 +141,11 @@ function createPaths(deps: RpcDeps): Paths {
 }
 
 /** Why a call that nothing answers is refused. */
-function refusal(path: string, house: boolean): EngineError {
+function refusal(path: string, house: boolean, port: Port): EngineError {
   const service = path.slice(1, path.indexOf("/", 1));
-  if (isAbsent(service, house)) {
+  if (isAbsent(service, house, port)) {
     const metadata = { variant: buildVariant };
-    return new EngineError("feature_not_in_variant", "this build does not hold the package", { metadata });
+    return new EngineError("feature_not_in_variant", "this port does not serve the package", { metadata });
   }
   return new EngineError("not_implemented", "no such method");
 }
@@ -231,7 +234,7 @@ class Handler implements RpcHandler {
   ): Promise<void> {
     checkVersion(request);
     const handler = this.#paths.get(call.path);
-    if (handler === undefined) throw refusal(call.path, this.#house !== undefined);
+    if (handler === undefined) throw refusal(call.path, this.#house !== undefined, this.#deps.port ?? "native");
     response.once("close", () => call.left());
     const values = createContextValues().set(callKey, call);
     const deadline = deadlineMs(request);
@@ -260,7 +263,8 @@ class Handler implements RpcHandler {
     const { remoteAddress, remotePort } = request.socket;
     const admit = (principal: NonNullable<Call["principal"]>) => {
       call.principal = principal;
-      authorizeCall(principal, call.path);
+      // What this port does not serve it refuses to everybody alike.
+      if (this.#paths.has(call.path)) authorizeCall(principal, call.path);
     };
     const found = authenticator.authenticate({ authorization, remoteAddress, remotePort });
     if (found instanceof Promise) return found.then(admit);

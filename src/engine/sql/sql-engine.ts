@@ -100,7 +100,8 @@ export class SqlEngine implements Sql {
   ): Promise<SqlDescription> {
     const needs = await work.request<PlanReply>({ kind: "plan", statement: work.id, params: undefined, ...text });
     const unread = needs.tables.map((table) => ({ ...table, read: false }));
-    const { tables } = await this.#catalog.resolve(text.namespace.name, unread, { token: [], params: [] }, signal);
+    const request = { token: [], params: [], consistency: "eventual" } as const;
+    const { tables } = await this.#catalog.resolve(text.namespace.name, unread, request, signal);
     const { columns, parameters } = await work.request<DescribeReply>({
       kind: "describe",
       statement: work.id,
@@ -192,7 +193,7 @@ export class SqlEngine implements Sql {
     );
     const [only] = retrieved;
     if (only !== undefined && "rows" in only) return { kind: needs.kind, token: only.token, ...only.rows };
-    const resolved = await this.#resolverOf(work).resolve(name, needs.tables, { token, params }, signal);
+    const resolved = await this.#resolverOf(work).resolve(name, needs.tables, request, signal);
     const found = retrieved.flatMap((each) => ("found" in each ? [each.found] : []));
     const reply = await work.request<RunReply>({
       kind: "run",

@@ -40,7 +40,7 @@ export interface TestServer extends AsyncDisposable {
   readonly logged: object[];
 }
 
-function namespacesInMemory(): RpcDeps["engine"]["namespaces"] {
+function namespacesInMemory(): NonNullable<RpcDeps["engine"]>["namespaces"] {
   const ids = new Map<string, number>();
   return {
     async create(name) {
