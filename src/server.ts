@@ -28,6 +28,7 @@ import { collectionServices } from "./edge/rpc/collection.ts";
 import { createRpcHandler } from "./edge/rpc/handler.ts";
 import { HealthState } from "./edge/rpc/health.ts";
 import { liveService } from "./edge/rpc/live.ts";
+import { ByteBudget } from "./edge/wire/byte-budget.ts";
 import type { WireListener } from "./edge/wire/listener.ts";
 import { MeasuredSql } from "./edge/wire/measured-sql.ts";
 import { WireTls } from "./edge/wire/tls.ts";
@@ -37,6 +38,7 @@ import { Backups } from "./engine/backup/backups.ts";
 import { type CollectionSettings, defaultCollectionSettings } from "./engine/collection/settings.ts";
 import { Engine } from "./engine/engine.ts";
 import { Instance, type InstanceDeps } from "./engine/instance/instance.ts";
+import { limits } from "./engine/limits.ts";
 import { shortRequests } from "./engine/short-requests.ts";
 import { defaultSqlSettings, type SqlSettings } from "./engine/sql/settings.ts";
 import { formatAddress } from "./listener/address.ts";
@@ -181,6 +183,7 @@ export class Server {
     authenticator.prepare();
     const health = new HealthState();
     const cors = new Cors(corsOrigins);
+    const bytes = new ByteBudget(limits.bodiesBytesMax);
     const requestId = createRequestIds();
     const backups = new Backups({
       store,
@@ -199,6 +202,7 @@ export class Server {
       version,
       authenticator,
       requestId,
+      bytes,
       instance: { keys, audit },
     });
     const flight = flightService({
@@ -217,6 +221,7 @@ export class Server {
       log,
       requestId,
       cors,
+      bytes,
       development: config.mode === "development",
       onCall: (method: string, code: string, ms: number) => metrics.onCall(method, code, ms),
       audit: (event: AuditEvent) => audit.record(event),

@@ -2,6 +2,7 @@ import { isAscii, isUtf8 } from "node:buffer";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { EngineError, invalid, unavailable } from "../../engine/errors.ts";
 import { limits } from "../../engine/limits.ts";
+import type { ByteAccount, ByteBudget } from "../wire/byte-budget.ts";
 import { parseBody } from "./exact-sources.ts";
 import { parseLargeJson } from "./large-json.ts";
 
@@ -18,56 +19,8 @@ declare module "fastify" {
   }
 }
 
-/** Bodies smaller than this are not counted: the number of connections bounds them well enough. */
-const countedBytesMin = 64 * 1024;
-
 /** Bodies larger than this are parsed in pieces. */
 const largeBytesMin = 256 * 1024;
-
-/** Counts what all requests hold, so that many large bodies at once can't take the process's memory. */
-class BodyBudget {
-  readonly #bytesMax: number;
-  #held = 0;
-
-  constructor(bytesMax: number) {
-    this.#bytesMax = bytesMax;
-  }
-
-  account(request: FastifyRequest): BodyAccount {
-    return new BodyAccount(this, request);
-  }
-
-  take(bytes: number): boolean {
-    if (this.#held + bytes > this.#bytesMax) return false;
-    this.#held += bytes;
-    return true;
-  }
-
-  giveBack(bytes: number): void {
-    this.#held -= bytes;
-  }
-}
-
-/** One request's share: counted as it arrives, so that a promise of bytes takes nothing from others. */
-class BodyAccount {
-  readonly #budget: BodyBudget;
-  readonly #request: FastifyRequest;
-  #taken = 0;
-
-  constructor(budget: BodyBudget, request: FastifyRequest) {
-    this.#budget = budget;
-    this.#request = request;
-  }
-
-  /** Whether the request may hold this many bytes in all. */
-  hold(bytes: number): boolean {
-    if (bytes < countedBytesMin) return true;
-    if (!this.#budget.take(bytes - this.#taken)) return false;
-    if (this.#taken === 0) this.#request.response?.once("close", () => this.#budget.giveBack(this.#taken));
-    this.#taken = bytes;
-    return true;
-  }
-}
 
 const jsonType = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json\s*(?:;|$)/i;
 const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i;
@@ -98,7 +51,7 @@ function tooLarge(): EngineError {
  * Collects a body of at most 16 MiB. What is over the limit is refused at once; the HTTP server discards the rest of
  * it without storing it, so that the client can read the answer.
  */
-function readBody(request: FastifyRequest, payload: NodeJS.ReadableStream, account: BodyAccount): Promise<Buffer> {
+function readBody(request: FastifyRequest, payload: NodeJS.ReadableStream, account: ByteAccount): Promise<Buffer> {
   const declared = Number(request.headers["content-length"]);
   if (declared > limits.bodyBytesMax) return Promise.reject(tooLarge());
   return new Promise((resolve, reject) => {
@@ -158,8 +111,7 @@ function parseUnmarked(body: Buffer): unknown {
   }
 }
 
-export function registerBodyParser(app: FastifyInstance): void {
-  const budget = new BodyBudget(limits.bodiesBytesMax);
+export function registerBodyParser(app: FastifyInstance, budget: ByteBudget): void {
   app.decorateRequest("rawBody", undefined);
   app.decorateRequest("response", undefined);
   app.removeAllContentTypeParsers();
@@ -182,7 +134,9 @@ export function registerBodyParser(app: FastifyInstance): void {
         { details: { field: "content-type" } },
       );
     }
-    const read = await readBody(request, payload, budget.account(request));
+    const account = budget.account();
+    request.response?.once("close", () => account.release());
+    const read = await readBody(request, payload, account);
     if (rawBody) return read;
     const body = withoutMark(read);
     if (request.headers["idempotency-key"] !== undefined) request.rawBody = body;

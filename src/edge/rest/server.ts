@@ -20,6 +20,7 @@ import { unknownFields } from "../../engine/unknown-fields.ts";
 import type { ExpressHandler } from "../../listener/express.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { RequestIds } from "../front/request-id.ts";
+import type { ByteBudget } from "../wire/byte-budget.ts";
 import { registerBodyParser } from "./body.ts";
 import { docsPage, docsPolicy, guidePage } from "./docs-page.ts";
 import { errorReply, toEngineError } from "./error.ts";
@@ -64,6 +65,8 @@ export interface RestOptions {
   /** Keys to be managed, and the log of who did what. */
   readonly instance?: { readonly keys: ApiKeys; readonly audit: AuditLog };
   readonly requestId: RequestIds;
+  /** What all edges hold of requests. */
+  readonly bytes: ByteBudget;
 }
 
 /** HTTP/1 requests, or HTTP/2 ones in Node's compatible form. */
@@ -107,7 +110,7 @@ export async function createRest(options: RestOptions): Promise<Rest> {
   });
   app.setValidatorCompiler(compileSchema);
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));
-  registerBodyParser(app);
+  registerBodyParser(app, options.bytes);
   app.decorateRequest("principal", undefined as unknown as Principal);
   await app.register(swagger, { openapi: openapiInfo(version) });
   const routes = [

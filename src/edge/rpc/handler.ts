@@ -18,6 +18,7 @@ import { file_service_live_v1_live } from "../../gen/service/live/v1/live_pb.ts"
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Cors } from "../front/cors.ts";
 import type { RequestIds } from "../front/request-id.ts";
+import type { ByteBudget } from "../wire/byte-budget.ts";
 import { authorizeCall, isAdministrative, needsCredential } from "./access.ts";
 import { Call, type CallLog, callKey } from "./call.ts";
 import { cutDeadline, deadlineMs, within } from "./deadline.ts";
@@ -72,6 +73,8 @@ export interface RpcDeps {
   /** Reflection is mounted in development only. */
   readonly development: boolean;
   readonly cors: Cors;
+  /** What all edges hold of requests. */
+  readonly bytes: ByteBudget;
   readonly houseUrl?: string;
   readonly publicUrl?: string;
   /** Services beside those that this edge brings. */
@@ -109,10 +112,10 @@ interface Paths {
   readonly authorizations: ReadonlyMap<string, NonNullable<ServedService["authorization"]>>;
 }
 
-function createPaths(deps: RpcDeps): Paths {
-  const router = createConnectRouter({
+function createRouter(readMaxBytes: number): ConnectRouter {
+  return createConnectRouter({
     acceptCompression: [compressionGzip, compressionBrotli],
-    readMaxBytes: rpcLimits.readBytesMax,
+    readMaxBytes,
     writeMaxBytes: rpcLimits.writeBytesMax,
     compressMinBytes: rpcLimits.compressBytesMin,
     maxTimeoutMs: rpcLimits.timeoutMsMax,
@@ -120,10 +123,17 @@ function createPaths(deps: RpcDeps): Paths {
     jsonOptions,
     interceptors: [guard],
   });
+}
+
+function createPaths(deps: RpcDeps): Paths {
+  const router = createRouter(rpcLimits.readBytesMax);
+  // What anybody may call reads little, also of what is compressed.
+  const openRouter = createRouter(rpcLimits.openBytesMax);
   const services = landedServices(deps);
   const authorizations = new Map<string, NonNullable<ServedService["authorization"]>>();
   for (const service of services) {
     service.addTo(router);
+    service.addTo(openRouter);
     const { descriptor, authorization } = service;
     if (authorization !== undefined) {
       for (const { name } of descriptor.methods) authorizations.set(`/${descriptor.typeName}/${name}`, authorization);
@@ -137,8 +147,12 @@ function createPaths(deps: RpcDeps): Paths {
     for (const service of reflectionServices) deps.health.add(service.typeName);
   }
   const around = new Map(services.map((service) => [service.descriptor.typeName, service.around]));
+  const served = [
+    ...router.handlers.filter(({ requestPath }) => needsCredential(requestPath)),
+    ...openRouter.handlers.filter(({ requestPath }) => !needsCredential(requestPath)),
+  ];
   const handlers = new Map(
-    router.handlers.map((handler) => [handler.requestPath, around.get(handler.service.typeName)?.(handler) ?? handler]),
+    served.map((handler) => [handler.requestPath, around.get(handler.service.typeName)?.(handler) ?? handler]),
   );
   return { handlers, authorizations };
 }
@@ -238,10 +252,19 @@ class Handler implements RpcHandler {
     checkVersion(request);
     const handler = this.#paths.get(call.path);
     if (handler === undefined) throw refusal(call.path, this.#house !== undefined, this.#deps.port ?? "native");
-    response.once("close", () => call.left());
+    const account = this.#deps.bytes.account();
+    response.once("close", () => {
+      account.release();
+      call.left();
+    });
     const values = createContextValues().set(callKey, call);
     const deadline = deadlineMs(request);
-    const universal = universalRequest(request, call.signal, values);
+    const isUnary = handler.method.methodKind === "unary" || handler.method.methodKind === "server_streaming";
+    const universal = universalRequest(request, call.signal, values, {
+      account,
+      countedBytesMax: isUnary ? Number.POSITIVE_INFINITY : rpcLimits.readBytesMax,
+      bytesMax: needsCredential(call.path) ? Number.POSITIVE_INFINITY : rpcLimits.openBytesMax,
+    });
     cutDeadline(universal.header, deadline);
     const reply = await within(
       handler(universal),
@@ -267,7 +290,7 @@ class Handler implements RpcHandler {
     const admit = (principal: NonNullable<Call["principal"]>) => {
       call.principal = principal;
       // What this port does not serve it refuses to everybody alike.
-      if (this.#paths.has(call.path)) authorizeCall(principal, call.path);
+      if (this.#paths.has(call.path) || isHousePath(call.path)) authorizeCall(principal, call.path);
     };
     const found = authenticator.authenticate({ authorization, remoteAddress, remotePort });
     if (found instanceof Promise) return found.then(admit);

@@ -31,9 +31,6 @@ export interface SqlEngineDeps extends Omit<ResolverDeps, "changes"> {
   readonly onStatement?: (outcome: SqlOutcome, ms: number) => void;
 }
 
-/** Of tables that are only described. */
-const unreadRequest = { token: [], params: [], consistency: "eventual" } as const;
-
 /** Statements are parsed and run in processes of their own; here they get their turn, their tables and their time. */
 export class SqlEngine implements Sql {
   readonly #deps: SqlEngineDeps;
@@ -103,7 +100,8 @@ export class SqlEngine implements Sql {
   ): Promise<SqlDescription> {
     const needs = await work.request<PlanReply>({ kind: "plan", statement: work.id, params: undefined, ...text });
     const unread = needs.tables.map((table) => ({ ...table, read: false }));
-    const { tables } = await this.#catalog.resolve(text.namespace.name, unread, unreadRequest, signal);
+    const request = { token: [], params: [], consistency: "eventual" } as const;
+    const { tables } = await this.#catalog.resolve(text.namespace.name, unread, request, signal);
     const { columns, parameters } = await work.request<DescribeReply>({
       kind: "describe",
       statement: work.id,

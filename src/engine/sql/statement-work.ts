@@ -20,7 +20,7 @@ const attemptsMax = 3;
 export class StatementWork {
   readonly id: number;
   readonly #clock: Clock;
-  readonly #graceMs: number;
+  readonly #settings: SqlSettings;
   readonly #signal: AbortSignal | undefined;
   #process: SqlProcess | undefined;
   #leftMs: number;
@@ -29,7 +29,7 @@ export class StatementWork {
   constructor({ clock, settings }: WorkDeps, id: number, signal: AbortSignal | undefined) {
     this.id = id;
     this.#clock = clock;
-    this.#graceMs = settings.graceMs;
+    this.#settings = settings;
     this.#signal = signal;
     this.#leftMs = settings.timeMs;
   }
@@ -89,8 +89,11 @@ export class StatementWork {
     );
   }
 
+  /** With all of its time: what it did in a process before is lost by no fault of its own. */
   async #moveTo(process: SqlProcess): Promise<void> {
     this.end();
+    this.#leftMs = this.#settings.timeMs;
+    this.#timedOut = false;
     this.#process = process;
     process.slot.open++;
     await process.started();
@@ -122,7 +125,7 @@ export class StatementWork {
     const { process } = this;
     if (why === "timeout") this.#timedOut = true;
     process.post({ kind: "cancel", statement: this.id, why });
-    await this.#clock.sleep(this.#graceMs, over);
+    await this.#clock.sleep(this.#settings.graceMs, over);
     if (!over.aborted) process.killFor(this);
   }
 

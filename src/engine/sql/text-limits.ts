@@ -18,3 +18,8 @@ export function checkTokens(tokens: number, position: number): void {
   const { tokensMax } = sqlTextLimits;
   if (tokens > tokensMax) throw sqlFault("unsupported", `has more than ${tokensMax} words and signs`, { position });
 }
+
+export function checkDepth(depth: number, position: number): void {
+  const { depthMax } = sqlTextLimits;
+  if (depth > depthMax) throw sqlFault("unsupported", `has brackets more than ${depthMax} levels deep`, { position });
+}

@@ -1,5 +1,4 @@
-import { sqlFault } from "../fault.ts";
-import { sqlTextLimits } from "../text-limits.ts";
+import { checkDepth } from "../text-limits.ts";
 
 /** Where the brackets of a statement's tokens open and close, found in one pass. */
 export class Brackets {
@@ -18,10 +17,7 @@ export class Brackets {
       if (which < 0) this.#close(open.pop(), i);
       this.#around[i] = open.at(-1) ?? -1;
       this.#depth[i] = open.length;
-      if (which > 0 && open.push(i) > sqlTextLimits.depthMax) {
-        const message = `has brackets more than ${sqlTextLimits.depthMax} levels deep`;
-        throw sqlFault("unsupported", message, { position: position(i) });
-      }
+      if (which > 0) checkDepth(open.push(i), position(i));
     }
   }
 

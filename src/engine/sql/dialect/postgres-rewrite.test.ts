@@ -129,7 +129,7 @@ test("the time of a rewrite grows with the statement", () => {
     try {
       rewritten(before + part.repeat(count) + after);
     } catch (error) {
-      assert.match(String(error), /can't be followed|too long|format/);
+      assert.match(String(error), /can't be followed|too long|format|levels deep/);
     }
   }
 });
@@ -201,8 +201,4 @@ test("as much as a query may hold is rewritten at once", () => {
   assert.equal(rewritten(`select * from ${series}`).match(/ s\d+\(s\d+\)/g)?.length, times);
   assert.equal(rewritten(many("f(current_user)")).match(/'o''me'/g)?.length, times);
   assert.equal(rewritten(many("cast(a as pg_catalog.xid)")).match(/as bigint/g)?.length, times);
-  assert.throws(
-    () => rewritten(`select * from ${"pg_settings, ".repeat(60_000)} t`),
-    /the session's own relations too often/,
-  );
 });

@@ -113,7 +113,8 @@ export function checkFunction(call: FunctionCall, dialect: Dialect | undefined, 
   if (call.schema !== undefined && dialect?.schemas.includes(call.schema.toLowerCase()) === true) return;
   const why = refused.get(name);
   const isOwn = refusedPrefixes.some((prefix) => name.startsWith(prefix));
-  if (why === undefined && !isOwn) throw sqlFault("unknown_function", `there is no function ${name}`, { position });
+  if (why === undefined && !isOwn)
+    throw sqlFault("unknown_function", `the function ${name} does not exist`, { position });
   throw sqlFault("forbidden", `the function ${name} can't be used${why === undefined ? "" : `: it ${why}`}`, {
     position,
   });
