@@ -1,3 +1,5 @@
+import type { Bundler } from "../port/bundler.ts";
+import type { Children } from "../port/children.ts";
 import type { Clock } from "../port/clock.ts";
 import type { ObjectStore } from "../port/object-store.ts";
 import type { Ownership } from "../port/ownership.ts";
@@ -46,6 +48,8 @@ export interface EnginePorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly threads: Threads;
+  /** For live functions: processes that run them, and what makes one script of their modules. There are none without it. */
+  readonly functions?: { readonly runners: Children; readonly bundler: Bundler };
 }
 
 export interface EngineSettings {
@@ -179,6 +183,7 @@ export class Engine {
       settings: settings.live ?? defaultLiveSettings,
       draining,
       onError,
+      ports: ports.functions,
     });
     this.#maintenance = new Maintenance({ store, clock, committer, metastore, trimmer, idempotency, dedup, onError });
   }
