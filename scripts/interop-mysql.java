@@ -28,7 +28,7 @@ class InteropMysql {
         errors(connection);
       }
     }
-    System.out.println("Connector/J: " + ways.length + " ways");
+    System.out.println(DriverManager.getDriver(arguments[0]).getClass().getPackageName() + ", " + ways.length + " ways");
   }
 
   static void rows(Connection connection) throws SQLException {
@@ -67,6 +67,16 @@ class InteropMysql {
     check(count(metadata.getIndexInfo("shop", null, "docs", false, false)) == 1, "one index");
     check(count(metadata.getImportedKeys("shop", null, "docs")) == 0, "no foreign key");
     check(count(metadata.getProcedures("shop", null, "%")) == 0, "no procedure");
+    check(count(metadata.getColumnPrivileges("shop", null, "docs", "%")) >= 0, "privileges of columns");
+    check(count(metadata.getTablePrivileges("shop", null, "docs")) >= 0, "privileges of tables");
+    check(count(metadata.getBestRowIdentifier("shop", null, "docs", DatabaseMetaData.bestRowSession, true)) == 1, "a best identifier");
+    check(count(metadata.getVersionColumns("shop", null, "docs")) == 0, "no version");
+    check(count(metadata.getExportedKeys("shop", null, "docs")) == 0, "no exported key");
+    check(count(metadata.getCrossReference("shop", null, "docs", "shop", null, "docs")) == 0, "no reference");
+    check(count(metadata.getFunctions("shop", null, "%")) == 0, "no function");
+    check(count(metadata.getTypeInfo()) > 10, "types");
+    check(count(metadata.getTableTypes()) > 0, "types of tables");
+    check(count(metadata.getUDTs("shop", null, "%", null)) == 0, "no type of one's own");
   }
 
   static void errors(Connection connection) throws SQLException {

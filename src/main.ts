@@ -1,4 +1,5 @@
 import { setFlagsFromString } from "node:v8";
+import { normalised } from "./cli/spec.ts";
 import { EngineError } from "./engine/errors.ts";
 import { version } from "./version.ts";
 
@@ -18,7 +19,8 @@ const poolThreads = 8;
 const heapGrowingPercent = 100;
 
 /** Each command loads its own part of the program: the server's is by far the largest. */
-async function run(argv: readonly string[]): Promise<number> {
+async function run(given: readonly string[]): Promise<number> {
+  const argv = normalised(given);
   const [command, ...rest] = argv;
   switch (command) {
     case "serve": {
@@ -59,10 +61,8 @@ async function run(argv: readonly string[]): Promise<number> {
       const { runTable } = await import("./cli/run.ts");
       const code = command === undefined ? undefined : await runTable(argv, process, process.env);
       if (code !== undefined) return code;
-      const { unknownCommand } = await import("./cli/help.ts");
-      const wrong =
-        command === undefined ? `native-engine: no command given\n\n${await usage("all")}` : unknownCommand(command);
-      process.stderr.write(wrong);
+      const { shortHelp, unknownCommand } = await import("./cli/help.ts");
+      process.stderr.write(command === undefined ? shortHelp : unknownCommand(command));
       return 2;
     }
   }

@@ -113,7 +113,8 @@ export class Server {
     await ownership.acquire(AbortSignal.timeout(10_000));
     const objects = new FilesObjectStore(join(config.dataDir, "objects"));
     await objects.removePartial();
-    const store = opened.adopt(await openMainStore(config.dataDir, onFatal), (each) => each.close());
+    const onError = (err: unknown) => log.error({ err }, "the commit log could not be applied; it will be tried again");
+    const store = opened.adopt(await openMainStore(config.dataDir, { onFatal, onError }), (each) => each.close());
     const clock = new NodeClock();
     const random = new NodeRandom();
     const metrics = new Metrics();

@@ -55,7 +55,6 @@ export async function* rebuildDerived(
   const links: LinkRepair[] = [];
   try {
     await checkFormat(store);
-    log.load(() => engine.metastore.streamIds());
     await repair.forgetIndexes();
     for await (const link of repair.forgetCounters()) links.push(link);
     await engine.start();

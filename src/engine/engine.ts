@@ -27,8 +27,6 @@ import { CounterTarget } from "./link/counter-target.ts";
 import { Links } from "./link/links.ts";
 import { Live } from "./live/live.ts";
 import { defaultLiveSettings, type LiveSettings } from "./live/settings.ts";
-import type { JournalSettings } from "./log/journal.ts";
-import { JournalFlusher } from "./log/journal-flusher.ts";
 import { Log } from "./log/log.ts";
 import { Trimmer } from "./log/trimmer.ts";
 import { Maintenance } from "./maintenance.ts";
@@ -58,7 +56,6 @@ export interface EngineSettings {
   readonly dedupWindowMs: number;
   readonly sql: SqlSettings;
   readonly live?: LiveSettings;
-  readonly journal?: JournalSettings;
 }
 
 /** What the engine tells about itself; all optional. */
@@ -92,7 +89,6 @@ export class Engine {
   readonly #ports: EnginePorts;
   readonly #dedup: DedupIndex;
   readonly #maintenance: Maintenance;
-  readonly #flusher: JournalFlusher;
   readonly #draining = new AbortController();
   #started = false;
 
@@ -106,15 +102,15 @@ export class Engine {
       groupBytesMax: limits.commitGroupBytesMax,
       readyBytes: limits.commitReadyBytes,
       readyChanges: limits.commitReadyChanges,
+      outcomeMsMax: limits.commitOutcomeMsMax,
       onGroup: (group) => observer.onCommitGroup?.(group),
     });
     this.metastore = new Metastore(store, this.committer);
-    this.log = new Log(store, clock, settings.journal);
+    this.log = new Log(store, clock);
     const { committer, metastore, log } = this;
     const idempotency = new IdempotencyRecords(store, clock);
     const trimmer = new Trimmer(log, committer, metastore);
     const onError = (error: unknown) => observer.onBackgroundError?.(error);
-    this.#flusher = new JournalFlusher({ log, committer, clock, onError });
     const draining = this.#draining.signal;
     this.streams = new Streams({ metastore, log, committer, trimmer, idempotency, clock, draining });
     const tokens = new TokenWaiter(log, clock, draining);
@@ -169,7 +165,6 @@ export class Engine {
       queries: this.queries,
       links: this.links,
       tokens,
-      flusher: this.#flusher,
       thread: this.#sqlThread,
       settings: settings.sql,
       onStatement: (outcome, ms) => observer.onStatement?.(outcome, ms),
@@ -201,8 +196,6 @@ export class Engine {
     await this.#ports.ownership.acquire(this.#draining.signal);
     await checkFormat(this.#ports.store);
     this.#dedup.load();
-    this.log.load(() => this.metastore.streamIds());
-    this.#flusher.start();
     this.#maintenance.start();
     this.links.start();
     this.live.start();
@@ -227,7 +220,6 @@ export class Engine {
     await this.sql.stop();
     await this.#sqlThread.close();
     await this.#maintenance.stop();
-    await this.#flusher.stop();
     await this.committer.close();
     this.#pins.close();
     await this.#ports.ownership[Symbol.asyncDispose]();

@@ -56,6 +56,10 @@ class CountingStore implements Store {
     }
   }
 
+  checkpoint(): Promise<void> {
+    return this.#store.checkpoint();
+  }
+
   commit(ops: readonly WriteOp[]): Promise<void> {
     return this.#store.commit(ops);
   }

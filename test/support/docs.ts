@@ -119,7 +119,8 @@ export class DocsRun {
       .replaceAll("port=15432", `port=${this.#server.postgres.port}`)
       .replaceAll("-P 13306", `-P ${this.#server.mysql.port}`)
       .replaceAll("max_wait_ms=10000", "max_wait_ms=100")
-      .replaceAll("npx buf", "buf");
+      .replaceAll("npx buf", "buf")
+      .replaceAll('"@native-engine/client', '"native-engine/client');
   }
 
   async #command(block: Block, program: string, args: readonly string[]): Promise<Output> {

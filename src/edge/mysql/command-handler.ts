@@ -136,6 +136,7 @@ export class CommandHandler {
   async #reset(): Promise<void> {
     const { state } = this.#deps;
     await this.#prepared.clear();
+    this.#runner.reset();
     state.variables.reset();
     state.inTransaction = false;
     this.#multiStatements = this.#deps.multiStatements;

@@ -2,6 +2,7 @@ import { quoteName, quoteText } from "../../engine/sql/dialect/mysql-draft.ts";
 import { type Catalog, type CatalogTable, informationSchema, isKey } from "./catalog.ts";
 import { mysqlError } from "./error.ts";
 import { type Cell, tableColumns } from "./rows.ts";
+import { systemTables } from "./system-tables.ts";
 import { fieldType, mysqlType } from "./type.ts";
 import { collation } from "./variables.ts";
 
@@ -19,6 +20,7 @@ interface Definition {
 }
 
 const definitions: Readonly<Record<string, Definition>> = {
+  ...systemTables,
   SCHEMATA: {
     columns: [
       "CATALOG_NAME",
@@ -312,6 +314,11 @@ const numericPrecision: Readonly<Record<number, number>> = {
 
 export function isInformationTable(name: string): boolean {
   return Object.hasOwn(definitions, name);
+}
+
+/** Whether it never has rows. */
+export function isEmptyTable(name: string): boolean {
+  return definitions[name]?.rows === undefined;
 }
 
 /** The queries that stand for the tables of these names, over the databases that the principal may see. */

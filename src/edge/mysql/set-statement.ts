@@ -5,20 +5,32 @@ import { checkCharacterSet, type Value, type Variables } from "./variables.ts";
 
 const scopes = ["SESSION", "LOCAL", "GLOBAL", "PERSIST", "PERSIST_ONLY"];
 
+/** Gives the value of an expression that is more than what is told here. */
+export type Evaluate = (tokens: readonly MysqlToken[]) => Promise<Cell>;
+
 /** SET: names of character sets, variables of the session and of the user, and what transactions would be like. */
-export function setStatement(tokens: readonly MysqlToken[], variables: Variables): void {
-  const isCharset = isWord(tokens[1], "CHARSET") || (isWord(tokens[1], "CHARACTER") && isWord(tokens[2], "SET"));
-  if (isWord(tokens[1], "NAMES") || isCharset) {
-    setNames(tokens.slice(isWord(tokens[1], "CHARACTER") ? 3 : 2), variables);
-    return;
-  }
+export async function setStatement(
+  tokens: readonly MysqlToken[],
+  variables: Variables,
+  evaluateElsewhere: Evaluate,
+): Promise<void> {
   const rest = isWord(tokens[1], ...scopes) ? tokens.slice(2) : tokens.slice(1);
   // Statements are read-only and alone: every isolation holds.
   if (isWord(rest[0], "TRANSACTION")) return;
   if (isWord(rest[0], "PASSWORD", "ROLE", "DEFAULT", "RESOURCE")) {
     throw mysqlError("notSupported", `SET ${rest[0]!.value.toUpperCase()} is not known here`);
   }
-  for (const assignment of splitAtCommas(tokens.slice(1))) assign(assignment, variables);
+  for (const part of splitAtCommas(tokens.slice(1))) {
+    const names = namesIn(part);
+    if (names !== undefined) setNames(names, variables);
+    else await assign(part, variables, evaluateElsewhere);
+  }
+}
+
+/** What follows `NAMES`, `CHARSET` or `CHARACTER SET`; undefined for anything else. */
+function namesIn(tokens: readonly MysqlToken[]): readonly MysqlToken[] | undefined {
+  if (isWord(tokens[0], "NAMES", "CHARSET") && !isOperator(tokens[1], "=")) return tokens.slice(1);
+  return isWord(tokens[0], "CHARACTER") && isWord(tokens[1], "SET") ? tokens.slice(2) : undefined;
 }
 
 function setNames(tokens: readonly MysqlToken[], variables: Variables): void {
@@ -43,14 +55,15 @@ export function splitAtCommas(tokens: readonly MysqlToken[]): MysqlToken[][] {
   return parts;
 }
 
-function assign(tokens: readonly MysqlToken[], variables: Variables): void {
+async function assign(tokens: readonly MysqlToken[], variables: Variables, evaluateElsewhere: Evaluate): Promise<void> {
   const scoped = isWord(tokens[0], ...scopes) ? tokens[0]!.value.toLowerCase() : undefined;
   const [target, equals, ...value] = scoped === undefined ? tokens : tokens.slice(1);
   if (target === undefined || !(isOperator(equals, "=") || isOperator(equals, ":=")) || value.length === 0) {
     throw wrong(target);
   }
+  const found = async () => evaluate(value, variables) ?? (await evaluateElsewhere(value));
   if (target.kind === "user-variable") {
-    variables.setUserVariable(target.value, evaluate(value, variables));
+    variables.setUserVariable(target.value, isNull(value) ? null : await found());
     return;
   }
   const name = target.kind === "variable" || isName(target) ? target.value : undefined;
@@ -58,7 +71,7 @@ function assign(tokens: readonly MysqlToken[], variables: Variables): void {
   const isDefault = value.length === 1 && isWord(value[0], "DEFAULT");
   variables.set(
     scoped === undefined ? name : `${scoped}.${name}`,
-    isDefault ? undefined : plain(evaluate(value, variables)),
+    isDefault ? undefined : isNull(value) ? null : plain(await found()),
   );
 }
 
@@ -66,22 +79,32 @@ function plain(cell: Cell): Value {
   return typeof cell === "bigint" ? String(cell) : cell;
 }
 
-/** A literal, a word such as ON, a variable, or a CONCAT or REPLACE of these. */
-function evaluate(tokens: readonly MysqlToken[], variables: Variables): Cell {
+function isNull(tokens: readonly MysqlToken[]): boolean {
+  return tokens.length === 1 && isWord(tokens[0], "NULL");
+}
+
+/**
+ * A literal, a word such as ON, a variable, or a CONCAT or REPLACE of these, which clients send when they connect and
+ * no database may be in use; undefined for anything else.
+ */
+function evaluate(tokens: readonly MysqlToken[], variables: Variables): Cell | undefined {
   const [first] = tokens;
   if (tokens.length === 1) {
     const value = constant(first!, variables);
     return value === undefined ? wordValue(first!) : value;
   }
   if (isOperator(first, "-") && tokens.length === 2 && tokens[1]!.kind === "number") return -Number(tokens[1]!.value);
-  if (isOperator(first, "(") && isOperator(tokens.at(-1), ")")) return evaluate(tokens.slice(1, -1), variables);
-  if (isOperator(tokens[1], "(") && isOperator(tokens.at(-1), ")")) {
-    const values = splitAtCommas(tokens.slice(2, -1)).map((each) => String(evaluate(each, variables) ?? ""));
-    if (isWord(first, "CONCAT")) return values.join("");
-    if (isWord(first, "REPLACE") && values.length === 3) return values[0]!.replaceAll(values[1]!, values[2]!);
-    if (isWord(first, "IFNULL", "COALESCE")) return values.find((value) => value !== "") ?? "";
+  if (isOperator(first, "(") && isOperator(tokens.at(-1), ")")) {
+    return evaluate(tokens.slice(isWord(tokens[1], "SELECT") ? 2 : 1, -1), variables);
   }
-  throw mysqlError("notSupported", "SET takes a literal, a variable, or a CONCAT or REPLACE of these");
+  if (!isOperator(tokens[1], "(") || !isOperator(tokens.at(-1), ")")) return undefined;
+  const values = splitAtCommas(tokens.slice(2, -1)).map((each) => (each.length === 0 ? "" : evaluate(each, variables)));
+  if (values.includes(undefined)) return undefined;
+  const texts = values.map((value) => String(value ?? ""));
+  if (isWord(first, "CONCAT")) return texts.join("");
+  if (isWord(first, "REPLACE") && texts.length === 3) return texts[0]!.replaceAll(texts[1]!, texts[2]!);
+  if (isWord(first, "IFNULL", "COALESCE")) return texts.find((value) => value !== "") ?? "";
+  return undefined;
 }
 
 /** The value of a word that is one by itself; undefined for any other. */

@@ -65,6 +65,18 @@ export async function describe(tokens: readonly MysqlToken[], context: ShowConte
   ]);
 }
 
+/** CHECK TABLE and ANALYZE TABLE: there is nothing to mend, so every table that is there is well. */
+export async function checkTables(tokens: readonly MysqlToken[], context: ShowContext): Promise<Table> {
+  const operation = tokens[0]!.value.toLowerCase();
+  const cursor = new Cursor(tokens.slice(2));
+  const rows: Cell[][] = [];
+  do {
+    const { database, name } = await cursor.table(context);
+    rows.push([`${database}.${name}`, operation, "status", "OK"]);
+  } while (cursor.comma());
+  return { columns: textColumns("Table", "Op", "Msg_type", "Msg_text"), rows };
+}
+
 /** Reads a statement from its left. */
 class Cursor {
   readonly #tokens: readonly MysqlToken[];
@@ -87,6 +99,12 @@ class Cursor {
 
   next(): MysqlToken | undefined {
     return this.#tokens[this.#at++];
+  }
+
+  comma(): boolean {
+    const isComma = isOperator(this.#tokens[this.#at], ",");
+    if (isComma) this.#at++;
+    return isComma;
   }
 
   /** `LIKE …` or `WHERE …` to the end. */

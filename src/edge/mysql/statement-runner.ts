@@ -3,14 +3,16 @@ import { isOperator, isWord, lexMysql, type MysqlToken, splitMysql } from "../..
 import { type MysqlContext, type MysqlRewrite, rewriteMysql } from "../../engine/sql/dialect/mysql-rewrite.ts";
 import { faultOf } from "../../engine/sql/fault.ts";
 import type { Sql, SqlDescription, SqlParameter } from "../../engine/sql/sql.ts";
+import { readValue } from "../../engine/sql/value.ts";
 import { type Catalog, informationSchema } from "./catalog.ts";
 import { constantSelect, type SessionFunctions } from "./constant-select.ts";
 import { mysqlError } from "./error.ts";
-import { informationQueries, isInformationTable, literal } from "./information-schema.ts";
+import { informationQueries, isEmptyTable, isInformationTable, literal } from "./information-schema.ts";
+import { NamedStatements } from "./named-statements.ts";
 import type { ProcessList } from "./process-list.ts";
-import { limitRows, type Rows, rowsOf, type Table } from "./rows.ts";
+import { type Cell, limitRows, type Rows, rowsOf, type Table } from "./rows.ts";
 import { setStatement } from "./set-statement.ts";
-import { describe as describeTable, show } from "./show.ts";
+import { checkTables, describe as describeTable, show } from "./show.ts";
 import type { Variables } from "./variables.ts";
 
 /** Who asks, and what of the session a statement may read and change. */
@@ -36,6 +38,9 @@ export interface Statement {
   readonly tokens: readonly MysqlToken[];
 }
 
+/** What SET waits for an expression at most. */
+const evaluateMsMax = 30_000;
+
 /** Undefined: done, and there are no rows. */
 export type Outcome = Rows | undefined;
 
@@ -43,6 +48,7 @@ export type Outcome = Rows | undefined;
 export class StatementRunner {
   readonly #deps: RunnerDeps;
   readonly #state: SessionState;
+  readonly #named = new NamedStatements();
 
   constructor(deps: RunnerDeps, state: SessionState) {
     this.#deps = deps;
@@ -56,6 +62,10 @@ export class StatementRunner {
   }
 
   async run(statement: Statement, params: readonly SqlParameter[], signal: AbortSignal): Promise<Outcome> {
+    if (isWord(statement.tokens[0], "EXECUTE")) {
+      const named = this.#named.execute(statement.tokens, this.#state.variables);
+      return this.run(named.statement, named.params, signal);
+    }
     const table = await this.#local(withParameters(statement, params));
     if (table !== undefined) return table === "ok" ? undefined : rowsOf(table);
     const { query, namespace, strings } = await this.#rewrite(statement);
@@ -89,6 +99,11 @@ export class StatementRunner {
     }
   }
 
+  /** Forgets what the session has prepared. */
+  reset(): void {
+    this.#named.clear();
+  }
+
   use(database: string): void {
     const { principal, user } = this.#state;
     this.#deps.catalog.open(principal, user, database);
@@ -97,6 +112,7 @@ export class StatementRunner {
 
   #isCommand(tokens: readonly MysqlToken[]): boolean {
     if (isWord(tokens[0], "START")) return isWord(tokens[1], "TRANSACTION");
+    if (isWord(tokens[0], "DROP")) return isWord(tokens[1], "PREPARE");
     // What is only read needs no lock; one to write with is refused as every write is.
     if (isWord(tokens[0], "LOCK")) return !tokens.some((token) => isWord(token, "WRITE"));
     return isWord(tokens[0], ...commands);
@@ -107,20 +123,30 @@ export class StatementRunner {
     const { variables } = this.#state;
     const [first] = tokens;
     if (this.#isCommand(tokens)) {
-      this.#command(tokens);
+      await this.#command({ source, tokens });
       return "ok";
     }
     if (isWord(first, "SHOW")) return show(tokens, { ...this.#deps, ...this.#state });
+    if (isWord(first, "CHECK", "ANALYZE") && isWord(tokens[1], "TABLE")) {
+      return checkTables(tokens, { ...this.#deps, ...this.#state });
+    }
     if (isWord(first, "DESCRIBE", "DESC", "EXPLAIN")) return describeTable(tokens, { ...this.#deps, ...this.#state });
     if (isWord(first, "SELECT")) return constantSelect(source, tokens, variables, this.#functions);
     return undefined;
   }
 
-  #command(tokens: readonly MysqlToken[]): void {
+  async #command({ source, tokens }: Statement): Promise<void> {
     const state = this.#state;
     switch (tokens[0]!.value.toUpperCase()) {
       case "SET":
-        setStatement(tokens, state.variables);
+        await setStatement(tokens, state.variables, (expression) => this.#evaluate({ source, tokens: expression }));
+        return;
+      case "PREPARE":
+        this.#named.prepare(tokens, state.variables, (text) => this.parse(text));
+        return;
+      case "DEALLOCATE":
+      case "DROP":
+        this.#named.drop(tokens);
         return;
       case "USE":
         if (tokens.length !== 2) throw mysqlError("syntax", "You have an error in your SQL syntax: USE takes one name");
@@ -140,6 +166,21 @@ export class StatementRunner {
     }
   }
 
+  /** The value of an expression by a SELECT of it. */
+  async #evaluate({ source, tokens }: Statement): Promise<Cell> {
+    const select: MysqlToken = { ...tokens[0]!, kind: "word", value: "SELECT" };
+    const signal = AbortSignal.timeout(evaluateMsMax);
+    const rows = await this.run({ source, tokens: [select, ...tokens] }, [], signal);
+    if (rows === undefined) return null;
+    await using result = rows;
+    const batch = await result.next();
+    const value = batch === undefined ? null : readValue(batch.columns[0]!, 0);
+    if (typeof value === "bigint" || typeof value === "boolean") {
+      return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
+    }
+    return value === null || typeof value === "number" ? value : String(value);
+  }
+
   #kill(tokens: readonly MysqlToken[]): void {
     const query = isWord(tokens[1], "QUERY");
     const id = tokens[query || isWord(tokens[1], "CONNECTION") ? 2 : 1];
@@ -153,7 +194,7 @@ export class StatementRunner {
     const { source } = statement;
     const { catalog } = this.#deps;
     const { principal, user, database } = this.#state;
-    const tokens = explained(statement.tokens);
+    let tokens = explained(statement.tokens);
     const named = new Set<string>();
     let rewritten = rewriteMysql(
       source,
@@ -164,6 +205,8 @@ export class StatementRunner {
         return "";
       }),
     );
+    // Of no rows there are no groups: what is not grouped by may be named, as tools do without ONLY_FULL_GROUP_BY.
+    if (named.size > 0 && [...named].every(isEmptyTable)) tokens = withoutGroups(tokens);
     if (named.size > 0) {
       const databases = narrowed(tokens, named.size, catalog.databases(principal));
       const queries = await informationQueries([...named], databases, catalog);
@@ -228,7 +271,20 @@ export class StatementRunner {
   };
 }
 
-const commands = ["SET", "USE", "KILL", "BEGIN", "START", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "UNLOCK"];
+const commands = [
+  "SET",
+  "USE",
+  "KILL",
+  "BEGIN",
+  "START",
+  "COMMIT",
+  "ROLLBACK",
+  "SAVEPOINT",
+  "RELEASE",
+  "UNLOCK",
+  "PREPARE",
+  "DEALLOCATE",
+];
 
 /** `EXPLAIN FORMAT=… SELECT` and DESCRIBE of a statement, as the engine's EXPLAIN. */
 function explained(tokens: readonly MysqlToken[]): readonly MysqlToken[] {
@@ -238,6 +294,13 @@ function explained(tokens: readonly MysqlToken[]): readonly MysqlToken[] {
   while (isWord(tokens[from], "EXTENDED", "PARTITIONS")) from++;
   if (isWord(tokens[from], "FORMAT") && isOperator(tokens[from + 1], "=")) from += 3;
   return [{ ...first!, value: "EXPLAIN" }, ...tokens.slice(from)];
+}
+
+function withoutGroups(tokens: readonly MysqlToken[]): readonly MysqlToken[] {
+  const from = tokens.findIndex((token, i) => isWord(token, "GROUP") && isWord(tokens[i + 1], "BY"));
+  if (from === -1 || tokens.some((token) => isWord(token, "UNION", "COUNT", "SUM", "MAX", "MIN"))) return tokens;
+  const after = tokens.findIndex((token, i) => i > from && isWord(token, "ORDER", "LIMIT"));
+  return [...tokens.slice(0, from), ...(after === -1 ? [] : tokens.slice(after))];
 }
 
 /**

@@ -38,9 +38,14 @@ export function columnName(name: string): string {
   if (cast !== null) return castName(cast[1]!, cast[2]!);
   if (/^CASE\s/.test(name)) return "case";
   const call = /^(?:"?[A-Za-z_]\w*"?\.)?"?([A-Za-z_]\w*)"?\(.*\)$/s.exec(name);
-  if (call !== null) return notCalls[call[1]!] ?? call[1]!.toLowerCase();
-  if (/^[('\d[{]/.test(name) || /^-\d/.test(name) || name === "NULL") return "?column?";
+  if (call !== null) return notCalls[call[1]!] ?? ownName(call[1]!.toLowerCase());
+  if (/^[('\d[{]/.test(name) || /^-\d/.test(name) || /^\$\d+$/.test(name) || name === "NULL") return "?column?";
   return name;
+}
+
+/** Functions that statements are rewritten to are told as what was written. */
+function ownName(name: string): string {
+  return name.replace(/^(reg[a-z]+)_(?:oid|name)s?$/, "$1").replace(/^(current_schemas|pg_table_is_visible)_in$/, "$1");
 }
 
 /** A cast of a column or a call has that one's name; another one that of its type. */

@@ -27,14 +27,17 @@ for (const [text, want] of [
   ["show transaction isolation level", { kind: "show", name: "transaction_isolation" }],
   ["show tables", { kind: "query" }],
   ["deallocate prepare all", { kind: "deallocate", name: undefined }],
-  ["declare c no scroll cursor with hold for select 1", { kind: "declare", name: "c", isHeld: true, queryStart: 41 }],
-  ["fetch forward all in c", { kind: "fetch", name: "c", rows: Infinity, isMove: false }],
-  ["move 3 from c", { kind: "fetch", name: "c", rows: 3, isMove: true }],
+
+  ["fetch forward all in c", { kind: "fetch", name: "c", move: { kind: "rows", count: Infinity }, isMove: false }],
+  ["fetch absolute -2 c", { kind: "fetch", name: "c", move: { kind: "absolute", row: -2 }, isMove: false }],
+  ["fetch prior from c", { kind: "fetch", name: "c", move: { kind: "rows", count: -1 }, isMove: false }],
+  ["listen x", { kind: "accepted", tag: "LISTEN" }],
+  ["move 3 from c", { kind: "fetch", name: "c", move: { kind: "rows", count: 3 }, isMove: true }],
 ] as const) {
   test(`${text} is understood`, () => assert.deepEqual(parse(text), want));
 }
 
-for (const text of ["copy t from stdin", "listen x", "prepare p as select 1", "fetch prior from c", "lock items"]) {
+for (const text of ["notify x", "declare c binary cursor for select 1", "lock items"]) {
   test(`${text} is refused`, () => assert.equal(parse(text).kind, "refused"));
 }
 

@@ -1,9 +1,15 @@
-import { nameOf, type StatementText, stringOf, type Token } from "../../engine/sql/dialect/postgres-lexer.ts";
+import type { StatementText } from "../../engine/sql/dialect/postgres-lexer.ts";
+import { type CopyCommand, parseCopy } from "./copy/command.ts";
 import { PostgresError } from "./error.ts";
+import type { ExplainFormat } from "./explain.ts";
+import { type PrepareCommand, parsePrepare } from "./prepare-command.ts";
+import type { Move } from "./scroll.ts";
+import { statementPart } from "./statement-part.ts";
+import { TokenReader } from "./token-reader.ts";
 
 /** What a statement asks of the session itself; everything else is a query for the engine. */
 export type Command =
-  | { readonly kind: "query" }
+  | { readonly kind: "query"; readonly explain?: ExplainFormat }
   | { readonly kind: "begin"; readonly tag: "BEGIN" | "START TRANSACTION" }
   | { readonly kind: "commit" }
   | { readonly kind: "rollback" }
@@ -15,12 +21,22 @@ export type Command =
   | { readonly kind: "show"; readonly name: string }
   | { readonly kind: "discard"; readonly what: string }
   | { readonly kind: "deallocate"; readonly name: string | undefined }
-  | { readonly kind: "declare"; readonly name: string; readonly isHeld: boolean; readonly queryStart: number }
-  | { readonly kind: "fetch"; readonly name: string; readonly rows: number; readonly isMove: boolean }
+  | PrepareCommand
+  | DeclareCommand
+  | { readonly kind: "fetch"; readonly name: string; readonly move: Move; readonly isMove: boolean }
   | { readonly kind: "close"; readonly name: string | undefined }
+  | CopyCommand
   /** Nothing has to be done for it. */
   | { readonly kind: "accepted"; readonly tag: string }
   | { readonly kind: "refused"; readonly error: PostgresError };
+
+export interface DeclareCommand {
+  readonly kind: "declare";
+  readonly name: string;
+  readonly isHeld: boolean;
+  readonly isScroll: boolean;
+  readonly query: StatementText;
+}
 
 const query: Command = { kind: "query" };
 
@@ -57,12 +73,16 @@ export function parseCommand(statement: StatementText, isSetting: (name: string)
       reader.skip("prepare");
       return { kind: "deallocate", name: reader.peekWord() === "all" ? undefined : reader.name() };
     case "declare":
-      return declare(reader);
+      return declare(statement, reader);
     case "fetch":
     case "move":
       return fetch(reader, first === "move");
     case "close":
       return { kind: "close", name: reader.peekWord() === "all" ? undefined : reader.name() };
+    case "copy":
+      return parseCopy(statement, reader);
+    case "prepare":
+      return parsePrepare(statement, reader);
     default:
       return other(first);
   }
@@ -73,15 +93,10 @@ function other(first: string | undefined): Command {
     case "unlisten":
       return { kind: "accepted", tag: "UNLISTEN" };
     case "listen":
+      // Nothing is ever told, as where nobody notifies.
+      return { kind: "accepted", tag: "LISTEN" };
     case "notify":
-      return refused("0A000", `${first.toUpperCase()} is not supported`, "A stream's records are followed over REST.");
-    case "prepare":
-      if (first === "prepare") return refused("0A000", "PREPARE is not supported", prepareHint);
-      return query;
-    case "execute":
-      return refused("0A000", "EXECUTE is not supported", prepareHint);
-    case "copy":
-      return refused("0A000", "COPY is not supported", "SELECT gives the rows; documents are written over REST.");
+      return refused("0A000", "NOTIFY is not supported", "Append to a stream, whose records are followed over REST.");
     case "lock":
       return refused("0A000", "LOCK is not supported: there is nothing that could be locked");
     case "do":
@@ -91,8 +106,6 @@ function other(first: string | undefined): Command {
       return query;
   }
 }
-
-const prepareHint = "Statements are prepared by the protocol's own messages, as drivers do.";
 
 function refused(code: string, message: string, hint?: string): Command {
   return { kind: "refused", error: new PostgresError(code, message, { hint }) };
@@ -153,118 +166,58 @@ function show(reader: TokenReader, isSetting: (name: string) => boolean): Comman
   return name === "all" || isSetting(name) || name.includes(".") ? { kind: "show", name } : query;
 }
 
-function declare(reader: TokenReader): Command {
+function declare(statement: StatementText, reader: TokenReader): Command {
   const name = reader.name();
+  let isScroll = false;
   while (["binary", "insensitive", "asensitive", "no", "scroll"].includes(reader.peekWord() ?? "")) {
     const word = reader.word();
     if (word === "binary") return refused("0A000", "a binary cursor is not supported; a portal may be binary");
+    if (word === "no" && !reader.skip("scroll")) throw reader.syntaxError();
+    isScroll ||= word === "scroll";
   }
   if (!reader.skip("cursor")) throw reader.syntaxError();
   const isHeld = reader.skip("with");
   if (isHeld || reader.skip("without")) reader.skip("hold");
   if (!reader.skip("for")) throw reader.syntaxError();
-  return { kind: "declare", name, isHeld, queryStart: reader.position };
+  return { kind: "declare", name, isHeld, isScroll, query: statementPart(statement, reader.position) };
 }
 
 function fetch(reader: TokenReader, isMove: boolean): Command {
-  let rows = 1;
-  const direction = reader.peekWord();
-  if (direction === "next" || direction === "forward") {
-    reader.word();
-    if (direction === "forward") rows = count(reader) ?? 1;
-  } else if (["prior", "first", "last", "absolute", "relative", "backward"].includes(direction ?? "")) {
-    return refused("55000", "cursor can only scan forward");
-  } else {
-    rows = count(reader) ?? 1;
-  }
+  const move = moveOf(reader);
   if (!reader.skip("from")) reader.skip("in");
-  return { kind: "fetch", name: reader.name(), rows, isMove };
+  return { kind: "fetch", name: reader.name(), move, isMove };
 }
+
+function moveOf(reader: TokenReader): Move {
+  const word = reader.peekWord();
+  // A cursor may be called so, too.
+  const isDirection = word !== undefined && directions.has(word);
+  if (isDirection) reader.word();
+  switch (isDirection ? word : undefined) {
+    case "prior":
+      return { kind: "rows", count: -1 };
+    case "first":
+      return { kind: "absolute", row: 1 };
+    case "last":
+      return { kind: "absolute", row: -1 };
+    case "absolute":
+      return { kind: "absolute", row: count(reader) ?? 1 };
+    case "relative":
+      return { kind: "relative", rows: count(reader) ?? 1 };
+    case "backward":
+      return { kind: "rows", count: -(count(reader) ?? 1) };
+    case "next":
+      return { kind: "rows", count: 1 };
+    default:
+      return { kind: "rows", count: count(reader) ?? 1 };
+  }
+}
+
+const directions = new Set("next prior first last absolute relative forward backward".split(" "));
 
 function count(reader: TokenReader): number | undefined {
   if (reader.skip("all")) return Number.POSITIVE_INFINITY;
-  return reader.number();
-}
-
-class TokenReader {
-  readonly #tokens: readonly Token[];
-  #at = 0;
-
-  constructor(tokens: readonly Token[]) {
-    this.#tokens = tokens;
-  }
-
-  get isAtEnd(): boolean {
-    return this.#at >= this.#tokens.length;
-  }
-
-  /** Where the next token begins in the statement. */
-  get position(): number {
-    return this.#tokens[this.#at]?.start ?? this.#tokens.at(-1)?.end ?? 0;
-  }
-
-  peekWord(): string | undefined {
-    const token = this.#tokens[this.#at];
-    return token?.kind === "word" ? token.text : undefined;
-  }
-
-  word(): string | undefined {
-    const word = this.peekWord();
-    if (word !== undefined) this.#at++;
-    return word;
-  }
-
-  skip(word: string): boolean {
-    if (this.peekWord() !== word) return false;
-    this.#at++;
-    return true;
-  }
-
-  skipSymbol(symbol: string): boolean {
-    const token = this.#tokens[this.#at];
-    if (token?.kind !== "symbol" || token.text !== symbol) return false;
-    this.#at++;
-    return true;
-  }
-
-  name(): string {
-    const token = this.#tokens[this.#at];
-    if (token?.kind !== "word" && token?.kind !== "quoted") throw this.syntaxError();
-    this.#at++;
-    return nameOf(token);
-  }
-
-  dottedName(): string {
-    let name = this.name();
-    while (this.skipSymbol(".")) name += `.${this.name()}`;
-    return name;
-  }
-
-  number(): number | undefined {
-    const token = this.#tokens[this.#at];
-    if (token?.kind !== "number") return undefined;
-    this.#at++;
-    return Number(token.text);
-  }
-
-  /** One value, or several with commas between; undefined is DEFAULT. */
-  valueList(): string | undefined {
-    if (this.peekWord() === "default") return undefined;
-    const values: string[] = [];
-    do {
-      const isNegative = this.skipSymbol("-");
-      const token = this.#tokens[this.#at];
-      if (token === undefined || token.kind === "symbol" || token.kind === "broken") throw this.syntaxError();
-      this.#at++;
-      values.push((isNegative ? "-" : "") + (token.kind === "string" ? stringOf(token) : nameOf(token)));
-    } while (this.skipSymbol(","));
-    if (!this.isAtEnd) throw this.syntaxError();
-    return values.join(", ");
-  }
-
-  syntaxError(): PostgresError {
-    const token = this.#tokens[this.#at];
-    const where = token === undefined ? "end of input" : `"${token.text.slice(0, 60)}"`;
-    return new PostgresError("42601", `syntax error at or near ${where}`);
-  }
+  const isNegative = reader.skipSymbol("-");
+  const number = reader.number();
+  return isNegative && number !== undefined ? -number : number;
 }

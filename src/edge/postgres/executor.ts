@@ -2,12 +2,16 @@ import type { StatementText } from "../../engine/sql/dialect/postgres-lexer.ts";
 import type { SqlDescription, SqlResult } from "../../engine/sql/sql.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import { columnName } from "./column-name.ts";
-import { type Command, parseCommand } from "./command.ts";
+import type { Command, DeclareCommand } from "./command.ts";
+import type { CopyCommand } from "./copy/command.ts";
+import { CopyEncoder } from "./copy/encoder.ts";
 import { PostgresError } from "./error.ts";
+import { planColumns, planResult } from "./explain.ts";
 import { postgresLimits } from "./limits.ts";
 import { localResult } from "./local-result.ts";
 import {
   commandComplete,
+  copyOut,
   emptyMessage,
   type Field,
   noticeResponse,
@@ -15,14 +19,18 @@ import {
   rowDescription,
   type TransactionStatus,
 } from "./message/backend.ts";
+import type { Format } from "./message/frontend.ts";
 import type { MessageWriter } from "./message/writer.ts";
 import { typeInfo } from "./oid.ts";
-import { Portal } from "./portal.ts";
+import { Portal, type RowEncoder } from "./portal.ts";
 import { Portals } from "./portals.ts";
-import type { PreparedStatement } from "./prepared.ts";
+import type { PrepareCommand } from "./prepare-command.ts";
+import { countParameters, innerQuery, type PreparedStatement } from "./prepared.ts";
 import { type Settings, unknownSetting } from "./settings.ts";
+import { type ReadStatement, StatementReader } from "./statement-reader.ts";
 import type { StatementRunner } from "./statement-runner.ts";
 import { Transaction } from "./transaction.ts";
+import { rowWriter } from "./value/row.ts";
 
 export interface ExecutorInit {
   readonly runner: StatementRunner;
@@ -43,6 +51,7 @@ export class Executor {
   readonly #statements: Map<string, PreparedStatement>;
   readonly #transaction = new Transaction();
   readonly #portals = new Portals();
+  readonly #reader: StatementReader;
 
   constructor({ runner, connection, out, settings, statements }: ExecutorInit) {
     this.#runner = runner;
@@ -50,6 +59,7 @@ export class Executor {
     this.#out = out;
     this.#settings = settings;
     this.#statements = statements;
+    this.#reader = new StatementReader(settings, statements);
   }
 
   get status(): TransactionStatus {
@@ -64,10 +74,16 @@ export class Executor {
     return this.#portals.size > 0;
   }
 
-  parse(statement: StatementText): Command {
-    const command = parseCommand(statement, (name) => this.#settings.has(name));
-    if (command.kind === "refused") throw command.error;
-    return command;
+  read(source: string, statement: StatementText): ReadStatement {
+    return this.#reader.read(source, statement);
+  }
+
+  prepared(name: string): PreparedStatement {
+    return this.#reader.prepared(name);
+  }
+
+  checkNew(name: string): void {
+    this.#reader.checkNew(name);
   }
 
   /** A failed transaction takes nothing but its end. */
@@ -102,7 +118,10 @@ export class Executor {
   /** What the engine says of a query; undefined for a command. */
   async description(prepared: PreparedStatement): Promise<SqlDescription | undefined> {
     if (prepared.command.kind !== "query" || prepared.statement === undefined) return undefined;
-    prepared.description ??= await this.#runner.describe(prepared);
+    if (prepared.description !== undefined) return prepared.description;
+    const { explain } = prepared.command;
+    const found = await this.#runner.describe(prepared);
+    prepared.description = explain === undefined ? found : { ...found, columns: planColumns(explain) };
     return prepared.description;
   }
 
@@ -147,11 +166,19 @@ export class Executor {
     }
     const constant = this.#runner.constant(portal);
     if (constant !== undefined) portal.start(constant, true);
-    else portal.start(await this.#runner.run(portal));
+    else portal.start(await this.#run(portal));
     const { told } = portal.statement;
     if (told === undefined || told.every((oid, i) => portal.fields?.[i]?.type.oid === oid)) return;
     // The client would read the new columns as the old ones. Drivers know this message and prepare anew.
     throw new PostgresError("0A000", "cached plan must not change result type");
+  }
+
+  async #run(portal: Portal): Promise<SqlResult> {
+    const { command } = portal.statement;
+    const result = await this.#runner.run(portal);
+    if (command.kind !== "query" || command.explain === undefined) return result;
+    const { explain } = command;
+    return this.#runner.guard(portal, () => planResult(result, explain));
   }
 
   async execute(name: string, rowsMax: number): Promise<void> {
@@ -175,16 +202,38 @@ export class Executor {
     if (statement === undefined) return emptyMessage(this.#out, "emptyQuery");
     if (command.kind === "query" || command.kind === "show") {
       await this.fieldsOf(portal);
-      const send = () => portal.send(this.#out, this.#connection, rowsMax, portal.resultFormats);
+      const send = () => portal.send(this.#out, this.#connection, rowsMax, this.#rows(portal.resultFormats));
       const { rows, isDone } = await (portal.isLocal ? send() : this.#runner.guard(portal, send));
       if (isDone) commandComplete(this.#out, command.kind === "show" ? "SHOW" : tagOf(portal.result, rows));
       else emptyMessage(this.#out, "portalSuspended");
       return;
     }
+    if (command.kind === "copy") return this.#copy(command, portal);
     // A command that was run has nothing more to give.
     if (portal.isDone) return commandComplete(this.#out, command.kind === "fetch" ? "FETCH 0" : "");
     portal.finish();
     commandComplete(this.#out, await this.#command(command, portal));
+  }
+
+  #rows(formats: readonly Format[]): RowEncoder {
+    const { textStyle } = this.#settings;
+    return (batch) => rowWriter(batch, formats, textStyle);
+  }
+
+  async #copy({ query, options }: CopyCommand, { statement, parameters }: Portal): Promise<void> {
+    if (parameters.length > 0) throw new PostgresError("42P02", "COPY takes no parameters");
+    const prepared = innerQuery(statement.source, query);
+    await using portal = new Portal({ statement: prepared, parameters: [], resultFormats: [], isHeld: false });
+    await this.#start(portal);
+    const names = portal.fields!.map(({ name }) => name);
+    const encoder = new CopyEncoder(options, names, this.#settings.textStyle);
+    copyOut(this.#out, options.format === "binary" ? 1 : 0, names.length);
+    encoder.begin(this.#out);
+    const send = () => portal.send(this.#out, this.#connection, Number.POSITIVE_INFINITY, encoder.encode);
+    const { rows } = await (portal.isLocal ? send() : this.#runner.guard(portal, send));
+    encoder.finish(this.#out);
+    emptyMessage(this.#out, "copyDone");
+    commandComplete(this.#out, `COPY ${rows}`);
   }
 
   async #command(command: Command, portal: Portal): Promise<string> {
@@ -207,6 +256,9 @@ export class Executor {
       case "rollback_to":
         this.#transaction.rollbackTo(command.name);
         return "ROLLBACK";
+      case "prepare":
+        this.#reader.checkNew(command.name);
+        return this.#prepare(command, portal.statement);
       case "declare":
         return this.#declare(command, portal.statement);
       case "fetch":
@@ -259,25 +311,27 @@ export class Executor {
     return isCommitted ? "COMMIT" : "ROLLBACK";
   }
 
-  async #declare(command: Extract<Command, { kind: "declare" }>, { statement, source }: PreparedStatement) {
+  async #prepare({ name, types, query }: PrepareCommand, { source }: PreparedStatement): Promise<string> {
+    const parameterCount = countParameters(query, types);
+    const read = this.read(source, query);
+    const prepared: PreparedStatement = { ...read, types, parameterCount, description: undefined, told: undefined };
+    await this.description(prepared);
+    this.#statements.set(name, prepared);
+    return "PREPARE";
+  }
+
+  async #declare(command: DeclareCommand, { source }: PreparedStatement) {
     if (!command.isHeld && !this.#transaction.isOpen) {
       throw new PostgresError("25P01", "DECLARE CURSOR can only be used in transaction blocks");
     }
-    const from = statement!.start + command.queryStart;
-    const tokens = statement!.tokens
-      .filter(({ start }) => start >= command.queryStart)
-      .map((token) => ({ ...token, start: token.start - command.queryStart, end: token.end - command.queryStart }));
-    const query = { text: statement!.text.slice(command.queryStart), start: from, tokens };
-    const prepared: PreparedStatement = {
-      source,
-      statement: query,
-      command: { kind: "query" },
-      types: [],
-      parameterCount: 0,
-      description: undefined,
-      told: undefined,
-    };
-    const cursor = new Portal({ statement: prepared, parameters: [], resultFormats: [], isHeld: command.isHeld });
+    const prepared = innerQuery(source, command.query);
+    const cursor = new Portal({
+      statement: prepared,
+      parameters: [],
+      resultFormats: [],
+      isHeld: command.isHeld,
+      isScroll: command.isScroll,
+    });
     // Run now, so that its faults are told where Postgres tells them.
     await this.#start(cursor);
     await this.#portals.add(command.name, cursor, "cursor");
@@ -287,10 +341,9 @@ export class Executor {
   async #fetch(command: Extract<Command, { kind: "fetch" }>, portal: Portal): Promise<string> {
     const cursor = this.#portals.cursor(command.name);
     await this.fieldsOf(cursor);
-    const { rows } = await this.#runner.guard(cursor, () =>
-      command.isMove
-        ? cursor.skip(command.rows)
-        : cursor.send(this.#out, this.#connection, command.rows, portal.resultFormats),
+    const encode = command.isMove ? undefined : this.#rows(portal.resultFormats);
+    const rows = await this.#runner.guard(cursor, () =>
+      cursor.fetch(this.#out, this.#connection, command.move, encode),
     );
     return `${command.isMove ? "MOVE" : "FETCH"} ${rows}`;
   }
@@ -300,9 +353,8 @@ export class Executor {
       this.#statements.clear();
       return "DEALLOCATE ALL";
     }
-    if (!this.#statements.delete(name)) {
-      throw new PostgresError("26000", `prepared statement "${name}" does not exist`);
-    }
+    this.#reader.prepared(name);
+    this.#statements.delete(name);
     return "DEALLOCATE";
   }
 

@@ -17,6 +17,8 @@ export const postgresLimits = {
   runningPortalsMax: 8,
   /** Parameters of one statement; their number has two bytes. */
   parametersMax: 65_535,
+  /** What a cursor that scrolls keeps of its rows. */
+  scrollBytesMax: 32 * MiB,
   /** Answer bytes that are put together before they are handed to the socket. */
   chunkBytes: 64 * KiB,
   /** A session's own settings, and the text of each. */

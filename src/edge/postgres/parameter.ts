@@ -141,7 +141,7 @@ function binaryNameOf(type: SqlType | undefined): TypeName | undefined {
     int8: "int2",
     uint8: "int2",
     uint16: "int4",
-    uint32: "int8",
+    uint32: "oid",
   };
   return names[type.kind];
 }

@@ -2,13 +2,15 @@ import type { SqlBatch } from "../../engine/sql/batch.ts";
 import type { SqlParameter, SqlResult } from "../../engine/sql/sql.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import { columnName } from "./column-name.ts";
+import { PostgresError } from "./error.ts";
 import { postgresLimits } from "./limits.ts";
 import type { Field } from "./message/backend.ts";
 import type { Format } from "./message/frontend.ts";
 import type { MessageWriter } from "./message/writer.ts";
 import { typeInfo } from "./oid.ts";
 import type { PreparedStatement } from "./prepared.ts";
-import { rowWriter } from "./value/row.ts";
+import { type Move, ScrollRows } from "./scroll.ts";
+import type { RowWriter } from "./value/row.ts";
 
 export interface PortalInit {
   readonly statement: PreparedStatement;
@@ -16,7 +18,12 @@ export interface PortalInit {
   readonly resultFormats: readonly Format[];
   /** A cursor that outlives its transaction. */
   readonly isHeld: boolean;
+  /** A cursor that goes back. */
+  readonly isScroll?: boolean;
 }
+
+/** How the rows of a batch are written: it differs from one FETCH of a cursor to the next. */
+export type RowEncoder = (batch: SqlBatch) => RowWriter;
 
 export interface Sent {
   readonly rows: number;
@@ -36,16 +43,16 @@ export class Portal implements AsyncDisposable {
   #result: SqlResult | undefined;
   #fields: readonly Field[] | undefined;
   #batch: SqlBatch | undefined;
-  #write: ((out: MessageWriter, row: number) => void) | undefined;
-  #formats: readonly Format[] | undefined;
   #row = 0;
   #isDone = false;
+  readonly #scroll: ScrollRows | undefined;
 
-  constructor({ statement, parameters, resultFormats, isHeld }: PortalInit) {
+  constructor({ statement, parameters, resultFormats, isHeld, isScroll = false }: PortalInit) {
     this.statement = statement;
     this.parameters = parameters;
     this.resultFormats = resultFormats;
     this.isHeld = isHeld;
+    this.#scroll = isScroll ? new ScrollRows(async () => ((await this.#next()) ? this.#batch : undefined)) : undefined;
   }
 
   /** Stops the statement, also while its rows are read. */
@@ -86,28 +93,56 @@ export class Portal implements AsyncDisposable {
    * Writes up to so many rows. Nothing is encoded beyond a chunk before the peer has taken what came before and others
    * have had their turn.
    */
-  async send(
-    out: MessageWriter,
-    connection: WireConnection,
-    rowsMax: number,
-    formats: readonly Format[],
-  ): Promise<Sent> {
+  async send(out: MessageWriter, connection: WireConnection, rowsMax: number, encode: RowEncoder): Promise<Sent> {
     let rows = 0;
+    let write: RowWriter | undefined;
     while (rows < rowsMax && !this.#isDone) {
       if (this.#batch === undefined && !(await this.#next())) break;
       const { rows: count } = this.#batch!;
-      // Each FETCH of a cursor may want another format.
-      if (this.#write === undefined || this.#formats !== formats) this.#write = rowWriter(this.#batch!, formats);
-      this.#formats = formats;
-      const write = this.#write;
+      write ??= encode(this.#batch!);
       while (this.#row < count && rows < rowsMax) {
         write(out, this.#row++);
         rows++;
         if (out.size >= postgresLimits.chunkBytes) await flush(out, connection, this.#abort?.signal);
       }
-      if (this.#row === count) this.#batch = undefined;
+      if (this.#row < count) continue;
+      this.#batch = undefined;
+      write = undefined;
     }
     return { rows, isDone: this.#isDone };
+  }
+
+  /** Goes somewhere among the rows of a cursor, and writes those on the way; gives how many they are. */
+  async fetch(
+    out: MessageWriter,
+    connection: WireConnection,
+    move: Move,
+    encode: RowEncoder | undefined,
+  ): Promise<number> {
+    if (this.#scroll === undefined) return this.#forward(out, connection, move, encode);
+    let batch: SqlBatch | undefined;
+    let write: RowWriter | undefined;
+    const rows = await this.#scroll.go(move);
+    for (const each of encode === undefined ? [] : rows) {
+      if (each.batch !== batch) write = encode!(each.batch);
+      batch = each.batch;
+      write!(out, each.row);
+      if (out.size >= postgresLimits.chunkBytes) await flush(out, connection, this.#abort?.signal);
+    }
+    return rows.length;
+  }
+
+  async #forward(out: MessageWriter, connection: WireConnection, move: Move, encode: RowEncoder | undefined) {
+    const count = move.kind === "rows" ? move.count : move.kind === "relative" ? move.rows : -1;
+    if (count < 0 || (count === 0 && move.kind === "rows")) {
+      throw new PostgresError("55000", "cursor can only scan forward", {
+        hint: "Declare it with SCROLL option to enable backward scan.",
+      });
+    }
+    if (move.kind === "relative" && count > 1) await this.skip(count - 1);
+    const wanted = move.kind === "relative" ? Math.min(count, 1) : count;
+    const sent = encode === undefined ? this.skip(wanted) : this.send(out, connection, wanted, encode);
+    return (await sent).rows;
   }
 
   /** Passes rows over, for MOVE. */
@@ -132,7 +167,6 @@ export class Portal implements AsyncDisposable {
       return false;
     }
     this.#batch = batch;
-    this.#write = undefined;
     return true;
   }
 

@@ -18,6 +18,19 @@ export interface PreparedStatement {
   told: readonly number[] | undefined;
 }
 
+/** A query that stands within another statement, such as that of a cursor. */
+export function innerQuery(source: string, statement: StatementText): PreparedStatement {
+  return {
+    source,
+    statement,
+    command: { kind: "query" },
+    types: [],
+    parameterCount: 0,
+    description: undefined,
+    told: undefined,
+  };
+}
+
 /** How many parameters a statement has: the highest `$n`, or as many as types were given for. */
 export function countParameters(statement: StatementText | undefined, types: readonly number[]): number {
   let count = types.length;

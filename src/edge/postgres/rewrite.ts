@@ -1,5 +1,6 @@
+import type { TextEdit } from "../../engine/sql/dialect/postgres-draft.ts";
 import type { StatementText } from "../../engine/sql/dialect/postgres-lexer.ts";
-import { postgresEdits, type TextEdit, UnknownSetting } from "../../engine/sql/dialect/postgres-rewrite.ts";
+import { postgresEdits, UnknownSetting } from "../../engine/sql/dialect/postgres-rewrite.ts";
 import { EditedQuery } from "../../engine/sql/thread/edits.ts";
 import type { SqlType } from "../../engine/sql/type.ts";
 import { typeName } from "../../engine/sql/value.ts";
@@ -13,23 +14,37 @@ export interface SessionFacts {
   readonly namespaces: () => readonly string[];
 }
 
-/** Parameters of these types; those that stand within a cast already are of its type then. */
-function typeEdits({ tokens }: StatementText, types: readonly (SqlType | undefined)[]): TextEdit[] {
+export interface GivenTypes {
+  readonly types: readonly (SqlType | undefined)[];
+  readonly asNulls?: boolean;
+}
+
+/** Parameters of these types, or a NULL of it in their place; those that stand within a cast already are of its type. */
+function typeEdits({ tokens }: StatementText, { types, asNulls }: GivenTypes): TextEdit[] {
   return tokens.flatMap(({ kind, text, start, end }) => {
     const type = kind === "parameter" ? types[Number(text.slice(1)) - 1] : undefined;
-    return type === undefined ? [] : [{ start, end, text: `CAST(${text} AS ${typeName(type)})` }];
+    return type === undefined
+      ? []
+      : [{ start, end, text: `CAST(${asNulls === true ? "NULL" : text} AS ${typeName(type)})` }];
   });
 }
 
-/** A statement in the engine's words, which knows the places of the client's. */
+/** A statement in the engine's words, which knows the places of the client's. `tables` are `schema.table` in lower case. */
 export function rewrite(
   statement: StatementText,
   facts: SessionFacts,
   settings: Settings,
-  types: readonly (SqlType | undefined)[] = [],
+  tables: ReadonlySet<string>,
+  given: GivenTypes = { types: [] },
 ): EditedQuery {
+  const path = settings.searchPath;
   const session = {
     ...facts,
+    searchPath: () => path,
+    schemaOf(table: string) {
+      const schema = path.length === 1 ? path[0] : path.find((each) => tables.has(`${each}.${table.toLowerCase()}`));
+      return schema === "collections" ? undefined : schema;
+    },
     settings: () => settings.all,
     setting: (name: string) => settings.get(name),
     configure(name: string, value: string, isLocal: boolean) {
@@ -38,7 +53,7 @@ export function rewrite(
     },
   };
   try {
-    return new EditedQuery(statement.text, [...postgresEdits(statement, session), ...typeEdits(statement, types)]);
+    return new EditedQuery(statement.text, [...postgresEdits(statement, session), ...typeEdits(statement, given)]);
   } catch (error) {
     throw error instanceof UnknownSetting ? unknownSetting(error.setting) : error;
   }

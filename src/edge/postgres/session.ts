@@ -173,10 +173,11 @@ export class PostgresSession implements WireSession {
     if (statements.length === 0) emptyMessage(this.#out, "emptyQuery");
     const begun = this.#out.size;
     for (const statement of statements) {
-      const command = executor.parse(statement);
-      const prepared = { source: query, statement, command, types: [], parameterCount: 0 };
+      const prepared = { ...executor.read(query, statement), types: [], parameterCount: 0 };
       const isConstant = await executor.runWhole({ ...prepared, description: undefined, told: undefined });
-      if (isConstant && statements.length === 1) this.#answers.keep(query, this.#out.copyFrom(begun));
+      // What a name stands for may change.
+      const isItself = prepared.source === query;
+      if (isConstant && isItself && statements.length === 1) this.#answers.keep(query, this.#out.copyFrom(begun));
     }
     await this.#ready(executor);
   }
@@ -196,12 +197,7 @@ export class PostgresSession implements WireSession {
   }
 
   async #parse(executor: Executor, name: string, query: string, types: readonly number[]): Promise<void> {
-    if (name !== "" && this.#statements.has(name)) {
-      throw new PostgresError("42P05", `prepared statement "${name}" already exists`);
-    }
-    if (this.#statements.size >= postgresLimits.statementsMax && !this.#statements.has(name)) {
-      throw new PostgresError("54000", `a session has at most ${postgresLimits.statementsMax} prepared statements`);
-    }
+    executor.checkNew(name);
     const [statement, more] = splitStatements(query);
     if (more !== undefined) {
       throw new PostgresError("42601", "cannot insert multiple commands into a prepared statement");
@@ -210,8 +206,9 @@ export class PostgresSession implements WireSession {
     if (parameterCount > postgresLimits.parametersMax) {
       throw new PostgresError("54000", `a statement has at most ${postgresLimits.parametersMax} parameters`);
     }
-    const command = statement === undefined ? ({ kind: "query" } as const) : executor.parse(statement);
-    const prepared = { source: query, statement, command, types, parameterCount, description: undefined };
+    const empty = { source: query, statement, command: { kind: "query" } } as const;
+    const read = statement === undefined ? empty : executor.read(query, statement);
+    const prepared = { ...read, types, parameterCount, description: undefined };
     const made: PreparedStatement = { ...prepared, told: undefined };
     executor.checkUsable(made);
     // What has a name is kept, so its faults are told now; the unnamed one is run at once and tells them then.
@@ -220,14 +217,8 @@ export class PostgresSession implements WireSession {
     emptyMessage(this.#out, "parseComplete");
   }
 
-  #statement(name: string): PreparedStatement {
-    const found = this.#statements.get(name);
-    if (found === undefined) throw new PostgresError("26000", `prepared statement "${name}" does not exist`);
-    return found;
-  }
-
   async #bind(executor: Executor, message: BindMessage): Promise<void> {
-    const statement = this.#statement(message.statement);
+    const statement = executor.prepared(message.statement);
     executor.checkUsable(statement);
     const { values, formats, resultFormats } = message;
     if (values.length !== statement.parameterCount) {
@@ -259,7 +250,7 @@ export class PostgresSession implements WireSession {
       else rowDescription(this.#out, fields, (i) => formatOf(portal.resultFormats, i));
       return;
     }
-    const statement = this.#statement(name);
+    const statement = executor.prepared(name);
     const description = await executor.description(statement);
     const types: number[] = [];
     for (let i = 0; i < statement.parameterCount; i++) {

@@ -1,5 +1,7 @@
 import { PostgresError } from "./error.ts";
 import { postgresLimits } from "./limits.ts";
+import { type IntervalStyle, intervalStyles, isIntervalStyle } from "./value/interval.ts";
+import type { TextStyle } from "./value/text.ts";
 
 interface Known {
   readonly name: string;
@@ -50,6 +52,7 @@ function knownSettings(serverVersion: string): readonly Known[] {
     { name: "default_table_access_method", value: "heap" },
     { name: "default_tablespace", value: "" },
     { name: "escape_string_warning", value: "on" },
+    { name: "synchronize_seqscans", value: "on" },
     { name: "backslash_quote", value: "safe_encoding" },
     { name: "array_nulls", value: "on" },
     { name: "xmloption", value: "content" },
@@ -75,6 +78,8 @@ function knownSettings(serverVersion: string): readonly Known[] {
     { name: "service.consistency_token", value: "[]" },
   ];
 }
+
+const ownSchemas = new Set(["collections", "streams", "links"]);
 
 export class Settings {
   readonly #known = new Map<string, Known>();
@@ -160,6 +165,21 @@ export class Settings {
     }
   }
 
+  /** The schemas in which a bare name is looked for. Where none of those that are set exists, it is a collection. */
+  get searchPath(): readonly string[] {
+    const names = this.get("search_path")!
+      .split(",")
+      .map((name) => name.trim().replace(/^"(.*)"$/s, "$1"));
+    const known = [...new Set(names)].filter((name) => ownSchemas.has(name));
+    const isNowhere = names.every((name) => name === "" || name === "pg_catalog" || name === "pg_temp");
+    return known.length > 0 || isNowhere ? known : ["collections"];
+  }
+
+  /** How values are written as text. */
+  get textStyle(): TextStyle {
+    return { interval: intervalStyles[this.get("IntervalStyle") as IntervalStyle] };
+  }
+
   /** 0 is none. */
   get statementTimeoutMs(): number {
     return durationMs(this.get("statement_timeout")!);
@@ -192,8 +212,9 @@ function dateStyle(value: string): string {
 }
 
 function intervalStyle(value: string): string {
-  if (value.toLowerCase() === "postgres") return "postgres";
-  throw invalidValue("IntervalStyle", value, "Intervals are given in the postgres style.");
+  const name = value.toLowerCase();
+  if (isIntervalStyle(name)) return name;
+  throw invalidValue("IntervalStyle", value, `Available values: ${Object.keys(intervalStyles).join(", ")}.`);
 }
 
 /** Every zone that there is may be set; instants are given in UTC with their offset, which every client understands. */

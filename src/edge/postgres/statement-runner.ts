@@ -1,13 +1,13 @@
-import type { StatementText } from "../../engine/sql/dialect/postgres-lexer.ts";
 import type { Sql, SqlDescription, SqlResult } from "../../engine/sql/sql.ts";
 import type { SqlType } from "../../engine/sql/type.ts";
 import { emptyToken, parseToken } from "../../engine/token.ts";
 import { constantResult } from "./constant.ts";
 import { characters, PostgresError, postgresError } from "./error.ts";
 import { parameterType } from "./oid.ts";
+import { castParameters, vectorParameters, vectorType } from "./parameter-types.ts";
 import type { Portal } from "./portal.ts";
 import type { PreparedStatement } from "./prepared.ts";
-import { rewrite, type SessionFacts } from "./rewrite.ts";
+import { type GivenTypes, rewrite, type SessionFacts } from "./rewrite.ts";
 import type { Settings } from "./settings.ts";
 
 const guesses: readonly SqlType[] = [
@@ -17,21 +17,6 @@ const guesses: readonly SqlType[] = [
   { kind: "list", item: { kind: "int64" } },
   { kind: "list", item: { kind: "float64" } },
 ];
-
-const vectorType: SqlType = { kind: "list", item: { kind: "float32" } };
-
-/** Parameters that are the vector of a `vector_search`: what they are is known, and a retriever takes no casts. */
-function vectorParameters({ tokens }: StatementText): ReadonlySet<number> {
-  const found = new Set<number>();
-  for (const [i, token] of tokens.entries()) {
-    if (token.kind !== "word" || token.text !== "vector_search" || tokens[i + 1]?.text !== "(") continue;
-    // The collection may have its schema before it.
-    const comma = tokens.findIndex((each, at) => at > i + 1 && each.text === ",");
-    const vector = tokens[comma + 1];
-    if (comma <= i + 5 && vector?.kind === "parameter") found.add(Number(vector.text.slice(1)) - 1);
-  }
-  return found;
-}
 
 export type CancelCause = "request" | "timeout" | "gone";
 
@@ -50,6 +35,8 @@ export class StatementRunner {
   readonly #settings: Settings;
   readonly #recheck: () => Promise<void>;
   #current: AbortController | undefined;
+  /** The tables of the namespace as they last were, where the search path asks for them. */
+  #tables: ReadonlySet<string> = new Set();
   /** The client has gone: what it has asked for before is not begun any more. */
   #isOver = false;
 
@@ -71,10 +58,13 @@ export class StatementRunner {
    * it is text if that fits, as in Postgres, or else the first of some others.
    */
   async describe(prepared: PreparedStatement): Promise<SqlDescription> {
-    await this.#recheck();
+    await this.#prepare();
     const constant = constantResult(prepared.statement!);
     if (constant !== undefined) return { kind: "select", columns: constant.columns, parameters: [] };
-    const given = Array.from({ length: prepared.parameterCount }, (_, i) => parameterType(prepared.types[i] ?? 0));
+    const cast = castParameters(prepared.statement!);
+    const given = Array.from({ length: prepared.parameterCount }, (_, i) =>
+      parameterType(prepared.types[i] || (cast.get(i) ?? 0)),
+    );
     const vectors = vectorParameters(prepared.statement!);
     const uncast = (types: readonly (SqlType | undefined)[]) =>
       types.map((type, i) => (vectors.has(i) ? undefined : type));
@@ -93,8 +83,16 @@ export class StatementRunner {
   }
 
   async #describeAs(prepared: PreparedStatement, types: readonly (SqlType | undefined)[]): Promise<SqlDescription> {
+    const found = await this.#describeGiven(prepared, { types });
+    // Some functions tell their type only of values: of NULLs then, which have the same.
+    if (!isUnknown(found) || types.some((type) => type === undefined)) return found;
+    const { columns } = await this.#describeGiven(prepared, { types, asNulls: true });
+    return { ...found, columns };
+  }
+
+  async #describeGiven(prepared: PreparedStatement, given: GivenTypes): Promise<SqlDescription> {
     const abort = new AbortController();
-    const query = rewrite(prepared.statement!, this.#facts, this.#settings, types);
+    const query = rewrite(prepared.statement!, this.#facts, this.#settings, this.#tables, given);
     return this.#guarded(prepared, abort, () =>
       this.#sql.describe(
         { namespace: this.#facts.namespace, query: query.text, params: [], dialect: "postgres" },
@@ -103,13 +101,20 @@ export class StatementRunner {
     );
   }
 
+  async #prepare(): Promise<void> {
+    await this.#recheck();
+    if (this.#settings.searchPath.length < 2) return;
+    const tables = await this.#sql.tables(this.#facts.namespace);
+    this.#tables = new Set(tables.map(({ schema, name }) => `${schema}.${name.toLowerCase()}`));
+  }
+
   /** The answer to what needs no engine. It tells nobody anything, so the credential is not looked up for it. */
   constant(portal: Portal): SqlResult | undefined {
     return constantResult(portal.statement.statement!);
   }
 
   async run(portal: Portal): Promise<SqlResult> {
-    await this.#recheck();
+    await this.#prepare();
     const query = this.#rewritten(portal.statement);
     return this.guard(portal, () =>
       this.#sql.run(
@@ -148,7 +153,7 @@ export class StatementRunner {
   }
 
   #rewritten(prepared: PreparedStatement) {
-    return rewrite(prepared.statement!, this.#facts, this.#settings);
+    return rewrite(prepared.statement!, this.#facts, this.#settings, this.#tables);
   }
 
   #token() {
@@ -165,6 +170,11 @@ export class StatementRunner {
     const position = characters(prepared.source, prepared.statement!.start + inStatement) + 1;
     return new PostgresError(code, message, { hint, detail, position, cause: error });
   }
+}
+
+/** What the engine says where it can't tell the columns. */
+function isUnknown({ columns }: SqlDescription): boolean {
+  return columns.length === 1 && columns[0]!.name === "unknown" && columns[0]!.type.kind === "null";
 }
 
 function cancelled(cause: CancelCause): PostgresError {

@@ -2,6 +2,7 @@ import { isAscii, isUtf8 } from "node:buffer";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { EngineError, invalid, unavailable } from "../../engine/errors.ts";
 import { limits } from "../../engine/limits.ts";
+import { parseBody } from "./exact-sources.ts";
 import { parseLargeJson } from "./large-json.ts";
 
 declare module "fastify" {
@@ -141,7 +142,7 @@ export function parseJson(body: Buffer): unknown {
   else if (isUtf8(body)) text = body.toString();
   else throw invalid("body", "is not valid UTF-8");
   try {
-    return JSON.parse(text);
+    return parseBody(text);
   } catch (error) {
     throw invalid("body", `is not valid JSON: ${(error as Error).message}`);
   }

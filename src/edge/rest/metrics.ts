@@ -194,6 +194,22 @@ export class Metrics {
       },
     });
     new Gauge({
+      name: "service_store_overlay_bytes",
+      help: "Commits in memory that the store's tree does not hold yet",
+      registers,
+      collect() {
+        this.set(storeStats().overlayBytes ?? 0);
+      },
+    });
+    new Gauge({
+      name: "service_commit_log_bytes",
+      help: "Size of the commit log on disk, segments to reuse included",
+      registers,
+      collect() {
+        this.set(storeStats().logBytes ?? 0);
+      },
+    });
+    new Gauge({
       name: "service_connections",
       help: "Open connections",
       registers,

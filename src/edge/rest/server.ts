@@ -237,7 +237,7 @@ function registerHooks(app: FastifyInstance, { engine, metrics, authenticator }:
 }
 
 function registerRoutes(app: FastifyInstance, routes: readonly Route[]): void {
-  for (const { method, url, access, tag, schema, rawBody = false, handler } of routes) {
+  for (const { method, url, access, tag, schema, rawBody = false, prepare, handler } of routes) {
     // Probes may add parameters of their own to an open route; elsewhere a misspelt one must not be ignored.
     const querystring = schema.querystring ?? (access === "open" ? undefined : noParameters);
     app.route({
@@ -245,6 +245,7 @@ function registerRoutes(app: FastifyInstance, routes: readonly Route[]): void {
       url,
       config: { access, rawBody },
       ...bodyHook(method, schema.body, rawBody),
+      ...(prepare === undefined ? {} : { preValidation: prepare }),
       schema: {
         ...schema,
         tags: [tag],

@@ -79,7 +79,8 @@ export class SqlEngine implements Sql {
       work.run(async () => {
         const needs = await work.request<PlanReply>({ kind: "plan", statement: work.id, params: undefined, ...text });
         const unread = needs.tables.map((table) => ({ ...table, read: false }));
-        const { tables } = await this.#resolver.resolve(text.namespace.name, unread, { token: [], params: [] }, signal);
+        const request = { token: [], params: [], consistency: "eventual" } as const;
+        const { tables } = await this.#resolver.resolve(text.namespace.name, unread, request, signal);
         const { columns, parameters } = await work.request<DescribeReply>({
           kind: "describe",
           statement: work.id,
@@ -172,7 +173,7 @@ export class SqlEngine implements Sql {
     );
     const [only] = retrieved;
     if (only !== undefined && "rows" in only) return { kind: needs.kind, token: only.token, ...only.rows };
-    const resolved = await this.#resolver.resolve(name, needs.tables, { token, params }, signal);
+    const resolved = await this.#resolver.resolve(name, needs.tables, request, signal);
     const found = retrieved.flatMap((each) => ("found" in each ? [each.found] : []));
     const reply = await work.request<RunReply>(
       {

@@ -155,8 +155,13 @@ for (const [query, code, position] of [
   ["drop table items", "25006", undefined],
   ["select * from read_csv('/etc/passwd')", "42501", 15],
   ["select color, count(*) from items", "42803", 8],
-  ["copy items to stdout", "0A000", undefined],
-  ["listen x", "0A000", undefined],
+  ["notify x", "0A000", undefined],
+  ["select * from items for update", "0A000", 21],
+  ["select 1/0", "22012", undefined],
+  ["select 5 % (1 - 1)", "22012", undefined],
+  ["execute nothing", "26000", undefined],
+  ["explain (format yaml) select 1", "0A000", undefined],
+  ["explain select nope from items", "42703", 16],
   ["select 'x'::int", "22P02", undefined],
   ["set client_encoding = latin1", "22023", undefined],
   ["set no_such_setting = 1", "42704", undefined],
@@ -237,6 +242,121 @@ test("cursors of SQL are fetched from and moved", async () => {
   await client.query("close c");
   assert.equal((await failure("fetch c")).code, "34000");
   await client.query("rollback");
+});
+
+test("a cursor that scrolls goes anywhere, another only forward", async () => {
+  const ids = async (fetch: string) => (await rows(fetch)).map((row) => (row as { i: string }).i).join("");
+  await client.query("begin; declare c scroll cursor for select i from range(5) t(i); declare d cursor for select 1");
+  for (const [fetch, want] of [
+    ["fetch 2 c", "01"],
+    ["fetch last from c", "4"],
+    ["fetch prior from c", "3"],
+    ["fetch backward all from c", "210"],
+    ["fetch c", "0"],
+    ["fetch absolute 3 c", "2"],
+    ["fetch relative -1 c", "1"],
+    ["fetch relative 0 c", "1"],
+    ["fetch absolute 9 c", ""],
+    ["fetch backward 2 in c", "43"],
+    ["fetch absolute -5 c", "0"],
+    ["fetch first c", "0"],
+  ] as const) {
+    assert.equal(await ids(fetch), want, fetch);
+  }
+  assert.equal((await failure("fetch prior d")).code, "55000");
+  await client.query("rollback");
+});
+
+test("statements are prepared, executed and explained in SQL", async () => {
+  await client.query("prepare p (bigint, text) as select title, $2 as said from items where _id = $1");
+  assert.deepEqual(await rows("execute p(1 + 1, 'it''s, (so)')"), [{ title: "blue hat", said: "it's, (so)" }]);
+  assert.equal((await failure("prepare p as select 1")).code, "42P05");
+  assert.equal((await failure("execute p(1)")).code, "42601");
+  const [plan] = (await rows("explain (verbose, format json) execute p(null, null)")) as { "QUERY PLAN": object[] }[];
+  assert.ok("Plan" in plan!["QUERY PLAN"][0]!);
+  const lines = (await rows("explain analyze select 1")) as { "QUERY PLAN": string }[];
+  assert.ok(lines.length > 1);
+  await client.query("prepare one as select 1 as x");
+  assert.deepEqual(await rows("execute one"), [{ x: 1 }]);
+  await client.query("deallocate one");
+  await client.query("prepare one as select 2 as x");
+  assert.deepEqual(await rows("execute one"), [{ x: 2 }]);
+  await client.query("deallocate all");
+});
+
+for (const [expression, want] of [
+  ["20 = any('{int,int8}'::regtype[])", true],
+  ["pg_get_serial_sequence('items'::regclass::text, 'a')::regclass", null],
+  ["2 = any('{1,2}')", true],
+  ["'b,c' = any('{a,\"b,c\"}')", true],
+  ["array[20, 25]::regtype[]::text[]", ["bigint", "text"]],
+  ["26::oid", 26],
+  ["array[1, 2]::oid[]", [1, 2]],
+  ["format('%s-%I-%L%%', 1, 'a b', null)", '1-"a b"-NULL%'],
+  ["'abc' similar to '(a|x)%'", true],
+  ["'abc' similar to 'a_'", false],
+  ["to_char(timestamp '2024-02-09 15:04:05.6', 'YYYY-MM-DD HH24:MI:SS.MS')", "2024-02-09 15:04:05.600"],
+  ["to_char(date '2024-02-09', 'FMMonth FMDD, \"year\" YYYY Dy Q')", "February 9, year 2024 Fri 1"],
+  ["to_char(1234.567, 'FM999,999.00')", "1,234.57"],
+  ["to_char(-5, '999')", "  -5"],
+  ["to_char(null::timestamp, 'YYYY')", null],
+  ["to_date('09.02.2024', 'DD.MM.YYYY')::text", "2024-02-09"],
+  ["to_timestamp('2024-02-09 15', 'YYYY-MM-DD HH24')::text", "2024-02-09 15:00:00+00"],
+  ["'{\"a\":{\"b\":[1,2]}}'::jsonb #>> '{a,b,1}'", "2"],
+  ["'{\"a\":{\"b\":[1,2]}}'::jsonb #> array['a']", { b: [1, 2] }],
+  ["overlay('abcdef' placing 'XY' from 2 for 1)", "aXYcdef"],
+  ["width_bucket(5.35, 0.024, 10.06, 5)", 3],
+  ["parse_ident('\"A b\".C')", ["A b", "c"]],
+  ["substring('foobar' from 'o(.)b')", "o"],
+  ["encode('a'::bytea, 'hex')", "61"],
+  ["current_schema()", "collections"],
+  ["'streams.orders'::regclass::oid::regclass::text", "streams.orders"],
+] as const) {
+  test(`${expression} is what Postgres gives`, async () => {
+    assert.deepEqual(await rows(`select ${expression} as x`), [{ x: want }]);
+  });
+}
+
+test("sets are rows in a select list and in FROM", async () => {
+  for (const [query, want] of [
+    ["select generate_series(1, 3) as x", [1, 2, 3]],
+    ["select generate_series as x from generate_series(1, 2)", [1, 2]],
+    ["select jsonb_array_elements('[1,2]')::text as x", ["1", "2"]],
+    ["select e.value ->> 'a' as x from jsonb_array_elements('[{\"a\":1}]') e", ["1"]],
+    ["select x from unnest(array[4, 5]) x", [4, 5]],
+    ["select string_to_array as x from string_to_array('a,b', ',')", [["a", "b"]]],
+    ["select string_to_table('a,b', ',') as x", ["a", "b"]],
+  ] as const) {
+    assert.deepEqual(
+      (await rows(query)).map((row) => {
+        const { x } = row as { x: unknown };
+        return typeof x === "string" && /^\d+$/.test(x) && typeof want[0] === "number" ? Number(x) : x;
+      }),
+      want,
+      query,
+    );
+  }
+});
+
+test("a search path says where bare names are looked for", async () => {
+  await client.query("set search_path = streams");
+  assert.deepEqual(await rows("select key from orders"), [{ key: "k" }]);
+  assert.equal((await failure("select * from items")).code, "42P01");
+  await client.query("set search_path = streams, collections");
+  assert.deepEqual(await rows("select count(*)::int as n from items, orders"), [{ n: 3 }]);
+  assert.deepEqual(await rows("with orders as (select 7 as x) select * from orders"), [{ x: 7 }]);
+  await client.query("reset search_path");
+  assert.equal((await failure("select * from orders")).code, "42P01");
+  const seen = await rows("select relname from pg_class where relkind = 'r' and pg_table_is_visible(oid)");
+  assert.deepEqual(seen, [{ relname: "items" }]);
+});
+
+test("the key of a collection is told", async () => {
+  const key =
+    "select conname, conkey, pg_get_constraintdef(oid) as def from pg_constraint where conrelid = 'items'::regclass";
+  assert.deepEqual(await rows(key), [{ conname: "items_pkey", conkey: [1], def: "PRIMARY KEY (_id)" }]);
+  const usage = "select column_name from information_schema.key_column_usage where table_name = 'items'";
+  assert.deepEqual(await rows(usage), [{ column_name: "_id" }]);
 });
 
 test("a large result comes whole", async () => {

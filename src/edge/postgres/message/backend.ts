@@ -69,6 +69,13 @@ export function commandComplete(out: MessageWriter, tag: string): void {
   out.begin("C").cstring(tag).end();
 }
 
+/** CopyOutResponse: `H`, format: byte (0 text, 1 binary), count: int16, that many format: int16 */
+export function copyOut(out: MessageWriter, format: Format, columns: number): void {
+  out.begin("H").byte(format).int16(columns);
+  for (let i = 0; i < columns; i++) out.int16(format);
+  out.end();
+}
+
 const empty = {
   parseComplete: "1",
   bindComplete: "2",
@@ -76,9 +83,10 @@ const empty = {
   noData: "n",
   portalSuspended: "s",
   emptyQuery: "I",
+  copyDone: "c",
 } as const;
 
-/** ParseComplete `1`, BindComplete `2`, CloseComplete `3`, NoData `n`, PortalSuspended `s`, EmptyQueryResponse `I` */
+/** ParseComplete `1`, BindComplete `2`, CloseComplete `3`, NoData `n`, PortalSuspended `s`, EmptyQueryResponse `I`, CopyDone `c` */
 export function emptyMessage(out: MessageWriter, kind: keyof typeof empty): void {
   out.begin(empty[kind]).end();
 }

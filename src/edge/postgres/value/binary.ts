@@ -48,6 +48,7 @@ function fixedWriter(column: Fixed): BinaryWriter {
     case "int32":
       return (out, row) => out.int32(Number(data[row]));
     case "uint32":
+      return (out, row) => out.uint32(Number(data[row]));
     case "int64":
       return (out, row) => out.int64(BigInt(data[row]!));
     case "uint64":

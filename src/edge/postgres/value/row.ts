@@ -2,26 +2,36 @@ import type { SqlBatch, SqlColumn } from "../../../engine/sql/batch.ts";
 import { type Format, formatOf } from "../message/frontend.ts";
 import type { MessageWriter } from "../message/writer.ts";
 import { binaryWriter } from "./binary.ts";
-import { isNull, slice, textReader } from "./text.ts";
+import { isNull, slice, type TextStyle, textReader } from "./text.ts";
+
+export type RowWriter = (out: MessageWriter, row: number) => void;
 
 /** Writes the value of a row with its length, or that it is NULL. */
-type CellWriter = (out: MessageWriter, row: number) => void;
+type CellWriter = RowWriter;
 
-/**
- * DataRow: `D`, count: int16, for each column { length: int32 (-1 is NULL), value: bytes }. The writers of a batch's
- * columns are chosen once, so that a row costs no look at a type.
- */
-export function rowWriter(batch: SqlBatch, formats: readonly Format[]): (out: MessageWriter, row: number) => void {
-  const cells = batch.columns.map((column, i) => cellWriter(column, formatOf(formats, i)));
+/** DataRow: `D`, and the cells. */
+export function rowWriter(batch: SqlBatch, formats: readonly Format[], style: TextStyle): RowWriter {
+  const write = rowCells(batch, formats, style);
   return (out, row) => {
-    out.begin("D").int16(cells.length);
-    for (const cell of cells) cell(out, row);
+    write(out.begin("D"), row);
     out.end();
   };
 }
 
-function cellWriter(column: SqlColumn, format: Format): CellWriter {
-  const write = format === 1 ? binaryCell(column) : textCell(column);
+/**
+ * The cells of a row: count: int16, for each column { length: int32 (-1 is NULL), value: bytes }. The writers of a
+ * batch's columns are chosen once, so that a row costs no look at a type.
+ */
+export function rowCells(batch: SqlBatch, formats: readonly Format[], style: TextStyle): RowWriter {
+  const cells = batch.columns.map((column, i) => cellWriter(column, formatOf(formats, i), style));
+  return (out, row) => {
+    out.int16(cells.length);
+    for (const cell of cells) cell(out, row);
+  };
+}
+
+function cellWriter(column: SqlColumn, format: Format, style: TextStyle): CellWriter {
+  const write = format === 1 ? binaryCell(column) : textCell(column, style);
   if (column.layout === "null") return (out) => out.int32(-1);
   if (column.validity === undefined) return write;
   return (out, row) => {
@@ -39,7 +49,7 @@ function binaryCell(column: SqlColumn): CellWriter {
   };
 }
 
-function textCell(column: SqlColumn): CellWriter {
+function textCell(column: SqlColumn, style: TextStyle): CellWriter {
   if (column.layout === "bytes" && column.type.kind !== "bytes") {
     // Text goes out as it is, without becoming a string on the way.
     return (out, row) => {
@@ -47,7 +57,7 @@ function textCell(column: SqlColumn): CellWriter {
       out.int32(bytes.length).raw(bytes);
     };
   }
-  const read = textReader(column);
+  const read = textReader(column, style);
   if (column.layout === "bits" || (column.layout === "fixed" && column.type.kind !== "enum")) {
     return (out, row) => {
       const text = read(row);

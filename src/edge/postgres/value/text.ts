@@ -10,6 +10,13 @@ import {
 import { float32Text, int128, isValid, jsonValue, numberText, readValue } from "../../../engine/sql/value.ts";
 import { typeName } from "../oid.ts";
 
+/** What a session's settings say of texts. */
+export interface TextStyle {
+  readonly interval: (months: number, days: number, micros: bigint) => string;
+}
+
+export const defaultStyle: TextStyle = { interval: intervalText };
+
 /** Gives the text of a value that is there. */
 export type TextReader = (row: number) => string;
 
@@ -17,7 +24,7 @@ type Fixed = Extract<SqlColumn, { layout: "fixed" }>;
 type Bytes = Extract<SqlColumn, { layout: "bytes" }>;
 type List = Extract<SqlColumn, { layout: "list" }>;
 
-export function textReader(column: SqlColumn): TextReader {
+export function textReader(column: SqlColumn, style: TextStyle = defaultStyle): TextReader {
   switch (column.layout) {
     case "null":
       return () => "";
@@ -26,11 +33,11 @@ export function textReader(column: SqlColumn): TextReader {
     case "bytes":
       return column.type.kind === "bytes" ? (row) => `\\x${slice(column, row).toString("hex")}` : utf8Reader(column);
     case "list":
-      return typeName(column.type).isArray ? arrayReader(column) : jsonReader(column);
+      return typeName(column.type).isArray ? arrayReader(column, style) : jsonReader(column);
     case "struct":
       return jsonReader(column);
     case "fixed":
-      return fixedReader(column);
+      return fixedReader(column, style);
   }
 }
 
@@ -57,7 +64,7 @@ function utf8Reader(column: Bytes): TextReader {
   return (row) => slice(column, row).toString("utf8");
 }
 
-function fixedReader({ type, data }: Fixed): TextReader {
+function fixedReader({ type, data }: Fixed, style: TextStyle): TextReader {
   const big = (i: number) => BigInt(data[i]!);
   switch (type.kind) {
     case "float32":
@@ -81,7 +88,7 @@ function fixedReader({ type, data }: Fixed): TextReader {
     case "timestamptz":
       return (row) => timestampText(big(row), { separator: " ", zone: "+00" });
     case "interval":
-      return (row) => intervalText(Number(data[3 * row]), Number(data[3 * row + 1]), big(3 * row + 2));
+      return (row) => style.interval(Number(data[3 * row]), Number(data[3 * row + 1]), big(3 * row + 2));
     case "enum":
       return (row) => type.values[Number(data[row])] ?? "";
     case "boolean":
@@ -92,9 +99,9 @@ function fixedReader({ type, data }: Fixed): TextReader {
 }
 
 /** `{a,b,NULL}`; an item that could be read as something else is in quotes. */
-function arrayReader(column: List): TextReader {
+function arrayReader(column: List, style: TextStyle): TextReader {
   const { items, offsets } = column;
-  const read = textReader(items);
+  const read = textReader(items, style);
   return (row) => {
     let text = "{";
     for (let i = offsets[row]!; i < offsets[row + 1]!; i++) {

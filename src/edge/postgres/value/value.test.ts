@@ -9,6 +9,7 @@ import { MessageWriter } from "../message/writer.ts";
 import { typeInfo } from "../oid.ts";
 import { numericText, writeNumeric } from "./number.ts";
 import { rowWriter } from "./row.ts";
+import { defaultStyle } from "./text.ts";
 
 type Data = Extract<SqlColumn, { layout: "fixed" }>["data"];
 
@@ -36,7 +37,7 @@ const list = (items: SqlColumn, ...ends: number[]): SqlColumn => ({
 /** The value of a row of one column. */
 function cell(column: SqlColumn, format: 0 | 1, row = 0): Buffer | null {
   const out = new MessageWriter();
-  rowWriter({ rows: row + 1, columns: [column] }, [format])(out, row);
+  rowWriter({ rows: row + 1, columns: [column] }, [format], defaultStyle)(out, row);
   const message = out.take();
   assert.equal(message.readInt32BE(1), message.length - 1);
   const reader = new MessageReader(message.subarray(5));
@@ -58,7 +59,7 @@ for (const [column, oid, text, binary] of [
   [fixed({ kind: "int8" }, Int8Array.of(-1)), 21, "-1", "ffff"],
   [fixed({ kind: "uint16" }, Uint16Array.of(65535)), 23, "65535", "0000ffff"],
   [fixed({ kind: "int32" }, Int32Array.of(-2)), 23, "-2", "fffffffe"],
-  [fixed({ kind: "uint32" }, Uint32Array.of(4294967295)), 20, "4294967295", "00000000ffffffff"],
+  [fixed({ kind: "uint32" }, Uint32Array.of(4294967295)), 26, "4294967295", "ffffffff"],
   [fixed({ kind: "int64" }, BigInt64Array.of(-1n)), 20, "-1", "ffffffffffffffff"],
   [fixed({ kind: "uint64" }, BigUint64Array.of(10_000n)), 1700, "10000", "00010001000000000001"],
   [fixed({ kind: "int128" }, BigInt64Array.of(-1n, -1n)), 1700, "-1", "00010000400000000001"],

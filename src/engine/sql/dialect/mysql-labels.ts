@@ -54,7 +54,11 @@ function isDistinct(tokens: readonly MysqlToken[], i: number): boolean {
 
 function labelItem(draft: Draft, start: number, end: number): void {
   const { tokens, out, source } = draft;
-  if (end - start === 0 || !needsLabel(tokens, start, end)) return;
+  if (end - start === 0) return;
+  if (!needsLabel(tokens, start, end)) {
+    if (isBareKeyword(tokens, start, end)) out[end - 1] = `AS ${quoteName(tokens[end - 1]!.value)}`;
+    return;
+  }
   let last = end - 1;
   while (last > start && out[last] === "") last--;
   const label = source.slice(tokens[start]!.start, tokens[end - 1]!.end).slice(0, labelCharactersMax);
@@ -79,6 +83,24 @@ function needsLabel(tokens: readonly MysqlToken[], start: number, end: number): 
   const afterOperator = before?.kind === "operator" && before.value !== "." && !closers.includes(before.value);
   if (last.kind === "string" || last.kind === "doubled") return end - start === 1 || afterOperator;
   return isName(last) && afterOperator;
+}
+
+/** Words that MySQL takes for an alias without AS and DuckDB does not. */
+const keywordAliases =
+  "TYPE NAME NAMES VALUE KEY INDEX COMMENT SCHEMA DATABASE VERSION OPTION OPTIONS LEVEL DATA ROLE SOURCE STATISTICS SCOPE CATALOG LANGUAGE SECURITY SHARE STORAGE SYSTEM TEMPORARY TRANSACTION VIEW WORK ZONE".split(
+    " ",
+  );
+/** Words after which a name is an operand. */
+const operandStarts =
+  "AND OR NOT XOR LIKE RLIKE REGEXP IN IS BETWEEN DIV MOD BINARY COLLATE ESCAPE CASE WHEN THEN ELSE ZONE AS DISTINCT".split(
+    " ",
+  );
+
+function isBareKeyword(tokens: readonly MysqlToken[], start: number, end: number): boolean {
+  const before = tokens[end - 2];
+  if (end - start < 2 || before === undefined || !isWord(tokens[end - 1], ...keywordAliases)) return false;
+  const endsValue = before.kind !== "operator" || closers.includes(before.value);
+  return endsValue && !isWord(before, ...operandStarts);
 }
 
 function isStar(token: MysqlToken, i: number, tokens: readonly MysqlToken[], start: number): boolean {

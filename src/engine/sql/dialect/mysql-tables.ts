@@ -120,7 +120,12 @@ class TablePass {
     const first = parts[0]!;
     const information = parts.length > 1 ? first : (this.#database ?? "");
     if (information.toLowerCase() === informationSchema && parts.length <= 2) {
-      this.#information(start, end, parts.at(-1)!);
+      this.#information(start, end, parts.at(-1)!, parts.at(-1)!);
+      return;
+    }
+    // The server's own database, of which there are some tables without rows.
+    if (first.toLowerCase() === "mysql" && this.#informationTable(parts.join(".").toUpperCase()) !== undefined) {
+      this.#information(start, end, parts.join("."), parts.at(-1)!);
       return;
     }
     if (parts.length > 1 && (!schemas.includes(first) || parts.length > 2)) {
@@ -144,13 +149,13 @@ class TablePass {
     if (name !== undefined && end > start + 1) out[start] = `${quoteName(schema!)}.${quoteName(name)}`;
   }
 
-  #information(start: number, end: number, table: string): void {
+  #information(start: number, end: number, table: string, name: string): void {
     const { tokens } = this.#draft;
     const query = this.#informationTable(table.toUpperCase());
     if (query === undefined) throw syntax(`Unknown table '${table}' in information_schema`, tokens[start]!.start);
     const next = tokens[end];
     const aliased = isWord(next, "AS") || (isName(next) && !isWord(next, ...noAlias));
-    this.#replace(start, end, aliased ? `(${query})` : `(${query}) AS ${quoteName(table)}`);
+    this.#replace(start, end, aliased ? `(${query})` : `(${query}) AS ${quoteName(name)}`);
   }
 
   #use(database: string, at: number): void {

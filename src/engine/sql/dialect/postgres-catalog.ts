@@ -13,6 +13,7 @@ export const fixedOids = {
   links: 16_386,
   owner: 10,
   heap: 2,
+  btree: 403,
   tablespace: 1_663,
 } as const;
 
@@ -71,7 +72,9 @@ const typeLabels = postgresTypes.flatMap(([oid, , , array, , , label]) => [
 
 /** What the views below are made with. */
 const helpers: readonly string[] = [
-  `CREATE MACRO ${s}.table_oid(schema_name, table_name) AS (hash(schema_name || '.' || table_name) % 1000000000)::BIGINT + 100000`,
+  `CREATE MACRO ${s}.quoted_name(name) AS CASE WHEN regexp_full_match(name, '[a-z_][a-z0-9_$]*') THEN name
+     ELSE '"' || replace(name, '"', '""') || '"' END`,
+  `CREATE MACRO ${s}.table_oid(schema_name, table_name) AS ((hash(schema_name || '.' || table_name) % 1000000000) + 100000)::UINTEGER`,
   `CREATE MACRO ${s}.namespace_oid(name) AS CASE name WHEN 'collections' THEN ${fixedOids.collections} WHEN 'streams' THEN ${fixedOids.streams}
      WHEN 'links' THEN ${fixedOids.links} WHEN 'pg_catalog' THEN ${fixedOids.pg_catalog} WHEN 'information_schema' THEN ${fixedOids.information_schema} END`,
   `CREATE MACRO ${s}.scalar_type_oid(type) AS coalesce(${lookup(scalarOids, "type")},
@@ -90,44 +93,68 @@ const helpers: readonly string[] = [
 /** The columns of tables with the numbers of their types, each found once. */
 const typedColumns = `(SELECT *, ${s}.type_oid(data_type) AS type, ${s}.type_modifier(data_type) AS modifier FROM shown.columns)`;
 
+/** The index of each collection's key. */
+const keyIndexes = `SELECT ${s}.table_oid('keys', table_name) AS oid, table_name || '_pkey' AS index_name, table_name,
+    ${s}.table_oid(table_schema, table_name) AS table_oid, ${fixedOids.collections}::UINTEGER AS namespace,
+    (SELECT c.ordinal_position FROM shown.columns c WHERE c.table_schema = 'collections' AND c.table_name = t.table_name
+     AND c.column_name = '_id')::SMALLINT AS position,
+    'CREATE UNIQUE INDEX ' || ${s}.quoted_name(table_name || '_pkey') || ' ON collections.' || ${s}.quoted_name(table_name) || ' USING btree (_id)' AS indexdef
+  FROM shown.tables t WHERE table_schema = 'collections'`;
+
 const populated: Readonly<Record<string, string>> = {
-  pg_namespace: `SELECT * FROM (VALUES (${fixedOids.pg_catalog}::BIGINT, 'pg_catalog', ${owner}::BIGINT, NULL::VARCHAR[], 0::BIGINT),
+  pg_namespace: `SELECT * FROM (VALUES (${fixedOids.pg_catalog}::UINTEGER, 'pg_catalog', ${owner}::UINTEGER, NULL::VARCHAR[], 0::UINTEGER),
     (${fixedOids.information_schema}, 'information_schema', ${owner}, NULL, 0), (${fixedOids.collections}, 'collections', ${owner}, NULL, 0),
     (${fixedOids.streams}, 'streams', ${owner}, NULL, 0), (${fixedOids.links}, 'links', ${owner}, NULL, 0))
-    AS t(oid, nspname, nspowner, nspacl, tableoid)`,
+    AS t(oid, nspname, nspowner, nspacl, xmin)`,
   pg_class: `SELECT ${s}.table_oid(t.table_schema, t.table_name) AS oid, t.table_name AS relname,
-      ${s}.namespace_oid(t.table_schema)::BIGINT AS relnamespace, 0::BIGINT AS reltype, 0::BIGINT AS reloftype, ${owner}::BIGINT AS relowner,
-      ${fixedOids.heap}::BIGINT AS relam, 0::BIGINT AS relfilenode, 0::BIGINT AS reltablespace, 0 AS relpages, (-1)::DOUBLE AS reltuples,
-      0 AS relallvisible, 0::BIGINT AS reltoastrelid, false AS relhasindex, false AS relisshared, 'p' AS relpersistence, 'r' AS relkind,
+      ${s}.namespace_oid(t.table_schema)::UINTEGER AS relnamespace, 0::UINTEGER AS reltype, 0::UINTEGER AS reloftype, ${owner}::UINTEGER AS relowner,
+      ${fixedOids.heap}::UINTEGER AS relam, 0::UINTEGER AS relfilenode, 0::UINTEGER AS reltablespace, 0 AS relpages, (-1)::DOUBLE AS reltuples,
+      0 AS relallvisible, 0::UINTEGER AS reltoastrelid, t.table_schema = 'collections' AS relhasindex, false AS relisshared, 'p' AS relpersistence, 'r' AS relkind,
       (SELECT count(*) FROM shown.columns c WHERE c.table_schema = t.table_schema AND c.table_name = t.table_name)::SMALLINT AS relnatts,
       0::SMALLINT AS relchecks, false AS relhasrules, false AS relhastriggers, false AS relhassubclass, false AS relrowsecurity,
-      false AS relforcerowsecurity, true AS relispopulated, 'n' AS relreplident, false AS relispartition, 0::BIGINT AS relrewrite,
+      false AS relforcerowsecurity, true AS relispopulated, 'n' AS relreplident, false AS relispartition, 0::UINTEGER AS relrewrite,
       0 AS relfrozenxid, 0 AS relminmxid, ['=r/engine'] AS relacl, NULL::VARCHAR[] AS reloptions, NULL::VARCHAR AS relpartbound,
-      0::BIGINT AS tableoid, false AS relhasoids FROM shown.tables t`,
-  pg_attribute: `SELECT ${s}.table_oid(table_schema, table_name) AS attrelid, column_name AS attname, type::BIGINT AS atttypid,
+      1259::UINTEGER AS tableoid, false AS relhasoids, 0::UINTEGER AS xmin FROM shown.tables t
+    UNION ALL SELECT oid, index_name, namespace, 0, 0, ${owner}, ${fixedOids.btree}, 0, 0, 0, -1, 0, 0, false, false, 'p', 'i', 1, 0, false, false, false,
+      false, false, true, 'n', false, 0, 0, 0, NULL, NULL, NULL, 1259, false, 0 FROM ${s}.key_indexes`,
+  pg_attribute: `SELECT ${s}.table_oid(table_schema, table_name) AS attrelid, column_name AS attname, type::UINTEGER AS atttypid,
       -1 AS attstattarget, (-1)::SMALLINT AS attlen, ordinal_position::SMALLINT AS attnum,
       CASE WHEN data_type LIKE '%]' THEN 1 ELSE 0 END AS attndims, -1 AS attcacheoff, modifier AS atttypmod,
       false AS attbyval, 'i' AS attalign, 'p' AS attstorage, '' AS attcompression,
       table_schema = 'collections' AND column_name = '_id' AS attnotnull, false AS atthasdef, false AS atthasmissing, '' AS attidentity,
-      '' AS attgenerated, false AS attisdropped, true AS attislocal, 0 AS attinhcount, 0::BIGINT AS attcollation, NULL::VARCHAR[] AS attacl,
-      NULL::VARCHAR[] AS attoptions, NULL::VARCHAR[] AS attfdwoptions, NULL::VARCHAR AS attmissingval, 0::BIGINT AS tableoid
+      '' AS attgenerated, false AS attisdropped, true AS attislocal, 0 AS attinhcount, 0::UINTEGER AS attcollation, NULL::VARCHAR[] AS attacl,
+      NULL::VARCHAR[] AS attoptions, NULL::VARCHAR[] AS attfdwoptions, NULL::VARCHAR AS attmissingval, 1249::UINTEGER AS tableoid, 0::UINTEGER AS xmin
     FROM ${typedColumns}`,
-  pg_type: `SELECT oid::BIGINT AS oid, typname, ${fixedOids.pg_catalog}::BIGINT AS typnamespace, ${owner}::BIGINT AS typowner, typlen::SMALLINT AS typlen,
+  pg_type: `SELECT oid::UINTEGER AS oid, typname, ${fixedOids.pg_catalog}::UINTEGER AS typnamespace, ${owner}::UINTEGER AS typowner, typlen::SMALLINT AS typlen,
       typlen BETWEEN 1 AND 8 AS typbyval, CASE typcategory WHEN 'P' THEN 'p' ELSE 'b' END AS typtype, typcategory, false AS typispreferred,
-      true AS typisdefined, ',' AS typdelim, 0::BIGINT AS typrelid, CASE typcategory WHEN 'A' THEN 'array_subscript_handler' ELSE '-' END AS typsubscript,
-      typelem::BIGINT AS typelem, typarray::BIGINT AS typarray, CASE typcategory WHEN 'A' THEN 'array_in' ELSE typname || 'in' END AS typinput,
+      true AS typisdefined, ',' AS typdelim, 0::UINTEGER AS typrelid, CASE typcategory WHEN 'A' THEN 'array_subscript_handler' ELSE '-' END AS typsubscript,
+      typelem::UINTEGER AS typelem, typarray::UINTEGER AS typarray, CASE typcategory WHEN 'A' THEN 'array_in' ELSE typname || 'in' END AS typinput,
       CASE typcategory WHEN 'A' THEN 'array_out' ELSE typname || 'out' END AS typoutput,
       CASE typcategory WHEN 'A' THEN 'array_recv' ELSE typname || 'recv' END AS typreceive,
       CASE typcategory WHEN 'A' THEN 'array_send' ELSE typname || 'send' END AS typsend, '-' AS typmodin, '-' AS typmodout, '-' AS typanalyze,
-      typalign, CASE WHEN typlen = -1 THEN 'x' ELSE 'p' END AS typstorage, false AS typnotnull, 0::BIGINT AS typbasetype, -1 AS typtypmod, 0 AS typndims,
-      CASE typcategory WHEN 'S' THEN 100 ELSE 0 END::BIGINT AS typcollation, NULL::VARCHAR AS typdefaultbin, NULL::VARCHAR AS typdefault,
-      NULL::VARCHAR[] AS typacl, 1247::BIGINT AS tableoid
+      typalign, CASE WHEN typlen = -1 THEN 'x' ELSE 'p' END AS typstorage, false AS typnotnull, 0::UINTEGER AS typbasetype, -1 AS typtypmod, 0 AS typndims,
+      CASE typcategory WHEN 'S' THEN 100 ELSE 0 END::UINTEGER AS typcollation, NULL::VARCHAR AS typdefaultbin, NULL::VARCHAR AS typdefault,
+      NULL::VARCHAR[] AS typacl, 1247::UINTEGER AS tableoid, 0::UINTEGER AS xmin
     FROM (VALUES ${typeRows.join(", ")}) AS t(oid, typname, typlen, typarray, typcategory, typelem, typalign)`,
-  pg_am: `SELECT ${fixedOids.heap}::BIGINT AS oid, 'heap' AS amname, 'heap_tableam_handler' AS amhandler, 't' AS amtype, 2601::BIGINT AS tableoid`,
-  pg_tablespace: `SELECT ${fixedOids.tablespace}::BIGINT AS oid, 'pg_default' AS spcname, ${owner}::BIGINT AS spcowner, NULL::VARCHAR[] AS spcacl,
-      NULL::VARCHAR[] AS spcoptions, 1213::BIGINT AS tableoid`,
-  pg_language: `SELECT 14::BIGINT AS oid, 'sql' AS lanname, ${owner}::BIGINT AS lanowner, false AS lanispl, true AS lanpltrusted, 0::BIGINT AS lanplcallfoid,
-      0::BIGINT AS laninline, 0::BIGINT AS lanvalidator, NULL::VARCHAR[] AS lanacl, 2612::BIGINT AS tableoid`,
+  pg_am: `SELECT * FROM (VALUES (${fixedOids.heap}::UINTEGER, 'heap', 'heap_tableam_handler', 't', 2601::UINTEGER, 0::UINTEGER),
+      (${fixedOids.btree}, 'btree', 'bthandler', 'i', 2601, 0)) AS t(oid, amname, amhandler, amtype, tableoid, xmin)`,
+  pg_index: `SELECT oid AS indexrelid, table_oid AS indrelid, 1::SMALLINT AS indnatts, 1::SMALLINT AS indnkeyatts, true AS indisunique,
+      false AS indnullsnotdistinct, true AS indisprimary, false AS indisexclusion, true AS indimmediate, false AS indisclustered,
+      true AS indisvalid, false AS indcheckxmin, true AS indisready, true AS indislive, false AS indisreplident, [position] AS indkey,
+      [0]::UINTEGER[] AS indcollation, [0]::UINTEGER[] AS indclass, [0]::SMALLINT[] AS indoption, NULL::VARCHAR AS indexprs,
+      NULL::VARCHAR AS indpred, 2610::UINTEGER AS tableoid, 0::UINTEGER AS xmin FROM ${s}.key_indexes`,
+  pg_indexes: `SELECT 'collections' AS schemaname, table_name AS tablename, index_name AS indexname, NULL::VARCHAR AS tablespace, indexdef
+    FROM ${s}.key_indexes`,
+  pg_constraint: `SELECT ${s}.table_oid('constraints', table_name) AS oid, index_name AS conname, namespace AS connamespace, 'p' AS contype,
+      false AS condeferrable, false AS condeferred, true AS convalidated, table_oid AS conrelid, 0::UINTEGER AS contypid, oid AS conindid,
+      0::UINTEGER AS conparentid, 0::UINTEGER AS confrelid, ' ' AS confupdtype, ' ' AS confdeltype, ' ' AS confmatchtype, true AS conislocal,
+      0 AS coninhcount, true AS connoinherit, [position] AS conkey, NULL::SMALLINT[] AS confkey, NULL::UINTEGER[] AS conpfeqop,
+      NULL::UINTEGER[] AS conppeqop, NULL::UINTEGER[] AS conffeqop, NULL::SMALLINT[] AS confdelsetcols, NULL::UINTEGER[] AS conexclop,
+      NULL::VARCHAR AS conbin, 2606::UINTEGER AS tableoid, 0::UINTEGER AS xmin FROM ${s}.key_indexes`,
+  pg_tablespace: `SELECT ${fixedOids.tablespace}::UINTEGER AS oid, 'pg_default' AS spcname, ${owner}::UINTEGER AS spcowner, NULL::VARCHAR[] AS spcacl,
+      NULL::VARCHAR[] AS spcoptions, 1213::UINTEGER AS tableoid, 0::UINTEGER AS xmin`,
+  pg_language: `SELECT 14::UINTEGER AS oid, 'sql' AS lanname, ${owner}::UINTEGER AS lanowner, false AS lanispl, true AS lanpltrusted, 0::UINTEGER AS lanplcallfoid,
+      0::UINTEGER AS laninline, 0::UINTEGER AS lanvalidator, NULL::VARCHAR[] AS lanacl, 2612::UINTEGER AS tableoid, 0::UINTEGER AS xmin`,
   pg_tables: `SELECT table_schema AS schemaname, table_name AS tablename, 'engine' AS tableowner, NULL::VARCHAR AS tablespace, false AS hasindexes,
       false AS hasrules, false AS hastriggers, false AS rowsecurity FROM shown.tables`,
   pg_views: `SELECT NULL::VARCHAR AS schemaname, NULL::VARCHAR AS viewname, NULL::VARCHAR AS viewowner, NULL::VARCHAR AS definition WHERE false`,
@@ -165,23 +192,31 @@ const information: Readonly<Record<string, string>> = {
       NULL::VARCHAR AS default_character_set_schema, NULL::VARCHAR AS default_character_set_name, NULL::VARCHAR AS sql_path FROM ${s}.pg_namespace`,
   views: `SELECT NULL::VARCHAR AS table_catalog, NULL::VARCHAR AS table_schema, NULL::VARCHAR AS table_name, NULL::VARCHAR AS view_definition,
       NULL::VARCHAR AS check_option, NULL::VARCHAR AS is_updatable, NULL::VARCHAR AS is_insertable_into WHERE false`,
+  table_constraints: `SELECT ${databaseName} AS constraint_catalog, 'collections' AS constraint_schema, index_name AS constraint_name,
+      ${databaseName} AS table_catalog, 'collections' AS table_schema, table_name, 'PRIMARY KEY' AS constraint_type, 'NO' AS is_deferrable,
+      'NO' AS initially_deferred, 'YES' AS enforced, NULL::VARCHAR AS nulls_distinct FROM ${s}.key_indexes`,
+  key_column_usage: `SELECT ${databaseName} AS constraint_catalog, 'collections' AS constraint_schema, index_name AS constraint_name,
+      ${databaseName} AS table_catalog, 'collections' AS table_schema, table_name, '_id' AS column_name, 1 AS ordinal_position,
+      NULL::INTEGER AS position_in_unique_constraint FROM ${s}.key_indexes`,
+  constraint_column_usage: `SELECT ${databaseName} AS table_catalog, 'collections' AS table_schema, table_name, '_id' AS column_name,
+      ${databaseName} AS constraint_catalog, 'collections' AS constraint_schema, index_name AS constraint_name FROM ${s}.key_indexes`,
   information_schema_catalog_name: `SELECT ${databaseName} AS catalog_name`,
 };
 
 /** Relations whose rows are those of the session: the wire names them by a call that has the rows in it. */
 const sessionRelations: Readonly<Record<string, string>> = {
-  session_databases: `(names) AS TABLE SELECT (row_number() OVER ())::BIGINT + 90000 AS oid, datname, ${owner}::BIGINT AS datdba, 6 AS encoding,
+  session_databases: `(names) AS TABLE SELECT (row_number() OVER ())::UINTEGER + 90000 AS oid, datname, ${owner}::UINTEGER AS datdba, 6 AS encoding,
       'c' AS datlocprovider, false AS datistemplate, true AS datallowconn, -1 AS datconnlimit, 0 AS datfrozenxid, 0 AS datminmxid,
-      ${fixedOids.tablespace}::BIGINT AS dattablespace, 'C.UTF-8' AS datcollate, 'C.UTF-8' AS datctype, NULL::VARCHAR AS daticulocale,
-      NULL::VARCHAR AS datcollversion, NULL::VARCHAR[] AS datacl, 1262::BIGINT AS tableoid FROM (SELECT unnest(names) AS datname)`,
+      ${fixedOids.tablespace}::UINTEGER AS dattablespace, 'C.UTF-8' AS datcollate, 'C.UTF-8' AS datctype, NULL::VARCHAR AS daticulocale,
+      NULL::VARCHAR AS datcollversion, NULL::VARCHAR[] AS datacl, 1262::UINTEGER AS tableoid, 0::UINTEGER AS xmin FROM (SELECT unnest(names) AS datname)`,
   session_settings: `(names, given) AS TABLE SELECT name, setting, NULL::VARCHAR AS unit, 'Session' AS category, '' AS short_desc, '' AS extra_desc,
       'user' AS context, 'string' AS vartype, 'default' AS source, NULL::VARCHAR AS min_val, NULL::VARCHAR AS max_val,
       NULL::VARCHAR[] AS enumvals, setting AS boot_val, setting AS reset_val, NULL::VARCHAR AS sourcefile, NULL::INTEGER AS sourceline,
       false AS pending_restart FROM (SELECT unnest(names) AS name, unnest(given) AS setting)`,
   session_roles: `(names) AS TABLE SELECT rolname, false AS rolsuper, true AS rolinherit, false AS rolcreaterole, false AS rolcreatedb, true AS rolcanlogin,
       false AS rolreplication, -1 AS rolconnlimit, '********' AS rolpassword, NULL::TIMESTAMPTZ AS rolvaliduntil, false AS rolbypassrls,
-      NULL::VARCHAR[] AS rolconfig, (row_number() OVER ())::BIGINT + 9 AS oid FROM (SELECT unnest(names) AS rolname)`,
-  session_users: `(names) AS TABLE SELECT usename, (row_number() OVER ())::BIGINT + 9 AS usesysid, false AS usecreatedb, false AS usesuper, false AS userepl,
+      NULL::VARCHAR[] AS rolconfig, (row_number() OVER ())::UINTEGER + 9 AS oid FROM (SELECT unnest(names) AS rolname)`,
+  session_users: `(names) AS TABLE SELECT usename, (row_number() OVER ())::UINTEGER + 9 AS usesysid, false AS usecreatedb, false AS usesuper, false AS userepl,
       false AS usebypassrls, '********' AS passwd, NULL::TIMESTAMPTZ AS valuntil, NULL::VARCHAR[] AS useconfig
       FROM (SELECT unnest(names) AS usename)`,
 };
@@ -212,6 +247,7 @@ export function catalogSetUp(namespace: string): string[] {
     ...Object.entries({ ...sessionRelations, ...tableFunctions }).map(
       ([name, rest]) => `CREATE MACRO ${s}.${name}${rest}`,
     ),
+    `CREATE VIEW ${s}.key_indexes AS ${keyIndexes}`,
     ...views.map(([name, query]) => `CREATE VIEW ${s}.${name} AS ${query.replaceAll(databaseName, text(namespace))}`),
   ];
 }

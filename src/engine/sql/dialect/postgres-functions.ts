@@ -1,4 +1,6 @@
 import { catalogOids, catalogSchema, fixedOids, tableFunctionNames } from "./postgres-catalog.ts";
+import { sqlFunctions } from "./postgres-sql-functions.ts";
+import { postgresTypes } from "./postgres-types.ts";
 
 const s = catalogSchema;
 
@@ -13,6 +15,15 @@ function always(result: string, ...parameters: string[]): Forms {
   return parameters.map((list) => [list, result]);
 }
 
+/** Other names that people write for types. */
+const typeAliases = [
+  ["int", "int4"],
+  ["decimal", "numeric"],
+  ["float", "float8"],
+  ["timestamp", "timestamp without time zone"],
+  ["timestamptz", "timestamp with time zone"],
+] as const;
+
 /** Whoever may connect may read everything and nothing else. */
 const mayRead = (privilege: string) =>
   `coalesce(regexp_matches(lower(${privilege}), '^\\s*(select|usage|connect)\\b'), false)`;
@@ -22,6 +33,22 @@ const catalogName = `CASE lower(regexp_replace(replace(name, '"', ''), '^pg_cata
 )
   .map(([name, oid]) => `WHEN ${text(name)} THEN ${oid}`)
   .join(" ")} END`;
+
+const indexDefinition = `(SELECT map(list(x.oid), list(x.indexdef)) FROM ${s}.key_indexes x)[i]`;
+
+/** The numbers of types by their names, with and without their schema. */
+const typeNumbers = (() => {
+  const pairs = new Map<string, number>();
+  for (const [oid, name, , array, , , label] of postgresTypes) {
+    for (const each of [name, label]) {
+      pairs.set(each, oid).set(`pg_catalog.${each}`, oid);
+      if (array !== 0) pairs.set(`${each}[]`, array).set(`pg_catalog.${each}[]`, array).set(`_${each}`, array);
+    }
+  }
+  for (const [alias, name] of typeAliases) pairs.set(alias, pairs.get(name)!);
+  const [names, numbers] = [[...pairs.keys()].map(text), [...pairs.values()].map((oid) => `${oid}::UINTEGER`)];
+  return `map([${names.join(", ")}], [${numbers.join(", ")}])[lower(replace(name, '"', ''))]`;
+})();
 
 const functions: Readonly<Record<string, Forms>> = {
   pg_is_in_recovery: [["", "false"]],
@@ -61,7 +88,14 @@ const functions: Readonly<Record<string, Forms>> = {
   has_server_privilege: always("false", "t, p", "u, t, p"),
   has_foreign_data_wrapper_privilege: always("false", "t, p", "u, t, p"),
   pg_has_role: always("true", "r, p", "u, r, p"),
-  pg_table_is_visible: [["t", "true"]],
+  // A subquery of a macro names nothing that an argument may name too: what is looked up is found outside of it.
+  pg_table_is_visible_in: [
+    [
+      "path, t",
+      `coalesce(list_contains((SELECT list(c.oid) FROM ${s}.pg_class c JOIN ${s}.pg_namespace n ON n.oid = c.relnamespace
+       WHERE list_contains(path, n.nspname)), t), false)`,
+    ],
+  ],
   pg_type_is_visible: [["t", "true"]],
   pg_function_is_visible: [["t", "true"]],
   pg_operator_is_visible: [["t", "true"]],
@@ -84,15 +118,18 @@ const functions: Readonly<Record<string, Forms>> = {
   pg_get_function_result: always("''", "a"),
   pg_get_function_sqlbody: always("NULL::VARCHAR", "a"),
   pg_get_function_arg_default: always("NULL::VARCHAR", "a, b"),
-  pg_get_indexdef: always("NULL::VARCHAR", "a", "a, b, c"),
-  pg_get_constraintdef: always("NULL::VARCHAR", "a", "a, b"),
+  pg_get_indexdef: [
+    ["i", indexDefinition],
+    ["i, c, p", `CASE c WHEN 0 THEN ${indexDefinition} WHEN 1 THEN '_id' END`],
+  ],
+  pg_get_constraintdef: always("'PRIMARY KEY (_id)'", "a", "a, b"),
   pg_get_partkeydef: always("NULL::VARCHAR", "a"),
   pg_get_partition_constraintdef: always("NULL::VARCHAR", "a"),
   pg_get_serial_sequence: always("NULL::VARCHAR", "a, b"),
   pg_get_statisticsobjdef: always("NULL::VARCHAR", "a"),
   pg_get_statisticsobjdef_columns: always("NULL::VARCHAR", "a"),
   pg_relation_is_publishable: always("false", "a"),
-  pg_relation_filenode: always("NULL::BIGINT", "a"),
+  pg_relation_filenode: always("NULL::UINTEGER", "a"),
   pg_relation_size: always("0::BIGINT", "a", "a, b"),
   pg_total_relation_size: always("0::BIGINT", "a"),
   pg_table_size: always("0::BIGINT", "a"),
@@ -102,7 +139,7 @@ const functions: Readonly<Record<string, Forms>> = {
   pg_tablespace_location: always("''", "a"),
   pg_size_pretty: [["n", "n::VARCHAR || ' bytes'"]],
   pg_stat_get_numscans: always("0::BIGINT", "a"),
-  pg_my_temp_schema: always("0::BIGINT", ""),
+  pg_my_temp_schema: always("0::UINTEGER", ""),
   pg_is_other_temp_schema: always("false", "a"),
   pg_postmaster_start_time: always("now()", ""),
   pg_conf_load_time: always("now()", ""),
@@ -118,8 +155,7 @@ const functions: Readonly<Record<string, Forms>> = {
   inet_server_port: always("NULL::INTEGER", ""),
   inet_client_addr: always("NULL::VARCHAR", ""),
   inet_client_port: always("NULL::INTEGER", ""),
-  current_schema: [["", "'collections'"]],
-  current_schemas: [["implicit", "CASE WHEN implicit THEN ['pg_catalog', 'collections'] ELSE ['collections'] END"]],
+  current_schemas_in: [["path, implicit", "CASE WHEN implicit THEN list_concat(['pg_catalog'], path) ELSE path END"]],
   array_upper: [["a, d", "CASE WHEN len(a) > 0 AND d = 1 THEN len(a)::INTEGER END"]],
   array_lower: [["a, d", "CASE WHEN len(a) > 0 AND d = 1 THEN 1 END"]],
   array_remove: [["a, x", "list_filter(a, lambda e: e IS DISTINCT FROM x)"]],
@@ -151,44 +187,49 @@ const functions: Readonly<Record<string, Forms>> = {
     [
       "name",
       `coalesce(${catalogName}, (SELECT c.oid FROM ${s}.pg_class c JOIN ${s}.pg_namespace n ON n.oid = c.relnamespace
-       WHERE replace(name, '"', '') IN (c.relname, n.nspname || '.' || c.relname) ORDER BY c.relnamespace LIMIT 1), try_cast(name AS BIGINT))`,
+       WHERE replace(name, '"', '') IN (c.relname, n.nspname || '.' || c.relname) ORDER BY c.relnamespace LIMIT 1), try_cast(name AS UINTEGER))`,
     ],
   ],
   regclass_name: [
     [
       "o",
-      `coalesce((SELECT c.relname FROM ${s}.pg_class c WHERE c.oid = try_cast(o AS BIGINT)), CASE WHEN o::VARCHAR = '0' THEN '-' ELSE o::VARCHAR END)`,
+      `coalesce((SELECT map(list(c.oid), list(CASE n.nspname WHEN 'collections' THEN c.relname ELSE n.nspname || '.' || c.relname END))
+       FROM ${s}.pg_class c JOIN ${s}.pg_namespace n ON n.oid = c.relnamespace)[try_cast(o AS UINTEGER)],
+       CASE WHEN o::VARCHAR = '0' THEN '-' ELSE o::VARCHAR END)`,
     ],
   ],
-  regtype_oid: [
-    [
-      "name",
-      `(SELECT t.oid FROM ${s}.pg_type t WHERE lower(replace(name, '"', '')) IN (t.typname, 'pg_catalog.' || t.typname, ${s}.type_label(t.oid)) LIMIT 1)`,
-    ],
-  ],
-  regtype_name: [["o", `CASE WHEN o::VARCHAR = '0' THEN '-' ELSE ${s}.type_label(try_cast(o AS BIGINT)) END`]],
-  regnamespace_oid: [["name", `${s}.namespace_oid(replace(name, '"', ''))::BIGINT`]],
+  // Of what is known without a look at a table, so that lists can be looked up too.
+  regtype_oid: [["name", `coalesce(${typeNumbers}, try_cast(name AS UINTEGER))`]],
+  regtype_name: [["o", `CASE WHEN o::VARCHAR = '0' THEN '-' ELSE ${s}.type_label(try_cast(o AS UINTEGER)) END`]],
+  regnamespace_oid: [["name", `${s}.namespace_oid(replace(name, '"', ''))::UINTEGER`]],
   regnamespace_name: [
-    ["o", `coalesce((SELECT n.nspname FROM ${s}.pg_namespace n WHERE n.oid = try_cast(o AS BIGINT)), o::VARCHAR)`],
+    [
+      "o",
+      `coalesce((SELECT map(list(n.oid), list(n.nspname)) FROM ${s}.pg_namespace n)[try_cast(o AS UINTEGER)], o::VARCHAR)`,
+    ],
   ],
-  regproc_oid: [["name", "NULL::BIGINT"]],
+  // A function is told by its name, in columns that hold one too.
+  regproc_oid: [["name", "regexp_replace(name, '^pg_catalog\\.', '')"]],
   regproc_name: [["o", "CASE WHEN o::VARCHAR = '0' THEN '-' ELSE o::VARCHAR END"]],
-  regrole_oid: [["name", `${fixedOids.owner}::BIGINT`]],
+  regrole_oid: [["name", `${fixedOids.owner}::UINTEGER`]],
   regrole_name: [["o", "'engine'"]],
   to_regclass: [["name", `${s}.regclass_oid(name)`]],
   to_regtype: [["name", `${s}.regtype_oid(name)`]],
   to_regnamespace: [["name", `${s}.regnamespace_oid(name)`]],
-  to_regproc: always("NULL::BIGINT", "name"),
-  // Of an index's columns, of which there are none.
-  _pg_expandarray: [["a", "{'x': NULL::INTEGER, 'n': NULL::INTEGER}"]],
+  to_regproc: always("NULL::VARCHAR", "name"),
+  _pg_expandarray: [["a", "unnest(list_transform(a, lambda e, i: {'x': e, 'n': i::INTEGER}))"]],
 };
 
 /** All that are the dialect's own, by their names in lower case. */
-export const functionNames: ReadonlySet<string> = new Set([...Object.keys(functions), ...tableFunctionNames]);
+export const functionNames: ReadonlySet<string> = new Set([
+  ...Object.keys(functions),
+  ...Object.keys(sqlFunctions),
+  ...tableFunctionNames,
+]);
 
 /** Each after those that it uses. */
 export function functionSetUp(): string[] {
-  return Object.entries(functions).map(
+  return Object.entries({ ...functions, ...sqlFunctions }).map(
     ([name, forms]) => `CREATE MACRO ${s}.${name}${forms.map(([list, result]) => `(${list}) AS ${result}`).join(", ")}`,
   );
 }

@@ -1,6 +1,6 @@
 /** The type of a column of a catalog, by one letter; one that is not given is text. */
 const types: Readonly<Record<string, string>> = {
-  o: "BIGINT",
+  o: "UINTEGER",
   i: "INTEGER",
   l: "BIGINT",
   s: "SMALLINT",
@@ -8,7 +8,7 @@ const types: Readonly<Record<string, string>> = {
   f: "DOUBLE",
   t: "VARCHAR",
   z: "TIMESTAMPTZ",
-  O: "BIGINT[]",
+  O: "UINTEGER[]",
   S: "SMALLINT[]",
   T: "VARCHAR[]",
 };
@@ -22,7 +22,9 @@ export function emptyRelation(columns: string): string {
       const [name = "", letter = "t"] = column.split(":");
       return `NULL::${types[letter]} AS "${name}"`;
     });
-  return `SELECT ${list.join(", ")}, 0::BIGINT AS tableoid WHERE false`;
+  const hidden = ["tableoid", "xmin"].filter((name) => !new RegExp(`\\b${name}\\b`).test(columns));
+  const system = hidden.map((name) => `0::UINTEGER AS ${name}`);
+  return `SELECT ${[...list, ...system].join(", ")} WHERE false`;
 }
 
 /** Relations of pg_catalog of which there is nothing here: they have their columns, so that joins with them work. */
@@ -47,11 +49,6 @@ export const emptyCatalog: Readonly<Record<string, string>> = {
   pg_collation: `
     oid:o collname collnamespace:o collowner:o collprovider collisdeterministic:b collencoding:i collcollate
     collctype colliculocale collversion`,
-  pg_constraint: `
-    oid:o conname connamespace:o contype condeferrable:b condeferred:b convalidated:b conrelid:o contypid:o
-    conindid:o conparentid:o confrelid:o confupdtype confdeltype confmatchtype conislocal:b coninhcount:i
-    connoinherit:b conkey:S confkey:S conpfeqop:O conppeqop:O conffeqop:O confdelsetcols:S conexclop:O
-    conbin`,
   pg_conversion: "oid:o conname connamespace:o conowner:o conforencoding:i contoencoding:i conproc condefault:b",
   pg_cursors: "name statement is_holdable:b is_binary:b is_scrollable:b creation_time:z",
   pg_db_role_setting: "setdatabase:o setrole:o setconfig:T",
@@ -65,11 +62,6 @@ export const emptyCatalog: Readonly<Record<string, string>> = {
   pg_foreign_server: "oid:o srvname srvowner:o srvfdw:o srvtype srvversion srvacl:T srvoptions:T",
   pg_foreign_table: "ftrelid:o ftserver:o ftoptions:T",
   pg_group: "groname grosysid:o grolist:O",
-  pg_index: `
-    indexrelid:o indrelid:o indnatts:s indnkeyatts:s indisunique:b indnullsnotdistinct:b indisprimary:b
-    indisexclusion:b indimmediate:b indisclustered:b indisvalid:b indcheckxmin:b indisready:b indislive:b
-    indisreplident:b indkey:S indcollation:O indclass:O indoption:S indexprs indpred`,
-  pg_indexes: "schemaname tablename indexname tablespace indexdef",
   pg_inherits: "inhrelid:o inhparent:o inhseqno:i inhdetachpending:b",
   pg_init_privs: "objoid:o classoid:o objsubid:i privtype initprivs:T",
   pg_largeobject_metadata: "oid:o lomowner:o lomacl:T",
@@ -196,8 +188,6 @@ export const emptyInformation: Readonly<Record<string, string>> = {
   column_privileges: `
     grantor grantee table_catalog table_schema table_name column_name privilege_type is_grantable`,
   column_udt_usage: "udt_catalog udt_schema udt_name table_catalog table_schema table_name column_name",
-  constraint_column_usage: `
-    table_catalog table_schema table_name column_name constraint_catalog constraint_schema constraint_name`,
   constraint_table_usage: `
     table_catalog table_schema table_name constraint_catalog constraint_schema constraint_name`,
   domain_constraints: `
@@ -222,9 +212,6 @@ export const emptyInformation: Readonly<Record<string, string>> = {
     foreign_server_type foreign_server_version authorization_identifier`,
   foreign_tables: `
     foreign_table_catalog foreign_table_schema foreign_table_name foreign_server_catalog foreign_server_name`,
-  key_column_usage: `
-    constraint_catalog constraint_schema constraint_name table_catalog table_schema table_name column_name
-    ordinal_position:i position_in_unique_constraint:i`,
   parameters: `
     specific_catalog specific_schema specific_name ordinal_position:i parameter_mode is_result as_locator
     parameter_name data_type character_maximum_length:i character_octet_length:i character_set_catalog
@@ -267,9 +254,6 @@ export const emptyInformation: Readonly<Record<string, string>> = {
   sequences: `
     sequence_catalog sequence_schema sequence_name data_type numeric_precision:i numeric_precision_radix:i
     numeric_scale:i start_value minimum_value maximum_value increment cycle_option`,
-  table_constraints: `
-    constraint_catalog constraint_schema constraint_name table_catalog table_schema table_name
-    constraint_type is_deferrable initially_deferred enforced nulls_distinct`,
   table_privileges: `
     grantor grantee table_catalog table_schema table_name privilege_type is_grantable with_hierarchy`,
   triggers: `

@@ -43,7 +43,7 @@ export const duckTypes: Readonly<Record<string, number>> = {
   HUGEINT: 1700,
   UTINYINT: 21,
   USMALLINT: 23,
-  UINTEGER: 20,
+  UINTEGER: 26,
   UBIGINT: 1700,
   UHUGEINT: 1700,
   FLOAT: 700,

@@ -1,0 +1,73 @@
+import { isName, isOperator, isWord, type MysqlToken } from "../../engine/sql/dialect/mysql-lexer.ts";
+import type { SqlParameter } from "../../engine/sql/sql.ts";
+import { mysqlError } from "./error.ts";
+import { mysqlLimits } from "./limits.ts";
+import type { Statement } from "./statement-runner.ts";
+import type { Variables } from "./variables.ts";
+
+/**
+ * Statements that SQL prepares:
+ *
+ *     PREPARE name FROM { 'text' | @variable }
+ *     EXECUTE name [ USING @variable, … ]
+ *     { DEALLOCATE | DROP } PREPARE name
+ */
+export class NamedStatements {
+  readonly #statements = new Map<string, Statement>();
+
+  prepare(tokens: readonly MysqlToken[], variables: Variables, parse: (text: string) => Statement[]): void {
+    const [, name, from, text, more] = tokens;
+    const isText = text?.kind === "string" || text?.kind === "doubled" || text?.kind === "user-variable";
+    if (!isName(name) || !isWord(from, "FROM") || !isText || more !== undefined) throw wrong(from ?? name);
+    const source = text.kind === "user-variable" ? String(variables.userVariable(text.value) ?? "") : text.value;
+    const [statement, another] = parse(source);
+    if (another !== undefined) throw mysqlError("syntax", "A prepared statement is one statement");
+    if (isWord(statement!.tokens[0], "PREPARE", "EXECUTE", "DEALLOCATE")) {
+      throw mysqlError("notSupported", "This command is not supported in the prepared statement protocol yet");
+    }
+    const key = name!.value.toLowerCase();
+    if (this.#statements.size >= mysqlLimits.statementsMax && !this.#statements.has(key)) {
+      throw mysqlError("tooManyStatements", `Can't create more than ${mysqlLimits.statementsMax} statements`);
+    }
+    this.#statements.set(key, statement!);
+  }
+
+  execute(
+    tokens: readonly MysqlToken[],
+    variables: Variables,
+  ): { readonly statement: Statement; readonly params: readonly SqlParameter[] } {
+    const [, name, using, ...given] = tokens;
+    const statement = this.#find(name);
+    if (using !== undefined && (!isWord(using, "USING") || given.length === 0)) throw wrong(using);
+    const params: SqlParameter[] = [];
+    for (const [i, token] of given.entries()) {
+      if (i % 2 === 1 ? !isOperator(token, ",") : token.kind !== "user-variable") throw wrong(token);
+      if (i % 2 === 0) params.push({ value: variables.userVariable(token.value) });
+    }
+    const wanted = statement.tokens.filter(({ kind }) => kind === "parameter").length;
+    if (params.length !== wanted) throw mysqlError("wrongArguments", "Incorrect arguments to EXECUTE");
+    return { statement, params };
+  }
+
+  drop(tokens: readonly MysqlToken[]): void {
+    const [, prepare, name] = tokens;
+    if (!isWord(prepare, "PREPARE")) throw wrong(prepare);
+    this.#find(name);
+    this.#statements.delete(name!.value.toLowerCase());
+  }
+
+  clear(): void {
+    this.#statements.clear();
+  }
+
+  #find(name: MysqlToken | undefined): Statement {
+    if (!isName(name)) throw wrong(name);
+    const found = this.#statements.get(name!.value.toLowerCase());
+    if (found !== undefined) return found;
+    throw mysqlError("unknownStatement", `Unknown prepared statement handler (${name!.value}) given to EXECUTE`);
+  }
+}
+
+function wrong(token: MysqlToken | undefined) {
+  return mysqlError("syntax", `You have an error in your SQL syntax near '${token?.value ?? "the end"}'`);
+}

@@ -1,0 +1,194 @@
+import type { StatementText } from "../../../engine/sql/dialect/postgres-lexer.ts";
+import { PostgresError } from "../error.ts";
+import { madeStatement, statementPart } from "../statement-part.ts";
+import type { TokenReader } from "../token-reader.ts";
+
+/** `COPY … TO STDOUT`: what it reads, and the form that the rows take. */
+export interface CopyCommand {
+  readonly kind: "copy";
+  readonly query: StatementText;
+  readonly options: CopyOptions;
+}
+
+export interface CopyOptions {
+  readonly format: "text" | "csv" | "binary";
+  readonly delimiter: string;
+  /** What stands for NULL. */
+  readonly nullText: string;
+  readonly hasHeader: boolean;
+  readonly quote: string;
+  readonly escape: string;
+  /** Columns whose values are always in quotes. */
+  readonly forceQuote: "all" | readonly string[];
+}
+
+/**
+ *     COPY { table [ ( column, … ) ] | ( query ) } TO STDOUT [ [ WITH ] ( option, … ) | [ WITH ] option … ]
+ *
+ * with the options in brackets of today or those of before version 9, which drivers still write.
+ */
+export function parseCopy(statement: StatementText, reader: TokenReader): CopyCommand {
+  const binary = reader.skip("binary");
+  const query = reader.isSymbol("(") ? queryOf(statement, reader) : tableOf(statement, reader);
+  if (reader.skip("from")) throw new PostgresError("25006", "cannot execute COPY FROM in a read-only transaction");
+  if (!reader.skip("to")) throw reader.syntaxError();
+  if (!reader.skip("stdout")) {
+    throw new PostgresError("42501", "COPY writes to STDOUT alone", { hint: "psql's \\copy writes a client's file." });
+  }
+  const given = new Map<string, Given>(binary ? [["format", "binary"]] : []);
+  if (reader.skip("delimiters") || reader.skip("using")) {
+    reader.skip("delimiters");
+    given.set("delimiter", reader.value());
+  }
+  reader.skip("with");
+  if (reader.isSymbol("(")) bracketedOptions(reader, given);
+  else looseOptions(reader, given);
+  if (!reader.isAtEnd) throw reader.syntaxError();
+  return { kind: "copy", query, options: optionsOf(given) };
+}
+
+type Given = string | readonly string[];
+
+function queryOf(statement: StatementText, reader: TokenReader): StatementText {
+  const { from, to } = reader.brackets();
+  return statementPart(statement, from, to);
+}
+
+/** A table is read as `FROM table`, which leaves the places of its name as they are. */
+function tableOf(statement: StatementText, reader: TokenReader): StatementText {
+  const start = reader.position;
+  reader.dottedName();
+  const end = reader.end;
+  let columns = "";
+  if (reader.isSymbol("(")) {
+    const { from, to } = reader.brackets();
+    columns = ` SELECT ${statement.text.slice(from, to)}`;
+  }
+  const made = madeStatement(`FROM ${statement.text.slice(start, end)}${columns}`, statement.start + start - 5);
+  if (made === undefined) throw reader.syntaxError();
+  return made;
+}
+
+function bracketedOptions(reader: TokenReader, given: Map<string, Given>): void {
+  reader.expectSymbol("(");
+  do {
+    const name = reader.name().toLowerCase();
+    if (given.has(name)) throw new PostgresError("42601", "conflicting or redundant options");
+    if (reader.isSymbol("(")) given.set(name, names(reader));
+    else if (reader.skipSymbol("*")) given.set(name, "*");
+    else given.set(name, reader.isSymbol(",") || reader.isSymbol(")") ? "true" : reader.value());
+  } while (reader.skipSymbol(","));
+  reader.expectSymbol(")");
+}
+
+function looseOptions(reader: TokenReader, given: Map<string, Given>): void {
+  while (!reader.isAtEnd) {
+    const word = reader.word();
+    switch (word) {
+      case "binary":
+      case "csv":
+        given.set("format", word);
+        break;
+      case "header":
+        given.set("header", "true");
+        break;
+      case "delimiter":
+      case "null":
+      case "quote":
+      case "escape":
+        reader.skip("as");
+        given.set(word, reader.value());
+        break;
+      case "encoding":
+        given.set("encoding", reader.value());
+        break;
+      case "force":
+        if (!reader.skip("quote")) throw reader.syntaxError();
+        given.set("force_quote", reader.skipSymbol("*") ? "*" : reader.nameList());
+        break;
+      default:
+        throw reader.syntaxError();
+    }
+  }
+}
+
+function names(reader: TokenReader): readonly string[] {
+  reader.expectSymbol("(");
+  const list = reader.nameList();
+  reader.expectSymbol(")");
+  return list;
+}
+
+const known = new Set("format freeze delimiter null header quote escape force_quote encoding".split(" "));
+
+function optionsOf(given: ReadonlyMap<string, Given>): CopyOptions {
+  for (const name of given.keys()) {
+    if (known.has(name)) continue;
+    throw new PostgresError("42601", `option "${name}" not recognized`);
+  }
+  const format = textOf(given, "format")?.toLowerCase() ?? "text";
+  if (format !== "text" && format !== "csv" && format !== "binary") {
+    throw new PostgresError("22023", `COPY format "${format}" not recognized`);
+  }
+  const isCsv = format === "csv";
+  for (const name of ["quote", "escape", "force_quote"]) {
+    if (!isCsv && given.has(name)) throw new PostgresError("0A000", `COPY ${name.toUpperCase()} requires CSV mode`);
+  }
+  for (const name of ["delimiter", "null", "header"]) {
+    if (format === "binary" && given.has(name)) {
+      throw new PostgresError("42601", `cannot specify ${name.toUpperCase()} in BINARY mode`);
+    }
+  }
+  const encoding = textOf(given, "encoding");
+  if (encoding !== undefined && !/^utf-?8$/i.test(encoding)) {
+    throw new PostgresError("0A000", `all text is UTF-8, so it can't be ${encoding}`);
+  }
+  const quote = oneByte(given, "quote") ?? '"';
+  const force = given.get("force_quote") ?? [];
+  const options: CopyOptions = {
+    format,
+    delimiter: oneByte(given, "delimiter") ?? (isCsv ? "," : "\t"),
+    nullText: textOf(given, "null") ?? (isCsv ? "" : "\\N"),
+    hasHeader: isTrue(textOf(given, "header")),
+    quote,
+    escape: oneByte(given, "escape") ?? quote,
+    forceQuote: typeof force === "string" ? "all" : force,
+  };
+  checkSigns(options);
+  return options;
+}
+
+/** What would make an answer that can't be read again. */
+function checkSigns({ format, delimiter, nullText, quote }: CopyOptions): void {
+  if (format === "binary") return;
+  if (/[\r\n]/.test(delimiter + nullText)) {
+    throw new PostgresError("22023", "COPY delimiter and null representation cannot use newline or carriage return");
+  }
+  if (format === "text" && /[\\.a-z0-9]/.test(delimiter)) {
+    throw new PostgresError("22023", `COPY delimiter cannot be "${delimiter}"`);
+  }
+  if (format === "csv" && delimiter === quote) {
+    throw new PostgresError("22023", "COPY delimiter and quote must be different");
+  }
+  if (nullText.includes(delimiter) || (format === "csv" && nullText.includes(quote))) {
+    throw new PostgresError("22023", "COPY delimiter and quote must not appear in the NULL specification");
+  }
+}
+
+function textOf(given: ReadonlyMap<string, Given>, name: string): string | undefined {
+  const value = given.get(name);
+  if (value === undefined || typeof value === "string") return value;
+  throw new PostgresError("42601", `COPY ${name.toUpperCase()} takes one value`);
+}
+
+function oneByte(given: ReadonlyMap<string, Given>, name: string): string | undefined {
+  const value = textOf(given, name);
+  if (value === undefined || Buffer.byteLength(value) === 1) return value;
+  throw new PostgresError("22023", `COPY ${name} must be a single one-byte character`);
+}
+
+function isTrue(value: string | undefined): boolean {
+  if (value === undefined || /^(?:false|off|0)$/i.test(value)) return false;
+  if (/^(?:true|on|1)$/i.test(value)) return true;
+  throw new PostgresError("42601", "COPY HEADER requires a Boolean value");
+}

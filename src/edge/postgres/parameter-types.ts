@@ -1,0 +1,61 @@
+import { nameOf, type StatementText } from "../../engine/sql/dialect/postgres-lexer.ts";
+import { postgresTypes } from "../../engine/sql/dialect/postgres-types.ts";
+import type { SqlType } from "../../engine/sql/type.ts";
+
+export const vectorType: SqlType = { kind: "list", item: { kind: "float32" } };
+
+/** Parameters that are the vector of a `vector_search`: what they are is known, and a retriever takes no casts. */
+export function vectorParameters({ tokens }: StatementText): ReadonlySet<number> {
+  const found = new Set<number>();
+  for (const [i, token] of tokens.entries()) {
+    if (token.kind !== "word" || token.text !== "vector_search" || tokens[i + 1]?.text !== "(") continue;
+    // The collection may have its schema before it.
+    for (const comma of [i + 3, i + 5]) {
+      if (tokens[comma]?.text !== ",") continue;
+      const vector = tokens[comma + 1];
+      if (vector?.kind === "parameter") found.add(Number(vector.text.slice(1)) - 1);
+      break;
+    }
+  }
+  return found;
+}
+
+const numbers = new Map<string, { readonly oid: number; readonly array: number }>();
+for (const [oid, name, , array, , , label] of postgresTypes) {
+  for (const each of [name, label]) numbers.set(each, { oid, array });
+  if (array !== 0) numbers.set(`_${name}`, { oid: array, array: 0 });
+}
+for (const [alias, name] of [
+  ["int", "int4"],
+  ["decimal", "numeric"],
+  ["double", "float8"],
+  ["float", "float8"],
+] as const) {
+  numbers.set(alias, numbers.get(name)!);
+}
+
+/** The number of a type by its name, with `[]` after it for an array. */
+export function typeNumber(name: string): number | undefined {
+  const [, base = "", suffix] =
+    /^(?:pg_catalog\.)?"?([^"([]+?)"?\s*(?:\([\d, ]*\))?\s*(\[\d*\])?$/.exec(name.toLowerCase()) ?? [];
+  const known = numbers.get(base);
+  return suffix === undefined ? known?.oid : known?.array;
+}
+
+/** Types that statements give to parameters by a cast that follows at once: `$1::int8[]`. */
+export function castParameters({ tokens }: StatementText): ReadonlyMap<number, number> {
+  const found = new Map<number, number>();
+  for (const [i, token] of tokens.entries()) {
+    if (token.kind !== "parameter" || tokens[i + 1]?.text !== "::") continue;
+    let at = i + 2;
+    if (tokens[at + 1]?.text === "." && tokens[at]?.text.replaceAll('"', "") === "pg_catalog") at += 2;
+    const type = tokens[at];
+    const known = type?.kind === "word" || type?.kind === "quoted" ? numbers.get(nameOf(type)) : undefined;
+    if (known === undefined) continue;
+    const isArray = tokens[at + 1]?.text === "[" && tokens[at + 2]?.text === "]";
+    // The words of a longer name would say another type.
+    if (tokens[at + 1]?.kind === "word" && /^(?:with|without|varying|precision)$/.test(tokens[at + 1]!.text)) continue;
+    found.set(Number(token.text.slice(1)) - 1, isArray ? known.array : known.oid);
+  }
+  return found;
+}

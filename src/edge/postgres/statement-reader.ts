@@ -1,0 +1,61 @@
+import { type StatementText, splitStatements } from "../../engine/sql/dialect/postgres-lexer.ts";
+import { type Command, parseCommand } from "./command.ts";
+import { PostgresError } from "./error.ts";
+import { explainedStatement, parseExplain } from "./explain.ts";
+import { postgresLimits } from "./limits.ts";
+import { filledText, parseExecute } from "./prepare-command.ts";
+import type { PreparedStatement } from "./prepared.ts";
+import type { Settings } from "./settings.ts";
+import { statementPart } from "./statement-part.ts";
+
+export type ReadStatement = Pick<PreparedStatement, "source" | "statement" | "command">;
+
+/** Tells what a session's statements are, and knows those that were prepared. */
+export class StatementReader {
+  readonly #settings: Settings;
+  readonly #statements: ReadonlyMap<string, PreparedStatement>;
+
+  constructor(settings: Settings, statements: ReadonlyMap<string, PreparedStatement>) {
+    this.#settings = settings;
+    this.#statements = statements;
+  }
+
+  /** What a statement of the client is: one that explains or executes another stands for that one. */
+  read(source: string, statement: StatementText): ReadStatement {
+    const explain = parseExplain(statement);
+    const inner = explain === undefined ? statement : statementPart(statement, explain.at);
+    const executed = parseExecute(inner);
+    if (explain === undefined && executed === undefined) return { source, statement, command: this.#parse(statement) };
+    const text = executed === undefined ? inner.text : filledText(this.prepared(executed.name), executed);
+    if (explain === undefined) {
+      const [filled] = splitStatements(text);
+      const command: Command = filled === undefined ? { kind: "query" } : this.#parse(filled);
+      return { source: text, statement: filled, command };
+    }
+    // The places of what was executed are not in the client's text.
+    const start = executed === undefined ? inner.start : explain.prefix.length;
+    const made = explainedStatement(explain.prefix, text, start);
+    const command: Command = { kind: "query", explain: explain.format };
+    return { source: executed === undefined ? source : made.text, statement: made, command };
+  }
+
+  prepared(name: string): PreparedStatement {
+    const found = this.#statements.get(name);
+    if (found === undefined) throw new PostgresError("26000", `prepared statement "${name}" does not exist`);
+    return found;
+  }
+
+  /** Throws where no statement of this name can be prepared. */
+  checkNew(name: string): void {
+    const isKnown = this.#statements.has(name);
+    if (isKnown && name !== "") throw new PostgresError("42P05", `prepared statement "${name}" already exists`);
+    if (isKnown || this.#statements.size < postgresLimits.statementsMax) return;
+    throw new PostgresError("54000", `a session has at most ${postgresLimits.statementsMax} prepared statements`);
+  }
+
+  #parse(statement: StatementText): Command {
+    const command = parseCommand(statement, (name) => this.#settings.has(name));
+    if (command.kind === "refused") throw command.error;
+    return command;
+  }
+}

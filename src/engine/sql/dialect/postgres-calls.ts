@@ -1,0 +1,280 @@
+import { catalogSchema } from "./postgres-catalog.ts";
+import { notAlias, type PostgresDraft, quotedText } from "./postgres-draft.ts";
+import { functionNames } from "./postgres-functions.ts";
+import { stringOf } from "./postgres-lexer.ts";
+import { isNumberTemplate, numberExpression, readingFormat, timeExpression } from "./postgres-template.ts";
+
+/** A call: its name is token `last`, with what qualifies it from token `first` on. */
+export interface Call {
+  readonly first: number;
+  readonly last: number;
+  readonly name: string;
+  /** The bracket that closes it. */
+  readonly end: number;
+}
+
+/** Functions that DuckDB has under another name. */
+const functionAliases: Readonly<Record<string, string>> = {
+  json_build_object: "json_object",
+  jsonb_build_object: "json_object",
+  json_build_array: "json_array",
+  jsonb_build_array: "json_array",
+  json_agg: "json_group_array",
+  jsonb_agg: "json_group_array",
+  json_object_agg: "json_group_object",
+  jsonb_object_agg: "json_group_object",
+  json_typeof: "json_type",
+  jsonb_typeof: "json_type",
+  jsonb_array_length: "json_array_length",
+  jsonb_pretty: "json_pretty",
+  to_jsonb: "to_json",
+  char_length: "length",
+  character_length: "length",
+  every: "bool_and",
+  regexp_like: "regexp_matches",
+};
+
+/** What a call becomes; gives how many tokens were dealt with. */
+export function rewriteCall(draft: PostgresDraft, call: Call): number {
+  const { first, last, name } = call;
+  const done = last - first + 1;
+  const special = Object.hasOwn(specials, name) ? specials[name] : undefined;
+  if (special?.(draft, call) === true) return done;
+  const alias = Object.hasOwn(functionAliases, name) ? functionAliases[name]! : undefined;
+  const text = alias ?? (functionNames.has(name) ? `${catalogSchema}.${name}` : name);
+  if (text !== name || first !== last) draft.replace(first, last, text);
+  return done;
+}
+
+type Special = (draft: PostgresDraft, call: Call) => boolean;
+
+/** Functions that give rows: what their arguments become where the rows are columns of a select, and in FROM. */
+const sets: Readonly<Record<string, readonly [before: string, after: string, column: string]>> = {
+  generate_series: ["generate_series(", ")", ""],
+  unnest: ["", "", ""],
+  generate_subscripts: [`${catalogSchema}.subscripts(`, ")", "generate_subscripts"],
+  jsonb_array_elements: ["json_extract(", ", '$[*]')", "value"],
+  json_array_elements: ["json_extract(", ", '$[*]')", "value"],
+  jsonb_array_elements_text: ["json_extract_string(", ", '$[*]')", "value"],
+  json_array_elements_text: ["json_extract_string(", ", '$[*]')", "value"],
+  jsonb_object_keys: ["json_keys(", ")", "jsonb_object_keys"],
+  json_object_keys: ["json_keys(", ")", "json_object_keys"],
+  string_to_table: ["string_to_array(", ")", "string_to_table"],
+  regexp_split_to_table: ["regexp_split_to_array(", ")", "regexp_split_to_table"],
+};
+
+/** Functions of one value that clients read like tables. */
+const readAsTables = [
+  "string_to_array",
+  "regexp_split_to_array",
+  "current_schemas",
+  "parse_ident",
+  "now",
+  "lower",
+  "upper",
+  "pg_postmaster_start_time",
+  "pg_size_pretty",
+  "current_schema",
+];
+
+function rewriteSet(draft: PostgresDraft, { first, last, name, end }: Call): boolean {
+  const [before, after, column] = sets[name]!;
+  const clause = draft.clauseOf(first);
+  if (end === -1 || draft.isSymbol(last + 2, ")")) return false;
+  if (clause === "from") {
+    if (name === "unnest" && zipped(draft, first, last, end)) return true;
+    if (column === "") {
+      nameColumn(draft, end);
+      return false;
+    }
+    draft.replace(first, last + 1, `(SELECT unnest(${before}`);
+    draft.replace(
+      end,
+      end,
+      `${after}) AS ${columnOf(draft, end, column)})${hasAlias(draft, end) ? "" : ` AS ${name}`}`,
+    );
+    return true;
+  }
+  if (clause !== "select" || before === "") return false;
+  draft.replace(first, last + 1, `unnest(${before}`);
+  draft.replace(end, end, `${after})${isItem(draft, first, end) ? ` AS ${name}` : ""}`);
+  return true;
+}
+
+/** `unnest(a, b) [WITH ORDINALITY]`: the lists side by side. */
+function zipped(draft: PostgresDraft, first: number, last: number, end: number): boolean {
+  const commas = draft.commas(last + 1);
+  if (commas.length === 0) return false;
+  const isNumbered = draft.isWord(end + 1, "with") && draft.isWord(end + 2, "ordinality");
+  draft.replace(first, last, `(SELECT *${isNumbered ? ", row_number() OVER ()" : ""} FROM (SELECT unnest`);
+  for (const comma of commas) draft.replace(comma, comma, "), unnest(");
+  draft.replace(end, isNumbered ? end + 2 : end, ")))");
+  return true;
+}
+
+/** In Postgres the other name of a function's rows is their column's too. */
+function nameColumn(draft: PostgresDraft, end: number): void {
+  const at = aliasAt(draft, end);
+  if (at === -1 || draft.isSymbol(at + 1, "(")) return;
+  const { start, end: stop } = draft.tokens[at]!;
+  draft.insertAfter(at, `(${draft.text.slice(start, stop)})`);
+}
+
+function columnOf(draft: PostgresDraft, end: number, column: string): string {
+  const at = aliasAt(draft, end);
+  if (at === -1 || draft.isSymbol(at + 1, "(") || column === "value") return column;
+  return draft.text.slice(draft.tokens[at]!.start, draft.tokens[at]!.end);
+}
+
+function hasAlias(draft: PostgresDraft, end: number): boolean {
+  return aliasAt(draft, end) !== -1;
+}
+
+/** The other name of what ends with token `end`; -1 where there is none. */
+function aliasAt(draft: PostgresDraft, end: number): number {
+  const at = draft.isWord(end + 1, "as") ? end + 2 : end + 1;
+  const token = draft.tokens[at];
+  const isName = token?.kind === "quoted" || (token?.kind === "word" && !notAlias.has(token.text));
+  return isName ? at : -1;
+}
+
+/** Whether tokens are a whole column of a select list without a name of its own. */
+export function isItem(draft: PostgresDraft, first: number, last: number): boolean {
+  if (draft.clauseOf(first) !== "select") return false;
+  const before = draft.tokens[first - 1];
+  const after = draft.tokens[last + 1];
+  const begins = before === undefined || ["select", ",", "distinct", "all"].includes(before.text);
+  return begins && (after === undefined || [",", "from", "union", ")", "where", "limit", "order"].includes(after.text));
+}
+
+/** `FROM f(x)` of a function that gives one value. */
+function rewriteReadAsTable(draft: PostgresDraft, { first, last, name, end }: Call): boolean {
+  const before = draft.tokens[first - 1]?.text;
+  if (draft.clauseOf(first) !== "from" || end === -1 || draft.isSymbol(last + 2, ")")) return false;
+  if (before !== "from" && before !== "," && before !== "join" && before !== "lateral") return false;
+  const column = columnOf(draft, end, name);
+  draft.insertBefore(first, "(SELECT ");
+  draft.insertAfter(end, ` AS ${column})${hasAlias(draft, end) ? "" : ` AS ${name}`}`);
+  return false;
+}
+
+/** `format('%s and %I', a, b)`: the texts between what is filled in, joined with that. */
+function rewriteFormat(draft: PostgresDraft, { first, last, end }: Call): boolean {
+  const template = draft.tokens[last + 2];
+  const commas = draft.commas(last + 1);
+  const isLone = (commas[0] ?? end) === last + 3;
+  if (end === -1 || template?.kind !== "string" || !isLone) {
+    throw draft.unsupported(first, "format takes a text that is written out");
+  }
+  const pieces = stringOf(template).split(/%([sIL%])/);
+  const texts: string[] = [""];
+  const kinds: string[] = [];
+  for (const [i, piece] of pieces.entries()) {
+    if (i % 2 === 0 && piece.includes("%")) throw draft.unsupported(last + 2, "format takes %s, %I, %L and %% alone");
+    if (i % 2 === 0 || piece === "%") texts[texts.length - 1] += piece;
+    else {
+      kinds.push(piece);
+      texts.push("");
+    }
+  }
+  if (kinds.length > commas.length) throw draft.unsupported(first, "too few arguments for format()");
+  if (kinds.length < commas.length) throw draft.unsupported(first, "format has more arguments than places for them");
+  const wrap = (kind: string | undefined) =>
+    `${catalogSchema}.${kind === "I" ? "quote_ident" : kind === "L" ? "quote_nullable" : "text_of"}(`;
+  draft.replace(first, last, "concat");
+  draft.replace(last + 2, last + 2, quotedText(texts[0]!));
+  for (const [i, comma] of commas.entries()) {
+    draft.replace(comma, comma, `${i === 0 ? "" : `), ${quotedText(texts[i]!)}`}, ${wrap(kinds[i])}`);
+  }
+  draft.replace(end, end, commas.length === 0 ? ")" : `), ${quotedText(texts[commas.length]!)})`);
+  return true;
+}
+
+/** The template of a call with two arguments, which must be written out. */
+function templateOf(
+  draft: PostgresDraft,
+  { last, end, name }: Call,
+): { readonly comma: number; readonly text: string } {
+  const [comma, more] = draft.commas(last + 1);
+  const template = comma === undefined ? undefined : draft.tokens[comma + 1];
+  if (comma === undefined || more !== undefined || comma + 2 !== end || template?.kind !== "string") {
+    throw draft.unsupported(last, `${name} takes a value and a template that is written out`);
+  }
+  return { comma, text: stringOf(template) };
+}
+
+function rewriteToChar(draft: PostgresDraft, call: Call): boolean {
+  const { comma, text } = templateOf(draft, call);
+  const made = isNumberTemplate(text) ? numberExpression(text) : timeExpression(text);
+  if (made === undefined) throw draft.unsupported(comma + 1, `the template ${quotedText(text)} is not supported`);
+  const name = isItem(draft, call.first, call.end) ? " AS to_char" : "";
+  draft.replace(call.first, call.last + 1, "list_transform([");
+  draft.replace(comma, call.end, `], lambda t: ${made})[1]${name}`);
+  return true;
+}
+
+function rewriteToDate(draft: PostgresDraft, call: Call): boolean {
+  const { first, last, end, name } = call;
+  // Of one number it is DuckDB's own.
+  if (name === "to_timestamp" && draft.commas(last + 1).length === 0) return false;
+  const { comma, text } = templateOf(draft, call);
+  const format = readingFormat(text);
+  if (format === undefined) throw draft.unsupported(comma + 1, `the template ${quotedText(text)} is not supported`);
+  const column = isItem(draft, first, end) ? ` AS ${name}` : "";
+  draft.replace(first, last + 1, "CAST(strptime(");
+  draft.replace(comma, end, `, ${quotedText(format)}) AS ${name === "to_date" ? "DATE" : "TIMESTAMPTZ"})${column}`);
+  return true;
+}
+
+/** `overlay(a placing b from 2 [for 3])` */
+function rewriteOverlay(draft: PostgresDraft, { first, last, end }: Call): boolean {
+  if (end === -1) return false;
+  draft.replace(first, last, `${catalogSchema}.overlay`);
+  for (let at = last + 2; at < end; at++) {
+    const close = draft.closing(at);
+    if (close !== -1) at = close;
+    else if (["placing", "from", "for"].includes(draft.tokens[at]!.text)) draft.replace(at, at, ",");
+  }
+  return true;
+}
+
+/** `substring(a from 'pattern')` */
+function rewriteSubstring(draft: PostgresDraft, { first, last, end }: Call): boolean {
+  const pattern = draft.tokens[end - 1];
+  if (pattern?.kind !== "string" || !draft.isWord(end - 2, "from")) return false;
+  draft.replace(first, last, `${catalogSchema}.substring_match`);
+  draft.replace(end - 2, end - 2, ",");
+  draft.insertAfter(end - 1, /\((?!\?)/.test(stringOf(pattern)) ? ", 1" : ", 0");
+  return true;
+}
+
+const transactionNumbers = new Set([
+  "xmin",
+  "xmax",
+  "datfrozenxid",
+  "relfrozenxid",
+  "datminmxid",
+  "relminmxid",
+  "backend_xmin",
+  "backend_xid",
+]);
+
+/** The age of a transaction is a number; that of an instant an interval. */
+function rewriteAge(draft: PostgresDraft, { first, last, end }: Call): boolean {
+  const argument = draft.tokens[end - 1]?.text ?? "";
+  if (!transactionNumbers.has(argument) && argument !== "xid") return false;
+  draft.replace(first, last, `${catalogSchema}.xid_age`);
+  return true;
+}
+
+const specials: Readonly<Record<string, Special>> = {
+  ...Object.fromEntries(Object.keys(sets).map((name) => [name, rewriteSet])),
+  ...Object.fromEntries(readAsTables.map((name) => [name, rewriteReadAsTable])),
+  format: rewriteFormat,
+  to_char: rewriteToChar,
+  to_date: rewriteToDate,
+  to_timestamp: rewriteToDate,
+  overlay: rewriteOverlay,
+  substring: rewriteSubstring,
+  age: rewriteAge,
+};

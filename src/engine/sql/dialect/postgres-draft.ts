@@ -1,0 +1,242 @@
+import { sqlFault } from "../fault.ts";
+import { nameOf, type StatementText, type Token } from "./postgres-lexer.ts";
+
+export interface TextEdit {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+/** The part of a select that a token stands in. */
+export type Clause = "select" | "from" | "other";
+
+const clauses: Readonly<Record<string, Clause>> = {
+  select: "select",
+  returning: "select",
+  from: "from",
+  join: "from",
+  where: "other",
+  on: "other",
+  group: "other",
+  having: "other",
+  order: "other",
+  limit: "other",
+  offset: "other",
+  window: "other",
+  union: "other",
+  except: "other",
+  intersect: "other",
+  values: "other",
+  with: "other",
+};
+
+const closers: Readonly<Record<string, string>> = { ")": "(", "]": "[", end: "case" };
+
+/** What the edits of a statement may add to it: each call of some functions brings a list of the session's along. */
+const addedCharactersMax = 8 * 1024 * 1024;
+
+/**
+ * A statement's tokens with what belongs together, and the changes that are made to it. Brackets and clauses are found
+ * in one pass, so that a look at them takes no walk.
+ */
+export class PostgresDraft {
+  readonly text: string;
+  readonly tokens: readonly Token[];
+  readonly #closing: Int32Array;
+  readonly #opening: Int32Array;
+  readonly #around: Int32Array;
+  readonly #clauses: Clause[] = [];
+  readonly #taken: Uint8Array;
+  readonly #before: TextEdit[] = [];
+  readonly #after: TextEdit[] = [];
+  readonly #replaced: TextEdit[] = [];
+  #added = 0;
+
+  constructor({ text, tokens }: StatementText) {
+    this.text = text;
+    this.tokens = tokens;
+    this.#closing = new Int32Array(tokens.length).fill(-1);
+    this.#opening = new Int32Array(tokens.length).fill(-1);
+    this.#around = new Int32Array(tokens.length).fill(-1);
+    this.#taken = new Uint8Array(tokens.length);
+    this.#pair();
+  }
+
+  #pair(): void {
+    const open: { readonly at: number; clause: Clause }[] = [{ at: -1, clause: "other" }];
+    for (const [i, { kind, text }] of this.tokens.entries()) {
+      const isSign = kind === "symbol" || kind === "word";
+      const opener = isSign ? closers[text] : undefined;
+      if (opener !== undefined && this.tokens[open.at(-1)!.at]?.text === opener) {
+        const { at } = open.pop()!;
+        this.#closing[at] = i;
+        this.#opening[i] = at;
+      }
+      const level = open.at(-1)!;
+      this.#around[i] = level.at;
+      this.#clauses.push(level.clause);
+      if (kind === "word" && Object.hasOwn(clauses, text) && !this.#isDistinctFrom(i)) level.clause = clauses[text]!;
+      if (isSign && (text === "(" || text === "[" || text === "case")) open.push({ at: i, clause: "other" });
+    }
+  }
+
+  /** `IS DISTINCT FROM` compares. */
+  #isDistinctFrom(i: number): boolean {
+    return this.isWord(i, "from") && this.isWord(i - 1, "distinct") && !this.isWord(i - 2, "select");
+  }
+
+  isSymbol(i: number, symbol: string): boolean {
+    const token = this.tokens[i];
+    return token?.kind === "symbol" && token.text === symbol;
+  }
+
+  /** Symbols that stand together, as those of an operator do. */
+  isOperator(i: number, operator: string): boolean {
+    const first = this.tokens[i];
+    if (first?.kind !== "symbol" || !this.text.startsWith(operator, first.start)) return false;
+    return !operatorSigns.has(this.text[first.start + operator.length] ?? "");
+  }
+
+  isWord(i: number, word: string): boolean {
+    const token = this.tokens[i];
+    return token?.kind === "word" && token.text === word;
+  }
+
+  isName(i: number): boolean {
+    const kind = this.tokens[i]?.kind;
+    return kind === "word" || kind === "quoted";
+  }
+
+  nameAt(i: number): string {
+    const token = this.tokens[i];
+    return token === undefined ? "" : nameOf(token);
+  }
+
+  /** The bracket that closes the one at `i`; -1 where none does. */
+  closing(i: number): number {
+    return this.#closing[i] ?? -1;
+  }
+
+  /** The bracket that the one at `i` closes. */
+  opening(i: number): number {
+    return this.#opening[i] ?? -1;
+  }
+
+  /** The bracket that is open at `i`; -1 where none is. */
+  around(i: number): number {
+    return this.#around[i] ?? -1;
+  }
+
+  clauseOf(i: number): Clause {
+    return this.#clauses[i] ?? "other";
+  }
+
+  /** The commas between the arguments of the brackets that open at `i`. */
+  commas(i: number): number[] {
+    const found: number[] = [];
+    const end = this.closing(i);
+    for (let at = i + 1; at < end; at++) {
+      const close = this.closing(at);
+      if (close !== -1) at = close;
+      else if (this.isSymbol(at, ",")) found.push(at);
+    }
+    return found;
+  }
+
+  replace(first: number, last: number, text: string): void {
+    for (let i = first; i <= last; i++) {
+      if (this.#taken[i] === 1) throw this.unsupported(i, "this can't be followed here; put it in a subquery");
+      this.#taken[i] = 1;
+    }
+    this.#replaced.push({ start: this.tokens[first]!.start, end: this.tokens[last]!.end, text });
+    this.#count(text);
+  }
+
+  insertBefore(i: number, text: string): void {
+    const { start } = this.tokens[i]!;
+    this.#before.push({ start, end: start, text });
+    this.#count(text);
+  }
+
+  insertAfter(i: number, text: string): void {
+    const { end } = this.tokens[i]!;
+    this.#after.push({ start: end, end, text });
+    this.#count(text);
+  }
+
+  /** In the order of their places; at the same one what is around comes before what is within. */
+  edits(): TextEdit[] {
+    this.#before.reverse();
+    return [...this.#after, ...this.#before, ...this.#replaced].sort((a, b) => a.start - b.start);
+  }
+
+  unsupported(i: number, message: string): Error {
+    return sqlFault("unsupported", message, { position: this.tokens[i]?.start });
+  }
+
+  /** The first token of the operand that ends with token `i`: a name, a call, a literal, or something in brackets. */
+  operandStart(i: number): number {
+    let at = i;
+    for (;;) {
+      const open = this.opening(at);
+      if (open !== -1) {
+        const isCall = open > 0 && (this.#isCallee(open - 1) || this.opening(open - 1) !== -1);
+        if (!isCall || this.isWord(open, "case")) return this.#beforeCasts(open);
+        at = open - 1;
+        continue;
+      }
+      while (this.isSymbol(at - 1, ".") && (this.isName(at - 2) || this.opening(at - 2) !== -1)) {
+        at -= 2;
+        if (this.opening(at) !== -1) break;
+      }
+      if (this.opening(at) === -1) return this.#beforeCasts(at);
+    }
+  }
+
+  readonly #castStarts = new Map<number, number>();
+
+  /** A cast may follow another: what begins with a type then begins with what is cast. */
+  #beforeCasts(at: number): number {
+    if (!this.isSymbol(at - 1, "::")) return at;
+    const known = this.#castStarts.get(at);
+    if (known !== undefined) return known;
+    const start = this.operandStart(at - 2);
+    this.#castStarts.set(at, start);
+    return start;
+  }
+
+  #isCallee(i: number): boolean {
+    const token = this.tokens[i];
+    return token?.kind === "quoted" || (token?.kind === "word" && !notAlias.has(token.text));
+  }
+
+  /** The last token of the operand that begins with token `i`, with the casts that follow it. */
+  operandEnd(i: number): number {
+    let at = this.closing(i) === -1 ? i : this.closing(i);
+    for (;;) {
+      if (this.isSymbol(at + 1, ".") && this.isName(at + 2)) at += 2;
+      else if (this.isSymbol(at + 1, "::")) at += 2;
+      else if ((this.isSymbol(at + 1, "(") || this.isSymbol(at + 1, "[")) && this.closing(at + 1) !== -1) {
+        at = this.closing(at + 1);
+      } else return Math.min(at, this.tokens.length - 1);
+    }
+  }
+
+  #count(text: string): void {
+    this.#added += text.length;
+    if (this.#added > addedCharactersMax) throw sqlFault("unsupported", "the query becomes too long");
+  }
+}
+
+const operatorSigns = new Set("~!@#%^&|+<>=/*-`?");
+
+/** Words after a relation that are no other name for it. */
+export const notAlias = new Set(
+  `where join left right inner outer full cross natural on using order group having limit offset union except
+   intersect window fetch for in and or not select from case when then else end is any all with some between like
+   ilike similar as lateral`.split(/\s+/),
+);
+
+export function quotedText(value: string): string {
+  return `'${value.replaceAll("'", "''")}'`;
+}

@@ -1,0 +1,86 @@
+import { catalogSchema } from "./postgres-catalog.ts";
+
+const s = catalogSchema;
+
+/**
+ * Functions of Postgres's SQL that DuckDB has not, has under the same name for something else, or gives another answer
+ * for; and those that statements are rewritten to. Each with its parameters and what it gives.
+ */
+export const sqlFunctions: Readonly<Record<string, readonly (readonly [parameters: string, result: string])[]>> = {
+  // DuckDB gives NULL or infinity. Operators are looked up like functions, and ours are found first.
+  '"/"': [["a, b", `CASE WHEN b = 0 THEN error('division by zero') ELSE system.main."/"(a, b) END`]],
+  '"%"': [["a, b", `CASE WHEN b = 0 THEN error('division by zero') ELSE system.main."%"(a, b) END`]],
+  mod: [["a, b", `CASE WHEN b = 0 THEN error('division by zero') ELSE system.main."%"(a, b) END`]],
+  div: [["a, b", `CASE WHEN b = 0 THEN error('division by zero') ELSE trunc(system.main."/"(a, b)) END`]],
+  text_of: [["x", "x::VARCHAR"]],
+  json_pointer: [
+    [
+      "keys",
+      `CASE WHEN len(keys) = 0 THEN '' ELSE '/' || array_to_string(list_transform(keys,
+       lambda each: replace(replace(each::VARCHAR, '~', '~0'), '/', '~1')), '/') END`,
+    ],
+  ],
+  negative_inner_product: [["a, b", "-list_inner_product(a::FLOAT[], b::FLOAT[])"]],
+  subscripts: [["a, dimension", "generate_series(1, CASE WHEN dimension = 1 THEN len(a) ELSE 0 END)"]],
+  overlay: [
+    ["a, b, start", "substr(a, 1, start - 1) || b || substr(a, start + length(b))"],
+    ["a, b, start, size", "substr(a, 1, start - 1) || b || substr(a, start + size)"],
+  ],
+  substring_match: [
+    ["t, pattern, part", "CASE WHEN regexp_matches(t, pattern) THEN regexp_extract(t, pattern, part) END"],
+  ],
+  width_bucket: [
+    ["x, thresholds", "len(list_filter(thresholds, lambda each: each <= x))::INTEGER"],
+    [
+      "x, low, high, buckets",
+      `CASE WHEN low <= high THEN CASE WHEN x < low THEN 0 WHEN x >= high THEN buckets + 1
+         ELSE floor((x - low)::DOUBLE * buckets / (high - low))::INTEGER + 1 END
+       ELSE CASE WHEN x > low THEN 0 WHEN x <= high THEN buckets + 1
+         ELSE floor((low - x)::DOUBLE * buckets / (low - high))::INTEGER + 1 END END`,
+    ],
+  ],
+  parse_ident: [
+    [
+      "t",
+      `list_transform(regexp_extract_all(t, '"(?:[^"]|"")*"|[^."\\s]+'), lambda each: CASE WHEN starts_with(each, '"')
+       THEN replace(each[2:-2], '""', '"') ELSE lower(each) END)`,
+    ],
+  ],
+  encode: [
+    [
+      "b, format",
+      "CASE lower(format) WHEN 'hex' THEN lower(hex(b::BLOB)) WHEN 'base64' THEN to_base64(b::BLOB) ELSE error('unrecognized encoding: \"' || format || '\"') END",
+    ],
+  ],
+  decode: [
+    [
+      "t, format",
+      "CASE lower(format) WHEN 'hex' THEN unhex(t) WHEN 'base64' THEN from_base64(t) ELSE error('unrecognized encoding: \"' || format || '\"')::BLOB END",
+    ],
+  ],
+  regexp_match: [
+    [
+      "t, pattern",
+      "CASE WHEN regexp_matches(t, pattern) THEN CASE WHEN pattern LIKE '%(%' THEN [regexp_extract(t, pattern, 1)] ELSE [regexp_extract(t, pattern)] END END",
+    ],
+  ],
+  regexp_count: [["t, pattern", "len(regexp_extract_all(t, pattern))::INTEGER"]],
+  regexp_substr: [["t, pattern", "CASE WHEN regexp_matches(t, pattern) THEN regexp_extract(t, pattern) END"]],
+  row_to_json: [["r", "to_json(r)"]],
+  array_fill: [["x, sizes", "list_transform(range(sizes[1]), lambda i: x)"]],
+  array_replace: [["a, x, y", "list_transform(a, lambda e: CASE WHEN e IS NOT DISTINCT FROM x THEN y ELSE e END)"]],
+  trim_array: [["a, n", "a[:len(a) - n]"]],
+  array_positions: [
+    [
+      "a, x",
+      "list_filter(list_transform(a, lambda e, i: CASE WHEN e IS NOT DISTINCT FROM x THEN i END), lambda i: i IS NOT NULL)",
+    ],
+  ],
+  xid_age: [["x", "0"]],
+  regclass_oids: [["names", `(SELECT list(${s}.regclass_oid(each)) FROM (SELECT unnest(names) AS each))`]],
+  regclass_names: [["oids", `(SELECT list(${s}.regclass_name(each)) FROM (SELECT unnest(oids) AS each))`]],
+  regtype_oids: [["names", `list_transform(names, lambda each: ${s}.regtype_oid(each))`]],
+  regtype_names: [["oids", `list_transform(oids, lambda each: ${s}.regtype_name(each))`]],
+  regproc_oids: [["names", "names"]],
+  regproc_names: [["names", "list_transform(names, lambda each: each::VARCHAR)"]],
+};
