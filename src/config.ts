@@ -77,6 +77,14 @@ export const settings = {
     parse: parseWireAddress,
   }),
   ...liveSettingsTable,
+  liveEngine: setting<"v8" | "quickjs">({
+    flag: "live-engine",
+    env: "SERVICE_LIVE_ENGINE",
+    value: "v8|quickjs",
+    help: "what runs live functions: V8 isolates, or QuickJS in WebAssembly, which is slower",
+    fallback: "v8",
+    parse: oneOf("v8", "quickjs"),
+  }),
   wireConnectionsMax: setting<number>({
     flag: "wire-connections-max",
     env: "SERVICE_WIRE_CONNECTIONS_MAX",

@@ -1,6 +1,8 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Logger } from "pino";
+import { ChildProcesses } from "./adapter/children/children.ts";
+import { EsbuildBundler } from "./adapter/esbuild/bundler.ts";
 import { FilesObjectStore } from "./adapter/files/object-store.ts";
 import { filesOfVersion } from "./adapter/lance/files.ts";
 import { NodeClock } from "./adapter/node/clock.ts";
@@ -136,6 +138,18 @@ export class Server {
         sqlChildren: sqlChildren(config.dataDir, sqlSettings(config), (why, words) => {
           log.warn({ why, words }, "a process of SQL statements was lost; only what it worked on is");
         }),
+        functions: {
+          runners: new ChildProcesses({
+            entry: new URL("./live-runner.ts", import.meta.url),
+            // Isolates can't be made from the snapshot that the runtime starts with.
+            nodeArgs: ["--no-node-snapshot"],
+            env: { TZ: "UTC" },
+            data: { engine: config.liveEngine },
+            ...runnerMemory(config),
+            onLost: (why, words) => log.warn({ why, words }, "a runner of live functions was lost"),
+          }),
+          bundler: new EsbuildBundler(new URL("./live/index.ts", import.meta.url)),
+        },
       },
       {
         dedupWindowMs: config.dedupWindowMs,
@@ -324,6 +338,13 @@ export class Server {
     await Promise.all([listener, live, postgres, mysql].map((each) => each?.drain(drainTimeoutMs)));
     await opened.disposeAsync();
   }
+}
+
+/** What a runner with its sandboxes may take. */
+function runnerMemory({ liveRunHeapBytes }: ServerConfig): { dataBytesMax: number; residentBytesMax: number } {
+  const sandboxes = 8 * liveRunHeapBytes;
+  // Each isolate sets aside far more than it uses, which the limit of the system counts.
+  return { dataBytesMax: 2 ** 40, residentBytesMax: sandboxes + 256 * 1024 * 1024 };
 }
 
 /** The hosts of every address that any edge listens on. */

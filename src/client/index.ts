@@ -3,6 +3,8 @@ export { Client } from "./client.ts";
 export type { FilterWriteOptions, ReadOptions, ScrollOptions, WriteOptions } from "./collection.ts";
 export { CollectionClient } from "./collection.ts";
 export { ServiceError } from "./error.ts";
+export type { ApiOf, FunctionReference, LiveClientOptions, MutateOptions, OptimisticStore } from "./live.ts";
+export { LiveClient, LiveFunctionError } from "./live.ts";
 export type { NewStream } from "./namespace.ts";
 export { NamespaceClient } from "./namespace.ts";
 export type { ConsistencyToken, TokenEntry } from "./session.ts";

@@ -1,3 +1,4 @@
+import type { Bundler } from "../port/bundler.ts";
 import type { Children } from "../port/children.ts";
 import type { Clock } from "../port/clock.ts";
 import type { ObjectStore } from "../port/object-store.ts";
@@ -46,6 +47,8 @@ export interface EnginePorts {
   readonly threads: Threads;
   /** The processes of SQL statements. */
   readonly sqlChildren: Children;
+  /** For live functions: processes that run them, and what makes one script of their modules. There are none without it. */
+  readonly functions?: { readonly runners: Children; readonly bundler: Bundler };
 }
 
 export interface EngineSettings {
@@ -181,6 +184,7 @@ export class Engine {
       settings: settings.live ?? defaultLiveSettings,
       draining,
       onError,
+      ports: ports.functions,
     });
     this.#maintenance = new Maintenance({ store, clock, committer, metastore, trimmer, idempotency, dedup, onError });
   }

@@ -28,8 +28,10 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   console: ["console"],
   // It goes to browsers: nothing of the server may come along.
   client: ["client"],
+  // What live functions import, in a sandbox: nothing of the server may come along.
+  live: ["live"],
   cli: ["cli", "client", "root", "adapter", "edge", "engine", "listener", "port", "gen"],
-  root: ["root", "cli", "adapter", "edge", "engine", "listener", "port", "gen"],
+  root: ["root", "live", "cli", "adapter", "edge", "engine", "listener", "port", "gen"],
 };
 const wordsOfAll = ["src/engine/errors.ts", "src/engine/limits.ts"];
 
@@ -67,7 +69,8 @@ test("an edge does not reach into another edge", () => {
 });
 
 test("adapters are constructed by the composition roots, the command line and tests only", () => {
-  const constructors = /^src\/(?:server|auth-store|main-store|main|worker|sql-children|sql-process)\.ts$|^src\/cli\//;
+  const constructors =
+    /^src\/(?:server|auth-store|main-store|main|worker|sql-children|sql-process|live-runner)\.ts$|^src\/cli\//;
   for (const { path, imports } of program) {
     if (layerOf(path) === "adapter" || constructors.test(path)) continue;
     for (const to of imports) assert.notEqual(layerOf(to), "adapter", `${path} imports ${to}`);
@@ -107,7 +110,13 @@ test("time and randomness are injected into the engine", () => {
 });
 
 /** Programs, which nobody imports. */
-const entries = ["src/main.ts", "src/console/main.tsx", "src/console/theme-first.ts"];
+const entries = [
+  "src/main.ts",
+  "src/console/main.tsx",
+  "src/live-runner.ts",
+  "src/live/index.ts",
+  "src/console/theme-first.ts",
+];
 
 test("every import between files names its extension, and no file is imported by nobody", () => {
   const everywhere = sourceFiles("{src,test,bench,scripts}/**/*.{ts,tsx}");

@@ -1,12 +1,15 @@
+import { EsbuildBundler } from "../../src/adapter/esbuild/bundler.ts";
 import { InlineChildren } from "../../src/adapter/inline/children.ts";
 import { InlineThreads } from "../../src/adapter/inline/threads.ts";
 import { NodeClock } from "../../src/adapter/node/clock.ts";
+import { QuickJsSandboxes } from "../../src/adapter/quickjs/sandbox.ts";
 import { SeededRandom } from "../../src/adapter/simulated/random.ts";
 import { BuildService } from "../../src/engine/collection/build/build-service.ts";
 import { IndexService } from "../../src/engine/collection/index/index-service.ts";
 import { ObjectSegmentLoader } from "../../src/engine/collection/index/segment-loader.ts";
 import { defaultCollectionSettings } from "../../src/engine/collection/settings.ts";
 import type { EngineSettings } from "../../src/engine/engine.ts";
+import { RunnerService } from "../../src/engine/live/function/runner-service.ts";
 import { defaultSqlSettings } from "../../src/engine/sql/settings.ts";
 import { SqlService } from "../../src/engine/sql/thread/sql-service.ts";
 import type { Children } from "../../src/port/children.ts";
@@ -33,6 +36,14 @@ export function inlineSqlChildren(store?: Store): Children {
   return new InlineChildren(() =>
     store === undefined ? { handle: () => undefined } : new SqlService(store, defaultSqlSettings),
   );
+}
+
+/** Live functions run in this process, by QuickJS. */
+export function inlineFunctions() {
+  return {
+    runners: new InlineChildren((parent) => new RunnerService(new QuickJsSandboxes(), new NodeClock(), parent)),
+    bundler: new EsbuildBundler(new URL("../../src/live/index.ts", import.meta.url)),
+  };
 }
 
 export const testSettings: EngineSettings = {

@@ -1,9 +1,10 @@
-import { fromJson, type JsonValue, type MessageInitShape } from "@bufbuild/protobuf";
+import { fromJson, type JsonObject, type JsonValue, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Timestamp, type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { Principal } from "../../engine/auth/principal.ts";
 import { invalid } from "../../engine/errors.ts";
 import type { FunctionFault } from "../../engine/live/fault.ts";
 import type { CallRequest } from "../../engine/live/live.ts";
+import type { DeployedFunction } from "../../engine/live/live-namespace.ts";
 import type { At } from "../../engine/live/queries.ts";
 import type { Outcome } from "../../engine/live/run.ts";
 import type { SessionEvent, SessionVersion, StateChange } from "../../engine/live/session.ts";
@@ -57,6 +58,15 @@ function errorMessage({ kind, message, data }: FunctionFault) {
 export function outcomeMessage(outcome: Outcome) {
   if (outcome.kind === "value") return { case: "value", value: valueMessage(outcome.value) } as const;
   return { case: "error", value: errorMessage(outcome.fault) } as const;
+}
+
+export function functionMessage({ name, kind, args, returns }: DeployedFunction) {
+  return {
+    name,
+    kind,
+    ...(args === undefined ? {} : { args: args as unknown as JsonObject }),
+    ...(returns === undefined ? {} : { returns: returns as unknown as JsonObject }),
+  };
 }
 
 function versionMessage({ tick, micros, querySet }: SessionVersion) {

@@ -4,10 +4,11 @@ import type { Principal } from "../../engine/auth/principal.ts";
 import { EngineError, invalid } from "../../engine/errors.ts";
 import { createTable } from "../../engine/live/builtins.ts";
 import type { Live } from "../../engine/live/live.ts";
+import type { LiveObject } from "../../engine/live/value.ts";
 import { LiveService } from "../../gen/service/live/v1/live_pb.ts";
 import { principalOf } from "./call.ts";
 import { type ServedService, served } from "./handler.ts";
-import { atOf, callOf, eventMessage, outcomeMessage, queryOf, timestampOf } from "./live-message.ts";
+import { atOf, callOf, eventMessage, functionMessage, outcomeMessage, queryOf, timestampOf } from "./live-message.ts";
 import { checkWanted, readToken, sendToken, toCount } from "./request.ts";
 
 function callerOf(context: HandlerContext): Principal {
@@ -43,6 +44,19 @@ function implementation(live: Live, heartbeatMs: number): Partial<ServiceImpl<ty
         commitTimestamp: timestampOf(done.micros),
         replayed: done.replayed,
         logs: [...done.logs],
+      };
+    },
+
+    async deploy(request) {
+      const { namespace, modules, schema, dryRun, allowDrops } = request;
+      const expectedVersion = toCount("expected_version", request.expectedVersion);
+      const given = schema as LiveObject | undefined;
+      const done = await live.deploy(namespace, { modules, schema: given, expectedVersion, dryRun, allowDrops });
+      return {
+        version: BigInt(done.version),
+        tick: BigInt(done.tick),
+        functions: done.functions.map(functionMessage),
+        changes: [...done.changes],
       };
     },
 

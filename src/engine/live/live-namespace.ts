@@ -15,11 +15,20 @@ import { type LiveSettings, liveLimits } from "./settings.ts";
 import { encodeMoment, type Moment, readMoment, Snapshots } from "./snapshots.ts";
 import type { LiveTable } from "./table.ts";
 import type { Transaction } from "./transaction.ts";
+import type { Fields, Validator } from "./validator.ts";
 import { CurrentView, entrySince } from "./view.ts";
 import { LayeredReader, SortedWrites } from "./writes.ts";
 
 /** A hidden stream has a name that no user can give. */
 export const liveStreamName = "!live";
+
+export interface DeployedFunction {
+  readonly name: string;
+  readonly kind: "query" | "mutation";
+  /** Undefined: any. */
+  readonly args?: Fields;
+  readonly returns?: Validator;
+}
 
 export interface LiveMeta {
   /** Of the deployment; 0 before the first. */
@@ -27,6 +36,7 @@ export interface LiveMeta {
   /** Numbers of tables and indexes are never used twice. */
   readonly nextNumber: number;
   readonly tables: readonly LiveTable[];
+  readonly functions: readonly DeployedFunction[];
 }
 
 export interface LiveNamespaceDeps {
@@ -56,7 +66,7 @@ export interface StagedView {
   settled(): Promise<void>;
 }
 
-const noTables: LiveMeta = { version: 0, nextNumber: 1, tables: [] };
+const noTables: LiveMeta = { version: 0, nextNumber: 1, tables: [], functions: [] };
 
 /**
  * The tables of one namespace and their one writer. Commits are decided here in their order, each on what the ones before it leave, and handed
@@ -69,6 +79,7 @@ export class LiveNamespace {
   readonly snapshots: Snapshots;
   tables: ReadonlyMap<string, LiveTable> = new Map();
   tablesByNumber: ReadonlyMap<number, LiveTable> = new Map();
+  functions: ReadonlyMap<string, DeployedFunction> = new Map();
   readonly #deps: LiveNamespaceDeps;
   readonly #recent = new Map<number, WriteSet>();
   readonly #listeners = new Set<(tick: number, written: WriteSet) => void>();
@@ -137,7 +148,19 @@ export class LiveNamespace {
   /** No later commit has this time or an earlier one. Resolves when all that have are durable. */
   async reserve(micros: number): Promise<void> {
     this.#lastMicros = Math.max(this.#lastMicros, micros);
+    await this.settle();
+  }
+
+  /** Resolves when all that is decided is durable, or has failed. */
+  async settle(): Promise<void> {
     await this.#pending.at(-1)?.durable.catch(() => undefined);
+  }
+
+  /** The newest durable state, for a reader that takes more than this turn. */
+  durableView(): { readonly view: CurrentView } & Disposable {
+    const held = this.snapshots.take(this.nowMicros);
+    const view = new CurrentView(new LayeredReader(held.reader, []), this.id);
+    return { view, [Symbol.dispose]: () => held[Symbol.dispose]() };
   }
 
   /** `base` is a snapshot where the run takes more than this turn. */
@@ -229,7 +252,7 @@ export class LiveNamespace {
 
   /** Changes tables or the deployment. The caller is alone at the gate. */
   async changeMeta(next: LiveMeta, stage: (draft: Draft, moment: Moment) => void): Promise<Moment> {
-    await this.#pending.at(-1)?.durable.catch(() => undefined);
+    await this.settle();
     const { committer, log, metastore, settings } = this.#deps;
     const moment = await committer.submit((draft) => {
       const retention = { maxAgeMs: settings.historyMs, maxBytes: null };
@@ -266,6 +289,7 @@ export class LiveNamespace {
   #show(meta: LiveMeta): void {
     this.tables = new Map(meta.tables.map((table) => [table.name, table]));
     this.tablesByNumber = new Map(meta.tables.map((table) => [table.number, table]));
+    this.functions = new Map(meta.functions.map((each) => [each.name, each]));
   }
 
   #committed(moment: Moment, written: WriteSet): void {

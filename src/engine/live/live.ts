@@ -1,16 +1,21 @@
+import type { Bundler } from "../../port/bundler.ts";
+import type { Children } from "../../port/children.ts";
 import type { Clock } from "../../port/clock.ts";
 import type { Random } from "../../port/random.ts";
 import type { Store } from "../../port/store.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { Committer } from "../commit/committer.ts";
-import { EngineError, invalid, notFound } from "../errors.ts";
+import { EngineError, notFound } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import type { Metastore, NamespaceMeta } from "../metastore/metastore.ts";
 import type { IdempotencyRecords } from "../stream/idempotency.ts";
 import type { TokenWaiter } from "../stream/token-waiter.ts";
 import type { ConsistencyToken } from "../token.ts";
-import { builtIns, createTable, createTableArgs } from "./builtins.ts";
 import { Collector } from "./collector.ts";
+import { functionOf } from "./find-function.ts";
+import { type Deployed, Deployments, type DeployRequest } from "./function/deployments.ts";
+import { Functions } from "./function/functions.ts";
+import { RunnerPool } from "./function/runner-pool.ts";
 import { LiveNamespace } from "./live-namespace.ts";
 import { type Mutated, type MutateOptions, Mutations } from "./mutations.ts";
 import { type At, Queries, type QueryAnswer } from "./queries.ts";
@@ -18,7 +23,6 @@ import type { LiveCall } from "./run.ts";
 import { LiveSession, type QuerySetChange, type WatchedQuery } from "./session.ts";
 import type { LiveSettings } from "./settings.ts";
 import { Subscriptions } from "./subscriptions.ts";
-import { validateFields } from "./validator.ts";
 import { checkValue, type LiveObject } from "./value.ts";
 
 export interface LiveDeps {
@@ -33,6 +37,8 @@ export interface LiveDeps {
   readonly settings: LiveSettings;
   readonly draining: AbortSignal;
   readonly onError: (error: unknown) => void;
+  /** What functions need; undefined where there are none. */
+  readonly ports: { readonly runners: Children; readonly bundler: Bundler } | undefined;
 }
 
 export interface CallRequest {
@@ -53,8 +59,6 @@ interface OpenSession {
   readonly principal: Principal;
 }
 
-const noTableNumber = () => undefined;
-
 /** Tables, functions and queries that stay up to date. */
 export class Live {
   readonly #deps: LiveDeps;
@@ -63,11 +67,17 @@ export class Live {
   readonly #queries: Queries;
   readonly #mutations: Mutations;
   readonly #collector: Collector;
+  readonly #runners: RunnerPool;
+  readonly #deployments: Deployments;
 
   constructor(deps: LiveDeps) {
     this.#deps = deps;
-    this.#queries = new Queries(deps);
-    this.#mutations = new Mutations(deps);
+    this.#runners = new RunnerPool(deps.ports?.runners, deps.clock, deps.settings);
+    const shared = { ...deps, runners: this.#runners, bundler: deps.ports?.bundler };
+    const functions = new Functions(shared);
+    this.#queries = new Queries({ ...shared, functions });
+    this.#mutations = new Mutations({ ...shared, functions });
+    this.#deployments = new Deployments(shared);
     this.#collector = new Collector(deps);
   }
 
@@ -77,6 +87,8 @@ export class Live {
 
   async stop(): Promise<void> {
     await this.#collector.stop();
+    await this.#runners.close();
+    await this.#deps.ports?.bundler.close();
   }
 
   get sessions(): number {
@@ -101,6 +113,11 @@ export class Live {
     const { namespace } = this.#of(request.namespace);
     const call = this.#call(namespace, request, "mutation");
     return await this.#mutations.run(namespace, call, options);
+  }
+
+  /** Replaces the namespace's functions and schema. */
+  async deploy(namespace: string, request: DeployRequest): Promise<Deployed> {
+    return await this.#deployments.deploy(this.#of(namespace).namespace, request);
   }
 
   /** The token of a commit. */
@@ -180,22 +197,9 @@ export class Live {
   /** A call whose function there is and whose arguments it takes. */
   #call(namespace: LiveNamespace, request: CallRequest, kind: "query" | "mutation"): LiveCall {
     const { function: name, args, principal } = request;
-    const found = this.#functionOf(namespace, name);
-    if (found.kind !== kind) {
-      throw invalid("call.function", `${name} is a ${found.kind}: ${kind === "query" ? "Mutate" : "Query"} runs it`);
-    }
     checkValue("args", args);
-    if (found.args !== undefined) {
-      validateFields("args", found.args, args, (table) => namespace.tables.get(table)?.number ?? noTableNumber());
-    }
-    return { function: name, args, principal, shareKey: "" };
-  }
-
-  #functionOf(_namespace: LiveNamespace, name: string) {
-    if (name === createTable) return { kind: "mutation", args: createTableArgs } as const;
-    const builtIn = builtIns.get(name);
-    if (builtIn !== undefined) return builtIn;
-    throw notFound(`function ${JSON.stringify(name.slice(0, 200))} does not exist`);
+    functionOf(namespace, request, kind);
+    return { function: name, args, principal };
   }
 
   async #waitFor(namespace: LiveNamespace, token: ConsistencyToken, signal: AbortSignal | undefined): Promise<void> {

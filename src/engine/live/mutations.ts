@@ -8,7 +8,9 @@ import { fingerprint, type Idempotency, type IdempotencyRecords } from "../strea
 import { runSteps } from "../turns.ts";
 import { builtIns, createTable, describeTable, newTable } from "./builtins.ts";
 import { FunctionFault } from "./fault.ts";
-import { Conflict, type LiveNamespace } from "./live-namespace.ts";
+import { functionOf } from "./find-function.ts";
+import type { Functions } from "./function/functions.ts";
+import { Conflict, type LiveNamespace, type StagedView } from "./live-namespace.ts";
 import type { LiveCall, Outcome } from "./run.ts";
 import { parseTable } from "./schema.ts";
 import { type LiveSettings, liveLimits } from "./settings.ts";
@@ -16,6 +18,7 @@ import type { Moment } from "./snapshots.ts";
 import type { LiveTable } from "./table.ts";
 import { Transaction } from "./transaction.ts";
 import { canonicalJson, type LiveValue } from "./value.ts";
+import { SortedWrites } from "./writes.ts";
 
 export interface MutateOptions {
   /** Empty: none. */
@@ -28,6 +31,13 @@ export interface Mutated extends Moment {
   readonly replayed: boolean;
 }
 
+interface Attempt {
+  readonly transaction: Transaction;
+  readonly view: StagedView;
+  readonly outcome: Outcome;
+  readonly logs: readonly string[];
+}
+
 export interface MutationsDeps {
   readonly store: Store;
   readonly committer: Committer;
@@ -35,6 +45,7 @@ export interface MutationsDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly settings: LiveSettings;
+  readonly functions: Functions;
 }
 
 type Recorded = Moment & { readonly value: LiveValue; readonly logs: readonly string[] };
@@ -113,31 +124,60 @@ export class Mutations {
     idempotency: Idempotency | undefined,
     leave: () => void,
   ): Promise<Mutated> {
-    const { settings, random } = this.#deps;
+    const { transaction, view, outcome, logs } = builtIns.has(call.function)
+      ? this.#runBuiltIn(namespace, call)
+      : await this.#runFunction(namespace, call);
+    const isCommitted = outcome.kind === "value" && transaction.hasChanges;
+    if (isCommitted) {
+      const record = this.#recorder(namespace, idempotency, outcome.value, logs);
+      const committed = namespace.commit(transaction, view, record);
+      leave();
+      return { outcome, logs, ...(await committed), replayed: false };
+    }
+    namespace.checkRead(transaction.read, view);
+    leave();
+    await view.settled();
+    return { outcome, logs, ...namespace.durable, replayed: false };
+  }
+
+  /** In this turn: nothing can come between what it reads and its commit. */
+  #runBuiltIn(namespace: LiveNamespace, call: LiveCall): Attempt {
     const view = namespace.staged();
+    const transaction = this.#transaction(namespace, view, namespace.startMicros());
+    try {
+      const value = runSteps(builtIns.get(call.function)!.run(transaction, call.args));
+      return { transaction, view, outcome: { kind: "value", value }, logs: [] };
+    } catch (error) {
+      if (!(error instanceof FunctionFault)) throw error;
+      return { transaction, view, outcome: { kind: "error", fault: error }, logs: [] };
+    }
+  }
+
+  async #runFunction(namespace: LiveNamespace, call: LiveCall): Promise<Attempt> {
+    const found = functionOf(namespace, call, "mutation");
+    using state = namespace.snapshots.take(namespace.nowMicros);
+    const own = new SortedWrites();
+    const view = namespace.staged(state.reader, own);
+    const startMicros = namespace.startMicros();
+    const transaction = this.#transaction(namespace, view, startMicros, own);
+    const { outcome, logs } = await this.#deps.functions.run(namespace, found, call, transaction, startMicros);
+    return { transaction, view, outcome, logs };
+  }
+
+  #transaction(namespace: LiveNamespace, view: StagedView, startMicros: number, own?: SortedWrites): Transaction {
+    const { settings, random } = this.#deps;
     const { tables, tablesByNumber, id } = namespace;
-    const transaction = new Transaction({
+    return new Transaction({
       view: view.view,
       namespace: id,
       tables,
       tablesByNumber,
       settings,
-      startMicros: namespace.startMicros(),
+      startMicros,
       random: (bytes) => random.bytes(bytes),
       tick: view.tick,
+      ...(own === undefined ? {} : { overlay: (ops) => own.add(ops) }),
     });
-    const outcome = runBuiltIn(call, transaction);
-    const isCommitted = outcome.kind === "value" && transaction.hasChanges;
-    if (isCommitted) {
-      const record = this.#recorder(namespace, idempotency, outcome.value, []);
-      const committed = namespace.commit(transaction, view, record);
-      leave();
-      return { outcome, logs: [], ...(await committed), replayed: false };
-    }
-    namespace.checkRead(transaction.read, view);
-    leave();
-    await view.settled();
-    return { outcome, logs: [], ...namespace.durable, replayed: false };
   }
 
   #recorder(namespace: LiveNamespace, idempotency: Idempotency | undefined, value: LiveValue, logs: readonly string[]) {
@@ -172,15 +212,6 @@ export class Mutations {
 function checkRoom(tables: ReadonlyMap<string, LiveTable>): void {
   if (tables.size >= liveLimits.tablesMax)
     throw invalid("args.table", `there are ${liveLimits.tablesMax} tables already`);
-}
-
-function runBuiltIn(call: LiveCall, transaction: Transaction): Outcome {
-  try {
-    return { kind: "value", value: runSteps(builtIns.get(call.function)!.run(transaction, call.args)) };
-  } catch (error) {
-    if (error instanceof FunctionFault) return { kind: "error", fault: error };
-    throw error;
-  }
 }
 
 function usedOtherwise() {

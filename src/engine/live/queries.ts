@@ -5,6 +5,8 @@ import type { Log } from "../log/log.ts";
 import { runInTurns } from "../turns.ts";
 import { builtIns } from "./builtins.ts";
 import { FunctionFault } from "./fault.ts";
+import { functionOf } from "./find-function.ts";
+import type { Functions } from "./function/functions.ts";
 import type { LiveNamespace } from "./live-namespace.ts";
 import { ReadSet } from "./read-set.ts";
 import type { LiveCall, Outcome, Ran } from "./run.ts";
@@ -23,6 +25,7 @@ export interface QueriesDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly settings: LiveSettings;
+  readonly functions: Functions;
 }
 
 /** Runs queries on the newest state, or on one of the past. */
@@ -49,25 +52,31 @@ export class Queries {
   failed(error: unknown): Ran {
     const known = error instanceof EngineError && error.reason !== "internal";
     const fault = known ? new FunctionFault("thrown", error.message) : new FunctionFault("redacted", "internal error");
-    return { outcome: { kind: "error", fault }, logs: [], read: new ReadSet() };
+    return { outcome: { kind: "error", fault }, logs: [], read: new ReadSet(), readsPrincipal: false };
   }
 
   async #runIn(namespace: LiveNamespace, call: LiveCall, view: TableView, { tick }: Moment): Promise<Ran> {
-    const { clock, random, settings } = this.#deps;
+    const { clock, random, settings, functions } = this.#deps;
     const { tables, tablesByNumber, id } = namespace;
+    const startMicros = namespace.nowMicros;
     const transaction = new Transaction({
       view,
       namespace: id,
       tables,
       tablesByNumber,
       settings,
-      startMicros: namespace.nowMicros,
+      startMicros,
       random: (bytes) => random.bytes(bytes),
       tick,
     });
-    const builtIn = builtIns.get(call.function)!;
+    const { read } = transaction;
+    const builtIn = builtIns.get(call.function);
+    if (builtIn === undefined) {
+      const found = functionOf(namespace, call, "query");
+      return { ...(await functions.run(namespace, found, call, transaction, startMicros)), read };
+    }
     const outcome = await outcomeOf(() => runInTurns(builtIn.run(transaction, call.args), clock));
-    return { outcome, logs: [], read: transaction.read };
+    return { outcome, logs: [], read, readsPrincipal: false };
   }
 
   /** Once no commit can come that has this time or an earlier one. */

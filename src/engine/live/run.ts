@@ -7,8 +7,6 @@ export interface LiveCall {
   readonly function: string;
   readonly args: LiveObject;
   readonly principal: Principal;
-  /** Calls with the same function, arguments and key have the same result. */
-  readonly shareKey: string;
 }
 
 export type Outcome =
@@ -20,4 +18,6 @@ export interface Ran {
   readonly outcome: Outcome;
   readonly logs: readonly string[];
   readonly read: ReadSet;
+  /** It depends on who calls. */
+  readonly readsPrincipal: boolean;
 }

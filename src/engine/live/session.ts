@@ -35,6 +35,7 @@ export type SessionEvent =
   | { readonly kind: "heartbeat"; readonly tick: number };
 
 interface Member {
+  readonly call: LiveCall;
   readonly subscription: Subscription;
   readonly onDirty: () => void;
   /** The digest that the client has. */
@@ -124,6 +125,7 @@ export class LiveSession {
     using state = await subscriptions.state();
     const querySet = this.#querySet;
     const stale = [...this.#stale];
+    for (const queryId of stale) this.#resubscribe(queryId);
     const members = stale.map((queryId) => this.#members.get(queryId)!);
     for (const queryId of stale) this.#stale.delete(queryId);
     const results = await this.#results(members, state);
@@ -193,9 +195,19 @@ export class LiveSession {
       this.#wake?.();
     };
     const subscription = this.#deps.subscriptions.subscribe(call, onDirty);
-    this.#members.set(queryId, { subscription, onDirty, sent: undefined, known: knownDigest });
+    this.#members.set(queryId, { call, subscription, onDirty, sent: undefined, known: knownDigest });
     this.#removed = this.#removed.filter((each) => each !== queryId);
     this.#stale.add(queryId);
+  }
+
+  /** To one of its own, where the one that was shared depends on the caller. */
+  #resubscribe(queryId: number): void {
+    const member = this.#members.get(queryId)!;
+    if (!member.subscription.isSplit) return;
+    const { subscriptions } = this.#deps;
+    subscriptions.unsubscribe(member.subscription, member.onDirty);
+    const subscription = subscriptions.subscribe(member.call, member.onDirty);
+    this.#members.set(queryId, { ...member, subscription });
   }
 
   #remove(queryId: number): void {

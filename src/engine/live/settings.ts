@@ -56,7 +56,8 @@ export const liveLimits = {
   pendingCommitsMax: 4_096,
   /** Conflicts after which a mutation runs alone. */
   conflictsMax: 3,
-  requestIdLengthMax: 255,
+  modulesMax: 1_000,
+  bundleBytesMax: 8 * MiB,
   /** Mutations and queries of one namespace that wait or run at a time. */
   callsMax: 10_000,
   /** Lists of history that one background step frees. */

@@ -17,6 +17,10 @@ export interface QueryResult {
 export interface Subscription {
   readonly key: string;
   readonly call: LiveCall;
+  /** Of one caller alone. */
+  readonly isPersonal: boolean;
+  /** It was shared and has turned out to depend on the caller: who watches it subscribes anew. */
+  isSplit: boolean;
   readonly watchers: Set<() => void>;
   result: (QueryResult & Pick<Ran, "read">) | undefined;
   /** The first tick at which the result may no longer hold. */
@@ -32,6 +36,8 @@ export class Subscriptions {
   readonly #run: Run;
   readonly #byKey = new Map<string, Subscription>();
   readonly #readers = new ReaderIndex<Subscription>();
+  /** Functions that have asked who calls. */
+  readonly #personal = new Set<string>();
   #waiting: (() => void)[] = [];
 
   constructor(namespace: LiveNamespace, run: Run) {
@@ -46,10 +52,12 @@ export class Subscriptions {
 
   /** `onDirty` is called when its result may be another. */
   subscribe(call: LiveCall, onDirty: () => void): Subscription {
-    const key = `${call.function}\n${call.shareKey}\n${canonicalJson(call.args)}`;
+    const isPersonal = this.#personal.has(call.function);
+    const key = `${call.function}\n${isPersonal ? call.principal.id : ""}\n${canonicalJson(call.args)}`;
     let found = this.#byKey.get(key);
     if (found === undefined) {
-      found = { key, call, watchers: new Set(), result: undefined, dirtyTick: undefined, running: undefined };
+      const nothing = { result: undefined, dirtyTick: undefined, running: undefined };
+      found = { key, call, isPersonal, isSplit: false, watchers: new Set(), ...nothing };
       this.#byKey.set(key, found);
     }
     found.watchers.add(onDirty);
@@ -59,7 +67,7 @@ export class Subscriptions {
   unsubscribe(subscription: Subscription, onDirty: () => void): void {
     subscription.watchers.delete(onDirty);
     if (subscription.watchers.size > 0) return;
-    this.#byKey.delete(subscription.key);
+    if (this.#byKey.get(subscription.key) === subscription) this.#byKey.delete(subscription.key);
     if (subscription.result !== undefined) this.#readers.remove(subscription, subscription.result.read);
   }
 
@@ -74,10 +82,11 @@ export class Subscriptions {
     }
   }
 
-  /** The result in a state; undefined where it was run in a later one already. */
+  /** The result in a state; undefined where it was run in a later one already, or is split. */
   async resultAt(subscription: Subscription, state: HeldSnapshot): Promise<QueryResult | undefined> {
     for (;;) {
       const { result, dirtyTick } = subscription;
+      if (subscription.isSplit) return undefined;
       if (result !== undefined) {
         if (result.tick > state.tick) return undefined;
         if (dirtyTick === undefined || dirtyTick > state.tick) return result;
@@ -90,14 +99,28 @@ export class Subscriptions {
   }
 
   async #refresh(subscription: Subscription, state: HeldSnapshot): Promise<void> {
-    const { outcome, logs, read } = await this.#run(subscription.call, state);
+    const { outcome, logs, read, readsPrincipal } = await this.#run(subscription.call, state);
     const { result: before } = subscription;
+    if (readsPrincipal && !subscription.isPersonal) {
+      this.#split(subscription);
+      return;
+    }
     if (before !== undefined) this.#readers.remove(subscription, before.read);
     subscription.result = { tick: state.tick, outcome, digest: outcomeDigest(outcome), logs, read };
     subscription.dirtyTick = this.#namespace.firstTouch(read, state.tick);
     if (subscription.watchers.size === 0) return;
     this.#readers.add(subscription, read);
     if (subscription.dirtyTick !== undefined) for (const told of subscription.watchers) told();
+  }
+
+  /** What one caller sees is not for the others. */
+  #split(subscription: Subscription): void {
+    this.#personal.add(subscription.call.function);
+    this.#byKey.delete(subscription.key);
+    if (subscription.result !== undefined) this.#readers.remove(subscription, subscription.result.read);
+    subscription.result = undefined;
+    subscription.isSplit = true;
+    for (const told of subscription.watchers) told();
   }
 
   #onCommit(tick: number, written: WriteSet): void {

@@ -17,6 +17,10 @@ export class SortedWrites {
     this.#ops.set(key, op);
   }
 
+  add(ops: readonly WriteOp[]): void {
+    for (const op of ops) this.set(op);
+  }
+
   get(key: string): WriteOp | undefined {
     return this.#ops.get(key);
   }

@@ -1,0 +1,377 @@
+/**
+ * What stands between a bundle and the server, inside of the sandbox. Its text is put before the bundle's: it must not use anything from outside
+ * of its own body. It takes away what would make two runs of a function differ, freezes the rest, and talks in JSON: `step` begins a run or
+ * brings answers, `output` tells what the run asks for, or its end.
+ */
+export function installHarness(): void {
+  // biome-ignore lint/suspicious/noExplicitAny: everything in here is of strangers.
+  type Json = any;
+  const scope = globalThis as Json;
+  const { parse, stringify } = JSON;
+  const { assign, create, defineProperty, entries, freeze, getOwnPropertyDescriptor, getPrototypeOf, keys } = Object;
+  const { ownKeys } = Reflect;
+  const BigIntOf = BigInt;
+  const Bytes = Uint8Array;
+  const RealDate = Date;
+  const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const state: { run: Json; seed: number; nowMs: number } = { run: undefined, seed: 1, nowMs: 0 };
+  const logsMax = 100;
+  const logLengthMax = 1_000;
+  const pageSize = 128;
+  /** Made ahead: when it is needed there is no room for it. */
+  const outOfMemory = { error: { name: "InternalError", message: "out of memory" } };
+
+  function encodeBase64(bytes: Uint8Array): string {
+    let text = "";
+    for (let i = 0; i < bytes.length; i += 3) {
+      const left = bytes.length - i;
+      const bits = (bytes[i]! << 16) | ((bytes[i + 1] ?? 0) << 8) | (bytes[i + 2] ?? 0);
+      text += letters[bits >> 18]! + letters[(bits >> 12) & 63]!;
+      text += (left > 1 ? letters[(bits >> 6) & 63]! : "=") + (left > 2 ? letters[bits & 63]! : "=");
+    }
+    return text;
+  }
+
+  function decodeBase64(text: string): Uint8Array {
+    const plain = text.replace(/=+$/, "");
+    const bytes = new Bytes(Math.floor((plain.length * 3) / 4));
+    let bits = 0;
+    let count = 0;
+    let at = 0;
+    for (const letter of plain) {
+      bits = ((bits << 6) | letters.indexOf(letter)) & 0xffffff;
+      count += 6;
+      if (count < 8) continue;
+      count -= 8;
+      bytes[at++] = (bits >> count) & 255;
+    }
+    return bytes;
+  }
+
+  /** A value of a function as JSON says it. */
+  function encode(value: Json): Json {
+    if (value === null || typeof value === "boolean" || typeof value === "string" || typeof value === "number")
+      return value;
+    if (value === undefined) return null;
+    if (typeof value === "bigint") return { $int64: String(value) };
+    if (value instanceof Bytes) return { $bytes: encodeBase64(value) };
+    if (Array.isArray(value)) return value.map(encode);
+    if (typeof value !== "object") throw new TypeError(`a ${typeof value} is no value`);
+    const prototype = getPrototypeOf(value);
+    if (prototype !== Object.prototype && prototype !== null) throw new TypeError("only plain objects are values");
+    const result = create(null);
+    for (const [name, item] of entries(value)) if (item !== undefined) result[name] = encode(item);
+    return result;
+  }
+
+  function decode(value: Json): Json {
+    if (typeof value !== "object" || value === null) return value;
+    if (Array.isArray(value)) return value.map(decode);
+    if (typeof value.$int64 === "string") return BigIntOf(value.$int64);
+    if (typeof value.$bytes === "string") return decodeBase64(value.$bytes);
+    const result: Json = {};
+    for (const name of keys(value)) {
+      defineProperty(result, name, {
+        value: decode(value[name]),
+        enumerable: true,
+        writable: true,
+        configurable: true,
+      });
+    }
+    return result;
+  }
+
+  function ask(op: Json): Promise<Json> {
+    const { run } = state;
+    if (run === undefined || run.end !== undefined) return Promise.reject(new Error("the run is over"));
+    return new Promise((resolve, reject) => {
+      run.waiting.push({ resolve, reject });
+      run.ops.push(op);
+    });
+  }
+
+  function tableQuery(spec: Json): Json {
+    const scan = (more: Json) => ask(assign({ op: "scan" }, spec.range, more));
+    /** Pages until enough documents pass the filter. */
+    const gather = async (count: number): Promise<Json[]> => {
+      const found: Json[] = [];
+      let cursor: string | undefined;
+      do {
+        const limit = spec.keep === undefined ? Math.min(count - found.length, 32_000) : pageSize;
+        const page = await scan({ limit, cursor });
+        for (const document of decode(page.documents)) {
+          if (spec.keep === undefined || spec.keep(document)) found.push(document);
+          if (found.length >= count) return found;
+        }
+        cursor = page.cursor ?? undefined;
+      } while (cursor !== undefined);
+      return found;
+    };
+    const bounds = (range: Json): Json => ({
+      eq: (field: string, value: Json) => bounds({ ...range, equal: [...range.equal, [field, encode(value)]] }),
+      gt: (field: string, value: Json) =>
+        bounds({ ...range, lower: { field, value: encode(value), inclusive: false } }),
+      gte: (field: string, value: Json) =>
+        bounds({ ...range, lower: { field, value: encode(value), inclusive: true } }),
+      lt: (field: string, value: Json) =>
+        bounds({ ...range, upper: { field, value: encode(value), inclusive: false } }),
+      lte: (field: string, value: Json) =>
+        bounds({ ...range, upper: { field, value: encode(value), inclusive: true } }),
+      range,
+    });
+    return freeze({
+      withIndex: (index: string, build: Json = (each: Json) => each) => {
+        const { range } = build(bounds({ equal: [] }));
+        return tableQuery({ ...spec, range: { ...spec.range, index, ...range } });
+      },
+      filter: (keep: Json) => {
+        const before = spec.keep;
+        return tableQuery({ ...spec, keep: before === undefined ? keep : (each: Json) => before(each) && keep(each) });
+      },
+      order: (order: string) => tableQuery({ ...spec, range: { ...spec.range, order } }),
+      take: (count: number) => gather(count),
+      collect: () => gather(Infinity),
+      first: async () => (await gather(1))[0] ?? null,
+      unique: async () => {
+        const [one, two] = await gather(2);
+        if (two !== undefined) throw new Error("unique() has found more than one document");
+        return one ?? null;
+      },
+      count: async () =>
+        spec.keep === undefined ? await ask({ op: "count", ...spec.range }) : (await gather(Infinity)).length,
+      paginate: async ({ cursor, limit }: Json) => {
+        const { documents, cursor: next } = await scan({ limit, cursor: cursor ?? undefined });
+        const page = decode(documents).filter(spec.keep ?? (() => true));
+        return { page, cursor: next ?? null, isDone: next === null || next === undefined };
+      },
+    });
+  }
+
+  const reader = {
+    get: async (id: Json) => decode(await ask({ op: "get", id: encode(id) })),
+    query: (table: string) => tableQuery({ range: { table } }),
+  };
+  const writer = {
+    ...reader,
+    insert: (table: string, document: Json) => ask({ op: "insert", table, document: encode(document) }),
+    patch: async (id: Json, patch: Json) => {
+      const unset = keys(patch).filter((name) => patch[name] === undefined);
+      await ask({ op: "patch", id: encode(id), patch: encode(patch), unset });
+    },
+    replace: async (id: Json, document: Json) => {
+      await ask({ op: "replace", id: encode(id), document: encode(document) });
+    },
+    delete: async (id: Json) => {
+      await ask({ op: "delete", id: encode(id) });
+    },
+  };
+  const auth = freeze({ principal: () => ask({ op: "principal" }) });
+  const contexts: Json = {
+    query: freeze({ db: freeze(reader), auth }),
+    mutation: freeze({ db: freeze(writer), auth }),
+  };
+
+  function shown(value: Json): string {
+    if (typeof value === "string") return value;
+    if (value instanceof Error) return `${value.name}: ${value.message}`;
+    try {
+      return stringify(encode(value)) ?? String(value);
+    } catch {
+      return String(value);
+    }
+  }
+
+  function log(level: string, values: Json[]): void {
+    const logs: Json[] = state.run?.logs ?? [];
+    if (logs.length >= logsMax) return;
+    const text = values.map(shown).join(" ").slice(0, logLengthMax);
+    logs.push(level === "log" ? text : `${level}: ${text}`);
+  }
+
+  function findFunction(modules: Json, name: string): Json {
+    const at = name.lastIndexOf(":");
+    return modules[name.slice(0, at)]?.[name.slice(at + 1)];
+  }
+
+  async function begin(run: Json, request: Json): Promise<void> {
+    try {
+      const modules = scope.bundle();
+      if (request.describe) {
+        run.end = { value: describe(modules) };
+        return;
+      }
+      const found = findFunction(modules, request.function);
+      const value = await found.handler(contexts[found.kind], decode(request.args));
+      run.end = { value: encode(value) };
+    } catch (error) {
+      run.end = outOfMemory;
+      run.end = { error: errorOf(error) };
+    }
+  }
+
+  function errorOf(error: Json): Json {
+    const isError = error instanceof Error;
+    const message = isError ? `${error.message}` : shown(error);
+    let data: Json;
+    try {
+      data = isError && "data" in error ? encode(error.data) : undefined;
+    } catch {
+      data = undefined;
+    }
+    return {
+      name: isError ? `${error.name}` : "",
+      message,
+      data,
+      stack: isError ? `${error.stack}`.slice(0, 4_000) : "",
+    };
+  }
+
+  function describe(modules: Json): Json {
+    const functions: Json[] = [];
+    for (const [path, exported] of entries(modules) as [string, Json][]) {
+      for (const [name, value] of entries(exported) as [string, Json][]) {
+        if (value?.kind !== "query" && value?.kind !== "mutation") continue;
+        if (typeof value.handler !== "function") continue;
+        const { kind, args = null, returns = null } = value;
+        functions.push({ name: `${path}:${name}`, kind, args, returns });
+      }
+    }
+    return { functions, schema: modules["schema"]?.default ?? null };
+  }
+
+  function step(text: string): void {
+    const { request, answers } = parse(text);
+    if (request !== undefined) {
+      const run = { ops: [], waiting: [], logs: [], end: undefined };
+      state.run = run;
+      state.seed = request.seed >>> 0;
+      state.nowMs = request.nowMs;
+      void begin(run, request);
+      return;
+    }
+    const { run } = state;
+    for (const answer of answers) {
+      const { resolve, reject } = run.waiting.shift();
+      if (answer.error === undefined) resolve(answer.value);
+      else reject(assign(new Error(answer.error), { name: "DatabaseError" }));
+    }
+  }
+
+  function output(): string {
+    const { run } = state;
+    if (run.end !== undefined) return stringify({ end: run.end, logs: run.logs });
+    if (run.ops.length === 0)
+      return stringify({ end: { error: { message: "waits for something that never comes" } }, logs: run.logs });
+    return stringify({ ops: run.ops.splice(0) });
+  }
+
+  function random(): number {
+    // mulberry32: small, and the same everywhere.
+    state.seed = (state.seed + 0x6d2b79f5) >>> 0;
+    let bits = state.seed;
+    bits = Math.imul(bits ^ (bits >>> 15), bits | 1);
+    bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61);
+    return ((bits ^ (bits >>> 14)) >>> 0) / 4_294_967_296;
+  }
+
+  function FixedDate(this: unknown, ...given: Json[]): Json {
+    if (new.target === undefined) return new RealDate(state.nowMs).toString();
+    return given.length === 0 ? new RealDate(state.nowMs) : Reflect.construct(RealDate, given);
+  }
+
+  /** Intrinsics are shared by all runs of a sandbox: none may leave something in them for the next. */
+  function freezeAll(roots: Json[]): void {
+    const seen = new Set<Json>();
+    const queue = [...roots];
+    while (queue.length > 0) {
+      const value = queue.pop();
+      if ((typeof value !== "object" && typeof value !== "function") || value === null || seen.has(value)) continue;
+      seen.add(value);
+      queue.push(getPrototypeOf(value));
+      for (const key of ownKeys(value)) {
+        const property = getOwnPropertyDescriptor(value, key)!;
+        if ("value" in property) queue.push(property.value);
+        else queue.push(property.get, property.set);
+      }
+    }
+    for (const value of seen) if (value !== scope) freeze(value);
+  }
+
+  /** What is frozen can't be assigned in what inherits it, as `this.name = …` of an error: a setter lets that be. */
+  function letOverride(prototype: Json): void {
+    for (const key of ownKeys(prototype)) {
+      const { value, enumerable, configurable } = getOwnPropertyDescriptor(prototype, key)!;
+      if (value === undefined || !configurable) continue;
+      const set = function (this: Json, given: Json) {
+        if (this === prototype) throw new TypeError(`Cannot assign to read only property '${String(key)}'`);
+        defineProperty(this, key, { value: given, enumerable: true, writable: true, configurable: true });
+      };
+      defineProperty(prototype, key, { get: () => value, set, enumerable: enumerable ?? false, configurable: false });
+    }
+  }
+
+  for (const name of [
+    "WebAssembly",
+    "SharedArrayBuffer",
+    "Atomics",
+    "WeakRef",
+    "FinalizationRegistry",
+    "eval",
+    "Intl",
+    "ShadowRealm",
+  ]) {
+    delete scope[name];
+  }
+  for (const key of ownKeys(RegExp)) {
+    // The last match of any run.
+    if (typeof key === "string" && /^(\$|input$|last|left|right)/.test(key)) delete (RegExp as Json)[key];
+  }
+  FixedDate.prototype = RealDate.prototype;
+  assign(FixedDate, { now: () => state.nowMs, parse: RealDate.parse, UTC: RealDate.UTC });
+  defineProperty(RealDate.prototype, "constructor", { value: FixedDate });
+  scope.Date = FixedDate;
+  Math.random = random;
+  const console: Json = {};
+  for (const level of ["log", "info", "warn", "error", "debug"])
+    console[level] = (...values: Json[]) => log(level, values);
+  scope.console = console;
+  const noCode = () => {
+    throw new EvalError("code can't be made of text");
+  };
+  const functionPrototypes = [
+    Function.prototype,
+    getPrototypeOf(async () => {}),
+    getPrototypeOf(function* () {}),
+    getPrototypeOf(async function* () {}),
+  ];
+  for (const prototype of functionPrototypes) defineProperty(prototype, "constructor", { value: noCode });
+  scope.Function = noCode;
+  const errors = [Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError, AggregateError];
+  for (const { prototype } of [Object, ...errors]) letOverride(prototype);
+  const intrinsics = ownKeys(scope).map((key) => getOwnPropertyDescriptor(scope, key)?.value);
+  const iterators = [
+    [][Symbol.iterator](),
+    new Map().values(),
+    new Set().values(),
+    ""[Symbol.iterator](),
+    "".matchAll(/x/g),
+  ];
+  freezeAll([...intrinsics, ...functionPrototypes, ...iterators.map(getPrototypeOf), (function* () {})()]);
+  for (const [name, value] of entries({ step, output })) {
+    defineProperty(scope, name, { value, configurable: false, writable: false });
+  }
+  for (const key of ownKeys(scope)) {
+    const property = getOwnPropertyDescriptor(scope, key)!;
+    if (property.configurable)
+      defineProperty(scope, key, {
+        ...property,
+        ...("value" in property ? { writable: false } : {}),
+        configurable: false,
+      });
+  }
+}
+
+/** The whole of what a sandbox runs. `bundle` is the text of a function that evaluates the modules anew and returns them. */
+export function sandboxScript(bundle: string): string {
+  return `"use strict";\nglobalThis.bundle = ${bundle};\n(${installHarness.toString()})();\nObject.preventExtensions(globalThis);`;
+}

@@ -1,0 +1,100 @@
+import type { Clock } from "../../../port/clock.ts";
+import type { Principal } from "../../auth/principal.ts";
+import { EngineError } from "../../errors.ts";
+import { runInTurns } from "../../turns.ts";
+import { FunctionFault } from "../fault.ts";
+import type { Transaction } from "../transaction.ts";
+import type { LiveValue } from "../value.ts";
+import type { Operation } from "./messages.ts";
+
+interface Answer {
+  readonly value?: LiveValue | { readonly documents: LiveValue; readonly cursor: string | null };
+  readonly error?: string;
+}
+
+/** The tables as one run of a function reaches them. */
+export class RunHost {
+  readonly #transaction: Transaction;
+  readonly #kind: "query" | "mutation";
+  readonly #principal: Principal;
+  readonly #clock: Clock;
+  /** A limit that was passed ends the run, whatever the function makes of the error. */
+  fault: unknown;
+  /** The function has asked who calls it. */
+  readsPrincipal = false;
+
+  constructor(transaction: Transaction, kind: "query" | "mutation", principal: Principal, clock: Clock) {
+    this.#transaction = transaction;
+    this.#kind = kind;
+    this.#principal = principal;
+    this.#clock = clock;
+  }
+
+  async answer(text: string): Promise<string> {
+    const answers: Answer[] = [];
+    for (const operation of JSON.parse(text) as Operation[]) answers.push(await this.#answerOne(operation));
+    return JSON.stringify(answers);
+  }
+
+  async #answerOne(operation: Operation): Promise<Answer> {
+    try {
+      return { value: await this.#do(operation) };
+    } catch (error) {
+      if (error instanceof FunctionFault && error.kind === "thrown") return { error: error.message };
+      const isOfFunction = error instanceof EngineError && /^(invalid_argument|not_found)$/.test(error.reason);
+      if (!isOfFunction) this.fault ??= error;
+      return { error: isOfFunction || error instanceof FunctionFault ? error.message : "internal error" };
+    }
+  }
+
+  async #do(operation: Operation): Promise<Exclude<Answer["value"], undefined>> {
+    const transaction = this.#transaction;
+    switch (operation.op) {
+      case "get":
+        return transaction.get("id", operation.id);
+      case "scan": {
+        const { documents, cursor } = await runInTurns(transaction.scan(checkedScan(operation)), this.#clock);
+        return { documents, cursor: cursor ?? null };
+      }
+      case "count":
+        return await runInTurns(transaction.count(operation), this.#clock);
+      case "principal":
+        return this.#caller();
+      default:
+        if (this.#kind === "query") throw new FunctionFault("thrown", "a query can't write");
+        return this.#write(operation);
+    }
+  }
+
+  #write(operation: Extract<Operation, { op: "insert" | "patch" | "replace" | "delete" }>): LiveValue {
+    const transaction = this.#transaction;
+    switch (operation.op) {
+      case "insert":
+        return transaction.insert("document", operation.table, operation.document);
+      case "patch": {
+        const { id, patch, unset } = operation;
+        transaction.patch("id", id, { patch, patchPath: "patch", unset });
+        return null;
+      }
+      case "replace":
+        transaction.replace("id", operation.id, operation.document, "document");
+        return null;
+      case "delete":
+        transaction.remove("id", operation.id);
+        return null;
+    }
+  }
+
+  #caller(): LiveValue {
+    this.readsPrincipal = true;
+    const { id, displayName, email } = this.#principal;
+    return { id, displayName, ...(email === undefined ? {} : { email }) };
+  }
+}
+
+function checkedScan(operation: Extract<Operation, { op: "scan" }>) {
+  const { limit } = operation;
+  const isCount = typeof limit === "number" && Number.isSafeInteger(limit) && limit > 0;
+  if (!isCount) throw new FunctionFault("thrown", "limit: must be an integer from 1");
+  return operation;
+}

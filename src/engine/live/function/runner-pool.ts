@@ -1,0 +1,170 @@
+import { type Child, ChildLost, type Children } from "../../../port/children.ts";
+import type { Clock } from "../../../port/clock.ts";
+import { EngineError, unavailable } from "../../errors.ts";
+import { FunctionFault, overLimit } from "../fault.ts";
+import { type LiveSettings, liveLimits } from "../settings.ts";
+import type { RunAnswer, RunEnd, RunnerQuestion, RunRequest } from "./messages.ts";
+
+export interface Job {
+  readonly bundle: string;
+  /** The text of the bundle. */
+  readonly code: () => string;
+  readonly request: object;
+  /** Does what the run asks for, a list as JSON, and answers in kind. */
+  readonly answer: (ops: string) => Promise<string>;
+}
+
+interface Queued extends Job {
+  readonly id: number;
+  readonly resolve: (end: RunEnd) => void;
+  readonly reject: (error: unknown) => void;
+  losses: number;
+  isLate: boolean;
+}
+
+interface Runner {
+  readonly child: Child;
+  readonly running: Map<number, Queued>;
+  /** Has a run that has lost a runner already: nobody else is to be lost with it. */
+  isAlone: boolean;
+}
+
+/** Runs that one process works on at once: while one waits for its tables another computes. */
+const runsPerRunner = 4;
+/** What a run may take beside its processor time: for tables, and for its turn on a busy machine. */
+const slackMs = 3_000;
+const lossesMax = 2;
+
+/** The processes that run functions. One that is late or dead is replaced, and what else it had at work is run again. */
+export class RunnerPool {
+  readonly #children: Children | undefined;
+  readonly #clock: Clock;
+  readonly #settings: LiveSettings;
+  readonly #runners = new Set<Runner>();
+  readonly #queue: Queued[] = [];
+  #ids = 0;
+  #isClosed = false;
+
+  constructor(children: Children | undefined, clock: Clock, settings: LiveSettings) {
+    this.#clock = clock;
+    this.#children = children;
+    this.#settings = settings;
+  }
+
+  get waiting(): number {
+    return this.#queue.length;
+  }
+
+  get running(): number {
+    let count = 0;
+    for (const { running } of this.#runners) count += running.size;
+    return count;
+  }
+
+  /** Rejects with a `FunctionFault` where the run passed a limit, with `unavailable` where its runner was lost twice. */
+  run(job: Job): Promise<RunEnd> {
+    if (this.#isClosed) return Promise.reject(unavailable("the server is shutting down"));
+    if (this.#children === undefined) {
+      return Promise.reject(new EngineError("not_implemented", "this process runs no functions"));
+    }
+    if (this.#queue.length >= liveLimits.callsMax) {
+      return Promise.reject(
+        new EngineError("resource_exhausted", "too many functions wait to run", { retryAfterMs: 1000 }),
+      );
+    }
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ ...job, id: ++this.#ids, resolve, reject, losses: 0, isLate: false });
+      this.#dispatch();
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const job of this.#queue.splice(0)) job.reject(unavailable("the server is shutting down"));
+    await this.#children?.close();
+  }
+
+  #dispatch(): void {
+    while (this.#queue.length > 0) {
+      const job = this.#queue[0]!;
+      const runner = this.#runnerFor(job);
+      if (runner === undefined) return;
+      this.#queue.shift();
+      runner.isAlone = job.losses > 0;
+      void this.#runOn(runner, job);
+    }
+  }
+
+  #runnerFor(job: Queued): Runner | undefined {
+    const room = job.losses > 0 ? 0 : runsPerRunner - 1;
+    let best: Runner | undefined;
+    for (const runner of this.#runners) {
+      if (runner.isAlone || runner.running.size > room) continue;
+      if (best === undefined || runner.running.size < best.running.size) best = runner;
+    }
+    if (best !== undefined && (best.running.size === 0 || this.#runners.size >= this.#settings.runners)) return best;
+    return this.#runners.size < this.#settings.runners ? this.#start(this.#children!) : best;
+  }
+
+  #start(children: Children): Runner {
+    const running = new Map<number, Queued>();
+    const child = children.take((message) => this.#answer(running, message as RunnerQuestion));
+    const runner: Runner = { child, running, isAlone: false };
+    this.#runners.add(runner);
+    child.onLost(() => this.#runners.delete(runner));
+    return runner;
+  }
+
+  async #runOn(runner: Runner, job: Queued): Promise<void> {
+    const { runCpuMs: cpuMs, runHeapBytes: heapBytes } = this.#settings;
+    const { id: run, bundle } = job;
+    const message: RunRequest = { run, bundle, heapBytes, cpuMs, request: JSON.stringify(job.request) };
+    runner.running.set(run, job);
+    const ended = new AbortController();
+    void this.#clock.sleep(2 * cpuMs + slackMs, ended.signal).then(() => {
+      if (ended.signal.aborted) return;
+      job.isLate = true;
+      runner.child.kill("late");
+    });
+    try {
+      this.#end(job, (await runner.child.request(message)) as RunAnswer);
+    } catch (error) {
+      this.#lost(runner, job, error);
+    } finally {
+      ended.abort();
+      runner.running.delete(run);
+      if (runner.running.size === 0) runner.isAlone = false;
+      this.#dispatch();
+    }
+  }
+
+  #end(job: Queued, { end, fault }: RunAnswer): void {
+    if (fault === undefined) {
+      job.resolve(JSON.parse(end) as RunEnd);
+      return;
+    }
+    const { kind, message } = fault;
+    job.reject(kind === "script" ? new FunctionFault("thrown", message) : overLimit(message));
+  }
+
+  #lost(runner: Runner, job: Queued, error: unknown): void {
+    if (!(error instanceof ChildLost) || this.#isClosed) {
+      job.reject(error instanceof ChildLost ? unavailable("the server is shutting down") : error);
+      return;
+    }
+    if (job.isLate) job.reject(overLimit("took too much processor time"));
+    else if (error.why === "memory" && runner.running.size === 1) job.reject(overLimit("took too much memory"));
+    else if (++job.losses >= lossesMax) job.reject(unavailable("the runner of the function was lost twice"));
+    else this.#queue.unshift(job);
+  }
+
+  async #answer(running: ReadonlyMap<number, Queued>, question: RunnerQuestion): Promise<unknown> {
+    if (question.kind === "ops") {
+      const job = running.get(question.run);
+      if (job === undefined) throw new Error("a runner asks for a run that is not its own");
+      return await job.answer(question.ops);
+    }
+    for (const job of running.values()) if (job.bundle === question.bundle) return job.code();
+    throw new Error("a runner asks for a bundle that is not its own");
+  }
+}

@@ -1,0 +1,81 @@
+import type { ChildParent, ChildService } from "../../../port/children.ts";
+import type { Clock } from "../../../port/clock.ts";
+import { type Sandbox, type Sandboxes, SandboxFault } from "../../../port/sandbox.ts";
+import { sandboxScript } from "./harness.ts";
+import type { RunAnswer, RunRequest } from "./messages.ts";
+
+/** Idle sandboxes that are kept, over all bundles. */
+const idleMax = 8;
+/** Runs after which a sandbox is made anew, for what a heap gathers. */
+const runsMax = 10_000;
+
+interface Kept {
+  readonly bundle: string;
+  readonly sandbox: Sandbox;
+  runs: number;
+}
+
+/** Runs functions in sandboxes, each for one run at a time, in a process of its own. */
+export class RunnerService implements ChildService {
+  readonly #sandboxes: Sandboxes;
+  readonly #clock: Clock;
+  readonly #parent: ChildParent;
+  #idle: Kept[] = [];
+
+  constructor(sandboxes: Sandboxes, clock: Clock, parent: ChildParent) {
+    this.#clock = clock;
+    this.#sandboxes = sandboxes;
+    this.#parent = parent;
+  }
+
+  async handle(message: unknown): Promise<RunAnswer> {
+    const request = message as RunRequest;
+    let kept: Kept | undefined;
+    try {
+      kept = await this.#take(request);
+      const end = await this.#run(kept.sandbox, request);
+      this.#giveBack(kept);
+      return { end };
+    } catch (error) {
+      kept?.sandbox.dispose();
+      if (!(error instanceof SandboxFault)) throw error;
+      const { kind, message } = error;
+      return { end: "", fault: { kind, message } };
+    }
+  }
+
+  async #run(sandbox: Sandbox, { run, request, cpuMs }: RunRequest): Promise<string> {
+    let leftMs = cpuMs;
+    const step = async (text: string) => {
+      const startedMs = this.#clock.steadyMs();
+      const output = await sandbox.step(text, leftMs);
+      leftMs -= this.#clock.steadyMs() - startedMs;
+      if (leftMs <= 0) throw new SandboxFault("time", "took too much processor time");
+      return output;
+    };
+    let output = await step(`{"request":${request}}`);
+    while (output.startsWith('{"ops":')) {
+      const ops = output.slice('{"ops":'.length, -1);
+      const answers = (await this.#parent.request({ kind: "ops", run, ops })) as string;
+      output = await step(`{"answers":${answers}}`);
+    }
+    return output;
+  }
+
+  async #take({ bundle, heapBytes, cpuMs }: RunRequest): Promise<Kept> {
+    const at = this.#idle.findIndex((each) => each.bundle === bundle);
+    if (at >= 0) return this.#idle.splice(at, 1)[0]!;
+    const code = (await this.#parent.request({ kind: "bundle", bundle })) as string;
+    const sandbox = await this.#sandboxes.create(sandboxScript(code), { heapBytes, cpuMs });
+    return { bundle, sandbox, runs: 0 };
+  }
+
+  #giveBack(kept: Kept): void {
+    if (++kept.runs >= runsMax) {
+      kept.sandbox.dispose();
+      return;
+    }
+    this.#idle.push(kept);
+    if (this.#idle.length > idleMax) this.#idle.shift()!.sandbox.dispose();
+  }
+}

@@ -1,0 +1,31 @@
+/**
+ * A place for code of strangers: a JavaScript realm with nothing in it but the language, a heap of its own and a bound on its time. Its script
+ * leaves a global function `step` that takes text and returns text.
+ */
+export interface Sandbox {
+  /** Calls `step`, lets every microtask run that follows, and then resolves with what the script's global `output` returns. */
+  step(text: string, cpuMs: number): Promise<string>;
+  dispose(): void;
+}
+
+export interface Sandboxes {
+  /** Rejects with a `SandboxFault` where the script can't be run. */
+  create(script: string, limits: SandboxLimits): Promise<Sandbox>;
+}
+
+export interface SandboxLimits {
+  readonly heapBytes: number;
+  /** Of the script itself. */
+  readonly cpuMs: number;
+}
+
+/** `time` and `memory`: a limit was passed, and the sandbox is of no more use. `script`: the script threw. */
+export class SandboxFault extends Error {
+  readonly kind: "time" | "memory" | "script";
+
+  constructor(kind: SandboxFault["kind"], message: string) {
+    super(message);
+    this.name = "SandboxFault";
+    this.kind = kind;
+  }
+}
