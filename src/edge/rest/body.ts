@@ -130,6 +130,12 @@ function readBody(request: FastifyRequest, payload: NodeJS.ReadableStream, accou
   });
 }
 
+/** Some writers put a byte order mark before UTF-8, where it says nothing. */
+export function withoutMark(body: Buffer): Buffer {
+  const isMarked = body.length >= 3 && body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf;
+  return isMarked ? body.subarray(3) : body;
+}
+
 /** Frees a large body now: the runtime would keep tens of megabytes of them before it looks for garbage. */
 function giveBack(body: Buffer): void {
   // One that came in one piece lies in memory that belongs to the connection.
@@ -137,6 +143,10 @@ function giveBack(body: Buffer): void {
 }
 
 export function parseJson(body: Buffer): unknown {
+  return parseUnmarked(withoutMark(body));
+}
+
+function parseUnmarked(body: Buffer): unknown {
   let text: string;
   if (isAscii(body)) text = body.latin1Slice();
   else if (isUtf8(body)) text = body.toString();
@@ -172,12 +182,13 @@ export function registerBodyParser(app: FastifyInstance): void {
         { details: { field: "content-type" } },
       );
     }
-    const body = await readBody(request, payload, budget.account(request));
-    if (rawBody) return body;
+    const read = await readBody(request, payload, budget.account(request));
+    if (rawBody) return read;
+    const body = withoutMark(read);
     if (request.headers["idempotency-key"] !== undefined) request.rawBody = body;
     if (body.length === 0) return undefined;
-    if (body.length <= largeBytesMin) return parseJson(body);
-    const parsed = (isUtf8(body) ? await parseLargeJson(body) : undefined) ?? parseJson(body);
+    if (body.length <= largeBytesMin) return parseUnmarked(body);
+    const parsed = (isUtf8(body) ? await parseLargeJson(body) : undefined) ?? parseUnmarked(body);
     if (request.rawBody === undefined) giveBack(body);
     return parsed;
   });

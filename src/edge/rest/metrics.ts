@@ -51,6 +51,10 @@ export class Metrics {
   constructor() {
     const registers = [this.registry];
     collectDefaultMetrics({ register: this.registry });
+    // Gauges that are named as counters; each has one by type besides.
+    for (const what of ["handles", "requests", "resources"]) {
+      this.registry.removeSingleMetric(`nodejs_active_${what}_total`);
+    }
     this.#requests = new Counter({
       name: "service_http_requests_total",
       help: "Requests answered, by route, method and status",

@@ -194,8 +194,12 @@ function registerHooks(
     const refused = request.is404 ? table.refuse(method, url) : table.mistaken(method, url, routeOptions.url ?? "");
     if (refused === undefined) return;
     if (refused.allow !== undefined) reply.header("allow", refused.allow);
-    throw refused.error;
+    if (method !== "OPTIONS" || refused.allow === undefined) throw refused.error;
+    reply.header("allow", `${refused.allow}, OPTIONS`);
+    admitWebhook(request, reply);
   };
+  // Only an OPTIONS of a path that is served gets here.
+  app.setNotFoundHandler((_request, reply) => reply.code(204).send());
   app.setErrorHandler((error: FastifyError, request, reply) => {
     reply.header("x-request-id", request.id);
     sendError(toEngineError(error), request, reply);
@@ -261,6 +265,18 @@ function auditAct(audit: AuditLog, request: FastifyRequest, status: number): voi
     target,
     outcome: status < 400 ? "ok" : String(status),
   });
+}
+
+const eventsPath = /^\/v1\/namespaces\/([^/?]+)\/streams\/[^/?]+\/events(?:\?|$)/;
+
+/** The handshake of the HTTP webhooks that deliver CloudEvents: who may write here may have its sender deliver, at any rate. */
+function admitWebhook({ url, headers, principal }: FastifyRequest, reply: FastifyReply): void {
+  const namespace = eventsPath.exec(url)?.[1];
+  const origin = headers["webhook-request-origin"];
+  if (namespace === undefined || typeof origin !== "string") return;
+  authorize(principal, needOf("write", decodeURIComponent(namespace)));
+  reply.header("webhook-allowed-origin", origin);
+  if (headers["webhook-request-rate"] !== undefined) reply.header("webhook-allowed-rate", "*");
 }
 
 function registerRoutes(app: FastifyInstance, routes: readonly Route[]): void {

@@ -64,6 +64,7 @@ for (const [text, want] of [
   ["select generate_series(1, 3)", "select unnest(generate_series(1, 3)) AS generate_series"],
   ["select 1 = any('{1,2}'), 'a' = any('{a,\"b,c\"}')", "select 1 = any([1, 2]), 'a' = any(['a', 'b,c'])"],
   ["select '{int}'::regtype[]", "select postgres_catalog.regtype_oids('[int]'::VARCHAR[])"],
+  ["select $1::text::regtype::oid", "select postgres_catalog.regtype_oid($1::text)::uinteger"],
   ["select c.types::regtype[]", "select postgres_catalog.regtype_names(c.types)"],
   [
     "select pg_get_serial_sequence('items'::regclass::text, 'a')::regclass",
