@@ -19,6 +19,7 @@ import { theme, toggleTheme } from "./lib/theme.ts";
 import { CollectionPage } from "./pages/collection.tsx";
 import { CollectionsPage } from "./pages/collections.tsx";
 import { DocsPage } from "./pages/docs.tsx";
+import { KeysPage } from "./pages/keys.tsx";
 import { LinkPage } from "./pages/link.tsx";
 import { LinksPage } from "./pages/links.tsx";
 import { NamespacesPage } from "./pages/namespaces.tsx";
@@ -45,12 +46,15 @@ const namespacesOffered = 200;
 /** No name of a namespace. */
 const moreNamespaces = "…";
 
+const keysItem: NavItem = { label: "API keys", icon: "key", path: ["keys"], key: "k" };
+
 function instanceItems(): NavItem[] {
   const docs: NavItem = { label: "Documentation", icon: "docs", path: ["docs"], key: "d" };
   if (!may("instance")) return [docs];
   return [
     { label: "Overview", icon: "overview", path: [], key: "o" },
     { label: "Namespaces", icon: "namespaces", path: ["namespaces"], key: "n" },
+    ...(may("instance-admin") ? [keysItem] : []),
     docs,
   ];
 }
@@ -242,6 +246,7 @@ function Page() {
   // What there is to see of a caller's one namespace is its streams, not the instance.
   if (path.length === 0) return may("instance") ? <OverviewPage /> : <Own />;
   if (path[0] === "namespaces") return <NamespacesPage />;
+  if (path[0] === "keys") return <KeysPage />;
   if (path[0] === "docs") return <DocsPage page={path[1]} />;
   const [, ns, kind, name] = path;
   if (path[0] !== "ns" || ns === undefined) return <NotFound />;
