@@ -67,12 +67,11 @@ function decimalOf(text: string): { readonly digits: string; readonly exponent: 
   return { digits: `${sign}${digits}`, exponent: Number(exponent) - fraction.length + (all.length - kept.length) };
 }
 
-const sourceName = '"source"';
-
-/** Whether one of the objects in a text that are called `source` may hold such a number; what else there is, vectors above all, is passed over. */
-export function sourcesMayExceedDoubles(text: string): boolean {
-  for (let at = text.indexOf(sourceName); at !== -1; at = text.indexOf(sourceName, at)) {
-    const scan = new NumberScan(text, at + sourceName.length);
+/** Whether a member of the given name, somewhere in a text, may hold such a number; what else there is, vectors above all, is passed over. */
+export function memberMayExceedDoubles(text: string, name: string): boolean {
+  const quoted = JSON.stringify(name);
+  for (let at = text.indexOf(quoted); at !== -1; at = text.indexOf(quoted, at)) {
+    const scan = new NumberScan(text, at + quoted.length);
     if (scan.exceeds()) return true;
     at = scan.at;
   }

@@ -52,6 +52,24 @@ describe("SQL over REST", () => {
 
   after(() => server[Symbol.asyncDispose]());
 
+  test("whole parameters beyond 2^53 are exact", async () => {
+    const answer = await fetch(`${client.url}/sql`, {
+      method: "POST",
+      body: '{"query":"select ? as a, ?::hugeint + 1 as b, ? as c","params":[9007199254740993,-12345678901234567890,1.5]}',
+      headers: { "content-type": "application/json" },
+    });
+    const { rows } = (await answer.json()) as { rows: unknown };
+    assert.deepEqual(rows, [{ a: "9007199254740993", b: "-12345678901234567889", c: 1.5 }]);
+  });
+
+  test("a subquery as an argument of a retriever is refused where it stands", async () => {
+    const query = "select _id from vector_search(docs, (select v from docs where _id = 3), v, 2)";
+    const answer = await ask(`${client.url}/sql`, { body: { query } });
+    assertError(answer, 400, "invalid_argument");
+    assert.match(answer.json.message, /can't be a subquery/);
+    assert.equal(answer.json.sql.position, query.indexOf("select v"));
+  });
+
   function sql(query: string, params?: readonly unknown[], headers: Record<string, string> = {}): Promise<Answer> {
     return ask(`${client.url}/sql`, { body: { query, ...(params === undefined ? {} : { params }) }, headers });
   }

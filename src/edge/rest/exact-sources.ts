@@ -1,13 +1,26 @@
-import { parseWritten, sourcesMayExceedDoubles } from "../../engine/exact-json.ts";
+import { isWrittenNumber, memberMayExceedDoubles, parseWritten } from "../../engine/exact-json.ts";
 
 /** The members through which a body leads to the sources of documents. */
 const ways = ["ops", "upsert", "insert", "patch"] as const;
 
-/** As JSON.parse, but for the sources of documents, which keep numbers as they were written that a double can't carry. */
+/**
+ * As JSON.parse, but for what must not be rounded to doubles: the sources of documents keep numbers as they were written, and large whole
+ * numbers among the parameters of a statement become bigints.
+ */
 export function parseBody(text: string): unknown {
   const body: unknown = JSON.parse(text);
-  if (sourcesMayExceedDoubles(text)) keepSources(body, parseWritten(text));
+  if (memberMayExceedDoubles(text, "source")) keepSources(body, parseWritten(text));
+  if (memberMayExceedDoubles(text, "params")) keepParameters(body, parseWritten(text));
   return body;
+}
+
+function keepParameters(body: unknown, written: unknown): void {
+  if (!isObject(body) || !isObject(written) || !Array.isArray(body["params"])) return;
+  const exact = written["params"] as readonly unknown[];
+  body["params"] = body["params"].map((value: unknown, i) => {
+    const given = exact[i];
+    return isWrittenNumber(given) && /^-?\d{1,38}$/.test(given.rawJSON) ? BigInt(given.rawJSON) : value;
+  });
 }
 
 function keepSources(given: unknown, written: unknown): void {

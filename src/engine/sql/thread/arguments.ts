@@ -177,7 +177,18 @@ export async function argumentValue(
       .map((part) => (part.trim() === "" ? Number.NaN : Number(part)));
     if (numbers.every(Number.isFinite)) return numbers;
   }
+  refuseSubquery(source, span);
   return evaluate(numbered(source, span), params);
+}
+
+/** What is retrieved is found before any table is read. */
+function refuseSubquery({ query, tokens }: ArgumentSource, { first, end }: Span): void {
+  const found = tokens
+    .slice(first, end)
+    .find(({ kind, start, end }) => kind === "word" && /^select$/i.test(query.slice(start, end)));
+  if (found === undefined) return;
+  const message = "an argument of a retriever can't be a subquery; read its value first and pass it as a parameter";
+  throw sqlFault("unsupported", message, { position: found.start });
 }
 
 /** An argument's text, with every parameter under its number. */
