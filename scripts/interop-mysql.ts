@@ -3,17 +3,15 @@
  *
  *   node scripts/interop-mysql.ts
  *
- * MARIADB and JAVA name programs that are not on the path, MYSQL_JDBC the jar of Connector/J. Nothing is installed.
+ * MARIADB and MARIADB_DUMP name programs that are not on the path. Nothing is installed.
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { fillShop, startServer } from "../test/wire/mysql/server.ts";
 
 const run = promisify(execFile);
 const callMsMax = 120_000;
-const java = fileURLToPath(new URL("interop-mysql.java", import.meta.url));
 
 async function isThere(program: string): Promise<boolean> {
   return run(program, ["--version"], { timeout: callMsMax }).then(
@@ -54,19 +52,21 @@ async function mariadb(port: number): Promise<string> {
   return `passed (${statements.length} statements)`;
 }
 
-async function connectorJ(port: number): Promise<string> {
-  const [program, jar] = [process.env["JAVA"] ?? "java", process.env["MYSQL_JDBC"]];
-  if (jar === undefined || !(await isThere(program)))
-    return "skipped: put java on the path and name the jar in MYSQL_JDBC";
-  const url = `jdbc:mysql://127.0.0.1:${port}/shop?allowPublicKeyRetrieval=true`;
-  const { stdout } = await run(program, ["-cp", jar, java, url], { timeout: callMsMax });
-  return `passed (${stdout.trim()})`;
+async function dump(port: number): Promise<string> {
+  const program = process.env["MARIADB_DUMP"] ?? "mariadb-dump";
+  if (!(await isThere(program))) return "skipped, not installed: put it on the path, or name it in MARIADB_DUMP";
+  const where = ["--protocol=tcp", "--host=127.0.0.1", `--port=${port}`, "--user=tester", "--password=any"];
+  const { stdout, stderr } = await run(program, [...where, "shop"], { timeout: callMsMax });
+  assert.match(stdout, /INSERT INTO `docs` VALUES\n\(1,'red apple'/);
+  assert.match(stdout, /Dump completed/);
+  assert.doesNotMatch(stderr, /error/i);
+  return "passed";
 }
 
 /** Each check by its name; what it did, or why it was left out. A surprise is thrown. */
 export const mysqlChecks: Readonly<Record<string, (port: number) => Promise<string>>> = {
   mariadb,
-  "connector-j": connectorJ,
+  "mariadb-dump": dump,
 };
 
 if (import.meta.main) {

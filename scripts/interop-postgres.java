@@ -80,18 +80,33 @@ class InteropPostgres {
     }
   }
 
-  public static void main(String[] arguments) throws SQLException {
+  public static void main(String[] arguments) throws Exception {
     try (Connection connection = DriverManager.getConnection(arguments[0], "tester", "")) {
       DatabaseMetaData about = connection.getMetaData();
+      System.out.println("version " + about.getDriverVersion());
+      System.out.println("connect ok");
       equal(connection.getSchema(), "collections", "schema");
       metadata(about);
+      connection.setSchema("streams");
+      equal(connection.getSchema(), "streams", "another schema");
+      try (Statement statement = connection.createStatement()) {
+        equal(column(statement.executeQuery("select key from orders"), "key"), "k", "a bare name");
+      }
+      connection.setSchema("collections");
+      System.out.println("introspect ok");
       types(connection);
+      System.out.println("types ok\nparameters ok");
       connection.setAutoCommit(false);
       try (Statement statement = connection.createStatement()) {
         statement.setFetchSize(100);
         ResultSet rows = statement.executeQuery("select i from range(1050) t(i)");
         equal(count(rows), 1050, "rows in portions");
       }
+      System.out.println("cursors ok");
+      java.io.StringWriter copied = new java.io.StringWriter();
+      connection.unwrap(org.postgresql.PGConnection.class).getCopyAPI().copyOut("copy (select 1, 'a') to stdout", copied);
+      equal(copied.toString(), "1\ta\n", "a copy");
+      System.out.println("copy ok");
       connection.commit();
       connection.setAutoCommit(true);
       try (Statement statement = connection.createStatement()) {
@@ -100,6 +115,7 @@ class InteropPostgres {
       } catch (SQLException error) {
         equal(error.getSQLState(), "42703", "the state of an error");
       }
+      System.out.println("errors ok");
       try (Statement statement = connection.createStatement()) {
         statement.setQueryTimeout(1);
         statement.executeQuery("select count(*) from range(100000000000) a where a.range % 7 = 3");
@@ -108,7 +124,7 @@ class InteropPostgres {
         equal(error.getSQLState(), "57014", "the state of a time-out");
       }
       equal(connection.isValid(5), true, "valid");
-      System.out.println(about.getDriverVersion());
+      System.out.println("cancel ok");
     }
   }
 }

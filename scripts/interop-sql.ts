@@ -2,9 +2,13 @@
  * Asks the SQL wires with clients that npm does not have, each where it is installed.
  *
  *   npm run test:interop-sql [-- NAME…]     the names of checks; without any, all
+ *   npm run test:interop-sql -- --record    writes the tables of clients in docs/postgres.md and docs/mysql.md
  *
- * Programs that are not on the path are named by PSQL, MARIADB, JAVA, PSYCOPG_PYTHON and ADBC_PYTHON (or PYTHON for
- * both); POSTGRES_JDBC, MYSQL_JDBC and FLIGHT_JDBC_JAR name the jars of drivers, GO_ADBC a Go module that requires
+ * INTEROP_PYTHON names a Python with the clients of scripts/interop/*.py; programs in Go and Rust are built with the
+ * packages that go and cargo get, in INTEROP_BUILD or a temporary folder; Ruby's clients are those that it has.
+ * Programs that are not on the path are named by PSQL, MARIADB, MARIADB_DUMP, PSYCOPG_PYTHON and ADBC_PYTHON (or PYTHON
+ * for both); INTEROP_JARS names a folder with the jars of drivers, or POSTGRES_JDBC, MYSQL_JDBC, MARIADB_JDBC and
+ * FLIGHT_JDBC_JAR each of them; GO_ADBC a Go module that requires
  * github.com/apache/arrow-adbc/go/adbc. Nothing is installed. It fails when a client that is there does.
  */
 import assert from "node:assert/strict";
@@ -15,6 +19,8 @@ import { promisify } from "node:util";
 import { ServerProcess } from "../test/support/process.ts";
 import { fillShop, startServer } from "../test/wire/mysql/server.ts";
 import { makeShop } from "../test/wire/postgres/shop.ts";
+import { recordTable } from "./interop/client-table.ts";
+import { ask, type Client, type ClientRun, mysqlClients, postgresClients } from "./interop/clients.ts";
 import { fillFlight, flightChecks } from "./interop/flight.ts";
 import { mysqlChecks } from "./interop-mysql.ts";
 
@@ -41,7 +47,9 @@ async function attempt(program: string, args: readonly string[], env: Record<str
 /** What psql asks the catalogs for, and a part of what it shows then. */
 const psqlCommands: readonly (readonly [command: string, shows: RegExp])[] = [
   ["\\d", /collections \| items +\| table/],
-  ["\\dt", /streams +\| orders \| table/],
+  ["\\di", /items_pkey \| index/],
+  ["\\copy (select 1, 'a') to stdout csv", /^1,a$/m],
+  ["\\dt *.*", /streams +\| orders \| table/],
   ["\\dt+", /permanent/],
   ["\\d items", /_id +\| bigint +\| +\| not null[\s\S]*v +\| real\[\]/],
   ["\\d+ items", /_source \| json/],
@@ -112,19 +120,6 @@ async function psycopg(server: ServerProcess): Promise<string> {
   return `passed (${found.stdout.trim()})`;
 }
 
-async function jdbcPostgres(server: ServerProcess): Promise<string> {
-  const jar = process.env["POSTGRES_JDBC"];
-  if (jar === undefined) return "skipped: name the jar of the PostgreSQL JDBC driver in POSTGRES_JDBC";
-  const found = await attempt("java", ["-version"]);
-  if (found.failed) return "skipped: there is no java on the path";
-  const { host, port } = server.postgres;
-  const script = join(root, "scripts", "interop-postgres.java");
-  const url = `jdbc:postgresql://${host}:${port}/shop`;
-  const { stdout, stderr, failed } = await attempt("java", ["-cp", jar, script, url]);
-  assert.ok(!failed, stderr + stdout);
-  return `passed (${stdout.trim()})`;
-}
-
 type Check = () => Promise<string>;
 
 interface Wire extends AsyncDisposable {
@@ -136,8 +131,8 @@ async function postgresWire(): Promise<Wire> {
   await makeShop(server.url);
   const checks = {
     psql: () => psql(server),
-    psycopg: () => psycopg(server),
-    "jdbc-postgres": () => jdbcPostgres(server),
+    "psycopg-formats": () => psycopg(server),
+    ...clientChecks(postgresClients, server.postgres, runs.postgres),
   };
   return { checks, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
 }
@@ -145,7 +140,11 @@ async function postgresWire(): Promise<Wire> {
 async function mysqlWire(): Promise<Wire> {
   const { server, port } = await startServer();
   await fillShop(server.url);
-  return { checks: bound(mysqlChecks, port), [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+  const clients = clientChecks(mysqlClients, { host: "127.0.0.1", port }, runs.mysql);
+  return {
+    checks: { ...bound(mysqlChecks, port), ...clients },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
 }
 
 async function flightWire(): Promise<Wire> {
@@ -155,11 +154,32 @@ async function flightWire(): Promise<Wire> {
   return { checks: bound(flightChecks, target), [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
 }
 
+/** What each client of a wire said. */
+const runs = { postgres: [] as ClientRun[], mysql: [] as ClientRun[] };
+
+function clientChecks(
+  clients: readonly Client[],
+  where: { readonly host: string; readonly port: number },
+  kept: ClientRun[],
+): Record<string, Check> {
+  const check = async (client: Client) => {
+    const told = await ask(client, where);
+    kept.push(told);
+    if (told.skipped !== undefined) return `skipped: ${told.skipped}`;
+    const faults = [...told.tried].filter(([, fault]) => fault !== undefined);
+    assert.equal(told.fault, undefined, told.fault);
+    assert.equal(faults.length, 0, faults.map(([feature, fault]) => `${feature}: ${fault}`).join("\n"));
+    return `passed (${told.version}: ${[...told.tried.keys()].join(", ")})`;
+  };
+  return Object.fromEntries(clients.map((client) => [client.name, () => check(client)]));
+}
+
 function bound<T>(checks: Readonly<Record<string, (where: T) => Promise<string>>>, where: T): Record<string, Check> {
   return Object.fromEntries(Object.entries(checks).map(([name, check]) => [name, () => check(where)]));
 }
 
-const asked = process.argv.slice(2);
+const isRecorded = process.argv.includes("--record");
+const asked = process.argv.slice(2).filter((each) => each !== "--record");
 let failed = 0;
 for (const open of [postgresWire, mysqlWire, flightWire]) {
   await using wire = await open();
@@ -171,5 +191,9 @@ for (const open of [postgresWire, mysqlWire, flightWire]) {
     });
     console.log(`${name}: ${outcome}`);
   }
+}
+if (isRecorded) {
+  await recordTable(join(root, "docs/postgres.md"), runs.postgres);
+  await recordTable(join(root, "docs/mysql.md"), runs.mysql);
 }
 if (failed > 0) process.exitCode = 1;

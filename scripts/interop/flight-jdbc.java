@@ -30,6 +30,7 @@ class FlightJdbc {
       DatabaseMetaData told = connection.getMetaData();
       check(told.getDatabaseProductName().equals("native-engine"), told.getDatabaseProductName());
       check(told.isReadOnly(), "read-only");
+      check(told.getDefaultTransactionIsolation() == Connection.TRANSACTION_NONE, "isolation");
       check(column(told.getCatalogs(), 1).equals(List.of(namespace)), "catalogs");
       check(column(told.getSchemas(), 1).contains("collections"), "schemas");
       check(column(told.getTables(null, "collections", "%", new String[] {"TABLE"}), 3).equals(List.of("docs")), "tables");
@@ -46,6 +47,9 @@ class FlightJdbc {
         check(rows.next() && rows.getBigDecimal(1).toString().equals("1.25"), "decimal");
         check(rows.getDate(2).toString().equals("2024-02-29"), rows.getDate(2));
         check(((Object[]) rows.getArray(3).getArray()).length == 2 && rows.getBoolean(4) && rows.getInt(5) == 9, "others");
+        rows = statement.executeQuery("select timestamptz '2024-02-29 12:00:00+02'");
+        check(rows.next() && rows.getObject(1, java.time.Instant.class).toString().equals("2024-02-29T10:00:00Z"), "an instant");
+        check(rows.getTimestamp(1).getTime() == 1709200800000L, rows.getTimestamp(1));
         rows = statement.executeQuery("select i from range(300000) r(i)");
         long count = 0;
         while (rows.next()) count++;
@@ -66,6 +70,11 @@ class FlightJdbc {
         } catch (SQLException error) {
           check(error.getMessage().contains("query: "), error);
         }
+      }
+      try (Connection local = DriverManager.getConnection(url + "&timestamps=local", "any", "any"); Statement statement = local.createStatement()) {
+        ResultSet rows = statement.executeQuery("select timestamptz '2024-02-29 12:00:00+02', made from docs where _id = 1");
+        check(rows.next() && rows.getObject(1).toString().equals("2024-02-29 10:00:00.0"), "an object");
+        check(rows.getObject(2) instanceof java.sql.Timestamp, "a column");
       }
       System.out.println("Flight SQL with JDBC, " + told.getDriverName() + " " + told.getDriverVersion());
     }

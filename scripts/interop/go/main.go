@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -162,6 +163,14 @@ func withDatabase(driver, url, table, label string, isFault func(error) bool) {
 
 func main() {
 	name, url := os.Args[1], os.Args[2]
+	if about, ok := debug.ReadBuildInfo(); ok {
+		for _, module := range about.Deps {
+			if strings.Contains(module.Path, "/"+strings.Split(name, "/")[0]) || strings.HasSuffix(module.Path, name) {
+				fmt.Println("version", strings.TrimPrefix(module.Version, "v"))
+				break
+			}
+		}
+	}
 	switch name {
 	case "pgx":
 		withPgx(url)

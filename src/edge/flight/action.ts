@@ -23,6 +23,7 @@ import { arrowField, fieldOf } from "./arrow/type.ts";
 import { type FlightCall, namespaceOf } from "./call.ts";
 import { anyPack, parseBody, parseCommand, parsePlain, unimplemented } from "./command.ts";
 import type { FlightDeps } from "./deps.ts";
+import { sqlFor } from "./local-times.ts";
 import { checkQuery, handleOf } from "./request.ts";
 import { parseTicket } from "./ticket.ts";
 
@@ -82,7 +83,7 @@ async function prepare(deps: FlightDeps, call: FlightCall, body: Uint8Array): Pr
   const { query, transactionId } = parseBody("body", body, ActionCreatePreparedStatementRequestSchema);
   checkQuery(query, transactionId);
   const namespace = namespaceOf(call, query, deps.namespaces());
-  const { columns, parameters } = await deps.sql.describe({ namespace, query, params: [] }, call.signal);
+  const { columns, parameters } = await sqlFor(deps.sql, call).describe({ namespace, query, params: [] }, call.signal);
   const handle = deps.prepared.add(call.principal.id, namespace, query);
   // A parameter of a type that nothing tells is asked for as text, which the statement reads as what it needs.
   const parameterFields = parameters.map((type, i) =>

@@ -16,6 +16,8 @@ export interface FlightCall {
   readonly namespace: string | undefined;
   readonly token: ConsistencyToken;
   readonly consistency: "strong" | "eventual";
+  /** Whether instants are told with their zone. */
+  readonly timestamps: "utc" | "local";
   readonly signal: AbortSignal;
 }
 
@@ -30,9 +32,12 @@ export function readCall(context: HandlerContext, principal: Principal): FlightC
   if (consistency !== "strong" && consistency !== "eventual") {
     throw invalid("consistency", "must be strong or eventual");
   }
+  const timestamps = headers.get("timestamps") ?? "utc";
+  if (timestamps !== "utc" && timestamps !== "local") throw invalid("timestamps", "must be utc or local");
   return {
     principal,
     namespace,
+    timestamps,
     token: token === null ? emptyToken : parseToken(tokenHeader, token),
     consistency,
     signal,

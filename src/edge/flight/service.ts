@@ -22,6 +22,7 @@ import { bearerOf, bearerOfPayload } from "./credential.ts";
 import type { FlightDeps } from "./deps.ts";
 import { laneKey, withLane } from "./lane.ts";
 import { flightLimits } from "./limits.ts";
+import { sqlFor } from "./local-times.ts";
 import { ParameterReader } from "./parameters.ts";
 import { PreparedStatements } from "./prepared.ts";
 import { checkQuery, handleOf } from "./request.ts";
@@ -148,13 +149,13 @@ async function describe(
       const { query, transactionId } = command;
       checkQuery(query, transactionId);
       const namespace = namespaceOf(call, query, deps.namespaces());
-      const { columns } = await deps.sql.describe({ namespace, query, params: [] }, signal);
+      const { columns } = await sqlFor(deps.sql, call).describe({ namespace, query, params: [] }, signal);
       return { fields: columns.map(fieldOf), ticket: formatTicket({ kind: "statement", id, namespace, query, token }) };
     }
     case "arrow.flight.protocol.sql.CommandPreparedStatementQuery": {
       const handle = handleOf(command.preparedStatementHandle);
       const { namespace, query, rows } = deps.prepared.get(call.principal.id, handle);
-      const { columns } = await deps.sql.describe({ namespace, query, params: rows[0] ?? [] }, signal);
+      const { columns } = await sqlFor(deps.sql, call).describe({ namespace, query, params: rows[0] ?? [] }, signal);
       return { fields: columns.map(fieldOf), ticket: formatTicket({ kind: "prepared", id, handle, token }) };
     }
     case "arrow.flight.protocol.sql.TicketStatementQuery":
@@ -194,7 +195,7 @@ async function* messagesOf(
   ) => {
     const statement = { namespace, query, token, consistency };
     return runStatement(deps, principal.id, id, call.signal, (signal) =>
-      statementMessages(deps.sql, statement, rows, signal, (reflected) => sendToken(context, reflected)),
+      statementMessages(sqlFor(deps.sql, call), statement, rows, signal, (reflected) => sendToken(context, reflected)),
     );
   };
   switch (command.$typeName) {

@@ -35,6 +35,7 @@ export const oids = {
   numeric: { oid: 1700, array: 1231, size: -1 },
   uuid: { oid: 2950, array: 2951, size: 16 },
   jsonb: { oid: 3802, array: 3807, size: -1 },
+  vector: { oid: 16_388, array: 16_389, size: -1 },
 } as const;
 
 export type TypeName = keyof typeof oids;
@@ -134,6 +135,7 @@ export function nameOfOid(oid: number): { readonly name: TypeName; readonly isAr
  */
 export function parameterType(oid: number): SqlType | undefined {
   const found = named.get(oid);
+  if (found?.name === "vector" && !found.isArray) return { kind: "list", item: { kind: "float32" } };
   const kind = found === undefined ? undefined : parameterKinds[found.name];
   if (found === undefined || kind === undefined) return undefined;
   return found.isArray ? { kind: "list", item: { kind } } : { kind };

@@ -52,11 +52,25 @@ export function typeNumber(name: string): number | undefined {
   return suffix === undefined ? known?.oid : known?.array;
 }
 
-/** Types that statements give to parameters by a cast that follows at once: `$1::int8[]`. */
+const distances = new Set(["<->", "<=>", "<#>"]);
+
+/** Whether a parameter stands beside an operator of two vectors. */
+function isVector(tokens: StatementText["tokens"], i: number): boolean {
+  const signs = (from: number) =>
+    tokens
+      .slice(Math.max(from, 0), from + 3)
+      .map(({ text }) => text)
+      .join("");
+  return distances.has(signs(i - 3)) || distances.has(signs(i + 1));
+}
+
+/** Types that statements give to parameters: by a cast that follows at once (`$1::int8[]`), or what they stand beside. */
 export function castParameters({ tokens }: StatementText): ReadonlyMap<number, number> {
   const found = new Map<number, number>();
   for (const [i, token] of tokens.entries()) {
-    if (token.kind !== "parameter" || tokens[i + 1]?.text !== "::") continue;
+    if (token.kind !== "parameter") continue;
+    if (isVector(tokens, i)) found.set(Number(token.text.slice(1)) - 1, numbers.get("_float4")!.oid);
+    if (tokens[i + 1]?.text !== "::") continue;
     let at = i + 2;
     if (tokens[at + 1]?.text === "." && tokens[at]?.text.replaceAll('"', "") === "pg_catalog") at += 2;
     const type = tokens[at];

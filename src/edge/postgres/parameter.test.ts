@@ -28,6 +28,7 @@ for (const [given, oid, want] of [
   ['{a,"b,c","q\\"x",""}', oids.text.array, ["a", "b,c", 'q"x', ""]],
   ["{0.5,NaN,-Infinity}", oids.float4.array, [0.5, Number.NaN, -Infinity]],
   ["[0.5, 1]", oids.float4.array, [0.5, 1]],
+  ["[0.5,1]", oids.vector.oid, [0.5, 1]],
 ] as const) {
   test(`the text ${given} is read as its type ${oid}`, () => assert.deepEqual(text(given, oid).value, want));
 }
@@ -59,6 +60,10 @@ for (const [hex, name, want] of [
   test(`the bytes ${hex} are read as ${name}`, () => assert.deepEqual(binary(hex, oids[name].oid), want));
 }
 
+test("a vector has its dimensions before its numbers", () => {
+  assert.deepEqual(binary("000200003f80000040000000", oids.vector.oid), [1, 2]);
+});
+
 test("an array of the binary format may have several dimensions", () => {
   const head = "00000002" + "00000000" + "00000017" + "0000000200000001" + "0000000100000001";
   assert.deepEqual(binary(`${head}0000000400000007${"ffffffff"}`, oids.int4.array), [[7], [null]]);
@@ -71,6 +76,7 @@ for (const [what, run, code] of [
   ["an array that goes on after its end", () => text("{1}}", oids.int4.array), "22P02"],
   ["an array as deep as a well", () => text("{".repeat(1_000), oids.int4.array), "22P02"],
   ["too many bytes", () => binary("000000010000", oids.int4.oid), "22P03"],
+  ["a short vector", () => binary("000200003f800000", oids.vector.oid), "22P03"],
   ["too few bytes", () => binary("0001", oids.int4.oid), "08P01"],
   [
     "an array of more items than bytes",

@@ -194,6 +194,13 @@ function readScalar(reader: MessageReader, name: TypeName, length: number): SqlV
       // Its version, which is 1.
       reader.byte();
       return decodeText(reader.take(length - 1));
+    case "vector": {
+      // dimensions: int16, unused: int16, each: float4
+      const dimensions = reader.int16();
+      reader.int16();
+      if (dimensions * 4 !== reader.left) throw new PostgresError("22P03", "a vector is cut short");
+      return Array.from({ length: dimensions }, () => reader.float32());
+    }
     case "timetz":
       throw new PostgresError("0A000", "a time with time zone can't be a parameter");
     default:

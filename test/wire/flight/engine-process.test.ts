@@ -87,6 +87,15 @@ test("documents as Arrow has them", async () => {
   ]);
 });
 
+test("instants are told without their zone to those who ask so", async () => {
+  const headers = { namespace: "shop", timestamps: "local" };
+  const table = await client.query('select "at" from docs where _id = 1', { headers });
+  assert.equal(String(table.schema.fields[0]!.type), "Timestamp<MICROSECOND>");
+  assert.deepEqual(json(table), [{ at: Date.UTC(2024, 1, 29) }]);
+  const wrong = client.query("select 1", { headers: { namespace: "shop", timestamps: "mine" } });
+  await assert.rejects(wrong, /timestamps: must be utc or local/);
+});
+
 test("a read sees what was written before it, by a token too", async () => {
   const token = await write(10, { title: "new", tag: "fresh" }, {});
   let reflected = "";

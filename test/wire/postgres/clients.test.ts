@@ -113,6 +113,14 @@ test("an array is the vector of a search", async () => {
   assert.equal((await rows(both, [[1, 0, 0], "red", "red"])).length, 2);
 });
 
+test("distances of pgvector's operators", async () => {
+  const near = (operator: string) => `select _id from items order by v ${operator} $1 limit 2`;
+  assert.deepEqual(await rows(near("<->"), [[1, 0, 0.4]]), [{ _id: "1" }, { _id: "3" }]);
+  assert.deepEqual(await rows(near("<=>"), ["[0,1,0]"]), [{ _id: "2" }, { _id: "1" }]);
+  assert.deepEqual(await rows("select v <#> '[2,0,0]'::vector(3) as d from items where _id = 1"), [{ d: -2 }]);
+  assert.deepEqual(await rows("select typname from pg_type where oid = to_regtype('vector')"), [{ typname: "vector" }]);
+});
+
 test("a statement with a name is prepared once and run again", async () => {
   for (const id of [1, 2, 3]) {
     const found = await client.query({ name: "by-id", text: "select _id from items where _id = $1", values: [id] });

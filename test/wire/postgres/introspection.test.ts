@@ -1,0 +1,132 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import pg from "pg";
+import { ServerProcess } from "../../support/process.ts";
+import { makeShop } from "./shop.ts";
+
+let server: ServerProcess;
+let client: pg.Client;
+
+before(async () => {
+  server = await ServerProcess.start();
+  await makeShop(server.url);
+  client = new pg.Client({ ...server.postgres, user: "test", database: "shop" });
+  await client.connect();
+});
+after(async () => {
+  await client.end();
+  await server[Symbol.asyncDispose]();
+});
+
+/** What tools ask the catalogs when they connect and list tables, in short, with how many rows answer each. */
+for (const [what, query, count] of [
+  [
+    "psql: tables of the search path",
+    "select c.relname, case c.relkind when 'r' then 'table' when 'i' then 'index' end, pg_catalog.pg_get_userbyid(c.relowner) from pg_catalog.pg_class c left join pg_catalog.pg_namespace n on n.oid = c.relnamespace left join pg_catalog.pg_am am on am.oid = c.relam where c.relkind in ('r','p','') and n.nspname !~ '^pg_toast' and pg_catalog.pg_table_is_visible(c.oid) order by 1",
+    1,
+  ],
+  [
+    "psql: a table by its name",
+    "select c.oid, n.nspname from pg_catalog.pg_class c left join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.relname operator(pg_catalog.~) '^(items)$' collate pg_catalog.default and pg_catalog.pg_table_is_visible(c.oid)",
+    1,
+  ],
+  [
+    "psql: its indexes",
+    "select c2.relname, i.indisprimary, pg_catalog.pg_get_indexdef(i.indexrelid, 0, true), pg_catalog.pg_get_constraintdef(con.oid, true) from pg_catalog.pg_class c, pg_catalog.pg_class c2, pg_catalog.pg_index i left join pg_catalog.pg_constraint con on (conrelid = i.indrelid and conindid = i.indexrelid and contype in ('p','u','x')) where c.oid = 'items'::regclass and c.oid = i.indrelid and i.indexrelid = c2.oid",
+    1,
+  ],
+  [
+    "JDBC: keys",
+    "select a.attname, (i.keys).n as seq from pg_catalog.pg_class ct join pg_catalog.pg_attribute a on ct.oid = a.attrelid join (select indexrelid, indrelid, indisprimary, information_schema._pg_expandarray(indkey) as keys from pg_catalog.pg_index) i on a.attnum = (i.keys).x and a.attrelid = i.indrelid where ct.relname = 'items' and i.indisprimary",
+    1,
+  ],
+  [
+    "JDBC: columns",
+    "select a.attname, a.atttypid, a.attnotnull or (t.typtype = 'd' and t.typnotnull) as attnotnull, a.atttypmod, row_number() over (partition by a.attrelid order by a.attnum) as attnum, pg_catalog.pg_get_expr(def.adbin, def.adrelid) from pg_catalog.pg_namespace n join pg_catalog.pg_class c on c.relnamespace = n.oid join pg_catalog.pg_attribute a on a.attrelid = c.oid join pg_catalog.pg_type t on a.atttypid = t.oid left join pg_catalog.pg_attrdef def on a.attrelid = def.adrelid and a.attnum = def.adnum where c.relkind in ('r','p','v') and a.attnum > 0 and n.nspname like 'collections' and c.relname like 'items'",
+    5,
+  ],
+  [
+    "DBeaver: databases",
+    "select db.oid, db.*, pg_catalog.shobj_description(db.oid, 'pg_database') from pg_catalog.pg_database db where datallowconn and not datistemplate order by datname",
+    1,
+  ],
+  [
+    "DBeaver: types",
+    "select t.oid, t.*, c.relkind, format_type(nullif(t.typbasetype, 0), t.typtypmod) as base, d.description from pg_catalog.pg_type t left join pg_catalog.pg_class c on c.oid = t.typrelid left join pg_catalog.pg_description d on t.oid = d.objoid where t.typname is not null and (c.relkind is null or c.relkind = 'c') and t.typname = 'int8'",
+    1,
+  ],
+  [
+    "DBeaver: sizes",
+    "select c.oid, pg_catalog.pg_total_relation_size(c.oid), pg_catalog.pg_size_pretty(pg_catalog.pg_relation_size(c.oid)) from pg_class c where c.relnamespace = 'collections'::regnamespace::oid and c.relkind = 'r'",
+    1,
+  ],
+  [
+    "IntelliJ: what has changed since",
+    "select t.oid::bigint as id, t.xmin as state, pg_catalog.age(t.xmin) <= coalesce(nullif(pg_catalog.age('0'::xid), -1), 2147483647) as changed, t.relname from pg_catalog.pg_class t where relnamespace = 'collections'::regnamespace::oid and relkind in ('r','m','v')",
+    1,
+  ],
+  [
+    "IntelliJ: databases by age",
+    "select n.oid::bigint as id, datname as name, pg_catalog.age(n.datfrozenxid) from pg_catalog.pg_database n",
+    1,
+  ],
+  [
+    "Grafana: tables with a column of time",
+    "select quote_ident(table_schema) || '.' || quote_ident(table_name) as t from information_schema.columns where data_type in ('timestamp without time zone', 'timestamp with time zone') and table_schema not in ('information_schema', 'pg_catalog') and (table_schema = any(current_schemas(true)) or table_schema = 'streams') group by 1 order by 1",
+    1,
+  ],
+  [
+    "Tableau: where it is",
+    "select current_schema(), current_database(), set_config('extra_float_digits', '2', false)",
+    1,
+  ],
+  [
+    "Metabase: privileges",
+    "with p as (select c.oid, t.schemaname as schema, t.tablename as name, pg_catalog.has_any_column_privilege(current_user, '\"' || replace(t.schemaname, '\"', '\"\"') || '\".\"' || t.tablename || '\"', 'update') as writes, pg_catalog.has_table_privilege(current_user, c.oid, 'select') as reads from pg_catalog.pg_tables t join pg_catalog.pg_class c on c.relname = t.tablename where t.schemaname !~ '^pg_') select schema, name from p where reads and not writes",
+    2,
+  ],
+  [
+    "drizzle-kit: constraints",
+    "select tc.table_name, tc.constraint_type, kcu.column_name from information_schema.table_constraints tc join information_schema.key_column_usage kcu on tc.constraint_name = kcu.constraint_name and tc.table_schema = kcu.table_schema where tc.table_schema = 'collections'",
+    1,
+  ],
+  [
+    "drizzle-kit: columns",
+    'select a.attrelid::regclass::text, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), pg_get_serial_sequence(\'"collections"."items"\', a.attname)::regclass as seq from pg_attribute a where a.attrelid = \'"collections"."items"\'::regclass and a.attnum > 0 and not a.attisdropped',
+    5,
+  ],
+  [
+    "Prisma: tables",
+    "select tbl.relname, (tbl.relhassubclass and tbl.relkind = 'p') as parted, obj_description(tbl.oid, 'pg_class') from pg_class tbl inner join pg_namespace ns on ns.oid = tbl.relnamespace where ((tbl.relkind = 'r' and tbl.relispartition = 'f') or tbl.relkind = 'p') and ns.nspname = any('{collections}') order by ns.nspname, tbl.relname",
+    1,
+  ],
+  [
+    "Prisma: indexes",
+    "with raw as (select tableinfo.relname, indexinfo.relname as index_name, unnest(rawindex.indkey) as attnum, generate_subscripts(rawindex.indkey, 1) - 1 as idx from pg_index rawindex join pg_class tableinfo on tableinfo.oid = rawindex.indrelid join pg_class indexinfo on indexinfo.oid = rawindex.indexrelid) select raw.index_name, attr.attname from raw join pg_attribute attr on attr.attnum = raw.attnum join pg_class c on c.oid = attr.attrelid and c.relname = raw.relname",
+    1,
+  ],
+  [
+    "Django: constraints",
+    "select c.conname, array(select attname from unnest(c.conkey) with ordinality cols(colid, arridx) join pg_attribute as ca on cols.colid = ca.attnum where ca.attrelid = c.conrelid order by cols.arridx), c.contype, (select fkc.relname || '.' || fka.attname from pg_attribute as fka join pg_class as fkc on fka.attrelid = fkc.oid where fka.attrelid = c.confrelid and fka.attnum = c.confkey[1]), cl.reloptions from pg_constraint as c join pg_class as cl on c.conrelid = cl.oid where cl.relname = 'items' and pg_catalog.pg_table_is_visible(cl.oid)",
+    1,
+  ],
+  [
+    "Rails: indexes",
+    "select distinct i.relname, d.indisunique, d.indkey, pg_get_indexdef(d.indexrelid), t.oid, pg_catalog.obj_description(i.oid, 'pg_class') from pg_class t inner join pg_index d on t.oid = d.indrelid inner join pg_class i on d.indexrelid = i.oid left join pg_namespace n on n.oid = t.relnamespace where i.relkind in ('i', 'I') and d.indisprimary = 't' and t.relname = 'items' and n.nspname = any (current_schemas(false))",
+    1,
+  ],
+  [
+    "asyncpg: a type and its items",
+    "with recursive tree(oid, name, elem, depth) as (select t.oid, t.typname, t.typelem, 0 from pg_type t where t.oid = any('{1021}'::oid[]) union all select t.oid, t.typname, t.typelem, tree.depth + 1 from pg_type t, tree where tree.elem = t.oid) select * from tree",
+    2,
+  ],
+  [
+    "pg_dump: settings",
+    "select name, setting from pg_settings where name in ('synchronize_seqscans', 'row_security', 'search_path')",
+    3,
+  ],
+] as const) {
+  test(what, async () => {
+    assert.equal((await client.query(query)).rows.length, count);
+  });
+}
