@@ -7,8 +7,7 @@ import { after, before, test } from "node:test";
 import { Client, LiveClient, LiveFunctionError } from "../../src/client/index.ts";
 import { runCommand, ServerProcess, startCommand, temporaryFolder } from "../support/process.ts";
 
-const schema = `import { defineSchema, defineTable, v } from "native-engine/live";
-export default defineSchema({ messages: defineTable({ text: v.string() }) });
+const schema = `import { defineSchema, defineTable, v } from "native-engine/live"; export default defineSchema({ messages: defineTable({ text: v.string() }) });
 `;
 const messages = `import { mutation, query, v } from "native-engine/live";
 import { prefix } from "./lib/prefix.ts";
