@@ -27,7 +27,7 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const target = join(root, "build/client");
 const program = "index.js";
 const compiler = join(root, "node_modules/.bin/tsc");
-const sources = ["./src/client/index.ts", "./clients/langchain/index.ts"];
+const sources = ["./src/client/index.ts", "./src/live/index.ts", "./clients/langchain/index.ts"];
 
 /** What imports the client takes the file beside it: a copy of its own would have errors of another class. */
 const besideClient: Plugin = {
@@ -42,7 +42,11 @@ const besideClient: Plugin = {
 async function bundle(folder: string): Promise<void> {
   await build({
     absWorkingDir: root,
-    entryPoints: { index: "./src/client/index.ts", langchain: "./clients/langchain/index.ts" },
+    entryPoints: {
+      index: "./src/client/index.ts",
+      live: "./src/live/index.ts",
+      langchain: "./clients/langchain/index.ts",
+    },
     outdir: folder,
     bundle: true,
     plugins: [besideClient],
@@ -79,7 +83,8 @@ function declare(folder: string): void {
   });
   for (const file of globSync("types/**/*.d.ts", { cwd: folder })) {
     const path = join(folder, file);
-    const name = file.includes("langchain") ? "langchain.d.ts" : basename(file);
+    const own = ["langchain", "src/live"].find((each) => file.includes(each));
+    const name = own === undefined ? basename(file) : `${basename(own)}.d.ts`;
     // A program that installs this must not need a setting for the endings of our imports.
     const text = readFileSync(path, "utf8")
       .replaceAll('"../../src/client/', '"./')
@@ -104,6 +109,7 @@ function describe(folder: string): void {
     sideEffects: false,
     exports: {
       ".": { types: "./index.d.ts", default: "./index.js" },
+      "./live": { types: "./live.d.ts", default: "./live.js" },
       "./langchain": { types: "./langchain.d.ts", default: "./langchain.js" },
       "./package.json": "./package.json",
     },

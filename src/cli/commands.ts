@@ -6,6 +6,11 @@ const dataDir: OptionSpec = {
   value: "FOLDER",
   help: "the data directory (SERVICE_DATA_DIR; ./data)",
 };
+const liveUrl: OptionSpec = {
+  name: "live-url",
+  value: "URL",
+  help: "the Live engine (SERVICE_LIVE_URL; the server's host on port 7710)",
+};
 const schemaHelp = "the schema: a file after @, - for standard input, or JSON in place";
 
 /** Every command that is not the server or its keys. The order is that of the help. */
@@ -102,6 +107,32 @@ and the headers' values as text; headers may also be an object. events: each lin
       { name: "values", help: "only the values, as they are" },
     ],
     load: async () => (await import("./commands/tail.ts")).tail,
+  },
+  {
+    path: ["live", "deploy"],
+    args: ["FOLDER"],
+    summary: "Deploy a folder of live functions and its schema",
+    options: [
+      liveUrl,
+      { name: "dry-run", help: "only tell what would change" },
+      { name: "allow-drops", help: "drop tables that hold documents and are not in the schema" },
+      { name: "expected-version", value: "NUMBER", help: "only when this is the deployed version" },
+    ],
+    load: async () => (await import("./commands/live.ts")).deploy,
+  },
+  {
+    path: ["live", "dev"],
+    args: ["FOLDER"],
+    summary: "Deploy a folder of live functions at every change, with its types",
+    options: [liveUrl],
+    load: async () => (await import("./commands/live.ts")).dev,
+  },
+  {
+    path: ["live", "run"],
+    args: ["FUNCTION", "[ARGS]"],
+    summary: "Run a live function; ARGS is a JSON object",
+    options: [liveUrl],
+    load: async () => (await import("./commands/live.ts")).run,
   },
   {
     path: ["link", "list"],

@@ -96,14 +96,27 @@ export class Context {
     return url;
   }
 
+  get liveUrl(): string {
+    const given = this.text("live-url") ?? nonEmpty(this.env["SERVICE_LIVE_URL"]);
+    if (given !== undefined) return given;
+    const url = new URL(this.url);
+    url.port = "7710";
+    return url.origin;
+  }
+
   get client(): Client {
     this.#client ??= this.clientWith({});
     return this.#client;
   }
 
   clientWith(options: Partial<ConstructorParameters<typeof Client>[0] & object>): Client {
+    return new Client({ url: this.url, ...this.connection(), ...options });
+  }
+
+  /** What every client of a command has. */
+  connection() {
     this.#trust();
-    return new Client({ url: this.url, apiKey: this.#apiKey(), retry: shortRetry, ...options });
+    return { apiKey: this.#apiKey(), retry: shortRetry };
   }
 
   /** Beside the authorities that are trusted anyway. */

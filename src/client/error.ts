@@ -60,7 +60,9 @@ export async function errorOf(response: Response): Promise<ServiceError> {
   }
   const { status, headers } = response;
   // A rejected access token has a reason of its own beside the word of its status.
-  const reason = textOf(details["reason"]) ?? textOf(details["error"]) ?? reasonOf(status);
+  // A call of the Connect protocol says it as its code.
+  const word = textOf(details["error"]) ?? textOf(details["code"]);
+  const reason = textOf(details["reason"]) ?? word ?? reasonOf(status);
   const message = textOf(details["message"]) ?? `${status} ${text.slice(0, 200) || response.statusText}`;
   return new ServiceError(reason, message, {
     status,

@@ -139,9 +139,16 @@ export class LiveSession {
     if (this.#running === undefined) {
       this.#running = new AbortController();
       void this.#run(this.#running.signal);
-    } else if (this.#sessionId !== undefined) {
+    } else if (this.#sessionId !== undefined && this.#isBehind) {
       this.#sending ??= Promise.resolve().then(() => this.#modify());
     }
+  }
+
+  /** Whether the server has other queries than are watched. */
+  get #isBehind(): boolean {
+    if (this.#known.size !== this.#watched.size) return true;
+    for (const { queryId } of this.#watched.values()) if (!this.#known.has(queryId)) return true;
+    return false;
   }
 
   async #run(signal: AbortSignal): Promise<void> {
@@ -195,7 +202,6 @@ export class LiveSession {
       const ids = new Set(wanted.map(({ queryId }) => queryId));
       const added = wanted.filter(({ queryId }) => !this.#known.has(queryId));
       const removed = [...this.#known].filter((queryId) => !ids.has(queryId));
-      if (added.length === 0 && removed.length === 0) return;
       const modifications = [
         ...removed.map((remove) => ({ remove })),
         ...added.map(({ queryId, call, digest }) => ({ add: { queryId, call, knownDigest: digest } })),
@@ -212,7 +218,7 @@ export class LiveSession {
       this.#running?.abort();
     } finally {
       this.#sending = undefined;
-      if (this.#sessionId !== undefined) this.#sync();
+      this.#sync();
     }
   }
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { ConnectError } from "@connectrpc/connect";
+import { ask } from "../support/http.ts";
 import { type Arguments, type Json, LiveNamespaceClient } from "../support/live.ts";
 import { ServerProcess } from "../support/process.ts";
 import { infoOf } from "../wire/rpc/clients.ts";
@@ -220,6 +221,16 @@ test("a deployment that does not fit is refused and changes nothing", async () =
   assert.deepEqual(await live.query("messages:list", { room: "a" }), ["HI"]);
   const dropped = await deploy({ schema: { tables: { counters: {} } }, allowDrops: true });
   assert.ok(dropped.changes.includes("drop table messages"));
+});
+
+test("a namespace is deleted once its live tables and functions are gone", async () => {
+  const live = await deployed();
+  const url = `${server.url}/v1/namespaces/${live.namespace}`;
+  assert.equal((await ask(url, { method: "DELETE" })).status, 409);
+  await live.client.deploy({ namespace: live.namespace, schema: { tables: {} }, allowDrops: true });
+  assert.equal((await ask(url, { method: "DELETE" })).status, 200);
+  const again = await LiveNamespaceClient.create(server, live.namespace);
+  assert.deepEqual(await again.query("_tables:list"), []);
 });
 
 test("an index that comes later knows the documents before it", async () => {

@@ -171,6 +171,20 @@ export class Metrics {
       });
     }
     observeProcesses(registers, () => engine.sql.processes);
+    for (const [name, help] of [
+      ["sessions", "Open sessions of the Live engine"],
+      ["running", "Live functions that run"],
+      ["waiting", "Live functions that wait for a runner"],
+    ] as const) {
+      new Gauge({
+        name: `service_live_${name}`,
+        help,
+        registers,
+        collect() {
+          this.set(engine.live.stats[name]);
+        },
+      });
+    }
     new Gauge({
       name: "service_link_lag_records",
       help: "Records that a link has not applied yet",

@@ -3,9 +3,8 @@ import type { Store } from "../../port/store.ts";
 import type { Committer } from "../commit/committer.ts";
 import { makeKey, prefixRange, readU64, tables } from "../keys.ts";
 import type { Log } from "../log/log.ts";
-import type { Metastore } from "../metastore/metastore.ts";
+import { liveStreamName, type Metastore } from "../metastore/metastore.ts";
 import { decodeKeys } from "./expiry.ts";
-import { liveStreamName } from "./live-namespace.ts";
 import { liveLimits } from "./settings.ts";
 
 export interface CollectorDeps {

@@ -6,7 +6,14 @@ import { unavailable } from "../errors.ts";
 import { makeKey, tables } from "../keys.ts";
 import type { Log } from "../log/log.ts";
 import { encodeBatch } from "../log/record-batch.ts";
-import { decode, encode, type Metastore, type NamespaceMeta, type StreamMeta } from "../metastore/metastore.ts";
+import {
+  decode,
+  encode,
+  liveStreamName,
+  type Metastore,
+  type NamespaceMeta,
+  type StreamMeta,
+} from "../metastore/metastore.ts";
 import type { ConsistencyToken } from "../token.ts";
 import { encodeKeys } from "./expiry.ts";
 import { Gate } from "./gate.ts";
@@ -18,9 +25,6 @@ import type { Transaction } from "./transaction.ts";
 import type { Fields, Validator } from "./validator.ts";
 import { CurrentView, entrySince } from "./view.ts";
 import { LayeredReader, SortedWrites } from "./writes.ts";
-
-/** A hidden stream has a name that no user can give. */
-export const liveStreamName = "!live";
 
 export interface DeployedFunction {
   readonly name: string;

@@ -91,8 +91,9 @@ export class Live {
     await this.#deps.ports?.bundler.close();
   }
 
-  get sessions(): number {
-    return this.#sessions.size;
+  /** How many sessions are open, and runs of functions under way and waiting. */
+  get stats(): { readonly sessions: number; readonly running: number; readonly waiting: number } {
+    return { sessions: this.#sessions.size, running: this.#runners.running, waiting: this.#runners.waiting };
   }
 
   /** Runs a query once. */

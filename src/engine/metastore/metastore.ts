@@ -35,6 +35,9 @@ export function backingStreamName(collection: string): string {
   return `~${collection}`;
 }
 
+/** The stream whose offsets are the ticks of the Live engine; no user can give it either. */
+export const liveStreamName = "!live";
+
 /** By namespace and name one after the other: a name made of both would be new text, hashed anew, for every request. */
 class StreamCache {
   readonly #byNamespace = new Map<string, Map<string, StreamMeta>>();
@@ -149,7 +152,9 @@ export class Metastore {
 
   deleteNamespace(name: string): Promise<void> {
     return this.#committer.submit((draft) => {
-      const { id } = this.stagedNamespace(draft, name);
+      const owner = this.stagedNamespace(draft, name);
+      const { id } = owner;
+      this.#dropLive(draft, owner);
       // Collections first: each has a stream of its own, which nobody could drop by itself.
       for (const [what, table] of [
         ["collections", tables.collection],
@@ -162,6 +167,27 @@ export class Metastore {
       draft.delete(makeKey(tables.namespace, name));
       draft.onCommit(() => this.#namespaces.delete(name));
     });
+  }
+
+  /** What the Live engine leaves in a namespace that has no tables and functions any more. */
+  #dropLive(draft: Draft, owner: NamespaceMeta): void {
+    const key = makeKey(tables.liveMeta, owner.id);
+    const stored = draft.get(key);
+    if (stored === undefined) return;
+    const live = decode<{ tables: readonly unknown[]; functions: readonly unknown[] }>(stored);
+    if (live.tables.length > 0 || live.functions.length > 0) {
+      const what = live.tables.length > 0 ? "live tables" : "live functions";
+      throw new EngineError(
+        "failed_precondition",
+        `namespace ${JSON.stringify(owner.name)} is not empty: it has ${what}`,
+      );
+    }
+    draft.delete(key);
+    draft.delete(makeKey(tables.liveTick, owner.id));
+    for (const { key: bundle } of draft.range(prefixRange(tables.liveBundle, owner.id))) draft.delete(bundle);
+    for (const { key: list } of draft.range(prefixRange(tables.liveExpiry, owner.id))) draft.delete(list);
+    const stream = draft.get(makeKey(tables.stream, owner.id, liveStreamName));
+    if (stream !== undefined) this.stageDropStream(draft, decodeStream(owner, liveStreamName, stream));
   }
 
   /** A namespace as a change sees it. */

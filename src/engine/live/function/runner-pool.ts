@@ -25,6 +25,8 @@ interface Queued extends Job {
 interface Runner {
   readonly child: Child;
   readonly running: Map<number, Queued>;
+  /** Never rejects: what is asked of a child that is lost is told so. */
+  readonly isReady: Promise<unknown>;
   /** Has a run that has lost a runner already: nobody else is to be lost with it. */
   isAlone: boolean;
 }
@@ -32,7 +34,7 @@ interface Runner {
 /** Runs that one process works on at once: while one waits for its tables another computes. */
 const runsPerRunner = 4;
 /** What a run may take beside its processor time: for tables, and for its turn on a busy machine. */
-const slackMs = 3_000;
+const slackMs = 10_000;
 const lossesMax = 2;
 
 /** The processes that run functions. One that is late or dead is replaced, and what else it had at work is run again. */
@@ -109,7 +111,9 @@ export class RunnerPool {
   #start(children: Children): Runner {
     const running = new Map<number, Queued>();
     const child = children.take((message) => this.#answer(running, message as RunnerQuestion));
-    const runner: Runner = { child, running, isAlone: false };
+    const hello: RunRequest = { run: 0, bundle: "", heapBytes: 0, cpuMs: 0, request: "" };
+    const isReady = child.request(hello).catch(() => undefined);
+    const runner: Runner = { child, running, isReady, isAlone: false };
     this.#runners.add(runner);
     child.onLost(() => this.#runners.delete(runner));
     return runner;
@@ -120,6 +124,7 @@ export class RunnerPool {
     const { id: run, bundle } = job;
     const message: RunRequest = { run, bundle, heapBytes, cpuMs, request: JSON.stringify(job.request) };
     runner.running.set(run, job);
+    await runner.isReady;
     const ended = new AbortController();
     void this.#clock.sleep(2 * cpuMs + slackMs, ended.signal).then(() => {
       if (ended.signal.aborted) return;
