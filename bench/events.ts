@@ -17,18 +17,18 @@ function eventJson(id: string): string {
   return `{"specversion":"1.0","id":"${id}","source":"/bench/source","type":"com.example.measured","datacontenttype":"application/json","data":${payload}}`;
 }
 
-function plain(records: number): LoadRequest {
+export function plain(records: number): LoadRequest {
   const value = Buffer.from(payload).toString("base64");
   const body = JSON.stringify({ records: Array.from({ length: records }, () => ({ value })) });
   return { method: "POST", path: `${streams}/plain/partitions/0/records`, body };
 }
 
-function single(): LoadRequest {
+export function single(): LoadRequest {
   const contentType = "application/cloudevents+json";
   return { method: "POST", path: `${streams}/events/events`, body: eventJson(fresh), contentType };
 }
 
-function batch(ids: readonly string[]): LoadRequest {
+export function batch(ids: readonly string[]): LoadRequest {
   const contentType = "application/cloudevents-batch+json";
   return { method: "POST", path: `${streams}/events/events`, body: `[${ids.map(eventJson).join(",")}]`, contentType };
 }

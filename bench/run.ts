@@ -1,6 +1,7 @@
 // `npm run bench -- streams …`: runs the named benchmarks, or all of them.
 
 import { benchCollections } from "./collections.ts";
+import { benchCommitLog } from "./commit-log.ts";
 import { benchEvents } from "./events.ts";
 import { benchLinks } from "./links.ts";
 import { benchQuery } from "./query.ts";
@@ -18,12 +19,13 @@ const benches: Readonly<Record<string, (argv: readonly string[]) => Promise<void
   collections: benchCollections,
   sql: benchSql,
   query: benchQuery,
+  "commit-log": benchCommitLog,
 };
 
-/** `--documents 5000` is the same as `--documents=5000`. */
+/** `--documents 5000` is the same as `--documents=5000`; so it is with a folder. */
 const argv = process.argv.slice(2).reduce<string[]>((taken, each) => {
   const before = taken.at(-1);
-  if (before?.startsWith("--") && !before.includes("=") && /^\d+$/.test(each))
+  if (before?.startsWith("--") && !before.includes("=") && /^\d+$|[./]/.test(each))
     taken[taken.length - 1] = `${before}=${each}`;
   else taken.push(each);
   return taken;

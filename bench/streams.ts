@@ -1,64 +1,35 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { ask } from "../test/support/http.ts";
-import { ServerProcess, temporaryFolder } from "../test/support/process.ts";
-import type { LoadPlan, LoadResult } from "./support/load-plan.ts";
+import { ServerProcess, temporaryFolder, thisBuild } from "../test/support/process.ts";
+import { compare, latency } from "./support/by-turns.ts";
+import type { LoadPlan, LoadRequest } from "./support/load-plan.ts";
 import { median, runLoad, startBareServer, syncMs } from "./support/peers.ts";
 import { printTable, type Row } from "./support/table.ts";
 
 const latencyRounds = 9;
-const rounds = 11;
-const timing = { durationMs: 1_500, warmUpMs: 1_000 };
+/** Before the process is killed. */
+const loadedMs = 5_000;
 const value = Buffer.alloc(200, "v").toString("base64");
 
 type Requests = LoadPlan["requests"];
 
-function port(url: string): number {
+export function port(url: string): number {
   return Number(new URL(url).port);
 }
 
-function recordsPath(stream: string, partition: number): string {
+export function recordsPath(stream: string, partition: number): string {
   return `/v1/namespaces/bench/streams/${stream}/partitions/${partition}/records`;
 }
 
-function appends(path: string, records: number): Requests {
+export function appends(path: string, records: number): [LoadRequest] {
   return [
     { method: "POST", path, body: JSON.stringify({ records: Array.from({ length: records }, () => ({ value })) }) },
   ];
 }
 
-function latency({ p50Ms, p99Ms }: LoadResult): string {
-  return `p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms`;
-}
-
-function rate(results: readonly LoadResult[]): string {
-  const middle = results.toSorted((a, b) => a.perSecond - b.perSecond)[Math.floor(results.length / 2)]!;
-  return `${Math.round(middle.perSecond)}/s (${latency(middle)})`;
-}
-
-/**
- * Runs two loads by turns, the peer's first and last. Each of ours is compared with the mean of the peer's before and after it, and the ratio is the
- * middle one of all: a shared machine is faster in one minute than in the next, so only loads that follow on each other can be compared.
- */
-async function compare(
-  what: string,
-  atLeast: number,
-  connections: number,
-  ours: { port: number; requests: Requests },
-  peer: { port: number; requests: Requests },
-): Promise<Row> {
-  const results: { ours: LoadResult[]; peer: LoadResult[] } = { ours: [], peer: [] };
-  results.peer.push(await runLoad({ ...timing, ...peer, connections }));
-  for (let round = 0; round < rounds; round++) {
-    results.ours.push(await runLoad({ ...timing, ...ours, connections }));
-    results.peer.push(await runLoad({ ...timing, ...peer, connections }));
-  }
-  const peerRates = results.peer.map(({ perSecond }) => perSecond);
-  const ratios = results.ours.map(({ perSecond }, i) => (2 * perSecond) / (peerRates[i]! + peerRates[i + 1]!));
-  return { what, ours: rate(results.ours), peer: rate(results.peer), ratio: median(ratios), bound: { atLeast } };
-}
-
-async function createStream(url: string, name: string, partitions: number): Promise<void> {
+export async function createStream(url: string, name: string, partitions: number): Promise<void> {
   const { status, text } = await ask(`${url}/v1/namespaces/bench/streams`, { body: { name, partitions } });
   if (status !== 201) throw new Error(text);
 }
@@ -117,28 +88,48 @@ async function measureFetch(server: ServerProcess, rows: Row[]): Promise<void> {
   rows.push(await compare("fetch of 1 MiB pages, 4 connections", 0.4, 4, ours, { port: bare.port, requests }));
 }
 
-async function measurePartitions(server: ServerProcess, rows: Row[]): Promise<void> {
-  const many: { method: string; path: string; body?: string }[] = [];
+/** Single appends over 10,000 partitions, spread over the streams instead of walking them in order. */
+export async function manyPartitions(url: string): Promise<Requests> {
+  const many: LoadRequest[] = [];
   for (let stream = 0; stream < 100; stream++) {
-    await createStream(server.url, `many-${stream}`, 100);
+    await createStream(url, `many-${stream}`, 100);
     for (let partition = 0; partition < 100; partition++) {
       many.push(...appends(recordsPath(`many-${stream}`, partition), 1));
     }
   }
-  // Spread over the streams instead of walking them in order.
-  const spread = many.map((_, i) => many[(i * 7_919) % many.length]!);
+  return many.map((_, i) => many[(i * 7_919) % many.length]!);
+}
+
+async function measurePartitions(server: ServerProcess, rows: Row[]): Promise<void> {
   const target = port(server.url);
-  const ours = { port: target, requests: spread };
+  const ours = { port: target, requests: await manyPartitions(server.url) };
   // As many texts as the others, so that the load itself costs the same.
-  const one = { port: target, requests: many.flatMap(() => appends(recordsPath("one", 0), 1)) };
+  const one = { port: target, requests: ours.requests.flatMap(() => appends(recordsPath("one", 0), 1)) };
   rows.push(await compare("appends over 10,000 partitions against one partition, 64 connections", 0.8, 64, ours, one));
 }
 
-/** Fills a store to about 5 GB, then times its start. */
-async function measureStart(folder: string, rows: Row[], gigabytes: number): Promise<void> {
+async function timedStart(build: string, dataDir: string, what: string, secondsMax: number): Promise<Row> {
+  const startedMs = performance.now();
+  await using server = await ServerProcess.start({ build, dataDir });
+  await ask(`${server.url}/ready`);
+  const seconds = (performance.now() - startedMs) / 1000;
+  const metrics = await ask(`${server.url}/metrics`);
+  const resident = Number(/^process_resident_memory_bytes (\S+)/m.exec(metrics.text)?.[1]) / 1024 / 1024;
+  await server.stop();
+  return {
+    what: `start on ${what}, process launch included (resident ${Math.round(resident)} MB)`,
+    ours: `${seconds.toFixed(2)} s`,
+    peer: `${secondsMax} s`,
+    ratio: seconds / secondsMax,
+    bound: { atMost: 1 },
+  };
+}
+
+/** Fills a store, then times its start after a clean stop, and after a kill under load. */
+export async function measureStart(folder: string, gigabytes: number, build = thisBuild): Promise<Row[]> {
   const dataDir = join(folder, "large");
   mkdirSync(dataDir);
-  const filled = await ServerProcess.start({ dataDir });
+  const filled = await ServerProcess.start({ build, dataDir });
   await ask(`${filled.url}/v1/namespaces`, { body: { name: "bench" } });
   await createStream(filled.url, "large", 16);
   const blob = Buffer.alloc(8 * 1024 * 1024, "x").toString("base64");
@@ -150,19 +141,16 @@ async function measureStart(folder: string, rows: Row[], gigabytes: number): Pro
     if (status !== 200) throw new Error(text);
   }
   await filled.stop();
-  const startedMs = performance.now();
-  await using server = await ServerProcess.start({ dataDir });
-  await ask(`${server.url}/ready`);
-  const seconds = (performance.now() - startedMs) / 1000;
-  const metrics = await ask(`${server.url}/metrics`);
-  const resident = Number(/^process_resident_memory_bytes (\S+)/m.exec(metrics.text)?.[1]) / 1024 / 1024;
-  rows.push({
-    what: `start on a store of ${gigabytes} GB, process launch included (resident ${Math.round(resident)} MB)`,
-    ours: `${seconds.toFixed(2)} s`,
-    peer: "2 s",
-    ratio: seconds / 2,
-    bound: { atMost: 1 },
+  const stopped = await timedStart(build, dataDir, `a store of ${gigabytes} GB after a clean stop`, 2);
+  await using loaded = await ServerProcess.start({ build, dataDir });
+  const clients = Array.from({ length: 64 }, async (_, i) => {
+    const [{ path, body }] = appends(recordsPath("large", i % 16), 1);
+    while ((await ask(`${loaded.url}${path}`, { body })).status === 200);
   });
+  await sleep(loadedMs);
+  await loaded.kill();
+  await Promise.allSettled(clients);
+  return [stopped, await timedStart(build, dataDir, `the same after kill -9 under load`, 4)];
 }
 
 export async function benchStreams(argv: readonly string[]): Promise<void> {
@@ -178,7 +166,7 @@ export async function benchStreams(argv: readonly string[]): Promise<void> {
       await measureFetch(server, rows);
       await measurePartitions(server, rows);
     }
-    if (!argv.includes("--no-start")) await measureStart(folder, rows, 5);
+    if (!argv.includes("--no-start")) rows.push(...(await measureStart(folder, 5)));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

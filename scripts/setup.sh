@@ -23,8 +23,16 @@ install() {
   trap 'rmdir "$lock"' EXIT
   trap 'exit 1' INT TERM
   if ! is_installed; then
-    echo "setup: installing dependencies" >&2
-    npm ci --no-audit --no-fund --loglevel=error >&2
+    echo "setup: installing dependencies, about 1 GB; this takes a minute or two" >&2
+    npm ci --no-audit --no-fund --loglevel=error >&2 &
+    installing=$!
+    seconds=0
+    while kill -0 "$installing" 2>/dev/null; do
+      sleep 1
+      seconds=$((seconds + 1))
+      [ $((seconds % 5)) -ne 0 ] || echo "setup: $seconds s, $(du -sm node_modules 2>/dev/null | cut -f 1) MB" >&2
+    done
+    wait "$installing"
     cp package-lock.json "$stamp"
   fi
   rmdir "$lock"
@@ -45,7 +53,7 @@ if ! is_built build/console/index.html src/console scripts/console.ts; then
   echo "setup: bundling the console" >&2
   node_modules/.bin/node scripts/console.ts >&2 || echo "setup: the console could not be bundled; see above" >&2
 fi
-if ! is_built build/client/index.js src/client scripts/client.ts; then
+if ! is_built build/client/index.js src/client clients/langchain scripts/client.ts; then
   echo "setup: building the client" >&2
   node_modules/.bin/node scripts/client.ts >&2 || echo "setup: the client could not be built; see above" >&2
 fi

@@ -3,6 +3,7 @@
 //   npm test                             everything that is quick
 //   npm run test:fault                   what takes longer, by name
 //   npm run test:console                 the console in Chromium
+//   npm run test:packages                what people install, from the packed files
 //   npm test -- src/config.test.ts       these files only
 //   npm test -- --test-name-pattern=key  options of the test runner, written with `=`
 import { spawn } from "node:child_process";
@@ -12,6 +13,7 @@ const suites: Readonly<Record<string, readonly string[]>> = {
   quick: ["{src,bench}/**/*.test.ts", "test/{contract,history,house,listener,model,port,power,sim,wire}/**/*.test.ts"],
   fault: ["test/fault/**/*.test.ts"],
   console: ["test/browser/**/*.test.ts"],
+  packages: ["test/package/**/*.test.ts"],
 };
 
 /** Each contract test is two busy processes, itself and its server: more files at once only wait for each other. */

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { liveSettingsTable } from "./config-live.ts";
 import {
   durationWithin,
   formatDuration,
@@ -71,10 +72,11 @@ export const settings = {
     flag: "live-listen",
     env: "SERVICE_LIVE_LISTEN",
     value: "HOST:PORT|off",
-    help: "address of the Live engine, 127.0.0.1:7710 unless set; this build does not hold it and listens there in no case",
+    help: "address of the Live engine, 127.0.0.1:7710 unless set",
     fallback: defaultWireAddress(7_710),
     parse: parseWireAddress,
   }),
+  ...liveSettingsTable,
   wireConnectionsMax: setting<number>({
     flag: "wire-connections-max",
     env: "SERVICE_WIRE_CONNECTIONS_MAX",
@@ -162,6 +164,14 @@ export const settings = {
     help: "threads of one namespace's SQL statements",
     fallback: defaultSqlSettings.threads,
     parse: wholeNumber(1, 256),
+  }),
+  sqlProcesses: setting<number>({
+    flag: "sql-processes",
+    env: "SERVICE_SQL_PROCESSES",
+    value: "NUMBER",
+    help: "processes of SQL statements; each namespace has one of its own as long as there are enough",
+    fallback: defaultSqlSettings.processesMax,
+    parse: wholeNumber(1, 64),
   }),
   sqlRunningMax: setting<number>({
     flag: "sql-running-max",
@@ -449,11 +459,20 @@ function fallbackHelp({ help, value, fallback }: Setting<unknown>): string {
   return typeof fallback === "string" ? `; ${fallback} unless set` : "";
 }
 
+/** Every setting with what holds without it, for help and for the page that lists them. */
+export function settingsTable(): { flag: string | undefined; env: string; value: string; help: string }[] {
+  return Object.values(settings as Record<string, Setting<unknown>>).map((each) => ({
+    flag: each.flag,
+    env: each.env,
+    value: each.value,
+    help: each.help + fallbackHelp(each),
+  }));
+}
+
 export function settingsHelp(): string {
-  const rows = Object.values(settings as Record<string, Setting<unknown>>).map((each) => {
-    const { flag, env, value, help } = each;
+  const rows = settingsTable().map(({ flag, env, value, help }) => {
     const left = flag === undefined ? "" : `--${flag} ${value}`;
-    return `  ${left.padEnd(40)} ${help}${fallbackHelp(each)} (${env})`;
+    return `  ${left.padEnd(40)} ${help} (${env})`;
   });
   return [
     ...rows,

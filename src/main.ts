@@ -1,4 +1,5 @@
 import { setFlagsFromString } from "node:v8";
+import { normalised } from "./cli/spec.ts";
 import { EngineError } from "./engine/errors.ts";
 import { version } from "./version.ts";
 
@@ -8,7 +9,7 @@ async function usage(of: "all" | "serve"): Promise<string> {
   return of === "all" ? help.mainHelp(settingsHelp()) : help.serveHelp(settingsHelp());
 }
 
-/** Threads of Node's own pool besides those of statements. */
+/** Threads of Node's own pool: files and names must not wait for each other. */
 const poolThreads = 8;
 
 /**
@@ -18,7 +19,8 @@ const poolThreads = 8;
 const heapGrowingPercent = 100;
 
 /** Each command loads its own part of the program: the server's is by far the largest. */
-async function run(argv: readonly string[]): Promise<number> {
+async function run(given: readonly string[]): Promise<number> {
+  const argv = normalised(given);
   const [command, ...rest] = argv;
   switch (command) {
     case "serve": {
@@ -28,9 +30,8 @@ async function run(argv: readonly string[]): Promise<number> {
       }
       const { loadServerConfig } = await import("./config.ts");
       const config = loadServerConfig({ argv: rest, env: process.env });
-      // Before the pool is first used: SQL statements hold a thread of it each while they work, and files and names
-      // must not wait for them.
-      process.env["UV_THREADPOOL_SIZE"] ??= String(poolThreads + config.sqlRunningMax);
+      // Before the pool is first used.
+      process.env["UV_THREADPOOL_SIZE"] ??= String(poolThreads);
       setFlagsFromString(`--heap-growing-percent=${heapGrowingPercent}`);
       const { runServe } = await import("./cli/serve.ts");
       return await runServe(config);
@@ -59,10 +60,8 @@ async function run(argv: readonly string[]): Promise<number> {
       const { runTable } = await import("./cli/run.ts");
       const code = command === undefined ? undefined : await runTable(argv, process, process.env);
       if (code !== undefined) return code;
-      const { unknownCommand } = await import("./cli/help.ts");
-      const wrong =
-        command === undefined ? `native-engine: no command given\n\n${await usage("all")}` : unknownCommand(command);
-      process.stderr.write(wrong);
+      const { shortHelp, unknownCommand } = await import("./cli/help.ts");
+      process.stderr.write(command === undefined ? shortHelp : unknownCommand(command));
       return 2;
     }
   }

@@ -9,12 +9,15 @@ import { SingleOwnership } from "./adapter/single/ownership.ts";
 import { WorkerThreads } from "./adapter/threads/threads.ts";
 import { checkAuthFormat, exclusively, openAuthStore } from "./auth-store.ts";
 import type { ServerConfig } from "./config.ts";
+import { liveSettingsOf } from "./config-live.ts";
+import { AuditedAuthenticator } from "./edge/auth/audited.ts";
 import { createAuthenticator } from "./edge/auth/authenticator.ts";
 import { checkAuthConfig } from "./edge/auth/config.ts";
 import { type ConsoleSignIn, createConsole } from "./edge/console/handler.ts";
 import { flightService } from "./edge/flight/service.ts";
 import { Cors } from "./edge/front/cors.ts";
 import { createFront } from "./edge/front/front.ts";
+import { createLiveFront } from "./edge/front/live-front.ts";
 import { createRequestIds } from "./edge/front/request-id.ts";
 import { startMysql } from "./edge/mysql/server.ts";
 import { startPostgres } from "./edge/postgres/server.ts";
@@ -24,14 +27,18 @@ import { peerOf, principalOf } from "./edge/rpc/call.ts";
 import { collectionServices } from "./edge/rpc/collection.ts";
 import { createRpcHandler } from "./edge/rpc/handler.ts";
 import { HealthState } from "./edge/rpc/health.ts";
+import { liveService } from "./edge/rpc/live.ts";
+import { ByteBudget } from "./edge/wire/byte-budget.ts";
 import type { WireListener } from "./edge/wire/listener.ts";
 import { MeasuredSql } from "./edge/wire/measured-sql.ts";
 import { WireTls } from "./edge/wire/tls.ts";
+import { type AuditEvent, AuditLog } from "./engine/auth/audit.ts";
 import { ApiKeys } from "./engine/auth/keys.ts";
 import { Backups } from "./engine/backup/backups.ts";
 import { type CollectionSettings, defaultCollectionSettings } from "./engine/collection/settings.ts";
 import { Engine } from "./engine/engine.ts";
 import { Instance, type InstanceDeps } from "./engine/instance/instance.ts";
+import { limits } from "./engine/limits.ts";
 import { shortRequests } from "./engine/short-requests.ts";
 import { defaultSqlSettings, type SqlSettings } from "./engine/sql/settings.ts";
 import { formatAddress } from "./listener/address.ts";
@@ -39,12 +46,15 @@ import { isPrivate, type ServedCertificates } from "./listener/certificate.ts";
 import type { ExpressHandler } from "./listener/express.ts";
 import { Listener } from "./listener/listener.ts";
 import { openMainStore } from "./main-store.ts";
+import { sqlChildren } from "./sql-children.ts";
 import { version } from "./version.ts";
 
 interface Parts {
   readonly engine: Engine;
   readonly health: HealthState;
+  readonly liveHealth: HealthState;
   readonly listener: Listener;
+  readonly live: Listener | undefined;
   readonly postgres: WireListener | undefined;
   readonly mysql: WireListener | undefined;
   readonly drainTimeoutMs: number;
@@ -70,6 +80,7 @@ function sqlSettings(config: ServerConfig): SqlSettings {
     timeMs: config.sqlTimeMs,
     memoryBytes: config.sqlMemoryBytes,
     threads: config.sqlThreads,
+    processesMax: config.sqlProcesses,
     runningMax: config.sqlRunningMax,
     waitingMax: config.sqlWaitingMax,
     rowsMax: config.sqlRowsMax,
@@ -84,21 +95,21 @@ export class Server {
   readonly postgres: string | undefined;
   /** Where the MySQL wire listens, as `host:port`; undefined where it does not. */
   readonly mysql: string | undefined;
+  /** Where the Live engine listens, as `host:port`; undefined where it does not. */
+  readonly live: string | undefined;
   readonly #parts: Parts;
 
   private constructor(parts: Parts) {
     this.url = parts.listener.address.url;
     this.postgres = parts.postgres && formatAddress(parts.postgres.address);
     this.mysql = parts.mysql && formatAddress(parts.mysql.address);
+    this.live = parts.live && formatAddress(parts.live.address);
     this.#parts = parts;
   }
 
   /** `onFatal` is called when the store can't go on in this process. */
   static async start(config: ServerConfig, log: Logger, onFatal: (error: Error) => void): Promise<Server> {
     for (const warning of checkAuthConfig(config.auth, listenHosts(config))) log.warn(warning);
-    if (config.liveListen !== "off" && !config.liveListen.isDefault) {
-      log.warn("live-listen (SERVICE_LIVE_LISTEN) has no effect: this build does not hold the Live engine");
-    }
     // Whatever fails below, what was opened before it is closed again, so that the process can end.
     await using opened = new AsyncDisposableStack();
     const ownership = opened.use(new SingleOwnership(config.dataDir));
@@ -106,7 +117,8 @@ export class Server {
     await ownership.acquire(AbortSignal.timeout(10_000));
     const objects = new FilesObjectStore(join(config.dataDir, "objects"));
     await objects.removePartial();
-    const store = opened.adopt(await openMainStore(config.dataDir, onFatal), (each) => each.close());
+    const onError = (err: unknown) => log.error({ err }, "the commit log could not be applied; it will be tried again");
+    const store = opened.adopt(await openMainStore(config.dataDir, { onFatal, onError }), (each) => each.close());
     const clock = new NodeClock();
     const random = new NodeRandom();
     const metrics = new Metrics();
@@ -119,18 +131,27 @@ export class Server {
         random,
         threads: new WorkerThreads(new URL("./worker.ts", import.meta.url), {
           dataDir: config.dataDir,
-          sql: sqlSettings(config),
           shortRequests: shortRequests.counter,
         }),
+        sqlChildren: sqlChildren(config.dataDir, sqlSettings(config), (why, words) => {
+          log.warn({ why, words }, "a process of SQL statements was lost; only what it worked on is");
+        }),
       },
-      { dedupWindowMs: config.dedupWindowMs, collections: collectionSettings(config), sql: sqlSettings(config) },
+      {
+        dedupWindowMs: config.dedupWindowMs,
+        collections: collectionSettings(config),
+        sql: sqlSettings(config),
+        live: liveSettingsOf(config),
+      },
       {
         onCommitGroup: (group) => metrics.onCommitGroup(group),
         onStatement: (outcome, ms) => metrics.onStatement(outcome, ms),
+        onQuery: (kind, ms) => metrics.onQuery(kind, ms),
         onBackgroundError: (err) => log.error({ err }, "background work failed; it will be tried again"),
       },
     );
     opened.defer(() => engine.stop());
+    engine.sql.prepare();
     await engine.start();
     // Requests come only once the listener listens, and with it there are its certificates.
     let listener: Listener | undefined;
@@ -147,11 +168,22 @@ export class Server {
     }
     const { corsOrigins, publicUrl } = config;
     const report = (message: string) => log.warn(message);
-    const authenticator = createAuthenticator(config.auth, { keys, clock, report, origins: corsOrigins, publicUrl });
+    const audit = new AuditLog(
+      authStore,
+      clock,
+      (entry) => log.info({ audit: entry }, `audit: ${entry.action}`),
+      (err) => log.error({ err }, "entries of the audit log could not be stored"),
+    );
+    opened.defer(() => audit.close());
+    const credentials = createAuthenticator(config.auth, { keys, clock, report, origins: corsOrigins, publicUrl });
+    // Without authentication there is nobody to note.
+    const isOpen = config.auth.modes.includes("off");
+    const authenticator = isOpen ? credentials : new AuditedAuthenticator(credentials, audit, clock);
     opened.defer(() => authenticator.close());
     authenticator.prepare();
     const health = new HealthState();
     const cors = new Cors(corsOrigins);
+    const bytes = new ByteBudget(limits.bodiesBytesMax);
     const requestId = createRequestIds();
     const backups = new Backups({
       store,
@@ -162,7 +194,17 @@ export class Server {
       serverVersion: version,
       datasetFiles: filesOfVersion,
     });
-    const rest = await createRest({ engine, backups, metrics, log, version, authenticator, requestId });
+    const rest = await createRest({
+      engine,
+      backups,
+      metrics,
+      log,
+      version,
+      authenticator,
+      requestId,
+      bytes,
+      instance: { keys, audit },
+    });
     const flight = flightService({
       sql: new MeasuredSql(engine.sql, metrics.wires.statementsOf("flight")),
       namespaces: () => Array.from(engine.metastore.namespaces(), (each) => each.name),
@@ -173,21 +215,35 @@ export class Server {
       principalOf,
       peerOf,
     });
-    const rpc = createRpcHandler({
+    const everyPort = {
       instance,
-      engine: { namespaces: { create: (name) => engine.metastore.createNamespace(name) } },
-      services: [...collectionServices(engine), flight],
       authenticator,
-      health,
       log,
       requestId,
       cors,
+      bytes,
       development: config.mode === "development",
-      onCall: (method, code, ms) => metrics.onCall(method, code, ms),
-      ...(config.houseUrl === undefined ? {} : { houseUrl: config.houseUrl }),
+      onCall: (method: string, code: string, ms: number) => metrics.onCall(method, code, ms),
+      audit: (event: AuditEvent) => audit.record(event),
       ...(publicUrl === undefined ? {} : { publicUrl }),
+    };
+    const rpc = createRpcHandler({
+      ...everyPort,
+      engine: { namespaces: { create: (name) => engine.metastore.createNamespace(name) } },
+      services: [...collectionServices(engine), flight],
+      health,
+      ...(config.houseUrl === undefined ? {} : { houseUrl: config.houseUrl }),
     });
     opened.defer(() => rpc.close());
+    const liveHealth = new HealthState();
+    const liveRpc = createRpcHandler({
+      ...everyPort,
+      port: "live",
+      services: [liveService(engine.live, config.liveHeartbeatMs)],
+      health: liveHealth,
+    });
+    const live = await listenLive(config, createLiveFront({ rpc: liveRpc, isReady: () => engine.isReady }), log);
+    opened.defer(() => live?.close());
     // Before the main port, so that one that can't be had stops the start while nobody is served.
     const postgres = await startPostgres({
       listen: config.postgresListen,
@@ -239,13 +295,16 @@ export class Server {
     listener = started;
     // Whatever fails from here on, requests that came meanwhile do not keep the process.
     opened.defer(() => started.close());
-    metrics.observe(engine, () => store.stats(), started);
+    metrics.observe(engine, config.dataDir, () => store.stats(), started);
     metrics.wires.observe({ http: started, postgres, mysql });
     health.setReady(true);
+    liveHealth.setReady(true);
     return new Server({
       engine,
       health,
+      liveHealth,
       listener: started,
+      live,
       postgres,
       mysql,
       drainTimeoutMs: config.drainTimeoutMs,
@@ -255,20 +314,23 @@ export class Server {
 
   /** Answers what is in flight, then closes everything. */
   async stop(): Promise<void> {
-    const { engine, health, listener, postgres, mysql, drainTimeoutMs, opened } = this.#parts;
+    const { engine, health, liveHealth, listener, live, postgres, mysql, drainTimeoutMs, opened } = this.#parts;
     // First, so that watchers hear of it while their connections still stand.
     health.drain();
+    liveHealth.drain();
     // Before new work is refused: a request whose body is still coming is no new work.
-    await listener.settle();
+    await Promise.all([listener.settle(), live?.settle()]);
     engine.drain();
-    await Promise.all([listener, postgres, mysql].map((each) => each?.drain(drainTimeoutMs)));
+    await Promise.all([listener, live, postgres, mysql].map((each) => each?.drain(drainTimeoutMs)));
     await opened.disposeAsync();
   }
 }
 
 /** The hosts of every address that any edge listens on. */
-function listenHosts({ listen, postgresListen, mysqlListen }: ServerConfig): string[] {
-  return [listen, postgresListen, mysqlListen].flatMap((address) => (address === "off" ? [] : [address.host]));
+function listenHosts({ listen, postgresListen, mysqlListen, liveListen }: ServerConfig): string[] {
+  return [listen, postgresListen, mysqlListen, liveListen].flatMap((address) =>
+    address === "off" ? [] : [address.host],
+  );
 }
 
 /** People sign in to the console at the identity provider where it knows the console. */
@@ -283,17 +345,46 @@ function listen(
   express: ExpressHandler | undefined,
   log: Logger,
 ): Promise<Listener> {
-  const { tlsCertFile, tlsKeyFile, tlsNextCertFile } = config;
-  return Listener.start({
-    ...config.listen,
+  return Listener.start({ ...config.listen, ...listenerOptions(config), handler, express, log });
+}
+
+/** Undefined where it is off, or its default port is taken. */
+async function listenLive(
+  config: ServerConfig,
+  handler: ReturnType<typeof createFront>,
+  log: Logger,
+): Promise<Listener | undefined> {
+  const { liveListen } = config;
+  if (liveListen === "off") return undefined;
+  try {
+    return await Listener.start({
+      ...listenerOptions(config),
+      host: liveListen.host,
+      port: liveListen.port,
+      handler,
+      log,
+    });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const where = formatAddress(liveListen);
+    if (code !== "EADDRINUSE" || !liveListen.isDefault) {
+      throw new Error(`SERVICE_LIVE_LISTEN: can't listen on ${where}: ${(error as Error).message}`, { cause: error });
+    }
+    log.warn(
+      { address: where },
+      `${where} is taken, so the Live engine has no port; SERVICE_LIVE_LISTEN gives it another`,
+    );
+    return undefined;
+  }
+}
+
+function listenerOptions({ tlsCertFile, tlsKeyFile, tlsNextCertFile, connectionsMax, tlsCheckMs }: ServerConfig) {
+  return {
     ...(tlsCertFile === undefined || tlsKeyFile === undefined
       ? {}
       : { tls: { certFile: tlsCertFile, keyFile: tlsKeyFile, nextCertFile: tlsNextCertFile } }),
-    limits: { connectionsMax: config.connectionsMax, certificateCheckMs: config.tlsCheckMs },
-    handler,
-    express,
-    log,
-  });
+    limits: { connectionsMax, certificateCheckMs: tlsCheckMs },
+  };
 }
 
 function instanceConfig(config: ServerConfig): Omit<InstanceDeps, "store" | "clock" | "random"> {
@@ -313,6 +404,7 @@ function instanceConfig(config: ServerConfig): Omit<InstanceDeps, "store" | "clo
       search: true,
       flight_sql: true,
       sql: true,
+      live: config.liveListen !== "off",
       apikey: modes.includes("apikey"),
       oidc: modes.includes("oidc"),
       mesh: modes.includes("mesh"),

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 
 const ticksPerSecond = 100;
 
@@ -25,4 +26,19 @@ export function threadSeconds(pid: number): Map<number, number> {
     threads.set(Number(thread), secondsOf(`/proc/${pid}/task/${thread}/stat`));
   }
   return threads;
+}
+
+/** A process that takes less than a tenth of a core over this time rests. */
+const idleMs = 200;
+const idleMsMax = 5_000;
+
+/** Resolves when a process has nothing to do any more, or after a while. */
+export async function idle(pid: number): Promise<void> {
+  const startedMs = performance.now();
+  for (let before = cpuSeconds(pid); performance.now() - startedMs < idleMsMax; ) {
+    await sleep(idleMs);
+    const now = cpuSeconds(pid);
+    if ((now - before) * 1000 <= idleMs / 10) return;
+    before = now;
+  }
 }

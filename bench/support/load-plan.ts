@@ -16,6 +16,8 @@ export interface LoadRequest {
 
 /** Stands in a body for 16 characters that are new each time it is sent. */
 export const fresh = "@fresh-16-chars@";
+/** The same for a number of 15 digits. */
+export const freshNumber = 987_650_000_056_789;
 
 export interface LoadResult {
   readonly requests: number;

@@ -1,7 +1,7 @@
 // The load generator, in a process of its own: keep-alive HTTP/1.1 over raw sockets, one request in flight a
 // connection, so that it costs the machine as little as possible beside what it measures.
 import { connect, type Socket } from "node:net";
-import { fresh, type LoadPlan, type LoadRequest, type LoadResult } from "./load-plan.ts";
+import { fresh, freshNumber, type LoadPlan, type LoadRequest, type LoadResult } from "./load-plan.ts";
 
 const headEnd = Buffer.from("\r\n\r\n");
 
@@ -37,15 +37,17 @@ class Connection {
     this.#startedMs = performance.now();
     this.#bytes = 0;
     const index = this.#next++ % this.#requests.length;
-    const { bytes, places } = this.#requests[index]!;
-    this.#socket.write(places.length === 0 ? bytes : this.#refresh(index, bytes, places));
+    const { bytes, places, numbers } = this.#requests[index]!;
+    const isSame = places.length === 0 && numbers.length === 0;
+    this.#socket.write(isSame ? bytes : this.#refresh(index, bytes, places, numbers));
   }
 
   /** One request is in flight a connection, so its own copy of the bytes can be written over in place. */
-  #refresh(index: number, shared: Buffer, places: readonly number[]): Buffer {
+  #refresh(index: number, shared: Buffer, places: readonly number[], numbers: readonly number[]): Buffer {
     this.#own[index] ??= Buffer.from(shared);
     const bytes = this.#own[index];
     for (const place of places) writeCount(bytes, place + runText.length, freshCount++);
+    for (const place of numbers) bytes.latin1Write(String(freshNumbers++), place);
     return bytes;
   }
 
@@ -78,10 +80,13 @@ interface Encoded {
   readonly bytes: Buffer;
   /** Where the body has something fresh. */
   readonly places: readonly number[];
+  readonly numbers: readonly number[];
 }
 
 const runText = (Date.now() % 36 ** 8).toString(36).padStart(8, "0");
 let freshCount = 0;
+/** Of 15 digits: a millisecond has room for more than can be sent in it. */
+let freshNumbers = 100_000_000_000_000 + (Date.now() % 1e11) * 1e3;
 
 /** Eight digits, written without text: the generator must cost next to nothing beside what it measures. */
 function writeCount(bytes: Buffer, from: number, count: number): void {
@@ -91,10 +96,15 @@ function writeCount(bytes: Buffer, from: number, count: number): void {
 function encode({ method, path, body = "", contentType = "application/json" }: LoadRequest): Encoded {
   const length = body === "" ? "" : `content-type: ${contentType}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n`;
   const bytes = Buffer.from(`${method} ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n${length}\r\n${body}`);
-  const places: number[] = [];
-  for (let at = bytes.indexOf(fresh); at >= 0; at = bytes.indexOf(fresh, at + fresh.length)) places.push(at);
+  const places = placesOf(bytes, fresh);
   for (const place of places) bytes.latin1Write(runText, place);
-  return { bytes, places };
+  return { bytes, places, numbers: placesOf(bytes, String(freshNumber)) };
+}
+
+function placesOf(bytes: Buffer, text: string): number[] {
+  const places: number[] = [];
+  for (let at = bytes.indexOf(text); at >= 0; at = bytes.indexOf(text, at + text.length)) places.push(at);
+  return places;
 }
 
 function quantile(sorted: Float64Array, q: number): number {

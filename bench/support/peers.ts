@@ -1,6 +1,7 @@
-import { fork } from "node:child_process";
+import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { LancePlan, LanceResult } from "./lance-peer.ts";
@@ -14,7 +15,16 @@ function script(name: string): string {
 export async function runLoad(plan: LoadPlan): Promise<LoadResult> {
   const child = fork(script("load.ts"), { stdio: "inherit" });
   child.send(plan);
-  const [result] = (await once(child, "message")) as [LoadResult];
+  return answerOf(child);
+}
+
+/** What a process sends; one that ends without it has failed. */
+async function answerOf<T>(child: ChildProcess): Promise<T> {
+  const ended = once(child, "exit").then(([code]) => {
+    throw new Error(`${child.spawnargs[1]} ended (${code}) without an answer`);
+  });
+  const [result] = (await Promise.race([once(child, "message"), ended])) as [T];
+  ended.catch(() => {});
   return result;
 }
 
@@ -26,18 +36,13 @@ export function runLanceQueries(plan: LanceQueryPlan): Promise<LanceQueryResult>
   return askLance("lance-query-peer.ts", plan);
 }
 
-async function askLance<T>(name: string, plan: LancePlan | LanceQueryPlan): Promise<T> {
+function askLance<T>(name: string, plan: LancePlan | LanceQueryPlan): Promise<T> {
   // With one thread, which is its default on two cores, its full-text index waits for itself for ever. Its warnings, one
   // a query, would cost it time.
   const env = { ...process.env, LANCE_CPU_THREADS: "4", LANCEDB_LOG: "error", RUST_LOG: "error" };
   const child = fork(script(name), { stdio: "inherit", env });
   child.send(plan);
-  const ended = once(child, "exit").then(([code]) => {
-    throw new Error(`${name} ended (${code}) without an answer`);
-  });
-  const [result] = (await Promise.race([once(child, "message"), ended])) as [T];
-  ended.catch(() => {});
-  return result;
+  return answerOf(child);
 }
 
 export interface Peer extends AsyncDisposable {
@@ -56,6 +61,15 @@ export async function startBareServer(answerBytes: number): Promise<Peer> {
       await once(child, "exit");
     },
   };
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  return typeof address === "object" && address !== null ? address.port : 0;
 }
 
 /** Median time of one fdatasync after a 4 KiB write, on the disk that holds a folder. */

@@ -187,6 +187,22 @@ and the headers' values as text; headers may also be an object. events: each lin
     load: async () => (await import("./commands/document.ts")).getDocument,
   },
   {
+    path: ["document", "put"],
+    args: ["COLLECTION", "ID", "[JSON]"],
+    summary: "Write a document: JSON in place, @FILE, or standard input",
+    options: [
+      { name: "vector", short: "v", value: "NAME:JSON", multiple: true, help: "a vector; or NAME:@FILE" },
+      { name: "merge", help: "change only the fields and vectors that are given; null removes a field" },
+    ],
+    load: async () => (await import("./commands/document.ts")).putDocument,
+  },
+  {
+    path: ["document", "edit"],
+    args: ["COLLECTION", "ID"],
+    summary: "Change a document in your editor (VISUAL, EDITOR)",
+    load: async () => (await import("./commands/document.ts")).editDocument,
+  },
+  {
     path: ["document", "count"],
     args: ["COLLECTION"],
     summary: "Count documents",
@@ -305,8 +321,7 @@ secret as the data. FILE appears only when all of it was verified.`,
   },
   {
     path: ["completion"],
-    args: ["SHELL"],
-    local: true,
+    args: ["SHELL", "[KIND]"],
     summary: "Print the completion of bash, zsh or fish",
     details: `bash: source <(native-engine completion bash)
 zsh:  source <(native-engine completion zsh)

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { Client, type NamespaceClient } from "../client/index.ts";
 import { UsageError } from "./command.ts";
 import type { Output } from "./output.ts";
@@ -101,7 +102,20 @@ export class Context {
   }
 
   clientWith(options: Partial<ConstructorParameters<typeof Client>[0] & object>): Client {
+    this.#trust();
     return new Client({ url: this.url, apiKey: this.#apiKey(), retry: shortRetry, ...options });
+  }
+
+  /** Beside the authorities that are trusted anyway. */
+  #trust(): void {
+    const file = this.text("ca-file") ?? nonEmpty(this.env["SERVICE_CA_FILE"]);
+    if (file === undefined) return;
+    try {
+      setDefaultCACertificates([...getCACertificates("default"), readText(file)]);
+    } catch (error) {
+      if (error instanceof UsageError) throw error;
+      throw new UsageError(`${file} is no certificate in PEM: ${(error as Error).message}`);
+    }
   }
 
   #apiKey(): string | undefined {

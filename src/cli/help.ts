@@ -64,6 +64,20 @@ export function unknownCommand(given: string): string {
   return `${wrong}\n\n${commandList()}\n\nSee native-engine --help\n`;
 }
 
+/** What somebody needs who has typed nothing but the name. */
+export const shortHelp = `native-engine: no command given
+
+  native-engine serve                       run the server on http://127.0.0.1:8080, with its data in ./data
+  native-engine ns create NAME              then streams, collections and links in it:
+  native-engine stream create NAME -n NS
+  native-engine stream append NAME FILE     records from a file or standard input
+  native-engine import FILE -c NAME         documents from JSONL, CSV or Parquet
+  native-engine query NAME -t FIELD:WORDS   search a collection
+  native-engine sql                         ask in SQL
+
+native-engine --help lists all commands; each has its own --help.
+`;
+
 export function serveHelp(settings: string): string {
   return `native-engine serve [flags]
 

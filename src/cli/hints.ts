@@ -1,11 +1,31 @@
 import type { ServiceError } from "../client/index.ts";
 
+const certificateFaults = new Set([
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+  "UNABLE_TO_GET_ISSUER_CERT",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+]);
+
+/** The system's word for why there is no connection. */
+function causeOf({ cause }: ServiceError): string {
+  const { cause: inner } = (cause ?? {}) as { readonly cause?: { readonly code?: unknown } };
+  return String(inner?.code ?? "");
+}
+
 /** What the user can do about it; the server's own hint where it gives one. */
 export function hintOf(error: ServiceError): string | undefined {
   const { hint } = error.details;
   if (typeof hint === "string" && hint !== "") return hint;
   switch (error.reason) {
     case "unavailable":
+      if (certificateFaults.has(causeOf(error))) {
+        return "the server's certificate is not trusted: name it, or the authority that signed it, with --ca-file or SERVICE_CA_FILE";
+      }
+      if (causeOf(error) === "ERR_TLS_CERT_ALTNAME_INVALID")
+        return "the certificate is for another name: use that one in --url";
+      if (causeOf(error) === "CERT_HAS_EXPIRED") return "the server's certificate has expired: renew it";
       return error.status === 0
         ? "is the server running? start it with `native-engine serve`, or name it with --url or SERVICE_URL"
         : "the server has no room for it now; try again";

@@ -2,12 +2,10 @@ import { decodeCollection, type Manifest } from "../engine/collection/collection
 import { openStored } from "../engine/collection/document-codec.ts";
 import { ObjectSegmentLoader } from "../engine/collection/index/segment-loader.ts";
 import { formatVersion, objectsVersion, readFormat } from "../engine/format.ts";
-import { logKey, prefixRange, tables } from "../engine/keys.ts";
-import { baseOffsetIn, forEachBatch, verifyValue } from "../engine/log/journal-value.ts";
+import { prefixRange, tables } from "../engine/keys.ts";
 import { BatchCursor } from "../engine/log/record-batch.ts";
 import { decode } from "../engine/metastore/metastore.ts";
 import { openValue } from "../engine/stored-value.ts";
-import { asBuffer } from "../port/bytes.ts";
 import type { ObjectStore } from "../port/object-store.ts";
 import type { Store } from "../port/store.ts";
 
@@ -28,7 +26,6 @@ type Check = (key: Uint8Array, value: Uint8Array) => void;
 /** Tables whose every value carries a checksum, each with how it is verified. */
 const checks: readonly (readonly [string, number, Check])[] = [
   ["record batches", tables.log, (key, value) => void new BatchCursor(key, value)],
-  ["journaled batches", tables.journal, (_, value) => checkJournal(value)],
   ["documents", tables.document, (key, value) => void openStored(key, value)],
   ["namespaces", tables.namespace, (_, value) => void decode(value)],
   ["streams", tables.stream, (_, value) => void decode(value)],
@@ -37,14 +34,6 @@ const checks: readonly (readonly [string, number, Check])[] = [
   ["collection totals", tables.collectionTotals, (_, value) => void openValue(value)],
   ["manifests", tables.manifest, (_, value) => void decode(value)],
 ];
-
-function checkJournal(value: Uint8Array): void {
-  const chunk = asBuffer(value);
-  verifyValue(chunk);
-  forEachBatch(chunk, (stream, partition, start, end) => {
-    void new BatchCursor(logKey(stream, partition, baseOffsetIn(chunk, start)), chunk.subarray(start, end));
-  });
-}
 
 /** Reads everything that has a checksum, and every object that a manifest names. */
 export async function* scanData(store: Store, objects: ObjectStore, signal: AbortSignal): AsyncGenerator<Finding> {

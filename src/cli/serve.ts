@@ -29,8 +29,8 @@ export async function runServe(config: ServerConfig): Promise<number> {
     log.fatal({ err: error }, `could not start: ${explained(error)}`);
     return 1;
   }
-  const { url, postgres, mysql } = server;
-  log.info({ url, postgres, mysql, data: config.dataDir, mode: config.mode }, `listening on ${url}`);
+  const { url, postgres, mysql, live } = server;
+  log.info({ url, postgres, mysql, live, data: config.dataDir, mode: config.mode }, `listening on ${url}`);
   const garbage = new IdleCollector();
   garbage.start();
   const signal = await stopping;
@@ -45,7 +45,7 @@ export async function runServe(config: ServerConfig): Promise<number> {
 function explained(error: unknown): string {
   const { message, code, address, port } = error as Error & { code?: string; address?: string; port?: number };
   if (code === "EADDRINUSE") {
-    return `${address}:${port} is in use: stop what listens there, or choose another address (--listen, --postgres-listen, --mysql-listen)`;
+    return `${address}:${port} is in use: stop what listens there, or choose another address (--listen, --postgres-listen, --mysql-listen, --live-listen)`;
   }
   if (code === "EACCES" && port !== undefined) return `${address}:${port} may not be used: choose a port above 1023`;
   return message;

@@ -36,8 +36,39 @@ export const globalOptions: readonly OptionSpec[] = [
 export const connectionOptions: readonly OptionSpec[] = [
   { name: "url", value: "URL", help: "the server (SERVICE_URL; http://127.0.0.1:8080)" },
   { name: "api-key", value: "KEY", help: "the credential (SERVICE_API_KEY, or a file: SERVICE_API_KEY_FILE)" },
+  { name: "ca-file", value: "FILE", help: "trust this certificate too, of a server or an authority (SERVICE_CA_FILE)" },
   { name: "namespace", short: "n", value: "NAME", help: "the namespace (SERVICE_NAMESPACE; default)" },
 ];
+
+/** Other words for the first word of a command; alone they list. */
+const groupNames: Readonly<Record<string, string>> = {
+  namespace: "ns",
+  namespaces: "ns",
+  streams: "stream",
+  links: "link",
+  collections: "collection",
+  documents: "document",
+};
+
+/**
+ * The command line as the table knows it: options that stand before the command go behind it, and `streams` is `stream list`,
+ * `streams get` is `stream get`.
+ */
+export function normalised(argv: readonly string[]): readonly string[] {
+  const options = [...connectionOptions, ...globalOptions];
+  let at = 0;
+  while (at < argv.length && argv[at]!.startsWith("-")) {
+    const [, name, short, inline] = /^(?:--([\w-]+)|-(\w))(=.*)?$/s.exec(argv[at]!) ?? [];
+    const option = options.find((each) => each.name === name || (short !== undefined && each.short === short));
+    if (option === undefined || option.name === "help") break;
+    at += option.value === undefined || inline !== undefined ? 1 : 2;
+  }
+  const [first, ...rest] = argv.slice(at);
+  if (first === undefined || first.startsWith("-")) return argv;
+  const group = groupNames[first];
+  const isAlone = group !== undefined && first.endsWith("s") && group !== "document" && !/^\w/.test(rest[0] ?? "");
+  return [group ?? first, ...(isAlone ? ["list"] : []), ...rest, ...argv.slice(0, at)];
+}
 
 export function optionsOf(spec: CommandSpec): readonly OptionSpec[] {
   return [...(spec.options ?? []), ...(spec.local ? [] : connectionOptions), ...globalOptions];

@@ -1,6 +1,6 @@
-import { fromBase64, toBase64 } from "./bytes.ts";
 import { ServiceError } from "./error.ts";
 import { merge } from "./merge.ts";
+import { formatQuery, type RecordJson, recordJson, storedRecord } from "./record.ts";
 import { serverSentEvents } from "./server-sent-events.ts";
 import {
   type Call,
@@ -18,6 +18,7 @@ import type {
   EventPage,
   EventsReply,
   NewRecord,
+  RecordFormat,
   RecordPage,
   Retention,
   RoutedAppendReply,
@@ -25,17 +26,22 @@ import type {
   StreamDetail,
 } from "./types.ts";
 
-export interface AppendOptions extends CallOptions {
+export interface AppendOptions<F extends RecordFormat = "bytes"> extends CallOptions, Formatted<F> {
   /** The base offset that the writer expects; another one is a `conflict`. */
   readonly matchOffset?: number;
   /** The same key again is the same write; without one the client makes its own, for its retries. */
   readonly idempotencyKey?: string;
 }
 
+interface Formatted<F extends RecordFormat> {
+  /** `bytes` by default. */
+  readonly format?: F;
+}
+
 /** Where reading starts: an offset, the first record there is, the next one to come, or the first one of a time. */
 export type From = number | "start" | "end" | { readonly timestampMs: number };
 
-export interface FetchOptions extends CallOptions {
+export interface FetchOptions<F extends RecordFormat = "bytes"> extends CallOptions, Formatted<F> {
   readonly partition?: number;
   readonly from: number | { readonly timestampMs: number };
   readonly maxBytes?: number;
@@ -43,7 +49,7 @@ export interface FetchOptions extends CallOptions {
   readonly maxWaitMs?: number;
 }
 
-export interface TailOptions extends CallOptions {
+export interface TailOptions<F extends RecordFormat = "bytes"> extends CallOptions, Formatted<F> {
   /** One partition; without it all of them, each in its own order. */
   readonly partition?: number;
   /** `end` by default: what comes from now on. */
@@ -52,14 +58,6 @@ export interface TailOptions extends CallOptions {
 
 /** The server sends a sign of life every 15 s; past this the connection is taken for dead. */
 const silenceMsMax = 45_000;
-
-interface RecordJson {
-  readonly offset: number;
-  readonly timestamp_ms: number;
-  readonly key?: string;
-  readonly value?: string;
-  readonly headers?: readonly { readonly key: string; readonly value?: string }[];
-}
 
 /** One stream of a namespace. */
 export class StreamClient {
@@ -95,12 +93,20 @@ export class StreamClient {
   }
 
   /** Appends to one partition, all records or none; durable when it resolves. */
-  append(partition: number, records: readonly NewRecord[], options: AppendOptions = {}): Promise<AppendReply> {
-    const { matchOffset, idempotencyKey = randomKey(), signal } = options;
+  append<F extends RecordFormat = "bytes">(
+    partition: number,
+    records: readonly NewRecord<F>[],
+    options: AppendOptions<F> = {},
+  ): Promise<AppendReply> {
+    const { matchOffset, idempotencyKey = randomKey(), format, signal } = options;
     return this.#transport.call({
       method: "POST",
       path: this.#records(partition),
-      body: { records: records.map(recordJson), ...(matchOffset === undefined ? {} : { match_offset: matchOffset }) },
+      query: formatQuery(format),
+      body: {
+        records: records.map((record) => recordJson(record, format)),
+        ...(matchOffset === undefined ? {} : { match_offset: matchOffset }),
+      },
       headers: { "idempotency-key": idempotencyKey },
       repeatable: true,
       kind: "write",
@@ -109,15 +115,16 @@ export class StreamClient {
   }
 
   /** Appends each record to the partition of its key, all records or none. */
-  appendByKey(
-    records: readonly NewRecord[],
-    options: Omit<AppendOptions, "matchOffset"> = {},
+  appendByKey<F extends RecordFormat = "bytes">(
+    records: readonly NewRecord<F>[],
+    options: Omit<AppendOptions<F>, "matchOffset"> = {},
   ): Promise<RoutedAppendReply> {
-    const { idempotencyKey = randomKey(), signal } = options;
+    const { idempotencyKey = randomKey(), format, signal } = options;
     return this.#transport.call({
       method: "POST",
       path: `${this.#path}/records`,
-      body: { records: records.map(recordJson) },
+      query: formatQuery(format),
+      body: { records: records.map((record) => recordJson(record, format)) },
       headers: { "idempotency-key": idempotencyKey },
       repeatable: true,
       kind: "write",
@@ -125,18 +132,18 @@ export class StreamClient {
     });
   }
 
-  async fetch(options: FetchOptions): Promise<RecordPage> {
-    const { partition = 0, from, maxBytes, maxWaitMs = 0, signal } = options;
+  async fetch<F extends RecordFormat = "bytes">(options: FetchOptions<F>): Promise<RecordPage<F>> {
+    const { partition = 0, from, maxBytes, maxWaitMs = 0, format, signal } = options;
     const page = await this.#transport.call<Omit<RecordPage, "records"> & { records: RecordJson[] }>({
       method: "GET",
       path: this.#records(partition),
-      query: { ...fromQuery(from), max_bytes: maxBytes, max_wait_ms: maxWaitMs },
+      query: { ...fromQuery(from), max_bytes: maxBytes, max_wait_ms: maxWaitMs, ...formatQuery(format) },
       repeatable: true,
       kind: "read",
       waitMs: maxWaitMs,
       signal,
     });
-    return { ...page, records: page.records.map((record) => storedRecord(partition, record)) };
+    return { ...page, records: page.records.map((record) => storedRecord(partition, record, format)) };
   }
 
   /** Appends CloudEvents; each pair of source and id is written once, so that it is safe to repeat. */
@@ -156,7 +163,7 @@ export class StreamClient {
     });
   }
 
-  async fetchEvents(options: FetchOptions): Promise<EventPage> {
+  async fetchEvents(options: Omit<FetchOptions, "format">): Promise<EventPage> {
     const { partition = 0, from, maxBytes, maxWaitMs = 0, signal } = options;
     const call: Call = {
       method: "GET",
@@ -175,16 +182,18 @@ export class StreamClient {
   }
 
   /** The records up to the end that the partition has when it is first asked. */
-  async *read(
-    options: { partition?: number; from?: From; to?: number } & CallOptions = {},
-  ): AsyncGenerator<StoredRecord> {
-    const { partition = 0, from = "start", signal } = options;
+  async *read<F extends RecordFormat = "bytes">(
+    options: { partition?: number; from?: From; to?: number } & CallOptions & Formatted<F> = {},
+  ): AsyncGenerator<StoredRecord<F>> {
+    const { partition = 0, from = "start", format, signal } = options;
     const detail = (await this.get({ signal })).partitions[partition];
     if (detail === undefined) throw new ServiceError("not_found", `there is no partition ${partition}`);
     const end = Math.min(options.to ?? Infinity, detail.high_watermark);
     let next = from === "start" ? detail.log_start_offset : from === "end" ? detail.high_watermark : from;
     while (typeof next !== "number" || next < end) {
-      const page: RecordPage = await this.fetch({ partition, from: next, maxBytes: 4 * 1024 * 1024, signal });
+      const formatted = format === undefined ? {} : { format };
+      const maxBytes = 4 * 1024 * 1024;
+      const page: RecordPage<F> = await this.fetch({ partition, from: next, maxBytes, signal, ...formatted });
       for (const record of page.records) {
         if (record.offset >= end) return;
         yield record;
@@ -198,10 +207,10 @@ export class StreamClient {
    * Records as they come, for ever: a lost connection is taken up again where it ended, as long as the server comes
    * back. Ends with the caller's signal, or with an error that trying again can't mend.
    */
-  async *tail(options: TailOptions = {}): AsyncGenerator<StoredRecord> {
-    const { partition, from = "end", signal } = options;
+  async *tail<F extends RecordFormat = "bytes">(options: TailOptions<F> = {}): AsyncGenerator<StoredRecord<F>> {
+    const { partition, from = "end", format, signal } = options;
     if (partition !== undefined) {
-      yield* this.#tailOne(partition, from, signal);
+      yield* this.#tailOne(partition, from, format, signal);
       return;
     }
     const { partitions } = await this.get({ signal });
@@ -211,20 +220,25 @@ export class StreamClient {
     signal?.addEventListener("abort", onAbort);
     if (signal?.aborted) onAbort();
     try {
-      yield* merge(partitions.map((each) => this.#tailOne(each.partition, from, left.signal)));
+      yield* merge(partitions.map((each) => this.#tailOne(each.partition, from, format, left.signal)));
     } finally {
       signal?.removeEventListener("abort", onAbort);
       left.abort();
     }
   }
 
-  async *#tailOne(partition: number, from: From, signal: AbortSignal | undefined): AsyncGenerator<StoredRecord> {
+  async *#tailOne<F extends RecordFormat>(
+    partition: number,
+    from: From,
+    format: F | undefined,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<StoredRecord<F>> {
     let next = await this.#resolve(partition, from, signal);
     for (let failures = 0; ; failures++) {
       signal?.throwIfAborted();
       let failure = new ServiceError("unavailable", "the server ended the tail");
       try {
-        for await (const record of this.#connect(partition, next, signal)) {
+        for await (const record of this.#connect(partition, next, format, signal)) {
           failures = 0;
           if (record === undefined) continue;
           next = record.offset + 1;
@@ -241,11 +255,12 @@ export class StreamClient {
   }
 
   /** Records of one connection; undefined for a sign of life. */
-  async *#connect(
+  async *#connect<F extends RecordFormat>(
     partition: number,
     from: number | { readonly timestampMs: number },
+    format: F | undefined,
     signal: AbortSignal | undefined,
-  ): AsyncGenerator<StoredRecord | undefined> {
+  ): AsyncGenerator<StoredRecord<F> | undefined> {
     const connection = new AbortController();
     const onAbort = () => connection.abort(signal?.reason);
     signal?.addEventListener("abort", onAbort);
@@ -259,7 +274,7 @@ export class StreamClient {
       const call: Call = {
         method: "GET",
         path: this.#records(partition),
-        query: fromQuery(from),
+        query: { ...fromQuery(from), ...formatQuery(format) },
         headers: { accept: "text/event-stream" },
         repeatable: true,
         kind: "read",
@@ -270,7 +285,7 @@ export class StreamClient {
         if (event === undefined) yield undefined;
         else if (event.event === "error") throw tailError(event.data);
         else {
-          yield storedRecord(partition, JSON.parse(event.data) as RecordJson);
+          yield storedRecord(partition, JSON.parse(event.data) as RecordJson, format);
           // The consumer may have taken its time, in which nothing was read.
           heard();
         }
@@ -316,34 +331,4 @@ function tailError(data: string): ServiceError {
     status: body.error === "unavailable" ? 503 : 500,
     details: body,
   });
-}
-
-function recordJson({ key, value, headers, timestampMs }: NewRecord) {
-  return {
-    ...(key === undefined ? {} : { key: toBase64(key) }),
-    ...(value === undefined ? {} : { value: toBase64(value) }),
-    ...(headers === undefined
-      ? {}
-      : {
-          headers: headers.map((header) => ({
-            key: header.key,
-            ...(header.value === undefined ? {} : { value: toBase64(header.value) }),
-          })),
-        }),
-    ...(timestampMs === undefined ? {} : { timestamp_ms: timestampMs }),
-  };
-}
-
-function storedRecord(partition: number, { offset, timestamp_ms, key, value, headers }: RecordJson): StoredRecord {
-  return {
-    partition,
-    offset,
-    timestampMs: timestamp_ms,
-    key: key === undefined ? undefined : fromBase64(key),
-    value: value === undefined ? undefined : fromBase64(value),
-    headers: (headers ?? []).map((header) => ({
-      key: header.key,
-      value: header.value === undefined ? undefined : fromBase64(header.value),
-    })),
-  };
 }

@@ -31,21 +31,28 @@ export interface StreamDetail {
   readonly retention: Retention;
 }
 
-/** A record to append. Text is written as UTF-8. */
-export interface NewRecord {
+/** How keys and values of records are given: as they are, as UTF-8 text, or values as JSON and keys as text. */
+export type RecordFormat = "bytes" | "text" | "json";
+
+/** A record to append. Text is written as UTF-8; with the format `json` a value is anything that JSON has. */
+export interface NewRecord<F extends RecordFormat = "bytes"> {
   readonly key?: string | Uint8Array | undefined;
-  readonly value?: string | Uint8Array | undefined;
+  readonly value?: F extends "json" ? unknown : string | Uint8Array | undefined;
   readonly headers?: readonly { readonly key: string; readonly value?: string | Uint8Array | undefined }[] | undefined;
   readonly timestampMs?: number | undefined;
 }
 
-export interface StoredRecord {
+/** What is not UTF-8 stays bytes. */
+type TextOf<F extends RecordFormat> = F extends "bytes" ? Uint8Array : string | Uint8Array;
+
+export interface StoredRecord<F extends RecordFormat = "bytes"> {
   readonly partition: number;
   readonly offset: number;
   readonly timestampMs: number;
-  readonly key: Uint8Array | undefined;
-  readonly value: Uint8Array | undefined;
-  readonly headers: readonly { readonly key: string; readonly value: Uint8Array | undefined }[];
+  readonly key: TextOf<F> | undefined;
+  /** With the format `json`, bytes where the value is no JSON. */
+  readonly value: F extends "json" ? unknown : TextOf<F> | undefined;
+  readonly headers: readonly { readonly key: string; readonly value: TextOf<F> | undefined }[];
 }
 
 export interface AppendReply {
@@ -59,8 +66,8 @@ export interface RoutedAppendReply {
   readonly token: ConsistencyToken;
 }
 
-export interface RecordPage {
-  readonly records: readonly StoredRecord[];
+export interface RecordPage<F extends RecordFormat = "bytes"> {
+  readonly records: readonly StoredRecord<F>[];
   readonly next_offset: number;
   readonly high_watermark: number;
   readonly log_start_offset: number;

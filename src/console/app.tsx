@@ -1,8 +1,19 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, credential, type Problem, problemOf, signInNeeded } from "./lib/api.ts";
-import { href, namespace, navigate, route } from "./lib/router.ts";
-import { instance, loadInstance, namespaces, openSession, signOut, whoAmI } from "./lib/session.ts";
+import { addressed, href, navigate, route } from "./lib/router.ts";
+import {
+  access,
+  instance,
+  loadInstance,
+  loadNamespaces,
+  may,
+  namespace,
+  namespaces,
+  openSession,
+  signOut,
+  whoAmI,
+} from "./lib/session.ts";
 import { useShortcuts } from "./lib/shortcuts.ts";
 import { theme, toggleTheme } from "./lib/theme.ts";
 import { CollectionPage } from "./pages/collection.tsx";
@@ -35,10 +46,12 @@ const namespacesOffered = 200;
 const moreNamespaces = "…";
 
 function instanceItems(): NavItem[] {
+  const docs: NavItem = { label: "Documentation", icon: "docs", path: ["docs"], key: "d" };
+  if (!may("instance")) return [docs];
   return [
     { label: "Overview", icon: "overview", path: [], key: "o" },
     { label: "Namespaces", icon: "namespaces", path: ["namespaces"], key: "n" },
-    { label: "Documentation", icon: "docs", path: ["docs"], key: "d" },
+    docs,
   ];
 }
 
@@ -86,7 +99,7 @@ function Shell() {
   const [menu, setMenu] = useState(false);
   const [help, setHelp] = useState(false);
   const main = useRef<HTMLElement>(null);
-  const ns = namespace.value || (namespaces.value?.[0]?.name ?? "");
+  const ns = namespace.value;
   const items = [...instanceItems(), ...(ns === "" ? [] : namespaceItems(ns))];
   useShortcuts({
     go: (key) => {
@@ -96,6 +109,11 @@ function Shell() {
     help: () => setHelp(true),
   });
   const page = route.value.path.join("/");
+  const given = addressed.value;
+  // Depends on this alone: a namespace that is not in the list may have been made since
+  useEffect(() => {
+    if (given !== undefined && given !== namespace.peek()) void loadNamespaces().catch(() => {});
+  }, [given]);
   // Depends on this alone: another page closes the menu and starts at its top
   useEffect(() => {
     setMenu(false);
@@ -155,6 +173,7 @@ function ThemeButton() {
 
 function Side({ open, ns, onHelp }: { readonly open: boolean; readonly ns: string; readonly onHelp: () => void }) {
   const names = (namespaces.value ?? []).slice(0, namespacesOffered).map(({ name }) => name);
+  // Beyond those that are offered.
   const known = ns !== "" && !names.includes(ns) ? [ns, ...names] : names;
   const more = (namespaces.value?.length ?? 0) - names.length;
   const choose = (name: string) => {
@@ -220,7 +239,8 @@ function NavList({ label, items }: { readonly label: string; readonly items: rea
 
 function Page() {
   const { path } = route.value;
-  if (path.length === 0) return <OverviewPage />;
+  // What there is to see of a caller's one namespace is its streams, not the instance.
+  if (path.length === 0) return may("instance") ? <OverviewPage /> : <Own />;
   if (path[0] === "namespaces") return <NamespacesPage />;
   if (path[0] === "docs") return <DocsPage page={path[1]} />;
   const [, ns, kind, name] = path;
@@ -240,6 +260,12 @@ function Page() {
     default:
       return <NotFound />;
   }
+}
+
+function Own() {
+  const ns = access.value?.namespace ?? "";
+  if (namespace.value !== "") return <StreamsPage ns={namespace.value} />;
+  return <PageHead title={ns} note={`The namespace ${ns}, which your credential is for, does not exist yet.`} />;
 }
 
 function NotFound() {

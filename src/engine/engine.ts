@@ -1,3 +1,4 @@
+import type { Children } from "../port/children.ts";
 import type { Clock } from "../port/clock.ts";
 import type { ObjectStore } from "../port/object-store.ts";
 import type { Ownership } from "../port/ownership.ts";
@@ -23,16 +24,15 @@ import { limits } from "./limits.ts";
 import { CollectionTarget } from "./link/collection-target.ts";
 import { CounterTarget } from "./link/counter-target.ts";
 import { Links } from "./link/links.ts";
-import type { JournalSettings } from "./log/journal.ts";
-import { JournalFlusher } from "./log/journal-flusher.ts";
+import { Live } from "./live/live.ts";
+import { defaultLiveSettings, type LiveSettings } from "./live/settings.ts";
 import { Log } from "./log/log.ts";
 import { Trimmer } from "./log/trimmer.ts";
 import { Maintenance } from "./maintenance.ts";
 import { Metastore } from "./metastore/metastore.ts";
-import { Queries } from "./query/queries.ts";
-import type { SqlMessage } from "./sql/messages.ts";
+import { Queries, type QueryKind } from "./query/queries.ts";
 import type { SqlSettings } from "./sql/settings.ts";
-import { SqlEngine, type SqlOutcome, type SqlThread } from "./sql/sql-engine.ts";
+import { SqlEngine, type SqlOutcome } from "./sql/sql-engine.ts";
 import { IdempotencyRecords } from "./stream/idempotency.ts";
 import { Streams } from "./stream/streams.ts";
 import { TokenWaiter } from "./stream/token-waiter.ts";
@@ -44,6 +44,8 @@ export interface EnginePorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly threads: Threads;
+  /** The processes of SQL statements. */
+  readonly sqlChildren: Children;
 }
 
 export interface EngineSettings {
@@ -51,7 +53,7 @@ export interface EngineSettings {
   /** How long a CloudEvent's source and id are remembered. */
   readonly dedupWindowMs: number;
   readonly sql: SqlSettings;
-  readonly journal?: JournalSettings;
+  readonly live?: LiveSettings;
 }
 
 /** What the engine tells about itself; all optional. */
@@ -59,6 +61,7 @@ export interface EngineObserver {
   onCommitGroup?(group: CommitGroup): void;
   onBackgroundError?(error: unknown): void;
   onStatement?(outcome: SqlOutcome, ms: number): void;
+  onQuery?(kind: QueryKind, ms: number): void;
 }
 
 /** The service itself, without a wire. */
@@ -73,10 +76,11 @@ export class Engine {
   readonly documents: Documents;
   readonly queries: Queries;
   readonly sql: SqlEngine;
-  readonly #sqlThread: SqlThread;
+  readonly live: Live;
   readonly #index: IndexThreads;
   readonly #build: BuildThread;
   readonly #sealer: Sealer;
+  readonly #runtimes: Runtimes;
   readonly #pins: Pins;
   readonly committer: Committer;
   /** Taken by those who copy objects. */
@@ -84,7 +88,6 @@ export class Engine {
   readonly #ports: EnginePorts;
   readonly #dedup: DedupIndex;
   readonly #maintenance: Maintenance;
-  readonly #flusher: JournalFlusher;
   readonly #draining = new AbortController();
   #started = false;
 
@@ -98,15 +101,15 @@ export class Engine {
       groupBytesMax: limits.commitGroupBytesMax,
       readyBytes: limits.commitReadyBytes,
       readyChanges: limits.commitReadyChanges,
+      outcomeMsMax: limits.commitOutcomeMsMax,
       onGroup: (group) => observer.onCommitGroup?.(group),
     });
     this.metastore = new Metastore(store, this.committer);
-    this.log = new Log(store, clock, settings.journal);
+    this.log = new Log(store, clock);
     const { committer, metastore, log } = this;
     const idempotency = new IdempotencyRecords(store, clock);
     const trimmer = new Trimmer(log, committer, metastore);
     const onError = (error: unknown) => observer.onBackgroundError?.(error);
-    this.#flusher = new JournalFlusher({ log, committer, clock, onError });
     const draining = this.#draining.signal;
     this.streams = new Streams({ metastore, log, committer, trimmer, idempotency, clock, draining });
     const tokens = new TokenWaiter(log, clock, draining);
@@ -118,6 +121,7 @@ export class Engine {
     const { objects } = ports;
     const catalog = new Catalog(store, metastore);
     const runtimes = new Runtimes(store, log, this.#index, onError);
+    this.#runtimes = runtimes;
     this.#pins = new Pins(clock, ports.random);
     const shared = {
       store,
@@ -144,7 +148,11 @@ export class Engine {
       settings: settings.collections,
       filled: ({ namespace, name }, token, signal) => this.links.filled(namespace, name, token, signal),
     });
-    this.queries = new Queries({ ...shared, documents: this.documents });
+    this.queries = new Queries({
+      ...shared,
+      documents: this.documents,
+      onQuery: (kind, ms) => observer.onQuery?.(kind, ms),
+    });
     this.#sealer = new Sealer({ ...shared, build: this.#build, settings: settings.collections, onError });
     const dedup = new DedupIndex({ store, committer, clock, windowMs: settings.dedupWindowMs });
     this.#dedup = dedup;
@@ -153,7 +161,6 @@ export class Engine {
     const filler = new CollectionTarget({ ...shared, metastore, writer, settings: settings.collections });
     const targets = [this.counters, filler];
     this.links = new Links({ store, committer, metastore, log, clock, targets, draining, onError });
-    this.#sqlThread = new EngineThread<SqlMessage>(ports.threads.start("sql"));
     this.sql = new SqlEngine({
       ...shared,
       metastore,
@@ -161,10 +168,19 @@ export class Engine {
       queries: this.queries,
       links: this.links,
       tokens,
-      flusher: this.#flusher,
-      thread: this.#sqlThread,
+      children: ports.sqlChildren,
       settings: settings.sql,
       onStatement: (outcome, ms) => observer.onStatement?.(outcome, ms),
+    });
+    this.live = new Live({
+      ...shared,
+      metastore,
+      idempotency,
+      tokens,
+      random: ports.random,
+      settings: settings.live ?? defaultLiveSettings,
+      draining,
+      onError,
     });
     this.#maintenance = new Maintenance({ store, clock, committer, metastore, trimmer, idempotency, dedup, onError });
   }
@@ -172,6 +188,18 @@ export class Engine {
   /** Whether the metastore has a leader and the engine serves. */
   get isReady(): boolean {
     return this.#started && this.#ports.ownership.isOwner && !this.#draining.signal.aborted;
+  }
+
+  /** What keeps indexes behind their documents has done since the start. */
+  get indexing(): Sealer["done"] {
+    return this.#sealer.done;
+  }
+
+  /** The collections in use, with the writes that no segment of theirs holds yet. */
+  *backlogs(): Iterable<{ namespace: string; collection: string; records: number; bytes: number }> {
+    for (const { meta, backlogRecords, backlogBytes } of this.#runtimes.all()) {
+      yield { namespace: meta.namespace, collection: meta.name, records: backlogRecords, bytes: backlogBytes };
+    }
   }
 
   get isDraining(): boolean {
@@ -182,10 +210,9 @@ export class Engine {
     await this.#ports.ownership.acquire(this.#draining.signal);
     await checkFormat(this.#ports.store);
     this.#dedup.load();
-    this.log.load(() => this.metastore.streamIds());
-    this.#flusher.start();
     this.#maintenance.start();
     this.links.start();
+    this.live.start();
     this.#sealer.start();
     this.#started = true;
   }
@@ -199,14 +226,13 @@ export class Engine {
   async stop(): Promise<void> {
     this.drain();
     await this.links.stop();
+    await this.live.stop();
     // Ended before the sealer: a build under way would hold the stop for as long as it takes.
     await this.#build.close();
     await this.#sealer.stop();
     await this.#index.close();
     await this.sql.stop();
-    await this.#sqlThread.close();
     await this.#maintenance.stop();
-    await this.#flusher.stop();
     await this.committer.close();
     this.#pins.close();
     await this.#ports.ownership[Symbol.asyncDispose]();

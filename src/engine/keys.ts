@@ -16,9 +16,11 @@ export const tables = {
   dedupRun: 0x14,
   dedupPage: 0x15,
   dedupSegment: 0x16,
+  /** Of formats 2 to 6 alone: small batches that were not at their keys yet, and what the store knew of a file with more of them. */
   journal: 0x17,
-  /** Of the store itself: what it knows of the file that holds some of the journal (adapter/journaled). */
   journalMark: 0x18,
+  /** Of the store itself: which commit log it belongs to and what it has applied of it (adapter/logged). */
+  commitLog: 0x19,
   link: 0x20,
   linkState: 0x21,
   counter: 0x22,
@@ -30,6 +32,16 @@ export const tables = {
   manifest: 0x33,
   collectionTotals: 0x34,
   droppedCollection: 0x35,
+  liveMeta: 0x40,
+  liveTick: 0x41,
+  liveDocument: 0x42,
+  liveIndex: 0x43,
+  liveHistory: 0x44,
+  liveIndexHistory: 0x45,
+  /** History keys by the tick that made them, for the background that frees them. */
+  liveExpiry: 0x46,
+  liveBundle: 0x47,
+  droppedLiveTable: 0x48,
   instance: 0x50,
 } as const;
 
@@ -64,11 +76,6 @@ export function partitionNumber(stream: number, partition: number): number {
 export function partitionOfNumber(number: number): { stream: number; partition: number } {
   const partition = number % partitionsBound;
   return { stream: (number - partition) / partitionsBound, partition };
-}
-
-/** The same of a key that starts with a table, a stream and a partition. */
-export function partitionNumberOf(key: Uint8Array): number {
-  return partitionNumber(readU64(key, 1), readU32(key, 9));
 }
 
 export type KeyPart = number | string | Uint8Array;

@@ -29,6 +29,8 @@ export const limits = {
   commitReadyBytes: 64 * KiB,
   /** So does one with so many changes waiting, while commits are quick. */
   commitReadyChanges: 16,
+  /** A commit that takes longer is answered with `unavailable`, its outcome not being known yet. */
+  commitOutcomeMsMax: 10_000,
   /** Partition states kept in memory; the least recently used are read again from the store. */
   partitionStatesMax: 100_000,
   /** Batches one background step of the trimmer frees at most. */

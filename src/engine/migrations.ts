@@ -2,6 +2,7 @@ import type { Bytes, Reader, WriteOp } from "../port/store.ts";
 import { entriesFromBytes, entryWords } from "./event/dedup/entry.ts";
 import { runBytesMax, sealRun } from "./event/dedup/run.ts";
 import { prefixRange, tables } from "./keys.ts";
+import { JournaledBatches } from "./log/journaled-batches.ts";
 import { openValue } from "./stored-value.ts";
 
 /** Brings a store of version `to - 1` to version `to`. */
@@ -17,8 +18,8 @@ export interface Migration {
 }
 
 /**
- * Small batches may be in the journal (`log/journal.ts`) and not at their keys yet. Nothing has to be moved, but a build
- * that does not know the journal would miss them, so it must not open the store.
+ * Small batches may be in a journal and not at their keys yet. Nothing has to be moved, but a build that does not know the journal
+ * would miss them, so it must not open the store.
  */
 const journal: Migration = { to: 2, step: () => ({ ops: [], next: undefined }) };
 
@@ -28,10 +29,7 @@ const journal: Migration = { to: 2, step: () => ({ ops: [], next: undefined }) }
  */
 const namedDocuments: Migration = { to: 3, step: () => ({ ops: [], next: undefined }) };
 
-/**
- * Values of the journal may be in a file beside the store (`adapter/journaled`), where a build that does not know of it would
- * not look.
- */
+/** Values of the journal may be in a file beside the store, where a build that does not know of it would not look. */
 const journalFile: Migration = { to: 4, step: () => ({ ops: [], next: undefined }) };
 
 /** Runs of remembered events that one step writes anew. */
@@ -59,10 +57,39 @@ const compactEvents: Migration = {
 };
 
 /**
- * A write in the file beside the store may take several slots (`adapter/journaled/slots.ts`). Those of one are as before, but a build that
- * reads no others would take these for damaged.
+ * A write in the file beside the store may take several slots. Those of one are as before, but a build that reads no others would take
+ * these for damaged.
  */
 const severalSlots: Migration = { to: 6, step: () => ({ ops: [], next: undefined }) };
 
+/** Values of the journal that one step moves. */
+const journalValuesPerStep = 64;
+
+/**
+ * Everything durable goes through one commit log (`adapter/logged`). What is left in the journal moves to its keys; the values of the file beside
+ * the store have been put into the store before (`adapter/lmdb/slot-file.ts`).
+ */
+const commitLog: Migration = {
+  to: 7,
+  step(reader, from) {
+    const { from: start, to } = prefixRange(tables.journal);
+    const ops: WriteOp[] = [];
+    let next: Bytes | undefined;
+    const journaled = new JournaledBatches(reader);
+    for (const { key, value } of reader.range({ from: from ?? start, to, limit: journalValuesPerStep })) {
+      ops.push(...journaled.move(value), { kind: "delete", key });
+      next = Buffer.concat([key, Buffer.of(0)]);
+    }
+    return { ops, next };
+  },
+};
+
 /** In their order. A migration is never changed once a release has it. */
-export const migrations: readonly Migration[] = [journal, namedDocuments, journalFile, compactEvents, severalSlots];
+export const migrations: readonly Migration[] = [
+  journal,
+  namedDocuments,
+  journalFile,
+  compactEvents,
+  severalSlots,
+  commitLog,
+];

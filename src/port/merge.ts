@@ -13,33 +13,37 @@ export function opsInRange(ops: Iterable<WriteOp>, { from, to, reverse }: Range)
 }
 
 /** Stored entries and writes on top of them, both in the range's order, as one; a write hides the entry of its key. */
-export function* mergeWrites(stored: Iterable<Entry>, written: readonly WriteOp[], range: Range): Iterable<Entry> {
+export function* mergeWrites(stored: Iterable<Entry>, written: Iterable<WriteOp>, range: Range): Iterable<Entry> {
   const direction = range.reverse ? -1 : 1;
+  const writes = written[Symbol.iterator]();
   let left = range.limit ?? Infinity;
-  let next = 0;
+  let op = next(writes);
   for (const entry of stored) {
     if (left <= 0) return;
     let hidden = false;
-    while (next < written.length) {
-      const op = written[next]!;
+    while (op !== undefined) {
       const order = compareBytes(op.key, entry.key) * direction;
       if (order > 0) break;
-      next++;
       if (order === 0) hidden = true;
       if (op.kind === "put") {
         yield op;
         if (--left <= 0) return;
       }
+      op = next(writes);
     }
     if (!hidden) {
       yield entry;
       left--;
     }
   }
-  for (; next < written.length && left > 0; next++) {
-    const op = written[next]!;
+  for (; op !== undefined && left > 0; op = next(writes)) {
     if (op.kind !== "put") continue;
     yield op;
     left--;
   }
+}
+
+function next(writes: Iterator<WriteOp>): WriteOp | undefined {
+  const step = writes.next();
+  return step.done ? undefined : step.value;
 }

@@ -44,23 +44,22 @@ export interface Snapshot extends Reader, Disposable {}
 export interface StoreStats {
   /** Bytes the store takes on its device, space to reuse included. */
   readonly diskBytes: number;
+  /** As of the last checkpoint. */
   readonly entries: number;
-}
-
-export interface CommitOptions {
-  /**
-   * Later commits may be durable before this one: nothing in them depends on it. Without it a commit is never durable before one that was
-   * made earlier.
-   */
-  readonly aside?: boolean;
+  /** Bytes of commits in memory that the store's tree does not hold yet. */
+  readonly overlayBytes?: number;
+  /** What the commit log takes of `diskBytes`. */
+  readonly logBytes?: number;
 }
 
 export interface Store extends Reader {
   /**
-   * Applies every op or none, in order. Resolves when they would survive a power cut; commits that are made while
-   * a sync is under way share the next one. Rejects with a StoreError.
+   * Applies every op or none, in order. Resolves when they would survive a power cut. Rejects with a StoreError: nothing of it was or will be
+   * applied.
    */
-  commit(ops: readonly WriteOp[], options?: CommitOptions): Promise<void>;
+  commit(ops: readonly WriteOp[]): Promise<void>;
+  /** Resolves when another reader of the same store, in another thread or process, sees everything that was durable at the call. */
+  checkpoint(): Promise<void>;
   snapshot(): Snapshot;
   stats(): StoreStats;
   close(): Promise<void>;

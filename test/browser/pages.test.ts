@@ -173,6 +173,7 @@ test("a link shows its counters and lag, and one is created and deleted", async 
   await page.getByRole("button", { name: "Create link" }).click();
   await page.getByLabel("Name", { exact: true }).fill("by-order");
   await page.getByLabel("Source stream").fill("history");
+  await page.getByLabel("Options").fill('{"amount": "one"}');
   assert.deepEqual(await tab.violations(), []);
   await page.getByRole("button", { name: "Create", exact: true }).click();
   await page.waitForURL(/links\/by-order/);
@@ -196,11 +197,65 @@ test("documents are scrolled, filtered, shown and written", async () => {
   await page.locator(".rows .list-row").first().click();
   assert.match(await page.getByLabel("Document", { exact: true }).innerText(), /"kind": "tool"/);
   assert.deepEqual(await tab.violations(), []);
-  await page.getByRole("button", { name: "Write" }).click();
-  await page.getByLabel("Operations").fill('[{"upsert":{"id":900,"source":{"title":"by hand","kind":"tool"}}}]');
-  await page.getByRole("button", { name: "Write", exact: true }).last().click();
-  await page.locator(".toast", { hasText: "1 created" }).waitFor();
-  assert.equal((await ask(`${server.url}/v1/namespaces/shop/collections/items/documents/900`)).status, 200);
+});
+
+test("a new document never takes the place of another, and an edit none that has changed since", async () => {
+  const documents = `${server.url}/v1/namespaces/shop/collections/items/documents`;
+  const text = async (id: number) => (await fetch(`${documents}/${id}`)).text();
+  await using tab = await Tab.open(browser, server.url, "#/ns/shop/collections/items");
+  const { page } = tab;
+  await page.getByRole("button", { name: "Write", exact: true }).click();
+  const insert = page.getByRole("button", { name: "Insert" });
+  assert.equal(await page.getByLabel("Id", { exact: true }).inputValue(), "");
+  assert.ok(await insert.isDisabled());
+  const before = await text(1);
+  await page.getByLabel("Id", { exact: true }).fill("1");
+  await page.getByLabel("Source", { exact: true }).fill('{"title":"by hand","large":12345678901234567890}');
+  await insert.click();
+  await page.getByRole("alert", { name: "" }).filter({ hasText: "already exists" }).waitFor();
+  assert.equal(await text(1), before);
+  await page.getByLabel("Id", { exact: true }).fill("900");
+  await insert.click();
+  await page.locator(".toast", { hasText: "Document 900: created" }).waitFor();
+  assert.match(await text(900), /"large":12345678901234567890/);
+
+  await page.getByLabel("By id").fill("900");
+  await page.getByRole("button", { name: "Get" }).click();
+  await page.getByRole("button", { name: "Edit" }).click();
+  assert.deepEqual(await tab.violations(), []);
+  const source = page.getByLabel("Source", { exact: true });
+  assert.match(await source.innerText(), /12345678901234567890/);
+  await ask(documents, { body: { ops: [{ patch: { id: 900, source: { title: "of another" } } }] } });
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("alert").filter({ hasText: "has changed since" }).waitFor();
+  assert.match(await text(900), /of another/);
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Get" }).click();
+  await page.getByLabel("Document", { exact: true }).filter({ hasText: "of another" }).waitFor();
+  await page.getByRole("button", { name: "Edit" }).click();
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.locator(".toast", { hasText: "Document 900: updated" }).waitFor();
+  assert.match(await text(900), /"version":3.*12345678901234567890/);
+});
+
+test("a namespace that does not exist is not offered afterwards", async () => {
+  await using tab = await Tab.open(browser, server.url, "#/ns/nowhere/streams");
+  const { page } = tab;
+  await page.getByRole("alert").waitFor();
+  const chosen = page.getByLabel("Namespace", { exact: true });
+  assert.ok(!(await chosen.innerText()).includes("nowhere"));
+  await tab.go("#/namespaces");
+  assert.notEqual(await chosen.inputValue(), "nowhere");
+  assert.ok(!(await chosen.innerText()).includes("nowhere"));
+});
+
+test("a link that skips every record is not shown as well", async () => {
+  await ask(`${server.url}/v1/namespaces/shop/links`, {
+    body: { name: "skipping", source: "history", options: { by: { json: "/nothing" } } },
+  });
+  await using tab = await Tab.open(browser, server.url, "#/ns/shop/links/skipping");
+  await tab.page.locator(".badge.bad", { hasText: "skips every record" }).waitFor();
+  assert.deepEqual(await tab.violations(), []);
 });
 
 test("a collection is created from its schema, kept hot and given an alias", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
@@ -9,20 +9,23 @@ import { root } from "../support/source.ts";
 
 const run = promisify(execFile);
 let folder: string;
+let packed: string;
 /** What somebody has after installing the package: the packed files below `node_modules`, and nothing of this project. */
 before(async () => {
   folder = await temporaryFolder();
   await run(process.execPath, [join(root, "scripts/client.ts")]);
-  await run("npm", ["pack", "--ignore-scripts", "--pack-destination", folder], { cwd: root });
-  const { name, version } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
-  const installed = join(folder, "node_modules", name);
+  const { stdout } = await run("npm", ["pack", "--silent", "--pack-destination", folder], {
+    cwd: join(root, "build/client"),
+  });
+  packed = join(folder, stdout.trim());
+  const installed = join(folder, "node_modules/@native-engine/client");
   await mkdir(installed, { recursive: true });
-  await run("tar", ["-xzf", join(folder, `${name}-${version}.tgz`), "-C", installed, "--strip-components=1"]);
+  await run("tar", ["-xzf", packed, "-C", installed, "--strip-components=1"]);
   await writeFile(join(folder, "package.json"), JSON.stringify({ name: "elsewhere", type: "module", private: true }));
 });
 after(() => rm(folder, { recursive: true }));
 
-const program = `import { Client, ServiceError } from "native-engine/client";
+const program = `import { Client, ServiceError } from "@native-engine/client";
 const client = new Client(process.argv[2]);
 await client.createNamespace("packed");
 const ns = client.namespace("packed");
@@ -38,6 +41,13 @@ try {
   console.log(error instanceof ServiceError && error.reason);
 }
 `;
+
+test("the package is small, has no dependencies and the version of the server", async () => {
+  assert.ok((await stat(packed)).size < 50_000);
+  const manifest = JSON.parse(await readFile(join(folder, "node_modules/@native-engine/client/package.json"), "utf8"));
+  const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
+  assert.deepEqual([manifest.dependencies, manifest.version], [undefined, version]);
+});
 
 test("an installed package is imported by plain JavaScript", async () => {
   await using server = await ServerProcess.start();
@@ -58,7 +68,7 @@ async function compile(name: string, text: string): Promise<string> {
 }
 
 test("an installed package has its types", async () => {
-  const good = `import { Client, type QueryReply, type StoredRecord } from "native-engine/client";
+  const good = `import { Client, type QueryReply, type StoredRecord } from "@native-engine/client";
 const ns = new Client({ url: "http://127.0.0.1:8080" }).namespace("shop");
 export const found: Promise<QueryReply> = ns.query({ from: "items", retrieve: [{ text: { field: "t", query: "a" } }] });
 export const records: AsyncIterable<StoredRecord> = ns.stream("s").tail({ from: "start" });

@@ -41,6 +41,7 @@ test("the demo starts a server where the settings of serve say, and ends it when
     SERVICE_DATA_DIR: dataDir,
     SERVICE_POSTGRES_LISTEN: "off",
     SERVICE_MYSQL_LISTEN: "off",
+    SERVICE_LIVE_LISTEN: "off",
   };
   const { stdout } = await run(process.execPath, ["scripts/demo.ts", "--no-open", "--once"], { cwd: root, env });
   const [, url, data] =

@@ -118,6 +118,40 @@ test("every operation has its statuses and versions", async () => {
   );
 });
 
+test("a condition is judged before anything else", async () => {
+  const c = await collection(tagged);
+  const write = async (...ops: object[]) => statuses(await c.write("docs", ops));
+  await write({ insert: { id: 1, source: { tag: "a" } } });
+  assert.deepEqual(
+    await write(
+      { insert: { id: 1, source: {}, if_version: 0 } },
+      { insert: { id: 1, source: {}, if: { term: { tag: "b" } } } },
+      { patch: { id: 9, source: { n: 1 }, if_version: 1 } },
+      { patch: { id: 9, source: { n: 1 }, if: { match_all: {} } } },
+      { delete: { id: 9, if_version: 1 } },
+      { delete: { id: 9, if: { match_all: {} } } },
+    ),
+    [1, 1, 9, 9, 9, 9].map((id) => [id, "condition_failed", id === 1 ? 1 : 0]),
+  );
+  assertError(await c.write("docs", [{ insert: { id: 1, source: {}, if_version: 1 } }]), 409, "already_exists");
+  assertError(await c.write("docs", [{ patch: { id: 9, source: {}, if_version: 0 } }]), 404, "not_found");
+});
+
+test("an empty patch changes nothing", async () => {
+  const c = await collection(tagged);
+  await c.written(
+    "docs",
+    upserts([1, 2], () => ({ tag: "a" })),
+  );
+  for (const patch of [{}, { source: {} }, { source: {}, vectors: {} }]) {
+    const done = await ask(`${c.of("docs")}/documents/patch_by_filter`, { body: { filter: { match_all: {} }, patch } });
+    assert.equal(done.status, 200, done.text);
+    assert.deepEqual([done.json.matched, done.json.affected], [2, 0]);
+  }
+  assert.deepEqual(statuses(await c.write("docs", [{ patch: { id: 1, source: {} } }])), [[1, "noop", 1]]);
+  assert.equal((await c.get("docs", 2)).json.version, 1);
+});
+
 test("a patch merges top-level keys, null removes, and named vectors are replaced", async () => {
   const c = await collection({
     vectors: [
@@ -782,4 +816,47 @@ test("a batch of ten thousand operations is one atomic write", async () => {
   assertError(await c.write("docs", bad), 400, "invalid_argument", "ops[9999].upsert.source.n");
   assert.equal(await c.count("docs"), 10_000);
   assert.equal((await ask(`${server.url}/ready`)).status, 200);
+});
+
+test("numbers that a double can't carry are kept as they were written", async () => {
+  const c = await collection({
+    fields: [
+      { name: "raw", kind: "json" },
+      { name: "f", kind: "f64" },
+      { name: "n", kind: "i64" },
+    ],
+  });
+  const raw = '{"a":[12345678901234567890,0.10000000000000000555],"b":1e400}';
+  const source = `{"id":"x","raw":${raw},"f":0.1234567890123456789,"other":-9007199254740993}`;
+  const send = (path: string, text: string) =>
+    fetch(`${c.of("docs")}/documents${path}`, {
+      method: "POST",
+      body: text,
+      headers: { "content-type": "application/json" },
+    });
+  const filler = ` `.repeat(200_000);
+  for (const [id, space] of [
+    ["1", ""],
+    ["2", filler],
+  ] as const) {
+    const done = await send("", `{"ops":[${space}{"upsert":{"id":${id},"source":${source}}}]}`);
+    assert.equal(done.status, 200, await done.text());
+    const text = async () => (await fetch(`${c.of("docs")}/documents/${id}`)).text();
+    assert.ok((await text()).includes(`"source":${source}`), await text());
+    await send("", `{"ops":[{"patch":{"id":${id},"source":{"more":98765432109876543210}}}]}`);
+    assert.ok((await text()).includes(`"source":${source.slice(0, -1)},"more":98765432109876543210}`), await text());
+  }
+  await send("/patch_by_filter", '{"filter":{"ids":{"values":[2]}},"patch":{"source":{"more":1e-999}}}');
+  assert.match(await (await send("/get", '{"ids":[2]}')).text(), /"more":1e-999/);
+  const found = await ask(`${c.url}/query`, {
+    body: { from: "collections.docs", filter: { range: { f: { gt: 0.1 } } } },
+  });
+  assert.ok(found.text.includes(`"raw":${raw}`), found.text);
+  const selected = await ask(`${c.url}/sql`, {
+    body: { query: "select raw, _source from docs where f > 0.12 order by _id limit 1" },
+  });
+  assert.ok(selected.text.includes(`"raw":${raw},"_source":${source.slice(0, -1)}`), selected.text);
+  assertError(await c.write("docs", [{ upsert: { id: 3, source: { n: 2 ** 53 } } }]), 400, "invalid_argument");
+  const large = await send("", '{"ops":[{"upsert":{"id":3,"source":{"n":12345678901234567890}}}]}');
+  assert.equal(large.status, 400);
 });

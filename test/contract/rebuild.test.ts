@@ -11,15 +11,8 @@ import { prefixRange, type Table, tables } from "../../src/engine/keys.ts";
 import { Log } from "../../src/engine/log/log.ts";
 import { Metastore } from "../../src/engine/metastore/metastore.ts";
 import { Repair } from "../../src/engine/repair.ts";
-import {
-  answersOf,
-  asker,
-  fixtureEnv,
-  fixtureFlags,
-  questions,
-  recordedAnswers,
-  unpack,
-} from "../support/first-format.ts";
+import { answersOf, asker, questions } from "../support/fixture-data.ts";
+import { fixtureEnv, fixtureFlags, recordedAnswers, unpack } from "../support/formats.ts";
 import { runCommand, ServerProcess, temporaryFolder } from "../support/process.ts";
 
 /** Everything that is derived, each with what is done to it. */
@@ -74,7 +67,7 @@ function comparable(answers: Record<string, unknown>): unknown {
 }
 
 async function answers(dataDir: string): Promise<unknown> {
-  const { key, answers: recorded } = await recordedAnswers();
+  const { key, answers: recorded } = await recordedAnswers("1");
   await using server = await ServerProcess.start({ dataDir, flags: fixtureFlags, env: fixtureEnv });
   const send = asker(server.url, key);
   const expected = comparable(recorded);
@@ -94,7 +87,7 @@ test("doctor --rebuild makes everything derived anew", async (t) => {
     await t.test(what, async () => {
       const dataDir = await temporaryFolder();
       try {
-        await unpack(dataDir);
+        await unpack("1", dataDir);
         await damage(dataDir);
         const done = await runCommand(["doctor", "--data-dir", dataDir, "--rebuild", "--json"]);
         assert.equal(done.code, 0, done.stderr);
@@ -121,14 +114,13 @@ test("doctor --rebuild makes everything derived anew", async (t) => {
 test("a rebuild that ends half-way is made good by the server", async () => {
   const dataDir = await temporaryFolder();
   try {
-    await unpack(dataDir);
+    await unpack("1", dataDir);
     const store = new LmdbStore(join(dataDir, "store"), { exclusive: true });
     const clock = new NodeClock();
     const committer = new Committer({ store, clock, queueBytesMax: 1, groupBytesMax: 1, onGroup: () => {} });
     const objects = new FilesObjectStore(join(dataDir, "objects"));
     const metastore = new Metastore(store, committer);
     const log = new Log(store, clock);
-    log.load(() => metastore.streamIds());
     const deps = { store, objects, clock, metastore, log };
     const repair = new Repair(deps);
     await repair.forgetIndexes();

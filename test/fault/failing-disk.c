@@ -1,6 +1,6 @@
 /* Stands before the C library in the server's process: while a file of that name exists in the folder FAULT_SWITCHES,
- * `sync` makes every fdatasync fail, `meta` every write to the store's first two pages, and `journal` every write to the
- * file of its journal, of which the first 100 bytes still arrive. */
+ * `sync` makes every fdatasync fail, `meta` every write to LMDB's first two pages, and `log` every write to a segment of
+ * the commit log, of which the first 100 bytes still arrive. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,21 +18,23 @@ static int switched_on(const char *name) {
   return access(path, F_OK) == 0;
 }
 
-static int is_journal(int file) {
+static int is_segment(int file) {
   char link[64], path[1024];
   snprintf(link, sizeof link, "/proc/self/fd/%d", file);
-  ssize_t length = readlink(link, path, sizeof path);
-  return length > 8 && memcmp(path + length - 8, "/journal", 8) == 0;
+  ssize_t length = readlink(link, path, sizeof path - 1);
+  if (length < 0) return 0;
+  path[length] = 0;
+  return strstr(path, "/log/segment-") != NULL;
 }
 
 static ssize_t write_at(int file, const void *bytes, size_t length, off_t position) {
   static ssize_t (*real)(int, const void *, size_t, off_t);
   if (real == NULL) real = dlsym(RTLD_NEXT, "pwrite64");
-  if (position < 8192 && length < 4096 && switched_on("meta")) {
+  if (position < 8192 && length < 4096 && switched_on("meta") && !is_segment(file)) {
     errno = EIO;
     return -1;
   }
-  if (switched_on("journal") && is_journal(file)) {
+  if (switched_on("log") && is_segment(file)) {
     real(file, bytes, length < 100 ? length : 100, position);
     errno = EIO;
     return -1;

@@ -66,7 +66,10 @@ export async function usePartitions(context: ClientContext): Promise<void> {
       output = await append(context, object, { kind: "append", values, matchOffset });
     } else if (choice < 0.9) {
       const offset = random.chance(0.03) ? end + 1 : Math.max(0, end - random.between(0, 6));
-      output = await fetchPage(context, object, { kind: "fetch", offset }, random.chance(0.3));
+      const input = { kind: "fetch", offset } as const;
+      output = random.chance(0.3)
+        ? await selectRecords(context, object, input)
+        : await fetchPage(context, object, input, random.chance(0.3));
     } else output = await readEnd(context, object);
     if (output === undefined) await delay(retryMs);
   }
@@ -121,6 +124,26 @@ function fetchPage(context: ClientContext, object: string, input: PartitionInput
   });
 }
 
+function selectRecords(
+  { connection, history, name }: ClientContext,
+  object: string,
+  input: PartitionInput & { kind: "fetch" },
+) {
+  const [stream, partition] = object.split("/");
+  const query = `SELECT value FROM streams.${stream} WHERE partition = ${partition} AND "offset" >= ${input.offset} ORDER BY "offset"`;
+  return history.partitions.record(object, name, input, async () => {
+    const rows = await select<{ value: string }>(connection, query);
+    return rows && { kind: "rows", values: rows.map(({ value }) => value) };
+  });
+}
+
+async function select<Row>(connection: Pick<Connection, "call">, query: string): Promise<readonly Row[] | undefined> {
+  const reply = definite(await connection.call(`${namespace}/sql`, { query }));
+  if (reply === undefined) return undefined;
+  if (reply.status !== 200) throw new UnexpectedAnswer(query, reply);
+  return reply.json.rows;
+}
+
 function readEnd({ connection, history, name }: ClientContext, object: string) {
   const [stream, partition] = object.split("/");
   return history.partitions.record(object, name, { kind: "end" }, async () => {
@@ -141,9 +164,24 @@ export async function useDocuments(context: ClientContext): Promise<void> {
   while (!context.isOver()) {
     const pair = random.between(0, pairs - 1);
     const ids = [2 * pair, 2 * pair + 1];
+    const some = random.chance(0.7) ? ids : [random.pick(ids)];
+    const read = random.chance(0.7) ? getPair : selectPair;
     const output = random.chance(0.5)
       ? await writePair(context, pair, opsFor(context, ids))
-      : await getPair(context, pair, random.chance(0.7) ? ids : [random.pick(ids)]);
+      : await read(context, pair, some);
+    if (output === undefined) await delay(retryMs);
+  }
+}
+
+/** Reads few documents with SQL while they are written: a table may be taking over one write when the next one comes. */
+export async function useTables(context: ClientContext): Promise<void> {
+  const { random, shared } = context;
+  while (!context.isOver()) {
+    const pair = random.between(0, 1);
+    const id = 2 * pair;
+    const output = random.chance(0.4)
+      ? await writePair(context, pair, [{ kind: "upsert", id, source: { n: shared.number() } }])
+      : await selectPair(context, pair, [id]);
     if (output === undefined) await delay(retryMs);
   }
 }
@@ -205,6 +243,20 @@ function getPair(context: ClientContext, pair: number, ids: readonly number[]) {
   });
 }
 
+function selectPair({ connection, history, name }: ClientContext, pair: number, ids: readonly number[]) {
+  const object = `documents ${2 * pair} and ${2 * pair + 1}`;
+  const query = `SELECT _id, n, _source->>'patched' AS patched FROM docs WHERE _id IN (${ids})`;
+  return history.documents.record(object, name, { kind: "get", ids }, async () => {
+    const rows = await select<{ _id: number; n: number | null; patched: string | null }>(connection, query);
+    const documents = ids.map((id): Found => {
+      const row = rows?.find(({ _id }) => _id === id);
+      if (row === undefined) return { id, version: 0, n: undefined };
+      return { id, version: undefined, n: row.patched === null ? (row.n ?? undefined) : Number(row.patched) };
+    });
+    return rows && ({ kind: "found", documents } as const);
+  });
+}
+
 interface StoredDocument {
   readonly id: number;
   readonly found: boolean;
@@ -235,6 +287,12 @@ export async function useTokens(context: ClientContext, number: number): Promise
         if (count < counted || count > sent) {
           throw new NotLinearizable(`with its token, ${name} counts ${count} of ${counted} to ${sent} records`);
         }
+      }
+      const query = `SELECT value FROM links.counts WHERE counter = '${name}'`;
+      const rows = await select<{ value: number }>({ call }, query);
+      const value = rows?.[0]?.value ?? 0;
+      if (rows !== undefined && (value < counted || value > sent)) {
+        throw new NotLinearizable(`in SQL, ${name} counts ${value} of ${counted} to ${sent} records`);
       }
     }
     const written = await call(documentsPath, { ops: [{ upsert: { id, source: { n: ++n } } }] });

@@ -88,7 +88,7 @@ function spoiled(random: SeededRandom, operations: readonly DocumentOperation[])
   const documents = victim.output.documents.map((each): Found => {
     const others = reads.flatMap(({ output }) => (output?.kind === "found" ? output.documents : []));
     const instead = random.pick(others.filter(({ id }) => id === each.id));
-    return random.chance(0.2) ? { ...instead, version: instead.version + 1 } : instead;
+    return random.chance(0.2) ? { ...instead, version: (instead.version ?? 0) + 1 } : instead;
   });
   return operations.map((each) => (each === victim ? { ...each, output: { kind: "found", documents } } : each));
 }

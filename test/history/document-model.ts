@@ -15,8 +15,8 @@ export type DocumentInput =
 
 export interface Found {
   readonly id: number;
-  /** 0: there is none. */
-  readonly version: number;
+  /** 0: there is none. Undefined: there is one, and SQL does not tell its version. */
+  readonly version: number | undefined;
   readonly n: number | undefined;
 }
 
@@ -25,7 +25,7 @@ export type DocumentOutput =
   | { readonly kind: "refused"; readonly reason: string }
   | { readonly kind: "found"; readonly documents: readonly Found[] }
   /** Nothing was told, but someone saw what it wrote, in this version. */
-  | { readonly kind: "seen"; readonly id: number; readonly version: number };
+  | { readonly kind: "seen"; readonly id: number; readonly version: number | undefined };
 
 export type Documents = ReadonlyMap<number, ModelDocument>;
 export interface DocumentOperation extends Operation<DocumentInput, DocumentOutput> {
@@ -52,7 +52,7 @@ export const documentModel: Model<Documents, DocumentInput, DocumentOutput> = {
     try {
       const results = model.write(input.ops);
       if (output?.kind === "seen") {
-        const isSo = results.some(({ id, version }) => id === output.id && version === output.version);
+        const isSo = results.some(({ id, version }) => id === output.id && isVersion(version, output.version));
         return isSo && model.documents !== documents ? model.documents : undefined;
       }
       if (output === undefined) return model.documents === documents ? undefined : model.documents;
@@ -80,10 +80,14 @@ export const documentModel: Model<Documents, DocumentInput, DocumentOutput> = {
 
 function isShown(documents: Documents, id: number, told: Found | undefined): boolean {
   const now = foundOf(documents, id);
-  return told?.id === id && told.version === now.version && told.n === now.n;
+  return told?.id === id && isVersion(now.version, told.version) && told.n === now.n;
 }
 
-function foundOf(documents: Documents, id: number): Found {
+function isVersion(version: number, told: number | undefined): boolean {
+  return told === undefined ? version > 0 : version === told;
+}
+
+function foundOf(documents: Documents, id: number): Found & { readonly version: number } {
   const document = documents.get(id);
   const { n, patched } = (document?.source ?? {}) as { n?: number; patched?: number };
   return { id, version: document?.version ?? 0, n: patched ?? n };
@@ -101,13 +105,14 @@ const unseen = Number.MIN_SAFE_INTEGER;
  * read shows make no difference to anyone and become one.
  */
 export function settleWrites(operations: readonly DocumentOperation[]): DocumentOperation[] {
-  const reads = new Map<string, { version: number; endedAt: number }>();
+  const reads = new Map<string, { version: number | undefined; endedAt: number }>();
   for (const { output, endedAt } of operations) {
     if (output?.kind !== "found") continue;
     for (const { id, n, version } of output.documents) {
+      if (version === 0) continue;
       const key = `${id} ${n}`;
-      if (version === 0 || (reads.get(key)?.endedAt ?? Infinity) <= endedAt) continue;
-      reads.set(key, { version, endedAt });
+      const known = reads.get(key);
+      reads.set(key, { version: known?.version ?? version, endedAt: Math.min(known?.endedAt ?? Infinity, endedAt) });
     }
   }
   const writers = new Map<string, DocumentOperation>();
@@ -132,7 +137,7 @@ export function settleWrites(operations: readonly DocumentOperation[]): Document
 function settledWrite(
   operation: DocumentOperation,
   ops: readonly ModelOp[],
-  reads: ReadonlyMap<string, { readonly version: number; readonly endedAt: number }>,
+  reads: ReadonlyMap<string, { readonly version: number | undefined; readonly endedAt: number }>,
 ): DocumentOperation {
   const seen = ops.flatMap((op) => {
     const read = reads.get(`${op.id} ${valueIn(op)}`);

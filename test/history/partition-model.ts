@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 import type { Model, Operation } from "./linearize.ts";
 
 export type PartitionInput =
@@ -10,6 +11,8 @@ export type PartitionOutput =
   | { readonly kind: "appended"; readonly base: number; readonly last: number }
   | { readonly kind: "conflict"; readonly end: number }
   | { readonly kind: "page"; readonly values: readonly string[]; readonly end: number }
+  /** By SQL: all there is from the offset on. */
+  | { readonly kind: "rows"; readonly values: readonly string[] }
   | { readonly kind: "out_of_range"; readonly end: number }
   | { readonly kind: "end"; readonly end: number };
 
@@ -24,7 +27,8 @@ export type PartitionOperation = Operation<PartitionInput, PartitionOutput>;
 export const partitionModel: Model<PartitionState, PartitionInput, PartitionOutput> = {
   start: { values: [], digest: "" },
   step(state, input, output) {
-    const { length } = state.values;
+    const { values } = state;
+    const { length } = values;
     if (output !== undefined && "end" in output && output.end !== length) return undefined;
     switch (input.kind) {
       case "append": {
@@ -37,9 +41,11 @@ export const partitionModel: Model<PartitionState, PartitionInput, PartitionOutp
       }
       case "fetch": {
         if (output?.kind === "out_of_range") return input.offset > length ? state : undefined;
+        if (output?.kind === "rows")
+          return isDeepStrictEqual(output.values, values.slice(input.offset)) ? state : undefined;
         if (output?.kind !== "page" || input.offset > length) return undefined;
         if (output.values.length === 0 && input.offset < length) return undefined;
-        const isSame = output.values.every((value, i) => state.values[input.offset + i] === value);
+        const isSame = output.values.every((value, i) => values[input.offset + i] === value);
         return isSame ? state : undefined;
       }
       case "end":
@@ -47,8 +53,9 @@ export const partitionModel: Model<PartitionState, PartitionInput, PartitionOutp
     }
   },
   // A partition only grows: whoever was told of an earlier end is too late.
-  isLost({ values: { length } }, { output }) {
+  isLost({ values: { length } }, { input, output }) {
     if (output === undefined) return false;
+    if (output.kind === "rows") return input.kind === "fetch" && input.offset + output.values.length < length;
     return output.kind === "appended" ? output.base < length : output.end < length;
   },
   key: ({ values, digest }) => `${values.length} records, the last ${values.at(-1)?.slice(0, 40)}, ${digest}`,

@@ -13,6 +13,7 @@ import {
   streams,
   useDocuments,
   usePartitions,
+  useTables,
   useTokens,
 } from "./clients.ts";
 import { faultKinds, Victim } from "./faults.ts";
@@ -24,17 +25,25 @@ export interface HistoryOptions {
   readonly seconds: number;
   /** The control: a proxy before the server answers some reads with old answers, and there are no faults. */
   readonly isStale?: boolean;
+  /** No faults: many more operations. */
+  readonly isCalm?: boolean;
 }
 
 export type HistoryFigures = Readonly<Record<string, number>>;
 
 const clientsOfPartitions = 5;
 const clientsOfDocuments = 5;
+const clientsOfTables = 5;
 const clientsOfTokens = 2;
 const timeoutMs = 2000;
 
 /** One server under clients and faults, and whether one order explains everything that the clients were told. */
-export async function runHistory({ seed, seconds, isStale = false }: HistoryOptions): Promise<HistoryFigures> {
+export async function runHistory({
+  seed,
+  seconds,
+  isStale = false,
+  isCalm = isStale,
+}: HistoryOptions): Promise<HistoryFigures> {
   const random = new SeededRandom(seed);
   const history = new History();
   await using victim = await Victim.start(() => history.processEnded());
@@ -62,10 +71,11 @@ export async function runHistory({ seed, seconds, isStale = false }: HistoryOpti
   const work = Promise.all([
     ...start(clientsOfPartitions, "partitions", usePartitions),
     ...start(clientsOfDocuments, "documents", useDocuments),
+    ...start(clientsOfTables, "tables", useTables),
     ...tokens,
   ]);
   try {
-    await Promise.race([work, harm(victim, random.fork(), isStale ? [] : kindsOf(victim), seconds)]);
+    await Promise.race([work, harm(victim, random.fork(), isCalm ? [] : kindsOf(victim), seconds)]);
   } finally {
     over = true;
   }

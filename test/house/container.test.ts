@@ -45,26 +45,14 @@ test("the build copies files that are there and sent to it", () => {
   const sources = all(build, "COPY").flatMap((rest) => rest.split(" ").slice(0, -1));
   assert.ok(sources.includes("package-lock.json"));
   for (const source of sources) assert.ok(source === "." || isSent(source), source);
-  for (const part of ["src/main.ts", "scripts/setup.sh", "src/console", "src/client", "docs", "proto", "bin"]) {
+  for (const part of ["src/main.ts", "scripts/setup.sh", "clients/langchain", "docs", "proto", "bin", "deploy"]) {
     assert.ok(isSent(part), part);
   }
 });
 
-test("the build has the compiler when it makes the client, and the image none of what only development needs", () => {
-  const steps = all(build, "RUN");
-  const [install, make] = [steps.findIndex((run) => run.startsWith("npm ci")), steps.length - 1];
-  assert.ok(install !== -1 && install < make, "installed before anything is made");
-  assert.ok("typescript" in manifest["devDependencies"]!);
-  assert.doesNotMatch(steps[install]!, /--omit|--production/);
-  const parts = steps[make]!.split(/\s*&&\s*/);
-  const made = parts.indexOf("sh scripts/setup.sh");
-  assert.ok(made !== -1, "what the first start would make");
-  // The set-up itself goes on where one of them can't be made.
-  for (const file of ["build/console/index.html", "build/client/index.js", "build/client/index.d.ts"]) {
-    assert.ok(parts.indexOf(`test -s ${file}`) > made, `${file} is looked for`);
-  }
-  // Without the option it writes the lockfile anew, which is then newer than what was made of it.
-  assert.match(parts.at(-1)!, /^npm prune --omit=dev --no-save\b/);
+test("the clients have the version of the server", () => {
+  const [, version] = /^version = "(.+)"$/m.exec(read("clients/python/pyproject.toml")) ?? [];
+  assert.equal(version, manifest["version"]);
 });
 
 test("the image runs as a user that owns nothing but the data", () => {
@@ -81,16 +69,13 @@ test("the image runs as a user that owns nothing but the data", () => {
   assert.ok(copied < image.findIndex(({ word }) => word === "USER"));
 });
 
-test("the image starts a program that it holds", () => {
-  const [program, ...options] = JSON.parse(only(image, "ENTRYPOINT")) as string[];
-  const folder = only(image, "WORKDIR");
-  const inTree = (path: string) => path.replace(`${folder}/`, "");
-  assert.equal(inTree(program!), "node_modules/.bin/node");
-  assert.ok("node" in manifest["dependencies"]!, "which is not left out with what development needs");
-  const [, main, command] = options;
-  assert.ok(isSent(inTree(main!)), main);
+test("the image starts the command of the package that the build installs", () => {
+  const [program, command] = JSON.parse(only(image, "ENTRYPOINT")) as string[];
+  const [, prefix] = /npm install --prefix (\/\w+)/.exec(all(build, "RUN").join("\n")) ?? [];
+  assert.equal(program, `${prefix}/node_modules/.bin/${Object.keys(manifest["bin"]!)[0]}`);
   assert.equal(command, "serve");
-  assert.match(all(image, "COPY").join("\n"), new RegExp(`^--from=build ${folder} ${folder}$`));
+  assert.ok(all(image, "COPY").includes(`--from=build ${prefix} ${prefix}`));
+  assert.match(only(image, "HEALTHCHECK"), /\/ready/);
 });
 
 test("the image's settings are ones that the server knows, and its ports the ones it listens on", () => {
@@ -111,12 +96,11 @@ test("the image's settings are ones that the server knows, and its ports the one
   assert.notEqual(settings["SERVICE_AUTH_MODE"], "off", "it listens beyond loopback");
 });
 
-test("the unit starts the same program, as a user of its own that can write its data alone", () => {
+test("the unit starts the installed package, as a user of its own that can write its data alone", () => {
   const unit = read("deploy/native-engine.service");
-  const [program, ...options] = JSON.parse(only(image, "ENTRYPOINT")) as string[];
-  const folder = /^WorkingDirectory=(.+)$/m.exec(unit)?.[1];
-  const inUnit = (part: string) => part.replace(/^\/app\//, `${folder}/`);
-  assert.match(unit, new RegExp(`^ExecStart=${[program!, ...options].map(inUnit).join(" ")}$`, "m"));
+  const [, prefix, version] = /npm install --global --prefix (\S+) native-engine-(\S+)\.tgz/.exec(unit) ?? [];
+  assert.equal(version, manifest["version"]);
+  assert.match(unit, new RegExp(`^ExecStart=${prefix}/bin/native-engine serve$`, "m"));
   for (const line of ["DynamicUser=yes", "ProtectSystem=strict", "NoNewPrivileges=yes", "CapabilityBoundingSet="]) {
     assert.match(unit, new RegExp(`^${line}$`, "m"));
   }

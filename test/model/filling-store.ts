@@ -11,9 +11,13 @@ export class FillingStore implements Store {
   }
 
   commit(ops: readonly WriteOp[]): Promise<void> {
-    const appends = ops.some(({ kind, key }) => kind === "put" && (key[0] === tables.log || key[0] === tables.journal));
+    const appends = ops.some(({ kind, key }) => kind === "put" && key[0] === tables.log);
     if (this.full && appends) return Promise.reject(new StoreError("full", "no room"));
     return this.#store.commit(ops);
+  }
+
+  checkpoint() {
+    return this.#store.checkpoint();
   }
 
   get(key: Uint8Array) {

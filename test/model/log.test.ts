@@ -3,22 +3,26 @@ import { rm } from "node:fs/promises";
 import { test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
+import { FileCommitLog } from "../../src/adapter/file-log/commit-log.ts";
+import { pageBytes } from "../../src/adapter/file-log/format.ts";
 import { LmdbStore } from "../../src/adapter/lmdb/store.ts";
+import { LoggedStore } from "../../src/adapter/logged/store.ts";
 import { MemoryObjectStore } from "../../src/adapter/memory/object-store.ts";
 import { MemoryStore } from "../../src/adapter/memory/store.ts";
+import { NodeClock } from "../../src/adapter/node/clock.ts";
 import { SimulatedClock } from "../../src/adapter/simulated/clock.ts";
 import { SeededRandom } from "../../src/adapter/simulated/random.ts";
 import { SingleOwnership } from "../../src/adapter/single/ownership.ts";
-import { Engine, type EngineSettings } from "../../src/engine/engine.ts";
+import { Engine } from "../../src/engine/engine.ts";
 import { EngineError } from "../../src/engine/errors.ts";
-import { prefixRange, tables } from "../../src/engine/keys.ts";
-import { type JournalSettings, journalSettings } from "../../src/engine/log/journal.ts";
+import { makeKey, prefixRange, tables } from "../../src/engine/keys.ts";
 import type { Retention } from "../../src/engine/log/log.ts";
 import { fingerprint } from "../../src/engine/stream/idempotency.ts";
 import type { FetchResult } from "../../src/engine/stream/streams.ts";
 import { openMainStore } from "../../src/main-store.ts";
 import type { Store } from "../../src/port/store.ts";
-import { inlineThreads, testSettings } from "../support/engine.ts";
+import { inlineSqlChildren, inlineThreads, testSettings } from "../support/engine.ts";
+import { MemoryLogDisk } from "../support/memory-log-disk.ts";
 import { temporaryFolder } from "../support/process.ts";
 import { FillingStore } from "./filling-store.ts";
 import { type Appending, bodyOf, LogModel, type Outcome, toInputs } from "./log-model.ts";
@@ -48,17 +52,15 @@ class World {
   readonly model = new LogModel(startMs);
   readonly #folder: string;
   readonly #reopen: (store: Store | undefined) => Promise<Store>;
-  readonly #settings: EngineSettings;
   readonly #errors: unknown[] = [];
   #keyed: [Write, Appending] | undefined;
   #disk!: FillingStore;
   #store!: Store;
   #engine!: Engine;
 
-  constructor(folder: string, reopen: (store: Store | undefined) => Promise<Store>, journal: JournalSettings) {
+  constructor(folder: string, reopen: (store: Store | undefined) => Promise<Store>) {
     this.#folder = folder;
     this.#reopen = reopen;
-    this.#settings = { ...testSettings, journal };
   }
 
   async start(): Promise<void> {
@@ -137,11 +139,12 @@ class World {
         store: this.#disk,
         objects,
         threads: inlineThreads(objects),
+        sqlChildren: inlineSqlChildren(),
         ownership: new SingleOwnership(this.#folder),
         clock: this.clock,
         random: new SeededRandom(1),
       },
-      this.#settings,
+      testSettings,
       { onBackgroundError: (error) => this.#errors.push(error) },
     );
     await this.#engine.start();
@@ -279,12 +282,11 @@ async function check(
   runs: number,
   stepsMax: number,
   open: (folder: string) => (store: Store | undefined) => Promise<Store>,
-  journal = journalSettings,
 ) {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: stepsMax, size: "max" }), async (steps) => {
       const folder = await temporaryFolder();
-      const world = new World(folder, open(folder), journal);
+      const world = new World(folder, open(folder));
       try {
         await world.start();
         for (const each of steps) await world.run(each);
@@ -302,37 +304,27 @@ test("the log on memory does as its model does", { timeout: 120_000 }, () =>
   check(400, 80, () => async (store) => store ?? new MemoryStore()),
 );
 
-/** Batches of about half the sizes go through it, and it is moved all the time. */
-const busyJournal = {
-  partitionsMin: 1,
-  briefBytesMax: 0,
-  batchBytesMax: 160,
-  flushBytes: 1_500,
-  flushBriefBytes: 400_000,
-  bytesMax: 3_000,
-  stepBatches: 3,
-  takenAlongMax: 4,
-  idleMs: 400,
-};
-/** Only groups that are small as a whole, of which a few make it large. */
-const briefJournal = { ...busyJournal, partitionsMin: 100, briefBytesMax: 250, flushBriefBytes: 20_000 };
+/** Small enough that a few steps fill a segment, pass the overlay's bound and leave the view far behind. */
+const busy = { applyBytes: 600, applyDelayMs: 300, stepBytesMax: 400, stepKeysMax: 5, overlayBytesMax: 3_000 };
 
-test("the log with a busy journal does as its model does", { timeout: 120_000 }, () =>
-  check(400, 80, () => async (store) => store ?? new MemoryStore(), busyJournal),
-);
-
-test("the log with a journal of small groups does as its model does", { timeout: 120_000 }, () =>
-  check(400, 80, () => async (store) => store ?? new MemoryStore(), briefJournal),
-);
-
-test("the log with a journal that is moved only when it is idle does as its model does", { timeout: 120_000 }, () =>
-  check(400, 80, () => async (store) => store ?? new MemoryStore(), {
-    ...busyJournal,
-    partitionsMin: 2,
-    flushBytes: 1e6,
-    bytesMax: 2e6,
-  }),
-);
+for (const [what, settings] of [
+  ["that follows at once", { ...busy, applyBytes: 1 }],
+  ["that is always behind", busy],
+  ["that follows when it is asked to", { ...busy, applyBytes: 1e6, applyDelayMs: 1e6, overlayBytesMax: 1e6 }],
+] as const) {
+  test(`the log on a commit log with a view ${what} does as its model does`, { timeout: 120_000 }, () =>
+    check(200, 80, () => {
+      const disk = new MemoryLogDisk();
+      const view = new MemoryStore();
+      return async (store) => {
+        await store?.close();
+        const log = await FileCommitLog.open(disk, { segmentBytes: 6 * pageBytes, firstBytes: pageBytes });
+        const mark = makeKey(tables.commitLog);
+        return LoggedStore.open({ view, log, clock: new NodeClock(), mark, settings });
+      };
+    }),
+  );
+}
 
 test("the log on LMDB does as its model does, over restarts that open the files anew", { timeout: 120_000 }, () =>
   check(40, 60, (folder) => async (store) => {
@@ -341,26 +333,9 @@ test("the log on LMDB does as its model does, over restarts that open the files 
   }),
 );
 
-test("the log on LMDB with a file for its journal does as its model does", { timeout: 120_000 }, () =>
-  check(
-    40,
-    60,
-    (folder) => async (store) => {
-      await store?.close();
-      return openMainStore(folder);
-    },
-    { ...briefJournal, briefBytesMax: 1_000, flushBriefBytes: 80_000 },
-  ),
-);
-
-test("the log on LMDB with a busy journal does as its model does", { timeout: 120_000 }, () =>
-  check(
-    40,
-    60,
-    (folder) => async (store) => {
-      await store?.close();
-      return new LmdbStore(folder);
-    },
-    busyJournal,
-  ),
+test("the log on the server's store does as its model does", { timeout: 120_000 }, () =>
+  check(20, 60, (folder) => async (store) => {
+    await store?.close();
+    return openMainStore(folder);
+  }),
 );

@@ -1,17 +1,32 @@
 import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { JournaledStore } from "../../src/adapter/journaled/store.ts";
+import { FileCommitLog } from "../../src/adapter/file-log/commit-log.ts";
+import { LogFolder } from "../../src/adapter/file-log/folder.ts";
+import { pageBytes } from "../../src/adapter/file-log/format.ts";
+import { LmdbApplier } from "../../src/adapter/lmdb/applier.ts";
 import { LmdbStore } from "../../src/adapter/lmdb/store.ts";
+import { type LoggedSettings, LoggedStore } from "../../src/adapter/logged/store.ts";
 import { MemoryStore } from "../../src/adapter/memory/store.ts";
+import { NodeClock } from "../../src/adapter/node/clock.ts";
 import { compareBytes } from "../../src/port/bytes.ts";
 import type { Range, Reader, Store, WriteOp } from "../../src/port/store.ts";
-import { MemorySlotFiles } from "../support/memory-slots.ts";
+import { MemoryLogDisk } from "../support/memory-log-disk.ts";
 import { temporaryFolder } from "../support/process.ts";
 
 interface Opened extends AsyncDisposable {
   readonly store: Store;
+}
+
+const mark = Buffer.from("\xfe mark", "latin1");
+
+async function openLogged(settings: Partial<LoggedSettings>): Promise<Opened> {
+  const log = await FileCommitLog.open(new MemoryLogDisk(), { segmentBytes: 3 * pageBytes, firstBytes: pageBytes });
+  const view = new MemoryStore();
+  const store = await LoggedStore.open({ view, log, clock: new NodeClock(), mark, settings });
+  return { store, [Symbol.asyncDispose]: () => store.close() };
 }
 
 /** Every adapter of the port; each test opens an empty store. */
@@ -20,15 +35,24 @@ const adapters: Readonly<Record<string, () => Promise<Opened>>> = {
     const store = new MemoryStore();
     return { store, [Symbol.asyncDispose]: () => store.close() };
   },
-  /** Lone puts of keys that begin with an `a` go to its file. */
-  journaled: async () => {
-    const mark = bytes("\xfe mark");
-    const store = JournaledStore.open(new MemoryStore(), { table: 0x61, mark, files: new MemorySlotFiles(), slots: 3 });
-    // The first one makes the file.
-    await store.commit([put("a")]);
-    await store.commit([remove("a")]);
-    await new Promise(setImmediate);
-    return { store, [Symbol.asyncDispose]: () => store.close() };
+  /** Its view follows at once; the other one's is always behind. */
+  logged: () => openLogged({ applyBytes: 1 }),
+  "logged, behind": () => openLogged({ applyBytes: 200, applyDelayMs: 1e6, stepBytesMax: 100, overlayBytesMax: 500 }),
+  /** As the server has it: LMDB is brought up to date by another thread. */
+  main: async () => {
+    const folder = await temporaryFolder();
+    const lmdb = new LmdbStore(folder);
+    const log = await FileCommitLog.open(new LogFolder(join(folder, "log")));
+    const settings = { applyBytes: 300, applyDelayMs: 5 };
+    const applier = new LmdbApplier(lmdb, folder);
+    const store = await LoggedStore.open({ view: lmdb, applier, log, clock: new NodeClock(), mark, settings });
+    return {
+      store,
+      async [Symbol.asyncDispose]() {
+        await store.close();
+        await rm(folder, { recursive: true, force: true });
+      },
+    };
   },
   lmdb: async () => {
     const folder = await temporaryFolder();
@@ -81,6 +105,7 @@ for (const [name, open] of Object.entries(adapters)) {
       assert.equal(text(store.get(bytes("a"))!), "1");
       await store.commit([put("a", "one"), remove("b"), remove("missing")]);
       assert.deepEqual(entries(store), [["a", "one"]]);
+      await store.checkpoint();
       assert.equal(store.stats().entries, 1);
       assert.ok(store.stats().diskBytes > 0);
     });

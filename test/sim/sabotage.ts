@@ -5,8 +5,8 @@ import type { WriteOp } from "../../src/port/store.ts";
 export interface Sabotage {
   /** Operations of a commit that are dropped although it is answered as durable. */
   readonly drops?: (op: WriteOp) => boolean;
-  /** Writes of the file beside the store that are answered as durable and never made. */
-  readonly losesSlots?: () => boolean;
+  /** Writes of the commit log that are answered as durable and never made. */
+  readonly losesWrites?: () => boolean;
   /** Applies commits that it reports as failed. */
   readonly keepsFailed?: boolean;
   /** A crash that comes while a commit is applied leaves the first part of it. */
@@ -43,17 +43,10 @@ export const weaknesses: readonly Weakness[] = [
     found: /is missing in the log|trimmed too early|was known|does not catch up/,
   },
   {
-    what: "acknowledged records are lost in the journal",
-    make: () => {
-      const isDue = each(10);
-      return { drops: (op) => isPut(tables.journal)(op) && isDue() };
-    },
-    found: /is missing in the log|trimmed too early|was known|does not catch up|ends at|is also at/,
-  },
-  {
-    what: "acknowledged records are lost in the file of the journal",
-    make: () => ({ losesSlots: each(3) }),
-    found: /is missing in the log|trimmed too early|was known|does not catch up|ends at|is also at|journal is damaged/,
+    what: "acknowledged commits are lost in the log",
+    make: () => ({ losesWrites: each(3) }),
+    found:
+      /the store is refused|is missing in the log|trimmed too early|was known|does not catch up|ends at|is also at/,
   },
   {
     what: "acknowledged documents are lost",

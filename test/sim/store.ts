@@ -4,7 +4,6 @@ import type { WorldTime } from "./clock.ts";
 import type { Dice } from "./dice.ts";
 import type { Faults } from "./faults.ts";
 import type { Life } from "./life.ts";
-import type { Sabotage } from "./sabotage.ts";
 import type { Trace } from "./trace.ts";
 
 export interface StoreWorld {
@@ -17,21 +16,19 @@ export interface StoreWorld {
 const delayMsMax = 3_000;
 
 /**
- * One process's view of the durable state. A commit is first under way, when it can fail or be caught by a crash; then
+ * One process's LMDB. A commit is first under way, when it can fail or be caught by a crash; then
  * applied, when readers see it; and only then is it answered.
  */
 export class SimulatedStore implements Store {
   readonly #durable: MemoryStore;
   readonly #life: Life;
   readonly #world: StoreWorld;
-  readonly #sabotage: Sabotage;
   readonly #unsynced = new Set<readonly WriteOp[]>();
 
-  constructor(durable: MemoryStore, life: Life, world: StoreWorld, sabotage: Sabotage) {
+  constructor(durable: MemoryStore, life: Life, world: StoreWorld) {
     this.#durable = durable;
     this.#life = life;
     this.#world = world;
-    this.#sabotage = sabotage;
   }
 
   async commit(ops: readonly WriteOp[]): Promise<void> {
@@ -44,26 +41,26 @@ export class SimulatedStore implements Store {
     if (faults.strikes("commit_fails")) {
       this.#unsynced.delete(ops);
       trace.add(`commit of ${ops.length} fails`);
-      if (this.#sabotage.keepsFailed) await this.#durable.commit(ops);
       throw new StoreError(dice.chance(0.5) ? "full" : "failed", "simulated");
     }
-    const { drops } = this.#sabotage;
-    await this.#durable.commit(drops === undefined ? ops : ops.filter((op) => !drops(op)));
+    await this.#durable.commit(ops);
     this.#unsynced.delete(ops);
     trace.add(`commit of ${ops.length}`);
     if (dice.chance(0.3)) await this.#life.turn();
   }
 
+  async checkpoint(): Promise<void> {}
+
   /** The power fails: what was under way is there or not, as a whole. */
   async crash(): Promise<void> {
-    const { faults, trace, dice } = this.#world;
+    const { faults, trace } = this.#world;
     for (const ops of this.#unsynced) {
       if (faults.either("commit_lost_by_crash", "commit_kept_by_crash")) {
         trace.add(`crash loses a commit of ${ops.length}`);
         continue;
       }
       trace.add(`crash keeps a commit of ${ops.length}`);
-      await this.#durable.commit(this.#sabotage.tearsCommit ? ops.slice(0, dice.below(ops.length)) : ops);
+      await this.#durable.commit(ops);
     }
     this.#unsynced.clear();
   }

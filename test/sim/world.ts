@@ -1,4 +1,6 @@
-import { JournaledStore } from "../../src/adapter/journaled/store.ts";
+import { FileCommitLog } from "../../src/adapter/file-log/commit-log.ts";
+import { pageBytes } from "../../src/adapter/file-log/format.ts";
+import { type LoggedSettings, LoggedStore } from "../../src/adapter/logged/store.ts";
 import { MemoryObjectStore } from "../../src/adapter/memory/object-store.ts";
 import { MemoryStore } from "../../src/adapter/memory/store.ts";
 import { SeededRandom } from "../../src/adapter/simulated/random.ts";
@@ -9,17 +11,19 @@ import { type CollectionSettings, defaultCollectionSettings } from "../../src/en
 import { Engine } from "../../src/engine/engine.ts";
 import { EngineError } from "../../src/engine/errors.ts";
 import { makeKey, tables } from "../../src/engine/keys.ts";
-import type { JournalSettings } from "../../src/engine/log/journal.ts";
 import { defaultSqlSettings } from "../../src/engine/sql/settings.ts";
+import { StoreError } from "../../src/port/store.ts";
 import type { ThreadRole, ThreadService } from "../../src/port/threads.ts";
+import { inlineSqlChildren } from "../support/engine.ts";
 import { WorldTime } from "./clock.ts";
 import { Dice } from "./dice.ts";
 import { Faults } from "./faults.ts";
 import { leftovers } from "./leftovers.ts";
 import { Life, Scheduler } from "./life.ts";
+import { type LogFiles, SimulatedLogDisk } from "./log-disk.ts";
 import { ObjectsUnderWay, SimulatedObjects } from "./objects.ts";
 import type { Sabotage } from "./sabotage.ts";
-import { SimulatedSlotFiles, type SlotDisk } from "./slots.ts";
+import { SabotagedStore } from "./sabotaged-store.ts";
 import { SimulatedStore } from "./store.ts";
 import { SimulatedThreads } from "./threads.ts";
 import { Trace } from "./trace.ts";
@@ -50,24 +54,19 @@ const collectionSettings: CollectionSettings = {
   openIdleMs: 15_000,
 };
 
-/** From every group to only those that go to several partitions, and moved on often. */
-function journalOf(seed: number): JournalSettings {
+/** From a view that follows at once to one that is far behind, and segments of a few pages. */
+function logSettings(seed: number): { readonly segmentBytes: number; readonly logged: LoggedSettings } {
   return {
-    partitionsMin: 1 + (seed % 4),
-    briefBytesMax: seed % 3 === 0 ? 0 : seed % 5 === 0 ? 600 : 9_000,
-    batchBytesMax: 300,
-    flushBytes: 3_000,
-    flushBriefBytes: 32_000,
-    bytesMax: 9_000,
-    stepBatches: 2 + (seed % 7),
-    takenAlongMax: seed % 9,
-    idleMs: 300,
+    segmentBytes: (4 + (seed % 13)) * pageBytes,
+    logged: {
+      applyBytes: [1, 2_000, 20_000][seed % 3]!,
+      applyDelayMs: [0, 200, 2_000][seed % 5] ?? 1_000,
+      stepBytesMax: [500, 4_000, 40_000][seed % 7] ?? 10_000,
+      stepKeysMax: 3 + (seed % 50),
+      overlayBytesMax: [8_000, 40_000, 1_000_000][seed % 4] ?? 100_000,
+      retryMs: 300,
+    },
   };
-}
-
-/** From hardly any room to more than is ever taken. */
-function slotsOf(seed: number): number {
-  return 2 + (seed % 11);
 }
 
 /** What is durable, the process that works on it, and everything that can befall them. */
@@ -83,11 +82,10 @@ export class World {
   readonly #seed: number;
   readonly #sabotage: Sabotage;
   #life: Life;
-  /** The file beside the store, of the seeds that have one. */
-  readonly #slotDisk: SlotDisk = { bytes: undefined };
-  #store: SimulatedStore | undefined;
-  #slotFiles: SimulatedSlotFiles | undefined;
-  #journaled: JournaledStore | undefined;
+  readonly #logFiles: LogFiles = new Map();
+  #view: SimulatedStore | undefined;
+  #disk: SimulatedLogDisk | undefined;
+  #store: LoggedStore | undefined;
   #threads: SimulatedThreads | undefined;
   #engine: Engine | undefined;
   #lives = 0;
@@ -120,10 +118,16 @@ export class World {
     while (this.#engine === undefined) {
       const life = new Life(this.scheduler);
       this.#life = life;
-      const engine = this.#makeEngine(life);
-      const started = this.call(() => engine.start());
+      const started = this.call(async () => {
+        const engine = await this.#makeEngine(life);
+        await engine.start();
+        return engine;
+      });
       const outcome = await this.drive(started);
-      if (outcome.kind === "answer" && !this.faults.strikes("crash_at_start")) this.#engine = engine;
+      if (outcome.kind === "error" && isDamage(outcome.error)) {
+        throw new Violation(`the store is refused: ${messageOf(outcome.error)}`);
+      }
+      if (outcome.kind === "answer" && !this.faults.strikes("crash_at_start")) this.#engine = outcome.value;
       else {
         this.trace.add(`start: ${outcome.kind === "error" ? messageOf(outcome.error) : "crash soon after"}`);
         // What an earlier life left half done is taken up, and left half done again.
@@ -139,8 +143,8 @@ export class World {
     this.#engine = undefined;
     this.#life.end();
     this.time.bury();
-    await this.#store?.crash();
-    this.#slotFiles?.crash();
+    await this.#view?.crash();
+    this.#disk?.crash();
     await this.#underWay.crash();
     this.trace.add("crash");
   }
@@ -151,7 +155,7 @@ export class World {
     this.#engine = undefined;
     const stop = async () => {
       await engine.stop();
-      await this.#journaled?.close();
+      await this.#store?.close();
     };
     const outcome = await this.drive(this.call(stop));
     if (outcome.kind === "error") throw new Violation(`the stop failed: ${messageOf(outcome.error)}`);
@@ -209,18 +213,16 @@ export class World {
     await new Promise((resolve) => setImmediate(resolve));
   }
 
-  #makeEngine(life: Life): Engine {
+  async #makeEngine(life: Life): Promise<Engine> {
     const clock = this.time.clockOf(life);
     const objects = new SimulatedObjects(this.#objects, life, this, this.#underWay);
-    const store = new SimulatedStore(this.#durable, life, this, this.#sabotage);
+    const store = await this.#openStore(life);
     const random = new SeededRandom(this.#seed * 1_000 + this.#lives++);
-    this.#store = store;
-    this.#journaled = this.#openJournal(store, life);
     const create = (role: ThreadRole, threadLife: Life) => this.#makeService(role, threadLife);
     this.#threads = new SimulatedThreads(life, create, this.#sabotage.losesMessage);
     return new Engine(
       {
-        store: this.#journaled ?? store,
+        store: new SabotagedStore(store, life, this.#sabotage),
         objects,
         ownership: {
           isOwner: true,
@@ -231,23 +233,33 @@ export class World {
         clock,
         random,
         threads: this.#threads,
+        // Its native threads would keep a time of their own.
+        sqlChildren: inlineSqlChildren(),
       },
-      { dedupWindowMs, sql: defaultSqlSettings, collections: collectionSettings, journal: journalOf(this.#seed) },
+      { dedupWindowMs, sql: defaultSqlSettings, collections: collectionSettings },
       { onBackgroundError: (error) => this.trace.add(`background: ${messageOf(error)}`) },
     );
   }
 
-  /** As the real process has it (`main-store.ts`), on half of the seeds. */
-  #openJournal(store: SimulatedStore, life: Life): JournaledStore | undefined {
-    if (this.#seed % 2 === 0) return undefined;
-    const files = new SimulatedSlotFiles(this.#slotDisk, life, this, this.#sabotage);
-    this.#slotFiles = files;
-    const mark = makeKey(tables.journalMark);
-    try {
-      return JournaledStore.open(store, { table: tables.journal, mark, files, slots: slotsOf(this.#seed) });
-    } catch (error) {
-      throw new Violation(`the store is refused: ${messageOf(error)}`);
-    }
+  /** As the real process has it (`main-store.ts`). */
+  async #openStore(life: Life): Promise<LoggedStore> {
+    const { segmentBytes, logged } = logSettings(this.#seed);
+    const clock = this.time.clockOf(life);
+    const view = new SimulatedStore(this.#durable, life, this);
+    const disk = new SimulatedLogDisk(this.#logFiles, life, this, this.#sabotage);
+    this.#view = view;
+    this.#disk = disk;
+    const mark = makeKey(tables.commitLog);
+    const log = await FileCommitLog.open(disk, {
+      segmentBytes,
+      firstBytes: 2 * pageBytes,
+      growBytes: 3 * pageBytes,
+      mayCreate: view.get(mark) === undefined,
+      pause: (ms) => clock.sleep(ms),
+    });
+    const onError = (error: unknown) => this.trace.add(`not applied: ${messageOf(error)}`);
+    this.#store = await LoggedStore.open({ view, log, clock, mark, settings: logged, onError });
+    return this.#store;
   }
 
   #makeService(role: ThreadRole, life: Life): ThreadService {
@@ -259,11 +271,12 @@ export class World {
         return new IndexService(loader, clock, new SeededRandom(1));
       case "build":
         return new BuildService(objects, loader, clock);
-      case "sql":
-        // Its native threads keep a time of their own.
-        return { handle: () => undefined };
     }
   }
+}
+
+function isDamage(error: unknown): boolean {
+  return error instanceof StoreError && error.kind === "damaged";
 }
 
 export function messageOf(error: unknown): string {

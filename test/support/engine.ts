@@ -1,3 +1,4 @@
+import { InlineChildren } from "../../src/adapter/inline/children.ts";
 import { InlineThreads } from "../../src/adapter/inline/threads.ts";
 import { NodeClock } from "../../src/adapter/node/clock.ts";
 import { SeededRandom } from "../../src/adapter/simulated/random.ts";
@@ -8,13 +9,14 @@ import { defaultCollectionSettings } from "../../src/engine/collection/settings.
 import type { EngineSettings } from "../../src/engine/engine.ts";
 import { defaultSqlSettings } from "../../src/engine/sql/settings.ts";
 import { SqlService } from "../../src/engine/sql/thread/sql-service.ts";
+import type { Children } from "../../src/port/children.ts";
 import type { Clock } from "../../src/port/clock.ts";
 import type { ObjectStore } from "../../src/port/object-store.ts";
 import type { Store } from "../../src/port/store.ts";
 import type { Threads } from "../../src/port/threads.ts";
 
 /** The services of the engine's threads, run in this one. */
-export function inlineThreads(objects: ObjectStore, clock: Clock = new NodeClock(), store?: Store): Threads {
+export function inlineThreads(objects: ObjectStore, clock: Clock = new NodeClock()): Threads {
   const loader = new ObjectSegmentLoader(objects);
   return new InlineThreads((role) => {
     switch (role) {
@@ -22,10 +24,15 @@ export function inlineThreads(objects: ObjectStore, clock: Clock = new NodeClock
         return new IndexService(loader, clock, new SeededRandom(1));
       case "build":
         return new BuildService(objects, loader, clock);
-      case "sql":
-        return store === undefined ? { handle: () => undefined } : new SqlService(store, defaultSqlSettings);
     }
   });
+}
+
+/** The service of SQL statements, run in this process; without a store nothing is read. */
+export function inlineSqlChildren(store?: Store): Children {
+  return new InlineChildren(() =>
+    store === undefined ? { handle: () => undefined } : new SqlService(store, defaultSqlSettings),
+  );
 }
 
 export const testSettings: EngineSettings = {

@@ -7,9 +7,17 @@ import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 
-const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+/** This build's own folder. */
+export const thisBuild = fileURLToPath(new URL("../..", import.meta.url));
+const main = mainOf(thisBuild);
+
+function mainOf(build: string): string {
+  return join(build, "src/main.ts");
+}
 
 export interface StartOptions {
+  /** The folder of another build to run. */
+  readonly build?: string;
   /** A folder of the caller's; without it the process has one of its own that goes with it. */
   readonly dataDir?: string;
   /** A free port without it. */
@@ -27,6 +35,8 @@ export class ServerProcess implements AsyncDisposable {
   readonly postgres: WireAddress;
   /** And the MySQL wire. */
   readonly mysql: WireAddress;
+  /** And the Live engine. */
+  readonly live: string;
   readonly dataDir: string;
   readonly child: ChildProcess;
   readonly logs: string[];
@@ -36,6 +46,8 @@ export class ServerProcess implements AsyncDisposable {
     this.url = url;
     this.postgres = wireAddress(logs, "postgres");
     this.mysql = wireAddress(logs, "mysql");
+    const { host, port } = wireAddress(logs, "live");
+    this.live = `${new URL(url).protocol}//${host}:${port}`;
     this.dataDir = dataDir;
     this.child = child;
     this.logs = logs;
@@ -46,13 +58,20 @@ export class ServerProcess implements AsyncDisposable {
     const ownsData = options.dataDir === undefined;
     const dataDir = options.dataDir ?? (await temporaryFolder());
     const flags = ["--listen", options.listen ?? "127.0.0.1:0", "--data-dir", dataDir, ...(options.flags ?? [])];
-    const [command, ...args] = [...(options.under ?? []), process.execPath, main, "serve", ...flags];
+    const [command, ...args] = [
+      ...(options.under ?? []),
+      process.execPath,
+      mainOf(options.build ?? thisBuild),
+      "serve",
+      ...flags,
+    ];
     const child = spawn(command!, args, {
       // The wires are on free ports too: their usual ones may be anyone's.
       env: {
         ...cleanEnvironment(),
         SERVICE_POSTGRES_LISTEN: "127.0.0.1:0",
         SERVICE_MYSQL_LISTEN: "127.0.0.1:0",
+        SERVICE_LIVE_LISTEN: "127.0.0.1:0",
         ...options.env,
       },
       stdio: ["ignore", "pipe", "pipe"],
@@ -139,7 +158,8 @@ function wireAddress(logs: readonly string[], wire: string): WireAddress {
   return { host, port: Number(port) };
 }
 
-function listeningUrl(child: ChildProcess, logs: string[]): Promise<string> {
+/** Where a server that was started listens; its log goes to `logs`. */
+export function listeningUrl(child: ChildProcess, logs: string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const onLine = (line: string) => {
       logs.push(line);

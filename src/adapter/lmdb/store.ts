@@ -147,16 +147,24 @@ export class LmdbStore implements Store {
       });
     } catch (error) {
       const cause = await commitCause(error);
-      this.#checkAlive();
+      this.checkAlive();
       throw this.#fatal ?? commitError(this.#file, cause, bytes);
     }
+  }
+
+  /** Every commit is in the file that others read. */
+  async checkpoint(): Promise<void> {}
+
+  /** Lets the next read see what another thread has committed. */
+  refresh(): void {
+    this.#db.resetReadTxn();
   }
 
   /**
    * A failed write of LMDB's meta page ends the environment: reads fail from then on, and the library would wait for
    * ever on the next write. No transaction was lost, but only a new start can tell which of the two the file holds.
    */
-  #checkAlive(): void {
+  checkAlive(): void {
     try {
       this.#db.resetReadTxn();
       this.#db.getBinary(Buffer.from([0]));
@@ -172,6 +180,11 @@ export class LmdbStore implements Store {
     return new LmdbSnapshot(this.#db, transaction);
   }
 
+  /** Frees what the snapshots of processes that were killed keep from being written over. */
+  dropDeadReaders(): void {
+    this.#db.readerCheck();
+  }
+
   stats(): StoreStats {
     const stats = this.#db.getStats() as { entryCount?: number };
     return { diskBytes: statSync(this.#file).size, entries: stats.entryCount ?? 0 };
@@ -184,7 +197,7 @@ export class LmdbStore implements Store {
   }
 
   #refresh(): void {
-    if (this.#shared) this.#db.resetReadTxn();
+    if (this.#shared) this.refresh();
   }
 }
 

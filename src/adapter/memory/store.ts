@@ -104,6 +104,8 @@ export class MemoryStore extends VersionReader implements Store {
     }
   }
 
+  async checkpoint(): Promise<void> {}
+
   snapshot(): Snapshot {
     const version = this.#read();
     const reader = new VersionReader(() => version);

@@ -56,7 +56,7 @@ export const restore: Run = async (context) => {
     await context.out.value(
       value,
       () =>
-        `${dataDir} holds the instance as of ${head.created_at} (${formatBytes(bytes)}); start it with \`native-engine serve\``,
+        `${dataDir} holds the instance as of ${head.created_at} (${formatBytes(bytes)}); start it with \`native-engine serve --data-dir ${dataDir}\``,
     );
   } finally {
     progress.end();

@@ -16,12 +16,32 @@ export const sql: Run = async (context) => {
   const command = context.text("command");
   if (command !== undefined) {
     const statement = command === "-" ? readText("-") : command;
-    await show(context, await context.namespace.sql(statement, params(context), { signal: context.signal }), false);
+    const asked = context.namespace.sql(statement, params(context), { signal: context.signal });
+    const reply = await asked.catch((error: unknown) => {
+      if (error instanceof ServiceError) error.message += caret(error, statement);
+      throw error;
+    });
+    await show(context, reply, false);
     return undefined;
   }
   if (context.args.length > 0) throw new UsageError("PARAMs need -c");
   return await interactive(context);
 };
+
+/** Columns of a statement's line that are shown around a fault. */
+const caretColumns = 76;
+
+/** The line of the statement that is at fault and a mark below the place, where the server names one. */
+export function caret({ details, message }: ServiceError, statement: string): string {
+  const { position } = (details["sql"] ?? {}) as { readonly position?: unknown };
+  if (typeof position !== "number" || position < 0 || position > statement.length || message.includes("^")) return "";
+  const from = statement.lastIndexOf("\n", position - 1) + 1;
+  const [line = ""] = statement.slice(from).split("\n", 1);
+  const column = position - from;
+  const cut = Math.max(0, Math.min(column - caretColumns / 2, line.length - caretColumns));
+  const shown = line.slice(cut, cut + caretColumns).replaceAll("\t", " ");
+  return `\n  ${shown}\n  ${" ".repeat(column - cut)}^`;
+}
 
 /** Numbers and JSON words are what they look like; everything else is text. */
 function params(context: Context): unknown[] | undefined {
@@ -132,7 +152,7 @@ async function ask(context: Context, statement: string, onTheirSide: boolean): P
     return true;
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    context.out.note(`${error.reason}: ${error.message}`);
+    context.out.note(`${error.reason}: ${error.message}${caret(error, statement)}`);
     return false;
   }
 }

@@ -1,5 +1,4 @@
 import { computed, signal } from "@preact/signals";
-import { browserStorage } from "./storage.ts";
 
 /** The address behind `#`: the page and its state, so that whatever is shown can be sent to somebody. */
 export interface Route {
@@ -55,10 +54,8 @@ export function replaceParams(params: Params): void {
   route.value = parse(next);
 }
 
-/** The namespace of the address, or the last one there was. */
-export const namespace = computed<string>(() => {
+/** The namespace of the address. */
+export const addressed = computed<string | undefined>(() => {
   const { path } = route.value;
-  const given = path[0] === "ns" ? path[1] : undefined;
-  if (given !== undefined) browserStorage.set("namespace", given);
-  return given ?? browserStorage.get("namespace") ?? "";
+  return path[0] === "ns" ? path[1] : undefined;
 });

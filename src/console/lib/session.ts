@@ -1,9 +1,12 @@
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 import { call, setCredential, signInNeeded } from "./api.ts";
-import type { InstanceInfo, Namespace, WhoAmI } from "./types.ts";
+import { addressed } from "./router.ts";
+import { browserStorage } from "./storage.ts";
+import type { Access, InstanceInfo, Namespace, WhoAmI } from "./types.ts";
 
 export const instance = signal<InstanceInfo | undefined>(undefined);
 export const whoAmI = signal<WhoAmI["principal"] | undefined>(undefined);
+export const access = signal<Access | undefined>(undefined);
 export const namespaces = signal<readonly Namespace[] | undefined>(undefined);
 
 const rpc = "/service.instance.v1.InstanceService/";
@@ -21,8 +24,31 @@ export async function loadNamespaces(): Promise<void> {
 export async function openSession(): Promise<void> {
   const { principal } = await call<WhoAmI>(`${rpc}WhoAmI`, { body: {} });
   whoAmI.value = principal;
+  access.value = await call<Access>("/v1/access");
   await loadNamespaces();
   signInNeeded.value = undefined;
+}
+
+/** The namespace of the address, or the last one there was; none where the address names one that does not exist. */
+export const namespace = computed<string>(() => {
+  const known = namespaces.value ?? [];
+  const exists = (name: string | undefined) => known.some((each) => each.name === name);
+  const given = addressed.value;
+  if (given !== undefined) {
+    if (exists(given)) browserStorage.set("namespace", given);
+    return exists(given) ? given : "";
+  }
+  const last = browserStorage.get("namespace");
+  return last !== undefined && exists(last) ? last : (known[0]?.name ?? "");
+});
+
+export type Need = "write" | "admin" | "instance" | "instance-admin";
+
+/** Whether the caller may do what needs so much. The server has the last word; this is for what to offer. */
+export function may(need: Need): boolean {
+  const { role, namespace } = access.value ?? { role: "reader", namespace: null };
+  if (need.startsWith("instance") && namespace !== null) return false;
+  return need === "instance" || role === "admin" || (need === "write" && role === "writer");
 }
 
 export async function signIn(credential: string): Promise<void> {
@@ -38,6 +64,7 @@ export async function signIn(credential: string): Promise<void> {
 export function signOut(): void {
   setCredential(undefined);
   whoAmI.value = undefined;
+  access.value = undefined;
   namespaces.value = undefined;
   signInNeeded.value = { status: 401, reason: "signed_out", message: "You have signed out." };
 }

@@ -190,6 +190,12 @@ export interface InstanceInfo {
   readonly signInMethods?: readonly { readonly kind: string; readonly displayName: string }[];
 }
 
+/** What the caller may do; kept to one namespace where one is named. */
+export interface Access {
+  readonly role: "reader" | "writer" | "admin";
+  readonly namespace: string | null;
+}
+
 export interface WhoAmI {
   readonly principal: {
     readonly id: string;

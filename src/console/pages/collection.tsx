@@ -56,7 +56,7 @@ export function CollectionPage({ ns, name }: { readonly ns: string; readonly nam
         <a class="button primary" href={href(["ns", ns, "search"], { c: name })}>
           Search
         </a>
-        <Button kind="danger" icon="trash" onClick={() => setDialog("delete")}>
+        <Button kind="danger" icon="trash" needs="admin" onClick={() => setDialog("delete")}>
           Delete
         </Button>
       </PageHead>
@@ -87,6 +87,7 @@ export function CollectionPage({ ns, name }: { readonly ns: string; readonly nam
             <div class="actions">
               <Button
                 small
+                needs="admin"
                 icon="flame"
                 pressed={data.hot.enabled}
                 busy={hot.busy}
@@ -94,14 +95,14 @@ export function CollectionPage({ ns, name }: { readonly ns: string; readonly nam
               >
                 Keep in memory
               </Button>
-              <Button small busy={warm.busy} onClick={() => void warm.run()}>
+              <Button small needs="write" busy={warm.busy} onClick={() => void warm.run()}>
                 Warm now
               </Button>
               <span class="muted">Aliases</span>
               {data.aliases.map((alias) => (
                 <RemovableAlias key={alias} ns={ns} alias={alias} onDone={reload} />
               ))}
-              <Button small kind="quiet" icon="plus" onClick={() => setDialog("alias")}>
+              <Button small kind="quiet" icon="plus" needs="admin" onClick={() => setDialog("alias")}>
                 Add alias
               </Button>
             </div>
@@ -159,6 +160,7 @@ function RemovableAlias({
       <Badge tone="accent">{alias}</Badge>
       <Button
         small
+        needs="admin"
         kind="quiet"
         icon="close"
         label={`Remove the alias ${alias}`}

@@ -1,7 +1,8 @@
 import { useState } from "preact/hooks";
-import { call, nsPath, postCommand } from "../lib/api.ts";
+import { ApiError, call, callDocuments, nsPath, postCommand } from "../lib/api.ts";
 import * as format from "../lib/format.ts";
 import { href, replaceParams, route } from "../lib/router.ts";
+import { may } from "../lib/session.ts";
 import type { StoredDocument } from "../lib/types.ts";
 import { useLoad } from "../lib/use-load.ts";
 import { DeleteDialog, FormDialog } from "../ui/dialog.tsx";
@@ -24,7 +25,8 @@ export function Documents({ ns, name }: { readonly ns: string; readonly name: st
   const [filter, setFilter] = useState(applied);
   const [cursors, setCursors] = useState<readonly string[]>([]);
   const [shown, setShown] = useState<StoredDocument | undefined>();
-  const [adding, setAdding] = useState(false);
+  /** `new`, or the document that is edited. */
+  const [writing, setWriting] = useState<"new" | StoredDocument | undefined>();
   const [deleting, setDeleting] = useState<StoredDocument | undefined>();
   const cursor = cursors.at(-1);
   const { data, problem, loading, reload } = useLoad(
@@ -35,7 +37,7 @@ export function Documents({ ns, name }: { readonly ns: string; readonly name: st
         ...(parsed === undefined ? {} : { filter: parsed }),
         ...(cursor === undefined ? {} : { cursor }),
       };
-      return call<Page>(`${path}/scroll`, { body, signal });
+      return callDocuments<Page>(`${path}/scroll`, { body, signal });
     },
     [path, applied, cursor],
   );
@@ -69,7 +71,7 @@ export function Documents({ ns, name }: { readonly ns: string; readonly name: st
         </div>
         <Button onClick={apply}>Apply</Button>
         <FindById path={path} onFound={setShown} />
-        <Button kind="primary" icon="plus" onClick={() => setAdding(true)}>
+        <Button kind="primary" icon="plus" needs="write" onClick={() => setWriting("new")}>
           Write
         </Button>
       </div>
@@ -87,7 +89,9 @@ export function Documents({ ns, name }: { readonly ns: string; readonly name: st
       ) : data.documents.length === 0 ? (
         <Empty
           title="No documents"
-          command={postCommand(path, '{"ops":[{"upsert":{"id":1,"source":{"title":"red apples"}}}]}')}
+          {...(may("write")
+            ? { command: postCommand(path, '{"ops":[{"insert":{"id":1,"source":{"title":"red apples"}}}]}') }
+            : {})}
         >
           {applied === "" ? "Write the first one." : "None matches the filter."}
         </Empty>
@@ -115,6 +119,7 @@ export function Documents({ ns, name }: { readonly ns: string; readonly name: st
               name={name}
               document={shown}
               onClose={() => setShown(undefined)}
+              onEdit={() => setWriting(shown)}
               onDelete={() => setDeleting(shown)}
             />
           )}
@@ -138,7 +143,17 @@ export function Documents({ ns, name }: { readonly ns: string; readonly name: st
           </Button>
         </div>
       </div>
-      {adding ? <WriteDialog path={path} onClose={() => setAdding(false)} onDone={reload} /> : null}
+      {writing === undefined ? null : (
+        <WriteDialog
+          path={path}
+          edited={writing === "new" ? undefined : writing}
+          onClose={() => setWriting(undefined)}
+          onDone={() => {
+            setShown(undefined);
+            reload();
+          }}
+        />
+      )}
       {deleting === undefined ? null : (
         <DeleteDialog
           what="document"
@@ -146,7 +161,7 @@ export function Documents({ ns, name }: { readonly ns: string; readonly name: st
           consequence="The document leaves all indexes at once."
           onClose={() => setDeleting(undefined)}
           onDelete={async () => {
-            await call(path, { body: { ops: [{ delete: { id: deleting.id } }] } });
+            await write(path, `[{"delete":{"id":${deleting.id},"if_version":${deleting.version}}}]`);
             setShown(undefined);
             reload();
           }}
@@ -161,7 +176,7 @@ function FindById({ path, onFound }: { readonly path: string; readonly onFound: 
   const [missing, setMissing] = useState("");
   const find = async () => {
     try {
-      onFound(await call<StoredDocument>(`${path}/${encodeURIComponent(id)}`));
+      onFound(await callDocuments<StoredDocument>(`${path}/${encodeURIComponent(id)}`));
       setMissing("");
     } catch (error) {
       setMissing((error as Error).message);
@@ -193,10 +208,11 @@ interface DocumentViewProps {
   readonly name: string;
   readonly document: StoredDocument;
   readonly onClose: () => void;
+  readonly onEdit: () => void;
   readonly onDelete: () => void;
 }
 
-function DocumentView({ ns, name, document, onClose, onDelete }: DocumentViewProps) {
+function DocumentView({ ns, name, document, onClose, onEdit, onDelete }: DocumentViewProps) {
   const vector = Object.keys(document.vectors)[0];
   return (
     <DetailPane label={`Document ${document.id}`}>
@@ -211,7 +227,10 @@ function DocumentView({ ns, name, document, onClose, onDelete }: DocumentViewPro
               More like this
             </a>
           )}
-          <Button small kind="quiet" icon="trash" label="Delete the document" onClick={onDelete} />
+          <Button small icon="edit" needs="write" onClick={onEdit}>
+            Edit
+          </Button>
+          <Button small kind="quiet" icon="trash" needs="write" label="Delete the document" onClick={onDelete} />
           <Button kind="quiet" icon="close" label="Close the document" onClick={onClose} />
         </div>
       </header>
@@ -223,29 +242,99 @@ function DocumentView({ ns, name, document, onClose, onDelete }: DocumentViewPro
   );
 }
 
-function WriteDialog({
-  path,
-  onClose,
-  onDone,
-}: {
+/** Sends operations as they were written; one whose condition did not hold is a failure to who pressed the button. */
+async function write(path: string, ops: string): Promise<void> {
+  const { results } = await call<{ results: readonly { id: number; status: string }[] }>(path, {
+    body: `{"ops":${ops}}`,
+  });
+  const failed = results.find(({ status }) => status === "condition_failed");
+  if (failed !== undefined) {
+    throw new ApiError({
+      status: 409,
+      reason: "condition_failed",
+      message: `Document ${failed.id} has changed since it was shown. Nothing was written.`,
+      hint: "Close this, look at the document again and repeat what you want to change.",
+    });
+  }
+  toast(results.map(({ id, status }) => `Document ${id}: ${status}`).join(", "));
+}
+
+/** Text that is sent as it is must be JSON of its own. */
+function checked(what: string, text: string): string {
+  try {
+    JSON.parse(text);
+    return text;
+  } catch (error) {
+    throw new Error(`${what}: ${(error as Error).message}`);
+  }
+}
+
+interface WriteDialogProps {
   readonly path: string;
+  /** Without one, a new document is made. */
+  readonly edited: StoredDocument | undefined;
   readonly onClose: () => void;
   readonly onDone: () => void;
-}) {
-  const [ops, setOps] = useState('[\n  {"upsert": {"id": 1, "source": {"title": "red apples"}, "vectors": {}}}\n]');
-  const write = async () => {
-    const answer = await call<{ results: readonly { status: string }[] }>(path, {
-      body: { ops: JSON.parse(ops) as unknown },
-    });
-    const counts = new Map<string, number>();
-    for (const { status } of answer.results) counts.set(status, (counts.get(status) ?? 0) + 1);
-    toast([...counts].map(([status, count]) => `${count} ${status}`).join(", "));
+}
+
+function WriteDialog({ path, edited, onClose, onDone }: WriteDialogProps) {
+  const [id, setId] = useState(edited === undefined ? "" : String(edited.id));
+  const [source, setSource] = useState(edited === undefined ? "" : JSON.stringify(edited.source, undefined, 2));
+  const [vectors, setVectors] = useState(textOf(edited?.vectors));
+  const kind = edited === undefined ? "insert" : "upsert";
+  const submit = async () => {
+    const parts = [`"id":${checked("Id", id)}`, `"source":${checked("Source", source)}`];
+    if (vectors.trim() !== "") parts.push(`"vectors":${checked("Vectors", vectors)}`);
+    if (edited?.sparse_vectors !== undefined) {
+      parts.push(`"sparse_vectors":${JSON.stringify(edited.sparse_vectors)}`);
+    }
+    if (edited !== undefined) parts.push(`"if_version":${edited.version}`);
+    await write(path, `[{"${kind}":{${parts.join(",")}}}]`);
     onDone();
   };
   return (
-    <FormDialog title="Write documents" submit="Write" onClose={onClose} onSubmit={write} wide>
-      <p class="muted">A list of upsert, insert, patch and delete: all of them happen, or none.</p>
-      <Editor language="json" label="Operations" value={ops} onChange={setOps} lines minHeight={140} />
+    <FormDialog
+      title={edited === undefined ? "New document" : `Edit document ${edited.id}`}
+      submit={edited === undefined ? "Insert" : "Save"}
+      disabled={id.trim() === "" || source.trim() === ""}
+      onClose={onClose}
+      onSubmit={submit}
+      wide
+    >
+      <p class="muted">
+        {edited === undefined
+          ? "An id that is taken is refused; open that document to edit it."
+          : `Replaces version ${edited.version}; refused if somebody has changed the document since.`}
+      </p>
+      {edited === undefined ? (
+        <TextField label="Id" type="number" min={0} value={id} onInput={setId} required autoFocus />
+      ) : null}
+      <div class="field">
+        <span class="label">Source</span>
+        <Editor
+          language="json"
+          label="Source"
+          value={source}
+          onChange={setSource}
+          lines
+          minHeight={140}
+          hint='{"title": "red apples"}'
+        />
+      </div>
+      <div class="field">
+        <span class="label">Vectors</span>
+        <Editor
+          language="json"
+          label="Vectors"
+          value={vectors}
+          onChange={setVectors}
+          hint='{"embedding": [0.1, 0.2]}'
+        />
+      </div>
     </FormDialog>
   );
+}
+
+function textOf(vectors: StoredDocument["vectors"] | undefined): string {
+  return vectors === undefined || Object.keys(vectors).length === 0 ? "" : JSON.stringify(vectors);
 }

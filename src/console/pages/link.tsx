@@ -43,8 +43,8 @@ export function LinkPage({ ns, name }: { readonly ns: string; readonly name: str
   return (
     <>
       <PageHead title={name} crumbs={[{ label: "Links", href: href(["ns", ns, "links"]) }]}>
-        {loaded.data === undefined ? null : <LinkStatus status={loaded.data.status} error={loaded.data.error} />}
-        <Button kind="danger" icon="trash" onClick={() => setDeleting(true)}>
+        {loaded.data === undefined ? null : <LinkStatus {...loaded.data} />}
+        <Button kind="danger" icon="trash" needs="admin" onClick={() => setDeleting(true)}>
           Delete
         </Button>
       </PageHead>

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { call, nsPath, postCommand } from "../lib/api.ts";
 import { firstStreams, listCollections } from "../lib/pages.ts";
 import { href } from "../lib/router.ts";
-import type { LinkItem } from "../lib/types.ts";
+import type { LinkDetail, LinkItem } from "../lib/types.ts";
 import { useLoad } from "../lib/use-load.ts";
 import { Editor } from "../ui/editor.tsx";
 import { CreateDialog, ListPage } from "../ui/list-page.tsx";
@@ -11,9 +11,14 @@ import { Badge, SelectField, TextField } from "../ui/parts.tsx";
 /** Names beyond these are not offered while writing one. */
 const namesOffered = 500;
 
-export function LinkStatus({ status, error }: { readonly status: string; readonly error?: string | undefined }) {
+/** A list does not tell how a link fares, so that there a running one is shown without a colour. */
+export function LinkStatus({ status, error, skipped, applied }: LinkItem & Partial<LinkDetail>) {
   if (error !== undefined) return <Badge tone="bad">stopped</Badge>;
-  return <Badge tone={status === "running" ? "good" : "warn"}>{status}</Badge>;
+  if (status !== "running") return <Badge tone="warn">{status}</Badge>;
+  if (applied === undefined) return <Badge>{status}</Badge>;
+  const read = applied.reduce((sum, { offset }) => sum + offset, 0);
+  if (skipped !== undefined && skipped > 0 && skipped >= read) return <Badge tone="bad">skips every record</Badge>;
+  return <Badge tone={skipped === undefined || skipped === 0 ? "good" : "warn"}>{status}</Badge>;
 }
 
 export function LinksPage({ ns }: { readonly ns: string }) {
@@ -40,7 +45,7 @@ export function LinksPage({ ns }: { readonly ns: string }) {
           <span class="muted flow">
             {link.source} → {link.target.kind} {link.target.name}
           </span>
-          <LinkStatus status={link.status} />
+          <LinkStatus {...link} />
         </a>
       )}
       create={(onClose) => <CreateLink ns={ns} onClose={onClose} />}

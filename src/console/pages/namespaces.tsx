@@ -31,7 +31,14 @@ export function NamespacesPage() {
               {each.name}
             </a>
             <span class="muted">id {each.id}</span>
-            <Button small kind="quiet" icon="trash" label={`Delete ${each.name}`} onClick={() => setDeleting(each)} />
+            <Button
+              small
+              kind="quiet"
+              icon="trash"
+              needs="instance-admin"
+              label={`Delete ${each.name}`}
+              onClick={() => setDeleting(each)}
+            />
           </div>
         )}
         create={(onClose) => (
@@ -45,6 +52,7 @@ export function NamespacesPage() {
             pathOf={(name) => ["ns", name, "streams"]}
           />
         )}
+        createNeeds="instance-admin"
         createAtOnce={route.value.params.has("create")}
       />
       {deleting === undefined ? null : (

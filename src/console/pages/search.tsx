@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { call, credential, nsPath } from "../lib/api.ts";
 import { listCollections } from "../lib/pages.ts";
-import { href, namespace, replaceParams, route } from "../lib/router.ts";
+import { href, replaceParams, route } from "../lib/router.ts";
 import {
   buildQuery,
   narrowed,
@@ -17,6 +17,7 @@ import {
   withoutFilter,
   withSchema,
 } from "../lib/search-state.ts";
+import { namespace } from "../lib/session.ts";
 import { snippetsOf } from "../lib/snippets.ts";
 import type { CollectionInfo, QueryAnswer, StoredDocument } from "../lib/types.ts";
 import { useAction, useLoad } from "../lib/use-load.ts";

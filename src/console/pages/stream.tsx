@@ -38,13 +38,13 @@ export function StreamPage({ ns, name }: { readonly ns: string; readonly name: s
   const { data } = detail;
   const head = (
     <PageHead title={name} crumbs={[{ label: "Streams", href: href(["ns", ns, "streams"]) }]}>
-      <Button kind="primary" icon="plus" onClick={() => setDialog("append")}>
+      <Button kind="primary" icon="plus" needs="write" onClick={() => setDialog("append")}>
         Append
       </Button>
-      <Button icon="edit" onClick={() => setDialog("retention")} disabled={data === undefined}>
+      <Button icon="edit" needs="admin" onClick={() => setDialog("retention")} disabled={data === undefined}>
         Retention
       </Button>
-      <Button kind="danger" icon="trash" onClick={() => setDialog("delete")}>
+      <Button kind="danger" icon="trash" needs="admin" onClick={() => setDialog("delete")}>
         Delete
       </Button>
     </PageHead>

@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import * as format from "../lib/format.ts";
 import { navigate, replaceParams, route } from "../lib/router.ts";
+import { may, type Need } from "../lib/session.ts";
 import type { Loaded } from "../lib/use-load.ts";
 import { Awaited } from "./awaited.tsx";
 import { FormDialog } from "./dialog.tsx";
@@ -25,15 +26,17 @@ export interface ListPageProps<T> {
   /** The dialog that makes a new one. */
   readonly create: (onClose: () => void) => ComponentChildren;
   readonly createAtOnce?: boolean;
+  readonly createNeeds?: Need;
 }
 
 /** The frame of every list: what there is by name, found by a filter that is in the address, and a way to make one. */
 export function ListPage<T>(props: ListPageProps<T>) {
   const { title, note, what, list, empty, create } = props;
   const { data, reload } = list;
-  const [creating, setCreating] = useState(props.createAtOnce ?? false);
+  const needs = props.createNeeds ?? "admin";
+  const [creating, setCreating] = useState((props.createAtOnce ?? false) && may(needs));
   const createButton = (
-    <Button kind="primary" icon="plus" onClick={() => setCreating(true)}>
+    <Button kind="primary" icon="plus" needs={needs} onClick={() => setCreating(true)}>
       Create {what}
     </Button>
   );
@@ -50,7 +53,7 @@ export function ListPage<T>(props: ListPageProps<T>) {
         {(items) =>
           items.length === 0 ? (
             <Card>
-              <Empty title={empty.title} command={empty.command} action={createButton}>
+              <Empty title={empty.title} {...(may(needs) ? { command: empty.command } : {})} action={createButton}>
                 {empty.text}
               </Empty>
             </Card>

@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { Problem } from "../lib/api.ts";
+import { may, type Need } from "../lib/session.ts";
 import { Icon, type IconName } from "./icon.tsx";
 
 type Children = { readonly children?: ComponentChildren };
@@ -15,9 +16,12 @@ export interface ButtonProps extends Children {
   readonly label?: string;
   readonly pressed?: boolean;
   readonly small?: boolean;
+  /** It is not offered to callers who may not do so much. */
+  readonly needs?: Need;
 }
 
 export function Button(props: ButtonProps) {
+  if (props.needs !== undefined && !may(props.needs)) return null;
   const { onClick, kind = "plain", type = "button", busy = false, disabled = false, icon, label, children } = props;
   return (
     <button

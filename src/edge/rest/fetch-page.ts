@@ -2,6 +2,7 @@ import { Readable } from "node:stream";
 import type { BatchCursor } from "../../engine/log/record-batch.ts";
 import type { FetchResult } from "../../engine/stream/streams.ts";
 import { recordCodec } from "./record-codec.ts";
+import { formattedRecord, type RecordFormat } from "./record-format.ts";
 import { RecordWriter } from "./record-writer.ts";
 
 /** Pages up to this size are sent at once; what is longer follows in pieces, as fast as the client reads. */
@@ -24,8 +25,8 @@ export function pageEnd({ highWatermark, logStartOffset }: FetchResult, next: nu
  * A fetch reply of at most `bytesMax` bytes, or of one record that is larger than that. A page ends before a batch
  * that can't be read: the fetch that starts there is the one that fails, with the reason.
  */
-export function fetchPage(result: FetchResult, bytesMax: number): Buffer | Readable {
-  const page = new PageEncoder(result, bytesMax);
+export function fetchPage(result: FetchResult, bytesMax: number, format: RecordFormat): Buffer | Readable {
+  const page = new PageEncoder(result, bytesMax, format);
   const first = page.next();
   if (page.done) return first;
   return Readable.from(remaining(first, page), { objectMode: false, highWaterMark: 1 });
@@ -33,7 +34,7 @@ export function fetchPage(result: FetchResult, bytesMax: number): Buffer | Reada
 
 /** The same as one piece, written into `buffer` as far as it goes there: the page is part of it, or has memory of its own. */
 export function wholePage(result: FetchResult, bytesMax: number, buffer: Buffer): Buffer {
-  const page = new PageEncoder(result, bytesMax, buffer);
+  const page = new PageEncoder(result, bytesMax, "base64", buffer);
   const first = page.next();
   return page.done ? first : Buffer.concat([...remaining(first, page)]);
 }
@@ -46,14 +47,18 @@ function* remaining(first: Buffer, page: PageEncoder): Iterable<Buffer> {
 class PageEncoder {
   readonly #result: FetchResult;
   readonly #budget: number;
+  readonly #format: RecordFormat;
   readonly #writer: RecordWriter;
   #next: number;
   #sent = 0;
-  #pieceBytes = firstPieceBytes;
+  #pieceBytes: number;
   done = false;
 
-  constructor(result: FetchResult, bytesMax: number, buffer?: Buffer) {
+  constructor(result: FetchResult, bytesMax: number, format: RecordFormat, buffer?: Buffer) {
     this.#result = result;
+    this.#format = format;
+    // Looking at each value takes longer than writing it as base64: so that it does not hold the thread for long.
+    this.#pieceBytes = format === "base64" ? firstPieceBytes : pieceBytes;
     this.#budget = bytesMax - closeBytesMax;
     this.#next = result.offset;
     const waiting = result.highWatermark > result.offset;
@@ -99,7 +104,8 @@ class PageEncoder {
       // Nearly all records are written here; what is too large for it, or the page's last, below.
       const left = this.#budget - this.#sent - writer.length;
       const room = Math.min(left, Math.max(bytesMin - writer.length, stepBytesMin));
-      const text = room > 0 ? recordCodec().encode(batch, room, this.#next === offset) : undefined;
+      const isCoded = this.#format === "base64" && room > 0;
+      const text = isCoded ? recordCodec().encode(batch, room, this.#next === offset) : undefined;
       if (text !== undefined) {
         writer.append(text);
         this.#next = batch.offset + 1;
@@ -110,7 +116,8 @@ class PageEncoder {
       const first = this.#next === offset;
       // A record that can't fit needs not be written to know it.
       if (!first && this.#sent + before + batch.valueLength > this.#budget) return true;
-      writer.record(batch, first);
+      if (this.#format === "base64") writer.record(batch, first);
+      else writer.text((first ? "" : ",") + formattedRecord(batch, this.#format));
       if (!first && this.#sent + writer.length > this.#budget) {
         writer.truncate(before);
         return true;

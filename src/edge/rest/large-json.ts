@@ -1,6 +1,7 @@
 import { isAscii } from "node:buffer";
 import { invalid } from "../../engine/errors.ts";
 import { limits } from "../../engine/limits.ts";
+import { parseBody } from "./exact-sources.ts";
 import { TurnShare } from "./in-turns.ts";
 
 /**
@@ -148,7 +149,7 @@ class PieceParser {
     body[from - 1] = openBracket;
     body[to] = closeBracket;
     try {
-      return JSON.parse(textOf(body.subarray(from - 1, to + 1))) as unknown[];
+      return parseBody(textOf(body.subarray(from - 1, to + 1))) as unknown[];
     } finally {
       body[from - 1] = before;
       body[to] = after;
@@ -156,7 +157,7 @@ class PieceParser {
   }
 
   #parsed(bytes: Buffer): unknown {
-    return JSON.parse(textOf(bytes));
+    return parseBody(textOf(bytes));
   }
 
   /** Whether another entry follows; else the closing bracket was taken. */

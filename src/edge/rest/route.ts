@@ -54,6 +54,8 @@ export interface Route {
   readonly tag: string;
   readonly schema: RouteSchema;
   readonly rawBody?: boolean;
+  /** Runs before the body is validated. */
+  readonly prepare?: (request: FastifyRequest) => Promise<void>;
   readonly handler: Handler;
 }
 

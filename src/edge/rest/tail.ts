@@ -4,10 +4,11 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { EngineError, invalid } from "../../engine/errors.ts";
 import { limits } from "../../engine/limits.ts";
 import type { FetchCommand, FetchResult, Streams } from "../../engine/stream/streams.ts";
+import { preferredType } from "./accept.ts";
 import { errorReply, toEngineError } from "./error.ts";
 import { piecesOfBatchMax } from "./fetch-page.ts";
 import { type FetchQuery, parseFrom } from "./fetch-query.ts";
-import { recordText } from "./record-json.ts";
+import { formatOf, formattedRecord, type RecordFormat } from "./record-format.ts";
 import { clientSignal, readToken } from "./route.ts";
 
 /** A comment line after this long without a record keeps proxies from closing the connection. */
@@ -15,7 +16,8 @@ const heartbeatMs = 15_000;
 const pieceBytes = 256 * 1024;
 
 export function wantsTail(request: FastifyRequest): boolean {
-  return /(?:^|,)\s*text\/event-stream\s*(?:;|,|$)/i.test(request.headers.accept ?? "");
+  const { accept } = request.headers;
+  return accept !== undefined && preferredType(accept, ["application/json", "text/event-stream"]) === 1;
 }
 
 function parseTail(request: FastifyRequest): FetchCommand {
@@ -46,7 +48,7 @@ export async function sendTail(streams: Streams, request: FastifyRequest, reply:
   const response = reply.raw as ServerResponse;
   response.writeHead(200, reply.getHeaders() as Record<string, string>);
   try {
-    await follow(streams, command, first, response, signal);
+    await follow(streams, command, first, formatOf(request), response, signal);
   } catch (error) {
     const failure = toEngineError(error);
     if (failure.reason === "internal") request.log.error({ err: failure.cause ?? failure }, "a tail failed");
@@ -60,6 +62,7 @@ async function follow(
   streams: Streams,
   command: FetchCommand,
   first: FetchResult,
+  format: RecordFormat,
   response: ServerResponse,
   signal: AbortSignal,
 ): Promise<void> {
@@ -76,7 +79,7 @@ async function follow(
         const enough = Math.max(pieceBytes, batch.bytes.length / piecesOfBatchMax);
         do {
           next = batch.offset + 1;
-          piece += `id: ${next}\ndata: ${recordText(batch)}\n\n`;
+          piece += `id: ${next}\ndata: ${formattedRecord(batch, format)}\n\n`;
         } while (piece.length < enough && batch.next());
         if (piece.length >= enough) break;
       }

@@ -36,11 +36,24 @@ const callNeeds: Readonly<Record<string, Need | NeedIn>> = {
   "/service.collection.v1.DocumentService/DeleteByFilter": needs.writeIn,
   "/service.collection.v1.DocumentService/PatchByFilter": needs.writeIn,
   "/service.collection.v1.QueryService/Search": needs.readIn,
+  "/service.live.v1.LiveService/Query": needs.readIn,
+  "/service.live.v1.LiveService/Mutate": needs.writeIn,
+  "/service.live.v1.LiveService/Deploy": needs.adminIn,
+  "/service.live.v1.LiveService/Watch": needs.readIn,
+  "/service.live.v1.LiveService/ModifyQuerySet": needs.readIn,
 };
 
 /** What is not listed tells nothing of any namespace: any admitted principal may call it. */
 function needOf(path: string): Need | NeedIn {
+  // What its methods do is not known here, so that they are no reader's of one namespace to call.
+  if (path.startsWith("/service.house.")) return needs.adminInstance;
   return callNeeds[path] ?? needs.signedIn;
+}
+
+/** Whether a call changes what there is, rather than data in it. */
+export function isAdministrative(path: string): boolean {
+  const need = needOf(path);
+  return need === needs.adminInstance || need === needs.adminIn;
 }
 
 /** Before the message is read: the role, with the namespace left open. */

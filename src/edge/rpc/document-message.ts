@@ -4,6 +4,7 @@ import type { DocumentContent, OpResult, WriteOp } from "../../engine/collection
 import type { Schema } from "../../engine/collection/schema.ts";
 import type { Backpressure } from "../../engine/collection/settings.ts";
 import { invalid } from "../../engine/errors.ts";
+import { parseExact, withDoubles } from "../../engine/exact-json.ts";
 import { shortFloats } from "../../engine/search/vector/short-floats.ts";
 import type { SparseVector, Vector } from "../../gen/service/collection/v1/common_pb.ts";
 import type {
@@ -23,7 +24,7 @@ export function documentMessage(document: VersionedDocument): MessageInitShape<t
     id: BigInt(id),
     found: true,
     version: BigInt(version),
-    source: JSON.parse(source) as JsonObject,
+    source: withDoubles(parseExact(source)) as JsonObject,
     vectors: Object.fromEntries([...vectors].map(([name, values]) => [name, { values: shortFloats(values) }])),
     sparseVectors: Object.fromEntries(
       [...sparse].map(([name, { indices, values }]) => [name, { indices: [...indices], values: shortFloats(values) }]),

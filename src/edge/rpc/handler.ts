@@ -3,8 +3,9 @@ import type { DescService } from "@bufbuild/protobuf";
 import { type ConnectRouter, createConnectRouter, createContextValues, type ServiceImpl } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
+import type { AuditEvent } from "../../engine/auth/audit.ts";
 import { EngineError, invalid, reasons, unavailable } from "../../engine/errors.ts";
-import { buildVariant, isAbsent } from "../../engine/instance/catalogue.ts";
+import { buildVariant, isAbsent, type Port } from "../../engine/instance/catalogue.ts";
 import type { Instance } from "../../engine/instance/instance.ts";
 import { Health } from "../../gen/grpc/health/v1/health_pb.ts";
 import { file_service_collection_v1_collection } from "../../gen/service/collection/v1/collection_pb.ts";
@@ -17,7 +18,8 @@ import { file_service_live_v1_live } from "../../gen/service/live/v1/live_pb.ts"
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Cors } from "../front/cors.ts";
 import type { RequestIds } from "../front/request-id.ts";
-import { authorizeCall, needsCredential } from "./access.ts";
+import type { ByteBudget } from "../wire/byte-budget.ts";
+import { authorizeCall, isAdministrative, needsCredential } from "./access.ts";
 import { Call, type CallLog, callKey } from "./call.ts";
 import { cutDeadline, deadlineMs, within } from "./deadline.ts";
 import { type HealthState, healthService } from "./health.ts";
@@ -56,16 +58,23 @@ export function served<S extends DescService>(descriptor: S, implementation: Par
 
 export interface RpcDeps {
   readonly instance: Instance;
-  readonly engine: { readonly namespaces: Namespaces };
+  /** Without it there is no NamespaceService. */
+  readonly engine?: { readonly namespaces: Namespaces };
+  /** The native one, unless said. */
+  readonly port?: Port;
   readonly authenticator: Pick<Authenticator, "authenticate" | "screen">;
   readonly health: HealthState;
   readonly log: CallLog;
   readonly requestId: RequestIds;
   /** Told of every call: the method where it is known, the Connect code or `ok`, the time. */
   readonly onCall?: (method: string, code: string, ms: number) => void;
+  /** Told of every administrative call by somebody who was recognised. */
+  readonly audit?: (event: AuditEvent) => void;
   /** Reflection is mounted in development only. */
   readonly development: boolean;
   readonly cors: Cors;
+  /** What all edges hold of requests. */
+  readonly bytes: ByteBudget;
   readonly houseUrl?: string;
   readonly publicUrl?: string;
   /** Services beside those that this edge brings. */
@@ -91,7 +100,7 @@ const definitions = [
 function landedServices(deps: RpcDeps): ServedService[] {
   return [
     served(InstanceService, instanceService(deps)),
-    served(NamespaceService, namespaceService(deps.engine.namespaces)),
+    ...(deps.engine === undefined ? [] : [served(NamespaceService, namespaceService(deps.engine.namespaces))]),
     served(Health, healthService(deps.health)),
     ...(deps.services ?? []),
   ];
@@ -103,10 +112,10 @@ interface Paths {
   readonly authorizations: ReadonlyMap<string, NonNullable<ServedService["authorization"]>>;
 }
 
-function createPaths(deps: RpcDeps): Paths {
-  const router = createConnectRouter({
+function createRouter(readMaxBytes: number): ConnectRouter {
+  return createConnectRouter({
     acceptCompression: [compressionGzip, compressionBrotli],
-    readMaxBytes: rpcLimits.readBytesMax,
+    readMaxBytes,
     writeMaxBytes: rpcLimits.writeBytesMax,
     compressMinBytes: rpcLimits.compressBytesMin,
     maxTimeoutMs: rpcLimits.timeoutMsMax,
@@ -114,10 +123,17 @@ function createPaths(deps: RpcDeps): Paths {
     jsonOptions,
     interceptors: [guard],
   });
+}
+
+function createPaths(deps: RpcDeps): Paths {
+  const router = createRouter(rpcLimits.readBytesMax);
+  // What anybody may call reads little, also of what is compressed.
+  const openRouter = createRouter(rpcLimits.openBytesMax);
   const services = landedServices(deps);
   const authorizations = new Map<string, NonNullable<ServedService["authorization"]>>();
   for (const service of services) {
     service.addTo(router);
+    service.addTo(openRouter);
     const { descriptor, authorization } = service;
     if (authorization !== undefined) {
       for (const { name } of descriptor.methods) authorizations.set(`/${descriptor.typeName}/${name}`, authorization);
@@ -131,18 +147,22 @@ function createPaths(deps: RpcDeps): Paths {
     for (const service of reflectionServices) deps.health.add(service.typeName);
   }
   const around = new Map(services.map((service) => [service.descriptor.typeName, service.around]));
+  const served = [
+    ...router.handlers.filter(({ requestPath }) => needsCredential(requestPath)),
+    ...openRouter.handlers.filter(({ requestPath }) => !needsCredential(requestPath)),
+  ];
   const handlers = new Map(
-    router.handlers.map((handler) => [handler.requestPath, around.get(handler.service.typeName)?.(handler) ?? handler]),
+    served.map((handler) => [handler.requestPath, around.get(handler.service.typeName)?.(handler) ?? handler]),
   );
   return { handlers, authorizations };
 }
 
 /** Why a call that nothing answers is refused. */
-function refusal(path: string, house: boolean): EngineError {
+function refusal(path: string, house: boolean, port: Port): EngineError {
   const service = path.slice(1, path.indexOf("/", 1));
-  if (isAbsent(service, house)) {
+  if (isAbsent(service, house, port)) {
     const metadata = { variant: buildVariant };
-    return new EngineError("feature_not_in_variant", "this build does not hold the package", { metadata });
+    return new EngineError("feature_not_in_variant", "this port does not serve the package", { metadata });
   }
   return new EngineError("not_implemented", "no such method");
 }
@@ -231,11 +251,20 @@ class Handler implements RpcHandler {
   ): Promise<void> {
     checkVersion(request);
     const handler = this.#paths.get(call.path);
-    if (handler === undefined) throw refusal(call.path, this.#house !== undefined);
-    response.once("close", () => call.left());
+    if (handler === undefined) throw refusal(call.path, this.#house !== undefined, this.#deps.port ?? "native");
+    const account = this.#deps.bytes.account();
+    response.once("close", () => {
+      account.release();
+      call.left();
+    });
     const values = createContextValues().set(callKey, call);
     const deadline = deadlineMs(request);
-    const universal = universalRequest(request, call.signal, values);
+    const isUnary = handler.method.methodKind === "unary" || handler.method.methodKind === "server_streaming";
+    const universal = universalRequest(request, call.signal, values, {
+      account,
+      countedBytesMax: isUnary ? Number.POSITIVE_INFINITY : rpcLimits.readBytesMax,
+      bytesMax: needsCredential(call.path) ? Number.POSITIVE_INFINITY : rpcLimits.openBytesMax,
+    });
     cutDeadline(universal.header, deadline);
     const reply = await within(
       handler(universal),
@@ -260,7 +289,8 @@ class Handler implements RpcHandler {
     const { remoteAddress, remotePort } = request.socket;
     const admit = (principal: NonNullable<Call["principal"]>) => {
       call.principal = principal;
-      authorizeCall(principal, call.path);
+      // What this port does not serve it refuses to everybody alike.
+      if (this.#paths.has(call.path) || isHousePath(call.path)) authorizeCall(principal, call.path);
     };
     const found = authenticator.authenticate({ authorization, remoteAddress, remotePort });
     if (found instanceof Promise) return found.then(admit);
@@ -283,11 +313,14 @@ class Handler implements RpcHandler {
   }
 
   #observe(call: Call): void {
-    const { onCall, log } = this.#deps;
+    const { onCall, audit, log } = this.#deps;
     const ms = performance.now() - call.startedMs;
     // Paths that nothing answers are the caller's words and would make a metric each.
     const method = this.#paths.has(call.path) ? call.path.slice(1) : isHousePath(call.path) ? "house" : "unknown";
     onCall?.(method, call.code, ms);
+    if (audit !== undefined && call.principal !== undefined && isAdministrative(call.path)) {
+      audit({ action: method, principal: call.principal.id, address: call.peer.remoteAddress, outcome: call.code });
+    }
     log.debug({ reqId: call.requestId, method, code: call.code, ms }, "answered");
   }
 

@@ -1,6 +1,7 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { Principal } from "../../engine/auth/principal.ts";
 import { EngineError } from "../../engine/errors.ts";
+import type { Port } from "../../engine/instance/catalogue.ts";
 import type { Instance, SignInMethod } from "../../engine/instance/instance.ts";
 import { Edition, type InstanceService, PrincipalKind, SignInKind } from "../../gen/service/instance/v1/instance_pb.ts";
 import { principalOf } from "./call.ts";
@@ -22,14 +23,19 @@ const principalKinds: Record<Principal["kind"], PrincipalKind> = {
 
 export interface InstanceServiceDeps {
   readonly instance: Instance;
+  readonly port?: Port;
   /** The address clients reach; without it, the one that the caller used. */
   readonly publicUrl?: string;
 }
 
-export function instanceService({ instance, publicUrl }: InstanceServiceDeps): ServiceImpl<typeof InstanceService> {
+export function instanceService({
+  instance,
+  publicUrl,
+  port,
+}: InstanceServiceDeps): ServiceImpl<typeof InstanceService> {
   return {
     async getInstance(_request, context) {
-      const { version, signInMethods, push, services, apiVersions, ...same } = await instance.describe();
+      const { version, signInMethods, push, services, apiVersions, ...same } = await instance.describe(port);
       return {
         ...same,
         edition: Edition.OSS,

@@ -1,5 +1,6 @@
 import { fromJson, type JsonObject, type MessageInitShape } from "@bufbuild/protobuf";
 import { type ListValue, ValueSchema } from "@bufbuild/protobuf/wkt";
+import { withDoubles } from "../../engine/exact-json.ts";
 import type { QueryPlan } from "../../engine/query/plan.ts";
 import type { QueryResult, Row } from "../../engine/query/result.ts";
 import type { Filter } from "../../gen/service/collection/v1/filter_pb.ts";
@@ -97,9 +98,12 @@ function rowMessage({ projection }: QueryPlan, row: Row): MessageInitShape<typeo
   return {
     id: BigInt(_id),
     score: _score,
-    fields: pick<JsonObject[string]>(
-      row,
-      projection.fields.map(({ name }) => name),
+    fields: mapValues(
+      pick<unknown>(
+        row,
+        projection.fields.map(({ name }) => name),
+      ),
+      (value) => withDoubles(value) as JsonObject[string],
     ),
     highlights: mapValues(_highlights ?? {}, (fragments) => ({ fragments })),
     vectors: mapValues(pick<number[]>(row, projection.vectors), (values) => ({ values })),

@@ -1,5 +1,6 @@
 import type { Draft } from "../commit/draft.ts";
 import { alreadyExists, EngineError, invalid } from "../errors.ts";
+import { parseExact } from "../exact-json.ts";
 import { limits } from "../limits.ts";
 import { matchesDocument } from "../search/filter/evaluate.ts";
 import { type Filter, filterFields } from "../search/filter/filter.ts";
@@ -75,15 +76,18 @@ export class OpApplier {
     const { op } = prepared;
     const { id } = op;
     const version = this.#version(id);
+    if (!this.#holds(prepared, version)) return { id, status: "condition_failed", version };
     if (op.kind === "insert" && version > 0) {
       throw alreadyExists(`${this.#path(prepared, i)}: a document with the id ${id} already exists`, id);
     }
-    if (op.kind === "patch" && version === 0) {
-      if (this.#options.skipMissing) return { id, status: "condition_failed", version };
-      const field = this.#path(prepared, i);
-      throw new EngineError("not_found", `${field}: there is no document with the id ${id}`, { details: { field } });
+    if (op.kind === "patch") {
+      if (version === 0) {
+        if (this.#options.skipMissing) return { id, status: "condition_failed", version };
+        const field = this.#path(prepared, i);
+        throw new EngineError("not_found", `${field}: there is no document with the id ${id}`, { details: { field } });
+      }
+      if (isEmpty(op)) return { id, status: "noop", version };
     }
-    if (!this.#holds(prepared, version)) return { id, status: "condition_failed", version };
     if (op.kind === "delete") {
       if (version === 0) return { id, status: "noop", version };
       this.#documentsAdded--;
@@ -136,7 +140,7 @@ export class OpApplier {
   /** Top-level source keys are merged, null removes one; named vectors are replaced, null removes one. */
   #patched(op: ContentOp, { vectors, sparse }: PreparedOp): Buffer {
     const before = decodeDocument(this.#current(op.id).document);
-    const source: Record<string, unknown> = JSON.parse(before.source);
+    const source = parseExact(before.source) as Record<string, unknown>;
     for (const [name, value] of Object.entries(op.source)) {
       if (value === null) delete source[name];
       else Object.defineProperty(source, name, { value, enumerable: true, configurable: true, writable: true });
@@ -147,6 +151,10 @@ export class OpApplier {
       sparse: replaced(before.sparse, sparse, op.sparseVectors),
     });
   }
+}
+
+function isEmpty({ source, vectors = {}, sparseVectors = {} }: ContentOp): boolean {
+  return [source, vectors, sparseVectors].every((given) => Object.keys(given).length === 0);
 }
 
 /** A document's text may be long, and its condition about something else. */

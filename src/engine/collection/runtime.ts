@@ -74,7 +74,7 @@ export class CollectionRuntime {
     this.manifest = manifest;
     this.totals = totals;
     // The thread of SQL reads its log from the store.
-    this.stream = { id: meta.streamId, partitions: 1, retention: undefined, direct: true };
+    this.stream = { id: meta.streamId, partitions: 1, retention: undefined };
     this.#threads = threads;
     this.#log = log;
     this.#store = store;

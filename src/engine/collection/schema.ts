@@ -1,3 +1,4 @@
+import { asDouble, isWrittenNumber } from "../exact-json.ts";
 import { parseDate } from "../search/date.ts";
 import { searchLimits } from "../search/limits.ts";
 
@@ -138,6 +139,7 @@ function inferKind(value: unknown): FieldKind | undefined {
         ? { kind: "date" }
         : { kind: "text", analyzer: "standard", positions: true };
     case "number":
+      if (!Number.isFinite(value)) return undefined;
       return Number.isSafeInteger(value) ? { kind: "i64" } : { kind: "f64" };
     case "boolean":
       return { kind: "bool" };
@@ -189,15 +191,15 @@ export function inferFields(schema: Schema, source: unknown): FieldSpec[] {
     if (path !== undefined && known.isSubtree(path)) return;
     if (Array.isArray(value)) {
       for (const entry of value) visit(entry, path, depth + 1);
-    } else if (typeof value === "object") {
-      for (const [key, entry] of Object.entries(value)) {
+    } else if (typeof value === "object" && !isWrittenNumber(value)) {
+      for (const [key, entry] of Object.entries(value as object)) {
         visit(entry, path === undefined ? key : `${path}.${key}`, depth + 1);
       }
     } else if (path !== undefined) take(value, path);
   }
 
   function take(value: unknown, path: string): void {
-    const kind = inferKind(value);
+    const kind = inferKind(asDouble(value));
     if (kind === undefined) return;
     const before = found.get(path);
     if (before !== undefined) found.set(path, widerKind(before, kind));

@@ -26,7 +26,7 @@ export class StoredExtractor {
 
   #values(source: unknown): readonly FieldValues[] {
     try {
-      return this.#extractor.extract(source).values;
+      return this.#extractor.values(source);
     } catch (error) {
       if (!(error instanceof EngineError)) throw error;
       return this.schema.fields.map((field) => fieldAlone(this.schema, field, source));
@@ -37,7 +37,7 @@ export class StoredExtractor {
 function fieldAlone(schema: Schema, field: Schema["fields"][number], source: unknown): FieldValues {
   const only: Schema = { ...schema, fields: [field], vectors: [], sparseVectors: [], dynamic: "ignore" };
   try {
-    return new Extractor(only).extract(source).values[0] ?? [];
+    return new Extractor(only).values(source)[0] ?? [];
   } catch (error) {
     if (!(error instanceof EngineError)) throw error;
     return [];

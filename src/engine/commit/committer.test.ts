@@ -4,7 +4,7 @@ import { MemoryStore } from "../../adapter/memory/store.ts";
 import { NodeClock } from "../../adapter/node/clock.ts";
 import { SimulatedClock } from "../../adapter/simulated/clock.ts";
 import type { Clock } from "../../port/clock.ts";
-import { type CommitOptions, StoreError, type WriteOp } from "../../port/store.ts";
+import { StoreError, type WriteOp } from "../../port/store.ts";
 import { EngineError } from "../errors.ts";
 import { type CommitGroup, Committer } from "./committer.ts";
 import type { Draft } from "./draft.ts";
@@ -13,19 +13,18 @@ import type { Draft } from "./draft.ts";
 class HeldStore extends MemoryStore {
   readonly commits: {
     readonly ops: readonly WriteOp[];
-    readonly options: CommitOptions | undefined;
     readonly finish: (error?: Error) => Promise<void>;
   }[] = [];
   #arrived: (() => void) | undefined;
 
-  override commit(ops: readonly WriteOp[], options?: CommitOptions): Promise<void> {
+  override commit(ops: readonly WriteOp[]): Promise<void> {
     return new Promise((resolve, reject) => {
       const finish = async (error?: Error) => {
         if (error !== undefined) return reject(error);
         await super.commit(ops);
         resolve();
       };
-      this.commits.push({ ops, options, finish });
+      this.commits.push({ ops, finish });
       this.#arrived?.();
     });
   }
@@ -41,6 +40,7 @@ interface TestLimits {
   readonly groupBytesMax?: number;
   readonly readyBytes?: number;
   readonly readyChanges?: number;
+  readonly outcomeMsMax?: number;
 }
 
 function open(limits: TestLimits = {}, clock: Clock = new NodeClock()) {
@@ -54,12 +54,12 @@ function open(limits: TestLimits = {}, clock: Clock = new NodeClock()) {
     ...limits,
     onGroup: (group) => groups.push(group),
   });
-  const put = (name: string, bytes = 0, kind?: "append" | "move") => {
+  const put = (name: string, bytes = 0) => {
     const change = (draft: Draft) => {
       draft.put(Buffer.from(name), Buffer.from("1"));
       return name;
     };
-    return committer.submit(change, bytes, kind);
+    return committer.submit(change, bytes);
   };
   return { store, committer, groups, put };
 }
@@ -316,59 +316,27 @@ test("close waits for what was accepted and refuses what comes after", async () 
   await committer.close();
 });
 
-test("while a move is made durable appends go on, anything else waits, and so does what comes after that", async () => {
-  const { store, put, committer } = open();
-  const move = put("m", 1, "move");
-  const moved = await store.next();
-  assert.deepEqual([names(moved.ops), moved.options], ["m", { aside: true }]);
-  const first = [put("a", 1, "append"), put("b", 1, "append"), put("c", 1), put("d", 1, "append")];
-  const appended = await store.next();
-  assert.equal(names(appended.ops), "ab");
-  await appended.finish();
-  assert.deepEqual(await Promise.all(first.slice(0, 2)), ["a", "b"]);
-  for (let turns = 0; turns < 5; turns++) await new Promise(setImmediate);
-  assert.equal(store.commits.length, 0);
-  await moved.finish();
-  assert.equal(await move, "m");
-  const rest = await store.next();
-  assert.equal(names(rest.ops), "cd");
-  await rest.finish();
-  assert.deepEqual(await Promise.all(first), ["a", "b", "c", "d"]);
-  assert.equal(committer.queuedBytes, 0);
-});
-
-test("a move is alone in its commit, after what came before it, and one comes after another", async () => {
-  const { store, put } = open();
-  const all = [put("a"), put("m", 0, "move"), put("n", 0, "move"), put("b", 0, "append")];
-  for (const expected of ["a", "m", "n"]) {
-    const held = await store.next();
-    assert.equal(names(held.ops), expected);
-    if (expected === "n") assert.equal(names((await store.next()).ops), "b", "which does not wait for it");
-    else await held.finish();
+test("a store that does not answer is told as unavailable, to those that wait and those that come, until it does", async () => {
+  const clock = new SimulatedClock();
+  const { store, put, committer } = open({ outcomeMsMax: 100 }, clock);
+  const undecided = assert.rejects(put("a"), /the outcome is not known yet/);
+  const held = await store.next();
+  const queued = assert.rejects(put("b", 10), /nothing was written/);
+  for (let i = 0; i < 4; i++) {
+    clock.advance(50);
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
   }
-  assert.deepEqual(await Promise.all(all.slice(0, 2)), ["a", "m"]);
-});
-
-test("a move that fails fails alone, and the end waits for one", async () => {
-  const { store, put, committer } = open();
-  const failing = put("m", 0, "move");
-  const append = put("a", 0, "append");
-  const [held, appended] = [await store.next(), await store.next()];
-  await held.finish(new StoreError("full", "no room"));
-  await appended.finish();
-  await assert.rejects(failing, isReason("unavailable"));
-  assert.equal(await append, "a");
-  const last = put("n", 0, "move");
-  const kept = await store.next();
-  let isClosed = false;
-  const closed = committer.close().then(() => {
-    isClosed = true;
-  });
-  for (let turns = 0; turns < 5; turns++) await new Promise(setImmediate);
-  assert.equal(isClosed, false);
-  await kept.finish();
-  await closed;
-  assert.equal(await last, "n");
+  await undecided;
+  await queued;
+  await assert.rejects(put("c"), /nothing was written/);
+  assert.equal(committer.queuedBytes, 0);
+  await held.finish();
+  await new Promise(setImmediate);
+  const next = put("d");
+  await (await store.next()).finish();
+  assert.equal(await next, "d");
+  assert.equal(store.get(Buffer.from("a"))?.length, 1, "what was undecided has come about");
+  await committer.close();
 });
 
 test("a group that can't be completed fails alone", async () => {

@@ -1,5 +1,5 @@
 import type { Clock } from "../../port/clock.ts";
-import { type CommitOptions, type Store, StoreError, type WriteOp } from "../../port/store.ts";
+import { type Store, StoreError, type WriteOp } from "../../port/store.ts";
 import { unavailable } from "../errors.ts";
 import { runInTurns, type Steps } from "../turns.ts";
 import { Draft } from "./draft.ts";
@@ -30,19 +30,14 @@ export interface CommitterOptions {
   readonly readyBytes?: number;
   /** With so many ready it does not wait either, while commits are quick. */
   readonly readyChanges?: number;
+  /** Changes whose commit takes longer are answered with `unavailable`: their outcome is not known yet. */
+  readonly outcomeMsMax?: number;
   readonly onGroup?: (group: CommitGroup) => void;
 }
-
-/**
- * An `append` writes nothing but record batches that the log's journal takes, and reads nothing but the end of a partition. A `move` puts what
- * is stored in another place, which nobody sees. While it is made durable appends go on, and anything else waits.
- */
-type Kind = "any" | "append" | "move";
 
 interface Waiting {
   readonly change: (draft: Draft) => unknown;
   readonly stepped: boolean;
-  readonly kind: Kind;
   readonly bytes: number;
   readonly resolve: (value: never) => void;
   readonly reject: (error: unknown) => void;
@@ -78,10 +73,13 @@ export class Committer {
   #endedInTurn = false;
   /** Whether the last one was durable soon. */
   #isQuick = false;
-  /** The move that is being made durable; never rejects. */
-  #moving: Promise<void> | undefined;
   #idle: (() => void)[] = [];
-  #closed = false;
+  readonly #closing = new AbortController();
+  /** The group whose commit is under way. */
+  #written: Waiting[] | undefined;
+  #isWatched = false;
+  /** The store has not answered for long: until it does, nothing is taken on. */
+  #isStuck = false;
 
   constructor(options: CommitterOptions) {
     this.#options = options;
@@ -92,16 +90,17 @@ export class Committer {
   }
 
   /** `bytes` is about what the change writes; it counts against the queue's limit while it waits. */
-  submit<T>(change: Change<T>, bytes = 0, kind: Kind = "any"): Promise<T> {
-    return this.#enqueue(change, false, bytes, kind);
+  submit<T>(change: Change<T>, bytes = 0): Promise<T> {
+    return this.#enqueue(change, false, bytes);
   }
 
   submitSteps<T>(change: SteppedChange<T>, bytes = 0): Promise<T> {
-    return this.#enqueue(change, true, bytes, "any");
+    return this.#enqueue(change, true, bytes);
   }
 
-  #enqueue<T>(change: (draft: Draft) => unknown, stepped: boolean, bytes: number, kind: Kind): Promise<T> {
-    if (this.#closed) return Promise.reject(unavailable("the server is shutting down"));
+  #enqueue<T>(change: (draft: Draft) => unknown, stepped: boolean, bytes: number): Promise<T> {
+    if (this.#closing.signal.aborted) return Promise.reject(unavailable("the server is shutting down"));
+    if (this.#isStuck) return Promise.reject(unavailable("the disk does not answer; nothing was written, retry"));
     if (bytes > 0 && this.#queuedBytes > 0 && this.#queuedBytes + bytes > this.#options.queueBytesMax) {
       return Promise.reject(unavailable("too many bytes wait for the log's sync; retry"));
     }
@@ -109,7 +108,6 @@ export class Committer {
       this.#queue.push({
         change,
         stepped,
-        kind,
         bytes,
         resolve: resolve as (value: never) => void,
         reject,
@@ -123,15 +121,43 @@ export class Committer {
       if (!this.#running) {
         this.#running = true;
         void this.#run();
+        void this.#watch();
       } else if (this.#isMuchReady) this.#goOn?.();
     });
   }
 
-  /** Resolves when nothing waits. New changes are refused. */
+  /** Resolves when nothing waits, or the store does not answer any more. New changes are refused. */
   async close(): Promise<void> {
-    this.#closed = true;
-    if (this.#running) await new Promise<void>((resolve) => this.#idle.push(resolve));
-    await this.#moving;
+    this.#closing.abort();
+    if (this.#running && !this.#isStuck) await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  /** Looks now and then whether the store still answers. A timer for each commit would cost more than the commit's own bookkeeping. */
+  async #watch(): Promise<void> {
+    const { clock, outcomeMsMax = Infinity } = this.#options;
+    if (this.#isWatched || outcomeMsMax === Infinity) return;
+    this.#isWatched = true;
+    let seen: Waiting[] | undefined;
+    while (this.#running) {
+      await clock.sleep(outcomeMsMax / 2, this.#closing.signal);
+      if (this.#closing.signal.aborted) break;
+      // Seen twice, it has been under way for at least half of the time.
+      if (seen !== undefined && seen === this.#written) this.#giveUpWaiting(seen);
+      seen = this.#written;
+    }
+    this.#isWatched = false;
+  }
+
+  #giveUpWaiting(group: readonly Waiting[]): void {
+    this.#isStuck = true;
+    for (const { reject } of group)
+      reject(unavailable("the disk does not answer; the outcome is not known yet, retry"));
+    for (const waiting of this.#takeAll()) {
+      this.#queuedBytes -= waiting.bytes;
+      this.#readyBytes -= waiting.bytes;
+      waiting.reject(unavailable("the disk does not answer; nothing was written, retry"));
+    }
+    for (const resolve of this.#idle.splice(0)) resolve();
   }
 
   async #run(): Promise<void> {
@@ -139,10 +165,7 @@ export class Committer {
     if (this.#hadCompany || this.#endedInTurn) await this.#gather();
     else await undefined;
     while (this.#queue.length > 0) {
-      const { kind } = this.#queue[0]!;
-      if (kind !== "append" && this.#moving !== undefined) await this.#moving;
-      if (kind === "move") this.#startMove(this.#takeMove());
-      else await this.#commitGroup(this.#takeGroup());
+      await this.#commitGroup(this.#takeGroup());
       if (this.#queue.length > 0) await this.#gather();
     }
     this.#running = false;
@@ -183,24 +206,11 @@ export class Committer {
       const waiting = this.#queue[count]!;
       bytes += waiting.bytes;
       if (count > 0 && bytes > bytesMax) break;
-      if (waiting.kind === "move" || (waiting.kind !== "append" && this.#moving !== undefined)) break;
       count++;
     }
     const group = count === this.#queue.length ? this.#takeAll() : this.#queue.splice(0, count);
     for (const each of group) this.#readyBytes -= each.bytes;
     return group;
-  }
-
-  #takeMove(): Waiting {
-    const move = this.#queue.shift()!;
-    this.#readyBytes -= move.bytes;
-    return move;
-  }
-
-  #startMove(move: Waiting): void {
-    this.#moving = this.#commitGroup([move], { aside: true }).then(() => {
-      this.#moving = undefined;
-    });
   }
 
   #takeAll(): Waiting[] {
@@ -209,10 +219,10 @@ export class Committer {
     return all;
   }
 
-  async #commitGroup(group: Waiting[], options?: CommitOptions): Promise<void> {
+  async #commitGroup(group: Waiting[]): Promise<void> {
     const { store, clock, onGroup } = this.#options;
     const startedMs = clock.steadyMs();
-    if (options === undefined) this.#hadCompany = group.length > 1;
+    this.#hadCompany = group.length > 1;
     const draft = new Draft(store);
     let bytes = 0;
     for (const waiting of group) {
@@ -229,8 +239,11 @@ export class Committer {
       }
     }
     const decidedMs = clock.steadyMs();
-    const failure = completeDraft(draft) ?? (await this.#write(draft.ops, options));
-    if (options === undefined) this.#isQuick = clock.steadyMs() - decidedMs <= quickMs;
+    this.#written = group;
+    const failure = completeDraft(draft) ?? (await this.#write(draft.ops));
+    this.#written = undefined;
+    this.#isStuck = false;
+    this.#isQuick = clock.steadyMs() - decidedMs <= quickMs;
     this.#queuedBytes -= bytes;
     if (failure === undefined) draft.committed();
     else draft.aborted();
@@ -249,10 +262,10 @@ export class Committer {
     }
   }
 
-  async #write(ops: readonly WriteOp[], options: CommitOptions | undefined): Promise<unknown> {
+  async #write(ops: readonly WriteOp[]): Promise<unknown> {
     if (ops.length === 0) return undefined;
     try {
-      await this.#options.store.commit(ops, options);
+      await this.#options.store.commit(ops);
       return undefined;
     } catch (error) {
       const full = error instanceof StoreError && error.kind === "full";

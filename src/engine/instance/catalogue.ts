@@ -1,3 +1,6 @@
+/** The native port, or the one of the Live engine. */
+export type Port = "native" | "live";
+
 /** The name of this build, told to callers of packages that it does not hold. */
 export const buildVariant = "oss";
 
@@ -7,8 +10,8 @@ export interface CataloguePackage {
   readonly services: readonly string[];
   /** The wire contract may still change. */
   readonly unstable: boolean;
-  /** `served` here, `absent` from this build, or served `by_house` where the address of its front end is set. */
-  readonly presence: "served" | "absent" | "by_house";
+  /** Where it is served; `by_house` also needs the address of its front end. */
+  readonly presence: "everywhere" | "native" | "live" | "absent" | "by_house";
 }
 
 /** Every package that has services. */
@@ -18,7 +21,7 @@ export const catalogue: readonly CataloguePackage[] = [
     version: "v1",
     services: ["service.instance.v1.InstanceService"],
     unstable: false,
-    presence: "served",
+    presence: "everywhere",
   },
   {
     package: "service.collection.v1",
@@ -30,14 +33,14 @@ export const catalogue: readonly CataloguePackage[] = [
       "service.collection.v1.QueryService",
     ],
     unstable: false,
-    presence: "served",
+    presence: "native",
   },
   {
     package: "service.live.v1",
     version: "v1",
     services: ["service.live.v1.LiveService"],
     unstable: true,
-    presence: "absent",
+    presence: "live",
   },
   {
     package: "service.graph.v1",
@@ -63,11 +66,13 @@ export interface PackageStatus {
   readonly unstable: boolean;
 }
 
-export function packageStatuses(house: boolean): PackageStatus[] {
-  return catalogue.map(({ presence, ...status }) => ({
-    ...status,
-    available: presence === "served" || (presence === "by_house" && house),
-  }));
+export function packageStatuses(house: boolean, port: Port): PackageStatus[] {
+  return catalogue.map(({ presence, ...status }) => ({ ...status, available: isServed(presence, house, port) }));
+}
+
+function isServed(presence: CataloguePackage["presence"], house: boolean, port: Port): boolean {
+  if (presence === "by_house") return house && port === "native";
+  return presence === "everywhere" || presence === port;
 }
 
 /** `service.live` of `service.live.v1.LiveService`: packages of one family share their fate over versions. */
@@ -75,8 +80,8 @@ function family(name: string): string {
   return name.split(".").slice(0, 2).join(".");
 }
 
-/** Whether an RPC of this service belongs to a catalogue package that this build does not hold. */
-export function isAbsent(service: string, house: boolean): boolean {
+/** Whether an RPC of this service belongs to a catalogue package that this port does not serve. */
+export function isAbsent(service: string, house: boolean, port: Port): boolean {
   const known = catalogue.find((entry) => family(entry.package) === family(service));
-  return known !== undefined && (known.presence === "absent" || (known.presence === "by_house" && !house));
+  return known !== undefined && !isServed(known.presence, house, port);
 }

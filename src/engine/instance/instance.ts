@@ -1,6 +1,6 @@
 import type { Clock } from "../../port/clock.ts";
 import type { Random } from "../../port/random.ts";
-import { type PackageStatus, packageStatuses } from "./catalogue.ts";
+import { type PackageStatus, type Port, packageStatuses } from "./catalogue.ts";
 import { openIdentity } from "./identity.ts";
 import type { InstanceSettings, PushSettings } from "./settings.ts";
 import { readSetup, type Setup } from "./setup.ts";
@@ -71,7 +71,6 @@ export class Instance {
   readonly id: string;
   readonly #deps: InstanceDeps;
   readonly #keys: SigningKeys;
-  readonly #services: readonly PackageStatus[];
   /** Signing costs more than all the rest: pins are signed again only when a certificate or the key changes. */
   #pins: { readonly subject: string; readonly jws: Promise<string> } | undefined;
 
@@ -79,7 +78,6 @@ export class Instance {
     this.id = id;
     this.#deps = deps;
     this.#keys = keys;
-    this.#services = packageStatuses(deps.house);
   }
 
   static async open(deps: InstanceDeps): Promise<Instance> {
@@ -97,13 +95,15 @@ export class Instance {
     return readSetup(this.#deps.store);
   }
 
-  async describe(): Promise<InstanceDescription> {
+  /** As a port tells of it, which serves packages of its own. */
+  async describe(port: Port = "native"): Promise<InstanceDescription> {
+    const services = packageStatuses(this.#deps.house, port);
     const { settings, version, features, issuer = "" } = this.#deps;
     return {
       instanceId: this.id,
       name: settings.name,
       version,
-      apiVersions: this.#services.filter((status) => status.available).map((status) => status.package),
+      apiVersions: services.filter((status) => status.available).map((status) => status.package),
       features,
       issuer,
       signInMethods: signInMethods(this.#deps),
@@ -112,7 +112,7 @@ export class Instance {
       minAppVersions: settings.minAppVersions,
       setupRequired: this.setup === undefined,
       keyRotation: this.#keys.rotationProof ?? "",
-      services: this.#services,
+      services,
     };
   }
 

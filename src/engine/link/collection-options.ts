@@ -1,5 +1,6 @@
 import type { DocumentContent, WriteOp } from "../collection/ops.ts";
 import { invalid } from "../errors.ts";
+import { asDouble, isWrittenNumber, parseExact } from "../exact-json.ts";
 import { type JsonPath, parsePointer, resolvePointer } from "../json-pointer.ts";
 import type { BatchCursor } from "../log/record-batch.ts";
 
@@ -17,7 +18,7 @@ const known = ["id", "source", "vectors"];
 type Json = Readonly<Record<string, unknown>>;
 
 function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !isWrittenNumber(value);
 }
 
 export function parseCollectionOptions(options: unknown): CollectionRule {
@@ -70,7 +71,7 @@ function contentOf(
 ): DocumentContent {
   const source = resolvePointer(document, sourcePath);
   if (!isObject(source)) throw invalid("source", "must be an object");
-  const vectors = vectorPaths.map(([name, path]) => [name, resolvePointer(document, path)] as const);
+  const vectors = vectorPaths.map(([name, path]) => [name, asDoubles(resolvePointer(document, path))] as const);
   return {
     source,
     vectors: Object.fromEntries(vectors.filter(([, vector]) => vector !== undefined && vector !== null)),
@@ -78,9 +79,13 @@ function contentOf(
   };
 }
 
+function asDoubles(vector: unknown): unknown {
+  return Array.isArray(vector) ? vector.map(asDouble) : vector;
+}
+
 function jsonValue(cursor: BatchCursor): unknown {
   try {
-    return JSON.parse(utf8.decode(cursor.value));
+    return parseExact(utf8.decode(cursor.value));
   } catch {
     throw invalid("value", "must be JSON in UTF-8");
   }

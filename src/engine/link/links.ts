@@ -8,7 +8,7 @@ import { limits } from "../limits.ts";
 import type { Log } from "../log/log.ts";
 import { decode, encode, type Metastore, type StreamMeta, takeId } from "../metastore/metastore.ts";
 import { checkStorable } from "../search/document.ts";
-import type { ConsistencyToken, TokenEntry } from "../token.ts";
+import { type ConsistencyToken, mergeTokens, type TokenEntry } from "../token.ts";
 import {
   decodeLink,
   encodeLink,
@@ -43,6 +43,17 @@ export interface LinkDetail extends LinkView {
   /** The target's own fields, as JSON text: counters can be larger than a JavaScript number. */
   readonly fields: readonly string[];
   readonly error: string | undefined;
+}
+
+export interface FoundLink {
+  readonly link: LinkMeta;
+  readonly source: StreamMeta | undefined;
+  readonly worker: LinkWorker | undefined;
+}
+
+export interface LinkRead {
+  readonly token: ConsistencyToken;
+  readonly consistency: "strong" | "eventual";
 }
 
 export interface LinksDeps {
@@ -178,17 +189,34 @@ export class Links {
     );
   }
 
-  /** A link once it has applied what a read of it must see. */
-  async caughtUp(namespace: string, name: string, token: ConsistencyToken, signal?: AbortSignal) {
+  /** A link as it is, with its worker where it has one. */
+  find(namespace: string, name: string): FoundLink {
     const link = this.#find(namespace, name);
-    const source = this.#source(link);
-    const worker = this.#workers.get(link.id);
-    if (worker !== undefined && source !== undefined) await this.#catchUp(worker, source, token, signal);
-    return { link, source, worker };
+    return { link, source: this.#source(link), worker: this.#workers.get(link.id) };
+  }
+
+  /** Waits until a link has applied what a read must see that can't show what is missing: all of it, or the read fails. */
+  async reflect({ source, worker }: FoundLink, { token, consistency }: LinkRead, signal?: AbortSignal): Promise<void> {
+    if (source === undefined || worker === undefined) return;
+    const deadlineMs = this.#deps.clock.steadyMs() + limits.tokenWaitMsMax;
+    const durable = consistency === "eventual" ? [] : this.#durable(source);
+    for (const entry of mergeTokens(token, durable)) {
+      if (entry.stream === source.id) await this.#waitToken(worker, source, entry, deadlineMs, signal);
+    }
+  }
+
+  #durable(source: StreamMeta): ConsistencyToken {
+    const ends = Array.from({ length: source.partitions }, (_, partition) => ({
+      stream: source.id,
+      partition,
+      offset: this.#deps.log.highWatermark(source, partition) - 1,
+    }));
+    return ends.filter(({ offset }) => offset >= 0);
   }
 
   async detail(namespace: string, name: string, token: ConsistencyToken, signal?: AbortSignal): Promise<LinkDetail> {
-    const { link, source, worker } = await this.caughtUp(namespace, name, token, signal);
+    const { link, source, worker } = this.find(namespace, name);
+    if (worker !== undefined && source !== undefined) await this.#catchUp(worker, source, token, signal);
     const { log, store } = this.#deps;
     // One view, so that the counters are those of exactly the applied offsets.
     using view = store.snapshot();
@@ -244,7 +272,7 @@ export class Links {
   }
 
   /** Lag of every link with a worker, for metrics. */
-  *lags(): Iterable<{ link: LinkMeta; records: number }> {
+  *lags(): Iterable<{ link: LinkMeta; records: number; error: string | undefined }> {
     for (const link of this.#all()) {
       const worker = this.#workers.get(link.id);
       const source = this.#source(link);
@@ -253,7 +281,7 @@ export class Links {
       for (let partition = 0; partition < source.partitions; partition++) {
         records += Math.max(0, this.#deps.log.highWatermark(source, partition) - worker.applied(partition));
       }
-      yield { link, records };
+      yield { link, records, error: worker.error };
     }
   }
 
@@ -286,9 +314,13 @@ export class Links {
     const leftMs = deadlineMs - this.#deps.clock.steadyMs();
     const until = this.#until(signal);
     if (partition < source.partitions && (await worker.waitApplied(partition, offset + 1, leftMs, until))) return;
-    throw new EngineError("deadline_exceeded", `the link has not applied the token's offset ${offset}`, {
-      retryAfterMs: 1000,
-    });
+    throw new EngineError(
+      "deadline_exceeded",
+      `link ${worker.link.name} has not applied offset ${offset} of partition ${partition} yet`,
+      {
+        retryAfterMs: 1000,
+      },
+    );
   }
 
   #until(signal: AbortSignal | undefined): AbortSignal {

@@ -13,7 +13,7 @@ function open() {
   return { log: new Log(store, clock), committer };
 }
 
-const stream: LogStream = { id: 7, partitions: 2, retention: undefined, direct: true };
+const stream: LogStream = { id: 7, partitions: 2, retention: undefined };
 
 test("who still asks for a dropped stream leaves nothing of it in memory, and does not wait", async () => {
   const { log, committer } = open();

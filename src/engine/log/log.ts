@@ -5,9 +5,6 @@ import type { Draft } from "../commit/draft.ts";
 import { damaged } from "../errors.ts";
 import { logKey, logKeyOffset, partitionKey } from "../keys.ts";
 import { limits } from "../limits.ts";
-import { Journal, type JournalSettings } from "./journal.ts";
-import type { JournaledPartition } from "./journal-index.ts";
-import type { JournaledBatches } from "./journal-value.ts";
 import { decodePartition, emptyTail, encodePartition, setTail, type Tail } from "./partition-state.ts";
 import { goneState, type PartitionStart, type PartitionState, PartitionStates } from "./partition-states.ts";
 import {
@@ -29,22 +26,6 @@ export interface LogStream {
   readonly id: number;
   readonly partitions: number;
   readonly retention: Retention | undefined;
-  /** Its batches go to their keys at once, for a reader of the store that knows of no journal. */
-  readonly direct?: boolean;
-}
-
-/** What the appends of a group have in common. */
-interface Group {
-  readonly draft: Draft;
-  readonly serial: number;
-  partitions: number;
-  readonly direct: Set<number>;
-}
-
-/** The first batches of a partition in the journal: as many as make it this many that have left it. */
-export interface FlushPart {
-  readonly of: JournaledPartition;
-  readonly until: number;
 }
 
 export interface AppendedRange {
@@ -57,10 +38,7 @@ const droppedKeptMax = 10_000;
 
 export type AppendListener = (stream: number, partition: number, highWatermark: number) => void;
 
-/**
- * Partitioned append-only logs in the store: one value a batch, keyed by stream, partition and base offset. The newest
- * small batches may still be in the journal.
- */
+/** Partitioned append-only logs in the store: one value a batch, keyed by stream, partition and base offset. */
 export class Log {
   readonly #store: Store;
   readonly #clock: Clock;
@@ -68,23 +46,13 @@ export class Log {
   readonly #listeners = new Set<AppendListener>();
   /** Streams dropped of late: who still asks for one leaves nothing of it in memory. */
   readonly #dropped = new Set<number>();
-  readonly journal: Journal;
-  #group: Group | undefined;
-  #groups = 0;
+  #draft: Draft | undefined;
+  /** Of the group that is being decided. */
+  #serial = 0;
 
-  constructor(store: Store, clock: Clock, journal?: JournalSettings) {
+  constructor(store: Store, clock: Clock) {
     this.#store = store;
     this.#clock = clock;
-    this.journal = new Journal(journal);
-  }
-
-  /** Reads the journal that an earlier process left. `liveStreams` are the ids of the streams that exist. */
-  load(liveStreams: () => ReadonlySet<number>): void {
-    let live: ReadonlySet<number> | undefined;
-    this.journal.load(this.#store, (stream, partition) => {
-      live ??= liveStreams();
-      return live.has(stream) ? this.#storedEnd(stream, partition) : undefined;
-    });
   }
 
   /** Called with every durable append. */
@@ -116,39 +84,24 @@ export class Log {
       bytesBefore: bytes,
     });
     draft.put(key, batch.bytes);
-    const group = this.#groupOf(draft);
-    if (stagedIn !== group.serial) {
-      state.stagedIn = group.serial;
-      group.partitions++;
+    const serial = this.#serialOf(draft);
+    if (stagedIn !== serial) {
+      state.stagedIn = serial;
       draft.onCommit(() => this.#publish(state));
     }
-    if (stream.direct === true) group.direct.add(stream.id);
     return { baseOffset: next, lastOffset: state.next - 1 };
   }
 
-  /** Moves the first batches that the journal holds of partitions to the log's keys, as a change that is alone in its group. */
-  stageMove(draft: Draft, parts: readonly FlushPart[]): void {
-    const counts = new Map(parts.map(({ of, until }) => [of, until - of.gone]));
-    const end = () => this.journal.endMove();
-    draft.beforeCommit(() => this.journal.move(draft.ops, counts));
-    draft.onCommit(end);
-    draft.onUndo(end);
-  }
-
-  /** Whether appending a batch is nothing but that, and something that the journal takes. */
-  isJournaled(stream: LogStream, bytes: number): boolean {
-    return stream.direct !== true && bytes <= this.journal.settings.batchBytesMax;
-  }
-
-  #groupOf(draft: Draft): Group {
-    if (this.#group?.draft === draft) return this.#group;
-    const group: Group = { draft, serial: ++this.#groups, partitions: 0, direct: new Set() };
-    this.#group = group;
-    draft.beforeCommit(() => {
-      this.#group = undefined;
-      return this.journal.take(draft.ops, group.partitions, group.direct);
-    });
-    return group;
+  #serialOf(draft: Draft): number {
+    if (this.#draft !== draft) {
+      this.#draft = draft;
+      this.#serial++;
+      draft.beforeCommit(() => {
+        this.#draft = undefined;
+        return undefined;
+      });
+    }
+    return this.#serial;
   }
 
   /** The offset that the next record will get, as a change sees it. */
@@ -223,23 +176,12 @@ export class Log {
   ): Iterable<BatchCursor> {
     const end = this.highWatermark(stream, partition);
     if (offset >= end) return;
-    // As it is now: what is moved to the log while this reads is still in the list.
-    const journaled = this.journal.of(stream.id, partition)?.batches;
-    const storedEnd = Math.min(journaled?.base(0) ?? end, end);
-    const base = offset < storedEnd ? this.#storedBase(stream.id, partition, offset) : undefined;
+    const base = this.#baseOf(stream.id, partition, offset);
     let next = offset;
     if (base !== undefined) {
-      const range = { from: logKey(stream.id, partition, base), to: logKey(stream.id, partition, storedEnd) };
+      const range = { from: logKey(stream.id, partition, base), to: logKey(stream.id, partition, end) };
       for (const { key, value } of entries(range)) {
         const batch = new BatchCursor(key, value);
-        if (batch.header.baseOffset > next || batch.endOffset <= next) break;
-        yield batch;
-        next = batch.endOffset;
-      }
-    }
-    if (journaled !== undefined && next >= storedEnd) {
-      for (let at = journaled.find(next); at < journaled.length && journaled.base(at) < end; at++) {
-        const batch = new BatchCursor(logKey(stream.id, partition, journaled.base(at)), journaled.bytes(at));
         if (batch.header.baseOffset > next || batch.endOffset <= next) break;
         yield batch;
         next = batch.endOffset;
@@ -299,7 +241,6 @@ export class Log {
   forget(stream: LogStream): void {
     this.#noteDropped(stream.id);
     for (let partition = 0; partition < stream.partitions; partition++) {
-      this.journal.forget(stream.id, partition);
       this.#states.forget(stream.id, partition);
     }
   }
@@ -338,8 +279,6 @@ export class Log {
     const more = keys.length > batchesMax;
     for (const key of keys.slice(0, batchesMax)) draft.delete(key);
     const start = more ? logKeyOffset(keys[batchesMax]!) : target;
-    // The journal frees what it holds below the new start.
-    this.#groupOf(draft);
     draft.put(partitionKey(stream.id, partition), encodePartition(start, state));
     draft.onCommit(() => {
       // As it is known then: it may have been put out of memory, or read anew, meanwhile.
@@ -375,24 +314,11 @@ export class Log {
     const trimmed = stored === undefined ? { storedStart: 0, tail: emptyTail } : decodePartition(stored);
     let tail = trimmed.tail;
     const range = { from: logKey(stream, partition, 0), to: logKey(stream, partition + 1, 0), reverse: true, limit: 1 };
-    const journaled = this.journal.of(stream, partition)?.batches;
-    if (journaled !== undefined) tail = tailOf(journaledHeader(stream, partition, journaled, journaled.length - 1));
-    else {
-      for (const key of this.#store.keys(range)) {
-        const last = tailOf(this.#header(key));
-        if (last.next > tail.next) tail = last;
-      }
+    for (const key of this.#store.keys(range)) {
+      const last = tailOf(this.#header(key));
+      if (last.next > tail.next) tail = last;
     }
     return { tail, storedStart: trimmed.storedStart };
-  }
-
-  /** The end of what the log itself holds or has held of a partition, without the journal. */
-  #storedEnd(stream: number, partition: number): number {
-    const stored = this.#store.get(partitionKey(stream, partition));
-    const start = stored === undefined ? 0 : decodePartition(stored).storedStart;
-    const range = { from: logKey(stream, partition, 0), to: logKey(stream, partition + 1, 0), reverse: true, limit: 1 };
-    for (const key of this.#store.keys(range)) return Math.max(start, tailOf(this.#header(key)).next);
-    return start;
   }
 
   #header(key: Uint8Array): BatchHeader {
@@ -403,16 +329,12 @@ export class Log {
 
   /** The header of the batch that holds an offset. */
   #headerOf(stream: number, partition: number, offset: number): BatchHeader | undefined {
-    const journaled = this.journal.of(stream, partition)?.batches;
-    if (journaled !== undefined && offset >= journaled.base(0)) {
-      return journaledHeader(stream, partition, journaled, journaled.find(offset));
-    }
-    const base = this.#storedBase(stream, partition, offset);
+    const base = this.#baseOf(stream, partition, offset);
     return base === undefined ? undefined : this.#header(logKey(stream, partition, base));
   }
 
-  /** The base offset of the batch that holds an offset, among those that are not in the journal. */
-  #storedBase(stream: number, partition: number, offset: number): number | undefined {
+  /** The base offset of the batch that holds an offset. */
+  #baseOf(stream: number, partition: number, offset: number): number | undefined {
     const range = {
       from: logKey(stream, partition, 0),
       to: logKey(stream, partition, offset + 1),
@@ -454,8 +376,4 @@ function tailOf(batch: BatchHeader): Tail {
     prefixTimestampMs: batch.prefixTimestampMs,
     prefixRetentionMs: batch.prefixRetentionMs,
   };
-}
-
-function journaledHeader(stream: number, partition: number, batches: JournaledBatches, index: number): BatchHeader {
-  return decodeHeader(logKey(stream, partition, batches.base(index)), batches.bytes(index));
 }

@@ -1,4 +1,5 @@
 import { invalid } from "../errors.ts";
+import { parseExact } from "../exact-json.ts";
 import { sourceValues } from "../search/document.ts";
 import type { FacetCount } from "../search/facets.ts";
 import { searchLimits } from "../search/limits.ts";
@@ -151,7 +152,7 @@ function bytesOf(value: unknown): number {
 }
 
 function parsed(source: string | Json): Json {
-  return typeof source === "string" ? (JSON.parse(source) as Json) : source;
+  return typeof source === "string" ? (parseExact(source) as Json) : source;
 }
 
 /**

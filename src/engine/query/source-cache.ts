@@ -1,3 +1,4 @@
+import { parseExact } from "../exact-json.ts";
 import type { Json } from "./json-fields.ts";
 
 /**
@@ -86,7 +87,7 @@ export class SourceCache {
 
   /** Parses a source that was read after so many changes, and keeps it where no later one can have changed it. */
   parsed(collection: number, changes: number, id: number, text: string): ParsedSource {
-    const made: KeptSource = { source: JSON.parse(text) as Json, characters: text.length, changes };
+    const made: KeptSource = { source: parseExact(text) as Json, characters: text.length, changes };
     const { characters } = made;
     const kept = this.#collections.get(collection);
     if (kept === undefined || characters > sourceCacheLimits.sourceCharactersMax) return made;

@@ -1,5 +1,6 @@
 import { type FieldSpec, type Schema, SchemaPaths } from "../collection/schema.ts";
 import { invalid } from "../errors.ts";
+import { asDouble, isWrittenNumber } from "../exact-json.ts";
 import { refuseUnknown } from "../unknown-fields.ts";
 import { parseDate } from "./date.ts";
 import { newFloats, type TakeFloats } from "./float-slab.ts";
@@ -24,7 +25,7 @@ export interface ExtractedDocument {
 type Json = Readonly<Record<string, unknown>>;
 
 function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !isWrittenNumber(value);
 }
 
 /** Appends every value at `path` below `value`, through nested objects and arrays; nulls are no values. */
@@ -67,7 +68,8 @@ function typeName(value: unknown): string {
 }
 
 /** One value as the index holds it. The filters use it too, so that both sides agree on every type. */
-export function fieldValue(field: FieldSpec, path: string, value: unknown): string | number {
+export function fieldValue(field: FieldSpec, path: string, given: unknown): string | number {
+  const value = asDouble(given);
   switch (field.kind.kind) {
     case "text":
       return asString(path, value);
@@ -244,6 +246,11 @@ export class Extractor {
     this.#paths = new SchemaPaths(schema.fields);
   }
 
+  /** What the fields take of a source that was checked when it was written. */
+  values(source: unknown, root = "source"): readonly FieldValues[] {
+    return this.schema.fields.map((field) => extractField(field, source as Json, root));
+  }
+
   /** `prefix` stands before the names in errors, for example `ops[3].upsert.`; `take` gives memory for the vectors. */
   extract(source: unknown, vectors?: unknown, sparse?: unknown, prefix = "", take?: TakeFloats): ExtractedDocument {
     const { schema } = this;
@@ -252,7 +259,7 @@ export class Extractor {
     checkStorable(source, root);
     if (schema.dynamic === "strict") checkStrict(this.#paths, source, "", root, 0);
     return {
-      values: schema.fields.map((field) => extractField(field, source, root)),
+      values: this.values(source, root),
       vectors: extractNamed(`${prefix}vectors`, schema.vectors, vectors, (path, value, spec) =>
         parseVectorValue(path, value, spec.dim, take),
       ),

@@ -1,5 +1,6 @@
 import type { StoredDocument } from "../collection/document-codec.ts";
 import type { FieldSpec } from "../collection/schema.ts";
+import { parseExact } from "../exact-json.ts";
 import { valueAt } from "../query/result.ts";
 import { fieldValue, sourceValues } from "../search/document.ts";
 import { shortFloats } from "../search/vector/short-floats.ts";
@@ -10,10 +11,11 @@ export type Cell = number | bigint | string | boolean | Float32Array | undefined
 
 /** A document as a row of these columns. */
 export function documentCells(id: number, document: StoredDocument, columns: readonly CollectionColumn[]): Cell[] {
+  const isExact = columns.some(({ shows }) => shows.kind === "field" && shows.field.kind.kind === "json");
   let source: unknown;
   // Parsed once for all fields, and not at all where none is asked for.
   const parsed = () => {
-    source ??= JSON.parse(document.source);
+    source ??= isExact ? parseExact(document.source) : JSON.parse(document.source);
     return source;
   };
   return columns.map(({ shows }) => cellOf(shows, id, document, parsed));

@@ -1,10 +1,10 @@
+import type { Store } from "../../port/store.ts";
 import type { Catalog } from "../collection/catalog.ts";
 import type { CollectionMeta } from "../collection/collection-store.ts";
 import type { Documents } from "../collection/documents.ts";
 import { formatSchema } from "../collection/schema-parse.ts";
 import { EngineError } from "../errors.ts";
 import type { Links } from "../link/links.ts";
-import type { JournalFlusher } from "../log/journal-flusher.ts";
 import type { Log } from "../log/log.ts";
 import type { Metastore, NamespaceMeta, StreamMeta } from "../metastore/metastore.ts";
 import type { TokenWaiter } from "../stream/token-waiter.ts";
@@ -23,7 +23,7 @@ export interface ResolverDeps {
   readonly documents: Documents;
   readonly links: Links;
   readonly log: Log;
-  readonly flusher: JournalFlusher;
+  readonly store: Store;
   readonly tokens: TokenWaiter;
   readonly changes: ChangeTracker;
 }
@@ -38,6 +38,7 @@ export interface ResolvedTables {
 /** How tables are to be read. */
 export interface ReadRequest {
   readonly token: ConsistencyToken;
+  readonly consistency: "strong" | "eventual";
   readonly params: readonly SqlParameter[];
 }
 
@@ -74,6 +75,8 @@ export class TableResolver {
       found.set(key, known === undefined ? made : joined(known, made));
       if (made.token !== undefined) reflected = mergeTokens(reflected, made.token);
     }
+    // The thread reads the store by itself.
+    if (named.some(({ read }) => read)) await this.#deps.store.checkpoint();
     const tables = () =>
       [...found.values()].map(({ table, delta }) => (delta === undefined ? table : { ...table, delta: delta() }));
     return { tables, token: reflected };
@@ -93,7 +96,7 @@ export class TableResolver {
         case "streams":
           return await this.#stream(namespace, named, request, signal);
         case "links":
-          return await this.#link(namespace, named, token, signal);
+          return await this.#link(namespace, named, request, signal);
       }
     } catch (error) {
       if (!(error instanceof EngineError) || error.reason !== "not_found") throw error;
@@ -123,7 +126,7 @@ export class TableResolver {
     { token, params }: ReadRequest,
     signal: AbortSignal | undefined,
   ): Promise<Found> {
-    const { metastore, log, tokens, flusher } = this.#deps;
+    const { metastore, log, tokens } = this.#deps;
     const owner = metastore.namespace(namespace);
     const stream = this.#streamOf(namespace, named.name, owner);
     if (!named.read) return { table: streamTable(stream, stream.name) };
@@ -140,24 +143,21 @@ export class TableResolver {
       const end = Math.min(high, bounds.toOffset);
       if (start < end) spans.push(partition, start, end);
     }
-    // The thread reads the log's keys.
-    await flusher.settle(stream);
     const rowsMax = bounds.isWhole ? rowsOf(named.limit, params) : undefined;
     const reads = [{ ref: named.ref, spans: Float64Array.from(spans), rowsMax }];
     return { table: { ...streamTable(stream, stream.name), reads }, token: reflected };
   }
 
-  async #link(namespace: string, named: NamedTable, token: ConsistencyToken, signal: AbortSignal | undefined) {
+  async #link(namespace: string, named: NamedTable, request: ReadRequest, signal: AbortSignal | undefined) {
     const { links } = this.#deps;
     const all = links.list(namespace).map(({ link }) => link.name);
     const name = sameName(named.name, all) ?? named.name;
-    const { link, source, worker } = await links.caughtUp(namespace, name, named.read ? token : [], signal);
-    const table: TableDefinition = {
-      schema: "links",
-      name,
-      id: link.id,
-      counter: link.target.kind === "counter",
-    };
+    const found = links.find(namespace, name);
+    const { link, source, worker } = found;
+    const counter = link.target.kind === "counter";
+    // Any other has no rows.
+    if (named.read && counter) await links.reflect(found, request, signal);
+    const table: TableDefinition = { schema: "links", name, id: link.id, counter };
     const reflected: ConsistencyToken[number][] = [];
     if (source !== undefined && worker !== undefined) {
       for (let partition = 0; partition < source.partitions; partition++) {

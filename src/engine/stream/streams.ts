@@ -203,7 +203,6 @@ export class Streams {
   ): Promise<Replayable<AppendReply>> {
     const { log, metastore, committer } = this.#deps;
     const { partition } = command;
-    const isPlain = command.idempotency === undefined && log.isJournaled(meta, batch.bytes.length);
     const decide = (draft: Draft): Replayable<AppendReply> => {
       const stream = metastore.stagedStream(draft, meta, version);
       const recorded = this.#recorded<AppendReply>(draft, stream, command.idempotency);
@@ -219,7 +218,7 @@ export class Streams {
       this.#record(draft, stream, command.idempotency, reply);
       return { reply, replayed: false };
     };
-    return committer.submit(decide, batch.bytes.length + changeBytes, isPlain ? "append" : "any");
+    return committer.submit(decide, batch.bytes.length + changeBytes);
   }
 
   /** Appends records to the partitions of their keys, atomic over the request. */
@@ -240,8 +239,6 @@ export class Streams {
   ): Promise<Replayable<RoutedAppendReply>> {
     const { log, metastore, committer } = this.#deps;
     const bytes = batches.reduce((sum, { batch }) => sum + batch.bytes.length, changeBytes);
-    const isPlain =
-      command.idempotency === undefined && batches.every(({ batch }) => log.isJournaled(meta, batch.bytes.length));
     const decide = (draft: Draft): Replayable<RoutedAppendReply> => {
       const stream = metastore.stagedStream(draft, meta);
       const recorded = this.#recorded<RoutedAppendReply>(draft, stream, command.idempotency);
@@ -257,7 +254,7 @@ export class Streams {
       this.#record(draft, stream, command.idempotency, reply);
       return { reply, replayed: false };
     };
-    return committer.submit(decide, bytes, isPlain ? "append" : "any");
+    return committer.submit(decide, bytes);
   }
 
   async fetch(command: FetchCommand, signal?: AbortSignal): Promise<FetchResult> {

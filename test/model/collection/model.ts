@@ -127,12 +127,14 @@ function apply(
   const { id, kind } = op;
   const current = documents.get(id);
   const version = current?.version ?? 0;
-  if (kind === "insert" && current !== undefined) throw new Refused("already_exists");
-  if (kind === "patch" && current === undefined) throw new Refused("not_found");
   const holds =
     (op.if_version === undefined || op.if_version === version) &&
     (op.if === undefined || (current !== undefined && matches(op.if, id, current, fields)));
   if (!holds) return { id, status: "condition_failed", version };
+  if (kind === "insert" && current !== undefined) throw new Refused("already_exists");
+  if (kind === "patch" && current === undefined) throw new Refused("not_found");
+  const isEmpty = Object.keys(op.source ?? {}).length + Object.keys(op.vectors ?? {}).length === 0;
+  if (kind === "patch" && isEmpty) return { id, status: "noop", version };
   if (kind === "delete") {
     if (current === undefined) return { id, status: "noop", version: 0 };
     documents.delete(id);

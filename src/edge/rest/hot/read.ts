@@ -29,7 +29,7 @@ const queryPath = new RegExp(`^/v1/namespaces/${namePattern}/query$`);
 /** A read with a token may have to wait, and an event stream never ends: neither is in a hurry. */
 function isPlain(headers: Asked["headers"]): boolean {
   const { accept, "service-consistency-token": token } = headers;
-  return token === undefined && (accept === undefined || !/event-stream/i.test(String(accept)));
+  return token === undefined && (accept === undefined || !/text\/(?:event-stream|\*)/i.test(String(accept)));
 }
 
 /** Fetches that do not wait. */

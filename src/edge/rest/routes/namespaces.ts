@@ -1,7 +1,8 @@
 import { visibleNamespaces } from "../../../engine/auth/access.ts";
+import { roles } from "../../../engine/auth/principal.ts";
 import type { Engine } from "../../../engine/engine.ts";
 import type { Route } from "../route.ts";
-import { answer, array, name, namespacePath, object, positive, text } from "../schemas.ts";
+import { answer, array, name, namespacePath, object, optional, positive, text } from "../schemas.ts";
 
 const namespaceAnswer = { name: text, id: positive };
 
@@ -43,6 +44,19 @@ export function namespaceRoutes(engine: Engine): Route[] {
           }),
         ),
       }),
+    },
+    {
+      method: "GET",
+      url: "/v1/access",
+      access: "signed-in",
+      tag: "namespaces",
+      schema: {
+        summary: "What the caller may do: its role, and the one namespace that it is kept to, if any",
+        response: {
+          200: answer("The caller's access", { role: { type: "string", enum: roles }, namespace: optional(text) }),
+        },
+      },
+      handler: ({ principal }) => ({ role: principal?.role ?? "admin", namespace: principal?.namespace ?? null }),
     },
     {
       method: "GET",

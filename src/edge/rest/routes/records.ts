@@ -5,6 +5,7 @@ import type { AppendCommand, AppendReply, FetchCommand, RoutedAppendCommand } fr
 import { formatToken } from "../../../engine/token.ts";
 import { fetchPage } from "../fetch-page.ts";
 import { type FetchQuery, fetchQuery, parseFrom } from "../fetch-query.ts";
+import { formatOf, formatQuery, recordsToBase64 } from "../record-format.ts";
 import { encodeRecordsInTurns, parseRecordsInTurns, type RecordJson } from "../record-json.ts";
 import {
   clientSignal,
@@ -69,6 +70,13 @@ export function appendReplyText(reply: AppendReply, tokenText: string): string {
   return `{"base_offset":${reply.baseOffset},"last_offset":${reply.lastOffset},"token":${tokenText}}`;
 }
 
+/** The same body means other records in another format. */
+function idempotencyOf(request: FastifyRequest) {
+  const format = formatOf(request);
+  if (format === "base64") return readIdempotency(request);
+  return readIdempotency(request, undefined, () => [`format=${format}\n`, request.rawBody ?? ""]);
+}
+
 function sendAppend(reply: FastifyReply, done: AppendReply): FastifyReply {
   const tokenText = formatToken(done.token);
   reply.header(tokenHeaderName, tokenText).header("content-type", "application/json; charset=utf-8");
@@ -88,13 +96,15 @@ export function recordRoutes(engine: Engine): Route[] {
         summary: "Append records to a partition: atomic, durable before the answer",
         params: partitionPath,
         headers: idempotencyHeader,
+        querystring: object(formatQuery),
         body: appendBody,
         response: { 200: answer("Appended", appendAnswer) },
       },
+      prepare: recordsToBase64,
       handler: async (request, reply) => {
         const { ns, stream, partition } = request.params as PartitionParams;
         const body = request.body as { records: RecordJson[]; match_offset?: number | null };
-        const idempotency = readIdempotency(request);
+        const idempotency = idempotencyOf(request);
         const command: AppendCommand = {
           namespace: ns,
           stream,
@@ -117,6 +127,7 @@ export function recordRoutes(engine: Engine): Route[] {
         summary: "Append records to the partitions of their keys: atomic over the request",
         params: streamPath,
         headers: idempotencyHeader,
+        querystring: object(formatQuery),
         body: object({ records }, ["records"]),
         response: {
           200: answer("Appended", {
@@ -125,9 +136,10 @@ export function recordRoutes(engine: Engine): Route[] {
           }),
         },
       },
+      prepare: recordsToBase64,
       handler: async (request, reply) => {
         const { ns, stream } = request.params as PartitionParams;
-        const idempotency = readIdempotency(request);
+        const idempotency = idempotencyOf(request);
         const command: RoutedAppendCommand = {
           namespace: ns,
           stream,
@@ -159,6 +171,7 @@ export function recordRoutes(engine: Engine): Route[] {
         headers: tokenHeader,
         querystring: object({
           ...fetchQuery,
+          ...formatQuery,
           timestamp_ms: { ...count, description: "In place of offset: from the first record at or after this time" },
         }),
         response: {
@@ -183,7 +196,7 @@ export function recordRoutes(engine: Engine): Route[] {
         const signal = command.waitMs === 0 && command.token.length === 0 ? undefined : clientSignal(reply);
         const result = await streams.fetch(command, signal);
         reply.header("content-type", "application/json; charset=utf-8");
-        return reply.send(fetchPage(result, Math.min(max_bytes, limits.fetchBytesMax)));
+        return reply.send(fetchPage(result, Math.min(max_bytes, limits.fetchBytesMax), formatOf(request)));
       },
     },
   ];

@@ -1,4 +1,5 @@
 import type { Column, ColumnarRow, ColumnarSchema, ColumnType, ColumnValues } from "../../../port/columnar.ts";
+import { parseExact } from "../../exact-json.ts";
 import { type ExtractedDocument, sourceValues } from "../../search/document.ts";
 import type { StoredDocument } from "../document-codec.ts";
 import type { FieldKind, Schema } from "../schema.ts";
@@ -35,7 +36,7 @@ export function columnarRow(
     source: stored.source,
     values: schema.fields.map(({ kind, sourcePath }, i): ColumnValues => {
       if (kind.kind !== "json") return extracted.values[i] ?? [];
-      return sourceValues(JSON.parse(stored.source), sourcePath).map((value) => JSON.stringify(value));
+      return sourceValues(parseExact(stored.source), sourcePath).map((value) => JSON.stringify(value));
     }),
     vectors: extracted.vectors,
   };

@@ -83,6 +83,7 @@ class Remembered {
         this.commitsLeft = Infinity;
         return Promise.reject(new Error("no room"));
       },
+      checkpoint: () => store.checkpoint(),
       snapshot: () => store.snapshot(),
       stats: () => store.stats(),
       close: () => store.close(),

@@ -42,13 +42,14 @@ interface Loaded {
 }
 
 interface Known {
-  readonly schemaVersion: number;
-  readonly columns: readonly CollectionColumn[];
+  schemaVersion: number;
+  columns: readonly CollectionColumn[];
   loaded: Loaded | undefined;
-  /** The count of changes up to which the changed ids are known; -1 when some are not. */
+  /** The count of changes up to which the changed ids are known. */
   told: number;
   next: number;
-  readonly changed: Set<number>;
+  /** Documents that changed since what is loaded, or is being loaded, was read; undefined when some are not known. */
+  changed: Set<number> | undefined;
 }
 
 /** The collections of a namespace as tables: a view for each name, and the columns that were asked for. */
@@ -74,10 +75,9 @@ export class CollectionTables {
     if (delta === undefined) return;
     if (known.told !== delta.from) {
       // Something was told to nobody: what is loaded can't be brought up to date.
-      known.changed.clear();
-      if (known.loaded !== undefined) known.loaded.changes = -1;
+      known.changed = undefined;
     }
-    for (const id of delta.ids) known.changed.add(id);
+    for (const id of delta.ids) known.changed?.add(id);
     known.told = delta.upTo;
     known.next = delta.next;
   }
@@ -98,10 +98,18 @@ export class CollectionTables {
       );
       using snapshot = this.#store.snapshot();
       const { changes, documents } = readCollectionTotals(snapshot, table.id);
-      const { loaded } = known;
-      const has = loaded !== undefined && wanted.every((column) => loaded.columns.includes(column));
-      if (!has || !(await this.#update(table, known, loaded, snapshot, { changes, documents }, check))) {
-        await this.#reload(table, known, wanted, snapshot, changes, check);
+      const { loaded, changed } = known;
+      // In one turn with the snapshot: what is told from here on may be newer, and is left to the next statement. What was told
+      // before may be newer too, for the store follows its commit log.
+      known.changed = known.told > changes ? changed && new Set(changed) : new Set();
+      try {
+        const has = loaded !== undefined && wanted.every((column) => isAmong(loaded.columns, column));
+        if (!has || !(await this.#update(table, known, loaded, changed, snapshot, { changes, documents }, check))) {
+          await this.#reload(table, known, wanted, snapshot, changes, check);
+        }
+      } catch (error) {
+        known.changed = changed && known.changed?.union(changed);
+        throw error;
       }
       await this.#show(table, known);
       this.#pack(known.loaded, documents);
@@ -160,14 +168,13 @@ export class CollectionTables {
   #knownOf(table: CollectionTable): Known {
     const known = this.#known.get(table.id);
     if (known !== undefined && known.schemaVersion >= table.schemaVersion) return known;
+    const { schemaVersion } = table;
     const columns = collectionColumns(readSchema(table.fields));
-    // Fields are only ever added: what is loaded stays so, under the columns' new selves.
-    const loaded = known?.loaded && {
-      ...known.loaded,
-      columns: known.loaded.columns.map((column) => columns.find(({ name }) => name === column.name) ?? column),
-    };
-    const { told = -1, next = 0, changed = new Set<number>() } = known ?? {};
-    const made: Known = { schemaVersion: table.schemaVersion, columns, loaded, told, next, changed };
+    if (known !== undefined) {
+      // Fields are only ever added: what is loaded stays so.
+      return Object.assign(known, { schemaVersion, columns });
+    }
+    const made: Known = { schemaVersion, columns, loaded: undefined, told: -1, next: 0, changed: undefined };
     this.#known.set(table.id, made);
     return made;
   }
@@ -197,19 +204,19 @@ export class CollectionTables {
     { id, stream }: CollectionTable,
     known: Known,
     loaded: Loaded,
+    told: ReadonlySet<number> | undefined,
     snapshot: Reader,
     { changes, documents }: { readonly changes: number; readonly documents: number },
     check: () => void,
   ): Promise<boolean> {
     if (loaded.changes === changes) return true;
-    if (loaded.changes < 0) return false;
-    const changed = new Set(known.changed);
+    if (told === undefined) return false;
+    const changed = new Set(told);
     // Between the message and this look at the store there may have been more, which the log still has.
     if (changes > known.told && !addLogged(snapshot, stream, known.next, changes - known.told, changed)) return false;
     if (changed.size > changedMin && changed.size > documents / 2) return false;
     if (loaded.dead + changed.size > deadMin + documents) return false;
     await this.#replace(loaded, id, [...changed], snapshot, check);
-    for (const each of changed) known.changed.delete(each);
     loaded.changes = changes;
     loaded.dead += changed.size;
     loaded.loose += changed.size;
@@ -258,8 +265,8 @@ export class CollectionTables {
     const together = fields.length <= fieldsTogetherMax;
     const columns = known.columns.filter(
       (column) =>
-        wanted.includes(column) ||
-        before?.columns.includes(column) === true ||
+        isAmong(wanted, column) ||
+        isAmong(before?.columns, column) ||
         (together && column.shows.kind === "field" && column.shows.field.kind.kind !== "json"),
     );
     const table = `c${id}_${this.#nextTable++}`;
@@ -269,7 +276,6 @@ export class CollectionTables {
       rows = await this.#fill(table, columns, id, snapshot, check);
     });
     known.loaded = { table, columns, changes, dead: 0, loose: rows };
-    known.changed.clear();
     if (before !== undefined) await this.#dropTable(before.table);
   }
 
@@ -313,11 +319,16 @@ export class CollectionTables {
 
 function viewText({ columns, loaded }: Known): string {
   const shown = columns.map((column) => {
-    const isLoaded = loaded?.columns.includes(column) === true;
-    return isLoaded ? quote(column.name) : `NULL::${typeName(column.type)} AS ${quote(column.name)}`;
+    const has = isAmong(loaded?.columns, column);
+    return has ? quote(column.name) : `NULL::${typeName(column.type)} AS ${quote(column.name)}`;
   });
   const from = loaded === undefined ? "WHERE false" : `FROM ${storedSchema}.${quote(loaded.table)}`;
   return `SELECT ${shown.join(", ")} ${from}`;
+}
+
+/** By name: a column that was made again for a later schema is the same one. */
+function isAmong(columns: readonly CollectionColumn[] = [], { name }: CollectionColumn): boolean {
+  return columns.some((column) => column.name === name);
 }
 
 /** Adds the documents that the log tells of from an offset on; false when that is not exactly so many changes. */

@@ -4,18 +4,145 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Message } from "@bufbuild/protobuf";
+import type { Timestamp, Value } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { JsonObject, Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file service/live/v1/live.proto.
  */
 export const file_service_live_v1_live: GenFile = /*@__PURE__*/
-  fileDesc("ChpzZXJ2aWNlL2xpdmUvdjEvbGl2ZS5wcm90bxIPc2VydmljZS5saXZlLnYxIg4KDFF1ZXJ5UmVxdWVzdCIPCg1RdWVyeVJlc3BvbnNlIg8KDU11dGF0ZVJlcXVlc3QiEAoOTXV0YXRlUmVzcG9uc2UiDwoNRGVwbG95UmVxdWVzdCIQCg5EZXBsb3lSZXNwb25zZSIOCgxXYXRjaFJlcXVlc3QiDwoNV2F0Y2hSZXNwb25zZSIXChVNb2RpZnlRdWVyeVNldFJlcXVlc3QiGAoWTW9kaWZ5UXVlcnlTZXRSZXNwb25zZTKYAwoLTGl2ZVNlcnZpY2USRgoFUXVlcnkSHS5zZXJ2aWNlLmxpdmUudjEuUXVlcnlSZXF1ZXN0Gh4uc2VydmljZS5saXZlLnYxLlF1ZXJ5UmVzcG9uc2USSQoGTXV0YXRlEh4uc2VydmljZS5saXZlLnYxLk11dGF0ZVJlcXVlc3QaHy5zZXJ2aWNlLmxpdmUudjEuTXV0YXRlUmVzcG9uc2USSQoGRGVwbG95Eh4uc2VydmljZS5saXZlLnYxLkRlcGxveVJlcXVlc3QaHy5zZXJ2aWNlLmxpdmUudjEuRGVwbG95UmVzcG9uc2USSAoFV2F0Y2gSHS5zZXJ2aWNlLmxpdmUudjEuV2F0Y2hSZXF1ZXN0Gh4uc2VydmljZS5saXZlLnYxLldhdGNoUmVzcG9uc2UwARJhCg5Nb2RpZnlRdWVyeVNldBImLnNlcnZpY2UubGl2ZS52MS5Nb2RpZnlRdWVyeVNldFJlcXVlc3QaJy5zZXJ2aWNlLmxpdmUudjEuTW9kaWZ5UXVlcnlTZXRSZXNwb25zZWIGcHJvdG8z");
+  fileDesc("ChpzZXJ2aWNlL2xpdmUvdjEvbGl2ZS5wcm90bxIPc2VydmljZS5saXZlLnYxIksKAkF0Eg4KBHRpY2sYASABKARIABIvCgl0aW1lc3RhbXAYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSABCBAoCYXQiPwoEQ2FsbBIQCghmdW5jdGlvbhgBIAEoCRIlCgRhcmdzGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCJUCg1GdW5jdGlvbkVycm9yEgwKBGtpbmQYASABKAkSDwoHbWVzc2FnZRgCIAEoCRIkCgRkYXRhGAMgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlIlkKB1ZlcnNpb24SDAoEdGljaxgBIAEoBBItCgl0aW1lc3RhbXAYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCXF1ZXJ5X3NldBgDIAEoDSJnCgxRdWVyeVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEiMKBGNhbGwYAiABKAsyFS5zZXJ2aWNlLmxpdmUudjEuQ2FsbBIfCgJhdBgDIAEoCzITLnNlcnZpY2UubGl2ZS52MS5BdCK/AQoNUXVlcnlSZXNwb25zZRInCgV2YWx1ZRgBIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZUgAEi8KBWVycm9yGAIgASgLMh4uc2VydmljZS5saXZlLnYxLkZ1bmN0aW9uRXJyb3JIABIMCgR0aWNrGAMgASgEEi0KCXRpbWVzdGFtcBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEbG9ncxgFIAMoCUIJCgdvdXRjb21lIlsKDU11dGF0ZVJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEiMKBGNhbGwYAiABKAsyFS5zZXJ2aWNlLmxpdmUudjEuQ2FsbBISCgpyZXF1ZXN0X2lkGAMgASgJItkBCg5NdXRhdGVSZXNwb25zZRInCgV2YWx1ZRgBIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZUgAEi8KBWVycm9yGAIgASgLMh4uc2VydmljZS5saXZlLnYxLkZ1bmN0aW9uRXJyb3JIABIMCgR0aWNrGAMgASgEEjQKEGNvbW1pdF90aW1lc3RhbXAYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHJlcGxheWVkGAUgASgIEgwKBGxvZ3MYBiADKAlCCQoHb3V0Y29tZSI6CgZNb2R1bGUSDAoEcGF0aBgBIAEoCRIOCgZzb3VyY2UYAiABKAkSEgoKc291cmNlX21hcBgDIAEoCSK1AQoNRGVwbG95UmVxdWVzdBIRCgluYW1lc3BhY2UYASABKAkSKAoHbW9kdWxlcxgCIAMoCzIXLnNlcnZpY2UubGl2ZS52MS5Nb2R1bGUSJwoGc2NoZW1hGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIYChBleHBlY3RlZF92ZXJzaW9uGAQgASgEEg8KB2RyeV9ydW4YBSABKAgSEwoLYWxsb3dfZHJvcHMYBiABKAgiewoMRnVuY3Rpb25JbmZvEgwKBG5hbWUYASABKAkSDAoEa2luZBgCIAEoCRIlCgRhcmdzGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIoCgdyZXR1cm5zGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCJyCg5EZXBsb3lSZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgEEgwKBHRpY2sYAiABKAQSMAoJZnVuY3Rpb25zGAMgAygLMh0uc2VydmljZS5saXZlLnYxLkZ1bmN0aW9uSW5mbxIPCgdjaGFuZ2VzGAQgAygJImgKCEFkZFF1ZXJ5EhAKCHF1ZXJ5X2lkGAEgASgNEiMKBGNhbGwYAiABKAsyFS5zZXJ2aWNlLmxpdmUudjEuQ2FsbBIUCgxrbm93bl9kaWdlc3QYAyABKAkSDwoHam91cm5hbBgEIAEoCSJiChRRdWVyeVNldE1vZGlmaWNhdGlvbhIoCgNhZGQYASABKAsyGS5zZXJ2aWNlLmxpdmUudjEuQWRkUXVlcnlIABIQCgZyZW1vdmUYAiABKA1IAEIOCgxtb2RpZmljYXRpb24iXwoMV2F0Y2hSZXF1ZXN0EhEKCW5hbWVzcGFjZRgBIAEoCRIqCgdxdWVyaWVzGAIgAygLMhkuc2VydmljZS5saXZlLnYxLkFkZFF1ZXJ5EhAKCG1pbl90aWNrGAMgASgEIl0KBk9wZW5lZBISCgpzZXNzaW9uX2lkGAEgASgJEikKB3ZlcnNpb24YAiABKAsyGC5zZXJ2aWNlLmxpdmUudjEuVmVyc2lvbhIUCgxoZWFydGJlYXRfbXMYAyABKA0iiQEKDFF1ZXJ5VXBkYXRlZBIQCghxdWVyeV9pZBgBIAEoDRIlCgV2YWx1ZRgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIOCgZkaWdlc3QYAyABKAkSDwoHam91cm5hbBgEIAEoCRIRCgl1bmNoYW5nZWQYBSABKAgSDAoEbG9ncxgGIAMoCSJOCgtRdWVyeUZhaWxlZBIQCghxdWVyeV9pZBgBIAEoDRItCgVlcnJvchgCIAEoCzIeLnNlcnZpY2UubGl2ZS52MS5GdW5jdGlvbkVycm9yIpgBChFTdGF0ZU1vZGlmaWNhdGlvbhIwCgd1cGRhdGVkGAEgASgLMh0uc2VydmljZS5saXZlLnYxLlF1ZXJ5VXBkYXRlZEgAEi4KBmZhaWxlZBgCIAEoCzIcLnNlcnZpY2UubGl2ZS52MS5RdWVyeUZhaWxlZEgAEhEKB3JlbW92ZWQYAyABKA1IAEIOCgxtb2RpZmljYXRpb24ipwEKClRyYW5zaXRpb24SLwoNc3RhcnRfdmVyc2lvbhgBIAEoCzIYLnNlcnZpY2UubGl2ZS52MS5WZXJzaW9uEi0KC2VuZF92ZXJzaW9uGAIgASgLMhguc2VydmljZS5saXZlLnYxLlZlcnNpb24SOQoNbW9kaWZpY2F0aW9ucxgDIAMoCzIiLnNlcnZpY2UubGl2ZS52MS5TdGF0ZU1vZGlmaWNhdGlvbiIZCglIZWFydGJlYXQSDAoEdGljaxgBIAEoBCKnAQoNV2F0Y2hSZXNwb25zZRIpCgZvcGVuZWQYASABKAsyFy5zZXJ2aWNlLmxpdmUudjEuT3BlbmVkSAASMQoKdHJhbnNpdGlvbhgCIAEoCzIbLnNlcnZpY2UubGl2ZS52MS5UcmFuc2l0aW9uSAASLwoJaGVhcnRiZWF0GAMgASgLMhouc2VydmljZS5saXZlLnYxLkhlYXJ0YmVhdEgAQgcKBWV2ZW50IqcBChVNb2RpZnlRdWVyeVNldFJlcXVlc3QSEQoJbmFtZXNwYWNlGAEgASgJEhIKCnNlc3Npb25faWQYAiABKAkSFAoMYmFzZV92ZXJzaW9uGAMgASgNEhMKC25ld192ZXJzaW9uGAQgASgNEjwKDW1vZGlmaWNhdGlvbnMYBSADKAsyJS5zZXJ2aWNlLmxpdmUudjEuUXVlcnlTZXRNb2RpZmljYXRpb24iKQoWTW9kaWZ5UXVlcnlTZXRSZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgNMpgDCgtMaXZlU2VydmljZRJGCgVRdWVyeRIdLnNlcnZpY2UubGl2ZS52MS5RdWVyeVJlcXVlc3QaHi5zZXJ2aWNlLmxpdmUudjEuUXVlcnlSZXNwb25zZRJJCgZNdXRhdGUSHi5zZXJ2aWNlLmxpdmUudjEuTXV0YXRlUmVxdWVzdBofLnNlcnZpY2UubGl2ZS52MS5NdXRhdGVSZXNwb25zZRJJCgZEZXBsb3kSHi5zZXJ2aWNlLmxpdmUudjEuRGVwbG95UmVxdWVzdBofLnNlcnZpY2UubGl2ZS52MS5EZXBsb3lSZXNwb25zZRJICgVXYXRjaBIdLnNlcnZpY2UubGl2ZS52MS5XYXRjaFJlcXVlc3QaHi5zZXJ2aWNlLmxpdmUudjEuV2F0Y2hSZXNwb25zZTABEmEKDk1vZGlmeVF1ZXJ5U2V0EiYuc2VydmljZS5saXZlLnYxLk1vZGlmeVF1ZXJ5U2V0UmVxdWVzdBonLnNlcnZpY2UubGl2ZS52MS5Nb2RpZnlRdWVyeVNldFJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
+
+/**
+ * @generated from message service.live.v1.At
+ */
+export type At = Message<"service.live.v1.At"> & {
+  /**
+   * @generated from oneof service.live.v1.At.at
+   */
+  at: {
+    /**
+     * @generated from field: uint64 tick = 1;
+     */
+    value: bigint;
+    case: "tick";
+  } | {
+    /**
+     * @generated from field: google.protobuf.Timestamp timestamp = 2;
+     */
+    value: Timestamp;
+    case: "timestamp";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message service.live.v1.At.
+ * Use `create(AtSchema)` to create a new message.
+ */
+export const AtSchema: GenMessage<At> = /*@__PURE__*/
+  messageDesc(file_service_live_v1_live, 0);
+
+/**
+ * A function by its module and export, as "messages:list".
+ *
+ * @generated from message service.live.v1.Call
+ */
+export type Call = Message<"service.live.v1.Call"> & {
+  /**
+   * @generated from field: string function = 1;
+   */
+  function: string;
+
+  /**
+   * @generated from field: google.protobuf.Struct args = 2;
+   */
+  args?: JsonObject | undefined;
+};
+
+/**
+ * Describes the message service.live.v1.Call.
+ * Use `create(CallSchema)` to create a new message.
+ */
+export const CallSchema: GenMessage<Call> = /*@__PURE__*/
+  messageDesc(file_service_live_v1_live, 1);
+
+/**
+ * What a function threw.
+ *
+ * @generated from message service.live.v1.FunctionError
+ */
+export type FunctionError = Message<"service.live.v1.FunctionError"> & {
+  /**
+   * thrown, limit or redacted.
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * @generated from field: string message = 2;
+   */
+  message: string;
+
+  /**
+   * @generated from field: google.protobuf.Value data = 3;
+   */
+  data?: Value | undefined;
+};
+
+/**
+ * Describes the message service.live.v1.FunctionError.
+ * Use `create(FunctionErrorSchema)` to create a new message.
+ */
+export const FunctionErrorSchema: GenMessage<FunctionError> = /*@__PURE__*/
+  messageDesc(file_service_live_v1_live, 2);
+
+/**
+ * @generated from message service.live.v1.Version
+ */
+export type Version = Message<"service.live.v1.Version"> & {
+  /**
+   * @generated from field: uint64 tick = 1;
+   */
+  tick: bigint;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp timestamp = 2;
+   */
+  timestamp?: Timestamp | undefined;
+
+  /**
+   * @generated from field: uint32 query_set = 3;
+   */
+  querySet: number;
+};
+
+/**
+ * Describes the message service.live.v1.Version.
+ * Use `create(VersionSchema)` to create a new message.
+ */
+export const VersionSchema: GenMessage<Version> = /*@__PURE__*/
+  messageDesc(file_service_live_v1_live, 3);
 
 /**
  * @generated from message service.live.v1.QueryRequest
  */
 export type QueryRequest = Message<"service.live.v1.QueryRequest"> & {
+  /**
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * @generated from field: service.live.v1.Call call = 2;
+   */
+  call?: Call | undefined;
+
+  /**
+   * @generated from field: service.live.v1.At at = 3;
+   */
+  at?: At | undefined;
 };
 
 /**
@@ -23,12 +150,43 @@ export type QueryRequest = Message<"service.live.v1.QueryRequest"> & {
  * Use `create(QueryRequestSchema)` to create a new message.
  */
 export const QueryRequestSchema: GenMessage<QueryRequest> = /*@__PURE__*/
-  messageDesc(file_service_live_v1_live, 0);
+  messageDesc(file_service_live_v1_live, 4);
 
 /**
  * @generated from message service.live.v1.QueryResponse
  */
 export type QueryResponse = Message<"service.live.v1.QueryResponse"> & {
+  /**
+   * @generated from oneof service.live.v1.QueryResponse.outcome
+   */
+  outcome: {
+    /**
+     * @generated from field: google.protobuf.Value value = 1;
+     */
+    value: Value;
+    case: "value";
+  } | {
+    /**
+     * @generated from field: service.live.v1.FunctionError error = 2;
+     */
+    value: FunctionError;
+    case: "error";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * @generated from field: uint64 tick = 3;
+   */
+  tick: bigint;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp timestamp = 4;
+   */
+  timestamp?: Timestamp | undefined;
+
+  /**
+   * @generated from field: repeated string logs = 5;
+   */
+  logs: string[];
 };
 
 /**
@@ -36,12 +194,26 @@ export type QueryResponse = Message<"service.live.v1.QueryResponse"> & {
  * Use `create(QueryResponseSchema)` to create a new message.
  */
 export const QueryResponseSchema: GenMessage<QueryResponse> = /*@__PURE__*/
-  messageDesc(file_service_live_v1_live, 1);
+  messageDesc(file_service_live_v1_live, 5);
 
 /**
  * @generated from message service.live.v1.MutateRequest
  */
 export type MutateRequest = Message<"service.live.v1.MutateRequest"> & {
+  /**
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * @generated from field: service.live.v1.Call call = 2;
+   */
+  call?: Call | undefined;
+
+  /**
+   * @generated from field: string request_id = 3;
+   */
+  requestId: string;
 };
 
 /**
@@ -49,12 +221,50 @@ export type MutateRequest = Message<"service.live.v1.MutateRequest"> & {
  * Use `create(MutateRequestSchema)` to create a new message.
  */
 export const MutateRequestSchema: GenMessage<MutateRequest> = /*@__PURE__*/
-  messageDesc(file_service_live_v1_live, 2);
+  messageDesc(file_service_live_v1_live, 6);
 
 /**
  * @generated from message service.live.v1.MutateResponse
  */
 export type MutateResponse = Message<"service.live.v1.MutateResponse"> & {
+  /**
+   * @generated from oneof service.live.v1.MutateResponse.outcome
+   */
+  outcome: {
+    /**
+     * @generated from field: google.protobuf.Value value = 1;
+     */
+    value: Value;
+    case: "value";
+  } | {
+    /**
+     * @generated from field: service.live.v1.FunctionError error = 2;
+     */
+    value: FunctionError;
+    case: "error";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * @generated from field: uint64 tick = 3;
+   */
+  tick: bigint;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp commit_timestamp = 4;
+   */
+  commitTimestamp?: Timestamp | undefined;
+
+  /**
+   * The reply was recorded by an earlier call with the same request_id.
+   *
+   * @generated from field: bool replayed = 5;
+   */
+  replayed: boolean;
+
+  /**
+   * @generated from field: repeated string logs = 6;
+   */
+  logs: string[];
 };
 
 /**
@@ -62,12 +272,70 @@ export type MutateResponse = Message<"service.live.v1.MutateResponse"> & {
  * Use `create(MutateResponseSchema)` to create a new message.
  */
 export const MutateResponseSchema: GenMessage<MutateResponse> = /*@__PURE__*/
-  messageDesc(file_service_live_v1_live, 3);
+  messageDesc(file_service_live_v1_live, 7);
+
+/**
+ * @generated from message service.live.v1.Module
+ */
+export type Module = Message<"service.live.v1.Module"> & {
+  /**
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * @generated from field: string source = 2;
+   */
+  source: string;
+
+  /**
+   * @generated from field: string source_map = 3;
+   */
+  sourceMap: string;
+};
+
+/**
+ * Describes the message service.live.v1.Module.
+ * Use `create(ModuleSchema)` to create a new message.
+ */
+export const ModuleSchema: GenMessage<Module> = /*@__PURE__*/
+  messageDesc(file_service_live_v1_live, 8);
 
 /**
  * @generated from message service.live.v1.DeployRequest
  */
 export type DeployRequest = Message<"service.live.v1.DeployRequest"> & {
+  /**
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * @generated from field: repeated service.live.v1.Module modules = 2;
+   */
+  modules: Module[];
+
+  /**
+   * @generated from field: google.protobuf.Struct schema = 3;
+   */
+  schema?: JsonObject | undefined;
+
+  /**
+   * The version that is to be replaced; 0 replaces any.
+   *
+   * @generated from field: uint64 expected_version = 4;
+   */
+  expectedVersion: bigint;
+
+  /**
+   * @generated from field: bool dry_run = 5;
+   */
+  dryRun: boolean;
+
+  /**
+   * @generated from field: bool allow_drops = 6;
+   */
+  allowDrops: boolean;
 };
 
 /**
@@ -75,12 +343,65 @@ export type DeployRequest = Message<"service.live.v1.DeployRequest"> & {
  * Use `create(DeployRequestSchema)` to create a new message.
  */
 export const DeployRequestSchema: GenMessage<DeployRequest> = /*@__PURE__*/
-  messageDesc(file_service_live_v1_live, 4);
+  messageDesc(file_service_live_v1_live, 9);
+
+/**
+ * @generated from message service.live.v1.FunctionInfo
+ */
+export type FunctionInfo = Message<"service.live.v1.FunctionInfo"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * query or mutation.
+   *
+   * @generated from field: string kind = 2;
+   */
+  kind: string;
+
+  /**
+   * @generated from field: google.protobuf.Struct args = 3;
+   */
+  args?: JsonObject | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Struct returns = 4;
+   */
+  returns?: JsonObject | undefined;
+};
+
+/**
+ * Describes the message service.live.v1.FunctionInfo.
+ * Use `create(FunctionInfoSchema)` to create a new message.
+ */
+export const FunctionInfoSchema: GenMessage<FunctionInfo> = /*@__PURE__*/
+  messageDesc(file_service_live_v1_live, 10);
 
 /**
  * @generated from message service.live.v1.DeployResponse
  */
 export type DeployResponse = Message<"service.live.v1.DeployResponse"> & {
+  /**
+   * @generated from field: uint64 version = 1;
+   */
+  version: bigint;
+
+  /**
+   * @generated from field: uint64 tick = 2;
+   */
+  tick: bigint;
+
+  /**
+   * @generated from field: repeated service.live.v1.FunctionInfo functions = 3;
+   */
+  functions: FunctionInfo[];
+
+  /**
+   * @generated from field: repeated string changes = 4;
+   */
+  changes: string[];
 };
 
 /**
@@ -88,12 +409,87 @@ export type DeployResponse = Message<"service.live.v1.DeployResponse"> & {
  * Use `create(DeployResponseSchema)` to create a new message.
  */
 export const DeployResponseSchema: GenMessage<DeployResponse> = /*@__PURE__*/
-  messageDesc(file_service_live_v1_live, 5);
+  messageDesc(file_service_live_v1_live, 11);
+
+/**
+ * @generated from message service.live.v1.AddQuery
+ */
+export type AddQuery = Message<"service.live.v1.AddQuery"> & {
+  /**
+   * @generated from field: uint32 query_id = 1;
+   */
+  queryId: number;
+
+  /**
+   * @generated from field: service.live.v1.Call call = 2;
+   */
+  call?: Call | undefined;
+
+  /**
+   * @generated from field: string known_digest = 3;
+   */
+  knownDigest: string;
+
+  /**
+   * @generated from field: string journal = 4;
+   */
+  journal: string;
+};
+
+/**
+ * Describes the message service.live.v1.AddQuery.
+ * Use `create(AddQuerySchema)` to create a new message.
+ */
+export const AddQuerySchema: GenMessage<AddQuery> = /*@__PURE__*/
+  messageDesc(file_service_live_v1_live, 12);
+
+/**
+ * @generated from message service.live.v1.QuerySetModification
+ */
+export type QuerySetModification = Message<"service.live.v1.QuerySetModification"> & {
+  /**
+   * @generated from oneof service.live.v1.QuerySetModification.modification
+   */
+  modification: {
+    /**
+     * @generated from field: service.live.v1.AddQuery add = 1;
+     */
+    value: AddQuery;
+    case: "add";
+  } | {
+    /**
+     * @generated from field: uint32 remove = 2;
+     */
+    value: number;
+    case: "remove";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message service.live.v1.QuerySetModification.
+ * Use `create(QuerySetModificationSchema)` to create a new message.
+ */
+export const QuerySetModificationSchema: GenMessage<QuerySetModification> = /*@__PURE__*/
+  messageDesc(file_service_live_v1_live, 13);
 
 /**
  * @generated from message service.live.v1.WatchRequest
  */
 export type WatchRequest = Message<"service.live.v1.WatchRequest"> & {
+  /**
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * @generated from field: repeated service.live.v1.AddQuery queries = 2;
+   */
+  queries: AddQuery[];
+
+  /**
+   * @generated from field: uint64 min_tick = 3;
+   */
+  minTick: bigint;
 };
 
 /**
@@ -101,12 +497,208 @@ export type WatchRequest = Message<"service.live.v1.WatchRequest"> & {
  * Use `create(WatchRequestSchema)` to create a new message.
  */
 export const WatchRequestSchema: GenMessage<WatchRequest> = /*@__PURE__*/
-  messageDesc(file_service_live_v1_live, 6);
+  messageDesc(file_service_live_v1_live, 14);
+
+/**
+ * @generated from message service.live.v1.Opened
+ */
+export type Opened = Message<"service.live.v1.Opened"> & {
+  /**
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * Where the first transition starts.
+   *
+   * @generated from field: service.live.v1.Version version = 2;
+   */
+  version?: Version | undefined;
+
+  /**
+   * @generated from field: uint32 heartbeat_ms = 3;
+   */
+  heartbeatMs: number;
+};
+
+/**
+ * Describes the message service.live.v1.Opened.
+ * Use `create(OpenedSchema)` to create a new message.
+ */
+export const OpenedSchema: GenMessage<Opened> = /*@__PURE__*/
+  messageDesc(file_service_live_v1_live, 15);
+
+/**
+ * @generated from message service.live.v1.QueryUpdated
+ */
+export type QueryUpdated = Message<"service.live.v1.QueryUpdated"> & {
+  /**
+   * @generated from field: uint32 query_id = 1;
+   */
+  queryId: number;
+
+  /**
+   * @generated from field: google.protobuf.Value value = 2;
+   */
+  value?: Value | undefined;
+
+  /**
+   * @generated from field: string digest = 3;
+   */
+  digest: string;
+
+  /**
+   * @generated from field: string journal = 4;
+   */
+  journal: string;
+
+  /**
+   * The value is the one of known_digest and left out.
+   *
+   * @generated from field: bool unchanged = 5;
+   */
+  unchanged: boolean;
+
+  /**
+   * @generated from field: repeated string logs = 6;
+   */
+  logs: string[];
+};
+
+/**
+ * Describes the message service.live.v1.QueryUpdated.
+ * Use `create(QueryUpdatedSchema)` to create a new message.
+ */
+export const QueryUpdatedSchema: GenMessage<QueryUpdated> = /*@__PURE__*/
+  messageDesc(file_service_live_v1_live, 16);
+
+/**
+ * @generated from message service.live.v1.QueryFailed
+ */
+export type QueryFailed = Message<"service.live.v1.QueryFailed"> & {
+  /**
+   * @generated from field: uint32 query_id = 1;
+   */
+  queryId: number;
+
+  /**
+   * @generated from field: service.live.v1.FunctionError error = 2;
+   */
+  error?: FunctionError | undefined;
+};
+
+/**
+ * Describes the message service.live.v1.QueryFailed.
+ * Use `create(QueryFailedSchema)` to create a new message.
+ */
+export const QueryFailedSchema: GenMessage<QueryFailed> = /*@__PURE__*/
+  messageDesc(file_service_live_v1_live, 17);
+
+/**
+ * @generated from message service.live.v1.StateModification
+ */
+export type StateModification = Message<"service.live.v1.StateModification"> & {
+  /**
+   * @generated from oneof service.live.v1.StateModification.modification
+   */
+  modification: {
+    /**
+     * @generated from field: service.live.v1.QueryUpdated updated = 1;
+     */
+    value: QueryUpdated;
+    case: "updated";
+  } | {
+    /**
+     * @generated from field: service.live.v1.QueryFailed failed = 2;
+     */
+    value: QueryFailed;
+    case: "failed";
+  } | {
+    /**
+     * @generated from field: uint32 removed = 3;
+     */
+    value: number;
+    case: "removed";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message service.live.v1.StateModification.
+ * Use `create(StateModificationSchema)` to create a new message.
+ */
+export const StateModificationSchema: GenMessage<StateModification> = /*@__PURE__*/
+  messageDesc(file_service_live_v1_live, 18);
+
+/**
+ * @generated from message service.live.v1.Transition
+ */
+export type Transition = Message<"service.live.v1.Transition"> & {
+  /**
+   * @generated from field: service.live.v1.Version start_version = 1;
+   */
+  startVersion?: Version | undefined;
+
+  /**
+   * @generated from field: service.live.v1.Version end_version = 2;
+   */
+  endVersion?: Version | undefined;
+
+  /**
+   * @generated from field: repeated service.live.v1.StateModification modifications = 3;
+   */
+  modifications: StateModification[];
+};
+
+/**
+ * Describes the message service.live.v1.Transition.
+ * Use `create(TransitionSchema)` to create a new message.
+ */
+export const TransitionSchema: GenMessage<Transition> = /*@__PURE__*/
+  messageDesc(file_service_live_v1_live, 19);
+
+/**
+ * @generated from message service.live.v1.Heartbeat
+ */
+export type Heartbeat = Message<"service.live.v1.Heartbeat"> & {
+  /**
+   * @generated from field: uint64 tick = 1;
+   */
+  tick: bigint;
+};
+
+/**
+ * Describes the message service.live.v1.Heartbeat.
+ * Use `create(HeartbeatSchema)` to create a new message.
+ */
+export const HeartbeatSchema: GenMessage<Heartbeat> = /*@__PURE__*/
+  messageDesc(file_service_live_v1_live, 20);
 
 /**
  * @generated from message service.live.v1.WatchResponse
  */
 export type WatchResponse = Message<"service.live.v1.WatchResponse"> & {
+  /**
+   * @generated from oneof service.live.v1.WatchResponse.event
+   */
+  event: {
+    /**
+     * @generated from field: service.live.v1.Opened opened = 1;
+     */
+    value: Opened;
+    case: "opened";
+  } | {
+    /**
+     * @generated from field: service.live.v1.Transition transition = 2;
+     */
+    value: Transition;
+    case: "transition";
+  } | {
+    /**
+     * @generated from field: service.live.v1.Heartbeat heartbeat = 3;
+     */
+    value: Heartbeat;
+    case: "heartbeat";
+  } | { case: undefined; value?: undefined };
 };
 
 /**
@@ -114,12 +706,36 @@ export type WatchResponse = Message<"service.live.v1.WatchResponse"> & {
  * Use `create(WatchResponseSchema)` to create a new message.
  */
 export const WatchResponseSchema: GenMessage<WatchResponse> = /*@__PURE__*/
-  messageDesc(file_service_live_v1_live, 7);
+  messageDesc(file_service_live_v1_live, 21);
 
 /**
  * @generated from message service.live.v1.ModifyQuerySetRequest
  */
 export type ModifyQuerySetRequest = Message<"service.live.v1.ModifyQuerySetRequest"> & {
+  /**
+   * @generated from field: string namespace = 1;
+   */
+  namespace: string;
+
+  /**
+   * @generated from field: string session_id = 2;
+   */
+  sessionId: string;
+
+  /**
+   * @generated from field: uint32 base_version = 3;
+   */
+  baseVersion: number;
+
+  /**
+   * @generated from field: uint32 new_version = 4;
+   */
+  newVersion: number;
+
+  /**
+   * @generated from field: repeated service.live.v1.QuerySetModification modifications = 5;
+   */
+  modifications: QuerySetModification[];
 };
 
 /**
@@ -127,12 +743,16 @@ export type ModifyQuerySetRequest = Message<"service.live.v1.ModifyQuerySetReque
  * Use `create(ModifyQuerySetRequestSchema)` to create a new message.
  */
 export const ModifyQuerySetRequestSchema: GenMessage<ModifyQuerySetRequest> = /*@__PURE__*/
-  messageDesc(file_service_live_v1_live, 8);
+  messageDesc(file_service_live_v1_live, 22);
 
 /**
  * @generated from message service.live.v1.ModifyQuerySetResponse
  */
 export type ModifyQuerySetResponse = Message<"service.live.v1.ModifyQuerySetResponse"> & {
+  /**
+   * @generated from field: uint32 version = 1;
+   */
+  version: number;
 };
 
 /**
@@ -140,16 +760,16 @@ export type ModifyQuerySetResponse = Message<"service.live.v1.ModifyQuerySetResp
  * Use `create(ModifyQuerySetResponseSchema)` to create a new message.
  */
 export const ModifyQuerySetResponseSchema: GenMessage<ModifyQuerySetResponse> = /*@__PURE__*/
-  messageDesc(file_service_live_v1_live, 9);
+  messageDesc(file_service_live_v1_live, 23);
 
 /**
- * Live sync. Unstable: the messages have no agreed fields yet. The main port refuses every one of these RPCs.
+ * Tables, functions and queries that stay up to date. Unstable. Served on a listener of its own; the main port refuses it.
  *
  * @generated from service service.live.v1.LiveService
  */
 export const LiveService: GenService<{
   /**
-   * One-shot query at the latest tick or at a given timestamp.
+   * One-shot query at the latest tick, or at a given tick or time.
    *
    * @generated from rpc service.live.v1.LiveService.Query
    */
@@ -179,7 +799,7 @@ export const LiveService: GenService<{
     output: typeof DeployResponseSchema;
   },
   /**
-   * The session half of the service.
+   * Opens a session, which ends with the stream.
    *
    * @generated from rpc service.live.v1.LiveService.Watch
    */

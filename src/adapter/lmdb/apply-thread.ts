@@ -1,0 +1,34 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { foldEntries } from "../../port/commit-entry.ts";
+import { StoreError, type WriteOp } from "../../port/store.ts";
+import { LmdbStore } from "./store.ts";
+
+/** Entries of the commit log that lie side by side in shared memory. */
+export interface EntryRange {
+  readonly memory: SharedArrayBuffer;
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface ApplyRequest {
+  readonly ranges: readonly EntryRange[];
+  readonly mark: WriteOp;
+}
+
+/** What went wrong; undefined when the step is durable. */
+export type ApplyReply = { readonly kind: StoreError["kind"]; readonly message: string } | undefined;
+
+const store = new LmdbStore(workerData as string);
+const port = parentPort!;
+
+port.on("message", async ({ ranges, mark }: ApplyRequest) => {
+  let reply: ApplyReply;
+  try {
+    const entries = ranges.map(({ memory, start, end }) => Buffer.from(memory, start, end - start));
+    await store.commit([...foldEntries(entries), mark]);
+  } catch (error) {
+    const { message } = error as Error;
+    reply = { kind: error instanceof StoreError ? error.kind : "failed", message };
+  }
+  port.postMessage(reply);
+});

@@ -1,0 +1,330 @@
+import { crc32 } from "node:zlib";
+import { asBuffer } from "../../port/bytes.ts";
+import type { Clock } from "../../port/clock.ts";
+import { encodeEntry, entryBytes, foldEntries } from "../../port/commit-entry.ts";
+import type { CommitLog } from "../../port/commit-log.ts";
+import {
+  type Bytes,
+  type Entry,
+  type Range,
+  type Snapshot,
+  type Store,
+  StoreError,
+  type StoreStats,
+  type WriteOp,
+} from "../../port/store.ts";
+import { EntryMemory } from "./entry-memory.ts";
+import { Overlay } from "./overlay.ts";
+import { LayeredReader, LayeredSnapshot } from "./reader.ts";
+
+export interface LoggedSettings {
+  /** The view is brought up to date when this much is ahead of it, or the oldest of it has waited this long. */
+  readonly applyBytes: number;
+  readonly applyDelayMs: number;
+  /** What is applied in one step, by its bytes and its keys. */
+  readonly stepBytesMax: number;
+  readonly stepKeysMax: number;
+  /** Commits wait while more than this is ahead of the view. */
+  readonly overlayBytesMax: number;
+  /** After a step that failed. */
+  readonly retryMs: number;
+}
+
+export const loggedSettings: LoggedSettings = {
+  applyBytes: 8 * 1024 * 1024,
+  applyDelayMs: 1_000,
+  stepBytesMax: 8 * 1024 * 1024,
+  stepKeysMax: 100_000,
+  overlayBytesMax: 64 * 1024 * 1024,
+  retryMs: 1_000,
+};
+
+/** Brings the view up to date. */
+export interface Applier {
+  /** The changes of entries one after another, and the mark, as one atomic and durable step. */
+  apply(entries: readonly Bytes[], mark: WriteOp): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface LoggedOptions {
+  /** Everything in it can be made again from the log, or has been. It is closed with this store. */
+  readonly view: Store;
+  /** Without one, this thread commits to the view. */
+  readonly applier?: Applier;
+  readonly log: CommitLog;
+  readonly clock: Clock;
+  /** Where the view remembers which log it belongs to and what it has applied. Nobody else uses this key, and no reader sees it. */
+  readonly mark: Bytes;
+  readonly settings?: Partial<LoggedSettings>;
+  /** Bytes that the device still takes. */
+  readonly freeBytes?: () => number;
+  /** Called when a step could not be applied; it is tried again. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/** A device with less than this free besides what is ahead of the view is taken for full. */
+const roomBytesMin = 1024 * 1024;
+/** A clock's longest sleep; it is woken before. */
+const longMs = 3_600_000;
+
+/**
+ * A store made of a commit log and a materialised view of it. A commit is one entry of the log and nothing else: when it is durable the
+ * commit is acknowledged, and readers see it in an overlay in memory. The view follows in the background; a start replays what it lacks.
+ */
+export class LoggedStore implements Store {
+  readonly #view: Store;
+  readonly #applier: Applier;
+  readonly #log: CommitLog;
+  readonly #clock: Clock;
+  readonly #mark: Bytes;
+  readonly #settings: LoggedSettings;
+  readonly #options: LoggedOptions;
+  readonly #overlay: Overlay;
+  readonly #reader: LayeredReader;
+  readonly #memory = new EntryMemory();
+  /** Up to which position the view has applied the log. */
+  #applied: number;
+  /** Positions up to which somebody waits for the view. */
+  #awaited = 0;
+  #appliedEvent = Promise.withResolvers<void>();
+  #wake = new AbortController();
+  #oldestMs = 0;
+  readonly #closing = new AbortController();
+  #running: Promise<void>;
+
+  private constructor(options: LoggedOptions, applied: number) {
+    this.#options = options;
+    this.#view = options.view;
+    this.#applier = options.applier ?? applierOf(options.view);
+    this.#log = options.log;
+    this.#clock = options.clock;
+    this.#mark = options.mark;
+    this.#settings = { ...loggedSettings, ...options.settings };
+    this.#applied = applied;
+    this.#overlay = new Overlay(applied);
+    this.#reader = new LayeredReader(options.view, this.#overlay, options.mark);
+    this.#running = Promise.resolve();
+  }
+
+  /** Replays what the view lacks. Throws a StoreError when log and view do not belong together. */
+  static async open(options: LoggedOptions): Promise<LoggedStore> {
+    const { view, log, mark } = options;
+    const stored = view.get(mark);
+    let applied = 0;
+    if (stored === undefined) {
+      if (log.end > 1) throw damaged("the commit log belongs to another store");
+      await view.commit([{ kind: "put", key: mark, value: encodeMark({ log: log.id, applied: 0 }) }]);
+    } else {
+      const known = decodeMark(stored);
+      if (known.log !== log.id) throw damaged("the commit log is another one than the store's");
+      if (known.applied >= log.end)
+        throw damaged(`entries before position ${known.applied + 1} of the commit log are gone`);
+      if (known.applied + 1 < log.start) throw damaged(`entry ${known.applied + 1} of the commit log is gone`);
+      applied = known.applied;
+    }
+    const store = new LoggedStore(options, applied);
+    await store.#replay();
+    store.#running = store.#applyLoop();
+    return store;
+  }
+
+  async #replay(): Promise<void> {
+    this.#oldestMs = this.#clock.steadyMs();
+    for await (const { position, bytes } of this.#log.read(this.#applied + 1)) {
+      const entry = this.#memory.cut(bytes.length);
+      entry.set(bytes);
+      this.#add(position, entry);
+    }
+  }
+
+  get(key: Bytes): Bytes | undefined {
+    return this.#reader.get(key);
+  }
+
+  peek(key: Bytes): Bytes | undefined {
+    return this.#reader.peek(key);
+  }
+
+  head(key: Bytes, bytesMax: number): Bytes | undefined {
+    return this.#reader.head(key, bytesMax);
+  }
+
+  range(range: Range): Iterable<Entry> {
+    return this.#now((reader) => reader.range(range));
+  }
+
+  borrow(range: Range): Iterable<Entry> {
+    return this.#now((reader) => reader.borrow(range));
+  }
+
+  keys(range: Range): Iterable<Bytes> {
+    return this.#now((reader) => reader.keys(range));
+  }
+
+  /** Of the moment at which the first entry is asked for, as a cursor of the view is. */
+  *#now<T>(read: (reader: LayeredReader) => Iterable<T>): Iterable<T> {
+    yield* read(new LayeredReader(this.#view, this.#overlay.layers(), this.#mark));
+  }
+
+  snapshot(): Snapshot {
+    return new LayeredSnapshot(this.#view.snapshot(), this.#overlay.layers(), this.#mark);
+  }
+
+  async commit(ops: readonly WriteOp[]): Promise<void> {
+    if (ops.length === 0) return;
+    const length = entryBytes(ops);
+    while (!this.#overlay.isEmpty && this.#overlay.bytes + length > this.#settings.overlayBytesMax) {
+      if (this.#isClosing) break;
+      await this.#nextApplied();
+    }
+    if (this.#isClosing) throw new StoreError("failed", "the store is closed");
+    this.#checkRoom(length);
+    const entry = this.#memory.cut(length);
+    encodeEntry(entry, ops);
+    this.#add(await this.#log.append(entry), entry);
+  }
+
+  /** The view needs room for what it has not applied yet, in the log and in pages that it writes anew. */
+  #checkRoom(length: number): void {
+    const { freeBytes } = this.#options;
+    if (freeBytes !== undefined && freeBytes() < 2 * (this.#overlay.bytes + length) + roomBytesMin) {
+      throw new StoreError("full", "the disk has no room for the write");
+    }
+  }
+
+  #add(position: number, entry: Buffer): void {
+    const wasEmpty = this.#overlay.isEmpty;
+    this.#overlay.add(position, entry);
+    const { bytes, keys } = this.#overlay.generations.at(-1)!;
+    if (bytes >= this.#settings.stepBytesMax || keys >= this.#settings.stepKeysMax) this.#overlay.seal();
+    if (wasEmpty) this.#oldestMs = this.#clock.steadyMs();
+    if (wasEmpty || this.#isDue) this.#wake.abort();
+  }
+
+  /** Resolves when the view holds everything that was durable at the call. */
+  async checkpoint(): Promise<void> {
+    const { position } = this.#overlay;
+    this.#awaited = Math.max(this.#awaited, position);
+    while (this.#applied < position) {
+      if (this.#isClosing) throw new StoreError("failed", "the store is closed");
+      await this.#nextApplied();
+    }
+  }
+
+  #nextApplied(): Promise<void> {
+    this.#awaited = Math.max(this.#awaited, this.#applied + 1);
+    this.#wake.abort();
+    return this.#appliedEvent.promise;
+  }
+
+  get #isClosing(): boolean {
+    return this.#closing.signal.aborted;
+  }
+
+  get #isDue(): boolean {
+    return this.#overlay.bytes >= this.#settings.applyBytes || this.#awaited > this.#applied || this.#isClosing;
+  }
+
+  async #applyLoop(): Promise<void> {
+    const { applyDelayMs, retryMs } = this.#settings;
+    for (;;) {
+      if (this.#overlay.isEmpty) {
+        if (this.#isClosing) return;
+        await this.#sleep(longMs);
+        continue;
+      }
+      const leftMs = applyDelayMs - (this.#clock.steadyMs() - this.#oldestMs);
+      if (!this.#isDue && leftMs > 0) {
+        await this.#sleep(leftMs);
+        continue;
+      }
+      try {
+        await this.#applyOldest();
+      } catch (error) {
+        this.#options.onError?.(error);
+        // What the view can't take now is in the log, and the next start replays it.
+        if (this.#isClosing) return;
+        await this.#clock.sleep(retryMs, this.#closing.signal);
+      }
+    }
+  }
+
+  async #sleep(ms: number): Promise<void> {
+    const wake = new AbortController();
+    this.#wake = wake;
+    await this.#clock.sleep(ms, wake.signal);
+  }
+
+  async #applyOldest(): Promise<void> {
+    if (this.#overlay.generations.length === 1) this.#overlay.seal();
+    const oldest = this.#overlay.generations[0]!;
+    const { position } = oldest.entries.at(-1)!;
+    const mark = encodeMark({ log: this.#log.id, applied: position });
+    await this.#applier.apply(
+      oldest.entries.map(({ bytes }) => bytes),
+      { kind: "put", key: this.#mark, value: mark },
+    );
+    this.#overlay.drop(oldest);
+    this.#applied = position;
+    this.#oldestMs = this.#clock.steadyMs();
+    this.#log.trim(position + 1);
+    const event = this.#appliedEvent;
+    this.#appliedEvent = Promise.withResolvers();
+    event.resolve();
+  }
+
+  stats(): StoreStats {
+    const { diskBytes, entries } = this.#view.stats();
+    return {
+      diskBytes: diskBytes + this.#log.diskBytes,
+      // The mark is nobody's entry.
+      entries: entries - 1,
+      overlayBytes: this.#overlay.bytes,
+      logBytes: this.#log.diskBytes,
+    };
+  }
+
+  /** Brings the view up to date where it can, so that the next start has nothing to replay. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#wake.abort();
+    await this.#running;
+    this.#appliedEvent.resolve();
+    await this.#log.close();
+    await this.#applier.close();
+    await this.#view.close();
+  }
+}
+
+function applierOf(view: Store): Applier {
+  return {
+    apply: (entries, mark) => view.commit([...foldEntries(entries), mark]),
+    close: async () => {},
+  };
+}
+
+interface Mark {
+  readonly log: string;
+  /** The position of the last entry that the view holds. */
+  readonly applied: number;
+}
+
+function encodeMark(mark: Mark): Buffer {
+  const text = Buffer.from(JSON.stringify(mark));
+  const bytes = Buffer.alloc(4 + text.length);
+  bytes.writeUInt32BE(crc32(text), 0);
+  text.copy(bytes, 4);
+  return bytes;
+}
+
+function decodeMark(stored: Bytes): Mark {
+  const bytes = asBuffer(stored);
+  const text = bytes.subarray(4);
+  if (bytes.length < 4 || bytes.readUInt32BE(0) !== crc32(text))
+    throw damaged("the store's mark of its commit log is damaged");
+  return JSON.parse(text.toString()) as Mark;
+}
+
+function damaged(what: string): StoreError {
+  return new StoreError("damaged", `${what}; restore the data from a backup`);
+}

@@ -1,0 +1,81 @@
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import { authorize, needs } from "../../engine/auth/access.ts";
+import type { Principal } from "../../engine/auth/principal.ts";
+import { EngineError, invalid } from "../../engine/errors.ts";
+import { createTable } from "../../engine/live/builtins.ts";
+import type { Live } from "../../engine/live/live.ts";
+import { LiveService } from "../../gen/service/live/v1/live_pb.ts";
+import { principalOf } from "./call.ts";
+import { type ServedService, served } from "./handler.ts";
+import { atOf, callOf, eventMessage, outcomeMessage, queryOf, timestampOf } from "./live-message.ts";
+import { checkWanted, readToken, sendToken, toCount } from "./request.ts";
+
+function callerOf(context: HandlerContext): Principal {
+  const principal = principalOf(context.values);
+  if (principal === undefined) throw new EngineError("unauthenticated", "no credential");
+  return principal;
+}
+
+function implementation(live: Live, heartbeatMs: number): Partial<ServiceImpl<typeof LiveService>> {
+  return {
+    async query(request, context) {
+      const call = callOf(request.namespace, callerOf(context), request.call);
+      const answer = await live.query(call, atOf(request.at), readToken(context), context.signal);
+      sendToken(context, live.token(request.namespace, answer.tick));
+      return {
+        outcome: outcomeMessage(answer.outcome),
+        tick: BigInt(answer.tick),
+        timestamp: timestampOf(answer.micros),
+        logs: [...answer.logs],
+      };
+    },
+
+    async mutate(request, context) {
+      const principal = callerOf(context);
+      const call = callOf(request.namespace, principal, request.call);
+      if (call.function === createTable) authorize(principal, needs.adminIn(request.namespace));
+      checkWanted(context);
+      const done = await live.mutate(call, { requestId: request.requestId });
+      sendToken(context, live.token(request.namespace, done.tick));
+      return {
+        outcome: outcomeMessage(done.outcome),
+        tick: BigInt(done.tick),
+        commitTimestamp: timestampOf(done.micros),
+        replayed: done.replayed,
+        logs: [...done.logs],
+      };
+    },
+
+    async *watch(request, context) {
+      const principal = callerOf(context);
+      const { namespace } = request;
+      // The message of a stream comes after its caller was let in.
+      authorize(principal, needs.readIn(namespace));
+      const queries = request.queries.map((each, i) => queryOf(namespace, principal, each, `queries[${i}]`));
+      const minTick = toCount("min_tick", request.minTick);
+      const session = await live.watch({ namespace, principal, minTick }, queries, context.signal);
+      try {
+        for (;;) yield eventMessage(await session.next(context.signal), { id: session.id, heartbeatMs });
+      } finally {
+        live.close(session);
+      }
+    },
+
+    modifyQuerySet(request, context) {
+      const principal = callerOf(context);
+      const { namespace, sessionId } = request;
+      const changes = request.modifications.map(({ modification }, i) => {
+        const field = `modifications[${i}]`;
+        if (modification.case === "remove") return { kind: "remove", queryId: modification.value } as const;
+        if (modification.case === undefined) throw invalid(field, "must add or remove a query");
+        return { kind: "add", query: queryOf(namespace, principal, modification.value, `${field}.add`) } as const;
+      });
+      const versions = { base: request.baseVersion, next: request.newVersion };
+      return { version: live.modifyQuerySet({ namespace, principal, sessionId }, versions, changes) };
+    },
+  };
+}
+
+export function liveService(live: Live, heartbeatMs: number): ServedService {
+  return served(LiveService, implementation(live, heartbeatMs));
+}

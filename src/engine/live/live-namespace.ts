@@ -1,0 +1,301 @@
+import type { Clock } from "../../port/clock.ts";
+import type { Store } from "../../port/store.ts";
+import type { Committer } from "../commit/committer.ts";
+import type { Draft } from "../commit/draft.ts";
+import { unavailable } from "../errors.ts";
+import { makeKey, tables } from "../keys.ts";
+import type { Log } from "../log/log.ts";
+import { encodeBatch } from "../log/record-batch.ts";
+import { decode, encode, type Metastore, type NamespaceMeta, type StreamMeta } from "../metastore/metastore.ts";
+import type { ConsistencyToken } from "../token.ts";
+import { encodeKeys } from "./expiry.ts";
+import { Gate } from "./gate.ts";
+import type { ReadSet, WriteSet } from "./read-set.ts";
+import { type LiveSettings, liveLimits } from "./settings.ts";
+import { encodeMoment, type Moment, readMoment, Snapshots } from "./snapshots.ts";
+import type { LiveTable } from "./table.ts";
+import type { Transaction } from "./transaction.ts";
+import { CurrentView, entrySince } from "./view.ts";
+import { LayeredReader, SortedWrites } from "./writes.ts";
+
+/** A hidden stream has a name that no user can give. */
+export const liveStreamName = "!live";
+
+export interface LiveMeta {
+  /** Of the deployment; 0 before the first. */
+  readonly version: number;
+  /** Numbers of tables and indexes are never used twice. */
+  readonly nextNumber: number;
+  readonly tables: readonly LiveTable[];
+}
+
+export interface LiveNamespaceDeps {
+  readonly store: Store;
+  readonly committer: Committer;
+  readonly metastore: Metastore;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly settings: LiveSettings;
+}
+
+/** A later commit has changed what a run had read: it has to run again. */
+export class Conflict extends Error {}
+
+interface Pending extends Moment {
+  readonly writes: SortedWrites;
+  durable: Promise<unknown>;
+}
+
+/** What a mutation sees: everything that is decided, also what is not durable yet. */
+export interface StagedView {
+  readonly tick: number;
+  readonly generation: number;
+  readonly reader: LayeredReader;
+  readonly view: CurrentView;
+  /** Resolves when all of it is durable; rejects with `Conflict` when it never will be. */
+  settled(): Promise<void>;
+}
+
+const noTables: LiveMeta = { version: 0, nextNumber: 1, tables: [] };
+
+/**
+ * The tables of one namespace and their one writer. Commits are decided here in their order, each on what the ones before it leave, and handed
+ * to the committer, which makes many durable with one sync. A commit that fails takes back all that were decided after it.
+ */
+export class LiveNamespace {
+  readonly id: number;
+  readonly name: string;
+  readonly gate = new Gate();
+  readonly snapshots: Snapshots;
+  tables: ReadonlyMap<string, LiveTable> = new Map();
+  tablesByNumber: ReadonlyMap<number, LiveTable> = new Map();
+  readonly #deps: LiveNamespaceDeps;
+  readonly #recent = new Map<number, WriteSet>();
+  readonly #listeners = new Set<(tick: number, written: WriteSet) => void>();
+  #meta: LiveMeta;
+  #exists: boolean;
+  #pending: Pending[] = [];
+  #durable: Moment;
+  #nextTick: number;
+  #lastMicros: number;
+  #generation = 0;
+
+  constructor(deps: LiveNamespaceDeps, namespace: NamespaceMeta) {
+    this.#deps = deps;
+    this.id = namespace.id;
+    this.name = namespace.name;
+    this.snapshots = new Snapshots(deps.store, namespace.id);
+    const stored = deps.store.get(makeKey(tables.liveMeta, namespace.id));
+    this.#exists = stored !== undefined;
+    this.#meta = stored === undefined ? noTables : decode<LiveMeta>(stored);
+    this.#durable = readMoment(deps.store, namespace.id) ?? { tick: 0, micros: 0 };
+    this.#nextTick = this.#durable.tick + 1;
+    this.#lastMicros = this.#durable.micros;
+    this.#show(this.#meta);
+  }
+
+  get meta(): LiveMeta {
+    return this.#meta;
+  }
+
+  /** The newest durable commit, of which everybody was told. */
+  get durable(): Moment {
+    return this.#durable;
+  }
+
+  get nowMicros(): number {
+    return Math.floor(this.#deps.clock.nowMs() * 1_000);
+  }
+
+  /** The present to everybody who has seen a commit: its time may be a moment ahead of the clock's. */
+  get latestMicros(): number {
+    return Math.max(this.nowMicros + 999, this.#lastMicros);
+  }
+
+  /** The stream whose offsets are the ticks; undefined before the first table. */
+  get stream(): StreamMeta | undefined {
+    return this.#exists ? this.#deps.metastore.stream(this.name, liveStreamName) : undefined;
+  }
+
+  token(tick: number): ConsistencyToken {
+    const { stream } = this;
+    return stream === undefined ? [] : [{ stream: stream.id, partition: 0, offset: tick }];
+  }
+
+  /** Called with every durable commit. */
+  onCommit(listener: (tick: number, written: WriteSet) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** A time for a run: later than that of any before it. */
+  startMicros(): number {
+    this.#lastMicros = Math.max(this.nowMicros, this.#lastMicros + 1);
+    return this.#lastMicros;
+  }
+
+  /** No later commit has this time or an earlier one. Resolves when all that have are durable. */
+  async reserve(micros: number): Promise<void> {
+    this.#lastMicros = Math.max(this.#lastMicros, micros);
+    await this.#pending.at(-1)?.durable.catch(() => undefined);
+  }
+
+  /** `base` is a snapshot where the run takes more than this turn. */
+  staged(base: Pick<Store, "get" | "range"> = this.#deps.store, own?: SortedWrites): StagedView {
+    const layers = this.#pending.map(({ writes }) => writes);
+    const generation = this.#generation;
+    const last = this.#pending.at(-1);
+    const reader = new LayeredReader(base, own === undefined ? layers : [...layers, own]);
+    return {
+      tick: this.#nextTick - 1,
+      generation,
+      reader,
+      view: new CurrentView(reader, this.id),
+      settled: async () => {
+        await last?.durable.catch(() => undefined);
+        if (this.#generation !== generation) throw new Conflict();
+      },
+    };
+  }
+
+  /** Throws `Conflict` where what was read is different by now. */
+  checkRead(read: ReadSet, view: StagedView): void {
+    if (view.generation !== this.#generation) throw new Conflict();
+    for (let tick = view.tick + 1; tick < this.#nextTick; tick++) {
+      const written = this.#recent.get(tick);
+      if (written === undefined || read.touchedBy(written)) throw new Conflict();
+    }
+  }
+
+  /** Whether a commit after the tick has changed what was read; the first such. */
+  firstTouch(read: ReadSet, afterTick: number): number | undefined {
+    for (let tick = afterTick + 1; tick <= this.#durable.tick; tick++) {
+      const written = this.#recent.get(tick);
+      if (written === undefined || read.touchedBy(written)) return tick;
+    }
+    return undefined;
+  }
+
+  /** Decides a transaction. `record` writes what else belongs to the commit. */
+  commit(transaction: Transaction, view: StagedView, record: (draft: Draft, moment: Moment) => void): Promise<Moment> {
+    this.checkRead(transaction.read, view);
+    if (this.#pending.length >= liveLimits.pendingCommitsMax) {
+      return Promise.reject(unavailable("too many mutations wait for the log's sync; retry"));
+    }
+    const { stream } = this;
+    if (stream === undefined) throw new Error("a transaction without a table");
+    const moment = { tick: this.#nextTick, micros: Math.max(this.startMicros(), transaction.nextMicros) };
+    this.#lastMicros = moment.micros;
+    const current = this.staged();
+    const { ops, written, former } = transaction.finish(moment.tick, (key) => {
+      const entry = current.reader.get(key);
+      if (entry === undefined) throw new Error("a document without its index entry");
+      return entrySince(entry);
+    });
+    const writes = new SortedWrites(ops);
+    const batch = encodeBatch(
+      [{ value: describe(transaction), timestampMs: moment.micros / 1_000 }],
+      moment.micros / 1_000,
+    );
+    if (former.length > 0) {
+      const value = encodeKeys(former);
+      ops.push({ kind: "put", key: makeKey(tables.liveExpiry, this.id, moment.tick), value });
+    }
+    ops.push({ kind: "put", key: makeKey(tables.liveTick, this.id), value: encodeMoment(moment) });
+    const pending: Pending = { ...moment, writes, durable: Promise.resolve() };
+    const { committer, log, metastore } = this.#deps;
+    const decide = (draft: Draft): Moment => {
+      if (!this.#pending.includes(pending)) throw new Conflict();
+      draft.onUndo(() => this.#failed(pending));
+      const staged = metastore.stagedStream(draft, stream);
+      if (log.stagedNext(staged, 0) !== moment.tick) throw new Error("a tick is no offset of the live stream");
+      draft.add(ops);
+      log.stageAppend(draft, staged, 0, batch);
+      record(draft, moment);
+      draft.onCommit(() => this.#committed(moment, written));
+      return moment;
+    };
+    this.#nextTick++;
+    this.#recent.set(moment.tick, written);
+    const bytes = ops.reduce((sum, op) => sum + op.key.length + (op.kind === "put" ? op.value.length : 0), 512);
+    this.#pending.push(pending);
+    const durable = committer.submit(decide, bytes).catch((error: unknown) => {
+      this.#failed(pending);
+      throw error;
+    });
+    pending.durable = durable;
+    return durable;
+  }
+
+  /** Changes tables or the deployment. The caller is alone at the gate. */
+  async changeMeta(next: LiveMeta, stage: (draft: Draft, moment: Moment) => void): Promise<Moment> {
+    await this.#pending.at(-1)?.durable.catch(() => undefined);
+    const { committer, log, metastore, settings } = this.#deps;
+    const moment = await committer.submit((draft) => {
+      const retention = { maxAgeMs: settings.historyMs, maxBytes: null };
+      const given = { partitions: 1, retention, backing: true };
+      const stream = this.#exists
+        ? metastore.stagedStream(draft, metastore.stream(this.name, liveStreamName))
+        : metastore.stageCreateStream(draft, this.name, liveStreamName, given);
+      const append = (value: object, at: Moment) => {
+        const record = { value: Buffer.from(JSON.stringify(value)), timestampMs: at.micros / 1_000 };
+        log.stageAppend(draft, stream, 0, encodeBatch([record], at.micros / 1_000));
+      };
+      // The tick 0 is the empty namespace, whoever asks for it.
+      if (!this.#exists) append({ opened: true }, { tick: 0, micros: this.startMicros() });
+      const at = { tick: log.stagedNext(stream, 0), micros: this.startMicros() };
+      append({ tables: next.tables.map(({ name }) => name), version: next.version }, at);
+      const dated = { ...next, tables: next.tables.map((table) => datedTable(table, at.tick)) };
+      draft.put(makeKey(tables.liveMeta, this.id), encode(dated));
+      draft.put(makeKey(tables.liveTick, this.id), encodeMoment(at));
+      stage(draft, at);
+      draft.onCommit(() => {
+        this.#exists = true;
+        this.#meta = dated;
+        this.#show(dated);
+        const written = { documents: [], places: [], schema: true };
+        this.#recent.set(at.tick, written);
+        this.#nextTick = at.tick + 1;
+        this.#committed(at, written);
+      });
+      return at;
+    });
+    return moment;
+  }
+
+  #show(meta: LiveMeta): void {
+    this.tables = new Map(meta.tables.map((table) => [table.name, table]));
+    this.tablesByNumber = new Map(meta.tables.map((table) => [table.number, table]));
+  }
+
+  #committed(moment: Moment, written: WriteSet): void {
+    if (this.#pending[0]?.tick === moment.tick) this.#pending.shift();
+    this.#durable = moment;
+    this.#recent.delete(moment.tick - liveLimits.recentCommitsMax);
+    this.snapshots.renew();
+    for (const listener of this.#listeners) listener(moment.tick, written);
+  }
+
+  /** What was decided after it stands on what never was. */
+  #failed(pending: Pending): void {
+    const at = this.#pending.indexOf(pending);
+    if (at < 0) return;
+    this.#generation++;
+    this.#pending.length = at;
+    for (let tick = pending.tick; tick < this.#nextTick; tick++) this.#recent.delete(tick);
+    this.#nextTick = pending.tick;
+  }
+}
+
+/** An index without a tick is new. */
+function datedTable(table: LiveTable, tick: number): LiveTable {
+  return { ...table, indexes: table.indexes.map((index) => (index.since < 0 ? { ...index, since: tick } : index)) };
+}
+
+function describe(transaction: Transaction): Buffer {
+  const changes = Array.from(transaction.changes, ({ table, before, after }) => [
+    before === undefined ? "insert" : after === undefined ? "delete" : "update",
+    table.name,
+  ]);
+  return Buffer.from(JSON.stringify({ changes }));
+}

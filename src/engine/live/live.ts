@@ -1,0 +1,215 @@
+import type { Clock } from "../../port/clock.ts";
+import type { Random } from "../../port/random.ts";
+import type { Store } from "../../port/store.ts";
+import type { Principal } from "../auth/principal.ts";
+import type { Committer } from "../commit/committer.ts";
+import { EngineError, invalid, notFound } from "../errors.ts";
+import type { Log } from "../log/log.ts";
+import type { Metastore, NamespaceMeta } from "../metastore/metastore.ts";
+import type { IdempotencyRecords } from "../stream/idempotency.ts";
+import type { TokenWaiter } from "../stream/token-waiter.ts";
+import type { ConsistencyToken } from "../token.ts";
+import { builtIns, createTable, createTableArgs } from "./builtins.ts";
+import { Collector } from "./collector.ts";
+import { LiveNamespace } from "./live-namespace.ts";
+import { type Mutated, type MutateOptions, Mutations } from "./mutations.ts";
+import { type At, Queries, type QueryAnswer } from "./queries.ts";
+import type { LiveCall } from "./run.ts";
+import { LiveSession, type QuerySetChange, type WatchedQuery } from "./session.ts";
+import type { LiveSettings } from "./settings.ts";
+import { Subscriptions } from "./subscriptions.ts";
+import { validateFields } from "./validator.ts";
+import { checkValue, type LiveObject } from "./value.ts";
+
+export interface LiveDeps {
+  readonly store: Store;
+  readonly committer: Committer;
+  readonly metastore: Metastore;
+  readonly log: Log;
+  readonly idempotency: IdempotencyRecords;
+  readonly tokens: TokenWaiter;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly settings: LiveSettings;
+  readonly draining: AbortSignal;
+  readonly onError: (error: unknown) => void;
+}
+
+export interface CallRequest {
+  readonly namespace: string;
+  readonly function: string;
+  readonly args: LiveObject;
+  readonly principal: Principal;
+}
+
+interface Open {
+  readonly namespace: LiveNamespace;
+  readonly subscriptions: Subscriptions;
+}
+
+interface OpenSession {
+  readonly session: LiveSession;
+  readonly namespace: string;
+  readonly principal: Principal;
+}
+
+const noTableNumber = () => undefined;
+
+/** Tables, functions and queries that stay up to date. */
+export class Live {
+  readonly #deps: LiveDeps;
+  readonly #open = new Map<number, Open>();
+  readonly #sessions = new Map<string, OpenSession>();
+  readonly #queries: Queries;
+  readonly #mutations: Mutations;
+  readonly #collector: Collector;
+
+  constructor(deps: LiveDeps) {
+    this.#deps = deps;
+    this.#queries = new Queries(deps);
+    this.#mutations = new Mutations(deps);
+    this.#collector = new Collector(deps);
+  }
+
+  start(): void {
+    this.#collector.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#collector.stop();
+  }
+
+  get sessions(): number {
+    return this.#sessions.size;
+  }
+
+  /** Runs a query once. */
+  async query(
+    request: CallRequest,
+    at: At | undefined,
+    token: ConsistencyToken,
+    signal?: AbortSignal,
+  ): Promise<QueryAnswer> {
+    const { namespace } = this.#of(request.namespace);
+    const call = this.#call(namespace, request, "query");
+    await this.#waitFor(namespace, token, signal);
+    return await this.#queries.run(namespace, call, at);
+  }
+
+  /** Runs a mutation: all of what it writes is committed, or nothing. */
+  async mutate(request: CallRequest, options: MutateOptions): Promise<Mutated> {
+    const { namespace } = this.#of(request.namespace);
+    const call = this.#call(namespace, request, "mutation");
+    return await this.#mutations.run(namespace, call, options);
+  }
+
+  /** The token of a commit. */
+  token(namespace: string, tick: number): ConsistencyToken {
+    return this.#of(namespace).namespace.token(tick);
+  }
+
+  /** Opens a session, which its opener closes. */
+  async watch(
+    request: { readonly namespace: string; readonly principal: Principal; readonly minTick: number },
+    queries: readonly (Omit<WatchedQuery, "call"> & { readonly call: CallRequest })[],
+    signal: AbortSignal,
+  ): Promise<LiveSession> {
+    const { namespace, subscriptions } = this.#of(request.namespace);
+    const { settings, clock, draining, random } = this.#deps;
+    const parsed = queries.map((query) => ({ ...query, call: this.#call(namespace, query.call, "query") }));
+    await this.#waitFor(namespace, minTickToken(namespace, request.minTick), signal);
+    if (this.#sessions.size >= settings.sessionsMax) {
+      throw new EngineError("resource_exhausted", "too many sessions are open", { retryAfterMs: 1000 });
+    }
+    const id = Buffer.from(random.bytes(18)).toString("base64url");
+    const { heartbeatMs, sessionQueriesMax: queriesMax } = settings;
+    const deps = { namespace, subscriptions, clock, heartbeatMs, queriesMax, draining };
+    const session = new LiveSession(id, deps, parsed);
+    this.#sessions.set(id, { session, namespace: request.namespace, principal: request.principal });
+    return session;
+  }
+
+  close(session: LiveSession): void {
+    this.#sessions.delete(session.id);
+    session.close();
+  }
+
+  modifyQuerySet(
+    request: { readonly namespace: string; readonly principal: Principal; readonly sessionId: string },
+    versions: { readonly base: number; readonly next: number },
+    changes: readonly (
+      | { readonly kind: "add"; readonly query: Omit<WatchedQuery, "call"> & { readonly call: CallRequest } }
+      | { readonly kind: "remove"; readonly queryId: number }
+    )[],
+  ): number {
+    const { namespace } = this.#of(request.namespace);
+    const open = this.#sessions.get(request.sessionId);
+    // Somebody else's session is none.
+    const isOwn = open?.namespace === request.namespace && open.principal.id === request.principal.id;
+    if (open === undefined || !isOwn) throw notFound("there is no such session");
+    const parsed = changes.map((change): QuerySetChange => {
+      if (change.kind === "remove") return change;
+      const { query } = change;
+      return { kind: "add", query: { ...query, call: this.#call(namespace, query.call, "query") } };
+    });
+    open.session.modify(versions.base, versions.next, parsed);
+    return open.session.querySet;
+  }
+
+  #of(name: string): Open {
+    const meta = this.#deps.metastore.namespace(name);
+    const known = this.#open.get(meta.id);
+    if (known !== undefined) return known;
+    const made = this.#openNamespace(meta);
+    this.#open.set(meta.id, made);
+    return made;
+  }
+
+  #openNamespace(meta: NamespaceMeta): Open {
+    const namespace = new LiveNamespace(this.#deps, meta);
+    const subscriptions = new Subscriptions(namespace, async (call, state) => {
+      try {
+        return await this.#queries.runAt(namespace, call, state);
+      } catch (error) {
+        return this.#queries.failed(error);
+      }
+    });
+    return { namespace, subscriptions };
+  }
+
+  /** A call whose function there is and whose arguments it takes. */
+  #call(namespace: LiveNamespace, request: CallRequest, kind: "query" | "mutation"): LiveCall {
+    const { function: name, args, principal } = request;
+    const found = this.#functionOf(namespace, name);
+    if (found.kind !== kind) {
+      throw invalid("call.function", `${name} is a ${found.kind}: ${kind === "query" ? "Mutate" : "Query"} runs it`);
+    }
+    checkValue("args", args);
+    if (found.args !== undefined) {
+      validateFields("args", found.args, args, (table) => namespace.tables.get(table)?.number ?? noTableNumber());
+    }
+    return { function: name, args, principal, shareKey: "" };
+  }
+
+  #functionOf(_namespace: LiveNamespace, name: string) {
+    if (name === createTable) return { kind: "mutation", args: createTableArgs } as const;
+    const builtIn = builtIns.get(name);
+    if (builtIn !== undefined) return builtIn;
+    throw notFound(`function ${JSON.stringify(name.slice(0, 200))} does not exist`);
+  }
+
+  async #waitFor(namespace: LiveNamespace, token: ConsistencyToken, signal: AbortSignal | undefined): Promise<void> {
+    const { stream } = namespace;
+    if (token.length === 0 || stream === undefined) return;
+    await this.#deps.tokens.wait(stream, token, 0, signal);
+  }
+}
+
+function minTickToken(namespace: LiveNamespace, minTick: number): ConsistencyToken {
+  if (minTick <= namespace.durable.tick) return [];
+  const token = namespace.token(minTick);
+  if (token.length > 0) return token;
+  throw new EngineError("deadline_exceeded", `min_tick: the tick ${minTick} has not been reached`, {
+    retryAfterMs: 1000,
+  });
+}

@@ -1,0 +1,208 @@
+import type { Clock } from "../../port/clock.ts";
+import { conflict, EngineError, invalid, unavailable } from "../errors.ts";
+import type { LiveNamespace } from "./live-namespace.ts";
+import type { LiveCall } from "./run.ts";
+import type { HeldSnapshot, Moment } from "./snapshots.ts";
+import type { QueryResult, Subscription, Subscriptions } from "./subscriptions.ts";
+
+export interface WatchedQuery {
+  readonly queryId: number;
+  readonly call: LiveCall;
+  /** The digest of a value that the client has; empty: none. */
+  readonly knownDigest: string;
+}
+
+export type QuerySetChange =
+  | { readonly kind: "add"; readonly query: WatchedQuery }
+  | { readonly kind: "remove"; readonly queryId: number };
+
+export interface SessionVersion extends Moment {
+  readonly querySet: number;
+}
+
+export type StateChange =
+  | { readonly kind: "result"; readonly queryId: number; readonly result: QueryResult; readonly unchanged: boolean }
+  | { readonly kind: "removed"; readonly queryId: number };
+
+export type SessionEvent =
+  | { readonly kind: "opened"; readonly version: SessionVersion }
+  | {
+      readonly kind: "transition";
+      readonly start: SessionVersion;
+      readonly end: SessionVersion;
+      readonly changes: readonly StateChange[];
+    }
+  | { readonly kind: "heartbeat"; readonly tick: number };
+
+interface Member {
+  readonly subscription: Subscription;
+  readonly onDirty: () => void;
+  /** The digest that the client has. */
+  sent: string | undefined;
+  known: string;
+}
+
+export interface SessionDeps {
+  readonly namespace: LiveNamespace;
+  readonly subscriptions: Subscriptions;
+  readonly clock: Clock;
+  readonly heartbeatMs: number;
+  readonly queriesMax: number;
+  /** Aborted when the server drains. */
+  readonly draining: AbortSignal;
+}
+
+/**
+ * What one client watches. Events are made when they are asked for, so that a client that reads slowly has changes merged and none queued. Every
+ * transition shows all of the session's queries at one tick, and ticks never go back.
+ */
+export class LiveSession {
+  readonly id: string;
+  readonly #deps: SessionDeps;
+  readonly #members = new Map<number, Member>();
+  readonly #stale = new Set<number>();
+  #removed: number[] = [];
+  #querySet = 0;
+  #shown: SessionVersion;
+  #isOpened = false;
+  #wake: (() => void) | undefined;
+
+  constructor(id: string, deps: SessionDeps, queries: readonly WatchedQuery[]) {
+    this.id = id;
+    this.#deps = deps;
+    const { tick, micros } = deps.namespace.durable;
+    this.#shown = { tick, micros: tick === 0 && micros === 0 ? deps.namespace.nowMicros : micros, querySet: 0 };
+    this.#check(queries.map((query) => ({ kind: "add", query })));
+    for (const query of queries) this.#add(query);
+  }
+
+  get querySet(): number {
+    return this.#querySet;
+  }
+
+  /** Changes the set of queries, all of it or nothing. */
+  modify(baseVersion: number, newVersion: number, changes: readonly QuerySetChange[]): void {
+    if (baseVersion !== this.#querySet) {
+      throw conflict(`base_version: the query set has version ${this.#querySet}, not ${baseVersion}`);
+    }
+    if (newVersion <= baseVersion) throw invalid("new_version", "must be greater than base_version");
+    this.#check(changes);
+    for (const change of changes) {
+      if (change.kind === "add") this.#add(change.query);
+      else this.#remove(change.queryId);
+    }
+    this.#querySet = newVersion;
+    this.#wake?.();
+  }
+
+  /** The next event; waits for one. */
+  async next(signal: AbortSignal): Promise<SessionEvent> {
+    const { namespace, draining } = this.#deps;
+    if (!this.#isOpened) {
+      this.#isOpened = true;
+      return { kind: "opened", version: this.#shown };
+    }
+    for (;;) {
+      if (draining.aborted) throw unavailable("the server is draining");
+      signal.throwIfAborted();
+      if (this.#stale.size > 0 || this.#querySet !== this.#shown.querySet) {
+        const transition = await this.#transition();
+        if (transition !== undefined) return transition;
+        continue;
+      }
+      if (!(await this.#wait(signal))) return { kind: "heartbeat", tick: namespace.durable.tick };
+    }
+  }
+
+  close(): void {
+    for (const queryId of [...this.#members.keys()]) this.#remove(queryId);
+    this.#wake?.();
+  }
+
+  async #transition(): Promise<SessionEvent | undefined> {
+    const { subscriptions } = this.#deps;
+    using state = await subscriptions.state();
+    const querySet = this.#querySet;
+    const stale = [...this.#stale];
+    const members = stale.map((queryId) => this.#members.get(queryId)!);
+    for (const queryId of stale) this.#stale.delete(queryId);
+    const results = await this.#results(members, state);
+    const isOutdated = results.includes(undefined) || this.#querySet !== querySet;
+    if (isOutdated) {
+      for (const queryId of stale) if (this.#members.has(queryId)) this.#stale.add(queryId);
+      return undefined;
+    }
+    const changes: StateChange[] = this.#removed.splice(0).map((queryId) => ({ kind: "removed", queryId }));
+    for (const [i, queryId] of stale.entries()) {
+      const [result, member] = [results[i]!, members[i]!];
+      if (member.sent === result.digest) continue;
+      changes.push({ kind: "result", queryId, result, unchanged: member.known === result.digest });
+      member.sent = result.digest;
+      member.known = "";
+    }
+    if (changes.length === 0 && querySet === this.#shown.querySet) return undefined;
+    const start = this.#shown;
+    this.#shown = { tick: state.tick, micros: state.micros, querySet };
+    return { kind: "transition", start, end: this.#shown, changes };
+  }
+
+  async #results(members: readonly Member[], state: HeldSnapshot): Promise<(QueryResult | undefined)[]> {
+    const { subscriptions } = this.#deps;
+    return await Promise.all(members.map(({ subscription }) => subscriptions.resultAt(subscription, state)));
+  }
+
+  /** False when nothing happened for so long that the client wants to hear something. */
+  async #wait(signal: AbortSignal): Promise<boolean> {
+    const { clock, heartbeatMs, draining } = this.#deps;
+    const woken = new AbortController();
+    let isWoken = false;
+    this.#wake = () => {
+      isWoken = true;
+      woken.abort();
+    };
+    try {
+      await clock.sleep(heartbeatMs, AbortSignal.any([woken.signal, signal, draining]));
+      return isWoken || signal.aborted || draining.aborted;
+    } finally {
+      this.#wake = undefined;
+    }
+  }
+
+  #check(changes: readonly QuerySetChange[]): void {
+    const ids = new Set(this.#members.keys());
+    for (const change of changes) {
+      if (change.kind === "remove") {
+        if (!ids.delete(change.queryId)) throw invalid("remove", `there is no query ${change.queryId}`);
+      } else {
+        const { queryId } = change.query;
+        if (ids.has(queryId)) throw invalid("query_id", `the query ${queryId} is there already`);
+        ids.add(queryId);
+      }
+    }
+    const { queriesMax } = this.#deps;
+    if (ids.size > queriesMax) {
+      throw new EngineError("resource_exhausted", `a session has at most ${queriesMax} queries`, {
+        retryAfterMs: 1000,
+      });
+    }
+  }
+
+  #add({ queryId, call, knownDigest }: WatchedQuery): void {
+    const onDirty = () => {
+      this.#stale.add(queryId);
+      this.#wake?.();
+    };
+    const subscription = this.#deps.subscriptions.subscribe(call, onDirty);
+    this.#members.set(queryId, { subscription, onDirty, sent: undefined, known: knownDigest });
+    this.#removed = this.#removed.filter((each) => each !== queryId);
+    this.#stale.add(queryId);
+  }
+
+  #remove(queryId: number): void {
+    const member = this.#members.get(queryId)!;
+    this.#deps.subscriptions.unsubscribe(member.subscription, member.onDirty);
+    this.#members.delete(queryId);
+    this.#stale.delete(queryId);
+    this.#removed.push(queryId);
+  }
+}

@@ -1,0 +1,118 @@
+import type { LiveNamespace } from "./live-namespace.ts";
+import { ReaderIndex, type WriteSet } from "./read-set.ts";
+import type { LiveCall, Outcome, Ran } from "./run.ts";
+import type { HeldSnapshot } from "./snapshots.ts";
+import { canonicalJson, digestOf } from "./value.ts";
+
+/** What a query gave at a tick. It holds until a commit touches what was read. */
+export interface QueryResult {
+  readonly tick: number;
+  readonly outcome: Outcome;
+  /** The same for the same outcome. */
+  readonly digest: string;
+  readonly logs: readonly string[];
+}
+
+/** One query for all sessions that have it: it runs once for a change, however many they are. */
+export interface Subscription {
+  readonly key: string;
+  readonly call: LiveCall;
+  readonly watchers: Set<() => void>;
+  result: (QueryResult & Pick<Ran, "read">) | undefined;
+  /** The first tick at which the result may no longer hold. */
+  dirtyTick: number | undefined;
+  running: Promise<void> | undefined;
+}
+
+type Run = (call: LiveCall, at: HeldSnapshot) => Promise<Ran>;
+
+/** The queries of a namespace that somebody watches. */
+export class Subscriptions {
+  readonly #namespace: LiveNamespace;
+  readonly #run: Run;
+  readonly #byKey = new Map<string, Subscription>();
+  readonly #readers = new ReaderIndex<Subscription>();
+  #waiting: (() => void)[] = [];
+
+  constructor(namespace: LiveNamespace, run: Run) {
+    this.#namespace = namespace;
+    this.#run = run;
+    namespace.onCommit((tick, written) => this.#onCommit(tick, written));
+  }
+
+  get size(): number {
+    return this.#byKey.size;
+  }
+
+  /** `onDirty` is called when its result may be another. */
+  subscribe(call: LiveCall, onDirty: () => void): Subscription {
+    const key = `${call.function}\n${call.shareKey}\n${canonicalJson(call.args)}`;
+    let found = this.#byKey.get(key);
+    if (found === undefined) {
+      found = { key, call, watchers: new Set(), result: undefined, dirtyTick: undefined, running: undefined };
+      this.#byKey.set(key, found);
+    }
+    found.watchers.add(onDirty);
+    return found;
+  }
+
+  unsubscribe(subscription: Subscription, onDirty: () => void): void {
+    subscription.watchers.delete(onDirty);
+    if (subscription.watchers.size > 0) return;
+    this.#byKey.delete(subscription.key);
+    if (subscription.result !== undefined) this.#readers.remove(subscription, subscription.result.read);
+  }
+
+  /** A state of which every commit has been told of: what no commit has touched holds in it. */
+  async state(): Promise<HeldSnapshot> {
+    for (;;) {
+      const held = this.#namespace.snapshots.take(this.#namespace.nowMicros);
+      if (held.tick <= this.#namespace.durable.tick) return held;
+      // The store may show a commit a moment before it is told of.
+      held[Symbol.dispose]();
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+  }
+
+  /** The result in a state; undefined where it was run in a later one already. */
+  async resultAt(subscription: Subscription, state: HeldSnapshot): Promise<QueryResult | undefined> {
+    for (;;) {
+      const { result, dirtyTick } = subscription;
+      if (result !== undefined) {
+        if (result.tick > state.tick) return undefined;
+        if (dirtyTick === undefined || dirtyTick > state.tick) return result;
+      }
+      subscription.running ??= this.#refresh(subscription, state).finally(() => {
+        subscription.running = undefined;
+      });
+      await subscription.running;
+    }
+  }
+
+  async #refresh(subscription: Subscription, state: HeldSnapshot): Promise<void> {
+    const { outcome, logs, read } = await this.#run(subscription.call, state);
+    const { result: before } = subscription;
+    if (before !== undefined) this.#readers.remove(subscription, before.read);
+    subscription.result = { tick: state.tick, outcome, digest: outcomeDigest(outcome), logs, read };
+    subscription.dirtyTick = this.#namespace.firstTouch(read, state.tick);
+    if (subscription.watchers.size === 0) return;
+    this.#readers.add(subscription, read);
+    if (subscription.dirtyTick !== undefined) for (const told of subscription.watchers) told();
+  }
+
+  #onCommit(tick: number, written: WriteSet): void {
+    const touched = written.schema ? this.#byKey.values() : this.#readers.touchedBy(written);
+    for (const subscription of touched) {
+      if (subscription.dirtyTick !== undefined || subscription.result === undefined) continue;
+      subscription.dirtyTick = tick;
+      for (const told of subscription.watchers) told();
+    }
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+}
+
+function outcomeDigest(outcome: Outcome): string {
+  if (outcome.kind === "value") return digestOf(canonicalJson(outcome.value));
+  const { kind, message, data = null } = outcome.fault;
+  return `!${digestOf(canonicalJson([kind, message, data]))}`;
+}

@@ -1,0 +1,67 @@
+import { asBuffer } from "./bytes.ts";
+import type { Bytes, WriteOp } from "./store.ts";
+
+/**
+ * A commit as the log holds it, one op after another: u32 length of the key, its highest bit set for a delete · u32 length of the
+ * value · key · value. Big endian.
+ */
+const headBytes = 8;
+const deleteBit = 0x8000_0000;
+
+export function entryBytes(ops: readonly WriteOp[]): number {
+  let bytes = 0;
+  for (const op of ops) bytes += headBytes + op.key.length + (op.kind === "put" ? op.value.length : 0);
+  return bytes;
+}
+
+/** Fills memory of `entryBytes`. */
+export function encodeEntry(target: Buffer, ops: readonly WriteOp[]): void {
+  let at = 0;
+  for (const op of ops) {
+    const { key } = op;
+    const isPut = op.kind === "put";
+    at = target.writeUInt32BE(isPut ? key.length : (key.length | deleteBit) >>> 0, at);
+    at = target.writeUInt32BE(isPut ? op.value.length : 0, at);
+    target.set(key, at);
+    at += key.length;
+    if (!isPut) continue;
+    target.set(op.value, at);
+    at += op.value.length;
+  }
+}
+
+/** Where the ops of an entry lie in it: `valueEnd` is -1 for a delete. */
+export function forEachOp(bytes: Bytes, visit: (keyStart: number, valueStart: number, valueEnd: number) => void): void {
+  const entry = asBuffer(bytes);
+  for (let at = 0; at < entry.length; ) {
+    const keyLength = entry.readUInt32BE(at);
+    const valueLength = entry.readUInt32BE(at + 4);
+    const keyStart = at + headBytes;
+    const isDelete = keyLength >= deleteBit;
+    const valueStart = keyStart + (isDelete ? keyLength - deleteBit : keyLength);
+    at = valueStart + valueLength;
+    if (at > entry.length) throw new RangeError("an entry of the commit log is cut short");
+    visit(keyStart, valueStart, isDelete ? -1 : at);
+  }
+}
+
+/**
+ * What entries leave, one after another, as one list in the order of the keys: of each key its last op. Views of the entries' memory.
+ * Ascending keys let a B-tree fill a page before it goes on to the next.
+ */
+export function foldEntries(entries: readonly Bytes[]): WriteOp[] {
+  const last = new Map<string, WriteOp>();
+  for (const bytes of entries) {
+    const entry = asBuffer(bytes);
+    forEachOp(entry, (keyStart, valueStart, valueEnd) => {
+      const key = entry.subarray(keyStart, valueStart);
+      const name = entry.latin1Slice(keyStart, valueStart);
+      last.set(
+        name,
+        valueEnd < 0 ? { kind: "delete", key } : { kind: "put", key, value: entry.subarray(valueStart, valueEnd) },
+      );
+    });
+  }
+  const names = [...last.keys()].sort();
+  return names.map((name) => last.get(name)!);
+}

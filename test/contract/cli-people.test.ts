@@ -1,0 +1,136 @@
+/** What people expect of a command line beyond its commands: where options may stand, names, hints, errors that point. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:https";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { selfSigned } from "../listener/certificate.ts";
+import { CommandLine } from "../support/command-line.ts";
+import { runCommand, ServerProcess, temporaryFolder } from "../support/process.ts";
+import { root } from "../support/source.ts";
+
+let server: ServerProcess;
+let cli: CommandLine;
+let folder: string;
+before(async () => {
+  folder = await temporaryFolder();
+  server = await ServerProcess.start();
+  cli = new CommandLine(server, "shop");
+  await cli.ok(["ns", "create", "shop"]);
+  await cli.ok(["stream", "create", "orders"]);
+  const schema = { fields: [{ name: "title", kind: "text" }], vectors: [{ name: "v", dim: 2 }] };
+  await cli.ok(["collection", "create", "items", "--schema", JSON.stringify(schema)]);
+});
+after(async () => {
+  await server[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+});
+
+test("options may stand before the command", async () => {
+  for (const args of [
+    ["--url", server.url, "-n", "shop", "--json", "stream", "list"],
+    [`--url=${server.url}`, "--json", "stream", "list", "--namespace", "shop"],
+    ["stream", "list", "--json", "-n", "shop", "--url", server.url],
+  ]) {
+    const { code, stdout, stderr } = await runCommand(args);
+    assert.equal(code, 0, stderr);
+    assert.deepEqual(JSON.parse(stdout), { streams: [{ name: "orders", partitions: 1 }] });
+  }
+});
+
+test("plurals are understood, and alone they list", async () => {
+  const { streams } = await cli.json(["streams"]);
+  assert.equal(streams[0].name, "orders");
+  assert.equal((await cli.json(["collections", "get", "items"])).name, "items");
+  assert.match(await cli.ok(["namespaces"]), /shop/);
+});
+
+test("a bare command says shortly what there is", async () => {
+  const { code, stderr } = await runCommand([]);
+  assert.equal(code, 2);
+  assert.match(stderr, /no command given/);
+  assert.ok(stderr.split("\n").length < 15, stderr);
+});
+
+test("a document is put, merged into, and edited in an editor", async () => {
+  assert.match(await cli.ok(["document", "put", "items", "1", '{"title":"a","n":1}', "-v", "v:[1,0]"]), /1 created/);
+  assert.match(await cli.ok(["document", "put", "items", "1", "--merge"], '{"n":null,"m":2}'), /1 updated, version 2/);
+  const edited = new CommandLine(server, "shop", { EDITOR: 'sed -i \'s/"a"/"b"/\'' });
+  assert.match(await edited.ok(["document", "edit", "items", "1"]), /1 updated, version 3/);
+  const { source, vectors } = await cli.json(["document", "get", "items", "1"]);
+  assert.deepEqual([source, vectors], [{ title: "b", m: 2 }, { v: [1, 0] }]);
+  assert.match(await edited.ok(["document", "edit", "items", "1"]), /unchanged/);
+  const broken = new CommandLine(server, "shop", { EDITOR: "echo { >" });
+  await broken.fails(["document", "edit", "items", "1"], 2, /the edited document is no JSON/);
+  const meanwhile = join(folder, "meanwhile.sh");
+  const put = [process.execPath, join(root, "src/main.ts"), "document", "put", "items", "1", `'{"title":"c"}'`];
+  await writeFile(meanwhile, `${put.join(" ")} >/dev/null\nsed -i 's/"b"/"d"/' "$1"\n`);
+  const slow = new CommandLine(server, "shop", { EDITOR: `sh ${meanwhile}` });
+  await slow.fails(["document", "edit", "items", "1"], 1, /conflict: document 1 was changed meanwhile/);
+  await cli.fails(["document", "put", "items", "1", "[]"], 2, /must be a JSON object/);
+  await cli.fails(["document", "edit", "items", "9"], 5, /no document with the id 9/);
+  assert.match(await cli.ok(["document", "delete", "items", "1"]), /^1 document deleted\n$/);
+});
+
+test("an error in SQL points at its place", async () => {
+  await cli.fails(["sql", "-c", "SELECT title,\n  nothing FROM items"], 1, /\n {4}nothing FROM items\n {4}\^\n/);
+  const long = `SELECT ${"title, ".repeat(40)}nothing FROM items`;
+  const { stderr } = await cli.run(["sql", "-c", long]);
+  const [line, mark] = stderr.split("\n").slice(-3);
+  assert.ok(line!.length <= 80 && line!.slice(mark!.indexOf("^")).startsWith("nothing"), stderr);
+});
+
+test("bash completes names of streams, collections and namespaces", async (t) => {
+  if (spawnSync("bash", ["--version"]).error !== undefined) return t.diagnostic("there is no bash here");
+  const script = await cli.ok(["completion", "bash"]);
+  const command = `native-engine() { "${process.execPath}" "${join(root, "src/main.ts")}" "$@"; }`;
+  const complete = (...words: string[]) => {
+    const quoted = words.map((word) => `'${word}'`).join(" ");
+    const asked = `COMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _native_engine; echo "\${COMPREPLY[*]}"`;
+    const env = { ...process.env, SERVICE_URL: server.url };
+    return spawnSync("bash", ["-c", `${command}\n${script}\n${asked}`], { encoding: "utf8", env }).stdout.trim();
+  };
+  assert.equal(complete("native-engine", "stream", "tail", "-n", "sh"), "shop");
+  assert.equal(complete("native-engine", "stream", "get", "o"), "");
+  assert.equal(complete("native-engine", "export", "-n", "shop", "-c", "it"), "items");
+  const inShop = (...words: string[]) => {
+    process.env["SERVICE_NAMESPACE"] = "shop";
+    try {
+      return complete(...words);
+    } finally {
+      delete process.env["SERVICE_NAMESPACE"];
+    }
+  };
+  assert.equal(inShop("native-engine", "stream", "get", "o"), "orders");
+  assert.equal(inShop("native-engine", "document", "get", "i"), "items");
+  assert.equal(inShop("native-engine", "query", "i"), "items");
+});
+
+test("a certificate that nobody signed is trusted when it is named, and the hint says how", async () => {
+  const { cert, key } = selfSigned("localhost");
+  const file = join(folder, "server.pem");
+  await writeFile(file, cert);
+  const tls = createServer({ cert, key }, (_request, response) => response.end('{"namespaces":[]}'));
+  await new Promise<void>((resolve) => tls.listen(0, "127.0.0.1", resolve));
+  try {
+    const url = `https://localhost:${(tls.address() as { port: number }).port}`;
+    const refused = await runCommand(["ns", "list", "--url", url]);
+    assert.equal(refused.code, 3);
+    assert.match(refused.stderr, /hint: .*--ca-file/);
+    const trusted = await runCommand(["ns", "list", "--url", url, "--ca-file", file]);
+    assert.deepEqual([trusted.code, trusted.stdout], [0, "no namespaces\n"], trusted.stderr);
+    assert.equal((await runCommand(["ns", "list", "--url", url], { SERVICE_CA_FILE: file })).code, 0);
+  } finally {
+    tls.close();
+  }
+});
+
+test("a restore says which folder to serve", async () => {
+  const backup = join(folder, "backup.tar");
+  await cli.ok(["backup", backup]);
+  const target = join(folder, "restored");
+  await mkdir(target);
+  const said = await cli.ok(["restore", backup, "--data-dir", target]);
+  assert.ok(said.includes(`native-engine serve --data-dir ${target}`), said);
+});
