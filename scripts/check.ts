@@ -15,6 +15,7 @@ const checks: readonly Check[] = [
   { name: "generated code", command: process.execPath, args: ["scripts/proto.ts", "--check"] },
   { name: "compiled codec", command: process.execPath, args: ["scripts/wasm.ts", "--check"] },
   { name: "reasons in the docs", command: process.execPath, args: ["scripts/reasons.ts", "--check"] },
+  { name: "settings in the docs", command: process.execPath, args: ["scripts/settings.ts", "--check"] },
   { name: "figures in the docs", command: process.execPath, args: ["scripts/figures.ts", "--check"] },
   { name: "secrets", command: process.execPath, args: ["scripts/secrets.ts"] },
   { name: "house rules", command: process.execPath, args: ["--test", "--test-reporter=dot", "test/house/*.test.ts"] },

@@ -84,7 +84,10 @@ async function startServer(client: Client): Promise<ChildProcess> {
   const child = spawn(process.execPath, [main, "serve", "--listen", listen], { stdio: "inherit", env });
   const deadlineMs = performance.now() + startMsMax;
   for (;;) {
-    if (child.exitCode !== null) throw new Error("the server did not start");
+    if (child.exitCode !== null) {
+      const there = `a server that uses ${config.dataDir} under another address`;
+      throw new Error(`no server could be started at ${url}; name ${there} with SERVICE_URL=http://… npm run demo`);
+    }
     if (
       await client.ready().then(
         () => true,
@@ -98,6 +101,11 @@ async function startServer(client: Client): Promise<ChildProcess> {
     }
     await sleep(100);
   }
+}
+
+/** The server that was started for it; undefined where one runs. */
+async function serving(): Promise<ChildProcess | undefined> {
+  return (await isServing(client)) ? undefined : await startServer(client);
 }
 
 async function unlessThere(create: () => Promise<unknown>): Promise<boolean> {
@@ -171,7 +179,10 @@ function openBrowser(address: string): void {
 }
 
 const client = new Client({ url, apiKey, retry: { attemptsMax: 1 } });
-const started = (await isServing(client)) ? undefined : await startServer(client);
+const started = await serving().catch((error: Error) => {
+  process.stderr.write(`demo: ${error.message}\n`);
+  process.exit(1);
+});
 try {
   say(
     started === undefined
@@ -198,7 +209,11 @@ try {
   openBrowser(workbench(queries[0]!));
 } catch (error) {
   started?.kill("SIGTERM");
-  throw error;
+  if (!(error instanceof ServiceError)) throw error;
+  const isKeyMissing = error.reason === "unauthenticated" || error.reason === "permission_denied";
+  const hint = isKeyMissing ? "; give an admin's key with SERVICE_API_KEY" : "";
+  process.stderr.write(`demo: ${error.reason}: ${error.message}${hint}\n`);
+  process.exit(1);
 }
 if (started !== undefined && flags.once) started.kill("SIGTERM");
 else if (started !== undefined) say("Ctrl-C ends the server.");

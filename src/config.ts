@@ -173,6 +173,14 @@ export const settings = {
     fallback: defaultSqlSettings.threads,
     parse: wholeNumber(1, 256),
   }),
+  sqlProcesses: setting<number>({
+    flag: "sql-processes",
+    env: "SERVICE_SQL_PROCESSES",
+    value: "NUMBER",
+    help: "processes of SQL statements; each namespace has one of its own as long as there are enough",
+    fallback: defaultSqlSettings.processesMax,
+    parse: wholeNumber(1, 64),
+  }),
   sqlRunningMax: setting<number>({
     flag: "sql-running-max",
     env: "SERVICE_SQL_RUNNING_MAX",
@@ -459,11 +467,20 @@ function fallbackHelp({ help, value, fallback }: Setting<unknown>): string {
   return typeof fallback === "string" ? `; ${fallback} unless set` : "";
 }
 
+/** Every setting with what holds without it, for help and for the page that lists them. */
+export function settingsTable(): { flag: string | undefined; env: string; value: string; help: string }[] {
+  return Object.values(settings as Record<string, Setting<unknown>>).map((each) => ({
+    flag: each.flag,
+    env: each.env,
+    value: each.value,
+    help: each.help + fallbackHelp(each),
+  }));
+}
+
 export function settingsHelp(): string {
-  const rows = Object.values(settings as Record<string, Setting<unknown>>).map((each) => {
-    const { flag, env, value, help } = each;
+  const rows = settingsTable().map(({ flag, env, value, help }) => {
     const left = flag === undefined ? "" : `--${flag} ${value}`;
-    return `  ${left.padEnd(40)} ${help}${fallbackHelp(each)} (${env})`;
+    return `  ${left.padEnd(40)} ${help} (${env})`;
   });
   return [
     ...rows,

@@ -9,7 +9,7 @@ async function usage(of: "all" | "serve"): Promise<string> {
   return of === "all" ? help.mainHelp(settingsHelp()) : help.serveHelp(settingsHelp());
 }
 
-/** Threads of Node's own pool besides those of statements. */
+/** Threads of Node's own pool: files and names must not wait for each other. */
 const poolThreads = 8;
 
 /**
@@ -30,9 +30,8 @@ async function run(given: readonly string[]): Promise<number> {
       }
       const { loadServerConfig } = await import("./config.ts");
       const config = loadServerConfig({ argv: rest, env: process.env });
-      // Before the pool is first used: SQL statements hold a thread of it each while they work, and files and names
-      // must not wait for them.
-      process.env["UV_THREADPOOL_SIZE"] ??= String(poolThreads + config.sqlRunningMax);
+      // Before the pool is first used.
+      process.env["UV_THREADPOOL_SIZE"] ??= String(poolThreads);
       setFlagsFromString(`--heap-growing-percent=${heapGrowingPercent}`);
       const { runServe } = await import("./cli/serve.ts");
       return await runServe(config);

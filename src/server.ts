@@ -12,6 +12,7 @@ import { WorkerThreads } from "./adapter/threads/threads.ts";
 import { checkAuthFormat, exclusively, openAuthStore } from "./auth-store.ts";
 import type { ServerConfig } from "./config.ts";
 import { liveSettingsOf } from "./config-live.ts";
+import { AuditedAuthenticator } from "./edge/auth/audited.ts";
 import { createAuthenticator } from "./edge/auth/authenticator.ts";
 import { checkAuthConfig } from "./edge/auth/config.ts";
 import { type ConsoleSignIn, createConsole } from "./edge/console/handler.ts";
@@ -29,14 +30,17 @@ import { collectionServices } from "./edge/rpc/collection.ts";
 import { createRpcHandler } from "./edge/rpc/handler.ts";
 import { HealthState } from "./edge/rpc/health.ts";
 import { liveService } from "./edge/rpc/live.ts";
+import { ByteBudget } from "./edge/wire/byte-budget.ts";
 import type { WireListener } from "./edge/wire/listener.ts";
 import { MeasuredSql } from "./edge/wire/measured-sql.ts";
 import { WireTls } from "./edge/wire/tls.ts";
+import { type AuditEvent, AuditLog } from "./engine/auth/audit.ts";
 import { ApiKeys } from "./engine/auth/keys.ts";
 import { Backups } from "./engine/backup/backups.ts";
 import { type CollectionSettings, defaultCollectionSettings } from "./engine/collection/settings.ts";
 import { Engine } from "./engine/engine.ts";
 import { Instance, type InstanceDeps } from "./engine/instance/instance.ts";
+import { limits } from "./engine/limits.ts";
 import { shortRequests } from "./engine/short-requests.ts";
 import { defaultSqlSettings, type SqlSettings } from "./engine/sql/settings.ts";
 import { formatAddress } from "./listener/address.ts";
@@ -44,6 +48,7 @@ import { isPrivate, type ServedCertificates } from "./listener/certificate.ts";
 import type { ExpressHandler } from "./listener/express.ts";
 import { Listener } from "./listener/listener.ts";
 import { openMainStore } from "./main-store.ts";
+import { sqlChildren } from "./sql-children.ts";
 import { version } from "./version.ts";
 
 interface Parts {
@@ -77,6 +82,7 @@ function sqlSettings(config: ServerConfig): SqlSettings {
     timeMs: config.sqlTimeMs,
     memoryBytes: config.sqlMemoryBytes,
     threads: config.sqlThreads,
+    processesMax: config.sqlProcesses,
     runningMax: config.sqlRunningMax,
     waitingMax: config.sqlWaitingMax,
     rowsMax: config.sqlRowsMax,
@@ -127,7 +133,6 @@ export class Server {
         random,
         threads: new WorkerThreads(new URL("./worker.ts", import.meta.url), {
           dataDir: config.dataDir,
-          sql: sqlSettings(config),
           shortRequests: shortRequests.counter,
         }),
         functions: {
@@ -142,6 +147,9 @@ export class Server {
           }),
           bundler: new EsbuildBundler(new URL("./live/index.ts", import.meta.url)),
         },
+        sqlChildren: sqlChildren(config.dataDir, sqlSettings(config), (why, words) => {
+          log.warn({ why, words }, "a process of SQL statements was lost; only what it worked on is");
+        }),
       },
       {
         dedupWindowMs: config.dedupWindowMs,
@@ -152,10 +160,12 @@ export class Server {
       {
         onCommitGroup: (group) => metrics.onCommitGroup(group),
         onStatement: (outcome, ms) => metrics.onStatement(outcome, ms),
+        onQuery: (kind, ms) => metrics.onQuery(kind, ms),
         onBackgroundError: (err) => log.error({ err }, "background work failed; it will be tried again"),
       },
     );
     opened.defer(() => engine.stop());
+    engine.sql.prepare();
     await engine.start();
     // Requests come only once the listener listens, and with it there are its certificates.
     let listener: Listener | undefined;
@@ -172,11 +182,22 @@ export class Server {
     }
     const { corsOrigins, publicUrl } = config;
     const report = (message: string) => log.warn(message);
-    const authenticator = createAuthenticator(config.auth, { keys, clock, report, origins: corsOrigins, publicUrl });
+    const audit = new AuditLog(
+      authStore,
+      clock,
+      (entry) => log.info({ audit: entry }, `audit: ${entry.action}`),
+      (err) => log.error({ err }, "entries of the audit log could not be stored"),
+    );
+    opened.defer(() => audit.close());
+    const credentials = createAuthenticator(config.auth, { keys, clock, report, origins: corsOrigins, publicUrl });
+    // Without authentication there is nobody to note.
+    const isOpen = config.auth.modes.includes("off");
+    const authenticator = isOpen ? credentials : new AuditedAuthenticator(credentials, audit, clock);
     opened.defer(() => authenticator.close());
     authenticator.prepare();
     const health = new HealthState();
     const cors = new Cors(corsOrigins);
+    const bytes = new ByteBudget(limits.bodiesBytesMax);
     const requestId = createRequestIds();
     const backups = new Backups({
       store,
@@ -187,7 +208,17 @@ export class Server {
       serverVersion: version,
       datasetFiles: filesOfVersion,
     });
-    const rest = await createRest({ engine, backups, metrics, log, version, authenticator, requestId });
+    const rest = await createRest({
+      engine,
+      backups,
+      metrics,
+      log,
+      version,
+      authenticator,
+      requestId,
+      bytes,
+      instance: { keys, audit },
+    });
     const flight = flightService({
       sql: new MeasuredSql(engine.sql, metrics.wires.statementsOf("flight")),
       namespaces: () => Array.from(engine.metastore.namespaces(), (each) => each.name),
@@ -204,8 +235,10 @@ export class Server {
       log,
       requestId,
       cors,
+      bytes,
       development: config.mode === "development",
       onCall: (method: string, code: string, ms: number) => metrics.onCall(method, code, ms),
+      audit: (event: AuditEvent) => audit.record(event),
       ...(publicUrl === undefined ? {} : { publicUrl }),
     };
     const rpc = createRpcHandler({
@@ -276,7 +309,7 @@ export class Server {
     listener = started;
     // Whatever fails from here on, requests that came meanwhile do not keep the process.
     opened.defer(() => started.close());
-    metrics.observe(engine, () => store.stats(), started);
+    metrics.observe(engine, config.dataDir, () => store.stats(), started);
     metrics.wires.observe({ http: started, postgres, mysql });
     health.setReady(true);
     liveHealth.setReady(true);

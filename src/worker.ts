@@ -8,13 +8,11 @@ import { runInBackground } from "./adapter/threads/priority.ts";
 import { Rest } from "./adapter/threads/rest.ts";
 import type { ThreadFailure, ThreadReply, ThreadRequest } from "./adapter/threads/threads.ts";
 import { EngineError } from "./engine/errors.ts";
-import type { SqlSettings } from "./engine/sql/settings.ts";
 import { type ThreadRole, type ThreadService, Transferred } from "./port/threads.ts";
 
 /** What every thread is told when it starts. */
 export interface WorkerData {
   readonly dataDir: string;
-  readonly sql: SqlSettings;
   /** Counts requests that long work makes room for, in memory of all threads. */
   readonly shortRequests?: Int32Array;
 }
@@ -23,7 +21,7 @@ export interface WorkerData {
  * The composition root of a worker thread. A role loads no more than it needs: the others' modules would take as long to
  * start as the first query after it may take.
  */
-async function createService(role: ThreadRole, { dataDir, sql }: WorkerData): Promise<ThreadService> {
+async function createService(role: ThreadRole, { dataDir }: WorkerData): Promise<ThreadService> {
   switch (role) {
     case "index": {
       const { IndexService } = await import("./engine/collection/index/index-service.ts");
@@ -42,12 +40,6 @@ async function createService(role: ThreadRole, { dataDir, sql }: WorkerData): Pr
         garbage.leftBehind();
       };
       return new BuildService(objects, loader, new NodeClock(), new LanceColumnar(), graphs, onLeftBehind, rest.ifDue);
-    }
-    case "sql": {
-      const { SqlService } = await import("./engine/sql/thread/sql-service.ts");
-      const { LmdbStore } = await import("./adapter/lmdb/store.ts");
-      // The same store as the main thread's, of which this one only reads.
-      return new SqlService(new LmdbStore(join(dataDir, "store"), { shared: true }), sql);
     }
   }
 }

@@ -1,4 +1,5 @@
 import { parseDuration } from "../config-values.ts";
+import { keyJson } from "../edge/rest/key-json.ts";
 import type { ApiKeyInfo, ApiKeys } from "../engine/auth/keys.ts";
 import { isRole } from "../engine/auth/principal.ts";
 import { invalid } from "../engine/errors.ts";
@@ -47,7 +48,7 @@ async function create(argv: readonly string[], io: CommandOutput, keys: ApiKeys)
     ...(expires === undefined ? {} : { lifetimeMs: parseDuration(expires, "expires") }),
   });
   if (values.json) {
-    io.stdout.write(`${JSON.stringify({ ...toJson(info), key })}\n`);
+    io.stdout.write(`${JSON.stringify({ ...keyJson(info), key })}\n`);
     return;
   }
   // The key alone goes to standard output, so that it can be piped into a secret store.
@@ -59,7 +60,7 @@ function list(argv: readonly string[], io: CommandOutput, keys: ApiKeys): void {
   const { values } = parseOptions(argv, [], []);
   const all = keys.list();
   if (values.json) {
-    io.stdout.write(`${JSON.stringify({ keys: all.map(toJson) })}\n`);
+    io.stdout.write(`${JSON.stringify({ keys: all.map(keyJson) })}\n`);
     return;
   }
   if (all.length === 0) {
@@ -83,21 +84,8 @@ async function revoke(argv: readonly string[], io: CommandOutput, keys: ApiKeys)
   const isNamed = argv.some((each) => each === "--name" || each.startsWith("--name="));
   const { values, positionals } = parseOptions(argv, isNamed ? [] : ["the name of one key"], ["name"]);
   const info = await keys.revoke(values.name ?? positionals[0]!);
-  if (values.json) io.stdout.write(`${JSON.stringify(toJson(info))}\n`);
+  if (values.json) io.stdout.write(`${JSON.stringify(keyJson(info))}\n`);
   else io.stdout.write(`Revoked the key ${info.name}.\n`);
-}
-
-function toJson(key: ApiKeyInfo) {
-  return {
-    name: key.name,
-    id: key.id,
-    role: key.role,
-    namespace: key.namespace ?? null,
-    status: key.status,
-    created_at: time(key.createdMs),
-    expires_at: key.expiresMs === undefined ? null : time(key.expiresMs),
-    revoked_at: key.revokedMs === undefined ? null : time(key.revokedMs),
-  };
 }
 
 function describe(key: ApiKeyInfo): string {

@@ -8,6 +8,7 @@ import { checkFormat } from "../engine/format.ts";
 import { Log } from "../engine/log/log.ts";
 import { type LinkRepair, Repair } from "../engine/repair.ts";
 import { defaultSqlSettings } from "../engine/sql/settings.ts";
+import { sqlChildren } from "../sql-children.ts";
 import type { OfflineData } from "./offline.ts";
 
 /** Longer than any server's: what it remembers of events is not ours to forget. */
@@ -39,7 +40,8 @@ export async function* rebuildDerived(
       ownership,
       clock,
       random: new NodeRandom(),
-      threads: new WorkerThreads(new URL("../worker.ts", import.meta.url), { dataDir, sql: defaultSqlSettings }),
+      threads: new WorkerThreads(new URL("../worker.ts", import.meta.url), { dataDir }),
+      sqlChildren: sqlChildren(dataDir, defaultSqlSettings),
     },
     { dedupWindowMs, collections: defaultCollectionSettings, sql: defaultSqlSettings },
     {

@@ -31,10 +31,9 @@ import { Log } from "./log/log.ts";
 import { Trimmer } from "./log/trimmer.ts";
 import { Maintenance } from "./maintenance.ts";
 import { Metastore } from "./metastore/metastore.ts";
-import { Queries } from "./query/queries.ts";
-import type { SqlMessage } from "./sql/messages.ts";
+import { Queries, type QueryKind } from "./query/queries.ts";
 import type { SqlSettings } from "./sql/settings.ts";
-import { SqlEngine, type SqlOutcome, type SqlThread } from "./sql/sql-engine.ts";
+import { SqlEngine, type SqlOutcome } from "./sql/sql-engine.ts";
 import { IdempotencyRecords } from "./stream/idempotency.ts";
 import { Streams } from "./stream/streams.ts";
 import { TokenWaiter } from "./stream/token-waiter.ts";
@@ -48,6 +47,8 @@ export interface EnginePorts {
   readonly threads: Threads;
   /** For live functions: processes that run them, and what makes one script of their modules. There are none without it. */
   readonly functions?: { readonly runners: Children; readonly bundler: Bundler };
+  /** The processes of SQL statements. */
+  readonly sqlChildren: Children;
 }
 
 export interface EngineSettings {
@@ -63,6 +64,7 @@ export interface EngineObserver {
   onCommitGroup?(group: CommitGroup): void;
   onBackgroundError?(error: unknown): void;
   onStatement?(outcome: SqlOutcome, ms: number): void;
+  onQuery?(kind: QueryKind, ms: number): void;
 }
 
 /** The service itself, without a wire. */
@@ -78,10 +80,10 @@ export class Engine {
   readonly queries: Queries;
   readonly sql: SqlEngine;
   readonly live: Live;
-  readonly #sqlThread: SqlThread;
   readonly #index: IndexThreads;
   readonly #build: BuildThread;
   readonly #sealer: Sealer;
+  readonly #runtimes: Runtimes;
   readonly #pins: Pins;
   readonly committer: Committer;
   /** Taken by those who copy objects. */
@@ -122,6 +124,7 @@ export class Engine {
     const { objects } = ports;
     const catalog = new Catalog(store, metastore);
     const runtimes = new Runtimes(store, log, this.#index, onError);
+    this.#runtimes = runtimes;
     this.#pins = new Pins(clock, ports.random);
     const shared = {
       store,
@@ -148,7 +151,11 @@ export class Engine {
       settings: settings.collections,
       filled: ({ namespace, name }, token, signal) => this.links.filled(namespace, name, token, signal),
     });
-    this.queries = new Queries({ ...shared, documents: this.documents });
+    this.queries = new Queries({
+      ...shared,
+      documents: this.documents,
+      onQuery: (kind, ms) => observer.onQuery?.(kind, ms),
+    });
     this.#sealer = new Sealer({ ...shared, build: this.#build, settings: settings.collections, onError });
     const dedup = new DedupIndex({ store, committer, clock, windowMs: settings.dedupWindowMs });
     this.#dedup = dedup;
@@ -157,7 +164,6 @@ export class Engine {
     const filler = new CollectionTarget({ ...shared, metastore, writer, settings: settings.collections });
     const targets = [this.counters, filler];
     this.links = new Links({ store, committer, metastore, log, clock, targets, draining, onError });
-    this.#sqlThread = new EngineThread<SqlMessage>(ports.threads.start("sql"));
     this.sql = new SqlEngine({
       ...shared,
       metastore,
@@ -165,7 +171,7 @@ export class Engine {
       queries: this.queries,
       links: this.links,
       tokens,
-      thread: this.#sqlThread,
+      children: ports.sqlChildren,
       settings: settings.sql,
       onStatement: (outcome, ms) => observer.onStatement?.(outcome, ms),
     });
@@ -186,6 +192,18 @@ export class Engine {
   /** Whether the metastore has a leader and the engine serves. */
   get isReady(): boolean {
     return this.#started && this.#ports.ownership.isOwner && !this.#draining.signal.aborted;
+  }
+
+  /** What keeps indexes behind their documents has done since the start. */
+  get indexing(): Sealer["done"] {
+    return this.#sealer.done;
+  }
+
+  /** The collections in use, with the writes that no segment of theirs holds yet. */
+  *backlogs(): Iterable<{ namespace: string; collection: string; records: number; bytes: number }> {
+    for (const { meta, backlogRecords, backlogBytes } of this.#runtimes.all()) {
+      yield { namespace: meta.namespace, collection: meta.name, records: backlogRecords, bytes: backlogBytes };
+    }
   }
 
   get isDraining(): boolean {
@@ -218,7 +236,6 @@ export class Engine {
     await this.#sealer.stop();
     await this.#index.close();
     await this.sql.stop();
-    await this.#sqlThread.close();
     await this.#maintenance.stop();
     await this.committer.close();
     this.#pins.close();

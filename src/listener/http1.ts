@@ -178,6 +178,11 @@ export class Http1Connection implements Connection {
         counters.malformed++;
         this.answerAndClose(413, "its chunk extensions are too large", "body");
         break;
+      case "HPE_INVALID_METHOD":
+        counters.malformed++;
+        if (isRequestLine(error)) this.answerAndClose(405, "is not one that is served here", "method");
+        else this.answerAndClose(400, "is not valid HTTP/1.1", "request");
+        break;
       default:
         if (error.code?.startsWith("HPE_")) {
           counters.malformed++;
@@ -294,6 +299,22 @@ const statusTexts: Readonly<Record<number, string>> = {
   413: "Content Too Large",
   431: "Request Header Fields Too Large",
 };
+
+interface ParseError extends NodeJS.ErrnoException {
+  readonly rawPacket?: Buffer;
+  readonly bytesParsed?: number;
+}
+
+/** As much of a request line as tells that it is one. */
+const requestLineStart = 128;
+
+/** The parser knows the registered methods alone; any other token is a method as well, only no one's here. */
+function isRequestLine({ rawPacket, bytesParsed = 0 }: ParseError): boolean {
+  if (rawPacket === undefined) return false;
+  // Requests before it may have come in the same packet.
+  const start = rawPacket.lastIndexOf("\n", bytesParsed) + 1;
+  return /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64} [/*h]/.test(rawPacket.toString("latin1", start, start + requestLineStart));
+}
 
 /** An answer to what never became a request. */
 export function rawAnswer(status: number, message: string, field: string): string {

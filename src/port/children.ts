@@ -5,6 +5,8 @@
 export interface Child {
   /** Undefined where there is no process of its own, and until it is started. */
   readonly pid: number | undefined;
+  /** Resolves when it has started; rejects with a `ChildLost` when it can't. */
+  readonly ready: Promise<void>;
   /** Requests that wait for their answer. */
   readonly waiting: number;
   /** Sends a message that has no answer. */
@@ -59,6 +61,8 @@ export interface ChildrenStats {
 /** What runs in a child. */
 export interface ChildService {
   handle(message: unknown): unknown;
+  /** Where it has no process of its own that ends with all it holds. */
+  close?(): Promise<void>;
 }
 
 /** The server, as its child sees it. */

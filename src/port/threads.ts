@@ -12,7 +12,7 @@ export interface Thread {
   close(): Promise<void>;
 }
 
-export type ThreadRole = "index" | "build" | "sql";
+export type ThreadRole = "index" | "build";
 
 export interface Threads {
   start(role: ThreadRole): Thread;

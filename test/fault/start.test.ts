@@ -9,7 +9,7 @@ import { NodeRandom } from "../../src/adapter/node/random.ts";
 import { SingleOwnership } from "../../src/adapter/single/ownership.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import type { Bytes, Entry, Range, Snapshot, Store, StoreStats, WriteOp } from "../../src/port/store.ts";
-import { inlineThreads, testSettings } from "../support/engine.ts";
+import { inlineSqlChildren, inlineThreads, testSettings } from "../support/engine.ts";
 import { temporaryFolder } from "../support/process.ts";
 
 /** A store that counts what is read from it: values asked for, and every entry that a walk passes. */
@@ -84,6 +84,7 @@ function engineOn(store: Store, folder: string): Engine {
       store,
       objects,
       threads: inlineThreads(objects),
+      sqlChildren: inlineSqlChildren(),
       ownership: new SingleOwnership(folder),
       clock: new NodeClock(),
       random: new NodeRandom(),

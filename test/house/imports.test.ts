@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { sourceFiles } from "../support/source.ts";
 
@@ -68,7 +69,8 @@ test("an edge does not reach into another edge", () => {
 });
 
 test("adapters are constructed by the composition roots, the command line and tests only", () => {
-  const constructors = /^src\/(?:server|auth-store|main-store|main|worker|live-runner)\.ts$|^src\/cli\//;
+  const constructors =
+    /^src\/(?:server|auth-store|main-store|main|worker|live-runner|sql-children|sql-process)\.ts$|^src\/cli\//;
   for (const { path, imports } of program) {
     if (layerOf(path) === "adapter" || constructors.test(path)) continue;
     for (const to of imports) assert.notEqual(layerOf(to), "adapter", `${path} imports ${to}`);
@@ -126,4 +128,23 @@ test("every import between files names its extension, and no file is imported by
     if (entries.includes(path) || path.endsWith(".d.ts") || path.startsWith("src/gen/")) continue;
     assert.ok(imported.has(path), `${path} is imported by nobody`);
   }
+});
+
+/** What a user of the packed server does not get: packages of development. The dataset's binding is packed along. */
+const packedAlong = ["@lancedb/lancedb"];
+
+test("the server imports only packages that come with it", () => {
+  const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+  const known = new Set([...Object.keys(manifest.dependencies), ...packedAlong]);
+  const imported = /(?:\bfrom |import\(|require\()"(?!node:|\.|#)((?:@[^/"]+\/)?[^/"]+)/g;
+  let seen = 0;
+  for (const { path, text } of program) {
+    if (path.startsWith("src/console/")) continue;
+    const types = /import type [^;]+;/g;
+    for (const [, name] of text.replaceAll(types, "").matchAll(imported)) {
+      seen++;
+      assert.ok(known.has(name!), `${path} imports ${name}, which is no dependency`);
+    }
+  }
+  assert.ok(seen > 50);
 });

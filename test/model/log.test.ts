@@ -21,7 +21,7 @@ import { fingerprint } from "../../src/engine/stream/idempotency.ts";
 import type { FetchResult } from "../../src/engine/stream/streams.ts";
 import { openMainStore } from "../../src/main-store.ts";
 import type { Store } from "../../src/port/store.ts";
-import { inlineThreads, testSettings } from "../support/engine.ts";
+import { inlineSqlChildren, inlineThreads, testSettings } from "../support/engine.ts";
 import { MemoryLogDisk } from "../support/memory-log-disk.ts";
 import { temporaryFolder } from "../support/process.ts";
 import { FillingStore } from "./filling-store.ts";
@@ -139,6 +139,7 @@ class World {
         store: this.#disk,
         objects,
         threads: inlineThreads(objects),
+        sqlChildren: inlineSqlChildren(),
         ownership: new SingleOwnership(this.#folder),
         clock: this.clock,
         random: new SeededRandom(1),

@@ -14,6 +14,7 @@ import { makeKey, tables } from "../../src/engine/keys.ts";
 import { defaultSqlSettings } from "../../src/engine/sql/settings.ts";
 import { StoreError } from "../../src/port/store.ts";
 import type { ThreadRole, ThreadService } from "../../src/port/threads.ts";
+import { inlineSqlChildren } from "../support/engine.ts";
 import { WorldTime } from "./clock.ts";
 import { Dice } from "./dice.ts";
 import { Faults } from "./faults.ts";
@@ -232,6 +233,8 @@ export class World {
         clock,
         random,
         threads: this.#threads,
+        // Its native threads would keep a time of their own.
+        sqlChildren: inlineSqlChildren(),
       },
       { dedupWindowMs, sql: defaultSqlSettings, collections: collectionSettings },
       { onBackgroundError: (error) => this.trace.add(`background: ${messageOf(error)}`) },
@@ -268,9 +271,6 @@ export class World {
         return new IndexService(loader, clock, new SeededRandom(1));
       case "build":
         return new BuildService(objects, loader, clock);
-      case "sql":
-        // Its native threads keep a time of their own.
-        return { handle: () => undefined };
     }
   }
 }

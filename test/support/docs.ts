@@ -57,20 +57,26 @@ export class DocsRun {
     this.#env = env;
   }
 
-  static async open(server: ServerProcess, folder: string): Promise<DocsRun> {
+  static async open(
+    server: ServerProcess,
+    folder: string,
+    more: Readonly<Record<string, string>> = {},
+  ): Promise<DocsRun> {
     await mkdir(folder, { recursive: true });
     const command = join(folder, "native-engine");
     await writeFile(command, `#!/bin/sh\nexec "${process.execPath}" "${root}/src/main.ts" "$@"\n`);
     await chmod(command, 0o755);
     const path = [folder, join(root, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
-    const env = { ...process.env, PATH: path, SERVICE_URL: server.url, SERVICE_DATA_DIR: server.dataDir };
+    const service = { SERVICE_URL: server.url, SERVICE_DATA_DIR: server.dataDir, ...more };
+    const env = { ...process.env, PATH: path, PYTHONPATH: join(root, "clients/python/src"), ...service };
     return new DocsRun(server, folder, env);
   }
 
   /** Why a block can't be run on this machine, if so. */
   async missing({ language, text }: Block): Promise<string | undefined> {
     if (language === "python") {
-      const modules = Array.from(text.matchAll(/^import (.+?)(?: as \w+)?$/gm), ([, names]) => names!);
+      const imports = text.matchAll(/^(?:import (.+?)(?: as \w+)?|from ([\w.]+) import .+)$/gm);
+      const modules = Array.from(imports, ([, names, module]) => names ?? module!);
       const isThere = await this.#attempt("python3", ["-c", `import ${modules.join(", ")}`]);
       return isThere ? undefined : `python3 has not all of: ${modules.join(", ")}`;
     }
@@ -94,7 +100,7 @@ export class DocsRun {
     const text = this.#placed(block.text);
     switch (block.language) {
       case "sh":
-        return await this.#command(block, "bash", ["-c", `set -eo pipefail\n${withCurl(text)}`]);
+        return await this.#command(block, "bash", ["-c", `${keptKey}set -eo pipefail\n${withCurl(text)}\n${keepKey}`]);
       case "python":
         return await this.#command(block, "python3", ["-c", text]);
       case "ts":
@@ -168,6 +174,10 @@ export class DocsRun {
     }
   }
 }
+
+/** A reader's shell keeps the key that an earlier block has exported. */
+const keptKey = "[ ! -f .key ] || . ./.key\n";
+const keepKey = 'if [ -n "$SERVICE_API_KEY" ]; then declare -p SERVICE_API_KEY > .key; fi';
 
 /** Each answer is a line of its own, a refusal is a failure, and a live tail, which has no end, ends after a second. */
 function withCurl(text: string): string {

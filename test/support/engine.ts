@@ -12,13 +12,14 @@ import type { EngineSettings } from "../../src/engine/engine.ts";
 import { RunnerService } from "../../src/engine/live/function/runner-service.ts";
 import { defaultSqlSettings } from "../../src/engine/sql/settings.ts";
 import { SqlService } from "../../src/engine/sql/thread/sql-service.ts";
+import type { Children } from "../../src/port/children.ts";
 import type { Clock } from "../../src/port/clock.ts";
 import type { ObjectStore } from "../../src/port/object-store.ts";
 import type { Store } from "../../src/port/store.ts";
 import type { Threads } from "../../src/port/threads.ts";
 
 /** The services of the engine's threads, run in this one. */
-export function inlineThreads(objects: ObjectStore, clock: Clock = new NodeClock(), store?: Store): Threads {
+export function inlineThreads(objects: ObjectStore, clock: Clock = new NodeClock()): Threads {
   const loader = new ObjectSegmentLoader(objects);
   return new InlineThreads((role) => {
     switch (role) {
@@ -26,8 +27,6 @@ export function inlineThreads(objects: ObjectStore, clock: Clock = new NodeClock
         return new IndexService(loader, clock, new SeededRandom(1));
       case "build":
         return new BuildService(objects, loader, clock);
-      case "sql":
-        return store === undefined ? { handle: () => undefined } : new SqlService(store, defaultSqlSettings);
     }
   });
 }
@@ -38,6 +37,13 @@ export function inlineFunctions() {
     runners: new InlineChildren((parent) => new RunnerService(new QuickJsSandboxes(), new NodeClock(), parent)),
     bundler: new EsbuildBundler(new URL("../../src/live/index.ts", import.meta.url)),
   };
+}
+
+/** The service of SQL statements, run in this process; without a store nothing is read. */
+export function inlineSqlChildren(store?: Store): Children {
+  return new InlineChildren(() =>
+    store === undefined ? { handle: () => undefined } : new SqlService(store, defaultSqlSettings),
+  );
 }
 
 export const testSettings: EngineSettings = {

@@ -5,7 +5,7 @@ import { NodeRandom } from "../../src/adapter/node/random.ts";
 import { type CollectionSettings, defaultCollectionSettings } from "../../src/engine/collection/settings.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import type { Clock } from "../../src/port/clock.ts";
-import { inlineFunctions, inlineThreads, testSettings } from "./engine.ts";
+import { inlineFunctions, inlineSqlChildren, inlineThreads, testSettings } from "./engine.ts";
 
 /** A tail that is never sealed on its own, so that what a collection tells of itself stands still. */
 export const unsealed: Partial<CollectionSettings> = { sealIdleMs: 1e12, sealAgeMs: 1e12 };
@@ -24,8 +24,9 @@ export async function startMemoryEngine(
       ownership: { isOwner: true, epoch: 1, acquire: async () => {}, [Symbol.asyncDispose]: async () => {} },
       clock,
       random: new NodeRandom(),
-      threads: inlineThreads(objects, new NodeClock(), store),
       functions: inlineFunctions(),
+      threads: inlineThreads(objects),
+      sqlChildren: inlineSqlChildren(store),
     },
     { ...testSettings, collections: { ...defaultCollectionSettings, ...settings } },
   );

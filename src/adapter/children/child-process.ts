@@ -10,6 +10,8 @@ import {
 } from "../../port/children.ts";
 import { Channel } from "./channel.ts";
 
+/** How long a start may take; a machine that is overloaded takes seconds. */
+const startMsMax = 60_000;
 /** The end of what a child wrote to its standard error, for the log. */
 const wordsMax = 4096;
 /** What the runtime and the C++ library say when they find no memory, before they abort. */
@@ -53,7 +55,7 @@ export class LaunchedChild implements Child {
     launched.once("error", () => this.#onExit());
     // Not on `exit`: its last words may still be on their way.
     launched.once("close", () => this.#onExit());
-    this.#isReady = this.#channel.request({ data }).then(() => {});
+    this.#isReady = this.request({ data }, { deadlineMs: startMsMax }).then(() => {});
     this.#isReady.catch(() => {});
   }
 
@@ -65,7 +67,6 @@ export class LaunchedChild implements Child {
     return this.#channel.waiting;
   }
 
-  /** Resolves when its service is made. */
   get ready(): Promise<void> {
     return this.#isReady;
   }

@@ -40,7 +40,7 @@ export class InlineChildren implements Children {
 
   async close(): Promise<void> {
     for (const child of [...this.#alive]) {
-      await child.idle();
+      await child.close();
       child.kill("closed");
     }
   }
@@ -48,6 +48,7 @@ export class InlineChildren implements Children {
 
 class InlineChild implements Child {
   readonly pid = undefined;
+  readonly ready = Promise.resolve();
   readonly #service: ChildService;
   readonly #lostCallbacks: ((why: ChildLoss) => void)[] = [];
   readonly #waiting = new Set<(error: Error) => void>();
@@ -93,8 +94,9 @@ class InlineChild implements Child {
   }
 
   /** Waits for what was sent. */
-  async idle(): Promise<void> {
-    await this.#last.catch(() => {});
+  async close(): Promise<void> {
+    await this.#service.close?.();
+    await this.#last;
   }
 
   /** Copied as between real processes. */

@@ -180,6 +180,11 @@ export class LmdbStore implements Store {
     return new LmdbSnapshot(this.#db, transaction);
   }
 
+  /** Frees what the snapshots of processes that were killed keep from being written over. */
+  dropDeadReaders(): void {
+    this.#db.readerCheck();
+  }
+
   stats(): StoreStats {
     const stats = this.#db.getStats() as { entryCount?: number };
     return { diskBytes: statSync(this.#file).size, entries: stats.entryCount ?? 0 };

@@ -81,7 +81,8 @@ const infos: readonly (readonly [id: number, info: Info])[] = [
   [559, 128],
   [560, 0],
   [561, 0],
-  [562, { int32: 0 }],
+  // No isolation; a number of 64 bits, as the JDBC driver reads it.
+  [562, 0],
   [563, false],
   [564, { int32: 0 }],
   [565, false],

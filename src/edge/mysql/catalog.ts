@@ -37,7 +37,11 @@ export class Catalog {
 
   /** Refuses a database that the principal may not read, whether it exists or not, and one that does not exist. */
   open(principal: Principal, user: string, database: string): void {
-    if (database.toLowerCase() === informationSchema) return;
+    if (database.toLowerCase() !== informationSchema) this.openNamespace(principal, user, database);
+  }
+
+  /** The same for what a statement runs in, which is a namespace whatever its name. */
+  openNamespace(principal: Principal, user: string, database: string): void {
     try {
       authorize(principal, needs.readIn(database));
     } catch (error) {

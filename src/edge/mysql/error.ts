@@ -22,6 +22,8 @@ const errors = {
   noSuchThread: [1094, "HY000"],
   killDenied: [1095, "HY000"],
   tooManyRows: [1104, "42000"],
+  /** MySQL has no number for it; the state is the standard's, as Postgres gives it. */
+  lost: [1105, "58000"],
   unknown: [1105, "HY000"],
   unknownCharacterSet: [1115, "42000"],
   unknownTable: [1146, "42S02"],
@@ -102,6 +104,7 @@ const faults: Readonly<Record<SqlFaultKind, MysqlErrorName>> = {
   timeout: "timeout",
   cancelled: "interrupted",
   memory: "outOfMemory",
+  lost: "lost",
   too_many_rows: "tooManyRows",
   busy: "busy",
   internal: "unknown",

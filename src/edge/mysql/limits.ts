@@ -27,7 +27,7 @@ export const mysqlLimits = {
   longDataBytesMax: 64 * MiB,
   /** Statements in one COM_QUERY. */
   multiStatementsMax: 100,
-  /** A credential is looked at again when a command comes and this has passed. */
+  /** A token is looked at again when a command comes and this has passed; an API key each time. */
   credentialCheckMs: 60_000,
   passwordBytesMax: 16 * KiB,
   /** What clients told with `SET` and ask for again. */

@@ -267,7 +267,9 @@ export class Session implements WireSession, Process {
   async #recheck(): Promise<void> {
     const state = this.#state!;
     const nowMs = this.#deps.clock.steadyMs();
-    if (state.recheck === undefined || nowMs - state.checkedMs < mysqlLimits.credentialCheckMs) return;
+    // A key may be revoked at any time and is found at once; a token only expires.
+    const isDue = state.principal.method === "apikey" || nowMs - state.checkedMs >= mysqlLimits.credentialCheckMs;
+    if (state.recheck === undefined || !isDue) return;
     try {
       state.principal = await state.recheck();
       state.checkedMs = nowMs;

@@ -217,7 +217,7 @@ export class StatementRunner {
       );
     }
     const namespace = this.#namespaceOf(rewritten, named.size > 0);
-    if (rewritten.database !== undefined || database !== undefined) catalog.open(principal, user, namespace);
+    if (rewritten.database !== undefined || database !== undefined) catalog.openNamespace(principal, user, namespace);
     return { query: rewritten.query, strings: rewritten.strings, namespace };
   }
 

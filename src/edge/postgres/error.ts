@@ -47,6 +47,7 @@ const faultStates: Readonly<Record<SqlFaultKind, string>> = {
   timeout: "57014",
   cancelled: "57014",
   memory: "53200",
+  lost: "58000",
   too_many_rows: "54000",
   busy: "53000",
   internal: "XX000",

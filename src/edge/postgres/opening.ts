@@ -43,9 +43,6 @@ export interface SessionDeps extends SignInDeps {
   readonly namespaces: (principal: SignedIn["principal"]) => readonly string[];
 }
 
-/** How long a key that let a session in is taken to be good without being looked up again. */
-const recheckMs = 10_000;
-
 /** From the first byte to the first ReadyForQuery. Undefined when the connection is not to be served, and was told why. */
 export async function openSession(
   deps: SessionDeps,
@@ -88,7 +85,10 @@ async function open(
   if (!connection.isSecure && deps.tls.context !== undefined && !isLoopback(connection.remoteAddress ?? "")) {
     throw new PostgresError("28000", "connections from other machines must use TLS", { hint: "Use sslmode=require." });
   }
-  const signedIn = await signIn(deps, connection, () => askPassword(connection, out));
+  const signedIn = await signIn(deps, connection, () => {
+    if (!connection.isSecure && !isLoopback(connection.remoteAddress ?? "")) throw clearText();
+    return askPassword(connection, out);
+  });
   if (signedIn === undefined) return undefined;
   checkDatabase(deps, signedIn.principal, namespace);
   const settings = startSettings(deps, startup, user);
@@ -202,12 +202,16 @@ function start(deps: SessionDeps, opened: Opened): Executor {
   return executor;
 }
 
+function clearText(): PostgresError {
+  return new PostgresError("28000", "a password is not asked for in clear text from another machine", {
+    hint: "Give the server a certificate (SERVICE_TLS_CERT_FILE and SERVICE_TLS_KEY_FILE) and use sslmode=require.",
+  });
+}
+
 /** A key that was revoked ends the sessions that it let in; a token is judged when it is shown, and a session outlives it. */
 function rechecker(deps: SessionDeps, connection: WireConnection, { principal, password }: SignedIn) {
-  let checkedMs = performance.now();
   return async () => {
-    if (principal.method !== "apikey" || password === undefined || performance.now() - checkedMs < recheckMs) return;
+    if (principal.method !== "apikey" || password === undefined) return;
     await authenticatePassword(deps, connection, password);
-    checkedMs = performance.now();
   };
 }

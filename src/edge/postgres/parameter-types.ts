@@ -20,6 +20,16 @@ export function vectorParameters({ tokens }: StatementText): ReadonlySet<number>
   return found;
 }
 
+/** Parameters that are alone in the brackets of `ANY ($1)`. */
+export function listParameters({ tokens }: StatementText): ReadonlySet<number> {
+  const found = new Set<number>();
+  for (const [i, { kind, text }] of tokens.entries()) {
+    if (kind !== "parameter" || tokens[i - 1]?.text !== "(" || tokens[i + 1]?.text !== ")") continue;
+    if (/^(?:any|all|some)$/.test(tokens[i - 2]?.text ?? "")) found.add(Number(text.slice(1)) - 1);
+  }
+  return found;
+}
+
 const numbers = new Map<string, { readonly oid: number; readonly array: number }>();
 for (const [oid, name, , array, , , label] of postgresTypes) {
   for (const each of [name, label]) numbers.set(each, { oid, array });

@@ -4,18 +4,25 @@ import { emptyToken, parseToken } from "../../engine/token.ts";
 import { constantResult } from "./constant.ts";
 import { characters, PostgresError, postgresError } from "./error.ts";
 import { parameterType } from "./oid.ts";
-import { castParameters, vectorParameters, vectorType } from "./parameter-types.ts";
+import { castParameters, listParameters, vectorParameters, vectorType } from "./parameter-types.ts";
 import type { Portal } from "./portal.ts";
 import type { PreparedStatement } from "./prepared.ts";
 import { type GivenTypes, rewrite, type SessionFacts } from "./rewrite.ts";
 import type { Settings } from "./settings.ts";
 
-const guesses: readonly SqlType[] = [
-  { kind: "text" },
-  { kind: "int64" },
-  { kind: "list", item: { kind: "text" } },
-  { kind: "list", item: { kind: "int64" } },
-  { kind: "list", item: { kind: "float64" } },
+const text: SqlType = { kind: "text" };
+const int: SqlType = { kind: "int64" };
+const listOf = (item: SqlType): SqlType => ({ kind: "list", item });
+
+/** What parameters of no type are taken for, one after another: those that must be lists, and all others. */
+const guesses: readonly { readonly list: SqlType; readonly other: SqlType }[] = [
+  { list: listOf(text), other: text },
+  { list: listOf(int), other: text },
+  { list: listOf(text), other: int },
+  { list: listOf(int), other: int },
+  { list: listOf(text), other: listOf(text) },
+  { list: listOf(int), other: listOf(int) },
+  { list: listOf({ kind: "float64" }), other: listOf({ kind: "float64" }) },
 ];
 
 export type CancelCause = "request" | "timeout" | "gone";
@@ -71,8 +78,9 @@ export class StatementRunner {
     const first = await this.#describeAs(prepared, uncast(given));
     const types = given.map((type, i) => type ?? (vectors.has(i) ? vectorType : first.parameters[i]));
     if (types.every((type) => type !== undefined)) return { ...first, parameters: types };
-    for (const guess of guesses) {
-      const guessed = types.map((type) => type ?? guess);
+    const lists = listParameters(prepared.statement!);
+    for (const { list, other } of guesses) {
+      const guessed = types.map((type, i) => type ?? (lists.has(i) ? list : other));
       try {
         return { ...(await this.#describeAs(prepared, uncast(guessed))), parameters: guessed };
       } catch (error) {

@@ -2,6 +2,7 @@ import { isAscii, isUtf8 } from "node:buffer";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { EngineError, invalid, unavailable } from "../../engine/errors.ts";
 import { limits } from "../../engine/limits.ts";
+import type { ByteAccount, ByteBudget } from "../wire/byte-budget.ts";
 import { parseBody } from "./exact-sources.ts";
 import { parseLargeJson } from "./large-json.ts";
 
@@ -18,56 +19,8 @@ declare module "fastify" {
   }
 }
 
-/** Bodies smaller than this are not counted: the number of connections bounds them well enough. */
-const countedBytesMin = 64 * 1024;
-
 /** Bodies larger than this are parsed in pieces. */
 const largeBytesMin = 256 * 1024;
-
-/** Counts what all requests hold, so that many large bodies at once can't take the process's memory. */
-class BodyBudget {
-  readonly #bytesMax: number;
-  #held = 0;
-
-  constructor(bytesMax: number) {
-    this.#bytesMax = bytesMax;
-  }
-
-  account(request: FastifyRequest): BodyAccount {
-    return new BodyAccount(this, request);
-  }
-
-  take(bytes: number): boolean {
-    if (this.#held + bytes > this.#bytesMax) return false;
-    this.#held += bytes;
-    return true;
-  }
-
-  giveBack(bytes: number): void {
-    this.#held -= bytes;
-  }
-}
-
-/** One request's share: counted as it arrives, so that a promise of bytes takes nothing from others. */
-class BodyAccount {
-  readonly #budget: BodyBudget;
-  readonly #request: FastifyRequest;
-  #taken = 0;
-
-  constructor(budget: BodyBudget, request: FastifyRequest) {
-    this.#budget = budget;
-    this.#request = request;
-  }
-
-  /** Whether the request may hold this many bytes in all. */
-  hold(bytes: number): boolean {
-    if (bytes < countedBytesMin) return true;
-    if (!this.#budget.take(bytes - this.#taken)) return false;
-    if (this.#taken === 0) this.#request.response?.once("close", () => this.#budget.giveBack(this.#taken));
-    this.#taken = bytes;
-    return true;
-  }
-}
 
 const jsonType = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json\s*(?:;|$)/i;
 const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i;
@@ -98,7 +51,7 @@ function tooLarge(): EngineError {
  * Collects a body of at most 16 MiB. What is over the limit is refused at once; the HTTP server discards the rest of
  * it without storing it, so that the client can read the answer.
  */
-function readBody(request: FastifyRequest, payload: NodeJS.ReadableStream, account: BodyAccount): Promise<Buffer> {
+function readBody(request: FastifyRequest, payload: NodeJS.ReadableStream, account: ByteAccount): Promise<Buffer> {
   const declared = Number(request.headers["content-length"]);
   if (declared > limits.bodyBytesMax) return Promise.reject(tooLarge());
   return new Promise((resolve, reject) => {
@@ -130,6 +83,12 @@ function readBody(request: FastifyRequest, payload: NodeJS.ReadableStream, accou
   });
 }
 
+/** Some writers put a byte order mark before UTF-8, where it says nothing. */
+export function withoutMark(body: Buffer): Buffer {
+  const isMarked = body.length >= 3 && body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf;
+  return isMarked ? body.subarray(3) : body;
+}
+
 /** Frees a large body now: the runtime would keep tens of megabytes of them before it looks for garbage. */
 function giveBack(body: Buffer): void {
   // One that came in one piece lies in memory that belongs to the connection.
@@ -137,6 +96,10 @@ function giveBack(body: Buffer): void {
 }
 
 export function parseJson(body: Buffer): unknown {
+  return parseUnmarked(withoutMark(body));
+}
+
+function parseUnmarked(body: Buffer): unknown {
   let text: string;
   if (isAscii(body)) text = body.latin1Slice();
   else if (isUtf8(body)) text = body.toString();
@@ -148,8 +111,7 @@ export function parseJson(body: Buffer): unknown {
   }
 }
 
-export function registerBodyParser(app: FastifyInstance): void {
-  const budget = new BodyBudget(limits.bodiesBytesMax);
+export function registerBodyParser(app: FastifyInstance, budget: ByteBudget): void {
   app.decorateRequest("rawBody", undefined);
   app.decorateRequest("response", undefined);
   app.removeAllContentTypeParsers();
@@ -172,12 +134,15 @@ export function registerBodyParser(app: FastifyInstance): void {
         { details: { field: "content-type" } },
       );
     }
-    const body = await readBody(request, payload, budget.account(request));
-    if (rawBody) return body;
+    const account = budget.account();
+    request.response?.once("close", () => account.release());
+    const read = await readBody(request, payload, account);
+    if (rawBody) return read;
+    const body = withoutMark(read);
     if (request.headers["idempotency-key"] !== undefined) request.rawBody = body;
     if (body.length === 0) return undefined;
-    if (body.length <= largeBytesMin) return parseJson(body);
-    const parsed = (isUtf8(body) ? await parseLargeJson(body) : undefined) ?? parseJson(body);
+    if (body.length <= largeBytesMin) return parseUnmarked(body);
+    const parsed = (isUtf8(body) ? await parseLargeJson(body) : undefined) ?? parseUnmarked(body);
     if (request.rawBody === undefined) giveBack(body);
     return parsed;
   });

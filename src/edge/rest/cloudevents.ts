@@ -10,6 +10,7 @@ import {
   parseEventJson,
 } from "../../engine/event/json-format.ts";
 import { isEventFormat, parseMediaType, unquote } from "../../engine/event/media-type.ts";
+import { withoutMark } from "./body.ts";
 
 /** The HTTP protocol binding of CloudEvents 1.0.2. */
 
@@ -37,9 +38,9 @@ export function parseEvents(request: EventRequest): ParsedEvents {
   const mode = modeOf(request);
   switch (mode) {
     case "structured":
-      return { mode, events: [parseEventJson(request.body)] };
+      return { mode, events: [parseEventJson(withoutMark(request.body))] };
     case "batch":
-      return { mode, events: parseBatchJson(request.body) };
+      return { mode, events: parseBatchJson(withoutMark(request.body)) };
     case "binary":
       return { mode, events: [parseBinary(request)] };
   }

@@ -15,7 +15,17 @@ export interface Guide {
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 /** What a newcomer reads first; the others follow by name. */
-const order = ["readme", "tour", "concepts", "console"];
+const order = [
+  "readme",
+  "quickstart-search",
+  "concepts",
+  "comparison",
+  "migration",
+  "console",
+  "client",
+  "python",
+  "cli",
+];
 
 /** Read once: the guides belong to the version that runs. A folder that was left out of an installation has none. */
 export function loadGuides(folder = join(root, "docs"), readme = join(root, "README.md")): Guide[] {

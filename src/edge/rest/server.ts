@@ -10,6 +10,8 @@ import fastify, {
   LogController,
 } from "fastify";
 import { authorize } from "../../engine/auth/access.ts";
+import type { AuditLog } from "../../engine/auth/audit.ts";
+import type { ApiKeys } from "../../engine/auth/keys.ts";
 import type { Principal } from "../../engine/auth/principal.ts";
 import type { Backups } from "../../engine/backup/backups.ts";
 import type { Engine } from "../../engine/engine.ts";
@@ -18,6 +20,7 @@ import { unknownFields } from "../../engine/unknown-fields.ts";
 import type { ExpressHandler } from "../../listener/express.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { RequestIds } from "../front/request-id.ts";
+import type { ByteBudget } from "../wire/byte-budget.ts";
 import { registerBodyParser } from "./body.ts";
 import { docsPage, docsPolicy, guidePage } from "./docs-page.ts";
 import { errorReply, toEngineError } from "./error.ts";
@@ -30,6 +33,7 @@ import { backupRoutes } from "./routes/backup.ts";
 import { collectionRoutes } from "./routes/collections.ts";
 import { documentRoutes } from "./routes/documents.ts";
 import { eventRoutes } from "./routes/events.ts";
+import { instanceRoutes } from "./routes/instance.ts";
 import { linkRoutes } from "./routes/links.ts";
 import { namespaceRoutes } from "./routes/namespaces.ts";
 import { operationRoutes } from "./routes/operations.ts";
@@ -58,7 +62,11 @@ export interface RestOptions {
   readonly log: FastifyBaseLogger;
   readonly version: string;
   readonly authenticator: Authenticator;
+  /** Keys to be managed, and the log of who did what. */
+  readonly instance?: { readonly keys: ApiKeys; readonly audit: AuditLog };
   readonly requestId: RequestIds;
+  /** What all edges hold of requests. */
+  readonly bytes: ByteBudget;
 }
 
 /** HTTP/1 requests, or HTTP/2 ones in Node's compatible form. */
@@ -102,7 +110,7 @@ export async function createRest(options: RestOptions): Promise<Rest> {
   });
   app.setValidatorCompiler(compileSchema);
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));
-  registerBodyParser(app);
+  registerBodyParser(app, options.bytes);
   app.decorateRequest("principal", undefined as unknown as Principal);
   await app.register(swagger, { openapi: openapiInfo(version) });
   const routes = [
@@ -117,6 +125,7 @@ export async function createRest(options: RestOptions): Promise<Rest> {
     ...queryRoutes(engine),
     ...sqlRoutes(engine),
     ...(options.backups === undefined ? [] : backupRoutes(options.backups)),
+    ...(options.instance === undefined ? [] : instanceRoutes(options.instance.keys, options.instance.audit)),
     ...descriptionRoutes(app),
   ];
   registerHooks(app, options, new RouteTable(routes));
@@ -178,14 +187,22 @@ async function refusePath({ authenticator }: RestOptions, request: FastifyReques
  * Who asks is decided first, for what is no route too, so that an outsider learns nothing of which routes there are;
  * then the path and the method; the body is read only after that.
  */
-function registerHooks(app: FastifyInstance, { engine, metrics, authenticator }: RestOptions, table: RouteTable): void {
+function registerHooks(
+  app: FastifyInstance,
+  { engine, metrics, authenticator, instance }: RestOptions,
+  table: RouteTable,
+): void {
   const checkRoute = (request: FastifyRequest, reply: FastifyReply) => {
     const { method, url, routeOptions } = request;
     const refused = request.is404 ? table.refuse(method, url) : table.mistaken(method, url, routeOptions.url ?? "");
     if (refused === undefined) return;
     if (refused.allow !== undefined) reply.header("allow", refused.allow);
-    throw refused.error;
+    if (method !== "OPTIONS" || refused.allow === undefined) throw refused.error;
+    reply.header("allow", `${refused.allow}, OPTIONS`);
+    admitWebhook(request, reply);
   };
+  // Only an OPTIONS of a path that is served gets here.
+  app.setNotFoundHandler((_request, reply) => reply.code(204).send());
   app.setErrorHandler((error: FastifyError, request, reply) => {
     reply.header("x-request-id", request.id);
     sendError(toEngineError(error), request, reply);
@@ -231,9 +248,38 @@ function registerHooks(app: FastifyInstance, { engine, metrics, authenticator }:
   app.addHook("onResponse", (request, reply, done) => {
     const route = request.routeOptions.url ?? "unknown";
     metrics.onRequest(route, request.method, reply.statusCode, reply.elapsedTime);
+    if (instance !== undefined) auditAct(instance.audit, request, reply.statusCode);
     request.log.debug({ method: request.method, route, status: reply.statusCode, ms: reply.elapsedTime }, "answered");
     done();
   });
+}
+
+/** Notes what somebody changed, or was not allowed to change. */
+function auditAct(audit: AuditLog, request: FastifyRequest, status: number): void {
+  const { url = "", config } = request.routeOptions;
+  const isAct = config.access === "admin" || config.access === "instance-admin";
+  if (!isAct || request.method === "GET" || request.method === "HEAD" || request.principal === undefined) return;
+  const [target] = request.url.split("?", 1);
+  audit.record({
+    action: `${request.method} ${url}`,
+    principal: request.principal.id,
+    address: request.socket.remoteAddress,
+    namespace: (request.params as { readonly ns?: string }).ns,
+    target,
+    outcome: status < 400 ? "ok" : String(status),
+  });
+}
+
+const eventsPath = /^\/v1\/namespaces\/([^/?]+)\/streams\/[^/?]+\/events(?:\?|$)/;
+
+/** The handshake of the HTTP webhooks that deliver CloudEvents: who may write here may have its sender deliver, at any rate. */
+function admitWebhook({ url, headers, principal }: FastifyRequest, reply: FastifyReply): void {
+  const namespace = eventsPath.exec(url)?.[1];
+  const origin = headers["webhook-request-origin"];
+  if (namespace === undefined || typeof origin !== "string") return;
+  authorize(principal, needOf("write", decodeURIComponent(namespace)));
+  reply.header("webhook-allowed-origin", origin);
+  if (headers["webhook-request-rate"] !== undefined) reply.header("webhook-allowed-rate", "*");
 }
 
 function registerRoutes(app: FastifyInstance, routes: readonly Route[]): void {

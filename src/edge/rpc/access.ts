@@ -45,7 +45,15 @@ const callNeeds: Readonly<Record<string, Need | NeedIn>> = {
 
 /** What is not listed tells nothing of any namespace: any admitted principal may call it. */
 function needOf(path: string): Need | NeedIn {
+  // What its methods do is not known here, so that they are no reader's of one namespace to call.
+  if (path.startsWith("/service.house.")) return needs.adminInstance;
   return callNeeds[path] ?? needs.signedIn;
+}
+
+/** Whether a call changes what there is, rather than data in it. */
+export function isAdministrative(path: string): boolean {
+  const need = needOf(path);
+  return need === needs.adminInstance || need === needs.adminIn;
 }
 
 /** Before the message is read: the role, with the namespace left open. */

@@ -29,7 +29,8 @@ const codes: Record<RpcCode, Code> = {
 /** The reason of an error that the RPC library raised on its own, by its code. */
 const libraryReasons: Partial<Record<Code, Reason>> = {
   [Code.InvalidArgument]: "invalid_argument",
-  [Code.ResourceExhausted]: "resource_exhausted",
+  // The library exhausts nothing but its message size, which waiting does not help.
+  [Code.ResourceExhausted]: "invalid_argument",
   [Code.Unimplemented]: "not_implemented",
   [Code.DeadlineExceeded]: "deadline_exceeded",
   [Code.Unavailable]: "unavailable",
@@ -110,8 +111,6 @@ function hasInfo(error: ConnectError): boolean {
 
 /** What a caller can do about an error of the library that its reason alone does not tell. */
 function hintReasonOf(reason: Reason, message: string): Reason {
-  // The library exhausts nothing but its message size, which waiting does not help.
-  if (reason === "resource_exhausted") return "body_too_large";
   if (/^method not allowed/.test(message)) return "method_not_allowed";
   return /^unsupported content type/.test(message) ? "unsupported_media_type" : reason;
 }
@@ -120,13 +119,12 @@ function fromLibrary(error: ConnectError, context: ErrorContext): ConnectError {
   const message = error.rawMessage;
   // The library calls a request that it can't decode an internal error; the fault is the caller's.
   const undecodable = /^parse binary|^protocol error|decompress|invalid envelope/i.test(message);
-  const malformed = undecodable && error.code !== Code.ResourceExhausted;
-  const reason = malformed ? "invalid_argument" : libraryReasons[error.code];
+  const reason = undecodable ? "invalid_argument" : libraryReasons[error.code];
   if (reason === undefined) return fromEngine(EngineError.from(error), context);
   const metadata = reason === "invalid_argument" ? { field: fieldOf(message) } : {};
   const result = fromEngine(new EngineError(reason, message, { metadata, cause: error }), context, {
     ...(error.code === Code.Canceled ? { code: Code.Canceled } : {}),
-    hintReason: hintReasonOf(reason, message),
+    hintReason: error.code === Code.ResourceExhausted ? "body_too_large" : hintReasonOf(reason, message),
   });
   error.metadata.forEach((value, key) => {
     result.metadata.set(key, value);

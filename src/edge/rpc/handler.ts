@@ -3,6 +3,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { type ConnectRouter, createConnectRouter, createContextValues, type ServiceImpl } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
+import type { AuditEvent } from "../../engine/auth/audit.ts";
 import { EngineError, invalid, reasons, unavailable } from "../../engine/errors.ts";
 import { buildVariant, isAbsent, type Port } from "../../engine/instance/catalogue.ts";
 import type { Instance } from "../../engine/instance/instance.ts";
@@ -17,7 +18,8 @@ import { file_service_live_v1_live } from "../../gen/service/live/v1/live_pb.ts"
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Cors } from "../front/cors.ts";
 import type { RequestIds } from "../front/request-id.ts";
-import { authorizeCall, needsCredential } from "./access.ts";
+import type { ByteBudget } from "../wire/byte-budget.ts";
+import { authorizeCall, isAdministrative, needsCredential } from "./access.ts";
 import { Call, type CallLog, callKey } from "./call.ts";
 import { cutDeadline, deadlineMs, within } from "./deadline.ts";
 import { type HealthState, healthService } from "./health.ts";
@@ -66,9 +68,13 @@ export interface RpcDeps {
   readonly requestId: RequestIds;
   /** Told of every call: the method where it is known, the Connect code or `ok`, the time. */
   readonly onCall?: (method: string, code: string, ms: number) => void;
+  /** Told of every administrative call by somebody who was recognised. */
+  readonly audit?: (event: AuditEvent) => void;
   /** Reflection is mounted in development only. */
   readonly development: boolean;
   readonly cors: Cors;
+  /** What all edges hold of requests. */
+  readonly bytes: ByteBudget;
   readonly houseUrl?: string;
   readonly publicUrl?: string;
   /** Services beside those that this edge brings. */
@@ -106,10 +112,10 @@ interface Paths {
   readonly authorizations: ReadonlyMap<string, NonNullable<ServedService["authorization"]>>;
 }
 
-function createPaths(deps: RpcDeps): Paths {
-  const router = createConnectRouter({
+function createRouter(readMaxBytes: number): ConnectRouter {
+  return createConnectRouter({
     acceptCompression: [compressionGzip, compressionBrotli],
-    readMaxBytes: rpcLimits.readBytesMax,
+    readMaxBytes,
     writeMaxBytes: rpcLimits.writeBytesMax,
     compressMinBytes: rpcLimits.compressBytesMin,
     maxTimeoutMs: rpcLimits.timeoutMsMax,
@@ -117,10 +123,17 @@ function createPaths(deps: RpcDeps): Paths {
     jsonOptions,
     interceptors: [guard],
   });
+}
+
+function createPaths(deps: RpcDeps): Paths {
+  const router = createRouter(rpcLimits.readBytesMax);
+  // What anybody may call reads little, also of what is compressed.
+  const openRouter = createRouter(rpcLimits.openBytesMax);
   const services = landedServices(deps);
   const authorizations = new Map<string, NonNullable<ServedService["authorization"]>>();
   for (const service of services) {
     service.addTo(router);
+    service.addTo(openRouter);
     const { descriptor, authorization } = service;
     if (authorization !== undefined) {
       for (const { name } of descriptor.methods) authorizations.set(`/${descriptor.typeName}/${name}`, authorization);
@@ -134,8 +147,12 @@ function createPaths(deps: RpcDeps): Paths {
     for (const service of reflectionServices) deps.health.add(service.typeName);
   }
   const around = new Map(services.map((service) => [service.descriptor.typeName, service.around]));
+  const served = [
+    ...router.handlers.filter(({ requestPath }) => needsCredential(requestPath)),
+    ...openRouter.handlers.filter(({ requestPath }) => !needsCredential(requestPath)),
+  ];
   const handlers = new Map(
-    router.handlers.map((handler) => [handler.requestPath, around.get(handler.service.typeName)?.(handler) ?? handler]),
+    served.map((handler) => [handler.requestPath, around.get(handler.service.typeName)?.(handler) ?? handler]),
   );
   return { handlers, authorizations };
 }
@@ -235,10 +252,19 @@ class Handler implements RpcHandler {
     checkVersion(request);
     const handler = this.#paths.get(call.path);
     if (handler === undefined) throw refusal(call.path, this.#house !== undefined, this.#deps.port ?? "native");
-    response.once("close", () => call.left());
+    const account = this.#deps.bytes.account();
+    response.once("close", () => {
+      account.release();
+      call.left();
+    });
     const values = createContextValues().set(callKey, call);
     const deadline = deadlineMs(request);
-    const universal = universalRequest(request, call.signal, values);
+    const isUnary = handler.method.methodKind === "unary" || handler.method.methodKind === "server_streaming";
+    const universal = universalRequest(request, call.signal, values, {
+      account,
+      countedBytesMax: isUnary ? Number.POSITIVE_INFINITY : rpcLimits.readBytesMax,
+      bytesMax: needsCredential(call.path) ? Number.POSITIVE_INFINITY : rpcLimits.openBytesMax,
+    });
     cutDeadline(universal.header, deadline);
     const reply = await within(
       handler(universal),
@@ -264,7 +290,7 @@ class Handler implements RpcHandler {
     const admit = (principal: NonNullable<Call["principal"]>) => {
       call.principal = principal;
       // What this port does not serve it refuses to everybody alike.
-      if (this.#paths.has(call.path)) authorizeCall(principal, call.path);
+      if (this.#paths.has(call.path) || isHousePath(call.path)) authorizeCall(principal, call.path);
     };
     const found = authenticator.authenticate({ authorization, remoteAddress, remotePort });
     if (found instanceof Promise) return found.then(admit);
@@ -287,11 +313,14 @@ class Handler implements RpcHandler {
   }
 
   #observe(call: Call): void {
-    const { onCall, log } = this.#deps;
+    const { onCall, audit, log } = this.#deps;
     const ms = performance.now() - call.startedMs;
     // Paths that nothing answers are the caller's words and would make a metric each.
     const method = this.#paths.has(call.path) ? call.path.slice(1) : isHousePath(call.path) ? "house" : "unknown";
     onCall?.(method, call.code, ms);
+    if (audit !== undefined && call.principal !== undefined && isAdministrative(call.path)) {
+      audit({ action: method, principal: call.principal.id, address: call.peer.remoteAddress, outcome: call.code });
+    }
     log.debug({ reqId: call.requestId, method, code: call.code, ms }, "answered");
   }
 

@@ -2,14 +2,14 @@ import { Agent, request as httpRequest, type IncomingHttpHeaders, type IncomingM
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 import { request as httpsRequest, Agent as TlsAgent } from "node:https";
 import type { Readable, Writable } from "node:stream";
-import { EngineError, unavailable } from "../../engine/errors.ts";
+import { EngineError, invalid, unavailable } from "../../engine/errors.ts";
 import { deadlineError, deadlineMs } from "./deadline.ts";
 import { rpcLimits } from "./limits.ts";
 import { header, isGone, type NodeRequest, type NodeResponse } from "./node.ts";
 import { protocolOf } from "./protocol.ts";
 import { drained, type ExtraHeaders } from "./respond.ts";
 
-/** Meant for one hop only. */
+/** Meant for one hop only, or frames the body anew. */
 const hopHeaders: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
@@ -25,17 +25,13 @@ const hopHeaders: ReadonlySet<string> = new Set([
   "expect",
 ]);
 
-/** What proves to us who the caller is; the front end has no business with it. */
-const secretHeaders: ReadonlySet<string> = new Set([
-  "authorization",
-  "cookie",
-  "set-cookie",
-  "api-key",
-  "x-api-key",
-  "apikey",
-  "x-auth-token",
-  "x-access-token",
-]);
+/**
+ * What proves to us who the caller is, and what a front end may take for a proxy's word on it. Told by parts of their
+ * names: each proxy and each provider has its own.
+ */
+const identityHeaders =
+  /auth|cookie|api-?key|token|secret|forwarded|^via$|real-ip|client-(?:ip|cert)|remote|user|principal|identity|account|email|group|role|tenant|impersonat|ssl|tailscale|original|rewrite|override/;
+const plainHeaders: ReadonlySet<string> = new Set(["user-agent", "x-user-agent"]);
 
 const methodPath = /^\/service\.house\.[\w.]+\/\w+$/;
 
@@ -50,10 +46,21 @@ function passedOn(headers: IncomingHttpHeaders): Fields {
   const kept: Fields = {};
   for (const [name, value] of Object.entries(headers)) {
     if (value === undefined || name.startsWith(":") || name.startsWith("access-control-")) continue;
-    if (hopHeaders.has(name) || secretHeaders.has(name) || named.has(name)) continue;
+    if (hopHeaders.has(name) || named.has(name)) continue;
+    if (identityHeaders.test(name) && !plainHeaders.has(name)) continue;
     kept[name] = value;
   }
   return kept;
+}
+
+/** A GET is asked by its path alone: what came behind it as a body would reach the front end as a request of its own. */
+function checkMethod(request: NodeRequest): void {
+  if (request.method === "POST") return;
+  if (request.method !== "GET") throw new EngineError("not_implemented", "method not allowed: use POST or GET");
+  const { "transfer-encoding": encoding, "content-length": length } = request.headers;
+  if (encoding !== undefined || (length !== undefined && length !== "0")) {
+    throw invalid("body", "a GET has none");
+  }
 }
 
 /** The front end's answer, whichever HTTP version brought it. */
@@ -90,6 +97,7 @@ export class HouseProxy {
   /** Resolves when the answer is written. Rejects with a reason as long as none of it has been. */
   async forward(request: NodeRequest, response: NodeResponse, path: string, extra: ExtraHeaders): Promise<void> {
     if (!methodPath.test(path)) throw new EngineError("not_implemented", "no such method");
+    checkMethod(request);
     if (this.#open >= rpcLimits.houseRequestsMax) {
       throw new EngineError("resource_exhausted", "too many calls to the house service", { retryAfterMs: 1000 });
     }
@@ -112,7 +120,8 @@ export class HouseProxy {
     const timer = setTimeout(() => outgoing.destroy(late), wait);
     const leave = () => outgoing.destroy();
     response.on("close", leave);
-    request.pipe(outgoing);
+    if (request.method === "POST") request.pipe(outgoing);
+    else outgoing.end();
     let answer: Answer;
     try {
       answer = await answered;

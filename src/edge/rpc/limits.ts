@@ -4,6 +4,8 @@ import { limits } from "../../engine/limits.ts";
 export const rpcLimits = {
   /** One message, after decompression. */
   readBytesMax: limits.bodyBytesMax,
+  /** A call that anybody may make, its envelope included. */
+  openBytesMax: 8 * 1024,
   /** Messages in one, at all levels, and fields that are not known; objects in one of JSON. */
   messagePartsMax: 1_000_000,
   jsonObjectsMax: 500_000,

@@ -3,6 +3,8 @@ import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { ContextValues } from "@connectrpc/connect";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
 
+import { type BodyMeter, meteredBody } from "./metered-body.ts";
+
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 export type AnyNodeResponse = ServerResponse | Http2ServerResponse;
 
@@ -65,6 +67,7 @@ export function universalRequest(
   request: NodeRequest,
   signal: AbortSignal,
   contextValues: ContextValues,
+  meter: BodyMeter,
 ): UniversalServerRequest {
   const scheme = "encrypted" in request.socket && request.socket.encrypted === true ? "https" : "http";
   return {
@@ -72,7 +75,7 @@ export function universalRequest(
     method: request.method ?? "",
     url: `${scheme}://${authorityOf(request)}${request.url}`,
     header: headersOf(request),
-    body: bodyOf(request),
+    body: meteredBody(bodyOf(request), meter),
     signal,
     contextValues,
   };

@@ -50,6 +50,8 @@ export class Sealer {
   readonly #builder: Builder;
   readonly #publisher: Publisher;
   readonly #stop = new AbortController();
+  /** What was done since the start, for metrics. */
+  readonly done = { seals: 0, merges: 0, rebuilds: 0, failures: 0 };
   #startedMs = 0;
   #running: Promise<void> | undefined;
   readonly #retryAtMs = new Map<number, number>();
@@ -106,6 +108,7 @@ export class Sealer {
       if (this.#stop.signal.aborted || runtimes.find(id) !== runtime) return;
       // Found by the build thread; what the index holds in memory goes on answering.
       if (damagedObject(error) !== undefined) runtime.markDamaged(error);
+      this.done.failures++;
       this.#retryAtMs.set(id, clock.steadyMs() + retryMs);
       onError(error);
     }
@@ -116,12 +119,15 @@ export class Sealer {
     if (runtime.damaged || lacksFields(runtime)) {
       await this.#publish(runtime, await this.#builder.rebuild(runtime, signal));
       runtime.damaged = false;
+      this.done.rebuilds++;
     } else if (this.#isDue(runtime)) {
       await this.#publish(runtime, await this.#builder.seal(runtime));
+      this.done.seals++;
     }
     const chosen = chooseMerge(runtime.manifest.segments, this.#paceOf(runtime));
     if (chosen.length > 0 && !signal.aborted) {
       await this.#publisher.publish(runtime, await this.#builder.merge(runtime, chosen));
+      this.done.merges++;
     }
     await this.#publisher.collectLeftGarbage(runtime);
   }

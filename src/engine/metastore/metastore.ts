@@ -2,7 +2,7 @@ import { asBuffer } from "../../port/bytes.ts";
 import type { Store } from "../../port/store.ts";
 import type { Committer } from "../commit/committer.ts";
 import type { Draft } from "../commit/draft.ts";
-import { alreadyExists, EngineError, notFound } from "../errors.ts";
+import { alreadyExists, EngineError, invalid, notFound } from "../errors.ts";
 import { parseName } from "../ids.ts";
 import { makeKey, prefixRange, tables } from "../keys.ts";
 import { integerMax } from "../limits.ts";
@@ -97,6 +97,9 @@ export class KeptStream {
   }
 }
 
+/** Names that clients of the SQL wires take for what every server has, whoever may see it. */
+const reservedNames = new Set(["information_schema", "pg_catalog", "mysql", "performance_schema", "sys"]);
+
 /** Names and ids. Every change goes through the committer; what is read is what was committed. */
 export class Metastore {
   readonly #store: Store;
@@ -134,6 +137,7 @@ export class Metastore {
 
   async createNamespace(name: string): Promise<NamespaceMeta> {
     parseName("name", name);
+    if (reservedNames.has(name.toLowerCase())) throw invalid("name", "is the name of a catalog of SQL");
     return await this.#committer.submit((draft) => {
       const key = makeKey(tables.namespace, name);
       const existing = draft.get(key);

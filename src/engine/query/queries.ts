@@ -27,6 +27,16 @@ export interface QueriesDeps {
   readonly committer: Committer;
   readonly documents: Documents;
   readonly clock: Clock;
+  readonly onQuery?: (kind: QueryKind, ms: number) => void;
+}
+
+/** What a query looks by. */
+export type QueryKind = "vector" | "text" | "sparse" | "hybrid" | "filter";
+
+function kindOf({ retrievers }: QueryPlan): QueryKind {
+  const [first, ...others] = retrievers;
+  if (first === undefined) return "filter";
+  return others.every(({ kind }) => kind === first.kind) ? first.kind : "hybrid";
 }
 
 /** What was found and the documents of the same moment. */
@@ -88,18 +98,26 @@ export class Queries {
     signal?: AbortSignal,
     room = new RowRoom(),
   ): Promise<QueryResult> {
-    const { clock } = this.#deps;
+    const { clock, onQuery } = this.#deps;
     const startedMs = clock.steadyMs();
     const tookMs = () => round(clock.steadyMs() - startedMs);
-    return this.#searched(namespace, plan, token, signal, ({ outcome, snapshot, changes, runtime, plan, token }) => {
-      const loadHit = this.#loader(plan, snapshot, runtime, changes);
-      const load: LoadDocument = (hit) => {
-        if (signal?.aborted) throw queryStopped();
-        return loadHit(hit);
-      };
-      // Thousands of rows are made by turns: the thread that makes them is the listener's.
-      return runInTurns(buildResult(plan, outcome, load, token, tookMs, room), clock);
-    });
+    const result = await this.#searched(
+      namespace,
+      plan,
+      token,
+      signal,
+      ({ outcome, snapshot, changes, runtime, plan, token }) => {
+        const loadHit = this.#loader(plan, snapshot, runtime, changes);
+        const load: LoadDocument = (hit) => {
+          if (signal?.aborted) throw queryStopped();
+          return loadHit(hit);
+        };
+        // Thousands of rows are made by turns: the thread that makes them is the listener's.
+        return runInTurns(buildResult(plan, outcome, load, token, tookMs, room), clock);
+      },
+    );
+    onQuery?.(kindOf(plan), clock.steadyMs() - startedMs);
+    return result;
   }
 
   #loader(plan: QueryPlan, snapshot: Reader, runtime: CollectionRuntime, changes: number): LoadDocument {

@@ -7,6 +7,7 @@ const reasonOf: Partial<Record<SqlFaultKind, Reason>> = {
   timeout: "deadline_exceeded",
   cancelled: "aborted",
   memory: "resource_exhausted",
+  lost: "unavailable",
   busy: "resource_exhausted",
   internal: "internal",
 };
@@ -27,6 +28,7 @@ export function sqlFault(kind: SqlFaultKind, message: string, place: FaultPlace 
   return new EngineError(reason, atFault ? `${field}: ${message}` : message, {
     details: { ...(atFault ? { field } : {}), sql },
     ...(atFault ? { metadata: { field } } : {}),
+    ...(reason === "unavailable" ? { retryAfterMs: 1000 } : {}),
     ...(reason === "resource_exhausted" ? { retryAfterMs: 1000, metadata: { retry_after_ms: "1000" } } : {}),
     cause,
   });

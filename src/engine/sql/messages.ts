@@ -139,9 +139,7 @@ export type SqlMessage =
   | { readonly kind: "next"; readonly statement: number }
   /** Stops a statement; what is under way fails. */
   | { readonly kind: "cancel"; readonly statement: number; readonly why: "cancelled" | "timeout" }
-  | { readonly kind: "close"; readonly statement: number }
-  /** Ends every statement and closes everything, before the thread ends. */
-  | { readonly kind: "end" };
+  | { readonly kind: "close"; readonly statement: number };
 
 /** All tables of the namespace, for statements that ask what there is. */
 export interface CatalogPart {

@@ -18,8 +18,14 @@ export interface SqlSettings {
   readonly rowsMax: number;
   /** What one statement reads of streams. */
   readonly streamBytesMax: number;
-  /** Namespaces whose tables are kept; the least recently used go. */
+  /** Namespaces whose tables one process keeps; the least recently used go. */
   readonly namespacesMax: number;
+  /** Processes of statements, */
+  readonly processesMax: number;
+  /** what each takes besides the memory of its tables and statements, */
+  readonly processBytesMax: number;
+  /** and how long a statement that is told to stop may go on before its process is ended. */
+  readonly graceMs: number;
 }
 
 const MiB = 1024 * 1024;
@@ -34,5 +40,8 @@ export const defaultSqlSettings: SqlSettings = {
   openMax: 500,
   rowsMax: 100_000_000,
   streamBytesMax: 256 * MiB,
-  namespacesMax: 4,
+  namespacesMax: 1,
+  processesMax: 4,
+  processBytesMax: 512 * MiB,
+  graceMs: 2_000,
 };

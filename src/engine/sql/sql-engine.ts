@@ -1,3 +1,4 @@
+import type { Children, ChildrenStats } from "../../port/children.ts";
 import type { Clock } from "../../port/clock.ts";
 import type { Metastore } from "../metastore/metastore.ts";
 import type { Queries } from "../query/queries.ts";
@@ -12,14 +13,16 @@ import { emptyFound, type Restriction, type RetrieveRequest, restrictionOf, retr
 import { outcomeOf, RunningStatement, type SqlOutcome, type Started } from "./running-statement.ts";
 import type { SqlSettings } from "./settings.ts";
 import type { Sql, SqlDescription, SqlResult, SqlStatement, SqlTable } from "./sql.ts";
-import { type SqlThread, StatementWork } from "./statement-work.ts";
+import { type ProcessSlot, SqlProcesses } from "./sql-processes.ts";
+import { StatementWork } from "./statement-work.ts";
 import { type ResolverDeps, TableResolver } from "./table-resolver.ts";
+import { checkLength } from "./text-limits.ts";
 import { StatementTurns } from "./turns.ts";
 
-export type { SqlOutcome, SqlThread };
+export type { SqlOutcome };
 
 export interface SqlEngineDeps extends Omit<ResolverDeps, "changes"> {
-  readonly thread: SqlThread;
+  readonly children: Children;
   readonly metastore: Metastore;
   readonly queries: Queries;
   readonly clock: Clock;
@@ -28,14 +31,15 @@ export interface SqlEngineDeps extends Omit<ResolverDeps, "changes"> {
   readonly onStatement?: (outcome: SqlOutcome, ms: number) => void;
 }
 
-/** How long the end of statements is waited for. */
-const endMsMax = 5_000;
-
-/** Statements are parsed and run in a thread of their own; here they get their turn, their tables and their time. */
+/** Statements are parsed and run in processes of their own; here they get their turn, their tables and their time. */
 export class SqlEngine implements Sql {
   readonly #deps: SqlEngineDeps;
   readonly #turns: StatementTurns;
-  readonly #resolver: TableResolver;
+  readonly #processes: SqlProcesses;
+  /** One for each place of a process, since each is told what changed since it was asked last. */
+  readonly #resolvers = new Map<ProcessSlot, TableResolver>();
+  /** For what reads no rows. */
+  readonly #catalog: TableResolver;
   readonly #plans = new KnownPlans();
   #nextStatement = 1;
   #open = 0;
@@ -43,9 +47,8 @@ export class SqlEngine implements Sql {
   constructor(deps: SqlEngineDeps) {
     this.#deps = deps;
     this.#turns = new StatementTurns(deps.settings, deps.clock);
-    const changes = new ChangeTracker();
-    this.#resolver = new TableResolver({ ...deps, changes });
-    deps.thread.onLost(() => changes.clear());
+    this.#catalog = new TableResolver({ ...deps, changes: new ChangeTracker() });
+    this.#processes = new SqlProcesses(deps.children, deps.settings.processesMax);
   }
 
   /** Statements that work, wait for their turn, or wait for their reader. */
@@ -53,19 +56,24 @@ export class SqlEngine implements Sql {
     return { running: this.#turns.running, waiting: this.#turns.waiting, open: this.#open };
   }
 
-  /** Ends every statement, before the thread is ended. */
-  async stop(): Promise<void> {
-    // A thread that never had anything to do has not been started.
-    if (this.#nextStatement === 1) return;
-    const over = new AbortController();
-    const ended = this.#deps.thread.request({ kind: "end" }).catch(() => {});
-    await Promise.race([ended, this.#deps.clock.sleep(endMsMax, over.signal)]);
-    over.abort();
+  /** What the processes of statements take. */
+  get processes(): ChildrenStats {
+    return this.#deps.children.stats;
+  }
+
+  /** Starts a process ahead of the first statement. */
+  prepare(): void {
+    this.#deps.children.prepare();
+  }
+
+  /** Ends every statement with its process. */
+  stop(): Promise<void> {
+    return this.#processes.close();
   }
 
   async tables(namespace: string): Promise<readonly SqlTable[]> {
     this.#namespace(namespace);
-    return this.#resolver.shown(namespace);
+    return this.#catalog.shown(namespace);
   }
 
   async describe(
@@ -75,24 +83,35 @@ export class SqlEngine implements Sql {
     const text = this.#text(statement);
     checkParameters(statement.params);
     const work = new StatementWork(this.#deps, this.#nextStatement++, signal);
-    return this.#turns.begin(text.namespace.id, signal, () =>
-      work.run(async () => {
-        const needs = await work.request<PlanReply>({ kind: "plan", statement: work.id, params: undefined, ...text });
-        const unread = needs.tables.map((table) => ({ ...table, read: false }));
-        const request = { token: [], params: [], consistency: "eventual" } as const;
-        const { tables } = await this.#resolver.resolve(text.namespace.name, unread, request, signal);
-        const { columns, parameters } = await work.request<DescribeReply>({
-          kind: "describe",
-          statement: work.id,
-          tables: tables(),
-          params: statement.params,
-          found: needs.retrievals.map((each) => emptyFound(this.#deps.queries, each, text.namespace.name)),
-          catalog: needs.catalog ? this.#resolver.all(text.namespace.name) : undefined,
-          ...text,
-        });
-        return { kind: needs.kind, columns, parameters };
-      }),
-    );
+    try {
+      return await this.#turns.begin(text.namespace.id, signal, () =>
+        work.begin(this.#processes, text.namespace.id, () => this.#described(work, text, statement.params, signal)),
+      );
+    } finally {
+      work.end();
+    }
+  }
+
+  async #described(
+    work: StatementWork,
+    text: StatementText,
+    params: SqlStatement["params"],
+    signal: AbortSignal | undefined,
+  ): Promise<SqlDescription> {
+    const needs = await work.request<PlanReply>({ kind: "plan", statement: work.id, params: undefined, ...text });
+    const unread = needs.tables.map((table) => ({ ...table, read: false }));
+    const request = { token: [], params: [], consistency: "eventual" } as const;
+    const { tables } = await this.#catalog.resolve(text.namespace.name, unread, request, signal);
+    const { columns, parameters } = await work.request<DescribeReply>({
+      kind: "describe",
+      statement: work.id,
+      tables: tables(),
+      params,
+      found: needs.retrievals.map((each) => emptyFound(this.#deps.queries, each, text.namespace.name)),
+      catalog: needs.catalog ? this.#catalog.all(text.namespace.name) : undefined,
+      ...text,
+    });
+    return { kind: needs.kind, columns, parameters };
   }
 
   async run(statement: SqlStatement, signal?: AbortSignal): Promise<SqlResult> {
@@ -100,18 +119,19 @@ export class SqlEngine implements Sql {
     const startedMs = clock.steadyMs();
     if (this.#open >= settings.openMax) throw sqlFault("busy", "too many statements are open; retry");
     this.#open++;
+    const work = new StatementWork(this.#deps, this.#nextStatement++, signal);
     const end = (outcome: SqlOutcome) => {
       this.#open--;
+      work.end();
       this.#deps.onStatement?.(outcome, clock.steadyMs() - startedMs);
     };
     try {
       const text = this.#text(statement);
       checkParameters(statement.params);
-      const work = new StatementWork(this.#deps, this.#nextStatement++, signal);
       const started = await this.#turns.begin(text.namespace.id, signal, () =>
-        work.run(() => this.#start(work, text, statement, signal)),
+        work.begin(this.#processes, text.namespace.id, () => this.#start(work, text, statement, signal)),
       );
-      const goOn = <T>(step: () => Promise<T>) => this.#turns.goOn(signal, () => work.run(step));
+      const goOn = <T>(step: () => Promise<T>) => this.#turns.goOn(signal, () => work.goOn(step));
       return new RunningStatement(work, goOn, started, end);
     } catch (error) {
       end(outcomeOf(error));
@@ -134,7 +154,7 @@ export class SqlEngine implements Sql {
     const { collection: name, position } = planned;
     const named = { schema: "collections", name, optional: false, position, read: true, ref: 0 } as const;
     const tables = [{ ...named, conditions: [], limit: undefined }];
-    const resolved = await this.#resolver.resolve(text.namespace.name, tables, request, signal);
+    const resolved = await this.#resolverOf(work).resolve(text.namespace.name, tables, request, signal);
     const { ids } = await work.request<CheckReply>({
       kind: "check",
       statement: work.id,
@@ -173,26 +193,32 @@ export class SqlEngine implements Sql {
     );
     const [only] = retrieved;
     if (only !== undefined && "rows" in only) return { kind: needs.kind, token: only.token, ...only.rows };
-    const resolved = await this.#resolver.resolve(name, needs.tables, request, signal);
+    const resolved = await this.#resolverOf(work).resolve(name, needs.tables, request, signal);
     const found = retrieved.flatMap((each) => ("found" in each ? [each.found] : []));
-    const reply = await work.request<RunReply>(
-      {
-        kind: "run",
-        statement: work.id,
-        tables: resolved.tables(),
-        catalog: needs.catalog ? this.#resolver.all(name) : undefined,
-        params,
-        found,
-        ...text,
-      },
-      found.flatMap(({ ids, scores, offsets, data }) => [ids, scores, offsets, data].map(bufferOf)),
-    );
+    const reply = await work.request<RunReply>({
+      kind: "run",
+      statement: work.id,
+      tables: resolved.tables(),
+      catalog: needs.catalog ? this.#catalog.all(name) : undefined,
+      params,
+      found,
+      ...text,
+    });
     const seen = retrieved.reduce((token, each) => leastTokens(token, each.token), resolved.token);
     return { kind: needs.kind, token: seen, ...reply };
   }
 
+  #resolverOf({ process: { slot } }: StatementWork): TableResolver {
+    const known = this.#resolvers.get(slot);
+    if (known !== undefined) return known;
+    const made = new TableResolver({ ...this.#deps, changes: slot.changes });
+    this.#resolvers.set(slot, made);
+    return made;
+  }
+
   #text({ namespace, query, dialect }: Pick<SqlStatement, "namespace" | "query" | "dialect">): StatementText {
     const { id, name } = this.#namespace(namespace);
+    checkLength(query);
     // The parser would take it for the end, and what follows would be passed over in silence.
     const position = query.indexOf("\0");
     if (position >= 0) throw sqlFault("syntax", "a statement can't hold a NUL character", { position });
@@ -227,10 +253,6 @@ class KnownPlans {
 
 function keyOf({ namespace, dialect, query }: StatementText): string {
   return `${dialect ?? ""}\n${namespace.name}\n${query}`;
-}
-
-function bufferOf({ buffer }: { readonly buffer: ArrayBufferLike }): ArrayBuffer {
-  return buffer as ArrayBuffer;
 }
 
 /** What all of a statement's parts reflect: of a log that several of them read, the lowest offset. */

@@ -99,6 +99,7 @@ export type SqlFaultKind =
   | "timeout"
   | "cancelled"
   | "memory"
+  | "lost"
   | "too_many_rows"
   | "busy"
   | "internal";

@@ -42,10 +42,13 @@ export function readValue(column: SqlColumn, row: number): SqlValue {
 /** What a text may be at most to be made into a value; the runtime itself takes twice as much. */
 const textBytesMax = 256 * 1024 * 1024;
 
+export function checkValueBytes(bytes: number): void {
+  if (bytes <= textBytesMax) return;
+  throw sqlFault("out_of_range", `a value of ${bytes} bytes is too long; ${textBytesMax} are the most`);
+}
+
 function utf8(bytes: Uint8Array): string {
-  if (bytes.byteLength > textBytesMax) {
-    throw sqlFault("out_of_range", `a value of ${bytes.byteLength} bytes is too long; ${textBytesMax} are the most`);
-  }
+  checkValueBytes(bytes.byteLength);
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
 }
 

@@ -19,6 +19,7 @@ import { defaultSqlSettings } from "../../../src/engine/sql/settings.ts";
 import type { ObjectStore } from "../../../src/port/object-store.ts";
 import type { Store } from "../../../src/port/store.ts";
 import type { ThreadRole, ThreadService, Threads } from "../../../src/port/threads.ts";
+import { inlineSqlChildren } from "../../support/engine.ts";
 import { LosableThreads } from "../../support/losable-threads.ts";
 
 export type Adapters = "memory" | "disk";
@@ -98,6 +99,7 @@ export class EngineHarness implements AsyncDisposable {
         clock: this.clock,
         random: new NodeRandom(),
         threads: this.#threads(),
+        sqlChildren: inlineSqlChildren(),
       },
       { dedupWindowMs: 3_600_000, sql: defaultSqlSettings, collections: this.#settings },
       { onBackgroundError: (error) => this.errors.push(error) },

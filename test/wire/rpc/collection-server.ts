@@ -3,9 +3,11 @@ import { createRequestIds } from "../../../src/edge/front/request-id.ts";
 import { Metrics } from "../../../src/edge/rest/metrics.ts";
 import { createRest } from "../../../src/edge/rest/server.ts";
 import { collectionServices } from "../../../src/edge/rpc/collection.ts";
+import { ByteBudget } from "../../../src/edge/wire/byte-budget.ts";
 import { devLoopback } from "../../../src/engine/auth/principal.ts";
 import type { CollectionSettings } from "../../../src/engine/collection/settings.ts";
 import type { Engine } from "../../../src/engine/engine.ts";
+import { limits } from "../../../src/engine/limits.ts";
 import { Listener } from "../../../src/listener/listener.ts";
 import { startMemoryEngine } from "../../support/memory-engine.ts";
 import { startServer, type TestServer } from "./server.ts";
@@ -41,6 +43,7 @@ export async function startCollections(settings: Partial<CollectionSettings> = {
     version: "0.1.0",
     authenticator,
     requestId: createRequestIds(),
+    bytes: new ByteBudget(limits.bodiesBytesMax),
   });
   const listener = await Listener.start({
     host: "127.0.0.1",

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { createServer as createHttp1, type IncomingHttpHeaders, type Server } from "node:http";
 import { connect, createServer as createHttp2, type Http2Server } from "node:http2";
-import type { AddressInfo, Socket } from "node:net";
+import { type AddressInfo, connect as connectSocket, type Socket } from "node:net";
+import { text } from "node:stream/consumers";
 import { type TestContext, test } from "node:test";
 import { served } from "../../../src/edge/rpc/handler.ts";
+import { devLoopback, type Principal } from "../../../src/engine/auth/principal.ts";
 import { CollectionService } from "../../../src/gen/service/collection/v1/collection_pb.ts";
 import { infoOfJson, type JsonError, post } from "./clients.ts";
 import { startServer } from "./server.ts";
@@ -143,4 +145,55 @@ test("only methods of the package are forwarded", async (t) => {
   assert.deepEqual(paths, ["/base/service.house.v1.HouseService/Do"]);
   const { json } = await post(`${server.url}/service.instance.v1.InstanceService/GetInstance`, "{}");
   assert.ok((json as { apiVersions: string[] }).apiVersions.includes("service.house.v1"));
+});
+
+test("what stands behind a GET is no request of its own, and no proxy's word on the caller gets through", async (t) => {
+  const seen: { readonly url: string; readonly headers: IncomingHttpHeaders }[] = [];
+  const house = createHttp1((request, response) => {
+    seen.push({ url: request.url ?? "", headers: request.headers });
+    request.resume();
+    request.on("end", () => response.end("{}"));
+  });
+  const houseUrl = await listen(t, house);
+  await using server = await startServer({ rpc: { houseUrl } });
+  const smuggled = `GET /service.house.v1.HouseService/Smuggled HTTP/1.1\r\nhost: x\r\n\r\n`;
+  const socket = connectSocket(server.port, "127.0.0.1");
+  const head = `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1:${server.port}\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n`;
+  socket.end(`${head}${smuggled.length.toString(16)}\r\n${smuggled}\r\n0\r\n\r\n`);
+  assert.match(await text(socket), /^HTTP\/1\.1 400 /);
+  const identity = {
+    "x-forwarded-user": "root",
+    "x-remote-user": "root",
+    "x-auth-request-email": "root",
+    forwarded: "for=root",
+  };
+  const reply = await fetch(`${server.url}${path}`, {
+    method: "POST",
+    body: "{}",
+    headers: { ...identity, "x-custom": "kept" },
+  });
+  assert.equal(reply.status, 200);
+  assert.deepEqual(
+    seen.map(({ url }) => url),
+    [path],
+  );
+  assert.equal(seen[0]?.headers["x-custom"], "kept");
+  assert.doesNotMatch(JSON.stringify(seen[0]?.headers), /root/);
+});
+
+test("a reader of one namespace may not call it", async (t) => {
+  const houseUrl = await listen(
+    t,
+    createHttp1((_, response) => void response.end("{}")),
+  );
+  const authenticate = (): Principal => ({ ...devLoopback, role: "reader", namespace: "n" });
+  await using server = await startServer({
+    rpc: { houseUrl, authenticator: { screen: () => undefined, authenticate } },
+  });
+  const reply = await fetch(`${server.url}${path}`, {
+    method: "POST",
+    body: "{}",
+    headers: { "content-type": "application/json" },
+  });
+  assert.equal(reply.status, 403);
 });

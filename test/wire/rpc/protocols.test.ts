@@ -152,8 +152,8 @@ test("messages over the limit are refused, compressed ones too", async () => {
   const tooLarge = "x".repeat(16 * 1024 * 1024 + 1);
   for (const [name, transport] of transports(server.url)) {
     const error = await failureOf(() => createClient(NamespaceService, transport).createNamespace({ name: tooLarge }));
-    assert.equal(error.code, Code.ResourceExhausted, name);
-    assert.equal(infoOf(error).reason, "resource_exhausted", name);
+    assert.equal(error.code, Code.InvalidArgument, name);
+    assert.deepEqual([infoOf(error).reason, infoOf(error).metadata], ["invalid_argument", { field: "body" }], name);
   }
   const squeezed = createConnectTransport({
     baseUrl: server.url,
@@ -161,8 +161,8 @@ test("messages over the limit are refused, compressed ones too", async () => {
     sendCompression: compressionGzip,
   });
   const error = await failureOf(() => createClient(NamespaceService, squeezed).createNamespace({ name: tooLarge }));
-  assert.equal(error.code, Code.ResourceExhausted);
-  assert.equal(infoOf(error).reason, "resource_exhausted");
+  assert.equal(error.code, Code.InvalidArgument);
+  assert.equal(infoOf(error).reason, "invalid_argument");
 });
 
 test("a partly written service refuses the rest", async () => {

@@ -6,11 +6,13 @@ import { Cors } from "../../../src/edge/front/cors.ts";
 import { createRequestIds } from "../../../src/edge/front/request-id.ts";
 import { createRpcHandler, type RpcDeps } from "../../../src/edge/rpc/handler.ts";
 import { HealthState } from "../../../src/edge/rpc/health.ts";
+import { ByteBudget } from "../../../src/edge/wire/byte-budget.ts";
 import { devLoopback, type Principal } from "../../../src/engine/auth/principal.ts";
 import { alreadyExists } from "../../../src/engine/errors.ts";
 import { parseName } from "../../../src/engine/ids.ts";
 import { Instance, type InstanceDeps } from "../../../src/engine/instance/instance.ts";
 import { defaultInstanceSettings } from "../../../src/engine/instance/settings.ts";
+import { limits } from "../../../src/engine/limits.ts";
 import { Listener } from "../../../src/listener/listener.ts";
 
 /** A bearer token is the JSON of the principal. */
@@ -78,6 +80,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     log: { error: (fields) => logged.push(fields), debug: () => undefined },
     requestId: createRequestIds(),
     cors: new Cors(options.origins ?? []),
+    bytes: new ByteBudget(limits.bodiesBytesMax),
     ...options.rpc,
   });
   health.setReady(true);

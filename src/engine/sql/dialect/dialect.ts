@@ -32,8 +32,8 @@ export interface Dialect {
   relation?(schema: string | undefined, name: string): Relation | undefined;
   /** Table functions that its statements may call, besides those that all may. In lower case. */
   readonly tableFunctions?: readonly string[];
-  /** Functions that all others may not call and its statements may, because a macro of its own takes their place. */
-  readonly functions?: readonly string[];
+  /** Macros of its own that its statements may call without naming the schema. In lower case. */
+  readonly macros: ReadonlySet<string>;
 }
 
 const dialects: Readonly<Record<DialectName, Dialect>> = { postgres, mysql };

@@ -1,5 +1,5 @@
 import type { Draft } from "./mysql-draft.ts";
-import { isOperator, isWord, type MysqlToken } from "./mysql-lexer.ts";
+import { isOperator, isWord } from "./mysql-lexer.ts";
 
 /** What a function about the session answers, as a SQL literal; undefined for any other function. */
 export type SessionFunction = (name: string) => string | undefined;
@@ -69,6 +69,7 @@ export function rewriteFunctions(draft: Draft, sessionFunction: SessionFunction)
       continue;
     }
     const close = draft.closing(i + 1);
+    if (close === -1) continue;
     const literal = close === i + 2 ? sessionFunction(name) : undefined;
     if (literal !== undefined) replaceCall(draft, i, close, literal);
     else if (Object.hasOwn(forms, name)) forms[name]!(draft, i, close);
@@ -82,15 +83,8 @@ function replaceCall(draft: Draft, name: number, close: number, text: string): v
 }
 
 /** Indexes of the commas between the arguments. */
-function commas({ tokens }: Draft, open: number, close: number): number[] {
-  const found: number[] = [];
-  let depth = 0;
-  for (let i = open; i < close; i++) {
-    if (isOperator(tokens[i], "(")) depth++;
-    else if (isOperator(tokens[i], ")")) depth--;
-    else if (depth === 1 && isOperator(tokens[i], ",")) found.push(i);
-  }
-  return found;
+function commas(draft: Draft, open: number, close: number): number[] {
+  return [...draft.between(open + 1, close)].filter((i) => isOperator(draft.tokens[i], ","));
 }
 
 /** Drivers ask for the upper case of numbers, by a CASE of both. */
@@ -143,11 +137,9 @@ function groupConcat(draft: Draft, name: number, close: number): void {
   out[name] = "string_agg";
   let order = close;
   let separator = "','";
-  for (let i = name + 2, depth = 0; i < close; i++) {
-    if (isOperator(tokens[i], "(")) depth++;
-    else if (isOperator(tokens[i], ")")) depth--;
-    else if (depth === 0 && isWord(tokens[i], "ORDER") && isWord(tokens[i + 1], "BY")) order = i;
-    else if (depth === 0 && isWord(tokens[i], "SEPARATOR") && tokens[i + 1] !== undefined) {
+  for (const i of draft.between(name + 2, close)) {
+    if (isWord(tokens[i], "ORDER") && isWord(tokens[i + 1], "BY")) order = i;
+    else if (isWord(tokens[i], "SEPARATOR") && tokens[i + 1] !== undefined) {
       separator = out[i + 1]!;
       draft.drop(i, i + 2);
     }
@@ -166,15 +158,9 @@ const castTypes: Readonly<Record<string, string>> = {
 };
 
 function castType(draft: Draft, from: number, close: number): void {
-  const { tokens } = draft;
-  for (let i = close - 1, depth = 0; i >= from; i--) {
-    if (isOperator(tokens[i], ")")) depth++;
-    else if (isOperator(tokens[i], "(")) depth--;
-    else if (depth === 0 && isWord(tokens[i], "AS")) {
-      typeName(draft, i + 1, close);
-      return;
-    }
-  }
+  let last = -1;
+  for (const i of draft.between(from, close)) if (isWord(draft.tokens[i], "AS")) last = i;
+  if (last !== -1) typeName(draft, last + 1, close);
 }
 
 /** The length of `CHAR(10)` and the like goes with the name: nothing is cut here. */
@@ -190,8 +176,8 @@ function typeName({ tokens, out }: Draft, at: number, close: number): void {
 /** `CONVERT(a, SIGNED)` is a cast; `CONVERT(a USING utf8mb4)` is `a`. */
 function convert(draft: Draft, name: number, close: number): void {
   const { tokens, out } = draft;
-  const using = tokens.findIndex((token: MysqlToken, i) => i > name && i < close && isWord(token, "USING"));
-  if (using !== -1) {
+  const using = [...draft.between(name + 2, close)].find((i) => isWord(tokens[i], "USING"));
+  if (using !== undefined) {
     out[name] = "";
     draft.drop(using, close);
     return;

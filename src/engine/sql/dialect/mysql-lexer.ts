@@ -1,5 +1,6 @@
 import { EngineError } from "../../errors.ts";
 import type { SqlFault } from "../sql.ts";
+import { checkTokens } from "../text-limits.ts";
 
 /** The words of a statement as MySQL reads them; comments and spaces are gone. */
 export interface MysqlToken {
@@ -37,11 +38,6 @@ export interface MysqlModes {
   readonly noBackslashEscapes: boolean;
 }
 
-export const mysqlDialectLimits = {
-  /** Words of a statement: it is read on the listener's thread. */
-  tokensMax: 200_000,
-} as const;
-
 const operators = ["<=>", "->>", "<<", ">>", "<=", ">=", "<>", "!=", ":=", "&&", "||", "->", "::", "=>", "//", "**"];
 const wordStart = /[A-Za-z_\u0080-\uffff$]/;
 const wordPart = /[A-Za-z0-9_\u0080-\uffff$]/;
@@ -56,12 +52,14 @@ class Lexer {
   readonly #tokens: MysqlToken[] = [];
   #at = 0;
   #lastEnd = -1;
+  #nextBackslash: number;
   /** Inside `/*! … *\/`, whose content counts. */
   #executable = false;
 
   constructor(source: string, modes: MysqlModes) {
     this.#source = source;
     this.#modes = modes;
+    this.#nextBackslash = source.indexOf("\\");
   }
 
   run(): MysqlToken[] {
@@ -187,14 +185,14 @@ class Lexer {
     const opened = this.#at;
     const parts: string[] = [];
     let from = opened + 1;
-    let backslash = escapes ? source.indexOf("\\", from) : -1;
+    let backslash = escapes ? this.#backslash(from) : -1;
     for (;;) {
       const end = source.indexOf(quote, from);
       if (end === -1) throw syntax(`${quote === "'" ? "a string" : "a quoted name"} has no end`, opened);
       if (backslash !== -1 && backslash < end) {
         parts.push(source.slice(from, backslash), unescaped(source[backslash + 1] ?? ""));
         from = backslash + 2;
-        backslash = source.indexOf("\\", from);
+        backslash = this.#backslash(from);
         continue;
       }
       parts.push(source.slice(from, end));
@@ -207,6 +205,14 @@ class Lexer {
     }
   }
 
+  /** The next backslash, looked for once however many strings come before it. */
+  #backslash(from: number): number {
+    if (this.#nextBackslash !== -1 && this.#nextBackslash < from) {
+      this.#nextBackslash = this.#source.indexOf("\\", from);
+    }
+    return this.#nextBackslash;
+  }
+
   #take(kind: TokenKind, length: number): MysqlToken {
     const start = this.#at;
     this.#at += length;
@@ -214,7 +220,7 @@ class Lexer {
   }
 
   #token(kind: TokenKind, start: number, value: string): MysqlToken {
-    if (this.#tokens.length >= mysqlDialectLimits.tokensMax) throw syntax("the statement has too many words", start);
+    checkTokens(this.#tokens.length + 1, start);
     const glued = start === this.#lastEnd;
     this.#lastEnd = this.#at;
     return { kind, value, start, end: this.#at, glued };

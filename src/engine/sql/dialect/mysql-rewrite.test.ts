@@ -153,3 +153,19 @@ for (const broken of ["select 'a", "select `a", "select /* a", "select @", "sele
     );
   });
 }
+
+test("calls in one another without end are refused before they are looked at", () => {
+  assert.throws(() => rewrite(`select ${"f(".repeat(20_000)}`), /query: has brackets more than 500 levels deep/);
+});
+
+/** Each looked once through all that came before or after it; together they took minutes. */
+test("as much as a statement may hold is rewritten at once", () => {
+  const times = 15_000;
+  const many = (part: string, glue = ", ") => Array.from({ length: times }, () => part).join(glue);
+  assert.equal(rewrite(`select ${many("convert(a, signed) as x")} from t`).query.match(/AS BIGINT/g)?.length, times);
+  assert.equal(rewrite(`select ${many("'ab'", " ")} as x`).query, `select '${"ab".repeat(times)}' as x`);
+  assert.equal(rewrite(`select ${many("'a' as x")}, '\\\\' as y`).query.match(/'a'/g)?.length, times);
+  assert.equal(rewrite(`select a from t ${many("for update", " ")}`).query, "select a from t");
+  assert.equal(rewrite(`select ${many("-a")} from t`).query.match(/-a/g)?.length, times * 2);
+  assert.match(rewrite("select isnull(a").query, /^select isnull\(a/);
+});

@@ -51,23 +51,47 @@ const stringCharactersMax = 65_536;
 function quoteTokens(draft: Draft, context: MysqlContext, parameters: number): string[] {
   const strings: string[] = [];
   let parameter = 0;
-  for (const [i, token] of draft.tokens.entries()) {
+  for (let i = 0; i < draft.tokens.length; i++) {
+    const token = draft.tokens[i]!;
     if (token.kind === "parameter") draft.out[i] = `$${++parameter}`;
-    else if (token.value.length > stringCharactersMax && (token.kind === "string" || token.kind === "doubled")) {
-      draft.out[i] = `$${parameters + strings.push(token.value)}`;
+    else if (isStringValue(draft, i)) {
+      const last = lastOfStrings(draft, i);
+      const value = last === i ? token.value : joinedValue(draft, i, last);
+      draft.drop(i, last);
+      const isLong = value.length > stringCharactersMax;
+      draft.out[last] = isLong ? `$${parameters + strings.push(value)}` : stringText(draft, i, last, value);
+      i = last;
     } else draft.out[i] = quoteToken(draft, i, token, context);
   }
   return strings;
 }
 
+/** A string that stands for a value, and not for a name. */
+function isStringValue(draft: Draft, i: number): boolean {
+  const kind = draft.tokens[i]?.kind;
+  if (kind === "string") return !isAlias(draft, i);
+  return kind === "doubled" && !isAlias(draft, i) && !isPlaceOfName(draft, i);
+}
+
+/** Strings side by side are one. */
+function lastOfStrings(draft: Draft, first: number): number {
+  let last = first;
+  while (draft.tokens[last]!.kind === "string" && isStringValue(draft, last + 1)) last++;
+  return last;
+}
+
+function joinedValue({ tokens }: Draft, first: number, last: number): string {
+  const values: string[] = [];
+  for (let i = first; i <= last; i++) values.push(tokens[i]!.value);
+  return values.join("");
+}
+
 function quoteToken(draft: Draft, i: number, token: MysqlToken, context: MysqlContext): string {
   switch (token.kind) {
     case "name":
-      return quoteName(token.value);
     case "string":
-      return isAlias(draft, i) ? quoteName(token.value) : stringText(draft, i, token.value);
     case "doubled":
-      return isAlias(draft, i) || isPlaceOfName(draft, i) ? quoteName(token.value) : stringText(draft, i, token.value);
+      return quoteName(token.value);
     case "hex":
       return `'${token.value.replaceAll(/../g, (pair) => `\\x${pair}`)}'::BLOB`;
     case "variable":
@@ -123,16 +147,10 @@ function isPlaceOfName({ tokens }: Draft, i: number): boolean {
   );
 }
 
-/** Strings side by side are one; one with a backslash before a wildcard needs LIKE to be told of it. */
-function stringText({ tokens, out }: Draft, i: number, value: string): string {
-  const before = tokens[i - 1];
-  if (before?.kind === "string" && out[i - 1]?.startsWith("'") && !isWord(tokens[i - 2], "AS")) {
-    const joined = `${out[i - 1]!.slice(0, -1)}${quoteText(value).slice(1)}`;
-    out[i - 1] = "";
-    return joined;
-  }
-  const pattern = isWord(before, "LIKE") && value.includes("\\") && !isWord(tokens[i + 1], "ESCAPE");
-  return pattern ? `${quoteText(value)} ESCAPE '\\'` : quoteText(value);
+/** A backslash before a wildcard needs LIKE to be told of it. */
+function stringText({ tokens }: Draft, first: number, last: number, value: string): string {
+  const isPattern = isWord(tokens[first - 1], "LIKE") && value.includes("\\") && !isWord(tokens[last + 1], "ESCAPE");
+  return isPattern ? `${quoteText(value)} ESCAPE '\\'` : quoteText(value);
 }
 
 const words: Readonly<Record<string, string>> = { "<=>": "IS NOT DISTINCT FROM", "&&": "AND" };
@@ -229,10 +247,18 @@ function dropHints(draft: Draft): void {
     ) {
       out[i] = "";
     } else if (isWord(token, "BINARY") && isOperandStart(next) && !isWord(tokens[i - 1], "AS")) out[i] = "";
-    else if (isWord(token, "LOCK") && isWord(next, "IN") && isWord(tokens[i + 2], "SHARE"))
+    else if (isLock(tokens, i)) {
       draft.drop(i, tokens.length);
-    else if (isWord(token, "FOR") && isWord(next, "UPDATE", "SHARE")) draft.drop(i, tokens.length);
+      return;
+    }
   }
+}
+
+/** `LOCK IN SHARE MODE` and `FOR UPDATE`, with which a statement ends. */
+function isLock(tokens: readonly MysqlToken[], i: number): boolean {
+  const next = tokens[i + 1];
+  if (isWord(tokens[i], "LOCK")) return isWord(next, "IN") && isWord(tokens[i + 2], "SHARE");
+  return isWord(tokens[i], "FOR") && isWord(next, "UPDATE", "SHARE");
 }
 
 function isOperandStart(token: MysqlToken | undefined): boolean {

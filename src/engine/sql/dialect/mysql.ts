@@ -34,4 +34,5 @@ export const mysql: Dialect = {
   ],
   rewrite: (query) => query,
   schemas: [schema],
+  macros: new Set(Object.keys(macros)),
 };

@@ -38,7 +38,7 @@ export function rewriteCast(draft: PostgresDraft, i: number): number {
     return end - i + 1;
   }
   const start = draft.operandStart(i - 1);
-  const isText = start === i - 1 && isTextual(draft.tokens[start]!);
+  const isText = isTextual(draft.tokens[start]!) && isPlainText(draft, start, i);
   const isArray = draft.isSymbol(last + 1, "[") && draft.isSymbol(last + 2, "]");
   const call = `${catalogSchema}.${lookup}_${isText ? "oid" : "name"}${isArray ? "s" : ""}(`;
   draft.insertBefore(start, call);
@@ -117,6 +117,13 @@ function isArrayType(draft: PostgresDraft, i: number): boolean {
     if (at === -1) return false;
   }
   return false;
+}
+
+const textTypes = new Set(["text", "varchar", "name"]);
+
+/** Whether nothing stands between an operand and the cast at `i`, but for one to text. */
+function isPlainText(draft: PostgresDraft, start: number, i: number): boolean {
+  return start === i - 1 || (start === i - 3 && draft.isSymbol(start + 1, "::") && textTypes.has(draft.nameAt(i - 1)));
 }
 
 /** The name of a thing, and not its number: as text it comes from the client. */

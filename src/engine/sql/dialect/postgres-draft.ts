@@ -1,4 +1,5 @@
 import { sqlFault } from "../fault.ts";
+import { checkDepth } from "../text-limits.ts";
 import { nameOf, type StatementText, type Token } from "./postgres-lexer.ts";
 
 export interface TextEdit {
@@ -76,7 +77,10 @@ export class PostgresDraft {
       this.#around[i] = level.at;
       this.#clauses.push(level.clause);
       if (kind === "word" && Object.hasOwn(clauses, text) && !this.#isDistinctFrom(i)) level.clause = clauses[text]!;
-      if (isSign && (text === "(" || text === "[" || text === "case")) open.push({ at: i, clause: "other" });
+      if (isSign && (text === "(" || text === "[" || text === "case")) {
+        open.push({ at: i, clause: "other" });
+        checkDepth(open.length - 1, this.tokens[i]!.start);
+      }
     }
   }
 

@@ -1,4 +1,4 @@
-import { sqlFault } from "../fault.ts";
+import { checkLength, checkTokens } from "../text-limits.ts";
 
 /** A token of a statement: where it begins and ends in the text. */
 export interface Token {
@@ -29,19 +29,13 @@ const number = /(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y;
 const parameter = /\$\d+/y;
 const dollarQuote = /\$(?:[A-Za-z_\u0080-\uffff][A-Za-z0-9_\u0080-\uffff]*)?\$/y;
 
-export const postgresDialectLimits = {
-  /** Words of a query: it is read on the listener's thread. */
-  tokensMax: 200_000,
-} as const;
-
 /** The tokens of Postgres's SQL, without spaces and comments. What does not end is `broken`. */
 export function tokenize(text: string): Token[] {
+  checkLength(text);
   const tokens: Token[] = [];
   let at = skipSpace(text, 0);
   while (at < text.length) {
-    if (tokens.length >= postgresDialectLimits.tokensMax) {
-      throw sqlFault("syntax", "the query has too many words", { position: at });
-    }
+    checkTokens(tokens.length + 1, at);
     const token = next(text, at);
     tokens.push(token);
     at = skipSpace(text, token.end);

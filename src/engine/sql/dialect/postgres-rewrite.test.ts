@@ -64,6 +64,7 @@ for (const [text, want] of [
   ["select generate_series(1, 3)", "select unnest(generate_series(1, 3)) AS generate_series"],
   ["select 1 = any('{1,2}'), 'a' = any('{a,\"b,c\"}')", "select 1 = any([1, 2]), 'a' = any(['a', 'b,c'])"],
   ["select '{int}'::regtype[]", "select postgres_catalog.regtype_oids('[int]'::VARCHAR[])"],
+  ["select $1::text::regtype::oid", "select postgres_catalog.regtype_oid($1::text)::uinteger"],
   ["select c.types::regtype[]", "select postgres_catalog.regtype_names(c.types)"],
   [
     "select pg_get_serial_sequence('items'::regclass::text, 'a')::regclass",
@@ -128,7 +129,7 @@ test("the time of a rewrite grows with the statement", () => {
     try {
       rewritten(before + part.repeat(count) + after);
     } catch (error) {
-      assert.match(String(error), /can't be followed|too long|format/);
+      assert.match(String(error), /can't be followed|too long|format|levels deep/);
     }
   }
 });
@@ -176,5 +177,28 @@ test("quotations of megabytes are read, whatever they hold", () => {
 });
 
 test("a query of too many words is refused", () => {
-  assert.throws(() => tokenize("a ".repeat(200_001)), /query: the query has too many words/);
+  assert.throws(() => tokenize("a ".repeat(200_001)), /query: has more than 200000 words/);
+});
+
+for (const [what, text] of [
+  ["calls", `select * from ${"generate_series(".repeat(20_000)}`],
+  ["lists", `select ${"[".repeat(20_000)}`],
+] as const) {
+  test(`${what} in one another without end are refused before they are looked at`, () => {
+    assert.throws(() => rewritten(text), /query: has brackets more than 500 levels deep/);
+  });
+}
+
+/** Each looked once through all that came before it; together they took minutes. */
+test("as much as a query may hold is rewritten at once", () => {
+  const times = 15_000;
+  const many = (part: string) => `select ${Array.from({ length: times }, () => part).join(", ")}`;
+  assert.equal(
+    rewritten(`select 1::regclass${"::int::regclass".repeat(times)}`).match(/regclass_name/g)?.length,
+    times + 1,
+  );
+  const series = Array.from({ length: times }, (_, i) => `generate_series(1, 2) s${i}`).join(", ");
+  assert.equal(rewritten(`select * from ${series}`).match(/ s\d+\(s\d+\)/g)?.length, times);
+  assert.equal(rewritten(many("f(current_user)")).match(/'o''me'/g)?.length, times);
+  assert.equal(rewritten(many("cast(a as pg_catalog.xid)")).match(/as bigint/g)?.length, times);
 });

@@ -1,6 +1,6 @@
 import type { Dialect } from "./dialect.ts";
 import { catalogRelation, catalogSchema, catalogSetUp, tableFunctionNames } from "./postgres-catalog.ts";
-import { functionSetUp } from "./postgres-functions.ts";
+import { functionNames, functionSetUp } from "./postgres-functions.ts";
 
 /**
  * What PostgreSQL's clients expect. Their words become DuckDB's at the edge, which knows the session that they speak of
@@ -12,6 +12,7 @@ export const postgres: Dialect = {
   setUp: ({ namespace }) => [[...catalogSetUp(namespace), ...functionSetUp()].join(";\n")],
   rewrite: (query) => query,
   schemas: [catalogSchema],
+  macros: functionNames,
   relation(schema, name) {
     const view = catalogRelation(schema, name);
     return view === undefined ? undefined : { schema: catalogSchema, name: view };

@@ -1,7 +1,9 @@
 import type { Dialect } from "../dialect/dialect.ts";
 import { sqlFault } from "../fault.ts";
 import type { TableSchema } from "../messages.ts";
-import type { BaseTable, FunctionCall, ShowRef, TableFunction } from "./syntax-tree.ts";
+import { aggregateFunctions, scalarFunctions } from "./allowed-functions.ts";
+import { refusedFunctions, refusedPrefixes } from "./refused-functions.ts";
+import type { BaseTable, FunctionCall, ShowRef, TableFunction, TreeNode } from "./syntax-tree.ts";
 
 /**
  * What a statement may reach. The database itself can't reach a file, a network or another namespace, and is read in a
@@ -20,22 +22,10 @@ const tableFunctions = new Set([
   "duckdb_keywords",
 ]);
 
-/** Scalar functions that tell or change something besides their arguments. */
-const forbiddenFunctions = new Set([
-  "current_setting",
-  "getenv",
-  "getvariable",
-  "nextval",
-  "currval",
-  "setseed",
-  "write_log",
-  "pg_read_file",
-  "pg_read_binary_file",
-  "pg_ls_dir",
-  "json_execute_serialized_sql",
-  "current_query",
-  "add_parquet_key",
-]);
+const functions = new Set([...scalarFunctions, ...aggregateFunctions, "unnest", "grouping", "grouping_id"]);
+const refused = new Map(
+  Object.entries(refusedFunctions).flatMap(([why, names]) => names.split(" ").map((name) => [name, why] as const)),
+);
 
 /** Kinds of table references in a tree; any other is one that no user's text can make. */
 const tableRefs = new Set([
@@ -116,10 +106,27 @@ export function checkTableFunction(ref: TableFunction, dialect: Dialect | undefi
   throw sqlFault("forbidden", `the table function ${name} can't be used`, { position });
 }
 
+/** Scalar functions, aggregates and what stands over a window. */
 export function checkFunction(call: FunctionCall, dialect: Dialect | undefined, position: number): void {
   const name = call.function_name.toLowerCase();
-  if (!forbiddenFunctions.has(name) || dialect?.functions?.includes(name) === true) return;
-  throw sqlFault("forbidden", `the function ${name} can't be used`, { position });
+  if (functions.has(name) || dialect?.macros.has(name) === true) return;
+  if (call.schema !== undefined && dialect?.schemas.includes(call.schema.toLowerCase()) === true) return;
+  const why = refused.get(name);
+  const isOwn = refusedPrefixes.some((prefix) => name.startsWith(prefix));
+  if (why === undefined && !isOwn)
+    throw sqlFault("unknown_function", `the function ${name} does not exist`, { position });
+  throw sqlFault("forbidden", `the function ${name} can't be used${why === undefined ? "" : `: it ${why}`}`, {
+    position,
+  });
+}
+
+/** Values of this type are made by functions that are refused, and of deep JSON by a cast that ends the process. */
+export function checkType(node: TreeNode): void {
+  const info = node["type_info"] as TreeNode | undefined;
+  const name = node["id"] === "UNBOUND" ? info?.["name"] : node["id"];
+  if (typeof name === "string" && name.toLowerCase() === "variant") {
+    throw sqlFault("forbidden", "the type VARIANT can't be used");
+  }
 }
 
 /** `SHOW TABLES` and the like, as views of ours; undefined for those of one table. */

@@ -1,17 +1,20 @@
+import { Brackets } from "../dialect/brackets.ts";
 import { findDialect } from "../dialect/dialect.ts";
 import { sqlFault } from "../fault.ts";
 import type { UsedColumns } from "../found-rows.ts";
 import type { NamedTable, StatementNeeds, StatementText, TableSchema } from "../messages.ts";
 import type { PlainSelect } from "../retrieval.ts";
 import type { SqlStatementKind } from "../sql.ts";
+import { checkTokens } from "../text-limits.ts";
 import { bareOffsets, withOffset } from "./bare-offset.ts";
 import { checkComplexity } from "./complexity.ts";
 import { constantOf } from "./conditions.ts";
 import { characterAt, type Edit } from "./edits.ts";
-import { checkFunction, checkRef, checkTableFunction, placeOf, shownView } from "./guard.ts";
+import { checkFunction, checkRef, checkTableFunction, checkType, placeOf, shownView } from "./guard.ts";
 import { nameOf, type Token, tokenize } from "./lexer.ts";
 import { plainSelect } from "./plain-select.ts";
 import { boundsOf, isRetrieval, type RetrievalRef, retrievalRef, type StatementBounds } from "./retrieval-refs.ts";
+import { isRetriever } from "./retriever-call.ts";
 import { shownRelation, shownSchema } from "./shown.ts";
 import {
   type BaseTable,
@@ -67,6 +70,9 @@ export async function planStatement(text: StatementText, parse: Parse): Promise<
   const query = dialect?.rewrite(text.query, { namespace: text.namespace.name }) ?? text.query;
   const tokens = tokenize(query);
   if (tokens.length === 0) throw sqlFault("syntax", "is empty");
+  checkTokens(tokens.length, query.length);
+  const side = (i: number) => sideOf(query, tokens[i]!);
+  new Brackets(tokens.length, side, (i) => tokens[i]!.start);
   const explained = explainedFrom(query, tokens);
   // White space in place of EXPLAIN keeps every place in the text what it is.
   const body = explained === undefined ? query : " ".repeat(explained.start) + query.slice(explained.start);
@@ -128,6 +134,12 @@ function explainedFrom(query: string, tokens: readonly Token[]): Explained | und
 
 const bareCatalogName = /^(?:pg_|sqlite_|duckdb_)/;
 
+function sideOf(query: string, { kind, start }: Token): number {
+  if (kind !== "sign") return 0;
+  const sign = query.charAt(start);
+  return "([{".includes(sign) ? 1 : ")]}".includes(sign) ? -1 : 0;
+}
+
 class Planner {
   readonly #text: StatementText;
   readonly #query: string;
@@ -142,6 +154,10 @@ class Planner {
   readonly #qualified = new Set<string>();
   readonly #names = new Set<string>();
   readonly #retrievals: RetrievalRef[] = [];
+  /** Calls of table functions and retrievers, which are no scalar ones. */
+  readonly #tableCalls = new Set<TreeNode>();
+  readonly #tokenStarts = new Map<number, number>();
+  readonly #isAscii: boolean;
   #bounds: StatementBounds["tables"] = new Map();
   #allColumns = false;
   #catalog = false;
@@ -160,6 +176,8 @@ class Planner {
     this.#statement = statement;
     this.#explained = explained;
     this.#edits = [...edits];
+    this.#isAscii = Buffer.byteLength(query) === query.length;
+    for (const [i, { start }] of tokens.entries()) this.#tokenStarts.set(start, i);
   }
 
   plan(): StatementPlan {
@@ -172,12 +190,19 @@ class Planner {
         for (const inner of nodesOf(node["query"])) described.add(inner);
       }
     }
+    for (const { type, function: call } of nodes) {
+      if (type === "TABLE_FUNCTION" && isNode(call)) this.#tableCalls.add(call);
+    }
     const inRetrievers = new Set<TreeNode>();
     const bounds = boundsOf(nodes);
     this.#bounds = bounds.tables;
     for (const node of nodes) {
       if (!isRetrieval(node)) continue;
-      for (const inner of nodesOf(node.function)) inRetrievers.add(inner);
+      for (const inner of nodesOf(node.function)) {
+        inRetrievers.add(inner);
+        const { function_name: name } = inner;
+        if (typeof name === "string" && isRetriever(name)) this.#tableCalls.add(inner);
+      }
       const start = this.#placeOf(node);
       this.#retrievals.push(retrievalRef(node, start, bounds.retrievals.get(node), this.#query, this.#tokens));
     }
@@ -206,7 +231,10 @@ class Planner {
   #visit(node: TreeNode, read: boolean): void {
     checkRef(node.type);
     const dialect = findDialect(this.#text.dialect);
-    if (node.class === "FUNCTION") checkFunction(node as FunctionCall, dialect, this.#placeOf(node));
+    if ((node.class === "FUNCTION" || node.class === "WINDOW") && !this.#tableCalls.has(node)) {
+      checkFunction(node as FunctionCall, dialect, this.#placeOf(node));
+    }
+    checkType(node);
     if (node.class === "STAR") this.#allColumns = true;
     if (node.class === "COLUMN_REF") for (const name of (node as ColumnRef).column_names) this.#use(name);
     switch (node.type) {
@@ -228,8 +256,8 @@ class Planner {
   /** A column with the schema before its table: the table may have another schema here, but keeps its name. */
   #shorten({ column_names: names, query_location: location }: ColumnRef): void {
     if (names.length < 3 || location === undefined) return;
-    const start = characterAt(this.#query, location);
-    const at = this.#tokens.findIndex((token) => token.start === start);
+    const start = this.#characterAt(location);
+    const at = this.#tokenStarts.get(start) ?? -1;
     for (const before of [1, 2]) {
       const schema = names[before - 1]!.toLowerCase();
       const table = names[before]!.toLowerCase();
@@ -246,7 +274,12 @@ class Planner {
   }
 
   #placeOf(node: TreeNode): number {
-    return characterAt(this.#query, Number(node["query_location"] ?? 0));
+    return this.#characterAt(Number(node["query_location"] ?? 0));
+  }
+
+  /** Most queries have a byte for each character; counting them for each place would take the square of their length. */
+  #characterAt(byte: number): number {
+    return this.#isAscii ? byte : characterAt(this.#query, byte);
   }
 
   #onTable(table: BaseTable, read: boolean): void {
@@ -296,7 +329,7 @@ class Planner {
   /** The end of a table's name, with the schema and database before it. */
   #endOfName(table: BaseTable, start: number): number {
     const parts = [table.catalog_name, table.schema_name, table.table_name].filter((part) => part !== undefined);
-    const at = this.#tokens.findIndex((token) => token.start === start);
+    const at = this.#tokenStarts.get(start) ?? -1;
     for (const [i, part] of parts.entries()) {
       const token = this.#tokens[at + i * 2];
       const isName = token !== undefined && nameOf(this.#query, token).toLowerCase() === part.toLowerCase();

@@ -1,4 +1,6 @@
 import type { FixedData, SqlBatch, SqlColumn, Validity } from "../batch.ts";
+import { sqlFault } from "../fault.ts";
+import { checkValueBytes } from "../value.ts";
 import type { ColumnType } from "./duck-type.ts";
 import { type Chunk, lib, Type, type Vector } from "./duckdb.ts";
 
@@ -164,6 +166,9 @@ function decimals(vector: Vector, stored: number, rows: number): BigInt64Array {
   return data;
 }
 
+/** What one column's values of a chunk take at most: a batch is put together in memory. */
+const chunkBytesMax = 512 * 1024 * 1024;
+
 /** Strings of up to 12 bytes lie in the vector itself, longer ones where it points to. */
 const inlineBytesMax = 12;
 
@@ -178,8 +183,13 @@ function readBytes(vector: Vector, validity: Validity, rows: number): Bytes {
   const offsets = new Int32Array(rows + 1);
   let total = 0;
   for (let i = 0; i < rows; i++) {
-    if (isValid(validity, i)) total += view.getUint32(i * 16, true);
+    const length = isValid(validity, i) ? view.getUint32(i * 16, true) : 0;
+    checkValueBytes(length);
+    total += length;
     offsets[i + 1] = total;
+  }
+  if (total > chunkBytesMax) {
+    throw sqlFault("out_of_range", `${rows} rows of ${total} bytes are too long to be sent at once`);
   }
   const data = new Uint8Array(total);
   for (let i = 0; i < rows; i++) {

@@ -1,5 +1,5 @@
+import type { ChildService } from "../../../port/children.ts";
 import type { Store } from "../../../port/store.ts";
-import { type ThreadService, Transferred } from "../../../port/threads.ts";
 import { EngineError, unavailable } from "../../errors.ts";
 import { sqlFault } from "../fault.ts";
 import { FoundSchemas, foundColumns } from "../found-rows.ts";
@@ -21,7 +21,6 @@ import { describeStatement } from "./describe-statement.ts";
 import { duckFault } from "./duck-fault.ts";
 import type { Prepared } from "./duckdb.ts";
 import type { EditedQuery } from "./edits.ts";
-import { buffersOf } from "./join-batches.ts";
 import { matchingIds } from "./matching-ids.ts";
 import { NamespaceDatabase } from "./namespace-database.ts";
 import { bindAll } from "./parameters.ts";
@@ -45,8 +44,8 @@ interface Open {
   readonly dialect: StatementText["dialect"];
 }
 
-/** Runs statements beside the listener's thread: it parses, keeps the tables and turns results into columns. */
-export class SqlService implements ThreadService {
+/** Runs statements, in a process of their own: it parses, keeps the tables and turns results into columns. */
+export class SqlService implements ChildService {
   readonly #store: Store;
   readonly #settings: SqlSettings;
   readonly #namespaces = new Map<number, Promise<OpenNamespace>>();
@@ -66,9 +65,13 @@ export class SqlService implements ThreadService {
     this.#settings = settings;
   }
 
+  /** Opens what the first statement would have to wait for. */
+  async warm(): Promise<void> {
+    await this.#parser.serialize("SELECT 1");
+  }
+
   handle(message: unknown): Promise<unknown> {
     const asked = message as SqlMessage;
-    if (asked.kind === "end") return this.#end();
     const answer = this.#answer(asked);
     const done: Promise<unknown> = answer.then(
       () => this.#active.delete(done),
@@ -78,7 +81,7 @@ export class SqlService implements ThreadService {
     return answer;
   }
 
-  async #answer(asked: Exclude<SqlMessage, { kind: "end" }>): Promise<unknown> {
+  async #answer(asked: SqlMessage): Promise<unknown> {
     this.#checkEnding();
     switch (asked.kind) {
       case "plan":
@@ -111,7 +114,7 @@ export class SqlService implements ThreadService {
     if (this.#stoppedEarly.size > stoppedEarlyMax) this.#stoppedEarly.delete(this.#stoppedEarly.keys().next().value!);
   }
 
-  async #planned(asked: Extract<SqlMessage, { kind: "plan" }>): Promise<PlanReply | Transferred> {
+  async #planned(asked: Extract<SqlMessage, { kind: "plan" }>): Promise<PlanReply> {
     const plan = await this.#plans.of(asked);
     const { params } = asked;
     if (params !== undefined) checkCount(plan, params);
@@ -119,10 +122,8 @@ export class SqlService implements ThreadService {
     if (plan.retrievals.length === 0) {
       if (params === undefined || needs.catalog || plan.refs.length > 0)
         return { ...needs, retrievals: [], plain: undefined, repeats: true, ran: undefined };
-      const { value, transfer } = await this.#run({ ...asked, kind: "run", params, ...nothing });
-      const ran = value as RunReply;
-      const reply: PlanReply = { ...needs, retrievals: [], plain: undefined, repeats: false, ran };
-      return new Transferred(reply, transfer);
+      const ran = await this.#run({ ...asked, kind: "run", params, ...nothing });
+      return { ...needs, retrievals: [], plain: undefined, repeats: false, ran };
     }
     const source = { query: plan.query, tokens: plan.tokens, namespace: asked.namespace.name };
     let repeats = needs.parameters === 0 && params !== undefined;
@@ -161,14 +162,14 @@ export class SqlService implements ThreadService {
   }
 
   /** Finds which documents meet terms that the index can't check. */
-  async #check(asked: Extract<SqlMessage, { kind: "check" }>): Promise<Transferred> {
+  async #check(asked: Extract<SqlMessage, { kind: "check" }>): Promise<CheckReply> {
     const { plan, open } = await this.#started(asked);
     try {
       await defineAll(open.namespace, asked.tables, undefined);
       const text = (node: TreeNode) => this.#parser.expression(node);
       const ids = await matchingIds(open, plan, asked, text);
       open.statement.isDone = true;
-      return new Transferred({ ids } satisfies CheckReply, ids === undefined ? [] : [ids.buffer as ArrayBuffer]);
+      return { ids };
     } catch (error) {
       throw duckFault(open.statement.faultOf(error));
     } finally {
@@ -194,7 +195,7 @@ export class SqlService implements ThreadService {
     return { plan, open: await this.#open(asked, await told) };
   }
 
-  async #run(asked: Extract<SqlMessage, { kind: "run" }>): Promise<Transferred> {
+  async #run(asked: Extract<SqlMessage, { kind: "run" }>): Promise<RunReply> {
     const { plan, open } = await this.#started(asked);
     try {
       await defineAll(open.namespace, asked.tables, asked.catalog);
@@ -207,21 +208,20 @@ export class SqlService implements ThreadService {
       const columns = await open.statement.start(prepared, plan.isSmall).catch((error: unknown) => {
         throw duckFault(open.statement.faultOf(error), edited);
       });
-      const reply = await this.#next(asked.statement);
-      return new Transferred({ columns, ...(reply.value as NextReply) } satisfies RunReply, reply.transfer);
+      return { columns, ...(await this.#next(asked.statement)) };
     } catch (error) {
       this.#close(asked.statement);
       throw duckFault(open.statement.faultOf(error));
     }
   }
 
-  async #next(id: number): Promise<Transferred> {
+  async #next(id: number): Promise<NextReply> {
     const open = this.#statements.get(id);
     if (open === undefined) throw new EngineError("aborted", "the statement is closed");
     try {
       const reply = await open.statement.next(this.#settings.rowsMax);
       if (reply.done) this.#close(id);
-      return new Transferred(reply, reply.batch === undefined ? [] : buffersOf(reply.batch));
+      return reply;
     } catch (error) {
       this.#close(id);
       throw duckFault(open.statement.faultOf(error));
@@ -339,8 +339,8 @@ export class SqlService implements ThreadService {
     return open;
   }
 
-  /** Nothing may be under way in the library when the thread ends: it would touch memory that is gone. */
-  async #end(): Promise<void> {
+  /** Ends every statement and closes everything, where that is not left to the end of the process. */
+  async close(): Promise<void> {
     this.#isEnding = true;
     for (const [id, { statement }] of [...this.#statements]) {
       statement.stop("cancelled");

@@ -1,0 +1,179 @@
+// Asks the Postgres wire with pgx and lib/pq and the MySQL wire with go-sql-driver. Prints a line for each thing that it tries.
+package main
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/lib/pq"
+)
+
+func told(what string, try func() error) {
+	if err := try(); err != nil {
+		fmt.Println(what, "no", strings.ReplaceAll(err.Error(), "\n", " "))
+		return
+	}
+	fmt.Println(what, "ok")
+}
+
+func check(holds bool, what string, given ...any) error {
+	if holds {
+		return nil
+	}
+	return fmt.Errorf("%s: %v", what, given)
+}
+
+func withPgx(url string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	defer cancel()
+	var connection *pgx.Conn
+	told("connect", func() (err error) { connection, err = pgx.Connect(ctx, url); return })
+	if connection == nil {
+		return
+	}
+	told("types", func() error {
+		var flag bool
+		var small int16
+		var large int64
+		var real float32
+		var text string
+		var raw []byte
+		var list []int32
+		var vector []float32
+		var at time.Time
+		row := connection.QueryRow(ctx, `select true, 7::int2, 9::int8, 1.5::float4, 'ä', '\x00ff'::bytea, array[1, 2]::int4[], v,
+			timestamptz '2024-02-29 12:00:00+00' from items where _id = 1`)
+		if err := row.Scan(&flag, &small, &large, &real, &text, &raw, &list, &vector, &at); err != nil {
+			return err
+		}
+		return check(flag && small == 7 && large == 9 && real == 1.5 && text == "ä" && len(list) == 2 && vector[2] == 0.5 && at.Year() == 2024, "values", raw, list, vector, at)
+	})
+	told("parameters", func() error {
+		var count int
+		err := connection.QueryRow(ctx, "select count(*) from items where _id = any($1) and title <> $2", []int64{1, 2}, "x").Scan(&count)
+		return errors.Join(err, check(count == 2, "rows", count))
+	})
+	told("introspect", func() error {
+		kind, err := connection.LoadType(ctx, "_text")
+		return errors.Join(err, check(err != nil || kind.OID == 1009, "the type of a list"))
+	})
+	told("cursors", func() error {
+		transaction, err := connection.Begin(ctx)
+		if err != nil {
+			return err
+		}
+		defer transaction.Rollback(ctx)
+		if _, err = transaction.Exec(ctx, "declare c scroll cursor for select i from range(10) t(i)"); err != nil {
+			return err
+		}
+		var last int64
+		if err = transaction.QueryRow(ctx, "fetch last from c").Scan(&last); err != nil {
+			return err
+		}
+		return check(last == 9, "the last row", last)
+	})
+	told("copy", func() error {
+		var out bytes.Buffer
+		_, err := connection.PgConn().CopyTo(ctx, &out, "copy (select 1, 'a') to stdout")
+		return errors.Join(err, check(out.String() == "1\ta\n", "a row", out.String()))
+	})
+	told("cancel", func() error {
+		short, stop := context.WithTimeout(ctx, 300*time.Millisecond)
+		defer stop()
+		other, err := pgx.Connect(ctx, url)
+		if err != nil {
+			return err
+		}
+		defer other.Close(ctx)
+		_, err = other.Exec(short, "select count(*) from range(100000000000) a where a.range % 7 = 3")
+		return check(err != nil, "the statement ended by itself")
+	})
+	told("errors", func() error {
+		_, err := connection.Exec(ctx, "select nope from items")
+		var fault *pgconn.PgError
+		return check(errors.As(err, &fault) && fault.Code == "42703", "an unknown column", err)
+	})
+	told("pool", func() error {
+		pool, err := pgxpool.New(ctx, url)
+		if err != nil {
+			return err
+		}
+		defer pool.Close()
+		return inParallel(func(i int) error {
+			var found int
+			err := pool.QueryRow(ctx, "select $1::int4", i).Scan(&found)
+			return errors.Join(err, check(found == i, "its own answer"))
+		})
+	})
+}
+
+func inParallel(try func(i int) error) error {
+	var group sync.WaitGroup
+	faults := make([]error, 8)
+	for i := range faults {
+		group.Add(1)
+		go func() { defer group.Done(); faults[i] = try(i) }()
+	}
+	group.Wait()
+	return errors.Join(faults...)
+}
+
+func withDatabase(driver, url, table, label string, isFault func(error) bool) {
+	database, err := sql.Open(driver, url)
+	told("connect", func() error { return errors.Join(err, database.Ping()) })
+	placeholder := map[string]string{"postgres": "$1", "mysql": "?"}[driver]
+	told("parameters", func() error {
+		var title string
+		err := database.QueryRow("select title from "+table+" where _id = "+placeholder, 1).Scan(&title)
+		return errors.Join(err, check(title == label, "a title", title))
+	})
+	told("types", func() error {
+		rows, err := database.Query("select * from " + table)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		kinds, err := rows.ColumnTypes()
+		count := 0
+		for rows.Next() {
+			count++
+		}
+		return errors.Join(err, rows.Err(), check(len(kinds) > 3 && count == 3, "rows", count))
+	})
+	told("errors", func() error {
+		_, err := database.Query("select nope from " + table)
+		return check(err != nil && isFault(err), "an unknown column", err)
+	})
+	told("pool", func() error {
+		return inParallel(func(i int) error { _, err := database.Exec("select 1"); return err })
+	})
+}
+
+func main() {
+	name, url := os.Args[1], os.Args[2]
+	switch name {
+	case "pgx":
+		withPgx(url)
+	case "lib/pq":
+		withDatabase("postgres", url, "items", "red shoe", func(err error) bool {
+			var fault *pq.Error
+			return errors.As(err, &fault) && fault.Code == "42703"
+		})
+	default:
+		withDatabase("mysql", url, "docs", "red apple", func(err error) bool {
+			var fault *mysql.MySQLError
+			return errors.As(err, &fault) && fault.Number == 1054
+		})
+	}
+}

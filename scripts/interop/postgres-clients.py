@@ -1,0 +1,323 @@
+"""Asks the Postgres wire with Python's clients: postgres-clients.py CLIENT HOST PORT. A line for each thing it tries."""
+
+import asyncio
+import datetime
+import decimal
+import importlib.metadata
+import io
+import sys
+import threading
+import uuid
+
+client, host, port = sys.argv[1:4]
+url = f"postgresql://tester@{host}:{port}/shop"
+slow = "select count(*) from range(100000000000) a where a.range % 7 = 3"
+given = (
+    True, -7, 2**40, 1.5, decimal.Decimal("12.34"), "naïve", datetime.date(2024, 2, 29),
+    datetime.datetime(2024, 2, 29, 12, 34, 56, 789000, tzinfo=datetime.timezone.utc), b"\x00\xff", uuid.UUID(int=15),
+    datetime.timedelta(days=1, seconds=3), [1, 2, None], None,
+)
+casts = ("bool", "int", "bigint", "double precision", "decimal(10,2)", "text", "date", "timestamptz", "bytea", "uuid",
+         "interval", "int[]", "text")
+
+
+def told(what, work):
+    try:
+        work()
+        print(what, "ok", flush=True)
+    except Exception as error:
+        print(what, "no", type(error).__name__, " ".join(str(error).split())[:300], flush=True)
+
+
+def equal(found, wanted):
+    assert found == wanted, f"{found} is not {wanted}"
+
+
+def with_asyncpg():
+    import asyncpg
+
+    loop = asyncio.new_event_loop()
+    wait = lambda work: loop.run_until_complete(asyncio.wait_for(work, 60))
+    state = {}
+
+    async def connect():
+        state["c"] = await asyncpg.connect(url)
+
+    async def types():
+        columns = ", ".join(f"${i + 1}::{cast}" for i, cast in enumerate(casts))
+        equal(tuple(await state["c"].fetchrow(f"select {columns}", *given)), given)
+        equal((await state["c"].fetchrow("select * from items where _id = 1"))["v"], [1.0, 0.0, 0.5])
+
+    async def parameters():
+        equal([row[0] for row in await state["c"].fetch("select _id from items where _id = any($1::bigint[])", [1, 2])], [1, 2])
+
+    async def cursors():
+        async with state["c"].transaction():
+            equal(len([row async for row in state["c"].cursor("select i from range(200) t(i)")]), 200)
+
+    async def copy():
+        out = io.BytesIO()
+        await state["c"].copy_from_query("select _id, title from items where _id = $1", 1, output=out)
+        equal(out.getvalue(), b"1\tred shoe\n")
+
+    async def cancel():
+        try:
+            await state["c"].fetch(slow, timeout=0.5)
+        except asyncio.TimeoutError:
+            equal(await state["c"].fetchval("select 1"), 1)
+        else:
+            raise AssertionError("nothing was cancelled")
+
+    async def errors():
+        try:
+            await state["c"].fetch("select nope from items")
+        except asyncpg.UndefinedColumnError:
+            return
+        raise AssertionError("an unknown column was found")
+
+    async def pool():
+        async with asyncpg.create_pool(url, min_size=2, max_size=4) as pool:
+            equal(sum(await asyncio.gather(*(pool.fetchval("select $1::int", i) for i in range(8)))), 28)
+
+    async def introspect():
+        statement = await state["c"].prepare("select * from items where _id = $1")
+        equal([each.name for each in statement.get_parameters()], ["int8"])
+
+    for work in (connect, types, parameters, introspect, cursors, copy, cancel, errors, pool):
+        told(work.__name__, lambda: wait(work()))
+
+
+def with_psycopg():
+    import psycopg
+    import psycopg_pool
+
+    c = psycopg.connect(url, autocommit=True)
+    print("connect ok")
+
+    def types():
+        query = "select " + ", ".join(f"%s::{cast}" for cast in casts)
+        for binary in (False, True):
+            equal(c.cursor(binary=binary).execute(query, given).fetchone(), given)
+
+    def copy():
+        with c.cursor().copy("copy items (_id, color) to stdout") as rows:
+            equal(list(rows.rows())[0], ("1", "red"))
+        with c.cursor().copy("copy (select 1, 'a') to stdout (format binary)") as rows:
+            rows.set_types(["int4", "text"])
+            equal(list(rows.rows()), [(1, "a")])
+
+    def cursors():
+        with c.transaction(), c.cursor("named", scrollable=True) as cursor:
+            cursor.execute("select i from range(1000) t(i)")
+            cursor.scroll(998, mode="absolute")
+            equal(cursor.fetchall(), [(998,), (999,)])
+            cursor.scroll(0, mode="absolute")
+            equal(cursor.fetchone(), (0,))
+
+    def cancel():
+        timer = threading.Timer(0.5, c.cancel)
+        timer.start()
+        try:
+            c.execute(slow)
+        except psycopg.errors.QueryCanceled:
+            return
+        raise AssertionError("nothing was cancelled")
+
+    def errors():
+        try:
+            c.execute("select nope from items")
+        except psycopg.errors.UndefinedColumn as error:
+            return equal(error.diag.statement_position, "8")
+        raise AssertionError("an unknown column was found")
+
+    def pool():
+        with psycopg_pool.ConnectionPool(url, min_size=2, max_size=4) as pool:
+            with pool.connection() as one, pool.connection() as two:
+                equal(one.execute("select 1").fetchone(), two.execute("select 1").fetchone())
+
+    def introspect():
+        from psycopg.types import TypeInfo
+        equal(TypeInfo.fetch(c, "float4").array_oid, 1021)
+
+    told("types", types)
+    told("parameters", lambda: equal(c.execute("select _id from items where _id = any(%s) order by 1", ([3, 1],)).fetchall(), [(1,), (3,)]))
+    for work in (introspect, cursors, copy, cancel, errors, pool):
+        told(work.__name__, work)
+
+
+def with_psycopg2():
+    import psycopg2
+
+    c = psycopg2.connect(host=host, port=port, user="tester", dbname="shop")
+    print("connect ok")
+
+    def rows(query, values=None):
+        cursor = c.cursor()
+        cursor.execute(query, values)
+        return cursor.fetchall()
+
+    def cursors():
+        cursor = c.cursor("named", scrollable=True)
+        cursor.execute("select i from range(10) t(i)")
+        cursor.scroll(9)
+        equal(cursor.fetchall(), [(9,)])
+
+    def copy():
+        out = io.StringIO()
+        c.cursor().copy_expert("copy (select 1, 'a') to stdout csv", out)
+        equal(out.getvalue(), "1,a\n")
+
+    def errors():
+        try:
+            rows("select nope from items")
+        except psycopg2.errors.UndefinedColumn:
+            return c.rollback()
+        raise AssertionError("an unknown column was found")
+
+    told("types", lambda: equal(rows("select true, 7, 'ä', array[1, 2], null"), [(True, 7, "ä", [1, 2], None)]))
+    told("parameters", lambda: equal(rows("select title from items where _id = %s", (2,)), [("blue hat",)]))
+    for work in (cursors, copy, errors):
+        told(work.__name__, work)
+
+
+def with_pg8000():
+    import pg8000.native
+
+    c = pg8000.native.Connection("tester", host=host, port=int(port), database="shop")
+    print("connect ok")
+    told("types", lambda: equal(c.run("select true, 7, 'ä', array[1, 2], null"), [[True, 7, "ä", [1, 2], None]]))
+    told("parameters", lambda: equal(c.run("select title from items where _id = :id", id=2), [["blue hat"]]))
+
+    def copy():
+        out = io.BytesIO()
+        c.run("copy (select 1, 'a') to stdout", stream=out)
+        equal(out.getvalue(), b"1\ta\n")
+
+    def errors():
+        try:
+            c.run("select nope from items")
+        except pg8000.native.DatabaseError:
+            return
+        raise AssertionError("an unknown column was found")
+
+    told("copy", copy)
+    told("errors", errors)
+
+
+def with_sqlalchemy():
+    import sqlalchemy
+    from sqlalchemy.ext.automap import automap_base
+
+    engine = sqlalchemy.create_engine(url.replace("postgresql", "postgresql+psycopg"), pool_size=2)
+    told("connect", lambda: engine.connect().close())
+
+    def introspect():
+        about = sqlalchemy.inspect(engine)
+        equal(about.get_table_names(), ["items"])
+        equal(about.get_table_names("streams"), ["orders"])
+        equal(about.get_pk_constraint("items")["constrained_columns"], ["_id"])
+        for ask in (about.get_indexes, about.get_foreign_keys, about.get_unique_constraints, about.get_check_constraints):
+            equal(ask("items"), [])
+        base = automap_base()
+        base.prepare(autoload_with=engine)
+        equal(list(base.classes.keys()), ["items"])
+
+    def parameters():
+        items = sqlalchemy.Table("items", sqlalchemy.MetaData(), autoload_with=engine)
+        with engine.connect() as connection:
+            found = connection.execute(sqlalchemy.select(items.c.title).where(items.c["_id"].in_([1, 2]))).scalars()
+            equal(sorted(found), ["blue hat", "red shoe"])
+
+    def cursors():
+        with engine.connect().execution_options(stream_results=True) as connection:
+            equal(len(connection.execute(sqlalchemy.text("select i from range(2000) t(i)")).all()), 2000)
+
+    told("introspect", introspect)
+    told("parameters", parameters)
+    told("cursors", cursors)
+
+
+def with_django():
+    import django
+    from django.conf import settings
+
+    database = {"ENGINE": "django.db.backends.postgresql", "HOST": host, "PORT": port, "NAME": "shop", "USER": "tester"}
+    settings.configure(DATABASES={"default": database}, INSTALLED_APPS=[])
+    django.setup()
+    from django.core.management import call_command
+    from django.db import connection
+
+    def connect():
+        with connection.cursor() as cursor:
+            cursor.execute("select title from items where _id = %s", [1])
+            equal(cursor.fetchall(), [("red shoe",)])
+
+    def introspect():
+        out = io.StringIO()
+        call_command("inspectdb", stdout=out)
+        assert "primary_key=True" in out.getvalue() and "Unable to inspect" not in out.getvalue(), out.getvalue()
+
+    told("connect", connect)
+    told("introspect", introspect)
+
+
+def with_adbc():
+    import adbc_driver_postgresql.dbapi
+
+    c = adbc_driver_postgresql.dbapi.connect(url)
+    print("connect ok")
+
+    def rows(query, values=None):
+        with c.cursor() as cursor:
+            cursor.execute(query, values)
+            return cursor.fetch_arrow_table().to_pylist()
+
+    told("copy", lambda: equal(rows("select v from items where _id = 1"), [{"v": [1.0, 0.0, 0.5]}]))
+    told("parameters", lambda: equal(rows("select $1::bigint + 1 as x", (5,)), [{"x": 6}]))
+    told("introspect", lambda: equal(c.adbc_get_table_schema("items").names[0], "_id") or c.adbc_get_objects(depth="all").read_all())
+
+
+def with_connectorx():
+    import connectorx
+
+    def rows(query):
+        return connectorx.read_sql(url, query, return_type="arrow").num_rows
+
+    told("connect", lambda: rows("select 1"))
+    told("copy", lambda: equal(rows("select * from items"), 3))
+
+
+def with_polars():
+    import polars
+
+    told("connect", lambda: polars.read_database_uri("select 1 as x", url))
+    told("copy", lambda: equal(polars.read_database_uri("select * from items", url).shape[0], 3))
+    told("types", lambda: equal(polars.read_database_uri("select v from items where _id = 1", url, engine="adbc")["v"][0].to_list(), [1.0, 0.0, 0.5]))
+
+
+def with_pgcli():
+    from pgcli.pgexecute import PGExecute
+
+    state = {}
+
+    def connect():
+        state["x"] = PGExecute("shop", "tester", "", host, port, None)
+
+    def introspect():
+        x = state["x"]
+        equal(("collections", "items") in list(x.tables()), True)
+        equal(list(x.search_path()), ["pg_catalog", "collections"])
+        for ask in (x.schemata, x.table_columns, x.views, x.view_columns, x.foreignkeys, x.datatypes, x.functions, x.databases):
+            list(ask())
+
+    told("connect", connect)
+    told("introspect", introspect)
+
+
+packages = {"adbc": "adbc-driver-postgresql", "psycopg2": "psycopg2-binary"}
+print("version", importlib.metadata.version(packages.get(client, client)))
+told_connect = globals()["with_" + client]
+try:
+    told_connect()
+except Exception as error:
+    print("connect no", type(error).__name__, " ".join(str(error).split())[:300])

@@ -1,0 +1,32 @@
+// Writes the list of functions that SQL statements may call: those of the bundled DuckDB without the refused ones.
+//
+//   node scripts/sql-functions.ts        after an update of DuckDB, or of refused-functions.ts
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DuckDBInstance } from "@duckdb/node-api";
+import { refusedFunctions, refusedPrefixes } from "../src/engine/sql/thread/refused-functions.ts";
+
+const instance = await DuckDBInstance.create(":memory:");
+const connection = await instance.connect();
+const kinds = { scalar: "'scalar', 'macro'", aggregate: "'aggregate'" } as const;
+const refused = new Set(Object.values(refusedFunctions).flatMap((names) => names.split(" ")));
+
+async function namesOf(types: string): Promise<string[]> {
+  const query = `SELECT DISTINCT lower(function_name) AS name FROM duckdb_functions() WHERE function_type IN (${types}) ORDER BY name`;
+  const names = (await connection.runAndReadAll(query)).getRows().map(([name]) => String(name));
+  return names.filter((name) => !refused.has(name) && !refusedPrefixes.some((prefix) => name.startsWith(prefix)));
+}
+
+const lines = [
+  "// Made by scripts/sql-functions.ts from the bundled DuckDB; what it leaves out is reviewed in refused-functions.ts.",
+];
+for (const [kind, types] of Object.entries(kinds)) {
+  const names = await namesOf(types);
+  lines.push(
+    "",
+    `export const ${kind}Functions: readonly string[] = [`,
+    ...names.map((name) => `  ${JSON.stringify(name)},`),
+    "];",
+  );
+}
+writeFileSync(join(import.meta.dirname, "../src/engine/sql/thread/allowed-functions.ts"), `${lines.join("\n")}\n`);

@@ -1,0 +1,28 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { ByteAccount } from "../wire/byte-budget.ts";
+
+export interface BodyMeter {
+  readonly account: ByteAccount;
+  /** What of the body counts at most: a stream's messages go one after another. */
+  readonly countedBytesMax: number;
+  /** What it may be at most. */
+  readonly bytesMax: number;
+}
+
+/** A body that is counted as it comes, and ends with an error where it is too long or there is no room for it. */
+export async function* meteredBody(
+  body: AsyncIterable<Uint8Array>,
+  { account, countedBytesMax, bytesMax }: BodyMeter,
+): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.byteLength;
+    if (bytes > bytesMax) {
+      throw new ConnectError(`the call is larger than ${bytesMax} bytes`, Code.ResourceExhausted);
+    }
+    if (!account.hold(Math.min(bytes, countedBytesMax))) {
+      throw new ConnectError("too many bytes of requests are under way; retry", Code.Unavailable);
+    }
+    yield chunk;
+  }
+}

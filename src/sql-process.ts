@@ -1,0 +1,26 @@
+import { join } from "node:path";
+import { serveParent } from "./adapter/children/serve-parent.ts";
+import { LmdbStore } from "./adapter/lmdb/store.ts";
+import { GarbageCollector } from "./adapter/threads/garbage.ts";
+import { SqlService } from "./engine/sql/thread/sql-service.ts";
+import type { SqlProcessData } from "./sql-children.ts";
+
+/** The composition root of a process of SQL statements. It reads the server's store by itself and writes nothing. */
+serveParent(async (data) => {
+  const { dataDir, settings } = data as SqlProcessData;
+  const store = new LmdbStore(join(dataDir, "store"), { shared: true });
+  store.dropDeadReaders();
+  const service = new SqlService(store, settings);
+  await service.warm();
+  const garbage = new GarbageCollector();
+  return {
+    async handle(message: unknown) {
+      garbage.begin();
+      try {
+        return await service.handle(message);
+      } finally {
+        garbage.done();
+      }
+    },
+  };
+});
