@@ -17,16 +17,21 @@ async function namesOf(types: string): Promise<string[]> {
   return names.filter((name) => !refused.has(name) && !refusedPrefixes.some((prefix) => name.startsWith(prefix)));
 }
 
+/** Lines of at most so many characters: a name each would make a file that nobody reads. */
+function wrapped(names: readonly string[]): string[] {
+  const lines: string[] = [""];
+  for (const name of names) {
+    if (lines.at(-1)!.length + name.length > 100) lines.push("");
+    lines[lines.length - 1] += `${name} `;
+  }
+  return lines.map((line, i) => JSON.stringify(i === lines.length - 1 ? line.trimEnd() : line));
+}
+
 const lines = [
   "// Made by scripts/sql-functions.ts from the bundled DuckDB; what it leaves out is reviewed in refused-functions.ts.",
 ];
 for (const [kind, types] of Object.entries(kinds)) {
-  const names = await namesOf(types);
-  lines.push(
-    "",
-    `export const ${kind}Functions: readonly string[] = [`,
-    ...names.map((name) => `  ${JSON.stringify(name)},`),
-    "];",
-  );
+  const text = wrapped(await namesOf(types)).join(" +\n  ");
+  lines.push("", `export const ${kind}Functions: readonly string[] = (`, `  ${text}`, ').split(" ");');
 }
 writeFileSync(join(import.meta.dirname, "../src/engine/sql/thread/allowed-functions.ts"), `${lines.join("\n")}\n`);

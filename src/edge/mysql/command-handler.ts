@@ -174,7 +174,7 @@ export class CommandHandler {
    */
   async #prepare(text: string): Promise<void> {
     const { packet, state } = this.#deps;
-    this.#prepared.checkRoom();
+    this.#prepared.checkRoom(text.length);
     const statements = this.#runner.parse(text);
     if (statements.length > 1) throw mysqlError("syntax", "A prepared statement is one statement");
     const statement = statements[0]!;

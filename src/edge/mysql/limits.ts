@@ -21,6 +21,8 @@ export const mysqlLimits = {
   /** How long encoding may hold the listener's thread at a time. */
   turnMs: 2,
   statementsMax: 1_000,
+  /** What their texts have together; what is made of a text takes several times as much. */
+  statementCharactersMax: 8 * MiB,
   /** Results that are left open for COM_STMT_FETCH, of one connection. */
   cursorsMax: 4,
   /** Bytes that COM_STMT_SEND_LONG_DATA may leave for one connection. */

@@ -33,7 +33,15 @@ export class PreparedStatements {
   #longDataBytes = 0;
 
   /** Before the engine is asked about one more. */
-  checkRoom(): void {
+  checkRoom(characters: number): void {
+    let held = characters;
+    for (const { statement } of this.#statements.values()) held += statement.source.length;
+    if (held > mysqlLimits.statementCharactersMax) {
+      throw mysqlError(
+        "tooManyStatements",
+        `The prepared statements of a session have more than ${mysqlLimits.statementCharactersMax} characters`,
+      );
+    }
     if (this.#statements.size >= mysqlLimits.statementsMax) {
       throw mysqlError(
         "tooManyStatements",
@@ -43,7 +51,7 @@ export class PreparedStatements {
   }
 
   add(given: Pick<Prepared, "statement" | "columns" | "parameters">): Prepared {
-    this.checkRoom();
+    this.checkRoom(given.statement.source.length);
     const id = ++this.#lastId;
     const made: Prepared = { id, ...given, types: [], longData: new Map(), fault: undefined, cursor: undefined };
     this.#statements.set(id, made);

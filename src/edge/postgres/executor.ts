@@ -82,8 +82,8 @@ export class Executor {
     return this.#reader.prepared(name);
   }
 
-  checkNew(name: string): void {
-    this.#reader.checkNew(name);
+  checkNew(name: string, characters: number): void {
+    this.#reader.checkNew(name, characters);
   }
 
   /** A failed transaction takes nothing but its end. */
@@ -257,7 +257,7 @@ export class Executor {
         this.#transaction.rollbackTo(command.name);
         return "ROLLBACK";
       case "prepare":
-        this.#reader.checkNew(command.name);
+        this.#reader.checkNew(command.name, portal.statement.source.length);
         return this.#prepare(command, portal.statement);
       case "declare":
         return this.#declare(command, portal.statement);

@@ -11,6 +11,8 @@ export const postgresLimits = {
   messageBytesMax: 16 * MiB,
   /** Prepared statements of one session. */
   statementsMax: 1_000,
+  /** What their texts have together; what is made of a text takes several times as much. */
+  statementCharactersMax: 8 * MiB,
   /** Portals and cursors of one session, each of which may hold a running statement. */
   portalsMax: 100,
   /** Portals of one session that have begun to give rows and have more: each holds a statement of the engine. */

@@ -197,7 +197,7 @@ export class PostgresSession implements WireSession {
   }
 
   async #parse(executor: Executor, name: string, query: string, types: readonly number[]): Promise<void> {
-    executor.checkNew(name);
+    executor.checkNew(name, query.length);
     const [statement, more] = splitStatements(query);
     if (more !== undefined) {
       throw new PostgresError("42601", "cannot insert multiple commands into a prepared statement");

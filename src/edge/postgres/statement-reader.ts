@@ -46,9 +46,18 @@ export class StatementReader {
   }
 
   /** Throws where no statement of this name can be prepared. */
-  checkNew(name: string): void {
+  checkNew(name: string, characters: number): void {
     const isKnown = this.#statements.has(name);
     if (isKnown && name !== "") throw new PostgresError("42P05", `prepared statement "${name}" already exists`);
+    const { statementCharactersMax } = postgresLimits;
+    let held = characters;
+    for (const [other, { source }] of this.#statements) if (other !== name) held += source.length;
+    if (held > statementCharactersMax) {
+      throw new PostgresError(
+        "54000",
+        `the prepared statements of a session have more than ${statementCharactersMax} characters`,
+      );
+    }
     if (isKnown || this.#statements.size < postgresLimits.statementsMax) return;
     throw new PostgresError("54000", `a session has at most ${postgresLimits.statementsMax} prepared statements`);
   }
