@@ -28,8 +28,8 @@ const afterTheTour = [
   "docs/quickstart-search.md",
 ];
 const withKeys = ["docs/security.md"];
-/** Run by `cli-docs.test.ts`. */
-const onTheirOwn = ["docs/cli.md", "docs/client.md", "docs/operations.md"];
+/** Run by `cli-docs.test.ts` and `live-docs.test.ts`. */
+const onTheirOwn = ["docs/cli.md", "docs/client.md", "docs/live.md", "docs/operations.md"];
 
 let folder: string;
 let server: ServerProcess;

@@ -97,7 +97,7 @@ export class DocsRun {
   }
 
   async #execute(block: Block): Promise<Output> {
-    const text = this.#placed(block.text);
+    const text = this.placed(block.text);
     switch (block.language) {
       case "sh":
         return await this.#command(block, "bash", ["-c", `${keptKey}set -eo pipefail\n${withCurl(text)}\n${keepKey}`]);
@@ -118,10 +118,11 @@ export class DocsRun {
   }
 
   /** The addresses of the page are those of a usual start; the server of the test is elsewhere. */
-  #placed(text: string): string {
+  placed(text: string): string {
     const { host } = new URL(this.#server.url);
     return text
       .replaceAll(/(?:localhost|127\.0\.0\.1):8080/g, host)
+      .replaceAll(/(?:localhost|127\.0\.0\.1):7710/g, new URL(this.#server.live).host)
       .replaceAll("port=15432", `port=${this.#server.postgres.port}`)
       .replaceAll("-P 13306", `-P ${this.#server.mysql.port}`)
       .replaceAll("max_wait_ms=10000", "max_wait_ms=100")

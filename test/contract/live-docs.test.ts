@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { promisify } from "node:util";
+import { blocksOf, DocsRun } from "../support/docs.ts";
+import { ServerProcess } from "../support/process.ts";
+import { root } from "../support/source.ts";
+
+/** Proves: who follows docs/live.md from its top to its end gets a backend of functions, and a program that watches it. */
+test("every command and program of docs/live.md works", { timeout: 300_000 }, async () => {
+  if (!existsSync(join(root, "build/client/index.js"))) {
+    await promisify(execFile)(process.execPath, [join(root, "scripts/client.ts")]);
+  }
+  // In the project, where its packages are found by their names.
+  const folder = join(root, "tmp", `live-docs-${process.pid}`);
+  await using server = await ServerProcess.start();
+  try {
+    const run = await DocsRun.open(server, folder, { SERVICE_LIVE_URL: server.live });
+    const shown: string[] = [];
+    for (const block of await blocksOf("docs/live.md")) {
+      const [, name] = /^\/\/ (\S+\.ts)\n/.exec(block.text) ?? [];
+      if (name === undefined) shown.push((await run.run(block)).stdout);
+      else {
+        await mkdir(dirname(join(folder, name)), { recursive: true });
+        await writeFile(join(folder, name), run.placed(block.text));
+      }
+    }
+    assert.match(shown[0]!, /"title":"write"/);
+    assert.match(shown[1]!, /"hi"/);
+    const { stdout } = await promisify(execFile)(process.execPath, ["chat.ts"], { cwd: folder });
+    assert.match(stdout, /\[ 'hello', 'hi' \]/);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
