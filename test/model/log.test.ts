@@ -72,6 +72,7 @@ class World {
 
   async stop(): Promise<void> {
     await this.#engine.stop();
+    await this.#store.close();
     // The background may have shared a group that failed; it tries again.
     const unexpected = this.#errors.filter(
       (error) => !(error instanceof EngineError && error.reason === "unavailable"),

@@ -3,7 +3,7 @@ import type { Clock } from "../../../port/clock.ts";
 import { EngineError, unavailable } from "../../errors.ts";
 import { FunctionFault, overLimit } from "../fault.ts";
 import { type LiveSettings, liveLimits } from "../settings.ts";
-import type { RunAnswer, RunEnd, RunnerQuestion, RunRequest } from "./messages.ts";
+import { type RunAnswer, type RunEnd, type RunnerQuestion, type RunRequest, wallMsOf } from "./messages.ts";
 
 export interface Job {
   readonly bundle: string;
@@ -126,7 +126,7 @@ export class RunnerPool {
     runner.running.set(run, job);
     await runner.isReady;
     const ended = new AbortController();
-    void this.#clock.sleep(2 * cpuMs + slackMs, ended.signal).then(() => {
+    void this.#clock.sleep(wallMsOf(cpuMs) + slackMs, ended.signal).then(() => {
       if (ended.signal.aborted) return;
       job.isLate = true;
       runner.child.kill("late");

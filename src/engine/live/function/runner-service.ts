@@ -2,15 +2,12 @@ import type { ChildParent, ChildService } from "../../../port/children.ts";
 import type { Clock } from "../../../port/clock.ts";
 import { type Sandbox, type Sandboxes, SandboxFault } from "../../../port/sandbox.ts";
 import { sandboxScript } from "./harness.ts";
-import type { RunAnswer, RunRequest } from "./messages.ts";
+import { type RunAnswer, type RunRequest, wallMsOf } from "./messages.ts";
 
 /** Idle sandboxes that are kept, over all bundles. */
 const idleMax = 8;
 /** Runs after which a sandbox is made anew, for what a heap gathers. */
 const runsMax = 10_000;
-
-/** A thread may have to wait this long for its first turn. */
-const turnMs = 500;
 
 interface Kept {
   readonly bundle: string;
@@ -50,8 +47,7 @@ export class RunnerService implements ChildService {
   }
 
   async #run(sandbox: Sandbox, { run, request, cpuMs }: RunRequest): Promise<string> {
-    // The sandbox measures by the clock, and a busy machine gives a thread half of a core or less.
-    let leftMs = 2 * cpuMs + turnMs;
+    let leftMs = wallMsOf(cpuMs);
     const step = async (text: string) => {
       const startedMs = this.#clock.steadyMs();
       const output = await sandbox.step(text, leftMs);
@@ -72,7 +68,7 @@ export class RunnerService implements ChildService {
     const at = this.#idle.findIndex((each) => each.bundle === bundle);
     if (at >= 0) return this.#idle.splice(at, 1)[0]!;
     const code = (await this.#parent.request({ kind: "bundle", bundle })) as string;
-    const sandbox = await this.#sandboxes.create(sandboxScript(code), { heapBytes, cpuMs });
+    const sandbox = await this.#sandboxes.create(sandboxScript(code), { heapBytes, cpuMs: wallMsOf(cpuMs) });
     return { bundle, sandbox, runs: 0 };
   }
 
