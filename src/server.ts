@@ -369,6 +369,9 @@ function listen(
   return Listener.start({ ...config.listen, ...listenerOptions(config), handler, express, log });
 }
 
+/** Its sessions stay open: few connect at once, and each socket is a file. */
+const liveAcceptorsMax = 8;
+
 /** Undefined where it is off, or its default port is taken. */
 async function listenLive(
   config: ServerConfig,
@@ -378,8 +381,10 @@ async function listenLive(
   const { liveListen } = config;
   if (liveListen === "off") return undefined;
   try {
+    const options = listenerOptions(config);
     return await Listener.start({
-      ...listenerOptions(config),
+      ...options,
+      limits: { ...options.limits, acceptorsMax: liveAcceptorsMax },
       host: liveListen.host,
       port: liveListen.port,
       handler,
