@@ -1,5 +1,5 @@
-import { crc32 } from "node:zlib";
 import { asBuffer } from "../port/bytes.ts";
+import { crc32 } from "../port/checksum.ts";
 import { damaged } from "./errors.ts";
 
 export const sumBytes = 4;

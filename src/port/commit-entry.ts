@@ -22,11 +22,9 @@ export function encodeEntry(target: Buffer, ops: readonly WriteOp[]): void {
     const isPut = op.kind === "put";
     at = target.writeUInt32BE(isPut ? key.length : (key.length | deleteBit) >>> 0, at);
     at = target.writeUInt32BE(isPut ? op.value.length : 0, at);
-    target.set(key, at);
-    at += key.length;
-    if (!isPut) continue;
-    target.set(op.value, at);
-    at += op.value.length;
+    // Into shared memory a buffer's own copy is faster than `set`.
+    at += asBuffer(key).copy(target, at);
+    if (isPut) at += asBuffer(op.value).copy(target, at);
   }
 }
 

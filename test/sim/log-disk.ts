@@ -49,7 +49,7 @@ export class SimulatedLogDisk implements LogDisk {
       get size() {
         return file.bytes.length;
       },
-      write: (at, bytes) => this.#write({ file, at, bytes: Buffer.from(bytes) }),
+      write: (at, pieces) => this.#write({ file, at, bytes: Buffer.concat(pieces) }),
       clear: (at) => this.#write({ file, at, bytes: Buffer.alloc(pageBytes) }),
       grow: async (bytes) => {
         await this.#step();
@@ -68,7 +68,7 @@ export class SimulatedLogDisk implements LogDisk {
   }
 
   async reuse(from: string, name: string, head: Buffer): Promise<LogFile> {
-    await this.open(from).write(0, head);
+    await this.open(from).write(0, [head]);
     await this.rename(from, name);
     return this.open(name);
   }

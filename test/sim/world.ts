@@ -64,6 +64,7 @@ function logSettings(seed: number): { readonly segmentBytes: number; readonly lo
       stepBytesMax: [500, 4_000, 40_000][seed % 7] ?? 10_000,
       stepKeysMax: 3 + (seed % 50),
       overlayBytesMax: [8_000, 40_000, 1_000_000][seed % 4] ?? 100_000,
+      pieceBytes: [1_000, 8_000][seed % 2]!,
       retryMs: 300,
     },
   };

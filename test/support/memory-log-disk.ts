@@ -23,7 +23,8 @@ export class MemoryLogDisk implements LogDisk {
       get size() {
         return disk.#of(name).length;
       },
-      async write(at, bytes) {
+      async write(at, pieces) {
+        const bytes = Buffer.concat(pieces);
         try {
           disk.onChange("write", name);
         } catch (error) {
@@ -51,7 +52,7 @@ export class MemoryLogDisk implements LogDisk {
   }
 
   async reuse(from: string, name: string, head: Buffer): Promise<LogFile> {
-    await this.open(from).write(0, head);
+    await this.open(from).write(0, [head]);
     await this.rename(from, name);
     return this.open(name);
   }

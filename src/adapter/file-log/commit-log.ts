@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
+import { asBuffer } from "../../port/bytes.ts";
 import type { CommitLog, LogEntry } from "../../port/commit-log.ts";
 import { type Bytes, StoreError } from "../../port/store.ts";
 import type { LogDisk, LogFile } from "./disk.ts";
-import { decodeAt, encodeInto, encodeSegmentHead, idBytes, pageBytes, pagesOf } from "./format.ts";
+import { decodeAt, encodeSegmentHead, entryPages, idBytes, pageBytes, pagesOf } from "./format.ts";
 import { damaged, recoverLog, segmentName, spareName } from "./recovery.ts";
 
 export interface FileLogSettings {
@@ -36,8 +37,6 @@ interface Segment {
 }
 
 const clearPauseMs = { first: 1, most: 1_000 };
-/** Memory that is kept for the pages of an entry. */
-const roomBytesMax = 1024 * 1024;
 const noRoomCodes: readonly unknown[] = ["ENOSPC", "EDQUOT", "EFBIG"];
 
 /**
@@ -57,7 +56,6 @@ export class FileCommitLog implements CommitLog {
   /** The segment after the last one, made ahead. */
   #next: Promise<LogFile> | undefined;
   #hasSpare: boolean;
-  #room = Buffer.alloc(16 * pageBytes);
   /** The append that is under way; never rejects. */
   #writing: Promise<void> | undefined;
   /** Files are put away one after another; never rejects. */
@@ -129,7 +127,7 @@ export class FileCommitLog implements CommitLog {
     if (at + pages * pageBytes > segment.file.size) await segment.growing;
     const position = this.#end;
     try {
-      await segment.file.write(at, encodeInto(this.#roomFor(pages), this.#idBytes, position, bytes));
+      await segment.file.write(at, entryPages(this.#idBytes, position, asBuffer(bytes)));
     } catch (cause) {
       await this.#clear(segment.file, at);
       throw writeError(cause);
@@ -139,14 +137,6 @@ export class FileCommitLog implements CommitLog {
     this.#end = position + 1;
     this.#workAhead(segment);
     return position;
-  }
-
-  #roomFor(pages: number): Buffer {
-    const bytes = pages * pageBytes;
-    if (bytes <= this.#room.length) return this.#room;
-    const room = Buffer.allocUnsafeSlow(bytes);
-    if (bytes <= roomBytesMax) this.#room = room;
-    return room;
   }
 
   /** What is refused must not come to light after a crash. Until that is certain nobody is told. */

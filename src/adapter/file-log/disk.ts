@@ -2,8 +2,8 @@
 export interface LogFile {
   /** Up to here every block is allocated: a write syncs its own pages and no metadata. */
   readonly size: number;
-  /** Durable once it resolves. After a rejection any of its pages may be there. */
-  write(at: number, bytes: Buffer): Promise<void>;
+  /** Whole pages, from memory that lies in pieces. Durable once it resolves; after a rejection any of the pages may be there. */
+  write(at: number, pieces: readonly Buffer[]): Promise<void>;
   /** Makes sure that no entry begins at this place, durably. */
   clear(at: number): Promise<void>;
   /** Fills the file with zeros up to this size. */

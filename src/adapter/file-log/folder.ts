@@ -8,17 +8,16 @@ import {
   openSync,
   readdirSync,
   readFileSync,
-  write,
-  writeSync,
+  writev,
+  writevSync,
 } from "node:fs";
 import { type FileHandle, open, rename, rm, truncate } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { LogDisk, LogFile } from "./disk.ts";
-import { pageBytes } from "./format.ts";
+import { pageBytes, zeroPage } from "./format.ts";
 
 const pieceBytes = 1024 * 1024;
-const zeroPage = Buffer.alloc(pageBytes);
 
 /** When a page is written on the calling thread, and when on another. */
 export const writeLimits = {
@@ -70,7 +69,7 @@ export class LogFolder implements LogDisk {
   async reuse(from: string, name: string, head: Buffer): Promise<LogFile> {
     const file = this.open(from);
     try {
-      await file.write(0, head);
+      await file.write(0, [head]);
     } finally {
       await file.close();
     }
@@ -122,25 +121,26 @@ class OpenFile implements LogFile {
     return this.#size;
   }
 
-  async write(at: number, bytes: Buffer): Promise<void> {
-    if (bytes.length > pageBytes || this.#pooledLeft > 0) {
+  async write(at: number, pieces: readonly Buffer[]): Promise<void> {
+    const bytes = lengthOf(pieces);
+    if (bytes > pageBytes || this.#pooledLeft > 0) {
       if (this.#pooledLeft > 0) this.#pooledLeft--;
-      await this.#writePooled(at, bytes);
+      await this.#writePooled(at, pieces);
     } else {
       const startedMs = performance.now();
-      checkWritten(writeSync(this.#descriptor, bytes, 0, bytes.length, at), bytes.length);
+      checkWritten(writevSync(this.#descriptor, pieces, at), bytes);
       this.#meanMs += (performance.now() - startedMs - this.#meanMs) * writeLimits.meanShare;
       if (this.#meanMs > writeLimits.waitMs) {
         this.#meanMs = 0;
         this.#pooledLeft = writeLimits.pooledWrites;
       }
     }
-    if (at + bytes.length > this.#size) this.#size = at + bytes.length;
+    if (at + bytes > this.#size) this.#size = at + bytes;
   }
 
   /** What lies beyond the known size is cut off, which needs no room on a full disk. */
   async clear(at: number): Promise<void> {
-    if (at < this.#size) return this.#writePooled(at, zeroPage);
+    if (at < this.#size) return this.#writePooled(at, [zeroPage]);
     await truncate(this.#path, at);
     fdatasyncSync(this.#descriptor);
   }
@@ -153,12 +153,12 @@ class OpenFile implements LogFile {
     if (bytes > this.#size) this.#size = bytes;
   }
 
-  #writePooled(at: number, bytes: Buffer): Promise<void> {
+  #writePooled(at: number, pieces: readonly Buffer[]): Promise<void> {
     return new Promise((resolve, reject) => {
-      write(this.#descriptor, bytes, 0, bytes.length, at, (error, written) => {
+      writev(this.#descriptor, pieces, at, (error, written) => {
         try {
           if (error !== null) throw error;
-          checkWritten(written, bytes.length);
+          checkWritten(written, lengthOf(pieces));
           resolve();
         } catch (failure) {
           reject(failure);
@@ -170,6 +170,10 @@ class OpenFile implements LogFile {
   async close(): Promise<void> {
     await promisify(close)(this.#descriptor);
   }
+}
+
+function lengthOf(pieces: readonly Buffer[]): number {
+  return pieces.reduce((sum, { length }) => sum + length, 0);
 }
 
 /** The system cuts the last write before a device is full short. */

@@ -1,4 +1,4 @@
-import { crc32 } from "node:zlib";
+import { crc32 } from "../../port/checksum.ts";
 
 /**
  * A segment is a file of pages. Its first page is its head: u32 magic · u32 crc32 of what follows · 16 bytes id of the log · u64 number of
@@ -12,6 +12,8 @@ export const pageBytes = 4096;
 export const idBytes = 16;
 /** What an entry takes besides itself. */
 export const entryHeadBytes = 40;
+
+export const zeroPage = Buffer.alloc(pageBytes);
 
 const segmentMagic = 0x4e45_5347;
 const entryMagic = 0x4e45_454e;
@@ -47,18 +49,16 @@ export function decodeSegmentHead(file: Buffer): { readonly id: Buffer; readonly
   return { id: file.subarray(summedFrom, numberAt), number: Number(file.readBigUInt64BE(numberAt)) };
 }
 
-/** Writes an entry with its head and its last page's zeros into memory of at least its pages, and returns those. */
-export function encodeInto(room: Buffer, id: Buffer, position: number, entry: Uint8Array): Buffer {
+/** The pages of an entry, as memory one after another: its head, itself, and zeros up to the end of its last page. */
+export function entryPages(id: Buffer, position: number, entry: Buffer): Buffer[] {
+  const head = Buffer.allocUnsafe(entryHeadBytes);
+  head.writeUInt32BE(entryMagic, 0);
+  id.copy(head, summedFrom);
+  head.writeBigUInt64BE(BigInt(position), numberAt);
+  head.writeBigUInt64BE(BigInt(entry.length), lengthAt);
+  head.writeUInt32BE(crc32(entry, crc32(head.subarray(summedFrom))), sumAt);
   const end = entryHeadBytes + entry.length;
-  const pages = room.subarray(0, pagesOf(entry.length) * pageBytes);
-  pages.writeUInt32BE(entryMagic, 0);
-  id.copy(pages, summedFrom);
-  pages.writeBigUInt64BE(BigInt(position), numberAt);
-  pages.writeBigUInt64BE(BigInt(entry.length), lengthAt);
-  pages.set(entry, entryHeadBytes);
-  pages.fill(0, end);
-  pages.writeUInt32BE(crc32(pages.subarray(summedFrom, end)), sumAt);
-  return pages;
+  return [head, entry, zeroPage.subarray(0, pagesOf(entry.length) * pageBytes - end)];
 }
 
 /** The entry of this log that begins in a page; undefined where there is none, or one that was cut short or damaged. */

@@ -1,7 +1,7 @@
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { crc32 } from "node:zlib";
 import { asBuffer } from "../../port/bytes.ts";
+import { crc32 } from "../../port/checksum.ts";
 import { type Bytes, type Store, StoreError, type WriteOp } from "../../port/store.ts";
 
 /**

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { encodeEntry, entryBytes } from "../../port/commit-entry.ts";
 import type { WriteOp } from "../../port/store.ts";
+import { EntryMemory, type EntryPlace } from "./entry-memory.ts";
 import { Overlay, opsIn } from "./overlay.ts";
 
 const key = fc
@@ -13,10 +14,12 @@ const op: fc.Arbitrary<WriteOp> = fc.oneof(
   fc.record({ kind: fc.constant("delete" as const), key }),
 );
 
-function entryOf(ops: readonly WriteOp[]): Buffer {
-  const entry = Buffer.alloc(entryBytes(ops));
-  encodeEntry(entry, ops);
-  return entry;
+const memory = new EntryMemory(4096);
+
+function entryOf(ops: readonly WriteOp[]): EntryPlace {
+  const place = memory.cut(entryBytes(ops));
+  encodeEntry(place.bytes, ops);
+  return place;
 }
 
 /** Of each key its last op, in order. */
@@ -36,7 +39,7 @@ function shown(ops: Iterable<WriteOp> | undefined): [string, string | undefined]
 }
 
 function read(overlay: Overlay, reverse: boolean): Iterator<WriteOp> {
-  return (opsIn(overlay.layers(), { reverse }) ?? [])[Symbol.iterator]();
+  return (opsIn(overlay.hold(), { reverse }) ?? [])[Symbol.iterator]();
 }
 
 /** Proves: a reader sees the commits up to its own, forwards and backwards, while others are added and sealed. */
@@ -65,7 +68,7 @@ test("an overlay shows what its commits leave, to each reader as of its time", (
         }
         const expected = [...folded(commits.slice(0, at))];
         assert.deepEqual(shown(seen), reverse ? expected.reverse() : expected);
-        assert.deepEqual(shown(opsIn(overlay.layers(), {})), [...folded(commits)]);
+        assert.deepEqual(shown(opsIn(overlay.hold(), {})), [...folded(commits)]);
       },
     ),
     { numRuns: 500 },
@@ -80,7 +83,7 @@ test("thousands of keys in any order are found in order", () => {
     bytes.writeUInt32BE(number);
     overlay.add(i + 1, entryOf([{ kind: "put", key: bytes, value: bytes }]));
   });
-  const found = [...opsIn(overlay.layers(), {})!].map(({ key: each }) => Buffer.from(each).readUInt32BE());
+  const found = [...opsIn(overlay.hold(), {})!].map(({ key: each }) => Buffer.from(each).readUInt32BE());
   assert.deepEqual(
     found,
     Array.from({ length: 5_000 }, (_, i) => i),

@@ -1,4 +1,5 @@
 import type { Bytes, Range } from "../../port/store.ts";
+import type { EntryPlace } from "./entry-memory.ts";
 
 /** What one commit made of a key. */
 export interface Version {
@@ -22,7 +23,7 @@ const leafKeysMax = 128;
 /** An entry of the log that lies in memory. */
 export interface HeldEntry {
   readonly position: number;
-  readonly bytes: Buffer;
+  readonly place: EntryPlace;
 }
 
 /**
@@ -31,6 +32,8 @@ export interface HeldEntry {
  */
 export class Generation {
   readonly entries: HeldEntry[] = [];
+  /** Who reads it beyond the moment. */
+  readers = 0;
   readonly #leaves: Leaf[] = [{ keys: [], versions: [] }];
   /** The first key of each leaf. */
   readonly #firsts: string[] = [""];
@@ -51,9 +54,9 @@ export class Generation {
     return this.entries.length === 0;
   }
 
-  addEntry(position: number, bytes: Buffer): void {
-    this.entries.push({ position, bytes });
-    this.#bytes += bytes.length;
+  addEntry(position: number, place: EntryPlace): void {
+    this.entries.push({ position, place });
+    this.#bytes += place.bytes.length;
   }
 
   set(key: string, position: number, memory: Buffer, start: number, end: number): void {

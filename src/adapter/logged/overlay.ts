@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { forEachOp } from "../../port/commit-entry.ts";
 import type { Bytes, Range, WriteOp } from "../../port/store.ts";
+import type { EntryPlace } from "./entry-memory.ts";
 import { type Cursor, Generation, keyRange, keyText, type Version } from "./generation.ts";
 
 /** The commits that a reader sees on top of the view: generations from the oldest to the newest, up to a position. */
@@ -8,6 +9,8 @@ export interface Layers {
   readonly generations: readonly Generation[];
   readonly position: number;
 }
+
+export interface HeldLayers extends Layers, Disposable {}
 
 /** The commits that the view does not have yet, in memory and in order. The last generation takes new ones. */
 export class Overlay implements Layers {
@@ -37,13 +40,14 @@ export class Overlay implements Layers {
     return this.#bytes === 0;
   }
 
-  add(position: number, entry: Buffer): void {
+  add(position: number, place: EntryPlace): void {
     assert(position === this.#position + 1, "commits are consecutive");
     const generation = this.#generations.at(-1)!;
+    const entry = place.bytes;
     forEachOp(entry, (keyStart, valueStart, valueEnd) => {
       generation.set(entry.latin1Slice(keyStart, valueStart), position, entry, valueStart, valueEnd);
     });
-    generation.addEntry(position, entry);
+    generation.addEntry(position, place);
     this.#bytes += entry.length;
     this.#position = position;
   }
@@ -53,17 +57,24 @@ export class Overlay implements Layers {
     if (!this.#generations.at(-1)!.isEmpty) this.#generations = [...this.#generations, new Generation()];
   }
 
-  /** Gives up the oldest generation, which the view has applied. Readers that hold it keep it. */
+  /** Gives up the oldest generation, which the view has applied. Who holds it keeps it. */
   drop(generation: Generation): void {
     assert(generation === this.#generations[0] && this.#generations.length > 1, "the oldest goes first");
     this.#generations = this.#generations.slice(1);
     this.#bytes -= generation.bytes;
   }
 
-  /** A list that later commits do not change. */
-  layers(): Layers {
+  /** A list that later commits do not change. Its memory is not used again before it is released. */
+  hold(): HeldLayers {
     const generations = this.#generations.filter(({ isEmpty }) => !isEmpty);
-    return { generations, position: this.#position };
+    for (const each of generations) each.readers++;
+    return {
+      generations,
+      position: this.#position,
+      [Symbol.dispose]() {
+        for (const each of generations.splice(0)) each.readers--;
+      },
+    };
   }
 }
 

@@ -1,7 +1,7 @@
 import { compareBytes } from "../../port/bytes.ts";
 import { mergeWrites } from "../../port/merge.ts";
 import type { Bytes, Entry, Range, Reader, Snapshot, WriteOp } from "../../port/store.ts";
-import { findVersion, type Layers, opsIn, valueBytes } from "./overlay.ts";
+import { findVersion, type HeldLayers, type Layers, opsIn, valueBytes } from "./overlay.ts";
 
 /** A view with commits on top of it, and without the mark that the store keeps in it. */
 export class LayeredReader implements Reader {
@@ -79,13 +79,16 @@ export class LayeredReader implements Reader {
 
 export class LayeredSnapshot extends LayeredReader implements Snapshot {
   readonly #snapshot: Snapshot;
+  readonly #held: HeldLayers;
 
-  constructor(view: Snapshot, layers: Layers, mark: Bytes) {
+  constructor(view: Snapshot, layers: HeldLayers, mark: Bytes) {
     super(view, layers, mark);
     this.#snapshot = view;
+    this.#held = layers;
   }
 
   [Symbol.dispose](): void {
+    this.#held[Symbol.dispose]();
     this.#snapshot[Symbol.dispose]();
   }
 }

@@ -195,3 +195,17 @@ test("a full device refuses a commit, and takes it once there is room", async ()
   assert.equal(textOf(store, "a"), "a");
   await store.close();
 });
+
+test("memory of applied commits is used again, but not while somebody reads them", async () => {
+  const { store } = await open({ pieceBytes: 512 });
+  await store.commit([put("a", "kept"), put("b", "too")]);
+  using snapshot = store.snapshot();
+  const walk = store.borrow({})[Symbol.iterator]();
+  walk.next();
+  for (let i = 0; i < 200; i++) {
+    await store.commit([put(`c${i}`, "x".repeat(50))]);
+    if (i % 50 === 0) await store.checkpoint();
+  }
+  assert.deepEqual([textOf(snapshot, "a"), textOf(store, "a")], ["kept", "kept"]);
+  assert.equal(Buffer.from(walk.next().value.value).toString(), "too");
+});

@@ -1,5 +1,5 @@
-import { crc32 } from "node:zlib";
 import { asBuffer } from "../../port/bytes.ts";
+import { crc32 } from "../../port/checksum.ts";
 import type { Clock } from "../../port/clock.ts";
 import { encodeEntry, entryBytes, foldEntries } from "../../port/commit-entry.ts";
 import type { CommitLog } from "../../port/commit-log.ts";
@@ -13,7 +13,7 @@ import {
   type StoreStats,
   type WriteOp,
 } from "../../port/store.ts";
-import { EntryMemory } from "./entry-memory.ts";
+import { EntryMemory, type EntryPlace } from "./entry-memory.ts";
 import { Overlay } from "./overlay.ts";
 import { LayeredReader, LayeredSnapshot } from "./reader.ts";
 
@@ -26,6 +26,8 @@ export interface LoggedSettings {
   readonly stepKeysMax: number;
   /** Commits wait while more than this is ahead of the view. */
   readonly overlayBytesMax: number;
+  /** Memory for entries is taken in pieces of this size. */
+  readonly pieceBytes: number;
   /** After a step that failed. */
   readonly retryMs: number;
 }
@@ -36,6 +38,7 @@ export const loggedSettings: LoggedSettings = {
   stepBytesMax: 8 * 1024 * 1024,
   stepKeysMax: 100_000,
   overlayBytesMax: 64 * 1024 * 1024,
+  pieceBytes: 4 * 1024 * 1024,
   retryMs: 1_000,
 };
 
@@ -64,6 +67,9 @@ export interface LoggedOptions {
 
 /** A device with less than this free besides what is ahead of the view is taken for full. */
 const roomBytesMin = 1024 * 1024;
+/** To ask costs as much as a tenth of a small commit: while more than this is free besides, it is asked for once in a while. */
+const roomBytesSpare = 1024 * 1024 * 1024;
+const roomKnownMs = 100;
 /** A clock's longest sleep; it is woken before. */
 const longMs = 3_600_000;
 
@@ -81,7 +87,7 @@ export class LoggedStore implements Store {
   readonly #options: LoggedOptions;
   readonly #overlay: Overlay;
   readonly #reader: LayeredReader;
-  readonly #memory = new EntryMemory();
+  readonly #memory: EntryMemory;
   /** Up to which position the view has applied the log. */
   #applied: number;
   /** Positions up to which somebody waits for the view. */
@@ -89,6 +95,9 @@ export class LoggedStore implements Store {
   #appliedEvent = Promise.withResolvers<void>();
   #wake = new AbortController();
   #oldestMs = 0;
+  /** What the device had free, and how long that is taken for true. */
+  #roomBytes = 0;
+  #roomUntilMs = 0;
   readonly #closing = new AbortController();
   #running: Promise<void>;
 
@@ -100,6 +109,7 @@ export class LoggedStore implements Store {
     this.#clock = options.clock;
     this.#mark = options.mark;
     this.#settings = { ...loggedSettings, ...options.settings };
+    this.#memory = new EntryMemory(this.#settings.pieceBytes);
     this.#applied = applied;
     this.#overlay = new Overlay(applied);
     this.#reader = new LayeredReader(options.view, this.#overlay, options.mark);
@@ -131,9 +141,9 @@ export class LoggedStore implements Store {
   async #replay(): Promise<void> {
     this.#oldestMs = this.#clock.steadyMs();
     for await (const { position, bytes } of this.#log.read(this.#applied + 1)) {
-      const entry = this.#memory.cut(bytes.length);
-      entry.set(bytes);
-      this.#add(position, entry);
+      const place = this.#memory.cut(bytes.length);
+      place.bytes.set(bytes);
+      this.#add(position, place);
     }
   }
 
@@ -163,11 +173,12 @@ export class LoggedStore implements Store {
 
   /** Of the moment at which the first entry is asked for, as a cursor of the view is. */
   *#now<T>(read: (reader: LayeredReader) => Iterable<T>): Iterable<T> {
-    yield* read(new LayeredReader(this.#view, this.#overlay.layers(), this.#mark));
+    using layers = this.#overlay.hold();
+    yield* read(new LayeredReader(this.#view, layers, this.#mark));
   }
 
   snapshot(): Snapshot {
-    return new LayeredSnapshot(this.#view.snapshot(), this.#overlay.layers(), this.#mark);
+    return new LayeredSnapshot(this.#view.snapshot(), this.#overlay.hold(), this.#mark);
   }
 
   async commit(ops: readonly WriteOp[]): Promise<void> {
@@ -179,22 +190,32 @@ export class LoggedStore implements Store {
     }
     if (this.#isClosing) throw new StoreError("failed", "the store is closed");
     this.#checkRoom(length);
-    const entry = this.#memory.cut(length);
-    encodeEntry(entry, ops);
-    this.#add(await this.#log.append(entry), entry);
+    const place = this.#memory.cut(length);
+    encodeEntry(place.bytes, ops);
+    try {
+      this.#add(await this.#log.append(place.bytes), place);
+    } catch (error) {
+      this.#memory.free(place, false);
+      throw error;
+    }
   }
 
   /** The view needs room for what it has not applied yet, in the log and in pages that it writes anew. */
   #checkRoom(length: number): void {
     const { freeBytes } = this.#options;
-    if (freeBytes !== undefined && freeBytes() < 2 * (this.#overlay.bytes + length) + roomBytesMin) {
-      throw new StoreError("full", "the disk has no room for the write");
+    if (freeBytes === undefined) return;
+    const wanted = 2 * (this.#overlay.bytes + length) + roomBytesMin;
+    const nowMs = this.#clock.steadyMs();
+    if (wanted + roomBytesSpare > this.#roomBytes || nowMs >= this.#roomUntilMs) {
+      this.#roomBytes = freeBytes();
+      this.#roomUntilMs = nowMs + roomKnownMs;
     }
+    if (wanted > this.#roomBytes) throw new StoreError("full", "the disk has no room for the write");
   }
 
-  #add(position: number, entry: Buffer): void {
+  #add(position: number, place: EntryPlace): void {
     const wasEmpty = this.#overlay.isEmpty;
-    this.#overlay.add(position, entry);
+    this.#overlay.add(position, place);
     const { bytes, keys } = this.#overlay.generations.at(-1)!;
     if (bytes >= this.#settings.stepBytesMax || keys >= this.#settings.stepKeysMax) this.#overlay.seal();
     if (wasEmpty) this.#oldestMs = this.#clock.steadyMs();
@@ -261,10 +282,11 @@ export class LoggedStore implements Store {
     const { position } = oldest.entries.at(-1)!;
     const mark = encodeMark({ log: this.#log.id, applied: position });
     await this.#applier.apply(
-      oldest.entries.map(({ bytes }) => bytes),
+      oldest.entries.map(({ place }) => place.bytes),
       { kind: "put", key: this.#mark, value: mark },
     );
     this.#overlay.drop(oldest);
+    for (const { place } of oldest.entries) this.#memory.free(place, oldest.readers > 0);
     this.#applied = position;
     this.#oldestMs = this.#clock.steadyMs();
     this.#log.trim(position + 1);

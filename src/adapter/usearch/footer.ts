@@ -1,4 +1,4 @@
-import { crc32 } from "node:zlib";
+import { crc32 } from "../../port/checksum.ts";
 
 /**
  * What follows the graph in its file: usearch maps a file without checking what it points to, and a damaged one ends

@@ -2,8 +2,8 @@ import { mkdir, open, rename, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { crc32 } from "node:zlib";
 import type { Index, MetricKind, ScalarKind } from "usearch";
+import { crc32 } from "../../port/checksum.ts";
 import {
   type VectorGraph,
   VectorGraphError,

@@ -1,5 +1,5 @@
-import { crc32 } from "node:zlib";
 import { asBuffer } from "../../port/bytes.ts";
+import { crc32 } from "../../port/checksum.ts";
 import type { Reader } from "../../port/store.ts";
 import { damaged, EngineError } from "../errors.ts";
 import type { SparseVector } from "../search/document.ts";

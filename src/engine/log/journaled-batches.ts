@@ -1,5 +1,5 @@
-import { crc32 } from "node:zlib";
 import { asBuffer } from "../../port/bytes.ts";
+import { crc32 } from "../../port/checksum.ts";
 import type { Bytes, Reader, WriteOp } from "../../port/store.ts";
 import { damaged } from "../errors.ts";
 import { logKey, partitionKey, partitionNumber, prefixRange, readU32, readU64, tables } from "../keys.ts";

@@ -1,5 +1,5 @@
-import { crc32 } from "node:zlib";
 import { asBuffer } from "../../port/bytes.ts";
+import { crc32 } from "../../port/checksum.ts";
 import { damaged as damagedData, type EngineError } from "../errors.ts";
 import type { Steps } from "../turns.ts";
 import { expandedBytesMax, expandRecords } from "./compact-batch.ts";

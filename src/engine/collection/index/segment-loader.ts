@@ -1,5 +1,5 @@
-import { crc32 } from "node:zlib";
 import { asBuffer } from "../../../port/bytes.ts";
+import { crc32 } from "../../../port/checksum.ts";
 import type { ObjectStore } from "../../../port/object-store.ts";
 import { type VectorGraph, VectorGraphError, type VectorGraphs } from "../../../port/vector-graph.ts";
 import { type EngineError, unavailable } from "../../errors.ts";

@@ -1,4 +1,4 @@
-import { crc32 } from "node:zlib";
+import { crc32 } from "../../../port/checksum.ts";
 import { EngineError } from "../../errors.ts";
 
 /**
