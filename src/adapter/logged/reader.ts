@@ -1,4 +1,4 @@
-import { compareBytes } from "../../port/bytes.ts";
+import { compareBytes, copyInto } from "../../port/bytes.ts";
 import { mergeWrites } from "../../port/merge.ts";
 import type { Bytes, Entry, Range, Reader, Snapshot, WriteOp } from "../../port/store.ts";
 import { findVersion, type HeldLayers, type Layers, opsIn, valueBytes } from "./overlay.ts";
@@ -19,7 +19,7 @@ export class LayeredReader implements Reader {
     const found = findVersion(this.#layers, key);
     if (found === undefined) return this.#isMark(key) ? undefined : this.#view.get(key);
     const value = valueBytes(found);
-    return value && Buffer.from(value);
+    return value && copied(value);
   }
 
   peek(key: Bytes): Bytes | undefined {
@@ -32,7 +32,7 @@ export class LayeredReader implements Reader {
     const found = findVersion(this.#layers, key);
     if (found === undefined) return this.#isMark(key) ? undefined : this.#view.head(key, bytesMax);
     const value = valueBytes(found);
-    return value && Buffer.from(value.subarray(0, bytesMax));
+    return value && copied(value.subarray(0, bytesMax));
   }
 
   range(range: Range): Iterable<Entry> {
@@ -108,7 +108,13 @@ function* withMark(ops: Iterable<WriteOp>, mark: WriteOp, direction: number): It
 
 /** Values in memory of their own: that of an entry is given up as a whole. */
 function* owned(ops: Iterable<WriteOp>): Iterable<WriteOp> {
-  for (const op of ops) yield op.kind === "put" ? { ...op, value: Buffer.from(op.value) } : op;
+  for (const op of ops) yield op.kind === "put" ? { ...op, value: copied(op.value) } : op;
+}
+
+function copied(value: Bytes): Buffer {
+  const copy = Buffer.allocUnsafe(value.length);
+  copyInto(copy, 0, value);
+  return copy;
 }
 
 const noBytes = Buffer.alloc(0);

@@ -1,4 +1,4 @@
-import { asBuffer } from "../../port/bytes.ts";
+import { asBuffer, copyInto } from "../../port/bytes.ts";
 import { crc32 } from "../../port/checksum.ts";
 import type { Clock } from "../../port/clock.ts";
 import { encodeEntry, entryBytes, foldEntries } from "../../port/commit-entry.ts";
@@ -142,7 +142,7 @@ export class LoggedStore implements Store {
     this.#oldestMs = this.#clock.steadyMs();
     for await (const { position, bytes } of this.#log.read(this.#applied + 1)) {
       const place = this.#memory.cut(bytes.length);
-      place.bytes.set(bytes);
+      copyInto(place.bytes, 0, bytes);
       this.#add(position, place);
     }
   }
@@ -219,7 +219,7 @@ export class LoggedStore implements Store {
     const { bytes, keys } = this.#overlay.generations.at(-1)!;
     if (bytes >= this.#settings.stepBytesMax || keys >= this.#settings.stepKeysMax) this.#overlay.seal();
     if (wasEmpty) this.#oldestMs = this.#clock.steadyMs();
-    if (wasEmpty || this.#isDue) this.#wake.abort();
+    if (wasEmpty || this.#isDue) this.#rouse();
   }
 
   /** Resolves when the view holds everything that was durable at the call. */
@@ -234,7 +234,7 @@ export class LoggedStore implements Store {
 
   #nextApplied(): Promise<void> {
     this.#awaited = Math.max(this.#awaited, this.#applied + 1);
-    this.#wake.abort();
+    this.#rouse();
     return this.#appliedEvent.promise;
   }
 
@@ -268,6 +268,11 @@ export class LoggedStore implements Store {
         await this.#clock.sleep(retryMs, this.#closing.signal);
       }
     }
+  }
+
+  /** To abort once more would make an error each time. */
+  #rouse(): void {
+    if (!this.#wake.signal.aborted) this.#wake.abort();
   }
 
   async #sleep(ms: number): Promise<void> {
@@ -309,7 +314,7 @@ export class LoggedStore implements Store {
   /** Brings the view up to date where it can, so that the next start has nothing to replay. */
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#wake.abort();
+    this.#rouse();
     await this.#running;
     this.#appliedEvent.resolve();
     await this.#log.close();
