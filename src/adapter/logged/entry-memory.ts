@@ -15,8 +15,8 @@ export interface Piece {
   isRead: boolean;
 }
 
-/** Pieces that are kept for later. */
-const sparePiecesMax = 8;
+/** Pieces that are kept for later: while there are entries, and when the last one was given back. */
+const sparePiecesMax = { busy: 24, idle: 2 };
 
 /**
  * Memory for the entries of the log, cut one after another from pieces that are used again: new pages for each entry would cost more than
@@ -26,6 +26,7 @@ export class EntryMemory {
   readonly #pieceBytes: number;
   #piece: Piece;
   readonly #spare: Piece[] = [];
+  #entries = 0;
 
   constructor(pieceBytes: number) {
     this.#pieceBytes = pieceBytes;
@@ -37,6 +38,7 @@ export class EntryMemory {
     const start = piece.used;
     piece.used += bytes;
     piece.entries++;
+    this.#entries++;
     return { bytes: piece.memory.subarray(start, piece.used), piece };
   }
 
@@ -55,13 +57,15 @@ export class EntryMemory {
   free({ piece }: EntryPlace, isRead: boolean): void {
     assert(piece.entries > 0, "an entry is given back once");
     piece.entries--;
+    this.#entries--;
     piece.isRead ||= isRead;
     if (piece !== this.#piece) this.#keep(piece);
+    if (this.#entries === 0) this.#spare.splice(sparePiecesMax.idle);
   }
 
   #keep(piece: Piece): void {
     if (piece.entries > 0 || piece.isRead || piece.memory.length !== this.#pieceBytes) return;
-    if (this.#spare.length === sparePiecesMax) return;
+    if (this.#spare.length === sparePiecesMax.busy) return;
     piece.used = 0;
     this.#spare.push(piece);
   }

@@ -21,7 +21,7 @@ export interface LoggedSettings {
   /** The view is brought up to date when this much is ahead of it, or the oldest of it has waited this long. */
   readonly applyBytes: number;
   readonly applyDelayMs: number;
-  /** What is applied in one step, by its bytes and its keys. */
+  /** What is applied in one step, by its bytes and its keys. Commits are slower while LMDB syncs, so few large steps beat many small ones. */
   readonly stepBytesMax: number;
   readonly stepKeysMax: number;
   /** Commits wait while more than this is ahead of the view. */
@@ -33,11 +33,11 @@ export interface LoggedSettings {
 }
 
 export const loggedSettings: LoggedSettings = {
-  applyBytes: 8 * 1024 * 1024,
+  applyBytes: 32 * 1024 * 1024,
   applyDelayMs: 1_000,
-  stepBytesMax: 8 * 1024 * 1024,
+  stepBytesMax: 32 * 1024 * 1024,
   stepKeysMax: 100_000,
-  overlayBytesMax: 64 * 1024 * 1024,
+  overlayBytesMax: 128 * 1024 * 1024,
   pieceBytes: 4 * 1024 * 1024,
   retryMs: 1_000,
 };
