@@ -122,7 +122,7 @@ export class FileCommitLog implements CommitLog {
 
   async #append(bytes: Bytes): Promise<number> {
     const pages = pagesOf(bytes.length);
-    const segment = await this.#segmentFor(pages);
+    const segment = this.#hasRoom(pages) ? this.#segments.at(-1)! : await this.#nextSegment();
     const at = segment.nextPage * pageBytes;
     if (at + pages * pageBytes > segment.file.size) await segment.growing;
     const position = this.#end;
@@ -153,10 +153,14 @@ export class FileCommitLog implements CommitLog {
     }
   }
 
-  async #segmentFor(pages: number): Promise<Segment> {
-    const last = this.#segments.at(-1)!;
-    if (last.nextPage === 1 || (last.nextPage + pages) * pageBytes <= this.#settings.segmentBytes) return last;
-    const number = last.number + 1;
+  /** Whether the last segment takes an entry; an empty one takes any. */
+  #hasRoom(pages: number): boolean {
+    const { nextPage } = this.#segments.at(-1)!;
+    return nextPage === 1 || (nextPage + pages) * pageBytes <= this.#settings.segmentBytes;
+  }
+
+  async #nextSegment(): Promise<Segment> {
+    const number = this.#segments.at(-1)!.number + 1;
     const made = this.#next ?? this.#makeNext(number);
     this.#next = undefined;
     let file: LogFile;
