@@ -197,7 +197,8 @@ export class Server {
     authenticator.prepare();
     const health = new HealthState();
     const cors = new Cors(corsOrigins);
-    const bytes = new ByteBudget(limits.bodiesBytesMax);
+    const bytes = new ByteBudget(limits.heldBytesMax);
+    const keptBytes = new ByteBudget(limits.keptBytesMax, bytes);
     const requestId = createRequestIds();
     const backups = new Backups({
       store,
@@ -225,6 +226,7 @@ export class Server {
       version,
       clock,
       random,
+      keptBytes,
       authenticate: (request) => authenticator.authenticate(request),
       principalOf,
       peerOf,
@@ -269,6 +271,8 @@ export class Server {
       namespaces: () => [...engine.metastore.namespaces()].map(({ name }) => name),
       tls: new WireTls(() => listener?.certificatePair),
       random,
+      bytes,
+      keptBytes,
       version,
       log,
       limits: { connectionsMax: config.wireConnectionsMax },
@@ -286,6 +290,8 @@ export class Server {
       isOpen: config.auth.modes.includes("off"),
       certificate: () => listener?.certificatePair,
       clock,
+      bytes,
+      keptBytes,
       log,
       version,
       instanceId: instance.id,
