@@ -41,12 +41,15 @@ export interface ExecutorInit {
   readonly settings: Settings;
   readonly statements: PreparedStatements;
   readonly keptBytes: ByteBudget;
+  /** Throws when the session's credential is no longer good; undefined for one that can't be taken back. */
+  readonly recheck: (() => Promise<void>) | undefined;
 }
 
 const noRows: readonly Field[] | undefined = undefined;
 
 /** What statements do to a signed-in session, and what they answer. */
 export class Executor {
+  readonly recheck: (() => Promise<void>) | undefined;
   readonly #runner: StatementRunner;
   readonly #connection: WireConnection;
   readonly #out: MessageWriter;
@@ -56,7 +59,8 @@ export class Executor {
   readonly #portals: Portals;
   readonly #reader: StatementReader;
 
-  constructor({ runner, connection, out, settings, statements, keptBytes }: ExecutorInit) {
+  constructor({ runner, connection, out, settings, statements, keptBytes, recheck }: ExecutorInit) {
+    this.recheck = recheck;
     this.#runner = runner;
     this.#connection = connection;
     this.#out = out;

@@ -191,13 +191,10 @@ function start(deps: SessionDeps, opened: Opened): Executor {
     version: deps.version,
     namespaces: () => deps.namespaces(signedIn.principal),
   };
-  const runner = new StatementRunner({
-    sql: deps.sql,
-    facts,
-    settings,
-    recheck: rechecker(deps, connection, signedIn),
-  });
-  const executor = new Executor({ runner, connection, out, settings, statements, keptBytes: deps.keptBytes });
+  const runner = new StatementRunner({ sql: deps.sql, facts, settings });
+  const { keptBytes } = deps;
+  const recheck = rechecker(deps, connection, signedIn);
+  const executor = new Executor({ runner, connection, out, settings, statements, keptBytes, recheck });
   authenticationOk(out);
   for (const [name, value] of settings.reported) parameterStatus(out, name, value);
   backendKey(out, backend.process, backend.secret);
@@ -213,8 +210,6 @@ function clearText(): PostgresError {
 
 /** A key that was revoked ends the sessions that it let in; a token is judged when it is shown, and a session outlives it. */
 function rechecker(deps: SessionDeps, connection: WireConnection, { principal, password }: SignedIn) {
-  return async () => {
-    if (principal.method !== "apikey" || password === undefined) return;
-    await authenticatePassword(deps, connection, password);
-  };
+  if (principal.method !== "apikey" || password === undefined) return undefined;
+  return async () => void (await authenticatePassword(deps, connection, password));
 }

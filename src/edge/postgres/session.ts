@@ -109,6 +109,7 @@ export class PostgresSession implements WireSession {
   /** Whether it was a query whose answer is known: that takes no turn of anything. */
   #answersAtOnce(executor: Executor, type: number, body: Buffer): boolean {
     if (type !== queryType || this.#isSkipping || executor.hasPortals || executor.hasFailed) return false;
+    if (executor.recheck !== undefined) return false;
     const answer = this.#answers.find(body);
     if (answer === undefined) return false;
     this.#statements.delete("");
@@ -145,6 +146,8 @@ export class PostgresSession implements WireSession {
   }
 
   async #handle(executor: Executor, message: FrontendMessage): Promise<void> {
+    // Where a query or a batch begins, and before rows are given: a batch may go on for as long as the client likes.
+    if (!this.#isInBatch || message.type === "execute") await executor.recheck?.();
     if (message.type === "query") return this.#query(executor, message.query);
     this.#isInBatch = true;
     switch (message.type) {
