@@ -189,7 +189,14 @@ export class Server {
       (err) => log.error({ err }, "entries of the audit log could not be stored"),
     );
     opened.defer(() => audit.close());
-    const credentials = createAuthenticator(config.auth, { keys, clock, report, origins: corsOrigins, publicUrl });
+    const credentials = createAuthenticator(config.auth, {
+      keys,
+      clock,
+      report,
+      origins: corsOrigins,
+      publicUrl,
+      hasTls: config.tlsCertFile !== undefined,
+    });
     // Without authentication there is nobody to note.
     const isOpen = config.auth.modes.includes("off");
     const authenticator = isOpen ? credentials : new AuditedAuthenticator(credentials, audit, clock);
