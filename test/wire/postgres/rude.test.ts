@@ -251,6 +251,18 @@ for (const [what, statement, values, fitting] of [
   });
 }
 
+test("a value of too many items is refused, and the session goes on", async () => {
+  const client = await RawPostgres.signedIn(server.postgres, "shop");
+  const codes: (string | undefined)[] = [];
+  for (const list of ["range(100000)", "range(100001)", "[range(60000), range(60000)]", "{'a': range(100001)}"]) {
+    client.send(query(`select ${list} as x`));
+    const error = (await client.until("Z")).find(({ type }) => type === "E");
+    codes.push(error && errorFields(error)["C"]);
+  }
+  assert.deepEqual(codes, [undefined, "22003", "22003", "22003"]);
+  client.socket.destroy();
+});
+
 test("the rows that cursors keep count, and are given back", async () => {
   const client = await RawPostgres.signedIn(server.postgres, "shop");
   client.send(query("begin"));
