@@ -60,7 +60,7 @@ async function withPair(options: Options, bench: (pair: Pair, options: Options) 
   await using before = await start(options.old);
   await using after = await start(thisBuild);
   await Promise.all([load(before, options.documents), load(after, options.documents)]);
-  return bench([before, after], options);
+  return await bench([before, after], options);
 }
 
 async function load({ url }: ServerProcess, documents: number): Promise<void> {

@@ -233,7 +233,7 @@ class HostileRun {
       database: "own",
       password: this.#eve,
       // As text: what the client makes of a value is not the server's doing.
-      typeCast: (field) => field.string(),
+      typeCast: (field) => field.string("utf8"),
     });
     return (await this.#mysql.query({ sql, rowsAsArray: true }))[0];
   }
