@@ -3,6 +3,7 @@
 import { benchCollections } from "./collections.ts";
 import { benchCommitLog } from "./commit-log.ts";
 import { benchEvents } from "./events.ts";
+import { benchIsolation } from "./isolation.ts";
 import { benchLinks } from "./links.ts";
 import { benchQuery } from "./query.ts";
 import { benchRpc } from "./rpc.ts";
@@ -20,6 +21,7 @@ const benches: Readonly<Record<string, (argv: readonly string[]) => Promise<void
   sql: benchSql,
   query: benchQuery,
   "commit-log": benchCommitLog,
+  isolation: benchIsolation,
 };
 
 /** `--documents 5000` is the same as `--documents=5000`; so it is with a folder. */

@@ -1,7 +1,8 @@
-// Writes the list of functions that SQL statements may call: those of the bundled DuckDB without the refused ones.
+// Writes the list of functions that SQL statements may call, those of the bundled DuckDB without the refused ones, and the
+// table of the refused ones in docs/sql.md.
 //
 //   node scripts/sql-functions.ts        after an update of DuckDB, or of refused-functions.ts
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { refusedFunctions, refusedPrefixes } from "../src/engine/sql/thread/refused-functions.ts";
@@ -35,3 +36,15 @@ for (const [kind, types] of Object.entries(kinds)) {
   lines.push("", `export const ${kind}Functions: readonly string[] = (`, `  ${text}`, ').split(" ");');
 }
 writeFileSync(join(import.meta.dirname, "../src/engine/sql/thread/allowed-functions.ts"), `${lines.join("\n")}\n`);
+
+const page = join(import.meta.dirname, "../docs/sql.md");
+const [begin, end] = [
+  "<!-- refused functions: written by scripts/sql-functions.ts -->",
+  "<!-- end of refused functions -->",
+];
+const code = (names: string) => names.replaceAll(/\S+/g, "`$&`");
+const rows = Object.entries(refusedFunctions).map(([why, names]) => `| ${why} | ${code(names)} |`);
+rows.push(`| the same: all that begin so | ${code(refusedPrefixes.join(" "))} |`);
+const table = ["| why | functions |", "| --- | --- |", ...rows].join("\n");
+const [before, rest] = readFileSync(page, "utf8").split(begin);
+writeFileSync(page, `${before}${begin}\n\n${table}\n\n${end}${rest!.split(end)[1]}`);

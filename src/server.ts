@@ -189,7 +189,14 @@ export class Server {
       (err) => log.error({ err }, "entries of the audit log could not be stored"),
     );
     opened.defer(() => audit.close());
-    const credentials = createAuthenticator(config.auth, { keys, clock, report, origins: corsOrigins, publicUrl });
+    const credentials = createAuthenticator(config.auth, {
+      keys,
+      clock,
+      report,
+      origins: corsOrigins,
+      publicUrl,
+      hasTls: config.tlsCertFile !== undefined,
+    });
     // Without authentication there is nobody to note.
     const isOpen = config.auth.modes.includes("off");
     const authenticator = isOpen ? credentials : new AuditedAuthenticator(credentials, audit, clock);
@@ -197,7 +204,8 @@ export class Server {
     authenticator.prepare();
     const health = new HealthState();
     const cors = new Cors(corsOrigins);
-    const bytes = new ByteBudget(limits.bodiesBytesMax);
+    const bytes = new ByteBudget(limits.heldBytesMax);
+    const keptBytes = new ByteBudget(limits.keptBytesMax, bytes);
     const requestId = createRequestIds();
     const backups = new Backups({
       store,
@@ -225,6 +233,7 @@ export class Server {
       version,
       clock,
       random,
+      keptBytes,
       authenticate: (request) => authenticator.authenticate(request),
       principalOf,
       peerOf,
@@ -269,6 +278,8 @@ export class Server {
       namespaces: () => [...engine.metastore.namespaces()].map(({ name }) => name),
       tls: new WireTls(() => listener?.certificatePair),
       random,
+      bytes,
+      keptBytes,
       version,
       log,
       limits: { connectionsMax: config.wireConnectionsMax },
@@ -286,6 +297,8 @@ export class Server {
       isOpen: config.auth.modes.includes("off"),
       certificate: () => listener?.certificatePair,
       clock,
+      bytes,
+      keptBytes,
       log,
       version,
       instanceId: instance.id,

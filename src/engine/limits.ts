@@ -5,8 +5,10 @@ const hourMs = 3_600_000;
 
 export const limits = {
   bodyBytesMax: 16 * MiB,
-  /** Bytes of all request bodies that are held at once; more are refused with `unavailable`. */
-  bodiesBytesMax: 128 * MiB,
+  /** Bytes that all edges hold at once of bodies and messages, and of what sessions keep; more are refused. */
+  heldBytesMax: 256 * MiB,
+  /** Of these, what outlives its request: prepared statements, parameters and rows of cursors. */
+  keptBytesMax: 128 * MiB,
   /** Records of one append, and entries of any other list of a body: each costs far more than its bytes when it is empty. */
   requestRecordsMax: 250_000,
   /** Members of a body, whatever they are. */

@@ -37,6 +37,22 @@ test("values that nest too deep are refused, by their text and as parameters", a
   assertError(await ask(url, { body: infinite }), 400, "invalid_argument", "params[1][1][0]");
 });
 
+test("values of many items are told whole", async () => {
+  await using server = await start({});
+  const query = `select range(5000) as list, {'a': range(2000), 'b': [[1, 2], null, []], 'c': null} as struct,
+    map(range(1500), range(1500)) as map, list_transform(range(3000), lambda x: '{"n":1.50}'::json) as json, [] as none`;
+  const numbers = (count: number) => Array.from({ length: count }, (_, i) => i);
+  const { status, text, json } = await sql(server, query);
+  assert.equal(status, 200, text);
+  const [row] = json.rows as [Record<string, unknown>];
+  assert.deepEqual(row["list"], numbers(5_000));
+  assert.deepEqual(row["struct"], { a: numbers(2_000), b: [[1, 2], null, []], c: null });
+  assert.deepEqual(row["map"], Object.fromEntries(numbers(1_500).map((i) => [i, i])));
+  assert.deepEqual(row["none"], []);
+  assert.equal(text.split('{"n":1.50}').length, 3_001, "numbers stay as they were written");
+  assert.equal(json.row_count, 1);
+});
+
 test("a statement that would be bound for longer than any time limit is refused at once", async () => {
   await using server = await start({});
   const nested = (levels: number, open: string, inner: string, close: string) =>

@@ -168,6 +168,19 @@ describe("children: their lives", () => {
     assert.equal(children.stats.running + children.stats.spare, 0);
   });
 
+  test("a first spare that nobody takes is ended, and one beside others is kept", async () => {
+    const children = processes({ spareIdleMs: 300 });
+    children.prepare();
+    while (children.stats.spare > 0) await sleep(10);
+    assert.deepEqual([children.stats.started, children.stats.lost.closed], [1, 1]);
+    const child = children.take();
+    assert.equal(await ask(child, "pid"), child.pid);
+    while (children.stats.spare === 0) await sleep(10);
+    await sleep(600);
+    assert.deepEqual([children.stats.spare, children.stats.running], [1, 1]);
+    await children.close();
+  });
+
   test("a child knows what it was given and no secret of the server", async () => {
     process.env["SERVICE_SECRET_OF_A_TEST"] = "x";
     const children = processes();

@@ -7,9 +7,14 @@ export interface ChildrenOptions extends LaunchOptions {
   readonly data: unknown;
   /** A child whose memory is more is killed, where the system tells how much it is. */
   readonly residentBytesMax: number;
+  /** A first spare that nobody has taken for this long is ended. */
+  readonly spareIdleMs?: number;
   /** Told of each child that is lost without being closed, with the end of what it wrote to its standard error. */
   readonly onLost?: (why: ChildLoss, words: string) => void;
 }
+
+/** What comes soon after a start finds a warm child; who never asks for one does not pay for it. */
+const spareIdleMs = 5_000;
 
 /** How often the memory of children that work is looked at. */
 const lookMs = 50;
@@ -40,6 +45,7 @@ export class ChildProcesses implements Children {
     if (this.#isClosed || this.#spare !== undefined) return;
     const spare = this.#launch();
     this.#spare = spare;
+    this.#endIdleSpare(spare);
     // One that can't start is not tried again and again: the next that is needed is.
     spare.onLost(() => {
       if (this.#spare === spare) this.#spare = undefined;
@@ -63,6 +69,12 @@ export class ChildProcesses implements Children {
     clearInterval(this.#looking);
     for (const child of this.#alive) child.kill("closed");
     await Promise.all([...this.#exiting]);
+  }
+
+  #endIdleSpare(spare: LaunchedChild): void {
+    setTimeout(() => {
+      if (this.#spare === spare && this.#alive.size === 1) spare.kill("closed");
+    }, this.#options.spareIdleMs ?? spareIdleMs).unref();
   }
 
   #launch(): LaunchedChild {

@@ -40,6 +40,8 @@ export interface AuthenticatorDeps {
   /** Origins whose pages may call. */
   readonly origins?: readonly string[];
   readonly publicUrl?: string | undefined;
+  /** Whether clients come over TLS: a browser then finds out by the certificate that a name is not the server's. */
+  readonly hasTls?: boolean;
 }
 
 export function createAuthenticator(config: AuthConfig, deps: AuthenticatorDeps): Authenticator {
@@ -50,7 +52,7 @@ class OpenAuthenticator implements Authenticator {
   readonly #gate: LocalGate;
 
   constructor({ origins = [], publicUrl }: AuthenticatorDeps) {
-    this.#gate = new LocalGate({ loopbackOnly: true, origins, publicUrl });
+    this.#gate = new LocalGate({ hosts: "loopback", origins, publicUrl });
   }
 
   screen(approach: Approach): EngineError | undefined {
@@ -91,11 +93,11 @@ class CredentialAuthenticator implements Authenticator {
   readonly #gate: LocalGate | undefined;
 
   constructor(config: AuthConfig, deps: AuthenticatorDeps) {
-    const { keys, clock, report = () => {}, origins = [], publicUrl } = deps;
+    const { keys, clock, report = () => {}, origins = [], publicUrl, hasTls = false } = deps;
     this.#keys = config.modes.includes("apikey") ? keys : undefined;
     this.#oidc = config.oidc && new OidcVerifier({ config: config.oidc, clock, report });
     this.#mesh = config.mesh && new MeshIdentifier({ config: config.mesh, clock, report });
-    this.#gate = config.mesh && new LocalGate({ loopbackOnly: false, origins, publicUrl });
+    this.#gate = config.mesh && new LocalGate({ hosts: hasTls ? "any" : "own", origins, publicUrl });
     this.#throttle = new Throttle(clock);
   }
 

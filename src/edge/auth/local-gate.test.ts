@@ -9,7 +9,7 @@ function reasonOf(gate: LocalGate, method: string, host: string | undefined, ori
 }
 
 test("with authentication off only names of this machine are answered to", () => {
-  const gate = new LocalGate({ loopbackOnly: true, origins: [], publicUrl: undefined });
+  const gate = new LocalGate({ hosts: "loopback", origins: [], publicUrl: undefined });
   const table: [host: string | undefined, want: string][] = [
     ["localhost", "passes"],
     ["localhost:8080", "passes"],
@@ -35,9 +35,29 @@ test("with authentication off only names of this machine are answered to", () =>
   }
 });
 
+test("where callers are known by their address, only names that nobody else owns are answered to", () => {
+  const gate = new LocalGate({ hosts: "own", origins: [listed, "http://engine:8080"], publicUrl: "http://e.example" });
+  const table: [host: string | undefined, want: string][] = [
+    ["100.64.0.1:8080", "passes"],
+    ["[fd7a::1]:8080", "passes"],
+    ["localhost:8080", "passes"],
+    ["e.example", "passes"],
+    ["app.example.com", "passes"],
+    ["engine:8080", "passes"],
+    [undefined, "passes"],
+    ["evil.example:8080", "permission_denied"],
+    ["e.example:81", "permission_denied"],
+    ["100.64.0.1.evil.example", "permission_denied"],
+    ["a b", "invalid_argument"],
+  ];
+  for (const [host, want] of table) {
+    for (const method of ["GET", "POST"]) assert.equal(reasonOf(gate, method, host), want, host);
+  }
+});
+
 test("pages may change things only from the server's own origin and from listed ones", () => {
-  const off = new LocalGate({ loopbackOnly: true, origins: [listed], publicUrl: undefined });
-  const mesh = new LocalGate({ loopbackOnly: false, origins: [listed], publicUrl: "https://engine.example" });
+  const off = new LocalGate({ hosts: "loopback", origins: [listed], publicUrl: undefined });
+  const mesh = new LocalGate({ hosts: "any", origins: [listed], publicUrl: "https://engine.example" });
   const table: [gate: LocalGate, host: string, origin: string, want: string][] = [
     [off, "localhost:8080", "http://localhost:8080", "passes"],
     [off, "localhost:8080", "https://localhost:8080", "passes"],

@@ -12,11 +12,11 @@ export interface Approach {
 }
 
 export interface LocalGateOptions {
-  /** Whether only names of this machine itself may be asked for. */
-  readonly loopbackOnly: boolean;
+  /** Names that may be asked for: those of this machine, those that nobody else can let resolve to the server, or any. */
+  readonly hosts: "loopback" | "own" | "any";
   /** Origins whose pages may call. */
   readonly origins: readonly string[];
-  /** The address clients use, where it is set: its name is one of the server's own. */
+  /** The address clients use, where it is set: its name is one of the server's own, as are those of the origins. */
   readonly publicUrl: string | undefined;
 }
 
@@ -26,16 +26,16 @@ export interface LocalGateOptions {
  * by a name that it lets resolve to the server's address.
  */
 export class LocalGate {
-  readonly #loopbackOnly: boolean;
+  readonly #hosts: LocalGateOptions["hosts"];
   readonly #origins: ReadonlySet<string>;
-  readonly #publicHost: string | undefined;
+  readonly #ownHosts: ReadonlySet<string>;
   /** The last host found good, so that the requests of one client cost a comparison each. */
   #knownHost = "";
 
-  constructor({ loopbackOnly, origins, publicUrl }: LocalGateOptions) {
-    this.#loopbackOnly = loopbackOnly;
+  constructor({ hosts, origins, publicUrl }: LocalGateOptions) {
+    this.#hosts = hosts;
     this.#origins = new Set(origins);
-    this.#publicHost = publicUrl === undefined ? undefined : new URL(publicUrl).host;
+    this.#ownHosts = new Set((publicUrl === undefined ? origins : [publicUrl, ...origins]).flatMap(hostOf));
   }
 
   /** Why the request is refused, if it is. */
@@ -43,9 +43,14 @@ export class LocalGate {
     if (host !== undefined && host !== this.#knownHost) {
       const name = hostName(host);
       if (name === undefined) return invalid("Host", "must name the server");
-      if (this.#loopbackOnly && !isLocalName(name)) {
+      if (this.#hosts === "loopback" && !isLocalName(name)) {
         return notAdmitted(
           "authentication is off: the server answers only to localhost and loopback addresses; turn authentication on to serve other names",
+        );
+      }
+      if (this.#hosts === "own" && !this.#isOwnName(host)) {
+        return notAdmitted(
+          "callers are known by their address: without TLS the server answers only to IP addresses, localhost and the hosts of SERVICE_PUBLIC_URL and SERVICE_CORS_ORIGINS",
         );
       }
       this.#knownHost = host;
@@ -57,10 +62,14 @@ export class LocalGate {
 
   /** A name that nobody else can make resolve to this server. */
   #isOwnName(host: string): boolean {
-    if (host === this.#publicHost) return true;
+    if (this.#ownHosts.has(host.toLowerCase())) return true;
     const name = hostName(host) ?? "";
     return isLocalName(name) || isIP(name) !== 0;
   }
+}
+
+function hostOf(address: string): string[] {
+  return URL.canParse(address) ? [new URL(address).host] : [];
 }
 
 function isRead(method: string | undefined): boolean {

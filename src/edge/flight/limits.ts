@@ -18,8 +18,8 @@ export const flightLimits = {
   preparedMax: 20_000,
   preparedOfOneMax: 5_000,
   /** What they hold with their parameters. */
-  preparedBytesMax: 256 * MiB,
-  preparedBytesOfOneMax: 64 * MiB,
+  preparedBytesMax: 64 * MiB,
+  preparedBytesOfOneMax: 32 * MiB,
   /** A prepared statement that nobody has used for this long is forgotten. */
   preparedIdleMs: 3_600_000,
   /** Rows of parameters for one prepared statement; it is run with each. */

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { NodeRandom } from "../../adapter/node/random.ts";
 import type { Clock } from "../../port/clock.ts";
+import { ByteBudget } from "../wire/byte-budget.ts";
 import { PreparedStatements } from "./prepared.ts";
 
 class HandClock implements Clock {
@@ -25,7 +26,7 @@ const limits = {
 
 function setUp() {
   const clock = new HandClock();
-  return { clock, prepared: new PreparedStatements(clock, new NodeRandom(), limits) };
+  return { clock, prepared: new PreparedStatements(clock, new NodeRandom(), limits, new ByteBudget(1).account()) };
 }
 
 test("a statement is its owner's alone, until it is closed", () => {
@@ -88,4 +89,23 @@ test("what statements hold is bounded, and given back", () => {
   const large = prepared.add("bob", "shop", "q".repeat(40));
   assert.equal(prepared.size, 1);
   assert.equal(prepared.get("bob", large).query.length, 40);
+});
+
+test("a table without room among what all edges keep forgets its own, and refuses what alone is too much", () => {
+  const bytes = new ByteBudget(300_000);
+  const others = bytes.account();
+  const wide = { ...limits, preparedBytesMax: 1_000_000, preparedBytesOfOneMax: 1_000_000 };
+  const prepared = new PreparedStatements(new HandClock(), new NodeRandom(), wide, bytes.account());
+  const query = "x".repeat(50_000);
+  const [first, second] = [prepared.add("ada", "shop", query), prepared.add("bob", "shop", query)];
+  assert.ok(others.hold(100_000));
+  const third = prepared.add("eve", "shop", query);
+  assert.throws(() => prepared.get("ada", first), { reason: "not_found" });
+  assert.equal(prepared.get("bob", second).query, query);
+  assert.equal(bytes.held, 300_000);
+  prepared.close("bob", second);
+  prepared.close("eve", third);
+  assert.equal(bytes.held, 100_000);
+  assert.throws(() => prepared.add("eve", "shop", "x".repeat(150_000)), { reason: "resource_exhausted" });
+  assert.equal(prepared.size, 0);
 });

@@ -1,7 +1,8 @@
-import { notFound } from "../../engine/errors.ts";
+import { EngineError, notFound } from "../../engine/errors.ts";
 import type { SqlParameter } from "../../engine/sql/sql.ts";
 import type { Clock } from "../../port/clock.ts";
 import type { Random } from "../../port/random.ts";
+import type { ByteAccount } from "../wire/byte-budget.ts";
 
 export interface Prepared {
   readonly namespace: string;
@@ -38,14 +39,17 @@ export class PreparedStatements {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #limits: PreparedLimits;
+  /** Its share of what all edges keep. */
+  readonly #account: ByteAccount;
   readonly #owners = new Map<string, Owned>();
   #count = 0;
   #bytes = 0;
 
-  constructor(clock: Clock, random: Random, limits: PreparedLimits) {
+  constructor(clock: Clock, random: Random, limits: PreparedLimits, account: ByteAccount) {
     this.#clock = clock;
     this.#random = random;
     this.#limits = limits;
+    this.#account = account;
   }
 
   get size(): number {
@@ -115,6 +119,12 @@ export class PreparedStatements {
       this.#forget(owner, owned, firstKey(owned.entries));
     }
     while (this.#count > preparedMax || this.#bytes > preparedBytesMax) this.#forget(...this.#oldest());
+    while (!this.#account.hold(this.#bytes)) {
+      const isLast = this.#count === 1;
+      this.#forget(...this.#oldest());
+      if (isLast)
+        throw new EngineError("resource_exhausted", "the prepared statements of all edges take too many bytes");
+    }
   }
 
   #forgetIdle(): void {
@@ -144,6 +154,7 @@ export class PreparedStatements {
     this.#count -= 1;
     this.#grow(owned, -entry.bytes);
     if (owned.entries.size === 0) this.#owners.delete(owner);
+    this.#account.hold(this.#bytes);
   }
 }
 

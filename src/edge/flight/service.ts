@@ -11,6 +11,7 @@ import {
 } from "../../gen/arrow/flight/protocol/Flight_pb.ts";
 import { DoPutPreparedStatementResultSchema } from "../../gen/arrow/flight/protocol/FlightSql_pb.ts";
 import type { Clock } from "../../port/clock.ts";
+import type { ByteBudget } from "../wire/byte-budget.ts";
 import { actionTypes, runAction } from "./action.ts";
 import { answerCatalog, catalogSchema } from "./answer.ts";
 import type { ArrowMessage } from "./arrow/batch.ts";
@@ -30,13 +31,17 @@ import { RunningStatements } from "./running.ts";
 import { statementMessages } from "./statement.ts";
 import { formatTicket, parseTicket } from "./ticket.ts";
 
-export type FlightOptions = Omit<FlightDeps, "prepared" | "running"> & { readonly clock: Clock };
+export type FlightOptions = Omit<FlightDeps, "prepared" | "running"> & {
+  readonly clock: Clock;
+  /** Of prepared statements. */
+  readonly keptBytes: ByteBudget;
+};
 
 /** Flight SQL, as one of the services of the RPC edge. */
-export function flightService({ clock, ...given }: FlightOptions) {
+export function flightService({ clock, keptBytes, ...given }: FlightOptions) {
   const deps: FlightDeps = {
     ...given,
-    prepared: new PreparedStatements(clock, given.random, flightLimits),
+    prepared: new PreparedStatements(clock, given.random, flightLimits, keptBytes.account()),
     running: new RunningStatements(),
   };
   return {

@@ -1,10 +1,12 @@
 import { authorize, needs } from "../../engine/auth/access.ts";
+import type { ByteBudget } from "../wire/byte-budget.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import { capability, has, status } from "./capability.ts";
 import { writeColumn, writeListedColumn } from "./column-definition.ts";
 import type { Command } from "./command.ts";
 import { type MysqlError, mysqlError } from "./error.ts";
 import { type HandshakeResponse, readChangeUser } from "./handshake.ts";
+import { KeptBytes } from "./kept-bytes.ts";
 import { mysqlLimits } from "./limits.ts";
 import type { PacketWriter } from "./packet-writer.ts";
 import { readParameters } from "./parameter.ts";
@@ -21,6 +23,7 @@ export interface CommandDeps extends RunnerDeps {
   readonly packet: PacketWriter;
   readonly state: SignedIn;
   readonly multiStatements: boolean;
+  readonly keptBytes: ByteBudget;
   readonly clock: { steadyMs(): number };
   changeUser(response: HandshakeResponse): Promise<void>;
   told(error: unknown): MysqlError;
@@ -34,14 +37,16 @@ export class CommandHandler {
   readonly #deps: CommandDeps;
   readonly #runner: StatementRunner;
   readonly #writer: ResultWriter;
-  readonly #prepared = new PreparedStatements();
+  readonly #prepared: PreparedStatements;
   #multiStatements: boolean;
   #running: { readonly text: string; readonly sinceMs: number; readonly stop: AbortController } | undefined;
 
   constructor(deps: CommandDeps) {
-    const { connection, packet, state } = deps;
+    const { connection, packet, state, keptBytes } = deps;
+    const kept = new KeptBytes(keptBytes.account(), mysqlLimits.statementBytesMax);
     this.#deps = deps;
-    this.#runner = new StatementRunner(deps, state);
+    this.#runner = new StatementRunner(deps, state, kept);
+    this.#prepared = new PreparedStatements(kept, keptBytes);
     this.#writer = new ResultWriter(connection, packet, state.capabilities);
     this.#multiStatements = deps.multiStatements;
   }
@@ -66,6 +71,7 @@ export class CommandHandler {
 
   async close(): Promise<void> {
     this.interrupt();
+    this.#runner.reset();
     await this.#prepared.clear();
   }
 
@@ -174,7 +180,7 @@ export class CommandHandler {
    */
   async #prepare(text: string): Promise<void> {
     const { packet, state } = this.#deps;
-    this.#prepared.checkRoom(text.length);
+    this.#prepared.checkRoom();
     const statements = this.#runner.parse(text);
     if (statements.length > 1) throw mysqlError("syntax", "A prepared statement is one statement");
     const statement = statements[0]!;

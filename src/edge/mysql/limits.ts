@@ -6,9 +6,7 @@ export const mysqlLimits = {
   /** One command, over all the packets it is split into; clients read it as `max_allowed_packet`. */
   packetBytesMax: 64 * MiB,
   /** The same before the client has signed in. */
-  handshakePacketBytesMax: 256 * KiB,
-  /** Bytes of commands that are being received at a time, over all connections. */
-  receivedBytesMax: 256 * MiB,
+  handshakePacketBytesMax: 64 * KiB,
   connectionsMax: 500,
   /** From the connection to the end of signing in. */
   handshakeMsMax: 10_000,
@@ -21,8 +19,8 @@ export const mysqlLimits = {
   /** How long encoding may hold the listener's thread at a time. */
   turnMs: 2,
   statementsMax: 1_000,
-  /** What their texts have together; what is made of a text takes several times as much. */
-  statementCharactersMax: 8 * MiB,
+  /** What they take together, with their tokens. */
+  statementBytesMax: 32 * MiB,
   /** Results that are left open for COM_STMT_FETCH, of one connection. */
   cursorsMax: 4,
   /** Bytes that COM_STMT_SEND_LONG_DATA may leave for one connection. */

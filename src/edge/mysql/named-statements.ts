@@ -1,7 +1,9 @@
 import { isName, isOperator, isWord, type MysqlToken } from "../../engine/sql/dialect/mysql-lexer.ts";
 import type { SqlParameter } from "../../engine/sql/sql.ts";
 import { mysqlError } from "./error.ts";
+import type { KeptBytes } from "./kept-bytes.ts";
 import { mysqlLimits } from "./limits.ts";
+import { bytesOf, noRoom } from "./prepared-statements.ts";
 import type { Statement } from "./statement-runner.ts";
 import type { Variables } from "./variables.ts";
 
@@ -14,6 +16,11 @@ import type { Variables } from "./variables.ts";
  */
 export class NamedStatements {
   readonly #statements = new Map<string, Statement>();
+  readonly #kept: KeptBytes;
+
+  constructor(kept: KeptBytes) {
+    this.#kept = kept;
+  }
 
   prepare(tokens: readonly MysqlToken[], variables: Variables, parse: (text: string) => Statement[]): void {
     const [, name, from, text, more] = tokens;
@@ -29,6 +36,8 @@ export class NamedStatements {
     if (this.#statements.size >= mysqlLimits.statementsMax && !this.#statements.has(key)) {
       throw mysqlError("tooManyStatements", `Can't create more than ${mysqlLimits.statementsMax} statements`);
     }
+    this.#forget(key);
+    if (!this.#kept.grow(bytesOf(statement!))) throw noRoom();
     this.#statements.set(key, statement!);
   }
 
@@ -53,11 +62,18 @@ export class NamedStatements {
     const [, prepare, name] = tokens;
     if (!isWord(prepare, "PREPARE")) throw wrong(prepare);
     this.#find(name);
-    this.#statements.delete(name!.value.toLowerCase());
+    this.#forget(name!.value.toLowerCase());
   }
 
   clear(): void {
-    this.#statements.clear();
+    for (const name of [...this.#statements.keys()]) this.#forget(name);
+  }
+
+  #forget(name: string): void {
+    const found = this.#statements.get(name);
+    if (found === undefined) return;
+    this.#statements.delete(name);
+    this.#kept.shrink(bytesOf(found));
   }
 
   #find(name: MysqlToken | undefined): Statement {

@@ -4,40 +4,15 @@ import { payloadBytesMax } from "./packet-writer.ts";
 
 const headerBytes = 4;
 
-/** Bytes of commands that are being received, over all connections of the edge. */
-export class ReceiveBudget {
-  readonly #bytesMax: number;
-  #used = 0;
-
-  constructor(bytesMax: number) {
-    this.#bytesMax = bytesMax;
-  }
-
-  reserve(bytes: number): boolean {
-    if (this.#used + bytes > this.#bytesMax) return false;
-    this.#used += bytes;
-    return true;
-  }
-
-  release(bytes: number): void {
-    this.#used -= bytes;
-  }
-}
-
-/** Below this a packet is within what every connection may hold anyway. */
-const budgetedBytesMin = 1024 * 1024;
-
 /**
  * Puts messages together from packets (see `PacketWriter`), checking that none is missing and that they stay within
  * what they may hold. Bytes are taken only once the message is whole, so that its deadline holds for all of it.
  */
 export class PacketReader {
   readonly #connection: WireConnection;
-  readonly #budget: ReceiveBudget;
 
-  constructor(connection: WireConnection, budget: ReceiveBudget) {
+  constructor(connection: WireConnection) {
     this.#connection = connection;
-    this.#budget = budget;
   }
 
   /** The next message and the sequence id that follows it; undefined when the connection ends before. */
@@ -46,34 +21,23 @@ export class PacketReader {
     const lengths: number[] = [];
     let held = 0;
     let total = 0;
-    let reserved = 0;
-    try {
-      for (;;) {
-        if (!(await connection.fill(held + headerBytes))) return undefined;
-        const header = connection.peek(held + headerBytes).subarray(held);
-        const length = header.readUIntLE(0, 3);
-        total += length;
-        if (header[3] !== ((sequence + lengths.length) & 0xff)) {
-          throw mysqlError("packetsOutOfOrder", "Got packets out of order");
-        }
-        if (total > bytesMax) {
-          throw mysqlError("packetTooLarge", `Got a packet bigger than 'max_allowed_packet' bytes (${bytesMax})`);
-        }
-        if (length >= budgetedBytesMin) {
-          if (!this.#budget.reserve(length)) {
-            throw mysqlError("packetTooLarge", "The server is receiving too many large packets; try again");
-          }
-          reserved += length;
-        }
-        lengths.push(length);
-        if (!(await connection.fill(held + headerBytes + length))) return undefined;
-        held += headerBytes + length;
-        if (length < payloadBytesMax) break;
+    for (;;) {
+      if (!(await connection.fill(held + headerBytes))) return undefined;
+      const header = connection.peek(held + headerBytes).subarray(held);
+      const length = header.readUIntLE(0, 3);
+      total += length;
+      if (header[3] !== ((sequence + lengths.length) & 0xff)) {
+        throw mysqlError("packetsOutOfOrder", "Got packets out of order");
       }
-      return { payload: join(connection.take(held), lengths, total), sequence: (sequence + lengths.length) & 0xff };
-    } finally {
-      this.#budget.release(reserved);
+      if (total > bytesMax) {
+        throw mysqlError("packetTooLarge", `Got a packet bigger than 'max_allowed_packet' bytes (${bytesMax})`);
+      }
+      lengths.push(length);
+      if (!(await connection.fill(held + headerBytes + length))) return undefined;
+      held += headerBytes + length;
+      if (length < payloadBytesMax) break;
     }
+    return { payload: join(connection.take(held), lengths, total), sequence: (sequence + lengths.length) & 0xff };
   }
 }
 

@@ -1,6 +1,8 @@
 import type { SqlBatch } from "../../engine/sql/batch.ts";
 import type { SqlColumnInfo, SqlType } from "../../engine/sql/type.ts";
-import { mysqlError } from "./error.ts";
+import { type ByteBudget, statementBytes } from "../wire/byte-budget.ts";
+import { type MysqlError, mysqlError } from "./error.ts";
+import { KeptBytes } from "./kept-bytes.ts";
 import { mysqlLimits } from "./limits.ts";
 import type { ParameterType } from "./parameter.ts";
 import type { Rows } from "./rows.ts";
@@ -29,19 +31,17 @@ export interface Prepared {
 /** The prepared statements of one session, and how much of them there may be. */
 export class PreparedStatements {
   readonly #statements = new Map<number, Prepared>();
+  readonly #kept: KeptBytes;
+  readonly #longDataKept: KeptBytes;
   #lastId = 0;
-  #longDataBytes = 0;
+
+  constructor(kept: KeptBytes, keptBytes: ByteBudget) {
+    this.#kept = kept;
+    this.#longDataKept = new KeptBytes(keptBytes.account(), mysqlLimits.longDataBytesMax);
+  }
 
   /** Before the engine is asked about one more. */
-  checkRoom(characters: number): void {
-    let held = characters;
-    for (const { statement } of this.#statements.values()) held += statement.source.length;
-    if (held > mysqlLimits.statementCharactersMax) {
-      throw mysqlError(
-        "tooManyStatements",
-        `The prepared statements of a session have more than ${mysqlLimits.statementCharactersMax} characters`,
-      );
-    }
+  checkRoom(): void {
     if (this.#statements.size >= mysqlLimits.statementsMax) {
       throw mysqlError(
         "tooManyStatements",
@@ -51,7 +51,8 @@ export class PreparedStatements {
   }
 
   add(given: Pick<Prepared, "statement" | "columns" | "parameters">): Prepared {
-    this.checkRoom(given.statement.source.length);
+    this.checkRoom();
+    if (!this.#kept.grow(bytesOf(given.statement))) throw noRoom();
     const id = ++this.#lastId;
     const made: Prepared = { id, ...given, types: [], longData: new Map(), fault: undefined, cursor: undefined };
     this.#statements.set(id, made);
@@ -79,11 +80,10 @@ export class PreparedStatements {
       prepared.fault = mysqlError("wrongArguments", "Incorrect arguments to mysqld_stmt_send_long_data");
       return;
     }
-    if (this.#longDataBytes + data.length > mysqlLimits.longDataBytesMax) {
+    if (!this.#longDataKept.grow(data.length)) {
       prepared.fault = mysqlError("packetTooLarge", "Long data of the connection's parameters is over its limit");
       return;
     }
-    this.#longDataBytes += data.length;
     // A copy, so that the packet's buffer is let go.
     const part = Buffer.from(data);
     const before = prepared.longData.get(parameter);
@@ -92,7 +92,7 @@ export class PreparedStatements {
   }
 
   dropLongData(prepared: Prepared): void {
-    for (const part of [...prepared.longData.values()].flat()) this.#longDataBytes -= part.length;
+    for (const part of [...prepared.longData.values()].flat()) this.#longDataKept.shrink(part.length);
     prepared.longData.clear();
     prepared.fault = undefined;
   }
@@ -108,6 +108,7 @@ export class PreparedStatements {
     const found = this.#statements.get(id);
     if (found === undefined) return;
     this.#statements.delete(id);
+    this.#kept.shrink(bytesOf(found.statement));
     this.dropLongData(found);
     await this.closeCursor(found);
   }
@@ -115,4 +116,12 @@ export class PreparedStatements {
   async clear(): Promise<void> {
     await Promise.all([...this.#statements.keys()].map((id) => this.remove(id)));
   }
+}
+
+export function bytesOf({ source, tokens }: Statement): number {
+  return statementBytes(source, tokens.length);
+}
+
+export function noRoom(): MysqlError {
+  return mysqlError("tooManyStatements", "The prepared statements of this session, or of all, take too many bytes");
 }

@@ -1,4 +1,5 @@
 import type { SqlBatch } from "../../engine/sql/batch.ts";
+import { checkItems } from "../../engine/sql/value.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import { binaryRows } from "./binary-row.ts";
 import { capability, has, status } from "./capability.ts";
@@ -60,13 +61,15 @@ export class ResultWriter {
 
   async rows(batch: SqlBatch, from: number, to: number, { format, offsetMicros }: ResultOptions): Promise<void> {
     const packet = this.#packet;
+    checkItems(batch);
+    const mayBeLong = batch.columns.some(({ layout }) => layout === "list" || layout === "struct");
     const encode: RowEncoder = (format === "text" ? textRows : binaryRows)(batch, offsetMicros);
     let untilMs = performance.now() + mysqlLimits.turnMs;
     for (let row = from; row < to; row++) {
       encode(packet, row);
       if (packet.length >= mysqlLimits.flushBytes) await this.#flush();
       // The clock is asked now and then only.
-      if ((row & 31) !== 31 || performance.now() < untilMs) continue;
+      if ((!mayBeLong && (row & 31) !== 31) || performance.now() < untilMs) continue;
       await new Promise((resolve) => setImmediate(resolve));
       untilMs = performance.now() + mysqlLimits.turnMs;
     }

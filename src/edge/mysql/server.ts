@@ -4,6 +4,7 @@ import type { ListenerLog } from "../../listener/registry.ts";
 import type { Clock } from "../../port/clock.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { WireAddress } from "../wire/address.ts";
+import type { ByteBudget } from "../wire/byte-budget.ts";
 import type { WireLimits } from "../wire/limits.ts";
 import type { WireListener } from "../wire/listener.ts";
 import { startWire } from "../wire/start.ts";
@@ -11,7 +12,6 @@ import { WireTls } from "../wire/tls.ts";
 import { PasswordKey } from "./auth.ts";
 import { Catalog, type Namespaces } from "./catalog.ts";
 import { mysqlLimits } from "./limits.ts";
-import { ReceiveBudget } from "./packet-reader.ts";
 import { ProcessList } from "./process-list.ts";
 import { Session, type SessionDeps } from "./session.ts";
 
@@ -24,6 +24,9 @@ export interface MysqlOptions {
   readonly isOpen: boolean;
   readonly certificate: () => CertificatePair | undefined;
   readonly clock: Clock;
+  readonly bytes: ByteBudget;
+  /** Of prepared statements and their long data. */
+  readonly keptBytes: ByteBudget;
   readonly log: ListenerLog;
   /** Told the number of each error that a client is told. */
   readonly onError?: (errno: number) => void;
@@ -55,7 +58,7 @@ export async function startMysql(options: MysqlOptions): Promise<WireListener | 
     authenticator,
     passwordKey: options.isOpen ? undefined : PasswordKey.create(),
     tls,
-    budget: new ReceiveBudget(mysqlLimits.receivedBytesMax),
+    keptBytes: options.keptBytes,
     clock,
     log,
     facts: () => ({
@@ -73,6 +76,7 @@ export async function startMysql(options: MysqlOptions): Promise<WireListener | 
     listen: options.listen,
     limits: { ...wireLimits, ...options.limits },
     log,
+    bytes: options.bytes,
     open: (connection) => new Session(connection, deps),
   });
   return listener;

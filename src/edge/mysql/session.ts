@@ -4,6 +4,7 @@ import type { ListenerLog } from "../../listener/registry.ts";
 import type { Clock } from "../../port/clock.ts";
 import { isLoopback } from "../auth/address.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
+import type { ByteBudget } from "../wire/byte-budget.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import type { WireSession } from "../wire/listener.ts";
 import type { WireTls } from "../wire/tls.ts";
@@ -23,7 +24,7 @@ import { CommandHandler } from "./command-handler.ts";
 import { type MysqlError, mysqlError, toMysqlError, writeError } from "./error.ts";
 import { type HandshakeResponse, isSslRequest, readHandshakeResponse, writeGreeting } from "./handshake.ts";
 import { mysqlLimits } from "./limits.ts";
-import { PacketReader, type ReceiveBudget } from "./packet-reader.ts";
+import { PacketReader } from "./packet-reader.ts";
 import { PacketWriter } from "./packet-writer.ts";
 import type { Process, ProcessList } from "./process-list.ts";
 import { writeOk } from "./reply.ts";
@@ -38,7 +39,8 @@ export interface SessionDeps extends RunnerDeps {
   /** Undefined with authentication off: then anybody is who they say. */
   readonly passwordKey: Promise<PasswordKey> | undefined;
   readonly tls: WireTls;
-  readonly budget: ReceiveBudget;
+  /** Of prepared statements and their long data. */
+  readonly keptBytes: ByteBudget;
   readonly clock: Clock;
   readonly log: ListenerLog;
   readonly facts: () => ServerFacts;
@@ -70,7 +72,7 @@ export class Session implements WireSession, Process {
   constructor(connection: WireConnection, deps: SessionDeps) {
     this.#connection = connection;
     this.#deps = deps;
-    this.#reader = new PacketReader(connection, deps.budget);
+    this.#reader = new PacketReader(connection);
     this.id = deps.processes.nextId();
   }
 

@@ -8,6 +8,7 @@ import { type Catalog, informationSchema } from "./catalog.ts";
 import { constantSelect, type SessionFunctions } from "./constant-select.ts";
 import { mysqlError } from "./error.ts";
 import { informationQueries, isEmptyTable, isInformationTable, literal } from "./information-schema.ts";
+import type { KeptBytes } from "./kept-bytes.ts";
 import { NamedStatements } from "./named-statements.ts";
 import type { ProcessList } from "./process-list.ts";
 import { type Cell, limitRows, type Rows, rowsOf, type Table } from "./rows.ts";
@@ -48,9 +49,10 @@ export type Outcome = Rows | undefined;
 export class StatementRunner {
   readonly #deps: RunnerDeps;
   readonly #state: SessionState;
-  readonly #named = new NamedStatements();
+  readonly #named: NamedStatements;
 
-  constructor(deps: RunnerDeps, state: SessionState) {
+  constructor(deps: RunnerDeps, state: SessionState, kept: KeptBytes) {
+    this.#named = new NamedStatements(kept);
     this.#deps = deps;
     this.#state = state;
   }

@@ -1,5 +1,6 @@
 import type { StatementText } from "../../engine/sql/dialect/postgres-lexer.ts";
 import type { SqlDescription, SqlResult } from "../../engine/sql/sql.ts";
+import type { ByteBudget } from "../wire/byte-budget.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import { columnName } from "./column-name.ts";
 import type { Command, DeclareCommand } from "./command.ts";
@@ -26,6 +27,7 @@ import { Portal, type RowEncoder } from "./portal.ts";
 import { Portals } from "./portals.ts";
 import type { PrepareCommand } from "./prepare-command.ts";
 import { countParameters, innerQuery, type PreparedStatement } from "./prepared.ts";
+import { type PreparedStatements, preparedBytes } from "./prepared-statements.ts";
 import { type Settings, unknownSetting } from "./settings.ts";
 import { type ReadStatement, StatementReader } from "./statement-reader.ts";
 import type { StatementRunner } from "./statement-runner.ts";
@@ -37,28 +39,34 @@ export interface ExecutorInit {
   readonly connection: WireConnection;
   readonly out: MessageWriter;
   readonly settings: Settings;
-  readonly statements: Map<string, PreparedStatement>;
+  readonly statements: PreparedStatements;
+  readonly keptBytes: ByteBudget;
+  /** Throws when the session's credential is no longer good; undefined for one that can't be taken back. */
+  readonly recheck: (() => Promise<void>) | undefined;
 }
 
 const noRows: readonly Field[] | undefined = undefined;
 
 /** What statements do to a signed-in session, and what they answer. */
 export class Executor {
+  readonly recheck: (() => Promise<void>) | undefined;
   readonly #runner: StatementRunner;
   readonly #connection: WireConnection;
   readonly #out: MessageWriter;
   readonly #settings: Settings;
-  readonly #statements: Map<string, PreparedStatement>;
+  readonly #statements: PreparedStatements;
   readonly #transaction = new Transaction();
-  readonly #portals = new Portals();
+  readonly #portals: Portals;
   readonly #reader: StatementReader;
 
-  constructor({ runner, connection, out, settings, statements }: ExecutorInit) {
+  constructor({ runner, connection, out, settings, statements, keptBytes, recheck }: ExecutorInit) {
+    this.recheck = recheck;
     this.#runner = runner;
     this.#connection = connection;
     this.#out = out;
     this.#settings = settings;
     this.#statements = statements;
+    this.#portals = new Portals(keptBytes.account());
     this.#reader = new StatementReader(settings, statements);
   }
 
@@ -76,14 +84,6 @@ export class Executor {
 
   read(source: string, statement: StatementText): ReadStatement {
     return this.#reader.read(source, statement);
-  }
-
-  prepared(name: string): PreparedStatement {
-    return this.#reader.prepared(name);
-  }
-
-  checkNew(name: string, characters: number): void {
-    this.#reader.checkNew(name, characters);
   }
 
   /** A failed transaction takes nothing but its end. */
@@ -257,7 +257,7 @@ export class Executor {
         this.#transaction.rollbackTo(command.name);
         return "ROLLBACK";
       case "prepare":
-        this.#reader.checkNew(command.name, portal.statement.source.length);
+        this.#statements.checkNew(command.name);
         return this.#prepare(command, portal.statement);
       case "declare":
         return this.#declare(command, portal.statement);
@@ -330,7 +330,8 @@ export class Executor {
       parameters: [],
       resultFormats: [],
       isHeld: command.isHeld,
-      isScroll: command.isScroll,
+      onGrown: command.isScroll ? () => this.#portals.count() : undefined,
+      bytes: preparedBytes(prepared),
     });
     // Run now, so that its faults are told where Postgres tells them.
     await this.#start(cursor);
@@ -353,7 +354,7 @@ export class Executor {
       this.#statements.clear();
       return "DEALLOCATE ALL";
     }
-    this.#reader.prepared(name);
+    this.#statements.get(name);
     this.#statements.delete(name);
     return "DEALLOCATE";
   }

@@ -11,10 +11,12 @@ export const postgresLimits = {
   messageBytesMax: 16 * MiB,
   /** Prepared statements of one session. */
   statementsMax: 1_000,
-  /** What their texts have together; what is made of a text takes several times as much. */
-  statementCharactersMax: 8 * MiB,
+  /** What they take together, with their tokens. */
+  statementBytesMax: 32 * MiB,
   /** Portals and cursors of one session, each of which may hold a running statement. */
   portalsMax: 100,
+  /** What they take together: statements, parameters and the rows of those that scroll. */
+  portalBytesMax: 64 * MiB,
   /** Portals of one session that have begun to give rows and have more: each holds a statement of the engine. */
   runningPortalsMax: 8,
   /** Parameters of one statement; their number has two bytes. */

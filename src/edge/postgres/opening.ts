@@ -1,6 +1,7 @@
 import type { Sql } from "../../engine/sql/sql.ts";
 import type { ListenerLog } from "../../listener/registry.ts";
 import { isLoopback } from "../auth/address.ts";
+import type { ByteBudget } from "../wire/byte-budget.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import type { WireTls } from "../wire/tls.ts";
 import { authenticatePassword, checkDatabase, type SignedIn, type SignInDeps, signIn } from "./auth.ts";
@@ -19,7 +20,7 @@ import {
 } from "./message/backend.ts";
 import { MessageReader } from "./message/reader.ts";
 import type { MessageWriter } from "./message/writer.ts";
-import type { PreparedStatement } from "./prepared.ts";
+import type { PreparedStatements } from "./prepared-statements.ts";
 import { Settings } from "./settings.ts";
 import {
   decodeOpening,
@@ -35,6 +36,8 @@ export interface SessionDeps extends SignInDeps {
   readonly sql: Sql;
   readonly tls: WireTls;
   readonly backends: Backends;
+  /** Of prepared statements and cursors. */
+  readonly keptBytes: ByteBudget;
   readonly version: string;
   readonly log: ListenerLog;
   readonly isDraining: () => boolean;
@@ -48,7 +51,7 @@ export async function openSession(
   deps: SessionDeps,
   connection: WireConnection,
   out: MessageWriter,
-  statements: Map<string, PreparedStatement>,
+  statements: PreparedStatements,
 ): Promise<Executor | undefined> {
   try {
     return await open(deps, connection, out, statements);
@@ -67,7 +70,7 @@ async function open(
   deps: SessionDeps,
   connection: WireConnection,
   out: MessageWriter,
-  statements: Map<string, PreparedStatement>,
+  statements: PreparedStatements,
 ): Promise<Executor | undefined> {
   const startup = await readStartup(deps, connection);
   if (startup === undefined) return undefined;
@@ -167,7 +170,7 @@ function startSettings(deps: SessionDeps, { parameters }: StartupMessage, user: 
 interface Opened {
   readonly connection: WireConnection;
   readonly out: MessageWriter;
-  readonly statements: Map<string, PreparedStatement>;
+  readonly statements: PreparedStatements;
   readonly settings: Settings;
   readonly signedIn: SignedIn;
   readonly user: string;
@@ -188,13 +191,10 @@ function start(deps: SessionDeps, opened: Opened): Executor {
     version: deps.version,
     namespaces: () => deps.namespaces(signedIn.principal),
   };
-  const runner = new StatementRunner({
-    sql: deps.sql,
-    facts,
-    settings,
-    recheck: rechecker(deps, connection, signedIn),
-  });
-  const executor = new Executor({ runner, connection, out, settings, statements });
+  const runner = new StatementRunner({ sql: deps.sql, facts, settings });
+  const { keptBytes } = deps;
+  const recheck = rechecker(deps, connection, signedIn);
+  const executor = new Executor({ runner, connection, out, settings, statements, keptBytes, recheck });
   authenticationOk(out);
   for (const [name, value] of settings.reported) parameterStatus(out, name, value);
   backendKey(out, backend.process, backend.secret);
@@ -210,8 +210,6 @@ function clearText(): PostgresError {
 
 /** A key that was revoked ends the sessions that it let in; a token is judged when it is shown, and a session outlives it. */
 function rechecker(deps: SessionDeps, connection: WireConnection, { principal, password }: SignedIn) {
-  return async () => {
-    if (principal.method !== "apikey" || password === undefined) return;
-    await authenticatePassword(deps, connection, password);
-  };
+  if (principal.method !== "apikey" || password === undefined) return undefined;
+  return async () => void (await authenticatePassword(deps, connection, password));
 }

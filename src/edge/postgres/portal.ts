@@ -1,5 +1,6 @@
 import type { SqlBatch } from "../../engine/sql/batch.ts";
 import type { SqlParameter, SqlResult } from "../../engine/sql/sql.ts";
+import { checkItems } from "../../engine/sql/value.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import { columnName } from "./column-name.ts";
 import { PostgresError } from "./error.ts";
@@ -18,8 +19,10 @@ export interface PortalInit {
   readonly resultFormats: readonly Format[];
   /** A cursor that outlives its transaction. */
   readonly isHeld: boolean;
-  /** A cursor that goes back. */
-  readonly isScroll?: boolean;
+  /** Called after a cursor that goes back has kept more rows; undefined for one that does not. */
+  readonly onGrown?: (() => void) | undefined;
+  /** What it takes with its statement and parameters. */
+  readonly bytes?: number;
 }
 
 /** How the rows of a batch are written: it differs from one FETCH of a cursor to the next. */
@@ -46,19 +49,26 @@ export class Portal implements AsyncDisposable {
   #row = 0;
   #isDone = false;
   readonly #scroll: ScrollRows | undefined;
+  readonly #ownBytes: number;
 
-  constructor({ statement, parameters, resultFormats, isHeld, isScroll = false }: PortalInit) {
+  constructor({ statement, parameters, resultFormats, isHeld, onGrown, bytes = 0 }: PortalInit) {
     this.statement = statement;
     this.parameters = parameters;
     this.resultFormats = resultFormats;
     this.isHeld = isHeld;
-    this.#scroll = isScroll ? new ScrollRows(async () => ((await this.#next()) ? this.#batch : undefined)) : undefined;
+    this.#ownBytes = bytes;
+    const next = async () => ((await this.#next()) ? this.#batch : undefined);
+    this.#scroll = onGrown === undefined ? undefined : new ScrollRows(next, onGrown);
   }
 
   /** Stops the statement, also while its rows are read. */
   get abort(): AbortController {
     this.#abort ??= new AbortController();
     return this.#abort;
+  }
+
+  get bytes(): number {
+    return this.#ownBytes + (this.#scroll?.bytes ?? 0);
   }
 
   get result(): SqlResult | undefined {
@@ -166,6 +176,7 @@ export class Portal implements AsyncDisposable {
       await this.#result?.[Symbol.asyncDispose]();
       return false;
     }
+    checkItems(batch);
     this.#batch = batch;
     return true;
   }

@@ -1,3 +1,4 @@
+import type { ByteAccount } from "../wire/byte-budget.ts";
 import { PostgresError } from "./error.ts";
 import { postgresLimits } from "./limits.ts";
 import type { Portal } from "./portal.ts";
@@ -6,6 +7,11 @@ import type { Portal } from "./portal.ts";
 export class Portals {
   readonly #portals = new Map<string, Portal>();
   readonly #cursors = new Set<string>();
+  readonly #account: ByteAccount;
+
+  constructor(account: ByteAccount) {
+    this.#account = account;
+  }
 
   get size(): number {
     return this.#portals.size;
@@ -41,6 +47,12 @@ export class Portals {
       throw new PostgresError("54000", `a session has at most ${postgresLimits.portalsMax} portals and cursors`);
     }
     this.#portals.set(name, portal);
+    try {
+      this.count();
+    } catch (error) {
+      await this.close(name);
+      throw error;
+    }
     if (as === "cursor") this.#cursors.add(name);
   }
 
@@ -48,7 +60,24 @@ export class Portals {
     const portal = this.#portals.get(name);
     this.#portals.delete(name);
     this.#cursors.delete(name);
+    this.#account.hold(this.#bytes);
     await portal?.[Symbol.asyncDispose]();
+  }
+
+  /** After one has grown; throws where they take too much now. */
+  count(): void {
+    const { portalBytesMax } = postgresLimits;
+    if (this.#bytes > portalBytesMax) {
+      throw new PostgresError("54000", `the portals and cursors of a session take more than ${portalBytesMax} bytes`);
+    }
+    if (this.#account.hold(this.#bytes)) return;
+    throw new PostgresError("53200", "the prepared statements and cursors of all sessions take too many bytes");
+  }
+
+  get #bytes(): number {
+    let bytes = 0;
+    for (const portal of this.#portals.values()) bytes += portal.bytes;
+    return bytes;
   }
 
   async closeCursor(name: string): Promise<void> {

@@ -11,6 +11,7 @@ export type Move =
 /** The rows of a cursor that goes back: it keeps those that it has passed, up to a limit. */
 export class ScrollRows {
   readonly #next: () => Promise<SqlBatch | undefined>;
+  readonly #onGrown: () => void;
   readonly #batches: { readonly batch: SqlBatch; readonly first: number }[] = [];
   /** The row that the cursor stands on, from 1; 0 before the first, one more than there are after the last. */
   #position = 0;
@@ -18,8 +19,13 @@ export class ScrollRows {
   #isWhole = false;
   #bytes = 0;
 
-  constructor(next: () => Promise<SqlBatch | undefined>) {
+  constructor(next: () => Promise<SqlBatch | undefined>, onGrown: () => void) {
     this.#next = next;
+    this.#onGrown = onGrown;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
   }
 
   /** Goes there, and gives the rows on the way in their order. */
@@ -68,6 +74,7 @@ export class ScrollRows {
         const max = postgresLimits.scrollBytesMax;
         throw new PostgresError("54000", `a cursor that scrolls keeps at most ${max} bytes; declare it without SCROLL`);
       }
+      this.#onGrown();
       this.#batches.push({ batch, first: this.#known + 1 });
       this.#known += batch.rows;
     }

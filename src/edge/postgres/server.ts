@@ -5,6 +5,7 @@ import type { Random } from "../../port/random.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { AuthMode } from "../auth/config.ts";
 import type { WireAddress } from "../wire/address.ts";
+import type { ByteBudget } from "../wire/byte-budget.ts";
 import type { WireLimits } from "../wire/limits.ts";
 import type { WireListener } from "../wire/listener.ts";
 import { startWire } from "../wire/start.ts";
@@ -21,6 +22,9 @@ export interface PostgresOptions {
   readonly namespaces: () => Iterable<string>;
   readonly tls: WireTls;
   readonly random: Random;
+  readonly bytes: ByteBudget;
+  /** Of prepared statements and cursors. */
+  readonly keptBytes: ByteBudget;
   /** Of the product. */
   readonly version: string;
   readonly log: ListenerLog;
@@ -34,7 +38,7 @@ const postgresVersion = "15.0";
 
 /** Undefined where the wire is off, or its default port is taken. */
 export async function startPostgres(options: PostgresOptions): Promise<WireListener | undefined> {
-  const { listen, authModes, limits = {}, log } = options;
+  const { listen, authModes, limits = {}, log, bytes } = options;
   const deps = {
     ...options,
     version: `${postgresVersion} (native-engine ${options.version})`,
@@ -51,6 +55,7 @@ export async function startPostgres(options: PostgresOptions): Promise<WireListe
     listen,
     limits,
     log,
+    bytes,
     open: (connection) => new PostgresSession(deps, connection),
   });
   return listener;

@@ -1,3 +1,4 @@
+import { EngineError } from "../../engine/errors.ts";
 import { splitStatements } from "../../engine/sql/dialect/postgres-lexer.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import type { WireSession } from "../wire/listener.ts";
@@ -20,6 +21,7 @@ import { openSession, type SessionDeps } from "./opening.ts";
 import { decodeParameter } from "./parameter.ts";
 import { Portal } from "./portal.ts";
 import { countParameters, type PreparedStatement } from "./prepared.ts";
+import { PreparedStatements, preparedBytes } from "./prepared-statements.ts";
 
 const queryType = "Q".charCodeAt(0);
 
@@ -28,7 +30,7 @@ export class PostgresSession implements WireSession {
   readonly #deps: SessionDeps;
   readonly #connection: WireConnection;
   readonly #out = new MessageWriter();
-  readonly #statements = new Map<string, PreparedStatement>();
+  readonly #statements: PreparedStatements;
   readonly #answers = new KnownAnswers();
   #executor: Executor | undefined;
   /** An error was answered; everything up to Sync is passed over. */
@@ -40,13 +42,19 @@ export class PostgresSession implements WireSession {
   constructor(deps: SessionDeps, connection: WireConnection) {
     this.#deps = deps;
     this.#connection = connection;
+    this.#statements = new PreparedStatements(deps.keptBytes.account());
   }
 
   async run(): Promise<void> {
     try {
       this.#executor = await openSession(this.#deps, this.#connection, this.#out, this.#statements);
       if (this.#executor !== undefined) await this.#serve(this.#executor);
+    } catch (error) {
+      // Reading failed: there is no room for the message. What its handling throws is answered there.
+      if (!(error instanceof EngineError)) throw error;
+      this.#fatal(postgresError(error));
     } finally {
+      this.#statements.clear();
       await this.#executor?.close();
     }
   }
@@ -101,6 +109,7 @@ export class PostgresSession implements WireSession {
   /** Whether it was a query whose answer is known: that takes no turn of anything. */
   #answersAtOnce(executor: Executor, type: number, body: Buffer): boolean {
     if (type !== queryType || this.#isSkipping || executor.hasPortals || executor.hasFailed) return false;
+    if (executor.recheck !== undefined) return false;
     const answer = this.#answers.find(body);
     if (answer === undefined) return false;
     this.#statements.delete("");
@@ -137,6 +146,8 @@ export class PostgresSession implements WireSession {
   }
 
   async #handle(executor: Executor, message: FrontendMessage): Promise<void> {
+    // Where a query or a batch begins, and before rows are given: a batch may go on for as long as the client likes.
+    if (!this.#isInBatch || message.type === "execute") await executor.recheck?.();
     if (message.type === "query") return this.#query(executor, message.query);
     this.#isInBatch = true;
     switch (message.type) {
@@ -197,7 +208,7 @@ export class PostgresSession implements WireSession {
   }
 
   async #parse(executor: Executor, name: string, query: string, types: readonly number[]): Promise<void> {
-    executor.checkNew(name, query.length);
+    this.#statements.checkNew(name);
     const [statement, more] = splitStatements(query);
     if (more !== undefined) {
       throw new PostgresError("42601", "cannot insert multiple commands into a prepared statement");
@@ -218,7 +229,7 @@ export class PostgresSession implements WireSession {
   }
 
   async #bind(executor: Executor, message: BindMessage): Promise<void> {
-    const statement = executor.prepared(message.statement);
+    const statement = this.#statements.get(message.statement);
     executor.checkUsable(statement);
     const { values, formats, resultFormats } = message;
     if (values.length !== statement.parameterCount) {
@@ -238,7 +249,11 @@ export class PostgresSession implements WireSession {
     const parameters = values.map((value, i) =>
       decodeParameter(value, formatOf(formats, i), statement.types[i] ?? 0, found?.[i]),
     );
-    await executor.addPortal(message.portal, new Portal({ statement, parameters, resultFormats, isHeld: false }));
+    const bytes = values.reduce((sum, value) => sum + 2 * (value?.length ?? 0), preparedBytes(statement));
+    await executor.addPortal(
+      message.portal,
+      new Portal({ statement, parameters, resultFormats, isHeld: false, bytes }),
+    );
     emptyMessage(this.#out, "bindComplete");
   }
 
@@ -250,7 +265,7 @@ export class PostgresSession implements WireSession {
       else rowDescription(this.#out, fields, (i) => formatOf(portal.resultFormats, i));
       return;
     }
-    const statement = executor.prepared(name);
+    const statement = this.#statements.get(name);
     const description = await executor.description(statement);
     const types: number[] = [];
     for (let i = 0; i < statement.parameterCount; i++) {

@@ -1,10 +1,9 @@
 import { type StatementText, splitStatements } from "../../engine/sql/dialect/postgres-lexer.ts";
 import { type Command, parseCommand } from "./command.ts";
-import { PostgresError } from "./error.ts";
 import { explainedStatement, parseExplain } from "./explain.ts";
-import { postgresLimits } from "./limits.ts";
 import { filledText, parseExecute } from "./prepare-command.ts";
 import type { PreparedStatement } from "./prepared.ts";
+import type { PreparedStatements } from "./prepared-statements.ts";
 import type { Settings } from "./settings.ts";
 import { statementPart } from "./statement-part.ts";
 
@@ -13,9 +12,9 @@ export type ReadStatement = Pick<PreparedStatement, "source" | "statement" | "co
 /** Tells what a session's statements are, and knows those that were prepared. */
 export class StatementReader {
   readonly #settings: Settings;
-  readonly #statements: ReadonlyMap<string, PreparedStatement>;
+  readonly #statements: PreparedStatements;
 
-  constructor(settings: Settings, statements: ReadonlyMap<string, PreparedStatement>) {
+  constructor(settings: Settings, statements: PreparedStatements) {
     this.#settings = settings;
     this.#statements = statements;
   }
@@ -26,7 +25,7 @@ export class StatementReader {
     const inner = explain === undefined ? statement : statementPart(statement, explain.at);
     const executed = parseExecute(inner);
     if (explain === undefined && executed === undefined) return { source, statement, command: this.#parse(statement) };
-    const text = executed === undefined ? inner.text : filledText(this.prepared(executed.name), executed);
+    const text = executed === undefined ? inner.text : filledText(this.#statements.get(executed.name), executed);
     if (explain === undefined) {
       const [filled] = splitStatements(text);
       const command: Command = filled === undefined ? { kind: "query" } : this.#parse(filled);
@@ -37,29 +36,6 @@ export class StatementReader {
     const made = explainedStatement(explain.prefix, text, start);
     const command: Command = { kind: "query", explain: explain.format };
     return { source: executed === undefined ? source : made.text, statement: made, command };
-  }
-
-  prepared(name: string): PreparedStatement {
-    const found = this.#statements.get(name);
-    if (found === undefined) throw new PostgresError("26000", `prepared statement "${name}" does not exist`);
-    return found;
-  }
-
-  /** Throws where no statement of this name can be prepared. */
-  checkNew(name: string, characters: number): void {
-    const isKnown = this.#statements.has(name);
-    if (isKnown && name !== "") throw new PostgresError("42P05", `prepared statement "${name}" already exists`);
-    const { statementCharactersMax } = postgresLimits;
-    let held = characters;
-    for (const [other, { source }] of this.#statements) if (other !== name) held += source.length;
-    if (held > statementCharactersMax) {
-      throw new PostgresError(
-        "54000",
-        `the prepared statements of a session have more than ${statementCharactersMax} characters`,
-      );
-    }
-    if (isKnown || this.#statements.size < postgresLimits.statementsMax) return;
-    throw new PostgresError("54000", `a session has at most ${postgresLimits.statementsMax} prepared statements`);
   }
 
   #parse(statement: StatementText): Command {

@@ -31,8 +31,6 @@ export interface RunnerInit {
   readonly sql: Sql;
   readonly facts: SessionFacts;
   readonly settings: Settings;
-  /** Throws when the session's credential is no longer good. */
-  readonly recheck: () => Promise<void>;
 }
 
 /** Hands a session's statements to the engine, one at a time, with the session's time limit and its right to cancel. */
@@ -40,18 +38,16 @@ export class StatementRunner {
   readonly #sql: Sql;
   readonly #facts: SessionFacts;
   readonly #settings: Settings;
-  readonly #recheck: () => Promise<void>;
   #current: AbortController | undefined;
   /** The tables of the namespace as they last were, where the search path asks for them. */
   #tables: ReadonlySet<string> = new Set();
   /** The client has gone: what it has asked for before is not begun any more. */
   #isOver = false;
 
-  constructor({ sql, facts, settings, recheck }: RunnerInit) {
+  constructor({ sql, facts, settings }: RunnerInit) {
     this.#sql = sql;
     this.#facts = facts;
     this.#settings = settings;
-    this.#recheck = recheck;
   }
 
   /** Stops what runs now; nothing, when nothing does. */
@@ -110,13 +106,12 @@ export class StatementRunner {
   }
 
   async #prepare(): Promise<void> {
-    await this.#recheck();
     if (this.#settings.searchPath.length < 2) return;
     const tables = await this.#sql.tables(this.#facts.namespace);
     this.#tables = new Set(tables.map(({ schema, name }) => `${schema}.${name.toLowerCase()}`));
   }
 
-  /** The answer to what needs no engine. It tells nobody anything, so the credential is not looked up for it. */
+  /** The answer to what needs no engine. */
   constant(portal: Portal): SqlResult | undefined {
     return constantResult(portal.statement.statement!);
   }

@@ -1,6 +1,6 @@
 import type { SqlBatch, SqlColumn } from "../../engine/sql/batch.ts";
 import type { SqlColumnInfo } from "../../engine/sql/type.ts";
-import { exactDigits, int128, isValid, jsonValue, readValue } from "../../engine/sql/value.ts";
+import { exactDigits, int128, isValid, itemCount, jsonValue, readValue, valueText } from "../../engine/sql/value.ts";
 
 /** The names of a row's members: a name that is there already gets a number. */
 export function memberNames(columns: readonly SqlColumnInfo[]): string[] {
@@ -13,16 +13,67 @@ export function memberNames(columns: readonly SqlColumnInfo[]): string[] {
   });
 }
 
-/** Rows as JSON objects, each with a comma before it but for the first of a result. */
+/** A value of more items is written in parts, so that others have their turn between them. */
+const partItems = 1_000;
+
+/** Rows as JSON objects, each with a comma before it but for the first of a result; a long row is several texts. */
 export function* rowTexts(names: readonly string[], batch: SqlBatch, isFirstBatch: boolean): Iterable<string> {
   const prefixes = names.map((name, i) => `${i === 0 ? "{" : ","}${JSON.stringify(name)}:`);
-  const cells = batch.columns.map(cellWriter);
+  const { columns } = batch;
+  const cells = columns.map(cellWriter);
   for (let row = 0; row < batch.rows; row++) {
     let text = isFirstBatch && row === 0 ? "" : ",";
-    for (let i = 0; i < cells.length; i++) text += prefixes[i]! + cells[i]!(row);
+    for (let i = 0; i < cells.length; i++) {
+      text += prefixes[i]!;
+      const isLong = isNested(columns[i]!) && itemCount(columns[i]!, row, row + 1) > partItems;
+      if (isLong) {
+        yield text;
+        text = "";
+        yield* parts(columns[i]!, row);
+      } else text += cells[i]!(row);
+    }
     yield `${text}}`;
   }
 }
+
+function isNested({ layout }: SqlColumn): boolean {
+  return layout === "list" || layout === "struct";
+}
+
+/** The text of one value, of which any part may be long. */
+function* parts(column: SqlColumn, row: number): Iterable<string> {
+  if (column.layout === "null" || !isValid(column.validity, row)) yield "null";
+  else if (column.layout === "struct" && column.type.kind === "struct") {
+    for (const [i, { name }] of column.type.fields.entries()) {
+      yield `${i === 0 ? "{" : ","}${JSON.stringify(name)}:`;
+      yield* parts(column.fields[i]!, row);
+    }
+    yield column.fields.length === 0 ? "{}" : "}";
+  } else if (column.layout === "list") yield* items(column, row);
+  else yield JSON.stringify(jsonValue(readValue(column, row), column.type));
+}
+
+function* items({ type, items, offsets }: Extract<SqlColumn, { layout: "list" }>, row: number): Iterable<string> {
+  const isMap = type.kind === "map" && items.layout === "struct";
+  const values = isMap ? items.fields[1]! : items;
+  let text = isMap ? "{" : "[";
+  for (let i = offsets[row]!; i < offsets[row + 1]!; i++) {
+    if (i > offsets[row]!) text += ",";
+    if (isMap) text += `${JSON.stringify(valueText(readValue(items.fields[0]!, i), items.fields[0]!.type))}:`;
+    if (isNested(values)) {
+      yield text;
+      yield* parts(values, i);
+      text = "";
+    } else text += JSON.stringify(jsonValue(readValue(values, i), values.type));
+    if (text.length < partLength) continue;
+    yield text;
+    text = "";
+  }
+  yield text + (isMap ? "}" : "]");
+}
+
+/** About as much as a millisecond makes. */
+const partLength = 16 * 1024;
 
 /**
  * How the values of a column are written. JSON stays what it is; decimals are numbers where every reader keeps all of

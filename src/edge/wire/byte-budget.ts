@@ -1,10 +1,13 @@
 /** What all edges together hold of bodies, messages and prepared statements, so that many large ones can't take the process's memory. */
 export class ByteBudget {
   readonly #bytesMax: number;
+  readonly #whole: ByteBudget | undefined;
   #held = 0;
 
-  constructor(bytesMax: number) {
+  /** One that is a part of a whole takes from that too: what is kept for long can't take all the room of what passes. */
+  constructor(bytesMax: number, whole?: ByteBudget) {
     this.#bytesMax = bytesMax;
+    this.#whole = whole;
   }
 
   get held(): number {
@@ -18,6 +21,7 @@ export class ByteBudget {
   /** Whether there was room. */
   take(bytes: number): boolean {
     if (bytes > 0 && this.#held + bytes > this.#bytesMax) return false;
+    if (this.#whole?.take(bytes) === false) return false;
     this.#held += bytes;
     return true;
   }
@@ -46,4 +50,12 @@ export class ByteAccount {
   release(): void {
     this.hold(0);
   }
+}
+
+/** What an object of a token takes, with its text. */
+const tokenBytes = 100;
+
+/** What a statement takes that is kept with its tokens, which are far more than its text. */
+export function statementBytes(text: string, tokens: number): number {
+  return 2 * text.length + tokenBytes * tokens;
 }

@@ -1,6 +1,8 @@
 import type { Socket } from "node:net";
 import { type SecureContext, TLSSocket } from "node:tls";
+import { EngineError } from "../../engine/errors.ts";
 import { WriteStall } from "../../listener/write-stall.ts";
+import type { ByteAccount } from "./byte-budget.ts";
 import type { WireLimits } from "./limits.ts";
 
 /** What a connection waits for: the sweep keeps another deadline for each. */
@@ -33,16 +35,21 @@ export class WireConnection {
   #secure = false;
   #parts: Buffer[] = [];
   #held = 0;
+  /** What of the message in hand counts besides. */
+  #taken = 0;
+  readonly #account: ByteAccount;
+  #hasRoom = true;
   /** Bytes that `fill` waits for. */
   #wanted = 0;
   #wake: (() => void) | undefined;
   #sinceMs = 0;
   #watched: WirePhase | "message" | undefined;
 
-  constructor(socket: Socket, limits: WireLimits, overLimit: boolean) {
+  constructor(socket: Socket, limits: WireLimits, overLimit: boolean, account: ByteAccount) {
     this.signal = this.#gone.signal;
     this.overLimit = overLimit;
     this.#limits = limits;
+    this.#account = account;
     this.#socket = socket;
     this.#stall = new WriteStall(socket);
     this.#listen(socket);
@@ -69,10 +76,17 @@ export class WireConnection {
     return this.#held;
   }
 
-  /** Waits until so many bytes are here; false when the connection ends before. */
+  /**
+   * Waits until so many bytes are here; false when the connection ends before. Throws when all connections together hold
+   * too many. Whoever asks for more is done with what was taken before.
+   */
   async fill(bytes: number): Promise<boolean> {
     while (this.#held < bytes) {
       if (!this.isOpen) return false;
+      this.#taken = 0;
+      this.#count();
+      if (!this.#hasRoom)
+        throw new EngineError("resource_exhausted", "too many bytes of messages are under way; retry");
       this.#wanted = bytes;
       this.#socket.resume();
       await new Promise<void>((resolve) => {
@@ -96,6 +110,7 @@ export class WireConnection {
     if (first.length === bytes) this.#parts.shift();
     else this.#parts[0] = first.subarray(bytes);
     this.#held -= bytes;
+    this.#taken = bytes;
     return taken;
   }
 
@@ -200,11 +215,19 @@ export class WireConnection {
     if (this.phase === "ending") return;
     this.#parts.push(chunk);
     this.#held += chunk.length;
-    if (this.#held >= this.#wanted) this.#wakeUp();
-    if (this.#held >= Math.max(this.#limits.inboundBytesMax, this.#wanted)) this.#socket.pause();
+    this.#count();
+    if (this.#held >= this.#wanted || !this.#hasRoom) this.#wakeUp();
+    const { inboundBytesMax, unknownBytesMax } = this.#limits;
+    const bytesMax = this.phase === "handshake" ? unknownBytesMax : inboundBytesMax;
+    if (!this.#hasRoom || this.#held >= Math.max(bytesMax, this.#wanted)) this.#socket.pause();
   };
 
+  #count(): void {
+    this.#hasRoom = this.#account.hold(this.#held + this.#taken);
+  }
+
   readonly #onGone = (): void => {
+    this.#account.release();
     this.#gone.abort();
     this.#wakeUp();
   };

@@ -24,6 +24,8 @@ export interface WireLimits {
   readonly tcpKeepAliveMs: number;
   /** Received bytes that wait to be taken; above, the peer is not read from. A larger message is let in when asked for. */
   readonly inboundBytesMax: number;
+  /** The same of a peer that has not signed in. */
+  readonly unknownBytesMax: number;
 }
 
 export const wireLimits: WireLimits = {
@@ -39,4 +41,5 @@ export const wireLimits: WireLimits = {
   sweepIntervalMs: 1_000,
   tcpKeepAliveMs: 60_000,
   inboundBytesMax: 1 * MiB,
+  unknownBytesMax: 64 * 1024,
 };

@@ -5,6 +5,7 @@ import { type TestContext, test } from "node:test";
 import { createSecureContext, connect as tlsConnect } from "node:tls";
 import { selfSigned } from "../../../test/listener/certificate.ts";
 import { eventually } from "../../../test/listener/harness.ts";
+import { ByteBudget } from "./byte-budget.ts";
 import type { WireConnection } from "./connection.ts";
 import type { WireLimits } from "./limits.ts";
 import { WireListener, type WireSession } from "./listener.ts";
@@ -58,13 +59,18 @@ class Echo implements WireSession {
   }
 }
 
-async function start(t: TestContext, limits: Partial<WireLimits> = {}): Promise<WireListener> {
+async function start(
+  t: TestContext,
+  limits: Partial<WireLimits> = {},
+  bytes = new ByteBudget(1_000_000),
+): Promise<WireListener> {
   const listener = await WireListener.start({
     name: "echo",
     host: "127.0.0.1",
     port: 0,
     limits,
     log: quiet,
+    bytes,
     open: (connection) => new Echo(connection),
   });
   t.after(() => listener.close());

@@ -1,6 +1,7 @@
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import type { Address } from "../../listener/address.ts";
 import type { ListenerLog } from "../../listener/registry.ts";
+import type { ByteBudget } from "./byte-budget.ts";
 import { type Overdue, WireConnection } from "./connection.ts";
 import { type WireLimits, wireLimits } from "./limits.ts";
 
@@ -23,6 +24,8 @@ export interface WireOptions {
   /** What is not given is taken from `wireLimits`. */
   readonly limits?: Partial<WireLimits>;
   readonly log: ListenerLog;
+  /** Of what is received and not yet dealt with. */
+  readonly bytes: ByteBudget;
   /** Called for each connection, while draining too. */
   open(connection: WireConnection): WireSession;
 }
@@ -137,7 +140,7 @@ export class WireListener {
     this.counters.accepted++;
     const overLimit = this.#sessions.size >= this.#limits.connectionsMax;
     if (overLimit) this.counters.refused++;
-    const connection = new WireConnection(socket, this.#limits, overLimit);
+    const connection = new WireConnection(socket, this.#limits, overLimit, this.#options.bytes.account());
     const session = this.#options.open(connection);
     this.#sessions.set(connection, session);
     socket.once("close", () => {

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { after, before, test } from "node:test";
 import { defaultWireAddress, parseWireAddress, type WireAddress } from "./address.ts";
+import { ByteBudget } from "./byte-budget.ts";
 import { startWire } from "./start.ts";
 
 const taken = createServer();
@@ -18,7 +19,14 @@ async function start(listen: WireAddress) {
   const warnings: string[] = [];
   const log = { info() {}, warn: (_: object, message: string) => warnings.push(message), error() {} };
   const session = { run: async () => {}, drain() {}, expire() {} };
-  const wire = await startWire({ name: "test", setting: "SERVICE_TEST_LISTEN", listen, log, open: () => session });
+  const wire = await startWire({
+    name: "test",
+    setting: "SERVICE_TEST_LISTEN",
+    listen,
+    log,
+    bytes: new ByteBudget(1),
+    open: () => session,
+  });
   await wire?.close();
   return { wire, warnings };
 }

@@ -98,7 +98,10 @@ export class SqlEngine implements Sql {
     params: SqlStatement["params"],
     signal: AbortSignal | undefined,
   ): Promise<SqlDescription> {
-    const needs = await work.request<PlanReply>({ kind: "plan", statement: work.id, params: undefined, ...text });
+    const needs =
+      this.#plans.find(text) ??
+      (await work.request<PlanReply>({ kind: "plan", statement: work.id, params: undefined, ...text }));
+    this.#plans.keep(text, needs);
     const unread = needs.tables.map((table) => ({ ...table, read: false }));
     const request = { token: [], params: [], consistency: "eventual" } as const;
     const { tables } = await this.#catalog.resolve(text.namespace.name, unread, request, signal);

@@ -5,6 +5,8 @@ export const sqlTextLimits = {
   charactersMax: 4 * 1024 * 1024,
   /** Words, numbers, strings and signs. */
   tokensMax: 200_000,
+  /** The same on the wires, whose dialects are rewritten on the listener's thread: a few microseconds a token. */
+  wireTokensMax: 50_000,
   /** Brackets in one another. */
   depthMax: 500,
 } as const;
@@ -14,8 +16,7 @@ export function checkLength(query: string): void {
   if (query.length > charactersMax) throw sqlFault("unsupported", `has more than ${charactersMax} characters`);
 }
 
-export function checkTokens(tokens: number, position: number): void {
-  const { tokensMax } = sqlTextLimits;
+export function checkTokens(tokens: number, position: number, tokensMax: number = sqlTextLimits.tokensMax): void {
   if (tokens > tokensMax) throw sqlFault("unsupported", `has more than ${tokensMax} words and signs`, { position });
 }
 

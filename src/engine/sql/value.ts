@@ -1,4 +1,4 @@
-import type { SqlColumn, Validity } from "./batch.ts";
+import type { SqlBatch, SqlColumn, Validity } from "./batch.ts";
 import { sqlFault } from "./fault.ts";
 import type { SqlValue } from "./sql.ts";
 import { dateText, decimalText, intervalText, timestampText, timeText, uuidText } from "./time-text.ts";
@@ -45,6 +45,31 @@ const textBytesMax = 256 * 1024 * 1024;
 export function checkValueBytes(bytes: number): void {
   if (bytes <= textBytesMax) return;
   throw sqlFault("out_of_range", `a value of ${bytes} bytes is too long; ${textBytesMax} are the most`);
+}
+
+/** What a row's lists and maps may hold where it is written in one go: others wait meanwhile. */
+const rowItemsMax = 100_000;
+
+export function checkItems({ columns, rows }: SqlBatch): void {
+  for (const column of columns) {
+    if (column.layout !== "list" && column.layout !== "struct") continue;
+    for (let row = 0; row < rows; row++) {
+      const items = itemCount(column, row, row + 1);
+      if (items <= rowItemsMax) continue;
+      throw sqlFault(
+        "out_of_range",
+        `a value of ${items} items is too long; ${rowItemsMax} are the most over this wire`,
+      );
+    }
+  }
+}
+
+/** Items of lists and maps in some rows of a column, at all levels. */
+export function itemCount(column: SqlColumn, from: number, to: number): number {
+  if (column.layout === "struct") return column.fields.reduce((sum, field) => sum + itemCount(field, from, to), 0);
+  if (column.layout !== "list") return 0;
+  const [first, last] = [column.offsets[from]!, column.offsets[to]!];
+  return last - first + itemCount(column.items, first, last);
 }
 
 function utf8(bytes: Uint8Array): string {
@@ -231,9 +256,13 @@ interface ExactJson {
 }
 const exactJson = JSON as unknown as ExactJson;
 
+/** A number that may not be written as it was read; also what only looks like one. */
+const inexactNumber = /\d{16}|\d[.eE]|-0/;
+
 /** JSON to be written again: its numbers may be larger than JavaScript's, and stay as they are. A cast makes no JSON of what is none. */
 function parsedJson(text: string): unknown {
   try {
+    if (!inexactNumber.test(text)) return JSON.parse(text);
     return exactJson.parse(text, (_, value, { source }) =>
       typeof value === "number" && source !== undefined ? exactJson.rawJSON(source) : value,
     );

@@ -2,7 +2,9 @@ import { NodeClock } from "../../../src/adapter/node/clock.ts";
 import { NodeRandom } from "../../../src/adapter/node/random.ts";
 import { flightService } from "../../../src/edge/flight/service.ts";
 import { peerOf, principalOf } from "../../../src/edge/rpc/call.ts";
+import { ByteBudget } from "../../../src/edge/wire/byte-budget.ts";
 import { EngineError, invalid } from "../../../src/engine/errors.ts";
+import { limits } from "../../../src/engine/limits.ts";
 import type { SqlBatch } from "../../../src/engine/sql/batch.ts";
 import type { Sql, SqlResult, SqlStatement, SqlTable } from "../../../src/engine/sql/sql.ts";
 import type { SqlColumnInfo } from "../../../src/engine/sql/type.ts";
@@ -88,6 +90,7 @@ export async function startFlight(sql: Sql, namespaces: readonly string[], optio
     version: "0.1.0",
     clock: new NodeClock(),
     random: new NodeRandom(),
+    keptBytes: new ByteBudget(limits.keptBytesMax),
     authenticate: async (request) => {
       if (authenticator === undefined) return (await import("../../../src/engine/auth/principal.ts")).devLoopback;
       return await authenticator.authenticate(request);

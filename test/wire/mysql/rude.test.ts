@@ -5,14 +5,17 @@ import { NodeClock } from "../../../src/adapter/node/clock.ts";
 import { capability } from "../../../src/edge/mysql/capability.ts";
 import { mysqlLimits } from "../../../src/edge/mysql/limits.ts";
 import { startMysql } from "../../../src/edge/mysql/server.ts";
+import { ByteBudget } from "../../../src/edge/wire/byte-budget.ts";
 import type { WireLimits } from "../../../src/edge/wire/limits.ts";
 import type { WireListener } from "../../../src/edge/wire/listener.ts";
 import { devLoopback } from "../../../src/engine/auth/principal.ts";
 import type { Engine } from "../../../src/engine/engine.ts";
+import { limits as engineLimits } from "../../../src/engine/limits.ts";
 import { eventually } from "../../listener/harness.ts";
 import { startMemoryEngine } from "../../support/memory-engine.ts";
 import { errorOf, handshakeResponse, RawClient, usual } from "./raw-client.ts";
 
+const MiB = 1024 * 1024;
 const quiet = { info() {}, warn() {}, error() {} };
 
 describe("clients that are rude, slow, broken or too many", () => {
@@ -25,7 +28,11 @@ describe("clients that are rude, slow, broken or too many", () => {
 
   after(() => engine.stop());
 
-  async function start(t: TestContext, limits: Partial<WireLimits> = {}): Promise<WireListener> {
+  async function start(
+    t: TestContext,
+    limits: Partial<WireLimits> = {},
+    bytes = new ByteBudget(engineLimits.heldBytesMax),
+  ): Promise<WireListener> {
     const listener = await startMysql({
       listen: { host: "127.0.0.1", port: 0, isDefault: false },
       sql: engine.sql,
@@ -37,6 +44,8 @@ describe("clients that are rude, slow, broken or too many", () => {
       isOpen: true,
       certificate: () => undefined,
       clock: new NodeClock(),
+      bytes,
+      keptBytes: new ByteBudget(MiB, bytes),
       log: quiet,
       version: "0.0.0",
       instanceId: "test",
@@ -122,6 +131,51 @@ describe("clients that are rude, slow, broken or too many", () => {
     assert.equal(errorOf((await rude.read())?.payload)?.errno, 1153);
     await rude.ended();
     await works(t, listener);
+  });
+
+  test("commands of all sessions together are bounded by their bytes", async (t) => {
+    const bytes = new ByteBudget(4 * MiB);
+    const listener = await start(t, {}, bytes);
+    const [first, second] = [client(t, listener), client(t, listener)];
+    await Promise.all([first.signIn("shop"), second.signIn("shop")]);
+    const part = Buffer.concat([Buffer.from([0, 0, 0x30, 0, 3]), Buffer.alloc(3 * MiB - 2, 0x20)]);
+    first.socket.write(part);
+    await eventually(() => bytes.held >= 3 * MiB);
+    second.socket.write(part);
+    assert.equal(errorOf((await second.read())?.payload)?.errno, 1226);
+    await second.ended();
+    await works(t, listener);
+    // What a command held is given back with its answer.
+    first.socket.write(" ");
+    assert.equal(errorOf((await first.read())?.payload)?.errno, 1065);
+    const third = client(t, listener);
+    await third.signIn("shop");
+    third.socket.write(Buffer.concat([part, Buffer.from(" ")]));
+    assert.equal(errorOf((await third.read())?.payload)?.errno, 1065);
+  });
+
+  test("prepared statements of all sessions together are bounded by their bytes", async (t) => {
+    const listener = await start(t);
+    const [first, second] = [client(t, listener), client(t, listener)];
+    await Promise.all([first.signIn("shop"), second.signIn("shop")]);
+    const long = `select /*${"x".repeat(200_000)}*/ 1`;
+    const prepare = async (by: RawClient, text: string) => {
+      const answer = await by.command(0x16, text);
+      if (answer[0] !== 0) return errorOf(answer)?.errno;
+      // The definition of its column, and the end of that list.
+      await by.read();
+      await by.read();
+      return answer.readUInt32LE(1);
+    };
+    assert.deepEqual([await prepare(first, long), await prepare(first, long)], [1, 2]);
+    assert.equal(await prepare(second, long), 1461);
+    assert.equal(errorOf(await second.command(3, `prepare s from '${long}'`))?.errno, 1461);
+    assert.equal(await prepare(second, "select 1"), 1);
+    first.send(0, Buffer.from([0x19, 1, 0, 0, 0]));
+    assert.equal((await first.command(0x0e))[0], 0);
+    assert.equal((await second.command(3, `prepare s from '${long}'`))[0], 0);
+    first.socket.destroy();
+    for (let made: number | undefined = 1461; made === 1461; ) made = await prepare(second, long);
   });
 
   test("random bytes harm nobody", async (t) => {

@@ -5,7 +5,19 @@ import { after, before, test } from "node:test";
 import { eventually } from "../../listener/harness.ts";
 import { ask } from "../../support/http.ts";
 import { ServerProcess } from "../../support/process.ts";
-import { errorFields, firstColumn, int32, message, query, RawPostgres, startup, sync, text } from "./raw-client.ts";
+import {
+  bind,
+  errorFields,
+  firstColumn,
+  int32,
+  message,
+  parse,
+  query,
+  RawPostgres,
+  startup,
+  sync,
+  text,
+} from "./raw-client.ts";
 import { makeShop } from "./shop.ts";
 
 let server: ServerProcess;
@@ -130,8 +142,7 @@ test("a wrong key cancels nothing", async () => {
 
 test("prepared statements and cursors of a session are bounded", async () => {
   const client = await RawPostgres.signedIn(server.postgres, "shop");
-  const parse = (name: string) => message("P", text(name), text("select 1"), Buffer.from([0, 0]));
-  client.send(Buffer.concat(Array.from({ length: 1_001 }, (_, i) => parse(`s${i}`))));
+  client.send(Buffer.concat(Array.from({ length: 1_001 }, (_, i) => parse(`s${i}`, "select 1"))));
   client.send(sync);
   const statements = await client.until("Z");
   assert.equal(statements.filter(({ type }) => type === "1").length, 1_000);
@@ -172,4 +183,103 @@ test("500 connections at once: those over the limit are told 53300, the others w
     probe.socket.destroy();
   }
   await stillServes();
+});
+
+const MiB = 1024 * 1024;
+
+test("messages of all sessions together are bounded by their bytes", async () => {
+  const clients = await Promise.all(Array.from({ length: 30 }, () => RawPostgres.signedIn(server.postgres, "shop")));
+  // All but the end of each, so that it is kept.
+  const most = Buffer.concat([Buffer.from("Q"), int32(10 * MiB), Buffer.alloc(10 * MiB - 8, "x")]);
+  for (const client of clients) client.send(most);
+  const isTold = ({ types }: RawPostgres) => types.includes("E");
+  await eventually(() => clients.filter(isTold).length >= 4);
+  for (const { heard } of clients.filter(isTold)) assert.equal(errorFields(heard[0]!)["C"], "53000");
+  assert.ok(clients.filter((each) => !isTold(each)).length >= 20, "those within the budget go on");
+  await stillServes();
+  for (const { socket } of clients) socket.destroy();
+  await stillServes();
+});
+
+test("prepared statements of all sessions together are bounded by their bytes", async () => {
+  const long = `/*${"x".repeat(MiB)}*/ select 1`;
+  const clients = await Promise.all(Array.from({ length: 6 }, () => RawPostgres.signedIn(server.postgres, "shop")));
+  const refused: string[] = [];
+  for (const client of clients) {
+    for (let i = 0; i < 15; i++) {
+      client.send(parse(`s${i}`, long), sync);
+      const error = (await client.until("Z")).find(({ type }) => type === "E");
+      if (error !== undefined) refused.push(errorFields(error)["C"]!);
+    }
+  }
+  assert.ok(refused.length > 0 && refused.every((code) => code === "53200"), refused.join());
+  // Neither small ones nor others' large requests are held up by it.
+  clients[5]!.send(parse("small", "select 1"), sync);
+  assert.equal((await clients[5]!.until("Z"))[0]!.type, "1");
+  const records = [{ value: Buffer.alloc(3 * MiB).toString("base64") }];
+  const stream = { name: `large-${clients.length}`, partitions: 1 };
+  assert.equal((await ask(`${server.url}/v1/namespaces/shop/streams`, { body: stream })).status, 201);
+  const path = `/v1/namespaces/shop/streams/${stream.name}/partitions/0/records`;
+  assert.equal((await ask(`${server.url}${path}`, { body: { records } })).status, 200);
+  // A session that goes gives back what it had.
+  const [first, ...others] = clients;
+  first!.socket.destroy();
+  const next = others.at(-1)!;
+  for (let code: string | undefined = "53200"; code === "53200"; ) {
+    next.send(parse("again", long), sync);
+    const error = (await next.until("Z")).find(({ type }) => type === "E");
+    code = error === undefined ? undefined : errorFields(error)["C"];
+    assert.ok(code === undefined || code === "53200");
+  }
+  for (const { socket } of others) socket.destroy();
+});
+
+for (const [what, statement, values, fitting] of [
+  ["their parameters", "select $1::text", ["x".repeat(10 * MiB)], 3],
+  ["the tokens of their statements", `select ${"1,".repeat(24_000)}1`, [], 13],
+] as const) {
+  test(`portals of a session are bounded by the bytes of ${what}`, async () => {
+    const client = await RawPostgres.signedIn(server.postgres, "shop");
+    client.send(query("begin"));
+    await client.until("Z");
+    for (let i = 0; i <= fitting; i++) client.send(parse("", statement), bind(`p${i}`, "", values));
+    client.send(sync);
+    const heard = await client.until("Z");
+    assert.equal(heard.filter(({ type }) => type === "2").length, fitting);
+    assert.equal(errorFields(heard.find(({ type }) => type === "E")!)["C"], "54000");
+    client.socket.destroy();
+  });
+}
+
+test("a value of too many items is refused, and the session goes on", async () => {
+  const client = await RawPostgres.signedIn(server.postgres, "shop");
+  const codes: (string | undefined)[] = [];
+  for (const list of ["range(100000)", "range(100001)", "[range(60000), range(60000)]", "{'a': range(100001)}"]) {
+    client.send(query(`select ${list} as x`));
+    const error = (await client.until("Z")).find(({ type }) => type === "E");
+    codes.push(error && errorFields(error)["C"]);
+  }
+  assert.deepEqual(codes, [undefined, "22003", "22003", "22003"]);
+  client.socket.destroy();
+});
+
+test("the rows that cursors keep count, and are given back", async () => {
+  const client = await RawPostgres.signedIn(server.postgres, "shop");
+  client.send(query("begin"));
+  await client.until("Z");
+  const codes: (string | undefined)[] = [];
+  for (let i = 0; i < 4; i++) {
+    client.send(
+      query(`declare c${i} scroll cursor for select repeat('x', 1000) from range(25000); move all from c${i}`),
+    );
+    const error = (await client.until("Z")).find(({ type }) => type === "E");
+    codes.push(error && errorFields(error)["C"]);
+    if (error !== undefined) break;
+  }
+  assert.deepEqual(codes, [undefined, undefined, "54000"]);
+  client.send(query("rollback"));
+  await client.until("Z");
+  client.send(query("begin; declare c scroll cursor for select repeat('x', 1000) from range(25000); move all from c"));
+  assert.ok((await client.until("Z")).every(({ type }) => type !== "E"));
+  client.socket.destroy();
 });

@@ -43,7 +43,7 @@ export async function startCollections(settings: Partial<CollectionSettings> = {
     version: "0.1.0",
     authenticator,
     requestId: createRequestIds(),
-    bytes: new ByteBudget(limits.bodiesBytesMax),
+    bytes: new ByteBudget(limits.heldBytesMax),
   });
   const listener = await Listener.start({
     host: "127.0.0.1",

@@ -90,6 +90,18 @@ test("WhoAmI in every mode of one server, and no credential anywhere in what it 
     origin: "https://evil.example",
   });
   assert.equal(page.status, 403);
+  // Nor may it make the server its own origin by a name of its owner, not even to read.
+  const rebound = await callFrom(server, (place) => daemon.peers.set(place, user("grace@example.com", 7)), {
+    host: "evil.example",
+  });
+  assert.equal(rebound.status, 403);
+  const { hostname, port } = new URL(server.url);
+  for (const path of ["/v1/namespaces", "/health", "/", "/openapi.json", "/.well-known/jwks.json"]) {
+    const read = request({ hostname, port, path, headers: { host: "evil.example", connection: "close" } }).end();
+    const [answer] = (await once(read, "response")) as [IncomingMessage];
+    answer.resume();
+    assert.equal(answer.statusCode, 403, path);
+  }
 
   const refusals: [headers: Record<string, string>, status: number, reason: string][] = [
     [{}, 401, "unauthenticated"],

@@ -80,7 +80,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     log: { error: (fields) => logged.push(fields), debug: () => undefined },
     requestId: createRequestIds(),
     cors: new Cors(options.origins ?? []),
-    bytes: new ByteBudget(limits.bodiesBytesMax),
+    bytes: new ByteBudget(limits.heldBytesMax),
     ...options.rpc,
   });
   health.setReady(true);

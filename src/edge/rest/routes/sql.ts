@@ -90,9 +90,9 @@ async function* resultTexts(result: SqlResult): AsyncGenerator<string, undefined
   try {
     for (let batch = await result.next(); batch !== undefined; batch = await result.next()) {
       const isFirst = rows === 0;
-      for (const row of rowTexts(names, batch, isFirst)) {
-        text += row;
-        rows++;
+      rows += batch.rows;
+      for (const part of rowTexts(names, batch, isFirst)) {
+        text += part;
         if (text.length < pieceLength) continue;
         yield text;
         text = "";

@@ -1,6 +1,6 @@
 import { EngineError } from "../../errors.ts";
 import type { SqlFault } from "../sql.ts";
-import { checkTokens } from "../text-limits.ts";
+import { checkTokens, sqlTextLimits } from "../text-limits.ts";
 
 /** The words of a statement as MySQL reads them; comments and spaces are gone. */
 export interface MysqlToken {
@@ -220,7 +220,7 @@ class Lexer {
   }
 
   #token(kind: TokenKind, start: number, value: string): MysqlToken {
-    checkTokens(this.#tokens.length + 1, start);
+    checkTokens(this.#tokens.length + 1, start, sqlTextLimits.wireTokensMax);
     const glued = start === this.#lastEnd;
     this.#lastEnd = this.#at;
     return { kind, value, start, end: this.#at, glued };

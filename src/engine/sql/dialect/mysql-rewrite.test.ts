@@ -160,7 +160,7 @@ test("calls in one another without end are refused before they are looked at", (
 
 /** Each looked once through all that came before or after it; together they took minutes. */
 test("as much as a statement may hold is rewritten at once", () => {
-  const times = 15_000;
+  const times = 4_500;
   const many = (part: string, glue = ", ") => Array.from({ length: times }, () => part).join(glue);
   assert.equal(rewrite(`select ${many("convert(a, signed) as x")} from t`).query.match(/AS BIGINT/g)?.length, times);
   assert.equal(rewrite(`select ${many("'ab'", " ")} as x`).query, `select '${"ab".repeat(times)}' as x`);

@@ -1,4 +1,4 @@
-import { checkLength, checkTokens } from "../text-limits.ts";
+import { checkLength, checkTokens, sqlTextLimits } from "../text-limits.ts";
 
 /** A token of a statement: where it begins and ends in the text. */
 export interface Token {
@@ -35,7 +35,7 @@ export function tokenize(text: string): Token[] {
   const tokens: Token[] = [];
   let at = skipSpace(text, 0);
   while (at < text.length) {
-    checkTokens(tokens.length + 1, at);
+    checkTokens(tokens.length + 1, at, sqlTextLimits.wireTokensMax);
     const token = next(text, at);
     tokens.push(token);
     at = skipSpace(text, token.end);

@@ -124,7 +124,7 @@ test("the time of a rewrite grows with the statement", () => {
     ["select ", "x <#> ", "y"],
     ["select ", "format('%s', ", "1"],
   ] as const) {
-    const count = Math.floor(150_000 / (tokenize(part).length + 1));
+    const count = Math.floor(45_000 / (tokenize(part).length + 1));
     // Of a statement this long anything but a few passes would take minutes.
     try {
       rewritten(before + part.repeat(count) + after);
@@ -177,7 +177,7 @@ test("quotations of megabytes are read, whatever they hold", () => {
 });
 
 test("a query of too many words is refused", () => {
-  assert.throws(() => tokenize("a ".repeat(200_001)), /query: has more than 200000 words/);
+  assert.throws(() => tokenize("a ".repeat(50_001)), /query: has more than 50000 words/);
 });
 
 for (const [what, text] of [
@@ -191,7 +191,7 @@ for (const [what, text] of [
 
 /** Each looked once through all that came before it; together they took minutes. */
 test("as much as a query may hold is rewritten at once", () => {
-  const times = 15_000;
+  const times = 4_500;
   const many = (part: string) => `select ${Array.from({ length: times }, () => part).join(", ")}`;
   assert.equal(
     rewritten(`select 1::regclass${"::int::regclass".repeat(times)}`).match(/regclass_name/g)?.length,

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { DuckDBInstance } from "@duckdb/node-api";
 import { aggregateFunctions, scalarFunctions } from "./allowed-functions.ts";
+import { tableFunctions } from "./guard.ts";
 import { refusedFunctions, refusedPrefixes } from "./refused-functions.ts";
 
 test("every function of the bundled database is on one list: run scripts/sql-functions.ts after an update", async () => {
@@ -23,4 +25,11 @@ test("every function of the bundled database is on one list: run scripts/sql-fun
     [...allowed].filter((name) => !all.includes(name)),
     [],
   );
+});
+
+test("docs/sql.md tells every function that is refused, and the table functions", () => {
+  const page = readFileSync(new URL("../../../../docs/sql.md", import.meta.url), "utf8");
+  const names = [...Object.values(refusedFunctions).flatMap((each) => each.split(" ")), ...refusedPrefixes];
+  const missing = [...names, ...tableFunctions].filter((name) => !page.includes(`\`${name}\``));
+  assert.deepEqual(missing, [], "run scripts/sql-functions.ts");
 });

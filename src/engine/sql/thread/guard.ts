@@ -9,7 +9,7 @@ import type { BaseTable, FunctionCall, ShowRef, TableFunction, TreeNode } from "
  * What a statement may reach. The database itself can't reach a file, a network or another namespace, and is read in a
  * transaction that can't write; what is refused here is refused with a reason, and before anything runs.
  */
-const tableFunctions = new Set([
+export const tableFunctions: ReadonlySet<string> = new Set([
   "range",
   "generate_series",
   "unnest",

@@ -8,8 +8,8 @@ import { buffersOf, joinBatches } from "./join-batches.ts";
 import { readChunk } from "./read-chunk.ts";
 
 /** Rows of a batch, and the bytes after which it is full anyway. */
-const batchRows = 16_384;
-const batchBytes = 1024 * 1024;
+const batchRows = 65_536;
+const batchBytes = 2 * 1024 * 1024;
 
 export type StopReason = "cancelled" | "timeout";
 

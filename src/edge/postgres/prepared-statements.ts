@@ -1,0 +1,64 @@
+import { type ByteAccount, statementBytes } from "../wire/byte-budget.ts";
+import { PostgresError } from "./error.ts";
+import { postgresLimits } from "./limits.ts";
+import type { PreparedStatement } from "./prepared.ts";
+
+/** The prepared statements of one session, and how much of them there may be. */
+export class PreparedStatements {
+  readonly #statements = new Map<string, PreparedStatement>();
+  readonly #account: ByteAccount;
+  #bytes = 0;
+
+  constructor(account: ByteAccount) {
+    this.#account = account;
+  }
+
+  get(name: string): PreparedStatement {
+    const found = this.#statements.get(name);
+    if (found === undefined) throw new PostgresError("26000", `prepared statement "${name}" does not exist`);
+    return found;
+  }
+
+  /** Throws where no statement of this name can be prepared. */
+  checkNew(name: string): void {
+    const isKnown = this.#statements.has(name);
+    if (isKnown && name !== "") throw new PostgresError("42P05", `prepared statement "${name}" already exists`);
+    if (isKnown || this.#statements.size < postgresLimits.statementsMax) return;
+    throw new PostgresError("54000", `a session has at most ${postgresLimits.statementsMax} prepared statements`);
+  }
+
+  set(name: string, made: PreparedStatement): void {
+    this.delete(name);
+    const bytes = this.#bytes + preparedBytes(made);
+    const { statementBytesMax } = postgresLimits;
+    if (bytes > statementBytesMax) {
+      throw new PostgresError(
+        "54000",
+        `the prepared statements of a session take more than ${statementBytesMax} bytes`,
+      );
+    }
+    if (!this.#account.hold(bytes)) {
+      throw new PostgresError("53200", "the prepared statements and cursors of all sessions take too many bytes");
+    }
+    this.#bytes = bytes;
+    this.#statements.set(name, made);
+  }
+
+  delete(name: string): void {
+    const found = this.#statements.get(name);
+    if (found === undefined) return;
+    this.#statements.delete(name);
+    this.#bytes -= preparedBytes(found);
+    this.#account.hold(this.#bytes);
+  }
+
+  clear(): void {
+    this.#statements.clear();
+    this.#bytes = 0;
+    this.#account.release();
+  }
+}
+
+export function preparedBytes({ source, statement }: PreparedStatement): number {
+  return statementBytes(source, statement?.tokens.length ?? 0);
+}
