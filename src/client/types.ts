@@ -136,7 +136,14 @@ export type FieldKind =
   | "bool"
   | "date"
   | "json"
-  | { readonly text: { readonly analyzer?: string; readonly positions?: boolean } };
+  | {
+      readonly text: {
+        readonly analyzer?: string;
+        readonly positions?: boolean;
+        readonly folding?: boolean;
+        readonly revision?: number;
+      };
+    };
 
 export interface SchemaField {
   readonly name: string;

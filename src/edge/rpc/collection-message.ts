@@ -4,6 +4,7 @@ import type { AliasAction, CollectionInfo, Collections, ScanPlan } from "../../e
 import type { FieldKind, FieldSpec, Schema } from "../../engine/collection/schema.ts";
 import { parseFields, parseSchema } from "../../engine/collection/schema-parse.ts";
 import { invalid } from "../../engine/errors.ts";
+import { analyzerChoice, analyzerRevision } from "../../engine/search/analysis/analyzer.ts";
 import type {
   AliasAction as AliasActionMessage,
   CollectionInfoSchema,
@@ -32,7 +33,9 @@ function fieldJson({ name, sourcePath, kind, indexed, fast }: FieldMessage): unk
 
 function kindJson(kind: NonNullable<FieldMessage["kind"]>["kind"]): unknown {
   if (kind.case !== "text") return kind.case;
-  return { text: { analyzer: given(kind.value.analyzer), positions: kind.value.positions } };
+  return {
+    text: { analyzer: given(kind.value.analyzer), positions: kind.value.positions, folding: kind.value.folding },
+  };
 }
 
 export function parseFieldMessages(path: string, fields: readonly FieldMessage[]): FieldSpec[] {
@@ -55,8 +58,16 @@ type KindInit = MessageInitShape<typeof FieldKindSchema>;
 
 function kindMessage(kind: FieldKind): KindInit {
   switch (kind.kind) {
-    case "text":
-      return { kind: { case: "text", value: { analyzer: kind.analyzer, positions: kind.positions } } };
+    case "text": {
+      const { analyzer, folding, revision } = analyzerChoice(kind.analyzer);
+      const value = {
+        analyzer,
+        positions: kind.positions,
+        ...(folding ? { folding } : {}),
+        ...(revision === analyzerRevision ? {} : { revision }),
+      };
+      return { kind: { case: "text", value } };
+    }
     case "keyword":
       return { kind: { case: "keyword", value: {} } };
     case "i64":

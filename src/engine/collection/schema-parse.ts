@@ -1,5 +1,11 @@
 import { invalid } from "../errors.ts";
-import { analyzerNames, isAnalyzer } from "../search/analysis/analyzer.ts";
+import {
+  analyzerChoice,
+  analyzerKey,
+  analyzerNames,
+  analyzerRevision,
+  isAnalyzer,
+} from "../search/analysis/analyzer.ts";
 import { searchLimits } from "../search/limits.ts";
 import { refuseUnknown } from "../unknown-fields.ts";
 import {
@@ -77,13 +83,24 @@ function parseSourcePath(path: string, value: unknown, name: string): string {
   return value as string;
 }
 
+function parseRevision(path: string, value: unknown): number {
+  if (value === undefined || value === null) return analyzerRevision;
+  if (value !== 1 && value !== analyzerRevision) throw invalid(path, `must be 1 or ${analyzerRevision}`);
+  return value;
+}
+
 function parseText(path: string, value: unknown): FieldKind {
-  const options = object(path, value ?? {}, ["analyzer", "positions"]);
+  const options = object(path, value ?? {}, ["analyzer", "positions", "folding", "revision"]);
   const analyzer = options["analyzer"] ?? "standard";
   if (typeof analyzer !== "string" || !isAnalyzer(analyzer)) {
     throw invalid(`${path}.analyzer`, `must be one of ${analyzerNames().join(", ")}`);
   }
-  return { kind: "text", analyzer, positions: boolean(`${path}.positions`, options["positions"], true) };
+  const folding = boolean(`${path}.folding`, options["folding"], false);
+  return {
+    kind: "text",
+    analyzer: analyzerKey({ analyzer, folding, revision: parseRevision(`${path}.revision`, options["revision"]) }),
+    positions: boolean(`${path}.positions`, options["positions"], true),
+  };
 }
 
 function parseKind(path: string, value: unknown): FieldKind {
@@ -200,7 +217,29 @@ export function parseSchema(value: unknown, path = "schema"): Schema {
 }
 
 function formatKind(kind: FieldKind): unknown {
-  return kind.kind === "text" ? { text: { analyzer: kind.analyzer, positions: kind.positions } } : kind.kind;
+  if (kind.kind !== "text") return kind.kind;
+  const { analyzer, folding, revision } = analyzerChoice(kind.analyzer);
+  const text = {
+    analyzer,
+    positions: kind.positions,
+    ...(folding ? { folding } : {}),
+    ...(revision === analyzerRevision ? {} : { revision }),
+  };
+  return { text };
+}
+
+function formerKey(key: string): string {
+  return analyzerKey({ ...analyzerChoice(key), revision: 1 });
+}
+
+/** The schema of a collection whose terms were made before stemmers were versioned. */
+export function withFormerAnalyzers(schema: Schema): Schema {
+  const fields = schema.fields.map((field) =>
+    field.kind.kind === "text"
+      ? { ...field, kind: { ...field.kind, analyzer: formerKey(field.kind.analyzer) } }
+      : field,
+  );
+  return { ...schema, fields };
 }
 
 /** A schema with every default written out: the REST form, what is stored, and what the threads are told. */

@@ -1,4 +1,5 @@
 import { asDouble, isWrittenNumber } from "../exact-json.ts";
+import { analyzerChoice } from "../search/analysis/analyzer.ts";
 import { parseDate } from "../search/date.ts";
 import { searchLimits } from "../search/limits.ts";
 
@@ -63,7 +64,9 @@ export function findVector(schema: Schema, name: string): VectorSpec | undefined
 function sameKind(a: FieldKind, b: FieldKind): boolean {
   if (a.kind !== b.kind) return false;
   if (a.kind !== "text" || b.kind !== "text") return true;
-  return a.analyzer === b.analyzer && a.positions === b.positions;
+  // A collection keeps the stemmer that made its terms: who asks for the language's newer one means the same field.
+  const [one, other] = [analyzerChoice(a.analyzer), analyzerChoice(b.analyzer)];
+  return one.analyzer === other.analyzer && one.folding === other.folding && a.positions === b.positions;
 }
 
 export function sameField(a: FieldSpec, b: FieldSpec): boolean {
