@@ -151,6 +151,7 @@ export interface SchemaField {
   readonly source_path?: string;
   readonly indexed?: boolean;
   readonly fast?: boolean;
+  readonly multi?: boolean;
 }
 
 export interface CollectionSchema {

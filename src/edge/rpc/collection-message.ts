@@ -26,9 +26,9 @@ function given(text: string): string | undefined {
 }
 
 /** A field in its REST form, which the engine's parser takes. */
-function fieldJson({ name, sourcePath, kind, indexed, fast }: FieldMessage): unknown {
+function fieldJson({ name, sourcePath, kind, indexed, fast, multi }: FieldMessage): unknown {
   const chosen = kind?.kind;
-  return { name, source_path: given(sourcePath), kind: chosen && kindJson(chosen), indexed, fast };
+  return { name, source_path: given(sourcePath), kind: chosen && kindJson(chosen), indexed, fast, multi };
 }
 
 function kindJson(kind: NonNullable<FieldMessage["kind"]>["kind"]): unknown {
@@ -87,12 +87,13 @@ function kindMessage(kind: FieldKind): KindInit {
 export function schemaMessage(schema: Schema): MessageInitShape<typeof SchemaSchema> {
   return {
     fields: schema.fields.map(
-      ({ kind, name, sourcePath, indexed, fast }): MessageInitShape<typeof FieldSchema> => ({
+      ({ kind, name, sourcePath, indexed, fast, multi }): MessageInitShape<typeof FieldSchema> => ({
         name,
         sourcePath,
         kind: kindMessage(kind),
         indexed,
         fast,
+        ...(multi ? { multi } : {}),
       }),
     ),
     vectors: [...schema.vectors],

@@ -124,13 +124,13 @@ function parseKind(path: string, value: unknown): FieldKind {
 
 /** One field of a schema, with the defaults of its kind. */
 export function parseField(path: string, value: unknown): FieldSpec {
-  const field = object(path, value, ["name", "source_path", "kind", "indexed", "fast"]);
+  const field = object(path, value, ["name", "source_path", "kind", "indexed", "fast", "multi"]);
   const name = parseFieldName(`${path}.name`, field["name"]);
   const sourcePath = parseSourcePath(path, field["source_path"], name);
   if (field["kind"] === undefined || field["kind"] === null) throw invalid(`${path}.kind`, "is required");
   const kind = parseKind(`${path}.kind`, field["kind"]);
   if (kind.kind === "json") {
-    for (const access of ["indexed", "fast"] as const) {
+    for (const access of ["indexed", "fast", "multi"] as const) {
       if (boolean(`${path}.${access}`, field[access], false)) {
         throw invalid(`${path}.${access}`, "a json field is stored only");
       }
@@ -143,6 +143,7 @@ export function parseField(path: string, value: unknown): FieldSpec {
     kind,
     indexed: boolean(`${path}.indexed`, field["indexed"], true),
     fast: boolean(`${path}.fast`, field["fast"], kind.kind !== "keyword" && kind.kind !== "text"),
+    ...(boolean(`${path}.multi`, field["multi"], false) ? { multi: true } : {}),
   };
 }
 
@@ -257,6 +258,7 @@ interface FormattedField {
   readonly kind: unknown;
   readonly indexed: boolean;
   readonly fast: boolean;
+  readonly multi?: true;
 }
 
 export function formatSchema(schema: Schema): FormattedSchema {
@@ -267,6 +269,7 @@ export function formatSchema(schema: Schema): FormattedSchema {
       kind: formatKind(field.kind),
       indexed: field.indexed,
       fast: field.fast,
+      ...(field.multi ? { multi: true } : {}),
     })),
     vectors: schema.vectors.map(({ name, dim, distance }) => ({ name, dim, distance })),
     sparse_vectors: schema.sparseVectors.map(({ name }) => ({ name })),
@@ -283,12 +286,13 @@ export function formatSchema(schema: Schema): FormattedSchema {
 export function readSchema(formatted: unknown): Schema {
   const { fields, vectors, sparse_vectors, dynamic, max_fields } = formatted as FormattedSchema;
   return {
-    fields: fields.map(({ name, source_path, kind, indexed, fast }, i) => ({
+    fields: fields.map(({ name, source_path, kind, indexed, fast, multi }, i) => ({
       name,
       sourcePath: source_path,
       kind: parseKind(`schema.fields[${i}].kind`, kind),
       indexed,
       fast,
+      ...(multi ? { multi } : {}),
     })),
     vectors: vectors.map(({ name, dim, distance }) => ({ name, dim, distance })),
     sparseVectors: sparse_vectors.map(({ name }) => ({ name })),

@@ -22,6 +22,8 @@ export interface FieldSpec {
   readonly indexed: boolean;
   /** Columnar, for sort, facets, groups, aggregates and range. */
   readonly fast: boolean;
+  /** SQL shows all of its values, as a list. */
+  readonly multi?: true;
 }
 
 export const distances = ["cosine", "dot", "l2"] as const;
@@ -75,6 +77,7 @@ export function sameField(a: FieldSpec, b: FieldSpec): boolean {
     a.sourcePath === b.sourcePath &&
     a.indexed === b.indexed &&
     a.fast === b.fast &&
+    a.multi === b.multi &&
     sameKind(a.kind, b.kind)
   );
 }
