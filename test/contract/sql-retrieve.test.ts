@@ -193,6 +193,21 @@ describe("retrievers in SQL and in a query", () => {
     }
   };
 
+  test("a column without a name is called as its expression was written", async () => {
+    const search = "text_search(docs, 'red', body, 2)";
+    const names = [
+      `(select count(*) from ${search})`,
+      `exists(select 1 from ${search}) or 1 is distinct from 2`,
+      "n + 1",
+    ];
+    for (const list of [names.join(", "), `all ${names.join(",\n")}`]) {
+      const done = await ask(`${client.url}/sql`, { body: { query: `select ${list} from docs limit 1` } });
+      assert.equal(done.status, 200, done.text);
+      const shown = done.json.columns.map(({ name }: { name: string }) => name);
+      assert.deepEqual(shown, [names[0], names[1], "(n + 1)"]);
+    }
+  });
+
   test("a condition holds of a field's first value, as it does in the table", isFirst);
 
   test("the same after the documents have become segments, and after a write", async () => {
@@ -240,4 +255,24 @@ test("a field with multi is a list, in the table and of a retriever", async () =
       { _id: 3 },
     ]);
   }
+});
+
+test("dates of every year are told in ISO 8601, and are taken back", async () => {
+  await using server = await ServerProcess.start();
+  const client = await CollectionClient.create(server.url, "dates");
+  await client.made("docs", { fields: [{ name: "at", kind: "date" }] });
+  const dates = [
+    "-001199-02-15T14:13:20.001Z",
+    "0000-01-01T00:00:00Z",
+    "9999-12-31T23:59:59Z",
+    "+010000-01-01T00:00:00Z",
+  ];
+  await client.written("docs", [
+    ...dates.map((at, id) => ({ upsert: { id, source: { at } } })),
+    { upsert: { id: dates.length, source: { at: Date.parse(dates[0]!) } } },
+  ]);
+  const query = 'select "at", "at"::date as day from docs order by _id';
+  const { json } = await ask(`${client.url}/sql`, { body: { query } });
+  const shown = [...dates, dates[0]!].map((at) => ({ at, day: at.replace(/T.*/, "") }));
+  assert.deepEqual(json.rows, shown);
 });
