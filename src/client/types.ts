@@ -136,7 +136,14 @@ export type FieldKind =
   | "bool"
   | "date"
   | "json"
-  | { readonly text: { readonly analyzer?: string; readonly positions?: boolean } };
+  | {
+      readonly text: {
+        readonly analyzer?: string;
+        readonly positions?: boolean;
+        readonly folding?: boolean;
+        readonly revision?: number;
+      };
+    };
 
 export interface SchemaField {
   readonly name: string;
@@ -144,6 +151,7 @@ export interface SchemaField {
   readonly source_path?: string;
   readonly indexed?: boolean;
   readonly fast?: boolean;
+  readonly multi?: boolean;
 }
 
 export interface CollectionSchema {

@@ -205,6 +205,57 @@ test("the same schema again gives the same collection, another one is taken", as
   assert.equal(other.json.id, made.json.id);
 });
 
+interface HighlightedRow {
+  readonly _id: number;
+  readonly _highlights: Readonly<Record<string, string[]>>;
+}
+
+test("text folds accents on request, and Chinese, Japanese and Korean are found by their characters", async () => {
+  const c = await client();
+  const text = (name: string, options: object) => ({ name, source_path: "t", kind: { text: options } });
+  const made = await c.made("docs", {
+    fields: [text("plain", {}), text("folded", { folding: true }), text("cjk", { analyzer: "cjk" })],
+  });
+  assert.deepEqual(made.json.schema.fields[1].kind, { text: { analyzer: "standard", positions: true, folding: true } });
+  await c.write("docs", [
+    { upsert: { id: 1, source: { t: "Crème brûlée" } } },
+    { upsert: { id: 2, source: { t: "東京都の天気" } } },
+    { upsert: { id: 3, source: { t: "京東" } } },
+    { upsert: { id: 4, source: { t: "한국어를 배우다" } } },
+  ]);
+  const found = async (field: string, query: string) => {
+    const answer = await ask(`${c.url}/query`, {
+      body: { from: "docs", retrieve: [{ text: { field, query, k: 10 } }], highlight: { fields: [field] } },
+    });
+    assert.equal(answer.status, 200, answer.text);
+    return answer.json.rows.map((row: HighlightedRow) => [row._id, ...row._highlights[field]!]);
+  };
+  assert.deepEqual(await found("plain", "creme"), []);
+  assert.deepEqual(await found("folded", "creme BRULÉE"), [[1, "<em>Crème</em> <em>brûlée</em>"]]);
+  assert.deepEqual(await found("cjk", "東京都"), [[2, "<em>東京都</em>の天気"]]);
+  assert.deepEqual(await found("cjk", '"京都の"'), [[2, "東<em>京都の</em>天気"]]);
+  assert.deepEqual(await found("cjk", "天"), [[2, "東京都の<em>天</em>気"]]);
+  assert.deepEqual(await found("cjk", "한국어"), [[4, "<em>한국어</em>를 배우다"]]);
+});
+
+test("a language's former stemmer can be kept", async () => {
+  const c = await client();
+  const schema = (options: object) => ({ fields: [{ name: "t", kind: { text: { analyzer: "dutch", ...options } } }] });
+  const made = await c.made("docs", schema({ revision: 1 }));
+  assert.equal(made.json.schema.fields[0].kind.text.revision, 1);
+  await c.write("docs", [{ upsert: { id: 1, source: { t: "gelopen" } } }]);
+  const count = async (text: string) =>
+    (await ask(`${c.url}/collections/docs/documents/count`, { body: { filter: { match: { t: text } } } })).json.count;
+  assert.deepEqual([await count("gelopen"), await count("lopen")], [1, 0]);
+  assert.equal((await c.made("docs", schema({}))).json.id, made.json.id);
+  assertError(
+    await c.make("other", schema({ revision: 3 })),
+    400,
+    "invalid_argument",
+    "schema.fields[0].kind.text.revision",
+  );
+});
+
 test("what names no collection, or none that may be, is refused", async () => {
   const c = await client();
   assertError(await c.make("no/slash", {}), 400, "invalid_argument", "name");

@@ -606,3 +606,26 @@ describe("links in a process that ends", () => {
     assert.deepEqual((await detail("broken", at)).counters.b, 1, "links that are past the damage go on");
   });
 });
+
+// The namespace has the name of a schema, too.
+test("SQL adds up what links with one target count", async () => {
+  for (const stream of ["east", "west"]) {
+    await client.createStream(stream);
+    await made({ name: `of-${stream}`, source: stream, target: { kind: "counter", name: "visits" } });
+    await client.records(stream, [{ key: "a", value: "2" }, { key: stream }]);
+  }
+  const rowsOf = async (query: string) => {
+    const done = await ask(`${client.url}/sql`, { body: { query } });
+    assert.equal(done.status, 200, done.text);
+    return done.json.rows.map(Object.values);
+  };
+  assert.deepEqual(await rowsOf("select * from counters.visits order by counter"), [
+    ["a", 4],
+    ["east", 1],
+    ["west", 1],
+  ]);
+  assert.deepEqual(await rowsOf(`select * from links."of-east" order by counter`), [
+    ["a", 2],
+    ["east", 1],
+  ]);
+});

@@ -62,7 +62,9 @@ export interface LinkDetail extends LinkItem {
   readonly error?: string;
 }
 
-export type FieldKind = string | { readonly text: { readonly analyzer?: string; readonly positions?: boolean } };
+export type FieldKind =
+  | string
+  | { readonly text: { readonly analyzer?: string; readonly positions?: boolean; readonly folding?: boolean } };
 
 export interface FieldSpec {
   readonly name: string;

@@ -25,8 +25,8 @@ import { Documents } from "./documents.tsx";
 
 export function kindText(kind: FieldKind): string {
   if (typeof kind === "string") return kind;
-  const { analyzer = "standard", positions = true } = kind.text;
-  return `text, ${analyzer}${positions ? "" : ", no positions"}`;
+  const { analyzer = "standard", positions = true, folding = false } = kind.text;
+  return `text, ${analyzer}${positions ? "" : ", no positions"}${folding ? ", folding" : ""}`;
 }
 
 export function CollectionPage({ ns, name }: { readonly ns: string; readonly name: string }) {

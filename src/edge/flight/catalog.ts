@@ -17,7 +17,7 @@ const int = { kind: "int", bits: 32, signed: true } as const;
 const byte = { kind: "int", bits: 8, signed: false } as const;
 const required = { nullable: false };
 
-export const dbSchemas = ["collections", "information_schema", "links", "streams"] as const;
+export const dbSchemas = ["collections", "counters", "information_schema", "links", "streams"] as const;
 export const tableType = "TABLE";
 
 const tableFields = [

@@ -2,7 +2,7 @@ import { invalid } from "../../engine/errors.ts";
 
 /** Finds out which namespace a statement is about where the call does not say: by the tables that it names. */
 
-const schemas = ["collections", "streams", "links", "information_schema"];
+const schemas = ["collections", "streams", "links", "counters", "information_schema"];
 
 /** Words with which a statement reads some table. */
 const reading = new Set(["from", "join", "describe", "desc", "show", "table", "summarize", "pivot", "unpivot"]);

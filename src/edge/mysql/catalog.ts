@@ -80,6 +80,6 @@ export function isKey(table: SqlTable, column: string): boolean {
   return (
     (table.schema === "collections" && column === "_id") ||
     (table.schema === "streams" && (column === "partition" || column === "offset")) ||
-    (table.schema === "links" && column === "counter")
+    ((table.schema === "links" || table.schema === "counters") && column === "counter")
   );
 }

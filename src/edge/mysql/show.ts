@@ -138,7 +138,7 @@ class Cursor {
     const names = this.names();
     const after = this.word("FROM", "IN") === undefined ? undefined : this.name();
     if (after !== undefined) return context.catalog.table(openDatabase(context, after), names.join("."));
-    const isSchema = names.length === 2 && ["collections", "streams", "links"].includes(names[0]!);
+    const isSchema = names.length === 2 && ["collections", "streams", "links", "counters"].includes(names[0]!);
     if (names.length === 1 || isSchema) return context.catalog.table(openDatabase(context, undefined), names.join("."));
     const [database, ...rest] = names;
     return context.catalog.table(openDatabase(context, database), rest.join("."));

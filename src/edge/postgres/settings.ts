@@ -79,7 +79,7 @@ function knownSettings(serverVersion: string): readonly Known[] {
   ];
 }
 
-const ownSchemas = new Set(["collections", "streams", "links"]);
+const ownSchemas = new Set(["collections", "streams", "links", "counters"]);
 
 export class Settings {
   readonly #known = new Map<string, Known>();

@@ -1,7 +1,9 @@
+import type { DescMessage } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues, createContextKey } from "@connectrpc/connect";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
 import type { Principal } from "../../engine/auth/principal.ts";
 import { type ErrorContext, toConnectError } from "./error.ts";
+import { faultPath, type SentJson } from "./fault-path.ts";
 import { header, isGone, type NodeRequest } from "./node.ts";
 
 export interface CallLog {
@@ -18,6 +20,9 @@ export class Call {
   /** The outcome; a later error replaces an earlier one. */
   code = "ok";
   isAnswered = false;
+  /** What it was sent, and the message that should be. */
+  readonly sent: SentJson = {};
+  input: DescMessage | undefined;
   readonly #gone = new AbortController();
   readonly #request: NodeRequest;
   readonly #log: CallLog;
@@ -40,6 +45,7 @@ export class Call {
     const context: ErrorContext = {
       acceptLanguage: header(this.#request, "accept-language"),
       report: (cause) => this.report(cause),
+      faultPath: () => (this.input && this.sent.text !== undefined ? faultPath(this.input, this.sent.text) : undefined),
     };
     const explained = toConnectError(error, context);
     this.code = codeToString(explained.code);

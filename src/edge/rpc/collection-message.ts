@@ -4,6 +4,7 @@ import type { AliasAction, CollectionInfo, Collections, ScanPlan } from "../../e
 import type { FieldKind, FieldSpec, Schema } from "../../engine/collection/schema.ts";
 import { parseFields, parseSchema } from "../../engine/collection/schema-parse.ts";
 import { invalid } from "../../engine/errors.ts";
+import { analyzerChoice, analyzerRevision } from "../../engine/search/analysis/analyzer.ts";
 import type {
   AliasAction as AliasActionMessage,
   CollectionInfoSchema,
@@ -25,14 +26,16 @@ function given(text: string): string | undefined {
 }
 
 /** A field in its REST form, which the engine's parser takes. */
-function fieldJson({ name, sourcePath, kind, indexed, fast }: FieldMessage): unknown {
+function fieldJson({ name, sourcePath, kind, indexed, fast, multi }: FieldMessage): unknown {
   const chosen = kind?.kind;
-  return { name, source_path: given(sourcePath), kind: chosen && kindJson(chosen), indexed, fast };
+  return { name, source_path: given(sourcePath), kind: chosen && kindJson(chosen), indexed, fast, multi };
 }
 
 function kindJson(kind: NonNullable<FieldMessage["kind"]>["kind"]): unknown {
   if (kind.case !== "text") return kind.case;
-  return { text: { analyzer: given(kind.value.analyzer), positions: kind.value.positions } };
+  return {
+    text: { analyzer: given(kind.value.analyzer), positions: kind.value.positions, folding: kind.value.folding },
+  };
 }
 
 export function parseFieldMessages(path: string, fields: readonly FieldMessage[]): FieldSpec[] {
@@ -55,8 +58,16 @@ type KindInit = MessageInitShape<typeof FieldKindSchema>;
 
 function kindMessage(kind: FieldKind): KindInit {
   switch (kind.kind) {
-    case "text":
-      return { kind: { case: "text", value: { analyzer: kind.analyzer, positions: kind.positions } } };
+    case "text": {
+      const { analyzer, folding, revision } = analyzerChoice(kind.analyzer);
+      const value = {
+        analyzer,
+        positions: kind.positions,
+        ...(folding ? { folding } : {}),
+        ...(revision === analyzerRevision ? {} : { revision }),
+      };
+      return { kind: { case: "text", value } };
+    }
     case "keyword":
       return { kind: { case: "keyword", value: {} } };
     case "i64":
@@ -76,12 +87,13 @@ function kindMessage(kind: FieldKind): KindInit {
 export function schemaMessage(schema: Schema): MessageInitShape<typeof SchemaSchema> {
   return {
     fields: schema.fields.map(
-      ({ kind, name, sourcePath, indexed, fast }): MessageInitShape<typeof FieldSchema> => ({
+      ({ kind, name, sourcePath, indexed, fast, multi }): MessageInitShape<typeof FieldSchema> => ({
         name,
         sourcePath,
         kind: kindMessage(kind),
         indexed,
         fast,
+        ...(multi ? { multi } : {}),
       }),
     ),
     vectors: [...schema.vectors],

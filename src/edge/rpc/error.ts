@@ -52,6 +52,8 @@ export interface ErrorContext {
   readonly acceptLanguage: string | null | undefined;
   /** Takes what happened and returns the request id under which it was logged. */
   readonly report: (error: unknown) => string;
+  /** Where in the request the field is that the library could not decode. */
+  readonly faultPath?: () => string | undefined;
 }
 
 function metadataOf(error: EngineError, hint: string): Record<string, string> {
@@ -103,6 +105,11 @@ function fieldOf(message: string): string {
   return "body";
 }
 
+/** Of two members that exclude each other the second is at fault, and the place is that of what holds them. */
+function wholePath(path: string, named: string, message: string): string {
+  return /oneof set multiple times/.test(message) ? `${path}.${named}` : path;
+}
+
 function hasInfo(error: ConnectError): boolean {
   return error.details.some(
     (detail) => ("desc" in detail ? detail.desc.typeName : detail.type) === ErrorInfoSchema.typeName,
@@ -121,8 +128,12 @@ function fromLibrary(error: ConnectError, context: ErrorContext): ConnectError {
   const undecodable = /^parse binary|^protocol error|decompress|invalid envelope/i.test(message);
   const reason = undecodable ? "invalid_argument" : libraryReasons[error.code];
   if (reason === undefined) return fromEngine(EngineError.from(error), context);
-  const metadata = reason === "invalid_argument" ? { field: fieldOf(message) } : {};
-  const result = fromEngine(new EngineError(reason, message, { metadata, cause: error }), context, {
+  const path = reason === "invalid_argument" && /from JSON/.test(message) ? context.faultPath?.() : undefined;
+  const named = fieldOf(message);
+  const field = path === undefined ? named : wholePath(path, named, message).slice(0, fieldLengthMax);
+  const metadata = reason === "invalid_argument" ? { field } : {};
+  const told = path === undefined ? message : `${field}: ${message}`;
+  const result = fromEngine(new EngineError(reason, told, { metadata, cause: error }), context, {
     ...(error.code === Code.Canceled ? { code: Code.Canceled } : {}),
     hintReason: error.code === Code.ResourceExhausted ? "body_too_large" : hintReasonOf(reason, message),
   });

@@ -22,6 +22,7 @@ import type { ByteBudget } from "../wire/byte-budget.ts";
 import { authorizeCall, isAdministrative, needsCredential } from "./access.ts";
 import { Call, type CallLog, callKey } from "./call.ts";
 import { cutDeadline, deadlineMs, within } from "./deadline.ts";
+import { sentJson } from "./fault-path.ts";
 import { type HealthState, healthService } from "./health.ts";
 import { HouseProxy, isHousePath } from "./house.ts";
 import { instanceService, jwksPath } from "./instance.ts";
@@ -266,8 +267,9 @@ class Handler implements RpcHandler {
       bytesMax: needsCredential(call.path) ? Number.POSITIVE_INFINITY : rpcLimits.openBytesMax,
     });
     cutDeadline(universal.header, deadline);
+    call.input = handler.method.input;
     const reply = await within(
-      handler(universal),
+      sentJson.run(call.sent, () => handler(universal)),
       deadline === undefined ? undefined : deadline + rpcLimits.timeoutGraceMs,
     );
     await writeReply(reply, request, response, protocol, extra, call.explain);

@@ -1,4 +1,5 @@
 import { invalid } from "../../engine/errors.ts";
+import { keepSent } from "./fault-path.ts";
 import { rpcLimits } from "./limits.ts";
 
 /**
@@ -42,7 +43,9 @@ class CountingDecoder extends TextDecoder {
     if (input !== undefined && hasTooManyObjects(input)) {
       throw invalid("body", `must not have more than ${rpcLimits.jsonObjectsMax} objects`);
     }
-    return super.decode(input);
+    const text = super.decode(input);
+    keepSent(text);
+    return text;
   }
 }
 

@@ -2,9 +2,10 @@ import type { Reader } from "../../port/store.ts";
 import type { Draft } from "../commit/draft.ts";
 import { makeKey, prefixRange, readU64, tables } from "../keys.ts";
 import { decode, encode } from "../metastore/metastore.ts";
+import { analyzerRevision } from "../search/analysis/analyzer.ts";
 import { openValue, sealValue } from "../stored-value.ts";
 import type { Schema } from "./schema.ts";
-import { formatSchema, readSchema } from "./schema-parse.ts";
+import { formatSchema, readSchema, withFormerAnalyzers } from "./schema-parse.ts";
 
 /** A collection as its namespace knows it. */
 export interface CollectionMeta {
@@ -81,6 +82,8 @@ export function manifestBytes({ segments }: Manifest): number {
 
 type StoredCollection = Pick<CollectionMeta, "id" | "streamId" | "schemaVersion" | "fillVersion" | "hot"> & {
   schema: unknown;
+  /** Absent in collections from before stemmers were versioned. */
+  analysis?: number;
 };
 
 export function collectionKey(namespaceId: number, name: string): Buffer {
@@ -95,6 +98,7 @@ export function encodeCollection({ id, streamId, schema, schemaVersion, fillVers
     fillVersion,
     hot,
     schema: formatSchema(schema),
+    analysis: analyzerRevision,
   } satisfies StoredCollection);
 }
 
@@ -104,8 +108,10 @@ export function decodeCollection(
   name: string,
   bytes: Uint8Array,
 ): CollectionMeta {
-  const { schema, ...stored } = decode<StoredCollection>(bytes);
-  return { ...stored, namespaceId, namespace, name, schema: readSchema(schema) };
+  const { schema, analysis, ...stored } = decode<StoredCollection>(bytes);
+  const read = readSchema(schema);
+  const kept = analysis === undefined ? withFormerAnalyzers(read) : read;
+  return { ...stored, namespaceId, namespace, name, schema: kept };
 }
 
 export function aliasKey(namespaceId: number, alias: string): Buffer {

@@ -1,5 +1,11 @@
 import { invalid } from "../errors.ts";
-import { analyzerNames, isAnalyzer } from "../search/analysis/analyzer.ts";
+import {
+  analyzerChoice,
+  analyzerKey,
+  analyzerNames,
+  analyzerRevision,
+  isAnalyzer,
+} from "../search/analysis/analyzer.ts";
 import { searchLimits } from "../search/limits.ts";
 import { refuseUnknown } from "../unknown-fields.ts";
 import {
@@ -77,13 +83,24 @@ function parseSourcePath(path: string, value: unknown, name: string): string {
   return value as string;
 }
 
+function parseRevision(path: string, value: unknown): number {
+  if (value === undefined || value === null) return analyzerRevision;
+  if (value !== 1 && value !== analyzerRevision) throw invalid(path, `must be 1 or ${analyzerRevision}`);
+  return value;
+}
+
 function parseText(path: string, value: unknown): FieldKind {
-  const options = object(path, value ?? {}, ["analyzer", "positions"]);
+  const options = object(path, value ?? {}, ["analyzer", "positions", "folding", "revision"]);
   const analyzer = options["analyzer"] ?? "standard";
   if (typeof analyzer !== "string" || !isAnalyzer(analyzer)) {
     throw invalid(`${path}.analyzer`, `must be one of ${analyzerNames().join(", ")}`);
   }
-  return { kind: "text", analyzer, positions: boolean(`${path}.positions`, options["positions"], true) };
+  const folding = boolean(`${path}.folding`, options["folding"], false);
+  return {
+    kind: "text",
+    analyzer: analyzerKey({ analyzer, folding, revision: parseRevision(`${path}.revision`, options["revision"]) }),
+    positions: boolean(`${path}.positions`, options["positions"], true),
+  };
 }
 
 function parseKind(path: string, value: unknown): FieldKind {
@@ -107,13 +124,13 @@ function parseKind(path: string, value: unknown): FieldKind {
 
 /** One field of a schema, with the defaults of its kind. */
 export function parseField(path: string, value: unknown): FieldSpec {
-  const field = object(path, value, ["name", "source_path", "kind", "indexed", "fast"]);
+  const field = object(path, value, ["name", "source_path", "kind", "indexed", "fast", "multi"]);
   const name = parseFieldName(`${path}.name`, field["name"]);
   const sourcePath = parseSourcePath(path, field["source_path"], name);
   if (field["kind"] === undefined || field["kind"] === null) throw invalid(`${path}.kind`, "is required");
   const kind = parseKind(`${path}.kind`, field["kind"]);
   if (kind.kind === "json") {
-    for (const access of ["indexed", "fast"] as const) {
+    for (const access of ["indexed", "fast", "multi"] as const) {
       if (boolean(`${path}.${access}`, field[access], false)) {
         throw invalid(`${path}.${access}`, "a json field is stored only");
       }
@@ -126,6 +143,7 @@ export function parseField(path: string, value: unknown): FieldSpec {
     kind,
     indexed: boolean(`${path}.indexed`, field["indexed"], true),
     fast: boolean(`${path}.fast`, field["fast"], kind.kind !== "keyword" && kind.kind !== "text"),
+    ...(boolean(`${path}.multi`, field["multi"], false) ? { multi: true } : {}),
   };
 }
 
@@ -200,7 +218,29 @@ export function parseSchema(value: unknown, path = "schema"): Schema {
 }
 
 function formatKind(kind: FieldKind): unknown {
-  return kind.kind === "text" ? { text: { analyzer: kind.analyzer, positions: kind.positions } } : kind.kind;
+  if (kind.kind !== "text") return kind.kind;
+  const { analyzer, folding, revision } = analyzerChoice(kind.analyzer);
+  const text = {
+    analyzer,
+    positions: kind.positions,
+    ...(folding ? { folding } : {}),
+    ...(revision === analyzerRevision ? {} : { revision }),
+  };
+  return { text };
+}
+
+function formerKey(key: string): string {
+  return analyzerKey({ ...analyzerChoice(key), revision: 1 });
+}
+
+/** The schema of a collection whose terms were made before stemmers were versioned. */
+export function withFormerAnalyzers(schema: Schema): Schema {
+  const fields = schema.fields.map((field) =>
+    field.kind.kind === "text"
+      ? { ...field, kind: { ...field.kind, analyzer: formerKey(field.kind.analyzer) } }
+      : field,
+  );
+  return { ...schema, fields };
 }
 
 /** A schema with every default written out: the REST form, what is stored, and what the threads are told. */
@@ -218,6 +258,7 @@ interface FormattedField {
   readonly kind: unknown;
   readonly indexed: boolean;
   readonly fast: boolean;
+  readonly multi?: true;
 }
 
 export function formatSchema(schema: Schema): FormattedSchema {
@@ -228,6 +269,7 @@ export function formatSchema(schema: Schema): FormattedSchema {
       kind: formatKind(field.kind),
       indexed: field.indexed,
       fast: field.fast,
+      ...(field.multi ? { multi: true } : {}),
     })),
     vectors: schema.vectors.map(({ name, dim, distance }) => ({ name, dim, distance })),
     sparse_vectors: schema.sparseVectors.map(({ name }) => ({ name })),
@@ -244,12 +286,13 @@ export function formatSchema(schema: Schema): FormattedSchema {
 export function readSchema(formatted: unknown): Schema {
   const { fields, vectors, sparse_vectors, dynamic, max_fields } = formatted as FormattedSchema;
   return {
-    fields: fields.map(({ name, source_path, kind, indexed, fast }, i) => ({
+    fields: fields.map(({ name, source_path, kind, indexed, fast, multi }, i) => ({
       name,
       sourcePath: source_path,
       kind: parseKind(`schema.fields[${i}].kind`, kind),
       indexed,
       fast,
+      ...(multi ? { multi } : {}),
     })),
     vectors: vectors.map(({ name, dim, distance }) => ({ name, dim, distance })),
     sparseVectors: sparse_vectors.map(({ name }) => ({ name })),

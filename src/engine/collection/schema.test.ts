@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EngineError } from "../errors.ts";
 import { inferFields, type Schema, sameSchema } from "./schema.ts";
-import { addFields, formatSchema, parseFields, parseSchema, readSchema } from "./schema-parse.ts";
+import { addFields, formatSchema, parseFields, parseSchema, readSchema, withFormerAnalyzers } from "./schema-parse.ts";
 
 function fieldAtFault(run: () => unknown): unknown {
   try {
@@ -49,6 +49,16 @@ test("what is formatted is parsed to the same schema", () => {
   });
   assert.deepEqual(parseSchema(formatSchema(schema)), schema);
   assert.deepEqual(readSchema(JSON.parse(JSON.stringify(formatSchema(schema)))), schema);
+});
+
+test("a collection from before stemmers were replaced keeps the ones that made its terms", () => {
+  const text = (analyzer: string, options = {}) => ({ name: analyzer, kind: { text: { analyzer, ...options } } });
+  const names = ["dutch", "danish", "standard"];
+  const former = withFormerAnalyzers(parseSchema({ fields: names.map((name) => text(name)) }));
+  assert.deepEqual(former, parseSchema({ fields: [text("dutch", { revision: 1 }), text("danish"), text("standard")] }));
+  assert.deepEqual(readSchema(formatSchema(former)), former);
+  assert(sameSchema(former, parseSchema({ fields: names.map((name) => text(name)) })));
+  assert(!sameSchema(former, parseSchema({ fields: names.map((name) => text(name, { folding: true })) })));
 });
 
 const field = { name: "a", kind: "keyword" };

@@ -1,4 +1,5 @@
 import { asDouble, isWrittenNumber } from "../exact-json.ts";
+import { analyzerChoice } from "../search/analysis/analyzer.ts";
 import { parseDate } from "../search/date.ts";
 import { searchLimits } from "../search/limits.ts";
 
@@ -21,6 +22,8 @@ export interface FieldSpec {
   readonly indexed: boolean;
   /** Columnar, for sort, facets, groups, aggregates and range. */
   readonly fast: boolean;
+  /** SQL shows all of its values, as a list. */
+  readonly multi?: true;
 }
 
 export const distances = ["cosine", "dot", "l2"] as const;
@@ -63,7 +66,9 @@ export function findVector(schema: Schema, name: string): VectorSpec | undefined
 function sameKind(a: FieldKind, b: FieldKind): boolean {
   if (a.kind !== b.kind) return false;
   if (a.kind !== "text" || b.kind !== "text") return true;
-  return a.analyzer === b.analyzer && a.positions === b.positions;
+  // A collection keeps the stemmer that made its terms: who asks for the language's newer one means the same field.
+  const [one, other] = [analyzerChoice(a.analyzer), analyzerChoice(b.analyzer)];
+  return one.analyzer === other.analyzer && one.folding === other.folding && a.positions === b.positions;
 }
 
 export function sameField(a: FieldSpec, b: FieldSpec): boolean {
@@ -72,6 +77,7 @@ export function sameField(a: FieldSpec, b: FieldSpec): boolean {
     a.sourcePath === b.sourcePath &&
     a.indexed === b.indexed &&
     a.fast === b.fast &&
+    a.multi === b.multi &&
     sameKind(a.kind, b.kind)
   );
 }

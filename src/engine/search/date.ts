@@ -1,10 +1,11 @@
-const pattern = /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?([Zz]|[+-]\d{2}:\d{2}))?$/;
+const pattern =
+  /^(\d{4}|[+-]\d{6})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?([Zz]|[+-]\d{2}:\d{2}))?$/;
 
 /** The widest range that a Date can show. */
 const epochMsMax = 8.64e15;
 
 function daysInMonth(year: number, month: number): number {
-  return new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
+  return new Date(Date.UTC(2000 + (year % 400) + (year < 0 ? 400 : 0), month, 0)).getUTCDate();
 }
 
 function offsetMinutes(zone: string | undefined): number {
@@ -15,7 +16,7 @@ function offsetMinutes(zone: string | undefined): number {
   return (zone.startsWith("-") ? -1 : 1) * (hours * 60 + minutes);
 }
 
-/** RFC 3339 (a date alone is its midnight UTC) or whole epoch milliseconds; undefined for anything else. */
+/** RFC 3339, beyond its years with a sign and six digits as in ISO 8601 (a date alone is its midnight UTC) or whole epoch milliseconds; undefined for anything else. */
 export function parseDate(value: unknown): number | undefined {
   if (typeof value === "number") {
     return Number.isInteger(value) && Math.abs(value) <= epochMsMax ? value + 0 : undefined;

@@ -122,6 +122,11 @@ const dates: [unknown, number | undefined][] = [
   ["1970-01-02", 86_400_000],
   ["2024-02-29T00:00:00Z", Date.UTC(2024, 1, 29)],
   ["0001-01-01T00:00:00Z", Date.parse("0001-01-01T00:00:00Z")],
+  ["0000-02-29T00:00:00Z", Date.parse("0000-02-29T00:00:00Z")],
+  ["-000004-02-29T00:00:00Z", Date.parse("-000004-02-29T00:00:00Z")],
+  ["+010000-01-01T00:00:00Z", Date.parse("+010000-01-01T00:00:00Z")],
+  ["-000001-02-29T00:00:00Z", undefined],
+  ["+10000-01-01T00:00:00Z", undefined],
   [-5, -5],
   // A leap second is the one after it, as in every count of seconds since 1970.
   ["2016-12-31T23:59:60Z", Date.UTC(2017, 0, 1)],

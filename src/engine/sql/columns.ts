@@ -21,6 +21,11 @@ const fieldTypes: Readonly<Record<FieldSpec["kind"]["kind"], SqlType>> = {
   json: { kind: "json" },
 };
 
+function fieldType({ kind, multi }: FieldSpec): SqlType {
+  const item = fieldTypes[kind.kind];
+  return multi ? { kind: "list", item } : item;
+}
+
 /**
  * The columns of a collection: `_id`, its fields, its vectors, `_source`. SQL tells names apart without regard to case;
  * of names that are the same to it, later ones get a number. A field that an earlier build gave a name that no text of
@@ -30,7 +35,7 @@ export function collectionColumns(schema: Schema): readonly CollectionColumn[] {
   const columns: CollectionColumn[] = [{ name: "_id", type: { kind: "int64" }, shows: { kind: "id" } }];
   for (const field of schema.fields) {
     if (field.name.includes("\0") || !field.name.isWellFormed()) continue;
-    columns.push({ name: field.name, type: fieldTypes[field.kind.kind], shows: { kind: "field", field } });
+    columns.push({ name: field.name, type: fieldType(field), shows: { kind: "field", field } });
   }
   for (const { name, dim } of schema.vectors) {
     columns.push({

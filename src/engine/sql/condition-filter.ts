@@ -1,12 +1,5 @@
 import { type FieldSpec, isNumeric, type Schema } from "../collection/schema.ts";
-import {
-  type Comparison,
-  type Condition,
-  type Constant,
-  likeWildcard,
-  type Shown,
-  type ShownValue,
-} from "./retrieval.ts";
+import type { Comparison, Condition, Constant } from "./retrieval.ts";
 import type { SqlParameter } from "./sql.ts";
 import { dateOf } from "./stream-bounds.ts";
 
@@ -16,14 +9,13 @@ type FilterJson = Readonly<Record<string, unknown>>;
 export interface ConditionFilters {
   /** All of them restrict the retrievers before their top k. */
   readonly filters: readonly FilterJson[];
-  readonly shown: readonly Shown[];
   /** The terms, by their number, that only SQL can check. */
   readonly rest: readonly number[];
 }
 
 /**
- * The conditions that the index can check, as filters. SQL checks all of them again: a filter may let more through,
- * never less. A comparison with a missing value is not true, and neither is its opposite.
+ * The conditions that the index can check, as filters, which hold of a field's first value, as SQL shows it. SQL checks
+ * all of them again: a filter may let more through, never less. A comparison with a missing value is not true, and neither is its opposite.
  */
 export function conditionFilters(
   schema: Schema,
@@ -36,12 +28,9 @@ export function conditionFilters(
   for (const [i, condition] of terms.entries()) {
     const filter = condition && maker.of(condition);
     if (condition === undefined || filter === undefined) rest.push(i);
-    else {
-      filters.push(filter);
-      maker.show(condition);
-    }
+    else filters.push(filter);
   }
-  return { filters, shown: maker.shown, rest };
+  return { filters, rest };
 }
 
 type Scalar = string | number | boolean | null;
@@ -54,7 +43,6 @@ const ranges: Readonly<Record<string, "gt" | "gte" | "lt" | "lte">> = {
 };
 
 class FilterMaker {
-  readonly shown: Shown[] = [];
   readonly #schema: Schema;
   readonly #params: readonly SqlParameter[];
 
@@ -132,7 +120,7 @@ class FilterMaker {
     if (/[*?\\]/.test(pattern) || pattern.length > 200) return undefined;
     const prefix = /^([^%_]*)%$/.exec(pattern)?.[1];
     if (prefix !== undefined && prefix !== "") return { prefix: { [field.name]: prefix } };
-    return { wildcard: { [field.name]: likeWildcard(pattern) } };
+    return { wildcard: { [field.name]: pattern.replaceAll("%", "*").replaceAll("_", "?") } };
   }
 
   #ids(constants: readonly Constant[]): FilterJson | undefined {
@@ -147,8 +135,8 @@ class FilterMaker {
     const same = this.#schema.fields.filter(({ name }) => name.toLowerCase() === lower);
     const [field] = same;
     if (same.length !== 1 || field === undefined) return undefined;
-    const { kind, indexed, fast } = field;
-    if (kind.kind === "json" || (!indexed && !fast) || (kind.kind === "text" && !indexed)) return undefined;
+    const { kind, indexed, fast, multi } = field;
+    if (multi || kind.kind === "json" || (!indexed && !fast) || (kind.kind === "text" && !indexed)) return undefined;
     return field;
   }
 
@@ -179,57 +167,6 @@ class FilterMaker {
         return undefined;
     }
   }
-
-  /** A field of several values shows one that the statement asks for. */
-  show(condition: Condition): void {
-    switch (condition.op) {
-      case "and":
-        for (const item of condition.items) this.show(item);
-        return;
-      case "or":
-        this.shown.push({
-          either: condition.items.map((item) => this.#leaves(item)).filter((list) => list.length > 0),
-        });
-        return;
-      default:
-        this.shown.push(...this.#leaves(condition));
-    }
-  }
-
-  /** What the fields' values must meet, as far as it is about one value of each. */
-  #leaves(condition: Condition): ShownValue[] {
-    if (condition.op === "and") return condition.items.flatMap((item) => this.#leaves(item));
-    if (!("column" in condition)) return [];
-    const field = this.#field(condition.column);
-    if (field === undefined) return [];
-    const leaf = this.#leaf(condition, field);
-    return leaf === undefined ? [] : [{ field: field.name, ...leaf }];
-  }
-
-  #leaf(condition: Condition, field: FieldSpec): Omit<ShownValue, "field"> | undefined {
-    switch (condition.op) {
-      case "in": {
-        const values = condition.values.map((constant) => indexed(this.#value(field, constant)));
-        return { values: values.filter((value) => value !== undefined) };
-      }
-      case "like": {
-        const like = this.#scalar(condition.pattern);
-        return typeof like === "string" ? { like } : undefined;
-      }
-      case "compare": {
-        const { by } = condition;
-        const value = indexed(this.#value(field, condition.value));
-        if (value === undefined || by === "<>") return undefined;
-        return by === "=" ? { values: [value] } : { range: { [ranges[by]!]: value } };
-      }
-      default:
-        return undefined;
-    }
-  }
-}
-
-function indexed(value: string | number | boolean | undefined): string | number | undefined {
-  return typeof value === "boolean" ? Number(value) : value;
 }
 
 function isAscii(value: unknown): boolean {

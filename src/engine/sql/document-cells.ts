@@ -7,7 +7,8 @@ import { shortFloats } from "../search/vector/short-floats.ts";
 import type { CollectionColumn } from "./columns.ts";
 
 /** What a cell takes, by the type of its column; undefined is NULL. */
-export type Cell = number | bigint | string | boolean | Float32Array | undefined;
+export type Cell = CellItem | Float32Array | readonly CellItem[] | undefined;
+export type CellItem = number | bigint | string | boolean;
 
 /** A document as a row of these columns. */
 export function documentCells(id: number, document: StoredDocument, columns: readonly CollectionColumn[]): Cell[] {
@@ -39,17 +40,20 @@ function cellOf(shows: CollectionColumn["shows"], id: number, document: StoredDo
   }
 }
 
-/** The first value of a field; `_source` has them all. */
+/** The first value of a field, or all of them; `_source` has them, too. */
 export function fieldCell(source: unknown, field: FieldSpec): Cell {
   if (field.kind.kind === "json") {
     const value = valueAt(source, field.sourcePath);
     return value === undefined || value === null ? undefined : JSON.stringify(value);
   }
-  const [first] = sourceValues(source, field.sourcePath);
+  const [first, ...more] = sourceValues(source, field.sourcePath);
+  if (field.multi && first !== undefined) {
+    return [first, ...more].map((value) => valueCell(field, value)).filter((cell) => cell !== undefined);
+  }
   return first === undefined ? undefined : valueCell(field, first);
 }
 
-export function valueCell(field: FieldSpec, value: unknown): Cell {
+function valueCell(field: FieldSpec, value: unknown): CellItem | undefined {
   let held: string | number;
   try {
     held = fieldValue(field, field.name, value);

@@ -1,10 +1,8 @@
 import { decodeDocument } from "../collection/document-codec.ts";
 import { readSchema } from "../collection/schema-parse.ts";
-import { fieldValue, sourceValues } from "../search/document.ts";
-import { wildcardMatcher } from "../search/filter/wildcard.ts";
 import { type CollectionColumn, collectionColumns } from "./columns.ts";
-import { type Cell, documentCells, valueCell } from "./document-cells.ts";
-import { type FoundDocuments, likeWildcard, type Shown, type ShownValue } from "./retrieval.ts";
+import { type Cell, documentCells } from "./document-cells.ts";
+import type { FoundDocuments } from "./retrieval.ts";
 import type { SqlColumnInfo } from "./type.ts";
 
 /** Names of columns that a statement uses, of whatever table. */
@@ -59,80 +57,6 @@ export function writeFound(found: FoundDocuments, { ofDocument }: FoundColumns, 
   for (let i = 0; i < ids.length; i++) {
     const document = decodeDocument(data.subarray(offsets[i], offsets[i + 1]));
     const [id, ...rest] = documentCells(ids[i]!, document, ofDocument);
-    if (found.shown.length > 0) showMatches(found.shown, ofDocument, () => JSON.parse(document.source), rest);
     rows.add([id, scores[i], ...rest]);
   }
-}
-
-/** Of a field of several values, one that the statement asks for. The cells are those after the id. */
-export function showMatches(
-  shown: readonly Shown[],
-  columns: readonly CollectionColumn[],
-  source: () => unknown,
-  cells: Cell[],
-): void {
-  let parsed: unknown;
-  const valuesOf = (name: string): readonly unknown[] => {
-    const shows = columns.find(({ shows }) => shows.kind === "field" && shows.field.name === name)?.shows;
-    if (shows?.kind !== "field") return [];
-    parsed ??= source();
-    return sourceValues(parsed, shows.field.sourcePath);
-  };
-  const tests = chosenTests(shown, (all, name) => matchOf(all, name, columns, valuesOf(name)) !== undefined);
-  for (const name of new Set(tests.map(({ field }) => field))) {
-    const at = columns.findIndex(({ shows }) => shows.kind === "field" && shows.field.name === name);
-    const shows = columns[at]?.shows;
-    const values = valuesOf(name);
-    if (shows?.kind !== "field" || values.length < 2) continue;
-    const match = matchOf(tests, name, columns, values);
-    // The first column is the id, which is not among the cells.
-    if (match !== undefined) cells[at - 1] = valueCell(shows.field, match);
-  }
-}
-
-/** The tests that all must be met; of several lists the first that goes with the others. */
-function chosenTests(
-  shown: readonly Shown[],
-  holds: (tests: readonly ShownValue[], field: string) => boolean,
-): readonly ShownValue[] {
-  let tests: readonly ShownValue[] = shown.filter((each) => "field" in each);
-  for (const each of shown) {
-    if ("field" in each) continue;
-    const fits = (list: readonly ShownValue[]) => list.every(({ field }) => holds([...tests, ...list], field));
-    tests = [...tests, ...(each.either.find(fits) ?? [])];
-  }
-  return tests;
-}
-
-/** The first value of a field that meets all of its tests. */
-function matchOf(
-  tests: readonly ShownValue[],
-  name: string,
-  columns: readonly CollectionColumn[],
-  values: readonly unknown[],
-): unknown {
-  const shows = columns.find(({ shows }) => shows.kind === "field" && shows.field.name === name)?.shows;
-  if (shows?.kind !== "field") return undefined;
-  const own = tests.filter(({ field }) => field === name);
-  return values.find((value) => {
-    const held = fieldValue(shows.field, name, value);
-    return own.every((test) => meets(held, test));
-  });
-}
-
-function meets(held: string | number, { values, range, like }: ShownValue): boolean {
-  if (values !== undefined && !values.includes(held)) return false;
-  if (like !== undefined && !isLike(String(held), like)) return false;
-  if (range === undefined) return true;
-  const { gt, gte, lt, lte } = range;
-  return (
-    (gt === undefined || held > gt) &&
-    (gte === undefined || held >= gte) &&
-    (lt === undefined || held < lt) &&
-    (lte === undefined || held <= lte)
-  );
-}
-
-function isLike(text: string, pattern: string): boolean {
-  return wildcardMatcher(likeWildcard(pattern)).matches(text);
 }

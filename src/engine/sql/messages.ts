@@ -5,7 +5,7 @@ import type { Condition, FoundDocuments, PlainSelect, PlannedRetrieval, RowLimit
 import type { SqlParameter, SqlStatementKind } from "./sql.ts";
 import type { SqlColumnInfo, SqlType } from "./type.ts";
 
-export type TableSchema = "collections" | "streams" | "links";
+export type TableSchema = "collections" | "streams" | "links" | "counters";
 
 /** A table that a statement names. */
 export interface NamedTable {
@@ -77,10 +77,12 @@ export interface StreamRead {
   readonly rowsMax: number | undefined;
 }
 
+/** A link's counters, or what all links with the same target count together. */
 export interface LinkTable extends DefinedTable {
-  readonly schema: "links";
+  readonly schema: "links" | "counters";
   readonly id: number;
-  readonly counter: boolean;
+  /** The links that count for it. */
+  readonly counting: readonly number[];
 }
 
 export type TableDefinition = CollectionTable | StreamTable | LinkTable;

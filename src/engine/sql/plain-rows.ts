@@ -2,9 +2,9 @@ import type { Schema } from "../collection/schema.ts";
 import type { SqlBatch, SqlColumn } from "./batch.ts";
 import { type CollectionColumn, collectionColumns } from "./columns.ts";
 import { type Cell, fieldCell } from "./document-cells.ts";
-import { type FoundColumns, foundColumns, showMatches } from "./found-rows.ts";
+import { type FoundColumns, foundColumns } from "./found-rows.ts";
 import type { RunReply } from "./messages.ts";
-import { type Constant, countOf, type PlainItem, type PlainSelect, type PlainTest, type Shown } from "./retrieval.ts";
+import { type Constant, countOf, type PlainItem, type PlainSelect, type PlainTest } from "./retrieval.ts";
 import type { SqlParameter } from "./sql.ts";
 import type { SqlColumnInfo, SqlType } from "./type.ts";
 
@@ -43,7 +43,6 @@ const layouts = new WeakMap<PlainSelect, Layout>();
 export function plainRows(
   select: PlainSelect,
   given: PlainHits,
-  shown: readonly Shown[],
   params: readonly SqlParameter[],
 ): RunReply | undefined {
   const layout = layoutOf(select, given.schema);
@@ -56,7 +55,7 @@ export function plainRows(
     if (rows.length >= bounds.end) break;
     const source = given.source(hit.id);
     if (source === undefined) continue;
-    const cells = cellsOf(hit, source, layout, shown);
+    const cells = cellsOf(hit, source, layout);
     if (tests.every(({ place, values }) => values.has(cells[place]))) rows.push(cells);
   }
   return { columns: layout.shown, batch: batchOf(rows.slice(bounds.start), layout), done: true };
@@ -73,7 +72,7 @@ function layoutOf(select: PlainSelect, schema: Schema): Layout | undefined {
   for (const item of select.items) {
     for (const { place, name } of placesOf(item, found)) {
       const column = found.all[place];
-      if (column === undefined) return undefined;
+      if (column === undefined || column.type.kind === "list") return undefined;
       places.push(place);
       shown.push({ name, type: column.type });
     }
@@ -143,13 +142,11 @@ function cellsOf(
   { id, score }: PlainHits["hits"][number],
   source: unknown,
   { found: { ofDocument }, needed }: Layout,
-  shown: readonly Shown[],
 ): Cell[] {
   const fields: Cell[] = [];
   for (let i = 1; i < ofDocument.length; i++) {
     fields.push(needed.has(i + scorePlace) ? cellOf(ofDocument[i]!, source) : undefined);
   }
-  if (shown.length > 0) showMatches(shown, ofDocument, () => source, fields);
   return [id, score, ...fields.map(wellFormed)];
 }
 

@@ -97,27 +97,4 @@ export interface FoundDocuments {
   /** Document `i` is `data` from `offsets[i]` up to `offsets[i + 1]`. */
   readonly offsets: Float64Array;
   readonly data: Uint8Array;
-  /** Conditions that the documents were found by: a field of several values shows one that meets them. */
-  readonly shown: readonly Shown[];
-}
-
-/** What a field's value that is shown must meet, or one of several lists of such. */
-export type Shown = ShownValue | { readonly either: readonly (readonly ShownValue[])[] };
-
-/** One of these values, one within the bounds, or one that the pattern of a `LIKE` fits. In the form of the index. */
-export interface ShownValue {
-  readonly field: string;
-  readonly values?: readonly (string | number)[];
-  readonly range?: {
-    readonly gt?: string | number;
-    readonly gte?: string | number;
-    readonly lt?: string | number;
-    readonly lte?: string | number;
-  };
-  readonly like?: string;
-}
-
-/** The pattern of a `LIKE` in the language of the index; it has none of that language's own signs. */
-export function likeWildcard(pattern: string): string {
-  return pattern.replaceAll("%", "*").replaceAll("_", "?");
 }

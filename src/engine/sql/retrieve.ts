@@ -6,13 +6,13 @@ import { queryLimits } from "../query/limits.ts";
 import { parseQuery } from "../query/parse.ts";
 import type { QueryPlan } from "../query/plan.ts";
 import type { Queries, StoredHits } from "../query/queries.ts";
-import type { Filter } from "../search/filter/filter.ts";
+import { type Filter, ofFirstValues } from "../search/filter/filter.ts";
 import type { ConsistencyToken } from "../token.ts";
 import { type ConditionFilters, conditionFilters } from "./condition-filter.ts";
 import { sqlFault } from "./fault.ts";
 import type { RunReply } from "./messages.ts";
 import { plainRows } from "./plain-rows.ts";
-import type { FoundDocuments, PlainSelect, PlannedRetrieval, RetrieverArguments, Shown } from "./retrieval.ts";
+import type { FoundDocuments, PlainSelect, PlannedRetrieval, RetrieverArguments } from "./retrieval.ts";
 import type { SqlParameter, SqlValue } from "./sql.ts";
 
 /** What a retriever without `k` finds at most. */
@@ -66,7 +66,6 @@ export async function retrieve(
   select: PlainSelect | undefined,
 ): Promise<Retrieved> {
   const { namespace, token, params } = request;
-  const { shown } = restriction;
   try {
     const plan = among(queryPlan(queries, planned, restriction, request), restriction.ids);
     const { made, token: seen } = await queries.hits(
@@ -76,8 +75,8 @@ export async function retrieve(
       signal,
       (hits): FoundDocuments | RunReply => {
         const { schema } = hits.meta;
-        const rows = select && plainRows(select, { ...hits, schema }, shown, params);
-        return rows ?? packed(planned.collection, hits, shown);
+        const rows = select && plainRows(select, { ...hits, schema }, params);
+        return rows ?? packed(planned.collection, hits);
       },
     );
     return "batch" in made ? { rows: made, token: seen } : { found: made, token: seen };
@@ -111,7 +110,8 @@ function queryPlan(
     select: [],
     consistency,
   };
-  const plan = parseQuery(body, () => schema);
+  const parsed = parseQuery(body, () => schema);
+  const plan = parsed.filter === undefined ? parsed : { ...parsed, filter: ofFirstValues(parsed.filter) };
   plans.set(consistency, plan);
   return plan;
 }
@@ -134,7 +134,6 @@ export function emptyFound(queries: Queries, planned: PlannedRetrieval, namespac
     scores: new Float64Array(),
     offsets: new Float64Array(1),
     data: new Uint8Array(),
-    shown: [],
   };
 }
 
@@ -219,7 +218,7 @@ function asFault(error: unknown, position: number): unknown {
   return sqlFault("invalid_value", `${what}: ${text}`, { position, cause: error });
 }
 
-function packed(collection: string, found: StoredHits, shown: readonly Shown[]): FoundDocuments {
+function packed(collection: string, found: StoredHits): FoundDocuments {
   const { meta } = found;
   const hits: { id: number; score: number; document: Uint8Array }[] = [];
   for (const { id, score } of found.hits) {
@@ -243,6 +242,5 @@ function packed(collection: string, found: StoredHits, shown: readonly Shown[]):
     scores: Float64Array.from(hits, ({ score }) => score),
     offsets,
     data,
-    shown,
   };
 }

@@ -57,7 +57,7 @@ export interface SqlResult extends AsyncDisposable {
 
 /** A table as a statement sees it. */
 export interface SqlTable {
-  readonly schema: "collections" | "streams" | "links";
+  readonly schema: "collections" | "streams" | "links" | "counters";
   readonly name: string;
   readonly columns: readonly SqlColumnInfo[];
 }

@@ -3,8 +3,9 @@ import type { Catalog } from "../collection/catalog.ts";
 import type { CollectionMeta } from "../collection/collection-store.ts";
 import type { Documents } from "../collection/documents.ts";
 import { formatSchema } from "../collection/schema-parse.ts";
-import { EngineError } from "../errors.ts";
-import type { Links } from "../link/links.ts";
+import { EngineError, notFound } from "../errors.ts";
+import type { LinkMeta } from "../link/link-store.ts";
+import type { FoundLink, Links, LinkView } from "../link/links.ts";
 import type { Log } from "../log/log.ts";
 import type { Metastore, NamespaceMeta, StreamMeta } from "../metastore/metastore.ts";
 import type { TokenWaiter } from "../stream/token-waiter.ts";
@@ -12,7 +13,7 @@ import { type ConsistencyToken, mergeTokens } from "../token.ts";
 import type { ChangeTracker, Delta } from "./change-tracker.ts";
 import { collectionColumns, linkColumns, streamColumns } from "./columns.ts";
 import { sqlFault } from "./fault.ts";
-import type { CollectionTable, NamedTable, StreamTable, TableDefinition } from "./messages.ts";
+import type { CollectionTable, LinkTable, NamedTable, StreamTable, TableDefinition } from "./messages.ts";
 import { rowsOf } from "./retrieval.ts";
 import type { SqlParameter, SqlTable } from "./sql.ts";
 import { streamBounds } from "./stream-bounds.ts";
@@ -97,6 +98,8 @@ export class TableResolver {
           return await this.#stream(namespace, named, request, signal);
         case "links":
           return await this.#link(namespace, named, request, signal);
+        case "counters":
+          return await this.#counters(namespace, named, request, signal);
       }
     } catch (error) {
       if (!(error instanceof EngineError) || error.reason !== "not_found") throw error;
@@ -153,19 +156,31 @@ export class TableResolver {
     const all = links.list(namespace).map(({ link }) => link.name);
     const name = sameName(named.name, all) ?? named.name;
     const found = links.find(namespace, name);
-    const { link, source, worker } = found;
-    const counter = link.target.kind === "counter";
+    const { link } = found;
+    const table = linkTable(link);
     // Any other has no rows.
-    if (named.read && counter) await links.reflect(found, request, signal);
-    const table: TableDefinition = { schema: "links", name, id: link.id, counter };
-    const reflected: ConsistencyToken[number][] = [];
-    if (source !== undefined && worker !== undefined) {
-      for (let partition = 0; partition < source.partitions; partition++) {
-        const applied = worker.applied(partition);
-        if (applied > 0) reflected.push({ stream: source.id, partition, offset: applied - 1 });
-      }
+    if (named.read && table.counting.length > 0) await links.reflect(found, request, signal);
+    return { table, token: appliedBy(found) };
+  }
+
+  /** What all links count whose target has the name. */
+  async #counters(namespace: string, named: NamedTable, request: ReadRequest, signal: AbortSignal | undefined) {
+    const { links } = this.#deps;
+    const counting = links.list(namespace).filter(({ link }) => link.target.kind === "counter");
+    const name =
+      sameName(
+        named.name,
+        counting.map(({ link }) => link.target.name),
+      ) ?? named.name;
+    const chosen = counting.filter(({ link }) => link.target.name === name);
+    if (chosen.length === 0) throw notFound(`no link counts into ${JSON.stringify(name)}`);
+    let token: ConsistencyToken = [];
+    for (const { link } of chosen) {
+      const found = links.find(namespace, link.name);
+      if (named.read) await links.reflect(found, request, signal);
+      token = mergeTokens(token, appliedBy(found));
     }
-    return { table, token: reflected };
+    return { table: countersTable(name, chosen), token };
   }
 
   /** As it is written, or else the one that differs by its case alone. */
@@ -203,8 +218,11 @@ export class TableResolver {
       tables.push(collectionTable(catalog.find(namespace, collection), alias));
     }
     for (const stream of metastore.streams(owner)) if (!stream.backing) tables.push(streamTable(stream, stream.name));
-    for (const { link } of links.list(namespace)) {
-      tables.push({ schema: "links", name: link.name, id: link.id, counter: link.target.kind === "counter" });
+    const all = [...links.list(namespace)];
+    for (const { link } of all) tables.push(linkTable(link));
+    const counting = all.filter(({ link }) => link.target.kind === "counter");
+    for (const [name, found] of Map.groupBy(counting, ({ link }) => link.target.name)) {
+      tables.push(countersTable(name, found));
     }
     return tables;
   }
@@ -214,7 +232,7 @@ export class TableResolver {
     return this.all(namespace).map((table): SqlTable => {
       const { schema, name } = table;
       if (schema === "streams") return { schema, name, columns: streamColumns };
-      if (schema === "links") return { schema, name, columns: linkColumns };
+      if (table.schema !== "collections") return { schema, name, columns: linkColumns };
       const columns = collectionColumns(catalog.find(namespace, table.collection).schema);
       return { schema, name, columns: columns.map(({ name, type }) => ({ name, type })) };
     });
@@ -252,6 +270,26 @@ function collectionTable(meta: CollectionMeta, name: string): CollectionTable {
     fields: formatSchema(schema),
     stream: streamId,
   };
+}
+
+function linkTable({ id, name, target }: LinkMeta): LinkTable {
+  return { schema: "links", name, id, counting: target.kind === "counter" ? [id] : [] };
+}
+
+function countersTable(name: string, found: readonly LinkView[]): LinkTable {
+  const counting = found.map(({ link }) => link.id);
+  return { schema: "counters", name, id: counting[0]!, counting };
+}
+
+/** What a link has read of its source. */
+function appliedBy({ source, worker }: FoundLink): ConsistencyToken {
+  const reflected: ConsistencyToken[number][] = [];
+  if (source === undefined || worker === undefined) return reflected;
+  for (let partition = 0; partition < source.partitions; partition++) {
+    const applied = worker.applied(partition);
+    if (applied > 0) reflected.push({ stream: source.id, partition, offset: applied - 1 });
+  }
+  return reflected;
 }
 
 function streamTable(stream: StreamMeta, name: string): StreamTable {

@@ -45,6 +45,16 @@ export function dateText(days: number): string {
   return isBefore ? `${text} BC` : text;
 }
 
+/** As ISO 8601 has it: the year 0 is 1 BC, and years of other than four digits have a sign and six. */
+export function isoDateText(days: number): string {
+  if (Math.abs(days) === dateInfinity) return dateText(days);
+  const { year, month, day } = civil(days);
+  const digits = String(Math.abs(year));
+  const shown =
+    year >= 0 && year <= 9999 ? digits.padStart(4, "0") : `${year < 0 ? "-" : "+"}${digits.padStart(6, "0")}`;
+  return `${shown}-${two(month)}-${two(day)}`;
+}
+
 /** `12:34:56` with as many digits of the second's fraction as it has. */
 export function timeText(micros: bigint): string {
   const seconds = Number(micros / microsPerSecond);
@@ -54,7 +64,7 @@ export function timeText(micros: bigint): string {
 }
 
 export interface TimestampStyle {
-  /** Between date and time. */
+  /** Between date and time: `T` as in ISO 8601, whose years it has, too; a space as PostgreSQL. */
   readonly separator: " " | "T";
   /** After the time: nothing for a timestamp of no zone, `Z` or `+00` for an instant. */
   readonly zone: "" | "Z" | "+00";
@@ -64,8 +74,10 @@ export function timestampText(micros: bigint, { separator, zone }: TimestampStyl
   if (micros === timestampInfinity) return "infinity";
   if (micros === -timestampInfinity) return "-infinity";
   const days = floorDiv(micros, microsPerDay);
+  const clock = `${separator}${timeText(micros - days * microsPerDay)}${zone}`;
+  if (separator === "T") return isoDateText(Number(days)) + clock;
   const { text, isBefore } = dateParts(Number(days));
-  const whole = `${text}${separator}${timeText(micros - days * microsPerDay)}${zone}`;
+  const whole = text + clock;
   return isBefore ? `${whole} BC` : whole;
 }
 

@@ -1,7 +1,7 @@
 import type { SqlBatch, SqlColumn, Validity } from "./batch.ts";
 import { sqlFault } from "./fault.ts";
 import type { SqlValue } from "./sql.ts";
-import { dateText, decimalText, intervalText, timestampText, timeText, uuidText } from "./time-text.ts";
+import { decimalText, intervalText, isoDateText, timestampText, timeText, uuidText } from "./time-text.ts";
 import type { SqlType } from "./type.ts";
 
 export function isValid(validity: Validity, row: number): boolean {
@@ -111,7 +111,7 @@ function readFixed({ type, data }: Fixed, row: number): SqlValue {
     case "uuid":
       return uuidText(data as Uint8Array, row * 16);
     case "date":
-      return dateText(Number(data[row]!));
+      return isoDateText(Number(data[row]!));
     case "time":
       return timeText(BigInt(data[row]!));
     case "timestamp":

@@ -39,7 +39,7 @@ function checkTokens(name: string, text: string): Tokens {
     const isCut = name === "keyword" || term.length <= searchLimits.termLengthMax;
     must(isCut, `${name} gives a term that is too long`, () => term.length);
     must(
-      starts[i]! >= (ends[i - 1] ?? 0) && ends[i]! > starts[i]! && ends[i]! <= text.length,
+      starts[i]! >= ((name === "cjk" ? starts : ends)[i - 1] ?? 0) && ends[i]! > starts[i]! && ends[i]! <= text.length,
       `${name}: places`,
       () => [starts, ends],
     );

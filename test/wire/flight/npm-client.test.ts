@@ -31,6 +31,7 @@ test("it signs in, queries and lists", async () => {
     assert.deepEqual(names(await client.getCatalogs(), "catalog_name"), ["shop"]);
     assert.deepEqual(names(await client.getDbSchemas({ dbSchemaFilterPattern: "c%" }), "db_schema_name"), [
       "collections",
+      "counters",
     ]);
     const tables = await client.getTables({
       includeSchema: true,

@@ -191,6 +191,7 @@ test("what there is: catalogs, schemas, tables, types and keys", async () => {
   assert.deepEqual(await rows(sql.CommandGetCatalogsSchema, {}), [["lab"], ["shop"]]);
   assert.deepEqual(await rows(sql.CommandGetDbSchemasSchema, { catalog: "shop", dbSchemaFilterPattern: "%s" }), [
     ["shop", "collections"],
+    ["shop", "counters"],
     ["shop", "links"],
     ["shop", "streams"],
   ]);

@@ -343,7 +343,7 @@ test("bad requests name the field at fault", async () => {
     ["WriteDocuments", { ...where, ops: [{ insert: { id: 1 } }] }, "ops[0].insert.source"],
     ["WriteDocuments", upsert({ id: -1 }), "ops[0].upsert.id"],
     ["WriteDocuments", upsert({ id: "9007199254740992" }), "ops[0].upsert.id"],
-    ["WriteDocuments", upsert({ if: {} }), "if"],
+    ["WriteDocuments", upsert({ if: {} }), "ops[0].upsert.if"],
     ["WriteDocuments", upsert({ source: { rank: "high" } }), "ops[0].upsert.source.rank"],
     ["WriteDocuments", upsert({ vectors: { v: { values: [1] } } }), "ops[0].upsert.vectors.v"],
     ["WriteDocuments", upsert({ vectors: { w: { values: [1] } } }), "ops[0].upsert.vectors.w"],

@@ -8,7 +8,7 @@ import { FloatSlab } from "../../search/float-slab.ts";
 import { openSegment, type Segment, SegmentReader } from "../../search/index/segment.ts";
 import { mergeSegments } from "../../search/index/segment-writer.ts";
 import { TailIndex } from "../../search/index/tail.ts";
-import { graphRowsMin } from "../../search/vector/ann.ts";
+import { suitsGraph } from "../../search/vector/ann.ts";
 import type { SegmentEntry } from "../collection-store.ts";
 import { decodeDocument } from "../document-codec.ts";
 import type { SegmentLoader } from "../index/collection-index.ts";
@@ -183,8 +183,7 @@ export class BuildService implements ThreadService {
       const rows = segment.vectors(name);
       const path = `${job.folder}/graphs/${id}-${i}`;
       const local = this.#objects.localPath(path);
-      if (this.#graphs === undefined || local === undefined || rows === undefined || rows.rowCount < graphRowsMin)
-        continue;
+      if (this.#graphs === undefined || local === undefined || rows === undefined || !suitsGraph(rows)) continue;
       const { data, dim, distance } = rows;
       await this.#graphs.build(local, { rows: data.subarray(0, rows.rowCount * dim), dim, distance });
       written[name] = path;

@@ -1,14 +1,21 @@
 import { invalid } from "../../errors.ts";
-import { CachedStemmer, stemmerLanguages } from "./stem.ts";
+import { searchLimits } from "../limits.ts";
+import { tokenizeCjk, tokenizeCjkQuery } from "./cjk.ts";
+import { fold } from "./fold.ts";
+import { CachedStemmer, formerStemOf, replacedLanguages, stemmerLanguages, stemOf } from "./stem.ts";
 import { stopWordLists } from "./stop-words.ts";
 import { tokenizeKeyword, tokenizeSimple, tokenizeStandard, tokenizeWhitespace } from "./tokenize.ts";
 import { TokenBuffer } from "./tokens.ts";
+
+type Tokenize = (text: string, base: number, out: TokenBuffer) => number;
 
 /** Turns text into terms. Documents and queries go through the same analyzer, or nothing would match. */
 export interface Analyzer {
   readonly name: string;
   /** Appends the tokens of `text`, from position `base` on; returns the position after the last word. */
   analyze(text: string, base: number, out: TokenBuffer): number;
+  /** Of a query, where a document has terms that it need not ask for; positions are the same. */
+  readonly analyzeQuery?: Tokenize;
   /**
    * Where an analyzer makes its terms of the words of `standard`, each by itself: the term of a word, undefined for one
    * that it leaves out.
@@ -21,25 +28,17 @@ const plain: readonly Analyzer[] = [
   { name: "simple", analyze: tokenizeSimple },
   { name: "whitespace", analyze: tokenizeWhitespace },
   { name: "keyword", analyze: tokenizeKeyword },
+  { name: "cjk", analyze: tokenizeCjk, analyzeQuery: tokenizeCjkQuery },
 ];
 
-class SnowballAnalyzer implements Analyzer {
-  readonly name: string;
-  readonly #stemmer: CachedStemmer;
-  readonly #stopWords: ReadonlySet<string>;
-
-  constructor(language: string) {
-    this.name = language;
-    this.#stemmer = new CachedStemmer(language);
-    this.#stopWords = new Set((stopWordLists[language] ?? "").split(/\s+/).filter((word) => word !== ""));
-  }
-
-  analyze(text: string, base: number, out: TokenBuffer): number {
+/** Puts in the place of each term what `termOf` makes of it; one that it leaves out leaves a gap. */
+function mapped(tokenize: Tokenize, termOf: (term: string) => string | undefined): Tokenize {
+  return (text, base, out) => {
     const first = out.count;
-    const after = tokenizeStandard(text, base, out);
+    const after = tokenize(text, base, out);
     let kept = first;
     for (let i = first; i < out.count; i++) {
-      const term = this.termOf(out.terms[i]!);
+      const term = termOf(out.terms[i]!);
       if (term === undefined) continue;
       out.terms[kept] = term;
       out.positions[kept] = out.positions[i]!;
@@ -49,15 +48,74 @@ class SnowballAnalyzer implements Analyzer {
     }
     out.count = kept;
     return after;
-  }
+  };
+}
 
-  termOf(given: string): string | undefined {
+function cut(term: string): string {
+  const { termLengthMax } = searchLimits;
+  return term.length > termLengthMax ? term.slice(0, termLengthMax).toWellFormed() : term;
+}
+
+/** Turkish has two letters for what others lower-case to one. */
+function turkishLetters(tokenize: Tokenize): Tokenize {
+  return (text, base, out) => tokenize(text.replaceAll("I", "ı").replaceAll("İ", "i"), base, out);
+}
+
+function languageAnalyzer({ analyzer: name, folding, revision }: AnalyzerChoice): Analyzer {
+  const isFormer = revision === 1;
+  const stemmer = new CachedStemmer(isFormer ? formerStemOf(name) : stemOf(name));
+  const folded = folding ? fold : (word: string) => word;
+  const stopWords = new Set((stopWordLists[name] ?? "").split(/\s+/).filter((word) => word !== ""));
+  const removed = new Set([...stopWords].map(folded));
+  const termOf = (given: string) => {
     // The typographic apostrophe is the same letter to the stop list and the stemmer.
-    const word = given.includes("\u2019") ? given.replaceAll("\u2019", "'") : given;
-    if (this.#stopWords.has(word)) return undefined;
-    const stem = this.#stemmer.stem(word);
-    return stem === "" ? word : stem;
-  }
+    const word = folded(given.includes("\u2019") ? given.replaceAll("\u2019", "'") : given);
+    if (removed.has(word)) return undefined;
+    // Folded first: only so does a word with and without its accents have one stem.
+    const stem = stemmer.stem(word);
+    return cut(stem === "" ? word : stem);
+  };
+  if (name === "turkish" && !isFormer) return { name, analyze: mapped(turkishLetters(tokenizeStandard), termOf) };
+  return { name, analyze: mapped(tokenizeStandard, termOf), termOf };
+}
+
+function foldingAnalyzer(base: Analyzer): Analyzer {
+  const termOf = base.name === "keyword" ? fold : (term: string) => cut(fold(term));
+  return {
+    name: base.name,
+    analyze: mapped(base.analyze, termOf),
+    ...(base.analyzeQuery === undefined ? {} : { analyzeQuery: mapped(base.analyzeQuery, termOf) }),
+    ...(base.termOf === undefined ? {} : { termOf }),
+  };
+}
+
+/** What a field asks for. `revision` 1 is what the name meant before stemmers were replaced by those of Snowball 3. */
+export interface AnalyzerChoice {
+  readonly analyzer: string;
+  readonly folding: boolean;
+  readonly revision: number;
+}
+
+export const analyzerRevision = 2;
+
+/** What a field's analyzer is called inside: its name, with marks for a former stemmer and for folding. */
+const foldingMark = "+folding";
+const formerMark = "_1";
+
+export function analyzerKey({ analyzer, folding, revision }: AnalyzerChoice): string {
+  const name = revision === 1 && replacedLanguages.includes(analyzer) ? analyzer + formerMark : analyzer;
+  return folding ? name + foldingMark : name;
+}
+
+export function analyzerChoice(key: string): AnalyzerChoice {
+  const folding = key.endsWith(foldingMark);
+  const name = folding ? key.slice(0, -foldingMark.length) : key;
+  const isFormer = name.endsWith(formerMark);
+  return {
+    analyzer: isFormer ? name.slice(0, -formerMark.length) : name,
+    folding,
+    revision: isFormer ? 1 : analyzerRevision,
+  };
 }
 
 const analyzers = new Map<string, Analyzer>(plain.map((analyzer) => [analyzer.name, analyzer]));
@@ -67,16 +125,18 @@ export function analyzerNames(): readonly string[] {
 }
 
 export function isAnalyzer(name: string): boolean {
-  return analyzers.has(name) || stemmerLanguages.includes(name);
+  return plain.some((analyzer) => analyzer.name === name) || stemmerLanguages.includes(name);
 }
 
 /** Analyzers hold no state but caches, so each is made once. */
-export function analyzerByName(name: string): Analyzer {
-  const known = analyzers.get(name);
+export function analyzerByName(key: string): Analyzer {
+  const known = analyzers.get(key);
   if (known !== undefined) return known;
-  if (!stemmerLanguages.includes(name)) throw invalid("analyzer", `must be one of ${analyzerNames().join(", ")}`);
-  const made = new SnowballAnalyzer(name);
-  analyzers.set(name, made);
+  const choice = analyzerChoice(key);
+  const { analyzer: name } = choice;
+  if (!isAnalyzer(name)) throw invalid("analyzer", `must be one of ${analyzerNames().join(", ")}`);
+  const made = stemmerLanguages.includes(name) ? languageAnalyzer(choice) : foldingAnalyzer(analyzerByName(name));
+  analyzers.set(key, made);
   return made;
 }
 

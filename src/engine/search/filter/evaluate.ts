@@ -2,7 +2,16 @@ import { findField, isNumeric, type Schema } from "../../collection/schema.ts";
 import type { ExtractedDocument } from "../document.ts";
 import { Bitset } from "../index/bitset.ts";
 import { endOfPostings } from "../index/postings.ts";
-import type { IndexReader, NumberColumn, NumberRange, TermDictionary, TermRange, TextIndex } from "../index/reader.ts";
+import {
+  type IndexReader,
+  inNumberRange,
+  type NumberColumn,
+  type NumberRange,
+  type OrdinalColumn,
+  type TermDictionary,
+  type TermRange,
+  type TextIndex,
+} from "../index/reader.ts";
 import { TailIndex } from "../index/tail.ts";
 import { runSteps, type Steps } from "../steps.ts";
 import { findPhrase, forEachShared } from "../text/phrase.ts";
@@ -68,7 +77,7 @@ function* evaluate(filter: Filter, reader: IndexReader): Steps<Bitset> {
     case "not":
       return (yield* evaluate(filter.filter, reader)).invert();
     case "wildcard":
-      return yield* byPattern(reader, filter.field, filter.pattern);
+      return yield* byPattern(reader, filter.field, filter.pattern, filter.first);
     case "match":
     case "phrase":
       return yield* byText(reader, filter.field, filter.text, filter.kind === "phrase");
@@ -96,23 +105,28 @@ function evaluateLeaf(filter: Leaf, reader: IndexReader): Bitset {
     case "exists":
       return reader.present(filter.field)?.clone() ?? new Bitset(reader.docCount);
     case "terms":
-      return byValues(reader, filter.field, filter.values);
+      return byValues(reader, filter.field, filter.values, filter.first);
     case "range": {
+      const { field, first } = filter;
+      const numbers = reader.numbers(field);
+      if (numbers === undefined) {
+        return byTerms(reader, field, (terms) => terms.ordinalsInRange(filter.range as TermRange), first);
+      }
       const found = new Bitset(reader.docCount);
-      reader.numbers(filter.field)?.addRange(filter.range as NumberRange, found);
-      const strings = stringsOf(reader, filter.field);
-      if (strings !== undefined) strings.addDocs(strings.ordinalsInRange(filter.range as TermRange), found);
+      const range = filter.range as NumberRange;
+      numbers.addRange(range, found);
+      if (first) keepFirst(numbers.column, found, (value) => inNumberRange(value, range));
       return found;
     }
     case "prefix":
-      return byTerms(reader, filter.field, (terms) => terms.ordinalsWithPrefix(filter.prefix));
+      return byTerms(reader, filter.field, (terms) => terms.ordinalsWithPrefix(filter.prefix), filter.first);
   }
 }
 
 /** UTF-16 units of terms that are held against a pattern without a pause. */
 const patternStepUnits = 65_536;
 
-function* byPattern(reader: IndexReader, name: string, pattern: string): Steps<Bitset> {
+function* byPattern(reader: IndexReader, name: string, pattern: string, first = false): Steps<Bitset> {
   const { prefix, matches } = wildcardMatcher(pattern);
   const terms = stringsOf(reader, name) ?? reader.text(name);
   const matching: number[] = [];
@@ -125,7 +139,7 @@ function* byPattern(reader: IndexReader, name: string, pattern: string): Steps<B
     units = 0;
     yield;
   }
-  return byTerms(reader, name, () => matching);
+  return byTerms(reader, name, () => matching, first);
 }
 
 /** Both in ascending order: one pass over the shorter stretch of them, and no search for each id. */
@@ -148,11 +162,21 @@ function addTextDocs(text: TextIndex, ordinal: number, into: Bitset): void {
   while (cursor.next() !== endOfPostings) into.add(cursor.doc);
 }
 
-function byTerms(reader: IndexReader, name: string, choose: (terms: TermDictionary) => number[]): Bitset {
+function byTerms(
+  reader: IndexReader,
+  name: string,
+  choose: (terms: TermDictionary) => number[],
+  first = false,
+): Bitset {
   const found = new Bitset(reader.docCount);
   const strings = stringsOf(reader, name);
   if (strings !== undefined) {
-    strings.addDocs(choose(strings), found);
+    const ordinals = choose(strings);
+    strings.addDocs(ordinals, found);
+    if (first) {
+      const wanted = new Set(ordinals);
+      keepFirst(strings.column, found, (ordinal) => wanted.has(ordinal));
+    }
     return found;
   }
   const text = reader.text(name);
@@ -160,12 +184,24 @@ function byTerms(reader: IndexReader, name: string, choose: (terms: TermDictiona
   return found;
 }
 
-function byValues(reader: IndexReader, name: string, values: readonly FilterValue[]): Bitset {
+/** Takes out the documents that only another value than their first was found by: a column has them in their order. */
+function keepFirst(
+  { starts, values }: OrdinalColumn | NumberColumn,
+  found: Bitset,
+  holds: (value: number) => boolean,
+): void {
+  for (let doc = found.next(0); doc !== -1; doc = found.next(doc + 1)) {
+    const start = starts[doc]!;
+    if (starts[doc + 1]! - start > 1 && !holds(values[start]!)) found.delete(doc);
+  }
+}
+
+function byValues(reader: IndexReader, name: string, values: readonly FilterValue[], first = false): Bitset {
   const field = findField(reader.schema, name);
   if (field === undefined || !isNumeric(field.kind)) {
-    return byTerms(reader, name, (terms) =>
-      [...new Set(values)].map((value) => terms.ordinal(String(value))).filter((ordinal) => ordinal !== -1),
-    );
+    const ordinalsOf = (terms: TermDictionary) =>
+      [...new Set(values)].map((value) => terms.ordinal(String(value))).filter((ordinal) => ordinal !== -1);
+    return byTerms(reader, name, ordinalsOf, first);
   }
   const found = new Bitset(reader.docCount);
   const numbers = reader.numbers(name);
@@ -173,6 +209,10 @@ function byValues(reader: IndexReader, name: string, values: readonly FilterValu
   // Where nothing is sorted each value would be a walk over the whole column: one walk for all of them then.
   if (values.length > 1 && numbers.sorted === undefined) addListed(numbers.column, new Set(values), found);
   else for (const value of values as readonly number[]) numbers.addRange({ gte: value, lte: value }, found);
+  if (first) {
+    const wanted = new Set<FilterValue>(values);
+    keepFirst(numbers.column, found, (value) => wanted.has(value));
+  }
   return found;
 }
 

@@ -11,13 +11,19 @@ export interface FilterRange {
   readonly lte?: FilterValue;
 }
 
+/** `first` holds a condition against the first of a field's values alone, as SQL does; else any of them may meet it. */
 export type Filter =
   | { readonly kind: "all" }
-  | { readonly kind: "terms"; readonly field: string; readonly values: readonly FilterValue[] }
-  | { readonly kind: "range"; readonly field: string; readonly range: FilterRange }
+  | {
+      readonly kind: "terms";
+      readonly field: string;
+      readonly values: readonly FilterValue[];
+      readonly first?: boolean;
+    }
+  | { readonly kind: "range"; readonly field: string; readonly range: FilterRange; readonly first?: boolean }
   | { readonly kind: "exists"; readonly field: string }
-  | { readonly kind: "prefix"; readonly field: string; readonly prefix: string }
-  | { readonly kind: "wildcard"; readonly field: string; readonly pattern: string }
+  | { readonly kind: "prefix"; readonly field: string; readonly prefix: string; readonly first?: boolean }
+  | { readonly kind: "wildcard"; readonly field: string; readonly pattern: string; readonly first?: boolean }
   /** As an array they are in ascending order: there may be as many as there are documents. */
   | { readonly kind: "ids"; readonly ids: readonly number[] | Float64Array }
   /** Every word of the text. */
@@ -43,5 +49,23 @@ export function filterFields(filter: Filter, into = new Set<string>()): Readonly
       return into;
     default:
       return into.add(filter.field);
+  }
+}
+
+/** The same filter, of the first values alone. */
+export function ofFirstValues(filter: Filter): Filter {
+  switch (filter.kind) {
+    case "and":
+    case "or":
+      return { ...filter, filters: filter.filters.map(ofFirstValues) };
+    case "not":
+      return { ...filter, filter: ofFirstValues(filter.filter) };
+    case "terms":
+    case "range":
+    case "prefix":
+    case "wildcard":
+      return { ...filter, first: true };
+    default:
+      return filter;
   }
 }

@@ -68,13 +68,16 @@ function mark(
   places: readonly number[],
   options: HighlightOptions,
 ): string {
+  const { before = "<em>", after = "</em>" } = options;
   let shown = "";
   let at = from;
   for (const place of places) {
     const start = tokens.starts[place]!;
     const end = tokens.ends[place]!;
-    if (start < at || end > to) continue;
-    shown += `${text.slice(at, start)}${options.before ?? "<em>"}${text.slice(start, end)}${options.after ?? "</em>"}`;
+    if (start < from || end > to || end <= at) continue;
+    // Terms that share characters are marked as one.
+    if (start < at) shown = shown.slice(0, -after.length) + text.slice(at, end) + after;
+    else shown += text.slice(at, start) + before + text.slice(start, end) + after;
     at = end;
   }
   return (shown + text.slice(at, to)).trim();

@@ -1,6 +1,6 @@
 import { type FieldSpec, findField, type Schema } from "../../collection/schema.ts";
 import { invalid } from "../../errors.ts";
-import { analyzerByName } from "../analysis/analyzer.ts";
+import { analyzerByName, analyzerChoice } from "../analysis/analyzer.ts";
 import { TokenBuffer } from "../analysis/tokens.ts";
 import { searchLimits } from "../limits.ts";
 
@@ -30,7 +30,9 @@ function textField(schema: Schema, name: string, path: string): FieldSpec & { ki
 /** The terms of a text with their distances from the first one. */
 export function analyzePhrase(analyzer: string, text: string): { terms: string[]; offsets: number[] } {
   const out = new TokenBuffer();
-  analyzerByName(analyzer).analyze(text.slice(0, searchLimits.queryTextLengthMax), 0, out);
+  const found = analyzerByName(analyzer);
+  const analyze = found.analyzeQuery ?? found.analyze;
+  analyze(text.slice(0, searchLimits.queryTextLengthMax), 0, out);
   const terms = out.terms.slice(0, Math.min(out.count, searchLimits.queryClausesMax));
   const first = out.positions[0] ?? 0;
   return { terms, offsets: terms.map((_, i) => out.positions[i]! - first) };
@@ -43,7 +45,7 @@ interface QueryPart {
 
 /** What a text asks for, phrase by phrase where the field keeps positions. To `keyword` a quote is a character of the value. */
 function partsOf(text: string, analyzer: string, positions: boolean): readonly QueryPart[] {
-  if (analyzer === "keyword") return [{ text, quoted: false }];
+  if (analyzerChoice(analyzer).analyzer === "keyword") return [{ text, quoted: false }];
   return positions ? splitQuotes(text) : [{ text: text.replaceAll('"', " "), quoted: false }];
 }
 

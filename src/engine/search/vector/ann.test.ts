@@ -13,7 +13,7 @@ import { Bitset } from "../index/bitset.ts";
 import type { IndexReader } from "../index/reader.ts";
 import type { SegmentReader } from "../index/segment.ts";
 import { TailIndex } from "../index/tail.ts";
-import { type AnnOptions, searchAnn } from "./ann.ts";
+import { type AnnOptions, searchAnn, suitsGraph } from "./ann.ts";
 import { searchVectors } from "./exact.ts";
 import { measureRecall } from "./recall.ts";
 
@@ -210,4 +210,27 @@ test("recall measures itself", async () => {
   assert.deepEqual([filtered.recall, filtered.queries], [1, 3]);
   const none = await measureRecall(readers, graphs, "nothing", { num: 3, k: 10, random, clock });
   assert.deepEqual([none.recall, none.queries], [1, 0]);
+});
+
+test("rows suit a graph when they are many, and most of them no copies", () => {
+  const suits = (of: (row: number) => readonly number[], count = 3_000) =>
+    suitsGraph(
+      vectorSegment(
+        Array.from({ length: count }, (_, row) => Float32Array.from(of(row))),
+        "l2",
+        true,
+      ).vectors("v")!,
+    );
+  const own = (row: number) => vectors[row]!;
+  assert(suits((row) => [...own(row)]));
+  assert(!suits((row) => [...own(row)], 1_999));
+  assert(!suits((row) => [...own(row % 100)]), "thirty copies of each");
+  assert(
+    suits((row) => [...own(row % 300)]),
+    "ten copies of each",
+  );
+  assert(
+    suits((row) => [...own(row < 500 ? 0 : row)]),
+    "one that a sixth has",
+  );
 });

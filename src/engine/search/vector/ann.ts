@@ -6,7 +6,37 @@ import { runSteps, type Steps } from "../steps.ts";
 import { exactCost, offerFound, searchPartSteps } from "./exact.ts";
 
 /** Segments with fewer vectors get no graph. */
-export const graphRowsMin = 2_000;
+const graphRowsMin = 2_000;
+
+/**
+ * Copies of one vector are each other's nearest: with more of them than a graph keeps neighbours, nothing else is
+ * reached from there. Where more than this share of the rows are such, all are compared.
+ */
+const copiesMax = 16;
+const copiedShareMax = 1 / 4;
+/** Numbers by which copies are told: what agrees in so many is taken for one. */
+const comparedNumbers = 32;
+
+/** Whether a graph of these rows would be smaller work than comparing them, and find the nearest. */
+export function suitsGraph({ rowCount, dim, data }: VectorRows): boolean {
+  if (rowCount < graphRowsMin) return false;
+  const bits = new Uint32Array(data.buffer, data.byteOffset, rowCount * dim);
+  const compared = Math.min(dim, comparedNumbers);
+  // Counted by their hash, in four places a row: no chance brings seventeen together.
+  const places = 2 ** Math.ceil(Math.log2(4 * rowCount));
+  const hashes = new Uint32Array(rowCount);
+  const counts = new Uint8Array(places);
+  for (let row = 0; row < rowCount; row++) {
+    let hash = 0x811c9dc5;
+    for (let i = row * dim; i < row * dim + compared; i++) hash = Math.imul(hash ^ bits[i]!, 0x9e3779b1);
+    hash = (hash ^ (hash >>> 15)) & (places - 1);
+    hashes[row] = hash;
+    if (counts[hash]! <= copiesMax) counts[hash]!++;
+  }
+  let copied = 0;
+  for (let row = 0; row < rowCount; row++) if (counts[hashes[row]!]! > copiesMax) copied++;
+  return copied <= rowCount * copiedShareMax;
+}
 
 /** Candidates that a graph gathers for k hits unless told otherwise. */
 const candidatesMin = 64;

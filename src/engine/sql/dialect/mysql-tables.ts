@@ -5,7 +5,7 @@ import { isName, isOperator, isWord, type MysqlToken, syntax } from "./mysql-lex
 export type InformationTable = (name: string) => string | undefined;
 
 export const informationSchema = "information_schema";
-const schemas = ["collections", "streams", "links"];
+const schemas = ["collections", "streams", "links", "counters"];
 
 /** Words that end the list of tables of a FROM. */
 const listEnds = [

@@ -28,7 +28,7 @@ export function postgresEdits(statement: StatementText, session: PostgresSession
   return new Rewriter(new PostgresDraft(statement), session).edits();
 }
 
-const schemas = new Set(["pg_catalog", "information_schema", "collections", "streams", "links"]);
+const schemas = new Set(["pg_catalog", "information_schema", "collections", "streams", "links", "counters"]);
 
 /** Words that end what a bare name could be. */
 const relationStarts = new Set(["from", "join", ",", "lateral", "only"]);

@@ -1,4 +1,4 @@
-import type { Cell } from "../document-cells.ts";
+import type { Cell, CellItem } from "../document-cells.ts";
 import { type Appender, chunkRowsMax, type LogicalType, lib, Type, type Vector } from "./duckdb.ts";
 
 /**
@@ -114,7 +114,27 @@ function writeCells(vector: Vector, id: number, type: LogicalType, cells: readon
       copyIn(lib.array_vector_get_child(vector), data);
       return;
     }
+    case Type.LIST:
+      writeLists(vector, type, cells, rows);
+      return;
     default:
       throw new Error(`no cells of type ${id} are written`);
   }
+}
+
+/** The items of all lists lie one after another; a row has where its own begin, and how many they are. */
+function writeLists(vector: Vector, type: LogicalType, cells: readonly Cell[], rows: number): void {
+  const entries = new BigUint64Array(2 * rows);
+  const items: CellItem[] = [];
+  for (let i = 0; i < rows; i++) {
+    const list = (cells[i] as readonly CellItem[] | undefined) ?? [];
+    entries[2 * i] = BigInt(items.length);
+    entries[2 * i + 1] = BigInt(list.length);
+    for (const item of list) items.push(item);
+  }
+  lib.list_vector_reserve(vector, items.length);
+  lib.list_vector_set_size(vector, items.length);
+  const item = lib.list_type_child_type(type);
+  writeCells(lib.list_vector_get_child(vector), lib.get_type_id(item), item, items, items.length);
+  copyIn(vector, entries);
 }

@@ -50,7 +50,7 @@ export function checkRef(type: unknown): void {
   }
 }
 
-export const ownSchemas: readonly TableSchema[] = ["collections", "streams", "links"];
+export const ownSchemas: readonly TableSchema[] = ["collections", "streams", "links", "counters"];
 const catalogSchemas = ["information_schema", "pg_catalog"];
 
 /** Views of DuckDB's own that show settings, what lies outside the namespace, or how the engine keeps things. */

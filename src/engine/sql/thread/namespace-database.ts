@@ -4,11 +4,20 @@ import type { NamespaceRef } from "../messages.ts";
 import type { SqlColumnInfo } from "../type.ts";
 import { typeName } from "../value.ts";
 import { type Connection, Database, type DatabaseLimits } from "./duckdb.ts";
+import { ownSchemas } from "./guard.ts";
 import { quote } from "./plan-statement.ts";
-import { shownSetUp, storedSchema } from "./shown.ts";
+import { shownSchema, shownSetUp, storedSchema } from "./shown.ts";
 
-/** Names that DuckDB's own databases have. */
-const takenNames = new Set(["memory", "system", "temp"]);
+/** Names that DuckDB's own databases have, and schemas: it would not know which of the two is meant. */
+const takenNames: ReadonlySet<string> = new Set([
+  "memory",
+  "system",
+  "temp",
+  "main",
+  ...ownSchemas,
+  storedSchema,
+  shownSchema,
+]);
 /** Idle connections that are kept for the next statements. */
 const idleMax = 8;
 
@@ -48,9 +57,7 @@ export class NamespaceDatabase {
         // Packed columns take less memory, and DuckDB groups and filters them by their dictionaries.
         `ATTACH ':memory:' AS ${quote(catalog)} (COMPRESS)`,
         `USE ${quote(catalog)}`,
-        "CREATE SCHEMA collections",
-        "CREATE SCHEMA streams",
-        "CREATE SCHEMA links",
+        ...ownSchemas.map((schema) => `CREATE SCHEMA ${schema}`),
         `CREATE SCHEMA ${storedSchema}`,
         `USE ${quote(catalog)}.collections`,
         ...shownSetUp(),

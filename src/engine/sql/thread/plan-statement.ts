@@ -26,6 +26,7 @@ import {
   type TableFunction,
   type TreeNode,
 } from "./syntax-tree.ts";
+import { writtenNames } from "./written-names.ts";
 
 /** Where a statement names a table. */
 export interface TableRef {
@@ -214,6 +215,11 @@ class Planner {
     // A whole row can be named by its table.
     for (const { alias, name } of this.#refs)
       if (this.#names.has((alias ?? name).toLowerCase())) this.#allColumns = true;
+    // The wires with a dialect name such columns by rules of their own.
+    if (this.#text.dialect === undefined) {
+      const changed = [...this.#retrievals, ...this.#refs];
+      this.#edits.push(...writtenNames(this.#query, this.#tokens, this.#statement, changed));
+    }
     const parameters = this.#parameterCount();
     return {
       needs: { kind: this.#kind(), tables: this.#tables, catalog: this.#catalog, parameters },

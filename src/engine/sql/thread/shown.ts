@@ -5,7 +5,7 @@ export const shownSchema = "shown";
 /** Where the engine keeps the columns of collections. */
 export const storedSchema = "stored";
 
-const ownSchemas = "('collections', 'streams', 'links')";
+const ownSchemas = "('collections', 'streams', 'links', 'counters')";
 const tables = `table_schema IN ${ownSchemas} AND table_catalog = current_database()`;
 
 /** `type` is what every one of them is, although some are kept as views. */

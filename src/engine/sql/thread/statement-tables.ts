@@ -1,4 +1,5 @@
-import type { Store } from "../../../port/store.ts";
+import type { Reader, Store } from "../../../port/store.ts";
+import { saturate } from "../../link/counter-sum.ts";
 import { readCounters } from "../../link/counter-target.ts";
 import { linkColumns, streamColumns } from "../columns.ts";
 import type { LinkTable, StreamTable, TableDefinition } from "../messages.ts";
@@ -84,10 +85,20 @@ async function fillRows(
     if (read !== undefined) {
       await writeRecords(table, read, plan.columns, snapshot, rows, budget, statement.check);
     }
-  } else if (table.counter) {
-    for (const { name, value } of readCounters(table.id, snapshot)) rows.add([name, value]);
+  } else {
+    for (const [counter, value] of countersOf(table.counting, snapshot)) rows.add([counter, value]);
   }
   rows.close();
+}
+
+/** One link's counters as they are stored; those of several by name, added up. */
+function countersOf(links: readonly number[], snapshot: Reader): Iterable<readonly [string, bigint]> {
+  const sums = new Map<string, bigint>();
+  for (const link of links) {
+    for (const { name, value } of readCounters(link, snapshot))
+      sums.set(name, saturate((sums.get(name) ?? 0n) + value));
+  }
+  return sums;
 }
 
 /** Statements that are given to DuckDB together. */

@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file service/collection/v1/schema.proto.
  */
 export const file_service_collection_v1_schema: GenFile = /*@__PURE__*/
-  fileDesc("CiJzZXJ2aWNlL2NvbGxlY3Rpb24vdjEvc2NoZW1hLnByb3RvEhVzZXJ2aWNlLmNvbGxlY3Rpb24udjEi5gEKBlNjaGVtYRIsCgZmaWVsZHMYASADKAsyHC5zZXJ2aWNlLmNvbGxlY3Rpb24udjEuRmllbGQSMwoHdmVjdG9ycxgCIAMoCzIiLnNlcnZpY2UuY29sbGVjdGlvbi52MS5WZWN0b3JGaWVsZBJACg5zcGFyc2VfdmVjdG9ycxgDIAMoCzIoLnNlcnZpY2UuY29sbGVjdGlvbi52MS5TcGFyc2VWZWN0b3JGaWVsZBIPCgdkeW5hbWljGAQgASgJEhcKCm1heF9maWVsZHMYBSABKAVIAIgBAUINCgtfbWF4X2ZpZWxkcyKYAQoFRmllbGQSDAoEbmFtZRgBIAEoCRITCgtzb3VyY2VfcGF0aBgCIAEoCRIuCgRraW5kGAMgASgLMiAuc2VydmljZS5jb2xsZWN0aW9uLnYxLkZpZWxkS2luZBIUCgdpbmRleGVkGAQgASgISACIAQESEQoEZmFzdBgFIAEoCEgBiAEBQgoKCF9pbmRleGVkQgcKBV9mYXN0IuwCCglGaWVsZEtpbmQSNQoHa2V5d29yZBgBIAEoCzIiLnNlcnZpY2UuY29sbGVjdGlvbi52MS5LZXl3b3JkS2luZEgAEi8KBHRleHQYAiABKAsyHy5zZXJ2aWNlLmNvbGxlY3Rpb24udjEuVGV4dEtpbmRIABItCgNpNjQYAyABKAsyHi5zZXJ2aWNlLmNvbGxlY3Rpb24udjEuSTY0S2luZEgAEi0KA2Y2NBgEIAEoCzIeLnNlcnZpY2UuY29sbGVjdGlvbi52MS5GNjRLaW5kSAASLwoEYm9vbBgFIAEoCzIfLnNlcnZpY2UuY29sbGVjdGlvbi52MS5Cb29sS2luZEgAEi8KBGRhdGUYBiABKAsyHy5zZXJ2aWNlLmNvbGxlY3Rpb24udjEuRGF0ZUtpbmRIABIvCgRqc29uGAcgASgLMh8uc2VydmljZS5jb2xsZWN0aW9uLnYxLkpzb25LaW5kSABCBgoEa2luZCINCgtLZXl3b3JkS2luZCJCCghUZXh0S2luZBIQCghhbmFseXplchgBIAEoCRIWCglwb3NpdGlvbnMYAiABKAhIAIgBAUIMCgpfcG9zaXRpb25zIgkKB0k2NEtpbmQiCQoHRjY0S2luZCIKCghCb29sS2luZCIKCghEYXRlS2luZCIKCghKc29uS2luZCI6CgtWZWN0b3JGaWVsZBIMCgRuYW1lGAEgASgJEgsKA2RpbRgCIAEoBRIQCghkaXN0YW5jZRgDIAEoCSIhChFTcGFyc2VWZWN0b3JGaWVsZBIMCgRuYW1lGAEgASgJYgZwcm90bzM");
+  fileDesc("CiJzZXJ2aWNlL2NvbGxlY3Rpb24vdjEvc2NoZW1hLnByb3RvEhVzZXJ2aWNlLmNvbGxlY3Rpb24udjEi5gEKBlNjaGVtYRIsCgZmaWVsZHMYASADKAsyHC5zZXJ2aWNlLmNvbGxlY3Rpb24udjEuRmllbGQSMwoHdmVjdG9ycxgCIAMoCzIiLnNlcnZpY2UuY29sbGVjdGlvbi52MS5WZWN0b3JGaWVsZBJACg5zcGFyc2VfdmVjdG9ycxgDIAMoCzIoLnNlcnZpY2UuY29sbGVjdGlvbi52MS5TcGFyc2VWZWN0b3JGaWVsZBIPCgdkeW5hbWljGAQgASgJEhcKCm1heF9maWVsZHMYBSABKAVIAIgBAUINCgtfbWF4X2ZpZWxkcyK2AQoFRmllbGQSDAoEbmFtZRgBIAEoCRITCgtzb3VyY2VfcGF0aBgCIAEoCRIuCgRraW5kGAMgASgLMiAuc2VydmljZS5jb2xsZWN0aW9uLnYxLkZpZWxkS2luZBIUCgdpbmRleGVkGAQgASgISACIAQESEQoEZmFzdBgFIAEoCEgBiAEBEhIKBW11bHRpGAYgASgISAKIAQFCCgoIX2luZGV4ZWRCBwoFX2Zhc3RCCAoGX211bHRpIuwCCglGaWVsZEtpbmQSNQoHa2V5d29yZBgBIAEoCzIiLnNlcnZpY2UuY29sbGVjdGlvbi52MS5LZXl3b3JkS2luZEgAEi8KBHRleHQYAiABKAsyHy5zZXJ2aWNlLmNvbGxlY3Rpb24udjEuVGV4dEtpbmRIABItCgNpNjQYAyABKAsyHi5zZXJ2aWNlLmNvbGxlY3Rpb24udjEuSTY0S2luZEgAEi0KA2Y2NBgEIAEoCzIeLnNlcnZpY2UuY29sbGVjdGlvbi52MS5GNjRLaW5kSAASLwoEYm9vbBgFIAEoCzIfLnNlcnZpY2UuY29sbGVjdGlvbi52MS5Cb29sS2luZEgAEi8KBGRhdGUYBiABKAsyHy5zZXJ2aWNlLmNvbGxlY3Rpb24udjEuRGF0ZUtpbmRIABIvCgRqc29uGAcgASgLMh8uc2VydmljZS5jb2xsZWN0aW9uLnYxLkpzb25LaW5kSABCBgoEa2luZCINCgtLZXl3b3JkS2luZCKIAQoIVGV4dEtpbmQSEAoIYW5hbHl6ZXIYASABKAkSFgoJcG9zaXRpb25zGAIgASgISACIAQESFAoHZm9sZGluZxgDIAEoCEgBiAEBEhUKCHJldmlzaW9uGAQgASgNSAKIAQFCDAoKX3Bvc2l0aW9uc0IKCghfZm9sZGluZ0ILCglfcmV2aXNpb24iCQoHSTY0S2luZCIJCgdGNjRLaW5kIgoKCEJvb2xLaW5kIgoKCERhdGVLaW5kIgoKCEpzb25LaW5kIjoKC1ZlY3RvckZpZWxkEgwKBG5hbWUYASABKAkSCwoDZGltGAIgASgFEhAKCGRpc3RhbmNlGAMgASgJIiEKEVNwYXJzZVZlY3RvckZpZWxkEgwKBG5hbWUYASABKAliBnByb3RvMw");
 
 /**
  * @generated from message service.collection.v1.Schema
@@ -87,6 +87,13 @@ export type Field = Message<"service.collection.v1.Field"> & {
    * @generated from field: optional bool fast = 5;
    */
   fast?: boolean | undefined;
+
+  /**
+   * SQL shows all values, as a list; else the first.
+   *
+   * @generated from field: optional bool multi = 6;
+   */
+  multi?: boolean | undefined;
 };
 
 /**
@@ -185,6 +192,20 @@ export type TextKind = Message<"service.collection.v1.TextKind"> & {
    * @generated from field: optional bool positions = 2;
    */
   positions?: boolean | undefined;
+
+  /**
+   * Words with and without accents are the same.
+   *
+   * @generated from field: optional bool folding = 3;
+   */
+  folding?: boolean | undefined;
+
+  /**
+   * The newest when absent; 1 is the stemmer of collections from before there were two.
+   *
+   * @generated from field: optional uint32 revision = 4;
+   */
+  revision?: number | undefined;
 };
 
 /**
