@@ -8,13 +8,7 @@
 //   npm test -- --test-name-pattern=key  options of the test runner, written with `=`
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-
-const suites: Readonly<Record<string, readonly string[]>> = {
-  quick: ["{src,bench}/**/*.test.ts", "test/{contract,history,house,listener,model,port,power,sim,wire}/**/*.test.ts"],
-  fault: ["test/fault/**/*.test.ts"],
-  console: ["test/browser/**/*.test.ts"],
-  packages: ["test/package/**/*.test.ts"],
-};
+import { suites } from "./suites.ts";
 
 /** Each contract test is two busy processes, itself and its server: more files at once only wait for each other. */
 const filesAtOnce = 2;

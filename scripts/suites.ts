@@ -1,0 +1,10 @@
+/** Which test files a run of the test runner has, by the name of the suite. */
+export const suites: Readonly<Record<string, readonly string[]>> = {
+  quick: [
+    "{src,bench}/**/*.test.ts",
+    "test/{contract,history,house,listener,model,port,power,sim,sql,wire}/**/*.test.ts",
+  ],
+  fault: ["test/fault/**/*.test.ts"],
+  console: ["test/browser/**/*.test.ts"],
+  packages: ["test/package/**/*.test.ts"],
+};
