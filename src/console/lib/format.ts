@@ -5,6 +5,11 @@ export function count(value: number): string {
   return numbers.format(value);
 }
 
+/** `1 row`, `2 rows`. */
+export function counted(value: number, one: string): string {
+  return `${count(value)} ${value === 1 ? one : `${one}s`}`;
+}
+
 /** Short, for axes and tiles. */
 export function short(value: number): string {
   return Math.abs(value) < 10_000 ? numbers.format(Math.round(value * 100) / 100) : compact.format(value);

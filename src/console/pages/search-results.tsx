@@ -92,11 +92,11 @@ function Summary({ found }: { readonly found: Found }) {
   return (
     <p class="muted summary" role="status">
       <b>{format.count(count)}</b> {count === 1 ? "result" : "results"}
-      {groups === undefined ? "" : ` in ${format.count(groups.length)} groups`} in {fused.took_ms.toFixed(1)} ms
+      {groups === undefined ? "" : ` in ${format.counted(groups.length, "group")}`} in {fused.took_ms.toFixed(1)} ms
       {stats === undefined ? null : (
         <span>
-          , from {format.count(stats.candidates)} candidates in {format.count(stats.segments)} segments and a tail of{" "}
-          {format.count(stats.tail_documents)}
+          , from {format.counted(stats.candidates, "candidate")} in {format.counted(stats.segments, "segment")} and a
+          tail of {format.count(stats.tail_documents)}
         </span>
       )}
     </p>

@@ -33,9 +33,7 @@ export function StreamsPage({ ns }: { readonly ns: string }) {
       row={(stream) => (
         <a class="list-row" href={href(["ns", ns, "streams", stream.name])}>
           <span class="grow">{stream.name}</span>
-          <span class="muted">
-            {format.count(stream.partitions)} {stream.partitions === 1 ? "partition" : "partitions"}
-          </span>
+          <span class="muted">{format.counted(stream.partitions, "partition")}</span>
           {stream.retention === undefined ? null : <Badge>{retentionText(stream.retention)}</Badge>}
         </a>
       )}

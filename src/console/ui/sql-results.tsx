@@ -19,7 +19,7 @@ export function SqlResults({ answer, ms, view, onView }: SqlResultsProps) {
   const rows = answer.rows;
   return (
     <Card
-      title={`${format.count(answer.row_count)} ${answer.row_count === 1 ? "row" : "rows"} in ${Math.round(ms)} ms`}
+      title={`${format.counted(answer.row_count, "row")} in ${Math.round(ms)} ms`}
       flush
       actions={
         <>
