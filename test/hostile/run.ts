@@ -141,11 +141,18 @@ class HostileRun {
     });
     await Promise.race([Promise.all(streams), sleep(20_000, undefined, { ref: false })]);
     session.destroy();
+    // What can't be decoded is looked for in the whole of it.
+    const deep = `${'{"and":{"filters":['.repeat(100)}${'{"term":{"a":1}},'.repeat(6_000)}{"ids":{"values":["x"]}}${"]}}".repeat(100)}`;
+    await this.#refused("/service.collection.v1.QueryService/Search", `{"from":"c","filter":${deep}}`);
     for (const text of ["[".repeat(200_000), `{"query":"${"x".repeat(8 * MiB)}"}`, '{"query":"select 1","params":[']) {
-      const headers = { authorization: `Bearer ${this.#eve}` };
-      const done = await ask(`${this.#server.url}/v1/namespaces/own/sql`, { body: text, headers });
-      if (done.status !== 400) throw new Error(`a bad body was answered with ${done.status}`);
+      await this.#refused("/v1/namespaces/own/sql", text);
     }
+  }
+
+  async #refused(path: string, body: string): Promise<void> {
+    const headers = { authorization: `Bearer ${this.#eve}`, "content-type": "application/json" };
+    const done = await ask(`${this.#server.url}${path}`, { body, headers });
+    if (done.status !== 400) throw new Error(`a bad body was answered with ${done.status}: ${done.text.slice(0, 200)}`);
   }
 
   /** What somebody else does meanwhile, all of which must succeed. */

@@ -1,13 +1,13 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { type DescField, type DescMessage, fromJson, type JsonValue } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, type DescOneof, fromJson, type JsonValue } from "@bufbuild/protobuf";
 
 /**
  * The library tells which field of which message it can't decode, and not where in the request that stands. Only once it
  * has failed is the request's text looked through for the place.
  */
 
-/** Texts that are looked through; in longer ones the field is told by its name alone. */
-const textLengthMax = 1024 * 1024;
+/** Texts that are looked through: it costs the listener's thread as much as decoding them. In longer ones the field is told by its name alone. */
+const textLengthMax = 128 * 1024;
 
 /** What a call was sent as JSON, kept by its decoder. */
 export interface SentJson {
@@ -22,10 +22,10 @@ export function keepSent(text: string): void {
   if (sent !== undefined && text.length <= textLengthMax) sent.text = text;
 }
 
-/** Where in a message the field is that can't be decoded, as in `retrieve[0].vector.query`. */
+/** Where in a message the field is that can't be decoded, as in `retrieve[0].vector.query`. Every value is looked at once. */
 export function faultPath(message: DescMessage, text: string): string | undefined {
   try {
-    return pathIn(message, JSON.parse(text), "");
+    return inMessage(message, JSON.parse(text), "");
   } catch {
     return undefined;
   }
@@ -44,31 +44,59 @@ function isObject(json: JsonValue): json is Record<string, JsonValue> {
   return typeof json === "object" && json !== null && !Array.isArray(json);
 }
 
-function pathIn(message: DescMessage, json: JsonValue, path: string): string | undefined {
+function inMessage(message: DescMessage, json: JsonValue, path: string): string | undefined {
   // Well-known types have JSON of their own.
-  if (!isObject(json) || message.typeName.startsWith("google.protobuf.")) return path === "" ? undefined : path;
+  if (!isObject(json) || message.typeName.startsWith("google.protobuf.")) {
+    return decodes(message, json) ? undefined : path || undefined;
+  }
+  const chosen = new Set<DescOneof>();
   for (const [key, value] of Object.entries(json)) {
-    if (decodes(message, { [key]: value })) continue;
+    const name = key === "" ? '""' : key;
+    const at = path === "" ? name : `${path}.${name}`;
     const field = message.fields.find(({ jsonName, name }) => jsonName === key || name === key);
-    const at = path === "" ? key : `${path}.${key}`;
-    return field === undefined ? at : pathInField(message, field, key, value, at);
+    if (field === undefined) return at;
+    // Of two members that exclude each other, the place is that of what holds them.
+    if (field.oneof !== undefined && value !== null) {
+      if (chosen.has(field.oneof)) return path || undefined;
+      chosen.add(field.oneof);
+    }
+    const found = inField(message, field, key, value, at);
+    if (found !== undefined) return found;
   }
-  return path === "" ? undefined : path;
+  return undefined;
 }
 
-function pathInField(message: DescMessage, field: DescField, key: string, json: JsonValue, path: string) {
-  if (field.fieldKind === "message") return pathIn(field.message, json, path);
+function inField(message: DescMessage, field: DescField, key: string, json: JsonValue, path: string) {
+  if (field.fieldKind === "message" && json !== null) return inMessage(field.message, json, path);
   if (field.fieldKind === "list" && Array.isArray(json)) {
-    const i = json.findIndex((item) => !decodes(message, { [key]: [item] }));
-    return i === -1 ? path : pathInItem(field.message, json[i]!, `${path}[${i}]`);
+    if (field.message !== undefined) return inItems(field.message, json, (i) => `${path}[${i}]`);
+    const i = firstBad(json, (items) => decodes(message, { [key]: items }));
+    return i === undefined ? undefined : `${path}[${i}]`;
   }
-  if (field.fieldKind === "map" && isObject(json)) {
-    const found = Object.entries(json).find(([name, value]) => !decodes(message, { [key]: { [name]: value } }));
-    return found === undefined ? path : pathInItem(field.message, found[1], `${path}.${found[0]}`);
+  if (field.fieldKind === "map" && field.message !== undefined && isObject(json)) {
+    const names = Object.keys(json);
+    return inItems(field.message, Object.values(json), (i) => `${path}.${names[i]}`);
   }
-  return path;
+  return decodes(message, { [key]: json }) ? undefined : path;
 }
 
-function pathInItem(message: DescMessage | undefined, json: JsonValue, path: string): string | undefined {
-  return message === undefined ? path : pathIn(message, json, path);
+function inItems(message: DescMessage, items: readonly JsonValue[], pathOf: (i: number) => string): string | undefined {
+  for (const [i, item] of items.entries()) {
+    const found = inMessage(message, item, pathOf(i));
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** The first item that spoils a list; halves are tried, for one by one would take far longer. */
+function firstBad(items: JsonValue[], isGood: (items: JsonValue[]) => boolean): number | undefined {
+  if (isGood(items)) return undefined;
+  let from = 0;
+  let to = items.length;
+  while (to - from > 1) {
+    const middle = (from + to) >>> 1;
+    if (isGood(items.slice(from, middle))) from = middle;
+    else to = middle;
+  }
+  return from;
 }
