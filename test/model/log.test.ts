@@ -301,7 +301,7 @@ async function check(
   );
 }
 
-test("the log on memory does as its model does", { timeout: 120_000 }, () =>
+test("the log on memory does as its model does", { timeout: 600_000 }, () =>
   check(400, 80, () => async (store) => store ?? new MemoryStore()),
 );
 
@@ -313,7 +313,7 @@ for (const [what, settings] of [
   ["that is always behind", busy],
   ["that follows when it is asked to", { ...busy, applyBytes: 1e6, applyDelayMs: 1e6, overlayBytesMax: 1e6 }],
 ] as const) {
-  test(`the log on a commit log with a view ${what} does as its model does`, { timeout: 120_000 }, () =>
+  test(`the log on a commit log with a view ${what} does as its model does`, { timeout: 600_000 }, () =>
     check(200, 80, () => {
       const disk = new MemoryLogDisk();
       const view = new MemoryStore();
@@ -327,14 +327,14 @@ for (const [what, settings] of [
   );
 }
 
-test("the log on LMDB does as its model does, over restarts that open the files anew", { timeout: 120_000 }, () =>
+test("the log on LMDB does as its model does, over restarts that open the files anew", { timeout: 600_000 }, () =>
   check(40, 60, (folder) => async (store) => {
     await store?.close();
     return new LmdbStore(folder);
   }),
 );
 
-test("the log on the server's store does as its model does", { timeout: 120_000 }, () =>
+test("the log on the server's store does as its model does", { timeout: 600_000 }, () =>
   check(20, 60, (folder) => async (store) => {
     await store?.close();
     return openMainStore(folder);
