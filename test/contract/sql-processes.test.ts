@@ -129,7 +129,7 @@ test("a server that is told to end ends, whatever its statements do", async () =
 });
 
 test("what takes memory that the database does not count is ended", { skip: !isLinux }, async () => {
-  await using server = await start({ SERVICE_SQL_MEMORY_BYTES: String(64 * 1024 * 1024) });
+  await using server = await start({ SERVICE_SQL_MEMORY_BYTES: String(64 * 1024 * 1024), SERVICE_SQL_TIME: "5m" });
   for (const query of ["select len(range(100000000)) as x", "select length(repeat('x', 1000000000)) as x"]) {
     const done = await sql(server, query);
     assertError(done, 429, "resource_exhausted");
