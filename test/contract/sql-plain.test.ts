@@ -116,12 +116,12 @@ describe("a statement that shows what its retriever finds", () => {
       (await answer(statement, [])).rows
         .map(({ _id }: { _id: number }) => _id)
         .toSorted((a: number, b: number) => a - b);
-    assert.deepEqual(await ids(), [0, 1, 6]);
+    assert.deepEqual(await ids(), [0]);
     await client.written("docs", [
       { delete: { id: 1 } },
       { upsert: { id: 20, source: { body: "red", tag: "a" } } },
       { upsert: { id: 0, source: { body: "red", tag: "b" } } },
     ]);
-    assert.deepEqual(await ids(), [6, 20]);
+    assert.deepEqual(await ids(), [20]);
   });
 });
