@@ -1,7 +1,15 @@
 import type { SqlBatch } from "./batch.ts";
 import type { Delta } from "./change-tracker.ts";
 import type { DialectName } from "./dialect/dialect.ts";
-import type { Condition, FoundDocuments, PlainSelect, PlannedRetrieval, RowLimit } from "./retrieval.ts";
+import type {
+  Condition,
+  FoundDocuments,
+  FoundRows,
+  PlainSelect,
+  PlannedNearest,
+  PlannedRetrieval,
+  RowLimit,
+} from "./retrieval.ts";
 import type { SqlParameter, SqlStatementKind } from "./sql.ts";
 import type { SqlColumnInfo, SqlType } from "./type.ts";
 
@@ -38,6 +46,8 @@ export interface StatementNeeds {
 /** With what the statement's retrievers are asked for. */
 export interface PlanReply extends StatementNeeds {
   readonly retrievals: readonly PlannedRetrieval[];
+  /** Tables of which an index may propose the rows. */
+  readonly nearest: readonly PlannedNearest[];
   /** The statement shows what its retriever finds, and no more. */
   readonly plain: PlainSelect | undefined;
   /** The same text needs the same each time: no value and nothing that was worked out has a part in it. */
@@ -135,6 +145,7 @@ export type SqlMessage =
       readonly params: readonly SqlParameter[];
       /** One for each retrieval of the plan. */
       readonly found: readonly FoundDocuments[];
+      readonly nearest: readonly FoundRows[];
     } & CatalogPart &
       StatementText)
   /** → NextReply */

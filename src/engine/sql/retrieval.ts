@@ -1,3 +1,4 @@
+import type { Distance } from "../collection/schema.ts";
 import type { SqlParameter, SqlValue } from "./sql.ts";
 
 /** A constant of a statement, or the parameter that stands for it. */
@@ -61,6 +62,28 @@ export interface PlannedRetrieval {
   readonly terms: readonly (Condition | undefined)[];
   /** Rows that the statement takes at most, where nothing between needs more. */
   readonly limit: number | undefined;
+}
+
+/** A table of a statement of which the rows nearest to a vector are taken. */
+export interface PlannedNearest {
+  /** Which of the statement's references it is. */
+  readonly ref: number;
+  /** Where in the query. */
+  readonly position: number;
+  readonly collection: string;
+  readonly column: string;
+  readonly distance: Distance;
+  readonly query: SqlValue;
+  readonly conditions: readonly Condition[];
+  /** A name of the select list, if it is no column. */
+  readonly label: string | undefined;
+  readonly rows: number;
+}
+
+/** What stands for all rows of a table. */
+export interface FoundRows {
+  readonly ref: number;
+  readonly found: FoundDocuments;
 }
 
 /**

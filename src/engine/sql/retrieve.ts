@@ -177,9 +177,12 @@ function retrieverJson({ kind, field, query, k, options }: RetrieverArguments): 
 /** A vector may come as a list, as JSON text or as text in PostgreSQL's form of an array. */
 function queryJson(kind: RetrieverArguments["kind"], query: SqlValue): unknown {
   if (kind === "text") return query;
-  if (typeof query === "string") return parsedJson(kind === "vector" ? query.replace(/^\{(.*)\}$/s, "[$1]") : query);
-  if (Array.isArray(query)) return query.map(numberOf);
-  return query;
+  return kind === "sparse" && typeof query === "string" ? parsedJson(query) : vectorJson(query);
+}
+
+export function vectorJson(query: SqlValue): unknown {
+  if (typeof query === "string") return parsedJson(query.replace(/^\{(.*)\}$/s, "[$1]"));
+  return Array.isArray(query) ? query.map(numberOf) : query;
 }
 
 function parsedJson(text: string): unknown {

@@ -6,6 +6,7 @@ import type { ConsistencyToken } from "../token.ts";
 import { ChangeTracker } from "./change-tracker.ts";
 import { sqlFault } from "./fault.ts";
 import type { CheckReply, DescribeReply, PlanReply, RunReply, StatementText } from "./messages.ts";
+import { nearest } from "./nearest.ts";
 import { checkParameters } from "./parameter-nesting.ts";
 import { plainRowsMax } from "./plain-rows.ts";
 import type { PlannedRetrieval } from "./retrieval.ts";
@@ -196,7 +197,12 @@ export class SqlEngine implements Sql {
     );
     const [only] = retrieved;
     if (only !== undefined && "rows" in only) return { kind: needs.kind, token: only.token, ...only.rows };
-    const resolved = await this.#resolverOf(work).resolve(name, needs.tables, request, signal);
+    const near = await Promise.all(needs.nearest.map((each) => nearest(this.#deps.queries, each, request, signal)));
+    const proposed = near.filter((each) => each !== undefined);
+    const named = needs.tables.map((table) =>
+      proposed.some(({ ref }) => ref === table.ref) ? { ...table, read: false } : table,
+    );
+    const resolved = await this.#resolverOf(work).resolve(name, named, request, signal);
     const found = retrieved.flatMap((each) => ("found" in each ? [each.found] : []));
     const reply = await work.request<RunReply>({
       kind: "run",
@@ -205,9 +211,10 @@ export class SqlEngine implements Sql {
       catalog: needs.catalog ? this.#catalog.all(name) : undefined,
       params,
       found,
+      nearest: proposed.map(({ ref, found }) => ({ ref, found })),
       ...text,
     });
-    const seen = retrieved.reduce((token, each) => leastTokens(token, each.token), resolved.token);
+    const seen = [...retrieved, ...proposed].reduce((token, each) => leastTokens(token, each.token), resolved.token);
     return { kind: needs.kind, token: seen, ...reply };
   }
 

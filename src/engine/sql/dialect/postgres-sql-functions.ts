@@ -2,6 +2,12 @@ import { catalogSchema } from "./postgres-catalog.ts";
 
 const s = catalogSchema;
 
+/** Of two vectors, either of which may be missing: DuckDB refuses lists where one of any row is. */
+function ofVectors(distance: string): string {
+  const both = "coalesce(a::FLOAT[], b::FLOAT[]), coalesce(b::FLOAT[], a::FLOAT[])";
+  return `CASE WHEN a IS NOT NULL AND b IS NOT NULL THEN ${distance}(${both}) END`;
+}
+
 /**
  * Functions of Postgres's SQL that DuckDB has not, has under the same name for something else, or gives another answer
  * for; and those that statements are rewritten to. Each with its parameters and what it gives.
@@ -20,7 +26,9 @@ export const sqlFunctions: Readonly<Record<string, readonly (readonly [parameter
        lambda each: replace(replace(each::VARCHAR, '~', '~0'), '/', '~1')), '/') END`,
     ],
   ],
-  negative_inner_product: [["a, b", "-list_inner_product(a::FLOAT[], b::FLOAT[])"]],
+  '"<->"': [["a, b", ofVectors("list_distance")]],
+  '"<=>"': [["a, b", ofVectors("list_cosine_distance")]],
+  negative_inner_product: [["a, b", ofVectors("-list_inner_product")]],
   subscripts: [["a, dimension", "generate_series(1, CASE WHEN dimension = 1 THEN len(a) ELSE 0 END)"]],
   overlay: [
     ["a, b, start", "substr(a, 1, start - 1) || b || substr(a, start + length(b))"],

@@ -12,6 +12,7 @@ import { constantOf } from "./conditions.ts";
 import { characterAt, type Edit } from "./edits.ts";
 import { checkFunction, checkRef, checkTableFunction, checkType, placeOf, shownView } from "./guard.ts";
 import { nameOf, type Token, tokenize } from "./lexer.ts";
+import { type NearestRef, nearestRefs } from "./nearest-refs.ts";
 import { plainSelect } from "./plain-select.ts";
 import { boundsOf, isRetrieval, type RetrievalRef, retrievalRef, type StatementBounds } from "./retrieval-refs.ts";
 import { isRetriever } from "./retriever-call.ts";
@@ -38,6 +39,8 @@ export interface TableRef {
   readonly read: boolean;
   /** With the namespace's name before it. */
   readonly named: boolean;
+  /** The statement takes the rows nearest to a vector. */
+  readonly nearest: NearestRef | undefined;
 }
 
 /** A statement that may be run, and what it takes. */
@@ -160,6 +163,7 @@ class Planner {
   readonly #tokenStarts = new Map<number, number>();
   readonly #isAscii: boolean;
   #bounds: StatementBounds["tables"] = new Map();
+  #nearest: ReadonlyMap<TreeNode, NearestRef> = new Map();
   #allColumns = false;
   #catalog = false;
 
@@ -197,6 +201,7 @@ class Planner {
     const inRetrievers = new Set<TreeNode>();
     const bounds = boundsOf(nodes);
     this.#bounds = bounds.tables;
+    this.#nearest = nearestRefs(nodes.filter((node) => !described.has(node)));
     for (const node of nodes) {
       if (!isRetrieval(node)) continue;
       for (const inner of nodesOf(node.function)) {
@@ -324,7 +329,8 @@ class Planner {
     });
     const named =
       table.catalog_name !== undefined || (place.kind === "table" && place.schema !== table.schema_name?.toLowerCase());
-    this.#refs.push({ schema, name, start, end: this.#endOfName(table, start), alias, read, named });
+    const nearest = schema === "collections" && !isExpression && !isCatalog ? this.#nearest.get(table) : undefined;
+    this.#refs.push({ schema, name, start, end: this.#endOfName(table, start), alias, read, named, nearest });
   }
 
   #replace(table: BaseTable, start: number, text: string): void {

@@ -106,7 +106,7 @@ function kept(ref: TreeNode): TreeNode[] {
   return found;
 }
 
-function columnsOf(ref: TreeNode, isAlone: boolean): (node: TreeNode) => string | undefined {
+export function columnsOf(ref: TreeNode, isAlone: boolean): (node: TreeNode) => string | undefined {
   // Columns with other names are not followed.
   const isRenamed = renamedOf(ref).length > 0;
   const name = nameOf(ref);

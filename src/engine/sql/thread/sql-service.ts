@@ -13,6 +13,7 @@ import type {
   SqlMessage,
   StatementText,
 } from "../messages.ts";
+import type { PlannedNearest } from "../retrieval.ts";
 import type { SqlSettings } from "../settings.ts";
 import type { SqlParameter, SqlValue } from "../sql.ts";
 import type { Evaluate } from "./arguments.ts";
@@ -23,6 +24,7 @@ import type { Prepared } from "./duckdb.ts";
 import type { EditedQuery } from "./edits.ts";
 import { matchingIds } from "./matching-ids.ts";
 import { NamespaceDatabase } from "./namespace-database.ts";
+import { plannedNearest } from "./nearest-refs.ts";
 import { bindAll } from "./parameters.ts";
 import { Parser } from "./parser.ts";
 import type { StatementPlan } from "./plan-statement.ts";
@@ -34,7 +36,7 @@ import { defineAll, loadTables, type OpenNamespace } from "./statement-tables.ts
 import type { TreeNode } from "./syntax-tree.ts";
 
 /** What a statement without tables needs. */
-const nothing = { tables: [], catalog: undefined, found: [] } as const;
+const nothing = { tables: [], catalog: undefined, found: [], nearest: [] } as const;
 
 const stoppedEarlyMax = 1_000;
 
@@ -121,9 +123,9 @@ export class SqlService implements ChildService {
     const { needs } = plan;
     if (plan.retrievals.length === 0) {
       if (params === undefined || needs.catalog || plan.refs.length > 0)
-        return { ...needs, retrievals: [], plain: undefined, repeats: true, ran: undefined };
+        return { ...needs, retrievals: [], plain: undefined, ...nearestOf(plan, params), ran: undefined };
       const ran = await this.#run({ ...asked, kind: "run", params, ...nothing });
-      return { ...needs, retrievals: [], plain: undefined, repeats: false, ran };
+      return { ...needs, retrievals: [], nearest: [], plain: undefined, repeats: false, ran };
     }
     const source = { query: plan.query, tokens: plan.tokens, namespace: asked.namespace.name };
     let repeats = needs.parameters === 0 && params !== undefined;
@@ -134,7 +136,8 @@ export class SqlService implements ChildService {
     try {
       const planned = plan.retrievals.map((ref) => plannedRetrieval(ref, source, params, evaluate));
       const retrievals = await Promise.all(planned);
-      return { ...needs, retrievals, plain: plan.plain, repeats, ran: undefined };
+      const { nearest } = nearestOf(plan, params);
+      return { ...needs, retrievals, nearest, plain: plan.plain, repeats, ran: undefined };
     } catch (error) {
       throw duckFault(error);
     }
@@ -200,7 +203,7 @@ export class SqlService implements ChildService {
     try {
       await defineAll(open.namespace, asked.tables, asked.catalog);
       const reads = { store: this.#store, settings: this.#settings };
-      const tables = await loadTables(reads, open, plan, asked.tables);
+      const tables = await loadTables(reads, open, plan, asked.tables, asked.nearest, this.#schemas);
       const { edits, filled } = await showFound(open.statement, plan, asked.found, this.#schemas);
       const { edited, indexes, more } = rewritten(plan, [...tables, ...edits], asked.params, { filled });
       const prepared = await this.#prepare(open, edited, plan.refs.length + edits.length === 0);
@@ -355,6 +358,18 @@ export class SqlService implements ChildService {
     this.#namespaces.clear();
     await this.#parser.close();
   }
+}
+
+/** The tables that an index may stand for, and whether the same text has the same ones each time. */
+function nearestOf(plan: StatementPlan, params: readonly SqlParameter[] | undefined) {
+  const isKnown = plan.needs.parameters === 0;
+  const given = params ?? (isKnown ? [] : undefined);
+  const nearest: PlannedNearest[] = [];
+  for (const [ref, { nearest: found, name: collection, start: position }] of plan.refs.entries()) {
+    const planned = found && given && plannedNearest(found, given);
+    if (planned !== undefined) nearest.push({ ref, collection, position, ...planned });
+  }
+  return { nearest, repeats: isKnown || plan.refs.every((ref) => ref.nearest === undefined) };
 }
 
 function checkCount(plan: StatementPlan, params: readonly SqlParameter[]): StatementPlan {

@@ -1,15 +1,19 @@
 import type { Reader, Store } from "../../../port/store.ts";
+import { decodeDocument } from "../../collection/document-codec.ts";
 import { saturate } from "../../link/counter-sum.ts";
 import { readCounters } from "../../link/counter-target.ts";
 import { linkColumns, streamColumns } from "../columns.ts";
+import { documentCells } from "../document-cells.ts";
+import type { FoundSchemas } from "../found-rows.ts";
 import type { LinkTable, StreamTable, TableDefinition } from "../messages.ts";
+import type { FoundRows } from "../retrieval.ts";
 import type { SqlSettings } from "../settings.ts";
 import { typeName } from "../value.ts";
 import { ChunkWriter } from "./chunk-writer.ts";
 import type { CollectionTables } from "./collection-tables.ts";
 import type { Edit } from "./edits.ts";
 import { columnList, type NamespaceDatabase } from "./namespace-database.ts";
-import { quote, type StatementPlan } from "./plan-statement.ts";
+import { quote, type StatementPlan, type TableRef } from "./plan-statement.ts";
 import { nameEdits, refEdit } from "./rewrite-statement.ts";
 import type { Statement } from "./statement.ts";
 import { type StreamBudget, writeRecords } from "./stream-rows.ts";
@@ -42,6 +46,8 @@ export async function loadTables(
   { statement, namespace }: { readonly statement: Statement; readonly namespace: OpenNamespace },
   plan: StatementPlan,
   tables: readonly TableDefinition[],
+  nearest: readonly FoundRows[],
+  schemas: FoundSchemas,
 ): Promise<Edit[]> {
   const edits: Edit[] = [];
   const bytesMax = settings.streamBytesMax;
@@ -52,7 +58,9 @@ export async function loadTables(
     );
     const table = named.find(({ name }) => name === ref.name) ?? named[0];
     if (table === undefined) continue;
-    if (table.schema === "collections") {
+    const near = nearest.find((each) => each.ref === i);
+    if (near !== undefined) edits.push(await nearestEdit(statement, plan, ref, near, schemas));
+    else if (table.schema === "collections") {
       if (ref.read) await namespace.collections.load(table, plan.columns, statement.check);
       const elsewhere = namespace.collections.shadowed(table);
       edits.push(...(elsewhere === undefined ? nameEdits([ref]) : [refEdit(ref, elsewhere)]));
@@ -64,6 +72,31 @@ export async function loadTables(
     } else edits.push(...nameEdits([ref]));
   }
   return edits;
+}
+
+/** What an index proposes stands where the statement names the table; the plan that EXPLAIN shows says so. */
+async function nearestEdit(
+  statement: Statement,
+  plan: StatementPlan,
+  ref: TableRef,
+  { ref: i, found }: FoundRows,
+  schemas: FoundSchemas,
+): Promise<Edit> {
+  const { all, names } = plan.columns;
+  const used = schemas
+    .columnsOf(found)
+    .filter(({ name, shows }) => all || shows.kind === "id" || names.has(name.toLowerCase()));
+  const name = `vector_index_${i}`;
+  statement.tables.push(name);
+  const connection = statement.connection!;
+  await connection.run(`CREATE TEMP TABLE ${name} (${columnList(used)})`);
+  const rows = new ChunkWriter(connection.appender("temp", "main", name));
+  const { ids, offsets, data } = found;
+  for (const [at, id] of ids.entries()) {
+    rows.add(documentCells(id, decodeDocument(data.subarray(offsets[at], offsets[at + 1])), used));
+  }
+  rows.close();
+  return refEdit(ref, `temp.main.${name}`);
 }
 
 async function fillRows(
