@@ -31,13 +31,16 @@ const clauses: Readonly<Record<string, Clause>> = {
   with: "other",
 };
 
-const fromEnds = new Set(["where", "group"]);
-
 /** What of a select can't be known before its end. */
 interface Select {
   /** The token that ends its FROM; -1 where it has none, or nothing follows it. */
   fromEnd: number;
   isGrouped: boolean;
+}
+
+function noteEnd(select: Select, word: string, i: number): void {
+  if ((word === "where" || word === "group") && select.fromEnd === -1) select.fromEnd = i;
+  if (word === "group") select.isGrouped = true;
 }
 
 const closers: Readonly<Record<string, string>> = { ")": "(", "]": "[", end: "case" };
@@ -89,8 +92,7 @@ export class PostgresDraft {
       if (this.isWord(i, "select")) level.select = { fromEnd: -1, isGrouped: false };
       this.#selects.push(level.select);
       if (kind === "word" && Object.hasOwn(clauses, text) && !this.#isDistinctFrom(i)) {
-        if (level.select !== undefined && fromEnds.has(text) && level.select.fromEnd === -1) level.select.fromEnd = i;
-        if (level.select !== undefined && text === "group") level.select.isGrouped = true;
+        if (level.select !== undefined && !this.isWord(i - 1, "within")) noteEnd(level.select, text, i);
         level.clause = clauses[text]!;
       }
       if (isSign && (text === "(" || text === "[" || text === "case")) {

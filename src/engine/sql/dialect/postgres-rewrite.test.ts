@@ -67,6 +67,10 @@ for (const [text, want] of [
     "select set_1.value w, count(*) from t , LATERAL (SELECT unnest(a) AS value) AS set_1 where b group by w",
   ],
   [
+    "select unnest(a), mode() within group (order by b) from t",
+    "select unnest(a), mode() within group (order by b) from t",
+  ],
+  [
     "with w as (select count(1), rank() over (order by b) from t) select count from w",
     'with w as (select count(1) AS "count", rank() over (order by b) AS "rank" from t) select count from w',
   ],
