@@ -1,3 +1,9 @@
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.KeyStore;
+import java.security.cert.CertificateFactory;
 import java.sql.Connection;
 import java.sql.DatabaseMetaData;
 import java.sql.DriverManager;
@@ -20,18 +26,40 @@ class InteropMysql {
   }
 
   public static void main(String[] arguments) throws Exception {
+    String key = System.getenv("INTEROP_KEY");
     String[] ways = {"", "&useServerPrepStmts=true", "&useServerPrepStmts=true&useCursorFetch=true&defaultFetchSize=2", "&useInformationSchema=false"};
     for (String way : ways) {
-      try (Connection connection = DriverManager.getConnection(arguments[0] + way, "tester", "")) {
+      try (Connection connection = DriverManager.getConnection(arguments[0] + way, "tester", key)) {
         rows(connection);
         metadata(connection.getMetaData());
         errors(connection);
       }
     }
-    try (Connection connection = DriverManager.getConnection(arguments[0], "tester", "")) {
+    try (Connection connection = DriverManager.getConnection(arguments[0], "tester", key)) {
       System.out.println("version " + connection.getMetaData().getDriverVersion());
     }
     System.out.println("connect ok\nintrospect ok\ntypes ok\nparameters ok\ncursors ok\nerrors ok");
+    try (Connection connection = DriverManager.getConnection(secured(arguments[0]), "tester", key)) {
+      check(connection.isValid(5), "a valid connection over TLS");
+    }
+    System.out.println("tls ok");
+  }
+
+  /** Over TLS, with the server's certificate and name checked; MySQL's driver wants the authority in a store of keys. */
+  static String secured(String url) throws Exception {
+    Path authority = Path.of(System.getenv("INTEROP_CA"));
+    if (url.startsWith("jdbc:mariadb:")) return url.replace("sslMode=disable", "sslMode=verify-full&serverSslCert=" + authority);
+    KeyStore store = KeyStore.getInstance("PKCS12");
+    store.load(null, null);
+    try (InputStream pem = Files.newInputStream(authority)) {
+      store.setCertificateEntry("authority", CertificateFactory.getInstance("X.509").generateCertificate(pem));
+    }
+    Path file = authority.resolveSibling("interop-authority.p12");
+    try (OutputStream out = Files.newOutputStream(file)) {
+      store.store(out, "interop".toCharArray());
+    }
+    String trusted = "&trustCertificateKeyStoreUrl=" + file.toUri() + "&trustCertificateKeyStoreType=PKCS12&trustCertificateKeyStorePassword=interop";
+    return url.replace("sslMode=DISABLED", "sslMode=VERIFY_IDENTITY" + trusted);
   }
 
   static void rows(Connection connection) throws SQLException {

@@ -1,14 +1,8 @@
-/**
- * Asks the MySQL wire with clients that npm does not have, each where it is installed.
- *
- *   node scripts/interop-mysql.ts
- *
- * MARIADB and MARIADB_DUMP name programs that are not on the path. Nothing is installed.
- */
+/** Asks the MySQL wire with mariadb and mariadb-dump, where they are installed; MARIADB and MARIADB_DUMP name them. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { fillShop, startServer } from "../test/wire/mysql/server.ts";
+import type { Where } from "./interop/clients.ts";
 
 const run = promisify(execFile);
 const callMsMax = 120_000;
@@ -32,13 +26,18 @@ const statements: readonly (readonly [statement: string, shows: RegExp])[] = [
   ["SELECT repeat('x', 17000000) AS x", /x{1000}/],
 ];
 
-async function mariadb(port: number): Promise<string> {
+function options({ host, port, key }: Where): readonly string[] {
+  return ["--protocol=tcp", `--host=${host}`, `--port=${port}`, "--user=tester", `--password=${key}`];
+}
+
+async function mariadb(where: Where): Promise<string> {
   const program = process.env["MARIADB"] ?? "mariadb";
   if (!(await isThere(program))) return "skipped, not installed: put it on the path, or name it in MARIADB";
   for (const [statement, shows] of statements) {
-    const where = ["--protocol=tcp", "--host=127.0.0.1", `--port=${port}`, "--user=tester", "--password=any"];
     const args = [
-      ...where,
+      ...options(where),
+      `--ssl-ca=${where.authority}`,
+      "--ssl-verify-server-cert",
       "--default-character-set=utf8mb4",
       "--max-allowed-packet=64M",
       "--batch",
@@ -52,11 +51,10 @@ async function mariadb(port: number): Promise<string> {
   return `passed (${statements.length} statements)`;
 }
 
-async function dump(port: number): Promise<string> {
+async function dump(where: Where): Promise<string> {
   const program = process.env["MARIADB_DUMP"] ?? "mariadb-dump";
   if (!(await isThere(program))) return "skipped, not installed: put it on the path, or name it in MARIADB_DUMP";
-  const where = ["--protocol=tcp", "--host=127.0.0.1", `--port=${port}`, "--user=tester", "--password=any"];
-  const { stdout, stderr } = await run(program, [...where, "shop"], { timeout: callMsMax });
+  const { stdout, stderr } = await run(program, [...options(where), "shop"], { timeout: callMsMax });
   assert.match(stdout, /INSERT INTO `docs` VALUES\n\(1,'red apple'/);
   assert.match(stdout, /Dump completed/);
   assert.doesNotMatch(stderr, /error/i);
@@ -64,14 +62,7 @@ async function dump(port: number): Promise<string> {
 }
 
 /** Each check by its name; what it did, or why it was left out. A surprise is thrown. */
-export const mysqlChecks: Readonly<Record<string, (port: number) => Promise<string>>> = {
+export const mysqlChecks: Readonly<Record<string, (where: Where) => Promise<string>>> = {
   mariadb,
   "mariadb-dump": dump,
 };
-
-if (import.meta.main) {
-  const { server, port } = await startServer();
-  await using _ = server;
-  await fillShop(server.url);
-  for (const [name, check] of Object.entries(mysqlChecks)) console.log(`${name}: ${await check(port)}`);
-}

@@ -35,7 +35,7 @@ class InteropPostgres {
     equal(column(about.getTables(null, null, "%", new String[] {"TABLE"}), "TABLE_NAME"), "items orders", "tables");
     equal(column(about.getColumns(null, "collections", "items", "%"), "TYPE_NAME"), "int8 text text _float4 json", "columns");
     equal(column(about.getCatalogs(), "TABLE_CAT"), "shop", "catalogs");
-    equal(column(about.getSchemas(), "TABLE_SCHEM"), "collections information_schema links pg_catalog streams", "schemas");
+    equal(column(about.getSchemas(), "TABLE_SCHEM"), "collections counters information_schema links pg_catalog streams", "schemas");
     equal(column(about.getPrimaryKeys(null, "collections", "items"), "COLUMN_NAME"), "_id", "primary keys");
     equal(count(about.getImportedKeys(null, "collections", "items")), 0, "imported keys");
     equal(column(about.getIndexInfo(null, "collections", "items", true, false), "INDEX_NAME"), "items_pkey", "indexes");
@@ -81,7 +81,8 @@ class InteropPostgres {
   }
 
   public static void main(String[] arguments) throws Exception {
-    try (Connection connection = DriverManager.getConnection(arguments[0], "tester", "")) {
+    String key = System.getenv("INTEROP_KEY");
+    try (Connection connection = DriverManager.getConnection(arguments[0], "tester", key)) {
       DatabaseMetaData about = connection.getMetaData();
       System.out.println("version " + about.getDriverVersion());
       System.out.println("connect ok");
@@ -126,5 +127,10 @@ class InteropPostgres {
       equal(connection.isValid(5), true, "valid");
       System.out.println("cancel ok");
     }
+    String secured = arguments[0].replace("sslmode=disable", "sslmode=verify-full&sslrootcert=" + System.getenv("INTEROP_CA"));
+    try (Connection connection = DriverManager.getConnection(secured, "tester", key)) {
+      equal(connection.isValid(5), true, "valid over TLS");
+    }
+    System.out.println("tls ok");
   }
 }

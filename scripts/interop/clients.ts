@@ -1,6 +1,7 @@
 /**
  * Real clients of the SQL wires, each a small program that prints a line for each thing that it tries: `connect ok`, or
- * `copy no` with what went wrong. What a client does not print it has not, or is not asked of it.
+ * `copy no` with what went wrong. What a client does not print it has not, or is not asked of it. Each is told the key to
+ * sign in with in INTEROP_KEY, and in INTEROP_CA the file of the authority that the server's certificate is from.
  */
 import { type ExecFileOptions, execFile } from "node:child_process";
 import { cp, mkdir, readdir } from "node:fs/promises";
@@ -32,6 +33,10 @@ export type Feature = (typeof features)[number];
 export interface Where {
   readonly host: string;
   readonly port: number;
+  /** An API key, the password of every client. */
+  readonly key: string;
+  /** The file of the authority that the server's certificate is from. */
+  readonly authority: string;
 }
 
 export interface ClientRun {
@@ -69,6 +74,16 @@ function pythonClient(name: string, program: string, module: string): Client {
       if (!(await works(python, ["-c", `import ${module}`])))
         return `${python} has no ${module}: name one in INTEROP_PYTHON`;
       return [python, join(here, program), name, host, String(port)];
+    },
+  };
+}
+
+function nodeClient(name: string): Client {
+  return {
+    name,
+    language: "Node",
+    async command({ host, port }) {
+      return [process.execPath, join(here, "node-clients.ts"), name, host, String(port)];
     },
   };
 }
@@ -155,6 +170,10 @@ function jdbcClient(
   };
 }
 
+function postgresUrl({ host, port, key }: Where): string {
+  return `postgres://tester:${key}@${host}:${port}/shop?sslmode=disable`;
+}
+
 export const postgresClients: readonly Client[] = [
   ...[
     ["psycopg", "psycopg_pool"],
@@ -168,40 +187,45 @@ export const postgresClients: readonly Client[] = [
     ["connectorx", "connectorx"],
     ["pgcli", "pgcli"],
   ].map(([name, module]) => pythonClient(name!, "postgres-clients.py", module!)),
-  goClient("pgx", ({ host, port }) => `postgres://tester@${host}:${port}/shop?sslmode=disable`),
-  goClient("lib/pq", ({ host, port }) => `postgres://tester@${host}:${port}/shop?sslmode=disable`),
-  rustClient(({ host, port }) => `postgres://tester@${host}:${port}/shop?sslmode=disable`),
+  goClient("pgx", postgresUrl),
+  goClient("lib/pq", postgresUrl),
+  rustClient(postgresUrl),
   jdbcClient(
     "JDBC",
     /^postgresql-.*jar$/,
     "POSTGRES_JDBC",
     "interop-postgres.java",
-    ({ host, port }) => `jdbc:postgresql://${host}:${port}/shop`,
+    ({ host, port }) => `jdbc:postgresql://${host}:${port}/shop?sslmode=disable`,
   ),
   rubyClient("pg (Ruby)", "pg"),
   rubyClient("Rails (Active Record)", "active_record"),
+  nodeClient("pg"),
+  nodeClient("postgres"),
 ];
 
 export const mysqlClients: readonly Client[] = [
   pythonClient("PyMySQL", "mysql-clients.py", "pymysql"),
   pythonClient("mysql-connector-python", "mysql-clients.py", "mysql.connector"),
+  pythonClient("mysqlclient", "mysql-clients.py", "MySQLdb"),
   pythonClient("SQLAlchemy", "mysql-clients.py", "sqlalchemy, pymysql"),
-  goClient("go-sql-driver", ({ host, port }) => `tester:any@tcp(${host}:${port})/shop`),
+  goClient("go-sql-driver", ({ host, port, key }) => `tester:${key}@tcp(${host}:${port})/shop`),
   jdbcClient(
     "Connector/J",
     /^mysql-connector-j-.*jar$/,
     "MYSQL_JDBC",
     "interop-mysql.java",
-    ({ host, port }) => `jdbc:mysql://${host}:${port}/shop?allowPublicKeyRetrieval=true`,
+    ({ host, port }) => `jdbc:mysql://${host}:${port}/shop?allowPublicKeyRetrieval=true&sslMode=DISABLED`,
   ),
   jdbcClient(
     "MariaDB Connector/J",
     /^mariadb-java-client-.*jar$/,
     "MARIADB_JDBC",
     "interop-mysql.java",
-    ({ host, port }) => `jdbc:mariadb://${host}:${port}/shop?allowPublicKeyRetrieval=true`,
+    ({ host, port }) => `jdbc:mariadb://${host}:${port}/shop?allowPublicKeyRetrieval=true&sslMode=disable`,
   ),
-  rustClient(({ host, port }) => `mysql://tester:any@${host}:${port}/shop?ssl-mode=DISABLED`),
+  rustClient(({ host, port, key }) => `mysql://tester:${key}@${host}:${port}/shop?ssl-mode=DISABLED`),
+  rubyClient("mysql2 (Ruby)", "mysql2"),
+  nodeClient("mysql2"),
 ];
 
 export async function ask(client: Client, where: Where): Promise<ClientRun> {
@@ -211,12 +235,13 @@ export async function ask(client: Client, where: Where): Promise<ClientRun> {
   if (typeof command === "string") return { ...none, skipped: command };
   const [program, ...args] = command;
   const ended = { fault: undefined as string | undefined };
-  const { stdout } = await run(program!, args, { timeout: callMsMax }).catch((error: unknown) => {
+  const env = { ...process.env, INTEROP_KEY: where.key, INTEROP_CA: where.authority };
+  const { stdout } = await run(program!, args, { timeout: callMsMax, env }).catch((error: unknown) => {
     const { stdout: out = "", stderr = "" } = error as { stdout?: string; stderr?: string };
     ended.fault = (stderr || String(error)).trim().slice(0, 1_000);
     return { stdout: out };
   });
-  const version = /^version (?:sqlx )?(\S+)/m.exec(stdout)?.[1] ?? "";
+  const version = /^version (?:sqlx |mysql-connector-j-)?(\S+)/m.exec(stdout)?.[1] ?? "";
   const tried = new Map<Feature, string | undefined>();
   for (const feature of features) {
     const [, outcome, why = ""] = new RegExp(`^${feature} (ok|no)(.*)$`, "m").exec(stdout) ?? [];

@@ -1,10 +1,13 @@
 """Asks the MySQL wire with Python's clients: mysql-clients.py CLIENT HOST PORT. A line for each thing that it tries."""
 
 import importlib.metadata
+import os
+import ssl
 import sys
 
 client, host, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
-where = {"host": host, "port": port, "user": "tester", "password": "any", "database": "shop"}
+key, authority = os.environ["INTEROP_KEY"], os.environ["INTEROP_CA"]
+where = {"host": host, "port": port, "user": "tester", "password": key, "database": "shop"}
 
 
 def told(what, work):
@@ -19,7 +22,7 @@ def equal(found, wanted):
     assert found == wanted, f"{found} is not {wanted}"
 
 
-def plain(connect, fault, **cursor):
+def plain(connect, connect_secured, fault, **cursor):
     state = {}
 
     def opened():
@@ -44,19 +47,41 @@ def plain(connect, fault, **cursor):
     told("introspect", lambda: equal(rows("SHOW TABLES")[0], ("docs",)))
     told("errors", errors)
 
+    def tls():
+        state["c"] = connect_secured()
+        equal(rows("SELECT 1"), [(1,)])
 
+    told("tls", tls)
+
+
+context = ssl.create_default_context(cafile=authority)
 if client == "PyMySQL":
     import pymysql
 
-    plain(lambda: pymysql.connect(**where), pymysql.err.Error)
+    plain(lambda: pymysql.connect(**where), lambda: pymysql.connect(**where, ssl=context), pymysql.err.Error)
+elif client == "mysqlclient":
+    import MySQLdb
+
+    plain(
+        lambda: MySQLdb.connect(**where, charset="utf8mb4"),
+        lambda: MySQLdb.connect(**where, ssl_mode="VERIFY_IDENTITY", ssl={"ca": authority}),
+        MySQLdb.Error,
+    )
 elif client == "mysql-connector-python":
     import mysql.connector
 
-    plain(lambda: mysql.connector.connect(**where), mysql.connector.Error, prepared=True)
+    plain(
+        lambda: mysql.connector.connect(**where, ssl_disabled=True),
+        lambda: mysql.connector.connect(**where, ssl_ca=authority, ssl_verify_cert=True, ssl_verify_identity=True),
+        mysql.connector.Error,
+        prepared=True,
+    )
 else:
     import sqlalchemy
 
-    engine = sqlalchemy.create_engine(f"mysql+pymysql://tester:any@{host}:{port}/shop")
+    url = f"mysql+pymysql://tester:{key}@{host}:{port}/shop"
+    engine = sqlalchemy.create_engine(url)
+    secured = sqlalchemy.create_engine(url, connect_args={"ssl": context})
 
     def introspect():
         about = sqlalchemy.inspect(engine)
@@ -65,4 +90,5 @@ else:
 
     told("connect", lambda: engine.connect().close())
     told("introspect", introspect)
+    told("tls", lambda: secured.connect().close())
 print("version", importlib.metadata.version(client))

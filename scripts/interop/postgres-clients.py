@@ -5,12 +5,16 @@ import datetime
 import decimal
 import importlib.metadata
 import io
+import os
+import ssl
 import sys
 import threading
 import uuid
 
 client, host, port = sys.argv[1:4]
-url = f"postgresql://tester@{host}:{port}/shop"
+key, authority = os.environ["INTEROP_KEY"], os.environ["INTEROP_CA"]
+url = f"postgresql://tester:{key}@{host}:{port}/shop?sslmode=disable"
+secured = f"postgresql://tester:{key}@{host}:{port}/shop?sslmode=verify-full&sslrootcert={authority}"
 slow = "select count(*) from range(100000000000) a where a.range % 7 = 3"
 given = (
     True, -7, 2**40, 1.5, decimal.Decimal("12.34"), "naïve", datetime.date(2024, 2, 29),
@@ -83,7 +87,12 @@ def with_asyncpg():
         statement = await state["c"].prepare("select * from items where _id = $1")
         equal([each.name for each in statement.get_parameters()], ["int8"])
 
-    for work in (connect, types, parameters, introspect, cursors, copy, cancel, errors, pool):
+    async def tls():
+        other = await asyncpg.connect(secured)
+        equal(await other.fetchval("select 1"), 1)
+        await other.close()
+
+    for work in (connect, types, parameters, introspect, cursors, copy, cancel, errors, pool, tls):
         told(work.__name__, lambda: wait(work()))
 
 
@@ -139,16 +148,20 @@ def with_psycopg():
         from psycopg.types import TypeInfo
         equal(TypeInfo.fetch(c, "float4").array_oid, 1021)
 
+    def tls():
+        with psycopg.connect(secured) as other:
+            equal(other.execute("select 1").fetchone(), (1,))
+
     told("types", types)
     told("parameters", lambda: equal(c.execute("select _id from items where _id = any(%s) order by 1", ([3, 1],)).fetchall(), [(1,), (3,)]))
-    for work in (introspect, cursors, copy, cancel, errors, pool):
+    for work in (introspect, cursors, copy, cancel, errors, pool, tls):
         told(work.__name__, work)
 
 
 def with_psycopg2():
     import psycopg2
 
-    c = psycopg2.connect(host=host, port=port, user="tester", dbname="shop")
+    c = psycopg2.connect(url)
     print("connect ok")
 
     def rows(query, values=None):
@@ -178,12 +191,14 @@ def with_psycopg2():
     told("parameters", lambda: equal(rows("select title from items where _id = %s", (2,)), [("blue hat",)]))
     for work in (cursors, copy, errors):
         told(work.__name__, work)
+    told("tls", lambda: psycopg2.connect(secured).close())
 
 
 def with_pg8000():
     import pg8000.native
 
-    c = pg8000.native.Connection("tester", host=host, port=int(port), database="shop")
+    where = {"user": "tester", "password": key, "host": host, "port": int(port), "database": "shop"}
+    c = pg8000.native.Connection(**where)
     print("connect ok")
     told("types", lambda: equal(c.run("select true, 7, 'ä', array[1, 2], null"), [[True, 7, "ä", [1, 2], None]]))
     told("parameters", lambda: equal(c.run("select title from items where _id = :id", id=2), [["blue hat"]]))
@@ -200,8 +215,13 @@ def with_pg8000():
             return
         raise AssertionError("an unknown column was found")
 
+    def tls():
+        other = pg8000.native.Connection(**where, ssl_context=ssl.create_default_context(cafile=authority))
+        equal(other.run("select 1"), [[1]])
+
     told("copy", copy)
     told("errors", errors)
+    told("tls", tls)
 
 
 def with_sqlalchemy():
@@ -235,17 +255,20 @@ def with_sqlalchemy():
     told("introspect", introspect)
     told("parameters", parameters)
     told("cursors", cursors)
+    told("tls", lambda: sqlalchemy.create_engine(secured.replace("postgresql", "postgresql+psycopg")).connect().close())
 
 
 def with_django():
     import django
     from django.conf import settings
 
-    database = {"ENGINE": "django.db.backends.postgresql", "HOST": host, "PORT": port, "NAME": "shop", "USER": "tester"}
-    settings.configure(DATABASES={"default": database}, INSTALLED_APPS=[])
+    database = {"ENGINE": "django.db.backends.postgresql", "HOST": host, "PORT": port, "NAME": "shop", "USER": "tester",
+                "PASSWORD": key, "OPTIONS": {"sslmode": "disable"}}
+    other = {**database, "OPTIONS": {"sslmode": "verify-full", "sslrootcert": authority}}
+    settings.configure(DATABASES={"default": database, "secured": other}, INSTALLED_APPS=[])
     django.setup()
     from django.core.management import call_command
-    from django.db import connection
+    from django.db import connection, connections
 
     def connect():
         with connection.cursor() as cursor:
@@ -259,6 +282,7 @@ def with_django():
 
     told("connect", connect)
     told("introspect", introspect)
+    told("tls", connections["secured"].ensure_connection)
 
 
 def with_adbc():
@@ -274,17 +298,19 @@ def with_adbc():
 
     told("copy", lambda: equal(rows("select v from items where _id = 1"), [{"v": [1.0, 0.0, 0.5]}]))
     told("parameters", lambda: equal(rows("select $1::bigint + 1 as x", (5,)), [{"x": 6}]))
+    told("tls", lambda: adbc_driver_postgresql.dbapi.connect(secured).close())
     told("introspect", lambda: equal(c.adbc_get_table_schema("items").names[0], "_id") or c.adbc_get_objects(depth="all").read_all())
 
 
 def with_connectorx():
     import connectorx
 
-    def rows(query):
-        return connectorx.read_sql(url, query, return_type="arrow").num_rows
+    def rows(query, where=url):
+        return connectorx.read_sql(where, query, return_type="arrow").num_rows
 
     told("connect", lambda: rows("select 1"))
     told("copy", lambda: equal(rows("select * from items"), 3))
+    told("tls", lambda: rows("select 1", secured.replace("verify-full", "require")))
 
 
 def with_polars():
@@ -301,17 +327,18 @@ def with_pgcli():
     state = {}
 
     def connect():
-        state["x"] = PGExecute("shop", "tester", "", host, port, None)
+        state["x"] = PGExecute("shop", "tester", key, host, port, None, sslmode="disable")
 
     def introspect():
         x = state["x"]
         equal(("collections", "items") in list(x.tables()), True)
         equal(list(x.search_path()), ["pg_catalog", "collections"])
-        for ask in (x.schemata, x.table_columns, x.views, x.view_columns, x.foreignkeys, x.datatypes, x.functions, x.databases):
+        for ask in (x.schemata, x.table_columns, x.views, x.view_columns, x.foreignkeys, x.datatypes, x.functions, x.databases, x.casing):
             list(ask())
 
     told("connect", connect)
     told("introspect", introspect)
+    told("tls", lambda: PGExecute(dsn=secured))
 
 
 packages = {"adbc": "adbc-driver-postgresql", "psycopg2": "psycopg2-binary"}

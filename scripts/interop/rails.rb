@@ -1,5 +1,6 @@
-# Asks the Postgres wire with Ruby's pg and Active Record: rails.rb CLIENT HOST PORT. A line for each thing that it tries.
+# Asks the Postgres wire with Ruby's pg and Active Record, and the MySQL wire with mysql2: rails.rb CLIENT HOST PORT. A line for each thing that it tries.
 client, host, port = ARGV
+key, authority = ENV.fetch("INTEROP_KEY"), ENV.fetch("INTEROP_CA")
 
 def told(what)
   yield
@@ -16,7 +17,8 @@ if client == "pg"
   require "pg"
   puts "version #{PG::VERSION}"
   connection = nil
-  told("connect") { connection = PG.connect(host: host, port: port, user: "tester", dbname: "shop") }
+  where = { host: host, port: port, user: "tester", password: key, dbname: "shop" }
+  told("connect") { connection = PG.connect(**where, sslmode: "disable") }
   told("parameters") { equal(connection.exec_params("select title from items where _id = $1", [2]).getvalue(0, 0), "blue hat") }
   told("copy") do
     rows = []
@@ -29,10 +31,38 @@ if client == "pg"
   rescue PG::UndefinedColumn
     nil
   end
+  told("tls") { PG.connect(**where, sslmode: "verify-full", sslrootcert: authority).exec("select 1") }
+elsif client == "mysql2"
+  require "mysql2"
+  puts "version #{Mysql2::VERSION}"
+  where = { host: host, port: port.to_i, username: "tester", password: key, database: "shop" }
+  connection = nil
+  told("connect") { connection = Mysql2::Client.new(**where) }
+  told("introspect") { equal(connection.query("SHOW TABLES", as: :array).first, ["docs"]) }
+  told("types") { equal(connection.query("SELECT _id, title, price FROM docs WHERE _id = 1", as: :array).first, [1, "red apple", 1.5]) }
+  told("parameters") do
+    statement = connection.prepare("SELECT _id FROM docs WHERE title = ?")
+    equal(statement.execute("grüner Apfel", as: :array).first, [2])
+    # One that is left open is closed when its memory is taken back, in the middle of a stream of rows.
+    statement.close
+  end
+  told("cursors") do
+    count = 0
+    connection.query("SELECT range FROM range(1000)", stream: true, cache_rows: false).each { count += 1 }
+    equal(count, 1000)
+  end
+  told("errors") do
+    connection.query("SELECT nope FROM docs")
+    raise "an unknown column was found"
+  rescue Mysql2::Error => error
+    equal(error.error_number, 1054)
+  end
+  told("tls") { Mysql2::Client.new(**where, sslca: authority, ssl_mode: :verify_identity).query("SELECT 1") }
 else
   require "active_record"
   puts "version #{ActiveRecord::VERSION::STRING}"
-  ActiveRecord::Base.establish_connection(adapter: "postgresql", host: host, port: port.to_i, database: "shop", username: "tester", pool: 4)
+  where = { adapter: "postgresql", host: host, port: port.to_i, database: "shop", username: "tester", password: key, pool: 4 }
+  ActiveRecord::Base.establish_connection(**where, sslmode: "disable")
   class Item < ActiveRecord::Base
     self.table_name = "items"
   end
@@ -52,5 +82,9 @@ else
     raise "an unknown column was found"
   rescue ActiveRecord::StatementInvalid
     nil
+  end
+  told("tls") do
+    ActiveRecord::Base.establish_connection(**where, sslmode: "verify-full", sslrootcert: authority)
+    equal(ActiveRecord::Base.connection.select_value("select 1"), 1)
   end
 end

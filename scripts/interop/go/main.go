@@ -4,6 +4,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -117,6 +119,18 @@ func withPgx(url string) {
 			return errors.Join(err, check(found == i, "its own answer"))
 		})
 	})
+	told("tls", func() error {
+		other, err := pgx.Connect(ctx, secured(url))
+		if err != nil {
+			return err
+		}
+		return errors.Join(other.Ping(ctx), other.Close(ctx))
+	})
+}
+
+// The URL of a connection over TLS that checks the server's certificate and name.
+func secured(url string) string {
+	return strings.Replace(url, "sslmode=disable", "sslmode=verify-full&sslrootcert="+os.Getenv("INTEROP_CA"), 1)
 }
 
 func inParallel(try func(i int) error) error {
@@ -130,7 +144,7 @@ func inParallel(try func(i int) error) error {
 	return errors.Join(faults...)
 }
 
-func withDatabase(driver, url, table, label string, isFault func(error) bool) {
+func withDatabase(driver, url, urlOfTls, table, label string, isFault func(error) bool) {
 	database, err := sql.Open(driver, url)
 	told("connect", func() error { return errors.Join(err, database.Ping()) })
 	placeholder := map[string]string{"postgres": "$1", "mysql": "?"}[driver]
@@ -159,6 +173,13 @@ func withDatabase(driver, url, table, label string, isFault func(error) bool) {
 	told("pool", func() error {
 		return inParallel(func(i int) error { _, err := database.Exec("select 1"); return err })
 	})
+	told("tls", func() error {
+		other, err := sql.Open(driver, urlOfTls)
+		if err != nil {
+			return err
+		}
+		return errors.Join(other.Ping(), other.Close())
+	})
 }
 
 func main() {
@@ -175,12 +196,18 @@ func main() {
 	case "pgx":
 		withPgx(url)
 	case "lib/pq":
-		withDatabase("postgres", url, "items", "red shoe", func(err error) bool {
+		withDatabase("postgres", url, secured(url), "items", "red shoe", func(err error) bool {
 			var fault *pq.Error
 			return errors.As(err, &fault) && fault.Code == "42703"
 		})
 	default:
-		withDatabase("mysql", url, "docs", "red apple", func(err error) bool {
+		authority, err := os.ReadFile(os.Getenv("INTEROP_CA"))
+		roots := x509.NewCertPool()
+		if err != nil || !roots.AppendCertsFromPEM(authority) {
+			panic("INTEROP_CA names no certificate")
+		}
+		mysql.RegisterTLSConfig("own", &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"})
+		withDatabase("mysql", url, url+"?tls=own", "docs", "red apple", func(err error) bool {
 			var fault *mysql.MySQLError
 			return errors.As(err, &fault) && fault.Number == 1054
 		})

@@ -32,7 +32,7 @@ import { ClientGone } from "./result-writer.ts";
 import type { RunnerDeps, SessionState } from "./statement-runner.ts";
 import { type ServerFacts, Variables } from "./variables.ts";
 
-export interface SessionDeps extends RunnerDeps {
+export interface SessionDeps extends Omit<RunnerDeps, "connection"> {
   readonly catalog: Catalog;
   readonly processes: ProcessList;
   readonly authenticator: Authenticator;

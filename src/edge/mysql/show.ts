@@ -1,5 +1,6 @@
 import type { Principal } from "../../engine/auth/principal.ts";
 import { isName, isOperator, isWord, type MysqlToken } from "../../engine/sql/dialect/mysql-lexer.ts";
+import type { WireConnection } from "../wire/connection.ts";
 import { type Catalog, type CatalogTable, isKey } from "./catalog.ts";
 import { mysqlError } from "./error.ts";
 import type { ProcessList } from "./process-list.ts";
@@ -16,6 +17,7 @@ export interface ShowContext {
   readonly principal: Principal;
   readonly user: string;
   readonly database: string | undefined;
+  readonly connection: Pick<WireConnection, "cipher">;
 }
 
 /** SHOW and DESCRIBE, answered by the edge: they are MySQL's words for what the engine's catalogue tells. */
@@ -258,12 +260,12 @@ function variableRows({ variables }: ShowContext, scope: string | undefined): Ce
   return listed.filter(([name]) => !["error_count", "warning_count", "last_insert_id", "identity"].includes(name));
 }
 
-function statusRows({ processes, variables }: ShowContext): Cell[][] {
+function statusRows({ processes, variables, connection: { cipher } }: ShowContext): Cell[][] {
   return [
     ["Compression", "OFF"],
     ["Questions", String(processes.questions)],
-    ["Ssl_cipher", ""],
-    ["Ssl_version", ""],
+    ["Ssl_cipher", cipher?.name ?? ""],
+    ["Ssl_version", cipher?.version ?? ""],
     ["Threads_connected", String(processes.size)],
     ["Uptime", String(processes.uptimeSeconds)],
     ["Version", variables.facts.version],

@@ -4,6 +4,7 @@ import { type MysqlContext, type MysqlRewrite, rewriteMysql } from "../../engine
 import { faultOf } from "../../engine/sql/fault.ts";
 import type { Sql, SqlDescription, SqlParameter } from "../../engine/sql/sql.ts";
 import { readValue } from "../../engine/sql/value.ts";
+import type { WireConnection } from "../wire/connection.ts";
 import { type Catalog, informationSchema } from "./catalog.ts";
 import { constantSelect, type SessionFunctions } from "./constant-select.ts";
 import { mysqlError } from "./error.ts";
@@ -31,6 +32,7 @@ export interface RunnerDeps {
   readonly sql: Sql;
   readonly catalog: Catalog;
   readonly processes: ProcessList;
+  readonly connection: Pick<WireConnection, "cipher">;
 }
 
 /** One statement's words, and the text they are of. */

@@ -67,6 +67,13 @@ export class WireConnection {
     return this.#secure;
   }
 
+  /** What TLS agreed on; undefined without it. */
+  get cipher(): { readonly name: string; readonly version: string } | undefined {
+    const socket = this.#socket;
+    if (!(socket instanceof TLSSocket)) return undefined;
+    return { name: socket.getCipher()?.name ?? "", version: socket.getProtocol() ?? "" };
+  }
+
   get isOpen(): boolean {
     return !this.signal.aborted && this.phase !== "ending";
   }

@@ -138,6 +138,7 @@ describe("signing in over TLS", () => {
   test("the certificate is the main port's, and the key goes as it is", async () => {
     const connection = await connectTo(port, { ...none, password: admin, ssl });
     assert.deepEqual(await rows(connection, "SELECT 1 AS x"), [{ x: 1 }]);
+    assert.match(String((await rows(connection, "SHOW STATUS LIKE 'Ssl_cipher'"))[0]!["Value"]), /^TLS_/);
     await connection.end();
     assert.equal((await refused(connectTo(port, { ...none, password: "wrong", ssl }))).errno, 1045);
   });

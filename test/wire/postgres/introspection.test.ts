@@ -115,6 +115,42 @@ for (const [what, query, count] of [
     "select distinct i.relname, d.indisunique, d.indkey, pg_get_indexdef(d.indexrelid), t.oid, pg_catalog.obj_description(i.oid, 'pg_class') from pg_class t inner join pg_index d on t.oid = d.indrelid inner join pg_class i on d.indexrelid = i.oid left join pg_namespace n on n.oid = t.relnamespace where i.relkind in ('i', 'I') and d.indisprimary = 't' and t.relname = 'items' and n.nspname = any (current_schemas(false))",
     1,
   ],
+  ["pgcli: where names are looked for", "select * from unnest(current_schemas(true))", 2],
+  [
+    "pgcli: tables",
+    "select n.nspname schema_name, c.relname table_name from pg_catalog.pg_class c left join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.relkind = any('{r,p,f}') and n.nspname in ('collections', 'streams') order by 1, 2",
+    2,
+  ],
+  [
+    "pgcli: columns",
+    "select n.nspname schema_name, c.relname table_name, a.attname column_name, a.atttypid::regtype::text type_name, a.atthasdef as has_default, pg_catalog.pg_get_expr(d.adbin, d.adrelid, true) as default from pg_catalog.pg_attribute a inner join pg_catalog.pg_class c on a.attrelid = c.oid inner join pg_catalog.pg_namespace n on c.relnamespace = n.oid left outer join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum where c.relkind = any('{r,p,f}') and not a.attisdropped and a.attnum > 0 and c.relname = 'items' order by 1, 2, a.attnum",
+    5,
+  ],
+  [
+    "pgcli: foreign keys",
+    "select p.relname, unnest((select array_agg(attname order by i) from (select unnest(confkey) as attnum, generate_subscripts(confkey, 1) as i) x join pg_catalog.pg_attribute a using (attnum) where a.attrelid = k.confrelid)) as parentcolumn from pg_catalog.pg_constraint k join pg_catalog.pg_class p on p.oid = k.confrelid where k.contype = 'f'",
+    0,
+  ],
+  [
+    "pgcli: types",
+    "select n.nspname, t.typname from pg_catalog.pg_type t inner join pg_catalog.pg_namespace n on n.oid = t.typnamespace where (t.typrelid = 0 or (select c.relkind = 'c' from pg_catalog.pg_class c where c.oid = t.typrelid)) and not exists(select 1 from pg_catalog.pg_type el where el.oid = t.typelem and el.typarray = t.oid) and n.nspname not in ('pg_catalog', 'information_schema')",
+    0,
+  ],
+  [
+    "pgcli: functions",
+    "select n.nspname, p.proname, p.proargnames, coalesce(proallargtypes::regtype[], proargtypes::regtype[])::text[], p.proargmodes, prorettype::regtype::text, p.prokind = 'a' is_aggregate, d.deptype = 'e' is_extension, pg_get_expr(proargdefaults, 0) from pg_catalog.pg_proc p inner join pg_catalog.pg_namespace n on n.oid = p.pronamespace left join pg_depend d on d.objid = p.oid and d.deptype = 'e' where p.prorettype::regtype != 'trigger'::regtype and n.nspname = 'collections'",
+    0,
+  ],
+  [
+    "pgcli: how names are written",
+    "with words as (select regexp_split_to_table(prosrc, '\\W+') as word, count(1) from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace join pg_catalog.pg_language l on l.oid = p.prolang where l.lanname in ('sql', 'plpgsql') group by word), ranked as (select word, row_number() over(partition by lower(word) order by count desc) from words where word ~* '.*[a-z].*'), names as (select attname as name from pg_catalog.pg_attribute union select relname from pg_catalog.pg_class union select unnest(proargnames) from pg_proc) select word from ranked where lower(word) in (select name from names) and row_number = 1",
+    0,
+  ],
+  [
+    "pgcli: the words of a text, counted",
+    "with words as (select regexp_split_to_table(title, '\\W+') as word, count(1) from items where _id < 3 group by word), ranked as (select word, row_number() over (order by count desc, word) from words) select word from ranked where row_number <= 3",
+    3,
+  ],
   [
     "asyncpg: a type and its items",
     "with recursive tree(oid, name, elem, depth) as (select t.oid, t.typname, t.typelem, 0 from pg_type t where t.oid = any('{1021}'::oid[]) union all select t.oid, t.typname, t.typelem, tree.depth + 1 from pg_type t, tree where tree.elem = t.oid) select * from tree",

@@ -75,7 +75,16 @@ async fn postgres(url: &str) -> Tried {
         for (i, task) in tasks.into_iter().enumerate() { check(task.await?? == i as i64, "its own answer")?; }
         Ok(())
     }.await);
+    told("tls", tls::<sqlx::Postgres>(url, "sslmode=disable", "sslmode=verify-full&sslrootcert=").await);
     Ok(())
+}
+
+/// Connects to a URL in which TLS, with the server's certificate and name checked, takes the place of none.
+async fn tls<DB: sqlx::Database>(url: &str, without: &str, with: &str) -> Tried {
+    use sqlx::Connection;
+    let url = url.replace(without, &format!("{with}{}", env::var("INTEROP_CA")?));
+    let mut connection = DB::Connection::connect(&url).await?;
+    Ok(connection.ping().await?)
 }
 
 async fn mysql(url: &str) -> Tried {
@@ -106,6 +115,7 @@ async fn mysql(url: &str) -> Tried {
         for _ in 0..8 { sqlx::query("SELECT 1").execute(&pool).await?; }
         Ok(())
     }.await);
+    told("tls", tls::<sqlx::MySql>(url, "ssl-mode=DISABLED", "ssl-mode=VERIFY_IDENTITY&ssl-ca=").await);
     Ok(())
 }
 

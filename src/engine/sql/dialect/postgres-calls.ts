@@ -43,7 +43,16 @@ export function rewriteCall(draft: PostgresDraft, call: Call): number {
   const alias = Object.hasOwn(functionAliases, name) ? functionAliases[name]! : undefined;
   const text = alias ?? (functionNames.has(name) ? `${catalogSchema}.${name}` : name);
   if (text !== name || first !== last) draft.replace(first, last, text);
+  nameItem(draft, call);
   return done;
+}
+
+/** A column of a subquery that is a call is called by it, and the statement around may say so. */
+function nameItem(draft: PostgresDraft, { first, name, end }: Call): void {
+  const isWindow = draft.isWord(end + 1, "over") && draft.isSymbol(end + 2, "(");
+  const last = isWindow ? draft.closing(end + 2) : end;
+  if (last === -1 || draft.around(first) === -1 || !isItem(draft, first, last)) return;
+  draft.insertAfter(last, ` AS "${name.replaceAll('"', '""')}"`);
 }
 
 type Special = (draft: PostgresDraft, call: Call) => boolean;
@@ -95,10 +104,24 @@ function rewriteSet(draft: PostgresDraft, { first, last, name, end }: Call): boo
     );
     return true;
   }
+  const fromEnd = draft.groupedFromEnd(first);
+  if (fromEnd !== -1 && isPlain(draft, last + 2, end - 1)) {
+    const given = draft.text.slice(draft.tokens[last + 2]!.start, draft.tokens[end - 1]!.end);
+    draft.replace(first, end, `set_${first}.value`);
+    draft.insertBefore(fromEnd, `, LATERAL (SELECT unnest(${before}${given}${after}) AS value) AS set_${first} `);
+    return true;
+  }
   if (clause !== "select" || before === "") return false;
   draft.replace(first, last + 1, `unnest(${before}`);
   draft.replace(end, end, `${after})${isItem(draft, first, end) ? ` AS ${name}` : ""}`);
   return true;
+}
+
+/** Names and literals alone: what can be put elsewhere as it is written. */
+function isPlain(draft: PostgresDraft, first: number, last: number): boolean {
+  return draft.tokens
+    .slice(first, last + 1)
+    .every(({ kind, text }) => kind !== "symbol" || text === "," || text === ".");
 }
 
 /** `unnest(a, b) [WITH ORDINALITY]`: the lists side by side. */

@@ -31,6 +31,18 @@ const clauses: Readonly<Record<string, Clause>> = {
   with: "other",
 };
 
+/** What of a select can't be known before its end. */
+interface Select {
+  /** The token that ends its FROM; -1 where it has none, or nothing follows it. */
+  fromEnd: number;
+  isGrouped: boolean;
+}
+
+function noteEnd(select: Select, word: string, i: number): void {
+  if ((word === "where" || word === "group") && select.fromEnd === -1) select.fromEnd = i;
+  if (word === "group") select.isGrouped = true;
+}
+
 const closers: Readonly<Record<string, string>> = { ")": "(", "]": "[", end: "case" };
 
 /** What the edits of a statement may add to it: each call of some functions brings a list of the session's along. */
@@ -47,6 +59,7 @@ export class PostgresDraft {
   readonly #opening: Int32Array;
   readonly #around: Int32Array;
   readonly #clauses: Clause[] = [];
+  readonly #selects: (Select | undefined)[] = [];
   readonly #taken: Uint8Array;
   readonly #before: TextEdit[] = [];
   readonly #after: TextEdit[] = [];
@@ -64,7 +77,7 @@ export class PostgresDraft {
   }
 
   #pair(): void {
-    const open: { readonly at: number; clause: Clause }[] = [{ at: -1, clause: "other" }];
+    const open: { readonly at: number; clause: Clause; select?: Select }[] = [{ at: -1, clause: "other" }];
     for (const [i, { kind, text }] of this.tokens.entries()) {
       const isSign = kind === "symbol" || kind === "word";
       const opener = isSign ? closers[text] : undefined;
@@ -76,7 +89,12 @@ export class PostgresDraft {
       const level = open.at(-1)!;
       this.#around[i] = level.at;
       this.#clauses.push(level.clause);
-      if (kind === "word" && Object.hasOwn(clauses, text) && !this.#isDistinctFrom(i)) level.clause = clauses[text]!;
+      if (this.isWord(i, "select")) level.select = { fromEnd: -1, isGrouped: false };
+      this.#selects.push(level.select);
+      if (kind === "word" && Object.hasOwn(clauses, text) && !this.#isDistinctFrom(i)) {
+        if (level.select !== undefined && !this.isWord(i - 1, "within")) noteEnd(level.select, text, i);
+        level.clause = clauses[text]!;
+      }
       if (isSign && (text === "(" || text === "[" || text === "case")) {
         open.push({ at: i, clause: "other" });
         checkDepth(open.length - 1, this.tokens[i]!.start);
@@ -133,6 +151,12 @@ export class PostgresDraft {
 
   clauseOf(i: number): Clause {
     return this.#clauses[i] ?? "other";
+  }
+
+  /** The token that ends the FROM of the grouped select whose list token `i` stands in; -1 where it is no such select. */
+  groupedFromEnd(i: number): number {
+    const select = this.#selects[i];
+    return this.clauseOf(i) === "select" && select?.isGrouped === true ? select.fromEnd : -1;
   }
 
   /** The commas between the arguments of the brackets that open at `i`. */

@@ -62,6 +62,18 @@ for (const [text, want] of [
   ["select * from generate_series(1, 3) g where g > 1", "select * from generate_series(1, 3) g(g) where g > 1"],
   ["select generate_series(1, 3) g", "select unnest(generate_series(1, 3)) g"],
   ["select generate_series(1, 3)", "select unnest(generate_series(1, 3)) AS generate_series"],
+  [
+    "select unnest(a) w, count(*) from t where b group by w",
+    "select set_1.value w, count(*) from t , LATERAL (SELECT unnest(a) AS value) AS set_1 where b group by w",
+  ],
+  [
+    "select unnest(a), mode() within group (order by b) from t",
+    "select unnest(a), mode() within group (order by b) from t",
+  ],
+  [
+    "with w as (select count(1), rank() over (order by b) from t) select count from w",
+    'with w as (select count(1) AS "count", rank() over (order by b) AS "rank" from t) select count from w',
+  ],
   ["select 1 = any('{1,2}'), 'a' = any('{a,\"b,c\"}')", "select 1 = any([1, 2]), 'a' = any(['a', 'b,c'])"],
   ["select '{int}'::regtype[]", "select postgres_catalog.regtype_oids('[int]'::VARCHAR[])"],
   ["select $1::text::regtype::oid", "select postgres_catalog.regtype_oid($1::text)::uinteger"],
