@@ -7,6 +7,7 @@ const table = new RouteTable([
   { method: "GET", url: "/v1/:x" },
   { method: "DELETE", url: "/v1/:x" },
   { method: "POST", url: "/v1/:x/y/:z" },
+  { method: "POST", url: "/v1/count" },
 ]);
 
 for (const [path, allow] of [
@@ -14,6 +15,7 @@ for (const [path, allow] of [
   ["/a.json?b=/c", "GET, HEAD"],
   ["/axjson", undefined],
   ["/v1/anything%20", "GET, DELETE, HEAD"],
+  ["/v1/count", "POST"],
   ["/v1/", undefined],
   ["/v1/a/b", undefined],
   ["/v1/a/y/b", "POST"],

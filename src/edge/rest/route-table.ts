@@ -22,11 +22,13 @@ export class RouteTable {
   constructor(routes: readonly Pick<Route, "method" | "url">[]) {
     const methods = new Map<string, string[]>();
     for (const { method, url } of routes) methods.set(url, [...(methods.get(url) ?? []), method]);
-    this.#served = [...methods].map(([url, known]) => ({
+    const served = [...methods].map(([url, known]) => ({
       url,
       pattern: new RegExp(`^${url.replaceAll(".", "\\.").replaceAll(/:\w+/g, "[^/]+")}$`),
       allow: (known.includes("GET") ? [...known, "HEAD"] : known).join(", "),
     }));
+    // A path that a route names itself is that route's, though another one's parameter takes it too.
+    this.#served = served.toSorted((a, b) => parametersOf(a.url) - parametersOf(b.url));
     const closer = this.#served.map(({ url, pattern }) => {
       const others = this.#served.filter((other) => other.url !== url && pattern.test(other.url));
       return [url, others.filter((other) => parametersOf(other.url) < parametersOf(url))] as const;
