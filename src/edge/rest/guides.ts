@@ -81,6 +81,8 @@ function render(text: string): string {
       if (token.type === "link") token["href"] = pageAddress(String(token["href"]));
     },
     renderer: {
+      // A guide loads nothing, and who reads it here sees the console anyway.
+      image: () => "",
       heading({ tokens, depth, text: heading }: Tokens.Heading) {
         const slug = heading
           .toLowerCase()
