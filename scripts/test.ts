@@ -26,8 +26,12 @@ function parse(args: readonly string[]): Run {
   return { options, files: files.length > 0 ? files : (suite ?? []) };
 }
 
+/** The longest a file may take. One that hangs is ended and told, and the others go on. */
+const fileMs = 600_000;
+
 const { options, files } = parse(process.argv.slice(2));
-const runner = ["--test", "--test-reporter=spec", `--test-concurrency=${filesAtOnce}`, ...options, ...files];
+const limits = [`--test-concurrency=${filesAtOnce}`, `--test-timeout=${fileMs}`];
+const runner = ["--test", "--test-reporter=spec", ...limits, ...options, ...files];
 // Most of a server's start is the compiling of its code, and the tests start hundreds of servers.
 const env = { NODE_COMPILE_CACHE: join(import.meta.dirname, "../node_modules/.cache/compile"), ...process.env };
 const child = spawn(process.execPath, runner, { stdio: "inherit", env });

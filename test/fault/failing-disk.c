@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static int switched_on(const char *name) {
@@ -48,6 +49,26 @@ ssize_t pwrite64(int file, const void *bytes, size_t length, off_t position) {
 
 ssize_t pwrite(int file, const void *bytes, size_t length, off_t position) {
   return write_at(file, bytes, length, position);
+}
+
+static ssize_t write_pieces_at(int file, const struct iovec *pieces, int count, off_t position) {
+  static ssize_t (*real)(int, const struct iovec *, int, off_t);
+  if (real == NULL) real = dlsym(RTLD_NEXT, "pwritev64");
+  if (count > 0 && switched_on("log") && is_segment(file)) {
+    struct iovec some = {pieces[0].iov_base, pieces[0].iov_len < 100 ? pieces[0].iov_len : 100};
+    real(file, &some, 1, position);
+    errno = EIO;
+    return -1;
+  }
+  return real(file, pieces, count, position);
+}
+
+ssize_t pwritev64(int file, const struct iovec *pieces, int count, off_t position) {
+  return write_pieces_at(file, pieces, count, position);
+}
+
+ssize_t pwritev(int file, const struct iovec *pieces, int count, off_t position) {
+  return write_pieces_at(file, pieces, count, position);
 }
 
 int fdatasync(int file) {

@@ -98,7 +98,8 @@ describe("a disk that fails", () => {
   test("a write of the commit log that fails: 503, and nothing of it is left when writing goes on", async (t) => {
     const made = await prepare(t, "log");
     if (made === undefined) return;
-    const { server, ledger, dataDir } = made;
+    const { ledger, dataDir } = made;
+    await using server = made.server;
     const append = async (url: string, value: string, key?: string) => {
       const sent = ledger.prepare(shape.name, 0, [value], key);
       const answer = await sendAppend(url, sent);

@@ -1,5 +1,6 @@
 import { invalid } from "../../engine/errors.ts";
 import type { Sql, SqlTable } from "../../engine/sql/sql.ts";
+import { tableSchemas } from "../../engine/sql/table-schemas.ts";
 import type {
   CommandGetDbSchemas,
   CommandGetPrimaryKeys,
@@ -17,7 +18,7 @@ const int = { kind: "int", bits: 32, signed: true } as const;
 const byte = { kind: "int", bits: 8, signed: false } as const;
 const required = { nullable: false };
 
-export const dbSchemas = ["collections", "counters", "information_schema", "links", "streams"] as const;
+export const dbSchemas = [...tableSchemas, "information_schema"].toSorted();
 export const tableType = "TABLE";
 
 const tableFields = [

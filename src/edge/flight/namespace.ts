@@ -1,8 +1,9 @@
 import { invalid } from "../../engine/errors.ts";
+import { tableSchemas } from "../../engine/sql/table-schemas.ts";
 
 /** Finds out which namespace a statement is about where the call does not say: by the tables that it names. */
 
-const schemas = ["collections", "streams", "links", "counters", "information_schema"];
+const schemas: readonly string[] = [...tableSchemas, "information_schema"];
 
 /** Words with which a statement reads some table. */
 const reading = new Set(["from", "join", "describe", "desc", "show", "table", "summarize", "pivot", "unpivot"]);

@@ -1,5 +1,6 @@
 import type { Principal } from "../../engine/auth/principal.ts";
 import { isName, isOperator, isWord, type MysqlToken } from "../../engine/sql/dialect/mysql-lexer.ts";
+import { isTableSchema } from "../../engine/sql/table-schemas.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import { type Catalog, type CatalogTable, isKey } from "./catalog.ts";
 import { mysqlError } from "./error.ts";
@@ -140,7 +141,7 @@ class Cursor {
     const names = this.names();
     const after = this.word("FROM", "IN") === undefined ? undefined : this.name();
     if (after !== undefined) return context.catalog.table(openDatabase(context, after), names.join("."));
-    const isSchema = names.length === 2 && ["collections", "streams", "links", "counters"].includes(names[0]!);
+    const isSchema = names.length === 2 && isTableSchema(names[0]!);
     if (names.length === 1 || isSchema) return context.catalog.table(openDatabase(context, undefined), names.join("."));
     const [database, ...rest] = names;
     return context.catalog.table(openDatabase(context, database), rest.join("."));

@@ -1,3 +1,4 @@
+import { isTableSchema } from "../../engine/sql/table-schemas.ts";
 import { PostgresError } from "./error.ts";
 import { postgresLimits } from "./limits.ts";
 import { type IntervalStyle, intervalStyles, isIntervalStyle } from "./value/interval.ts";
@@ -78,8 +79,6 @@ function knownSettings(serverVersion: string): readonly Known[] {
     { name: "service.consistency_token", value: "[]" },
   ];
 }
-
-const ownSchemas = new Set(["collections", "streams", "links", "counters"]);
 
 export class Settings {
   readonly #known = new Map<string, Known>();
@@ -170,7 +169,7 @@ export class Settings {
     const names = this.get("search_path")!
       .split(",")
       .map((name) => name.trim().replace(/^"(.*)"$/s, "$1"));
-    const known = [...new Set(names)].filter((name) => ownSchemas.has(name));
+    const known = [...new Set(names)].filter((name) => isTableSchema(name));
     const isNowhere = names.every((name) => name === "" || name === "pg_catalog" || name === "pg_temp");
     return known.length > 0 || isNowhere ? known : ["collections"];
   }

@@ -2,9 +2,8 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { manifestBytes, manifestRecords } from "../../engine/collection/collection-store.ts";
 import type { AliasAction, CollectionInfo, Collections, ScanPlan } from "../../engine/collection/collections.ts";
 import type { FieldKind, FieldSpec, Schema } from "../../engine/collection/schema.ts";
-import { parseFields, parseSchema } from "../../engine/collection/schema-parse.ts";
+import { formatText, parseFields, parseSchema } from "../../engine/collection/schema-parse.ts";
 import { invalid } from "../../engine/errors.ts";
-import { analyzerChoice, analyzerRevision } from "../../engine/search/analysis/analyzer.ts";
 import type {
   AliasAction as AliasActionMessage,
   CollectionInfoSchema,
@@ -58,16 +57,8 @@ type KindInit = MessageInitShape<typeof FieldKindSchema>;
 
 function kindMessage(kind: FieldKind): KindInit {
   switch (kind.kind) {
-    case "text": {
-      const { analyzer, folding, revision } = analyzerChoice(kind.analyzer);
-      const value = {
-        analyzer,
-        positions: kind.positions,
-        ...(folding ? { folding } : {}),
-        ...(revision === analyzerRevision ? {} : { revision }),
-      };
-      return { kind: { case: "text", value } };
-    }
+    case "text":
+      return { kind: { case: "text", value: formatText(kind) } };
     case "keyword":
       return { kind: { case: "keyword", value: {} } };
     case "i64":

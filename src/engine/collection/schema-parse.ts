@@ -217,16 +217,19 @@ export function parseSchema(value: unknown, path = "schema"): Schema {
   return schema;
 }
 
-function formatKind(kind: FieldKind): unknown {
-  if (kind.kind !== "text") return kind.kind;
-  const { analyzer, folding, revision } = analyzerChoice(kind.analyzer);
-  const text = {
+/** What a text field was asked for; what is the default of today is left out where it came later. */
+export function formatText({ analyzer: key, positions }: Extract<FieldKind, { kind: "text" }>) {
+  const { analyzer, folding, revision } = analyzerChoice(key);
+  return {
     analyzer,
-    positions: kind.positions,
+    positions,
     ...(folding ? { folding } : {}),
     ...(revision === analyzerRevision ? {} : { revision }),
   };
-  return { text };
+}
+
+function formatKind(kind: FieldKind): unknown {
+  return kind.kind === "text" ? { text: formatText(kind) } : kind.kind;
 }
 
 function formerKey(key: string): string {

@@ -11,9 +11,8 @@ import type {
   RowLimit,
 } from "./retrieval.ts";
 import type { SqlParameter, SqlStatementKind } from "./sql.ts";
+import type { TableSchema } from "./table-schemas.ts";
 import type { SqlColumnInfo, SqlType } from "./type.ts";
-
-export type TableSchema = "collections" | "streams" | "links" | "counters";
 
 /** A table that a statement names. */
 export interface NamedTable {

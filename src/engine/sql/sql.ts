@@ -1,6 +1,7 @@
 import type { ConsistencyToken } from "../token.ts";
 import type { SqlBatch } from "./batch.ts";
 import type { DialectName } from "./dialect/dialect.ts";
+import type { TableSchema } from "./table-schemas.ts";
 import type { SqlColumnInfo, SqlType } from "./type.ts";
 
 /** One statement of one namespace. */
@@ -57,7 +58,7 @@ export interface SqlResult extends AsyncDisposable {
 
 /** A table as a statement sees it. */
 export interface SqlTable {
-  readonly schema: "collections" | "streams" | "links" | "counters";
+  readonly schema: TableSchema;
   readonly name: string;
   readonly columns: readonly SqlColumnInfo[];
 }

@@ -1,3 +1,4 @@
+import { isTableSchema } from "../table-schemas.ts";
 import { type Draft, quoteName } from "./mysql-draft.ts";
 import { isName, isOperator, isWord, type MysqlToken, syntax } from "./mysql-lexer.ts";
 
@@ -5,7 +6,6 @@ import { isName, isOperator, isWord, type MysqlToken, syntax } from "./mysql-lex
 export type InformationTable = (name: string) => string | undefined;
 
 export const informationSchema = "information_schema";
-const schemas = ["collections", "streams", "links", "counters"];
 
 /** Words that end the list of tables of a FROM. */
 const listEnds = [
@@ -128,7 +128,7 @@ class TablePass {
       this.#information(start, end, parts.join("."), parts.at(-1)!);
       return;
     }
-    if (parts.length > 1 && (!schemas.includes(first) || parts.length > 2)) {
+    if (parts.length > 1 && (!isTableSchema(first) || parts.length > 2)) {
       this.#use(first, start);
       parts.shift();
     } else this.#local = true;
@@ -179,5 +179,5 @@ class TablePass {
 export function splitName(name: string): [string] | [string, string] {
   const dot = name.indexOf(".");
   const schema = name.slice(0, dot);
-  return dot > 0 && schemas.includes(schema) && dot + 1 < name.length ? [schema, name.slice(dot + 1)] : [name];
+  return dot > 0 && isTableSchema(schema) && dot + 1 < name.length ? [schema, name.slice(dot + 1)] : [name];
 }

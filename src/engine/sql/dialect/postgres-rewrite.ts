@@ -1,3 +1,4 @@
+import { tableSchemas } from "../table-schemas.ts";
 import { type Call, isItem, rewriteCall } from "./postgres-calls.ts";
 import { rewriteArrayText, rewriteCast, rewriteCastAs } from "./postgres-casts.ts";
 import { catalogSchema } from "./postgres-catalog.ts";
@@ -28,7 +29,7 @@ export function postgresEdits(statement: StatementText, session: PostgresSession
   return new Rewriter(new PostgresDraft(statement), session).edits();
 }
 
-const schemas = new Set(["pg_catalog", "information_schema", "collections", "streams", "links", "counters"]);
+const schemas = new Set<string>(["pg_catalog", "information_schema", ...tableSchemas]);
 
 /** Words that end what a bare name could be. */
 const relationStarts = new Set(["from", "join", ",", "lateral", "only"]);

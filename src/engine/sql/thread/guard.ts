@@ -1,6 +1,6 @@
 import type { Dialect } from "../dialect/dialect.ts";
 import { sqlFault } from "../fault.ts";
-import type { TableSchema } from "../messages.ts";
+import { isTableSchema, type TableSchema } from "../table-schemas.ts";
 import { aggregateFunctions, scalarFunctions } from "./allowed-functions.ts";
 import { refusedFunctions, refusedPrefixes } from "./refused-functions.ts";
 import type { BaseTable, FunctionCall, ShowRef, TableFunction, TreeNode } from "./syntax-tree.ts";
@@ -50,7 +50,6 @@ export function checkRef(type: unknown): void {
   }
 }
 
-export const ownSchemas: readonly TableSchema[] = ["collections", "streams", "links", "counters"];
 const catalogSchemas = ["information_schema", "pg_catalog"];
 
 /** Views of DuckDB's own that show settings, what lies outside the namespace, or how the engine keeps things. */
@@ -88,7 +87,7 @@ export function placeOf(table: BaseTable, namespace: string, dialect: Dialect | 
   }
   if (schema === undefined || schema === "") return { kind: "bare" };
   const lower = schema.toLowerCase();
-  const own = ownSchemas.find((each) => each === lower);
+  const own = isTableSchema(lower) ? lower : undefined;
   if (own !== undefined) return { kind: "table", schema: own };
   if (catalogSchemas.includes(lower) || dialect?.schemas.includes(lower) === true) {
     return { kind: "catalog", schema: lower };

@@ -1,10 +1,10 @@
 import { unavailable } from "../../errors.ts";
 import { type Dialect, findDialect } from "../dialect/dialect.ts";
 import type { NamespaceRef } from "../messages.ts";
+import { tableSchemas } from "../table-schemas.ts";
 import type { SqlColumnInfo } from "../type.ts";
 import { typeName } from "../value.ts";
 import { type Connection, Database, type DatabaseLimits } from "./duckdb.ts";
-import { ownSchemas } from "./guard.ts";
 import { quote } from "./plan-statement.ts";
 import { shownSchema, shownSetUp, storedSchema } from "./shown.ts";
 
@@ -14,7 +14,7 @@ const takenNames: ReadonlySet<string> = new Set([
   "system",
   "temp",
   "main",
-  ...ownSchemas,
+  ...tableSchemas,
   storedSchema,
   shownSchema,
 ]);
@@ -57,7 +57,7 @@ export class NamespaceDatabase {
         // Packed columns take less memory, and DuckDB groups and filters them by their dictionaries.
         `ATTACH ':memory:' AS ${quote(catalog)} (COMPRESS)`,
         `USE ${quote(catalog)}`,
-        ...ownSchemas.map((schema) => `CREATE SCHEMA ${schema}`),
+        ...tableSchemas.map((schema) => `CREATE SCHEMA ${schema}`),
         `CREATE SCHEMA ${storedSchema}`,
         `USE ${quote(catalog)}.collections`,
         ...shownSetUp(),

@@ -1,11 +1,12 @@
 import type { Relation } from "../dialect/dialect.ts";
+import { tableSchemas } from "../table-schemas.ts";
 
 /** The schema of views that show what there is, without what the engine keeps beside it. */
 export const shownSchema = "shown";
 /** Where the engine keeps the columns of collections. */
 export const storedSchema = "stored";
 
-const ownSchemas = "('collections', 'streams', 'links', 'counters')";
+const ownSchemas = `(${tableSchemas.map((name) => `'${name}'`).join(", ")})`;
 const tables = `table_schema IN ${ownSchemas} AND table_catalog = current_database()`;
 
 /** `type` is what every one of them is, although some are kept as views. */
