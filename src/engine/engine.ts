@@ -122,7 +122,7 @@ export class Engine {
     );
     this.#build = new EngineThread(ports.threads.start("build"));
     const { objects } = ports;
-    const catalog = new Catalog(store, metastore);
+    const catalog = new Catalog(store, metastore, this.committer);
     const runtimes = new Runtimes(store, log, this.#index, onError);
     this.#runtimes = runtimes;
     this.#pins = new Pins(clock, ports.random);
