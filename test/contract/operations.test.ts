@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { CollectionClient } from "../support/collections.ts";
 import { ask } from "../support/http.ts";
 import { ServerProcess } from "../support/process.ts";
 import { StreamClient } from "../support/streams.ts";
@@ -98,6 +100,47 @@ test("/openapi.json lists the routes, each with a summary, a success and a failu
       );
       assert.ok(statuses.includes("4XX"), `${method} ${path} answers ${statuses}`);
     }
+  }
+});
+
+const bodies: readonly (readonly [path: string, body: unknown, isValid: boolean])[] = [
+  ["collections", { name: "a", schema: { fields: [{ name: "t", kind: { text: { analyzer: "english" } } }] } }, true],
+  ["collections", { name: "b", schema: { vectors: [{ name: "v", dim: 2, distance: "l2" }], max_fields: null } }, true],
+  ["collections", { name: "c", schema: { fields: [{ name: "_t", kind: "text" }] } }, false],
+  ["collections", { name: "c", schema: { fields: [{ name: "t", kind: "varchar" }] } }, false],
+  ["collections", { name: "c", schema: { fields: [{ name: "t", kind: "json", source_path: "a..b" }] } }, false],
+  ["collections", { name: "c", schema: { vectors: [{ name: "v", dim: 0 }] } }, false],
+  ["collections/{c}/documents", { ops: [{ upsert: { id: 1, source: { k: "x" }, vectors: { v: [1, 0] } } }] }, true],
+  ["collections/{c}/documents", { ops: [{ delete: { id: 2, if: { term: { k: "x" } }, if_version: null } }] }, true],
+  ["collections/{c}/documents", { ops: [{ upsert: { id: 1 } }] }, false],
+  ["collections/{c}/documents", { ops: [{ delete: { id: 1, source: {} } }] }, false],
+  ["collections/{c}/documents", { ops: [{ delete: { id: 1 }, patch: { id: 1 } }] }, false],
+  ["collections/{c}/documents/count", { filter: { bool: { must: { term: { k: "x" } }, should: null } } }, true],
+  ["collections/{c}/documents/count", { filter: { and: [{ not: { terms: { k: ["x"] } } }] } }, true],
+  ["collections/{c}/documents/count", { filter: { or: [{ like: { k: "x" } }] } }, false],
+  ["collections/{c}/documents/delete_by_filter", { filter: null }, false],
+  ["collections/{c}/documents/patch_by_filter", { filter: { ids: { values: [7] } }, patch: { set: {} } }, false],
+  ["query", { from: "collections.docs", retrieve: [{ vector: { field: "v", query: [1, 0], k: 3 } }], limit: 3 }, true],
+  ["query", { queries: [{ from: "docs", sort: [{ field: "_id", order: "desc" }], facets: null }] }, true],
+  ["query", { from: "docs", retrieve: [{ vector: { field: "v", query: [1, 0], k: 0 } }] }, false],
+  ["query", { from: "docs", limit: 10_001 }, false],
+  ["query", {}, false],
+  ["aliases", { actions: [{ add: { alias: "other", collection: "docs" } }] }, true],
+  ["aliases", { actions: [{ add: { alias: "other" } }] }, false],
+];
+
+test("/openapi.json allows the bodies that are taken and no others", async () => {
+  const document = await openApi();
+  const collections = await CollectionClient.create(server.url, "described");
+  const fields = [{ name: "k", kind: "keyword" }];
+  await collections.made("docs", { fields, vectors: [{ name: "v", dim: 2 }] });
+  const ajv = new Ajv2020({ strict: false, validateFormats: false }).addSchema(document, "openapi");
+  for (const [path, body, isValid] of bodies) {
+    const pointer = `/paths/${encodeURIComponent(`/v1/namespaces/{ns}/${path}`.replaceAll("/", "~1"))}/post/requestBody`;
+    const validate = ajv.getSchema(`openapi#${pointer}/content/application~1json/schema`)!;
+    const { status } = await ask(`${collections.url}/${path.replace("{c}", "docs")}`, { body });
+    const told = `${path} ${JSON.stringify(body)}`;
+    assert.deepEqual([validate(body), status], [isValid, isValid ? 200 : 400], told);
   }
 });
 

@@ -198,13 +198,31 @@ describe("retrievers in SQL and in a query", () => {
     const names = [
       `(select count(*) from ${search})`,
       `exists(select 1 from ${search}) or 1 is distinct from 2`,
-      "n + 1",
+      "n+1",
+      '[1,"n"]',
+      "count(*) OVER ()",
     ];
     for (const list of [names.join(", "), `all ${names.join(",\n")}`]) {
       const done = await ask(`${client.url}/sql`, { body: { query: `select ${list} from docs limit 1` } });
       assert.equal(done.status, 200, done.text);
       const shown = done.json.columns.map(({ name }: { name: string }) => name);
-      assert.deepEqual(shown, [names[0], names[1], "(n + 1)"]);
+      assert.deepEqual(shown, names);
+    }
+    const others: readonly (readonly [query: string, names: readonly string[]])[] = [
+      ["select distinct on (n) n, 2  * n from docs", ["n", "2 * n"]],
+      ["select 1+1 union all select 3 order by 1", ["1+1"]],
+      ["select max(columns('n')) from docs", ["n"]],
+      ["select unnest({'a': 1, 'b': 2}), upper('x')", ["a", "b", "upper('x')"]],
+      ["with w as (select 1+1) select * from w", ["(1 + 1)"]],
+      ["select sum(n) from docs where n > 1 group by n % 2", ["sum(n)"]],
+    ];
+    for (const [query, wanted] of others) {
+      const { columns } = (await ask(`${client.url}/sql`, { body: { query } })).json;
+      assert.deepEqual(
+        columns.map(({ name }: { name: string }) => name),
+        wanted,
+        query,
+      );
     }
   });
 

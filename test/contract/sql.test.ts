@@ -220,6 +220,8 @@ describe("SQL over REST", () => {
     ["{'a': 1, 'b': 'x'}", { a: 1, b: "x" }],
     ["map {'k': 1}", { k: 1 }],
     ["'nan'::double", "NaN"],
+    ["'-infinity'::double::json", "-Infinity"],
+    [`'{"a": [-inf, NaN, 1], "nan": "a \\" inf"}'::json`, { a: ["-Infinity", "NaN", 1], nan: 'a " inf' }],
     ["date '2024-02-29'", "2024-02-29"],
     ["timestamp '2024-02-29 01:02:03.5'", "2024-02-29T01:02:03.5"],
     ["interval '1 day'", "1 day"],

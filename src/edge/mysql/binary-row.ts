@@ -1,7 +1,7 @@
 import type { SqlBatch, SqlColumn } from "../../engine/sql/batch.ts";
-import { decimalText, uuidText } from "../../engine/sql/time-text.ts";
+import { civil, decimalText, uuidText } from "../../engine/sql/time-text.ts";
 import { int128 } from "../../engine/sql/value.ts";
-import { type Clock, clockOf, type Day, dayOf, splitInstant } from "./calendar.ts";
+import { type Clock, clockOf, type Day, splitInstant } from "./calendar.ts";
 import { type FixedColumn, intervalTextAt, isNull, jsonAt } from "./cell.ts";
 import type { PacketWriter } from "./packet-writer.ts";
 import type { RowEncoder } from "./row.ts";
@@ -27,7 +27,7 @@ export function binaryRows(batch: SqlBatch, offsetMicros: bigint): RowEncoder {
     packet.zeros(bitmapBytes);
     for (let i = 0; i < columns.length; i++) {
       const column = columns[i]!;
-      if (isNull(column, row)) packet.setBit(bitmap, i + bitOffset);
+      if (isNull(column, row, offsetMicros)) packet.setBit(bitmap, i + bitOffset);
       else cells[i]!(packet, row);
     }
     packet.end();
@@ -78,7 +78,7 @@ function fixedWriter(column: FixedColumn, offsetMicros: bigint): CellWriter {
     case "uint128":
       return (packet, row) => packet.lengthAscii(BigInt.asUintN(128, int128(data as BigInt64Array, row)).toString());
     case "date":
-      return (packet, row) => writeDate(packet.u8(4), dayOf((data as Int32Array)[row]!));
+      return (packet, row) => writeDate(packet.u8(4), civil((data as Int32Array)[row]!));
     case "time":
       return (packet, row) => writeTime(packet, clockOf(Number((data as BigInt64Array)[row]!)));
     case "timestamp":
@@ -106,7 +106,7 @@ function writeClock(packet: PacketWriter, { hours, minutes, seconds }: Clock): P
 
 function writeInstant(packet: PacketWriter, instant: bigint): void {
   const { days, micros } = splitInstant(instant);
-  const day = dayOf(days);
+  const day = civil(days);
   const clock = clockOf(micros);
   if (micros === 0) writeDate(packet.u8(4), day);
   else if (clock.micros === 0) writeClock(writeDate(packet.u8(7), day), clock);

@@ -1,6 +1,3 @@
-import { civil } from "../../engine/sql/time-text.ts";
-import { mysqlError } from "./error.ts";
-
 const microsPerSecond = 1_000_000;
 const microsPerDay = 86_400_000_000n;
 
@@ -10,12 +7,12 @@ export interface Day {
   readonly day: number;
 }
 
-/** A day counted from 1970-01-01; MySQL knows the years 0 to 9999. */
-export function dayOf(days: number): Day {
-  const day = civil(days);
-  if (day.year < 0 || day.year > 9999)
-    throw mysqlError("outOfRange", "A date is outside the years that MySQL can tell");
-  return day;
+/** MySQL knows the years 0 to 9999; days are counted from 1970-01-01. */
+const firstDay = -719_528;
+const lastDay = 2_932_896;
+
+export function isKnownDay(days: number): boolean {
+  return days >= firstDay && days <= lastDay;
 }
 
 export interface Clock {

@@ -1,23 +1,41 @@
 import type { SqlColumn } from "../../engine/sql/batch.ts";
-import { intervalText } from "../../engine/sql/time-text.ts";
+import { civil, intervalText } from "../../engine/sql/time-text.ts";
 import { isValid, jsonValue, readValue } from "../../engine/sql/value.ts";
-import { clockOf, clockText, dateText, dayOf, splitInstant } from "./calendar.ts";
+import { clockOf, clockText, dateText, isKnownDay, splitInstant } from "./calendar.ts";
 
 /** One value of a column, as the texts that both protocols need. */
 
 export type FixedColumn = Extract<SqlColumn, { layout: "fixed" }>;
 
-/** MySQL has no infinite numbers and no NaN: they are NULL, as its own division by zero is. */
-export function isNull(column: SqlColumn, row: number): boolean {
+/** Numbers and days that MySQL has not are NULL, as they are where its own functions make them. */
+const partlyKnown: ReadonlySet<string> = new Set(["float64", "float32", "date", "timestamp", "timestamptz"]);
+
+export function isNull(column: SqlColumn, row: number, offsetMicros: bigint): boolean {
   if (column.layout === "null" || !isValid(column.validity, row)) return true;
-  const isFloat = column.type.kind === "float64" || column.type.kind === "float32";
-  return isFloat && column.layout === "fixed" && !Number.isFinite(column.data[row] as number);
+  if (column.layout !== "fixed") return false;
+  switch (column.type.kind) {
+    case "float64":
+    case "float32":
+      return !Number.isFinite(column.data[row] as number);
+    case "date":
+      return !isKnownDay(column.data[row] as number);
+    case "timestamp":
+      return !isKnownDay(instantAt(column, row, 0n).days);
+    case "timestamptz":
+      return !isKnownDay(instantAt(column, row, offsetMicros).days);
+    default:
+      return false;
+  }
 }
 
 /** Whether a value may be NULL at all. */
 export function isNullable(column: SqlColumn): boolean {
-  if (column.layout === "null" || column.validity !== undefined) return true;
-  return column.type.kind === "float64" || column.type.kind === "float32";
+  return column.layout === "null" || column.validity !== undefined || partlyKnown.has(column.type.kind);
+}
+
+/** `offsetMicros` is the session's distance from UTC, which only instants are told with. */
+export function instantAt({ data }: FixedColumn, row: number, offsetMicros: bigint) {
+  return splitInstant((data as BigInt64Array)[row]! + offsetMicros);
 }
 
 export function intervalTextAt({ data }: FixedColumn, row: number): string {
@@ -26,17 +44,16 @@ export function intervalTextAt({ data }: FixedColumn, row: number): string {
 }
 
 export function dateTextAt({ data }: FixedColumn, row: number): string {
-  return dateText(dayOf((data as Int32Array)[row]!));
+  return dateText(civil((data as Int32Array)[row]!));
 }
 
 export function timeTextAt({ data }: FixedColumn, row: number): string {
   return clockText(clockOf(Number((data as BigInt64Array)[row]!)));
 }
 
-/** `offsetMicros` is the session's distance from UTC, which only instants are told with. */
-export function timestampTextAt({ data }: FixedColumn, row: number, offsetMicros: bigint): string {
-  const { days, micros } = splitInstant((data as BigInt64Array)[row]! + offsetMicros);
-  return `${dateText(dayOf(days))} ${clockText(clockOf(micros))}`;
+export function timestampTextAt(column: FixedColumn, row: number, offsetMicros: bigint): string {
+  const { days, micros } = instantAt(column, row, offsetMicros);
+  return `${dateText(civil(days))} ${clockText(clockOf(micros))}`;
 }
 
 /** A list, struct or map as JSON, in the form that REST has it. */

@@ -209,13 +209,17 @@ test("an instant is told in the session's time zone, a timestamp of none as it i
   assert.deepEqual(textCells({ ...instant, type: { kind: "timestamp" } }, 1, twoHours), ["2024-01-01 23:00:00"]);
 });
 
-test("a date that MySQL can't tell is an error, and not another date", () => {
-  const column: SqlColumn = {
+test("dates that MySQL does not have are NULL, and not other dates", () => {
+  const days: SqlColumn = {
     layout: "fixed",
     type: { kind: "date" },
     validity: undefined,
-    data: Int32Array.of(2_932_897, 2_147_483_647),
+    data: Int32Array.of(2_932_896, 2_932_897, 2_147_483_647, -719_528, -719_529),
   };
-  assert.throws(() => textCells(column, 1), { errno: 1690 });
-  assert.throws(() => binaryCells(column, 1), { errno: 1690 });
+  assert.deepEqual(textCells(days, 5), ["9999-12-31", null, null, "0000-01-01", null]);
+  assert.deepEqual(binaryCells(days, 5).slice(1, 3), [null, null]);
+  const data = BigInt64Array.of(micros("9999-12-31T23:00:00Z"));
+  const instant: SqlColumn = { layout: "fixed", type: { kind: "timestamptz" }, validity: undefined, data };
+  assert.deepEqual(textCells(instant, 1, 7_200_000_000n), [null]);
+  assert.deepEqual(textCells({ ...instant, type: { kind: "timestamp" } }, 1, 7_200_000_000n), ["9999-12-31 23:00:00"]);
 });

@@ -33,7 +33,7 @@ function cellWriter(column: SqlColumn, offsetMicros: bigint): CellWriter {
   const write = valueWriter(column, offsetMicros);
   if (!isNullable(column)) return write;
   return (packet, row) => {
-    if (isNull(column, row)) packet.u8(nullMark);
+    if (isNull(column, row, offsetMicros)) packet.u8(nullMark);
     else write(packet, row);
   };
 }

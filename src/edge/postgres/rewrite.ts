@@ -53,7 +53,7 @@ export function rewrite(
     },
   };
   try {
-    return new EditedQuery(statement.text, [...postgresEdits(statement, session), ...typeEdits(statement, given)]);
+    return new EditedQuery(statement.text, postgresEdits(statement, session, typeEdits(statement, given)));
   } catch (error) {
     throw error instanceof UnknownSetting ? unknownSetting(error.setting) : error;
   }

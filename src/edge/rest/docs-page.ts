@@ -26,6 +26,7 @@ interface ResponseDoc {
 export interface OpenApiDoc {
   readonly info: { readonly title: string; readonly version: string; readonly description?: string };
   readonly paths?: Readonly<Record<string, Readonly<Record<string, OperationDoc>>>>;
+  readonly components?: { readonly schemas?: Readonly<Record<string, unknown>> };
 }
 
 const style = `
@@ -76,14 +77,16 @@ function parameterRows(parameters: readonly ParameterDoc[]): string {
 }
 
 function operationBlock(path: string, method: string, operation: OperationDoc): string {
-  const body = operation.requestBody?.content?.["application/json"]?.schema;
+  const bodies = Object.entries(operation.requestBody?.content ?? {}).map(([type, { schema }]) =>
+    schemaBlock(type === "application/json" ? "Request body" : `Request body, ${type}`, schema),
+  );
   const responses = Object.entries(operation.responses ?? {})
     .filter(([status]) => /^2\d\d$/.test(status))
     .map(([status, { description, content }]) =>
       schemaBlock(`${status} ${description ?? ""}`, content?.["application/json"]?.schema),
     );
   return `<details><summary><span class="method">${escapeHtml(method.toUpperCase())}</span><span class="path">${escapeHtml(path)}</span><span class="note">${escapeHtml(operation.summary ?? "")}</span></summary>
-<div class="in">${parameterRows(operation.parameters ?? [])}${schemaBlock("Request body", body)}${responses.join("")}</div></details>`;
+<div class="in">${parameterRows(operation.parameters ?? [])}${bodies.join("")}${responses.join("")}</div></details>`;
 }
 
 function page(title: string, main: string): string {
@@ -105,6 +108,7 @@ export function docsPage(document: OpenApiDoc, guides: readonly Guide[]): string
   }
   const { title, version, description = "" } = document.info;
   const sections = [...groups].map(([tag, blocks]) => `<h3 class="tag">${escapeHtml(tag)}</h3>${blocks.join("\n")}`);
+  const shapes = Object.entries(document.components?.schemas ?? {}).map(([name, schema]) => schemaBlock(name, schema));
   const list = guides.map(
     (guide) => `<li><a href="/docs/${guide.name}">${escapeHtml(guide.title)}</a> ${escapeHtml(guide.summary)}</li>`,
   );
@@ -113,7 +117,8 @@ export function docsPage(document: OpenApiDoc, guides: readonly Guide[]): string
     `<h1>Documentation</h1><p class="note">${escapeHtml(title)} ${escapeHtml(version)}. ${escapeHtml(description)}.</p>
 <h2>Guides</h2><ul class="guides">${list.join("")}</ul>
 <h2 id="api">API reference</h2><p class="note">Every route. As a document: <a href="/openapi.json">/openapi.json</a></p>
-${sections.join("\n")}`,
+${sections.join("\n")}
+<h3 class="tag">Shapes</h3>${shapes.join("\n")}`,
   );
 }
 

@@ -32,6 +32,13 @@ export function optional(schema: Schema): Schema {
   return { ...schema, type: [schema["type"] as string, "null"] };
 }
 
+/** What is said of a value in the description alone: a parser checks it, and tells better what is wrong. */
+export const describedKeyword = "described";
+
+export function described(schema: Schema, more: Schema): Schema {
+  return { ...schema, [describedKeyword]: more };
+}
+
 export const count: Schema = { type: "integer", minimum: 0, maximum: integerMax };
 export const positive: Schema = { type: "integer", minimum: 1, maximum: integerMax };
 export const text: Schema = { type: "string" };
@@ -42,6 +49,14 @@ export const name: Schema = {
   pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$",
   description: `Starts with a letter or digit; up to ${limits.nameLengthMax} of A-Z a-z 0-9 . _ -`,
 };
+
+/** An object of one field, which says what kind it is. */
+export function oneKey(kinds: Readonly<Record<string, Schema>>): Schema {
+  return { ...object(kinds), minProperties: 1, maxProperties: 1 };
+}
+
+const idempotencyKey: Schema = { minLength: 1, maxLength: limits.idempotencyKeyLengthMax, pattern: "^[ -~]*$" };
+export const optionalIdempotencyKey = described(optional(text), idempotencyKey);
 
 /** How fresh a read is: of every write acknowledged before it, or of the last published manifest. */
 export const consistency: Schema = { type: "string", enum: ["strong", "eventual"] };
@@ -77,19 +92,26 @@ export const errorAnswer: Schema = {
   required: ["error", "message"],
 };
 
+const digits = "(0|[1-9][0-9]{0,14})";
+const tokenEntry = `\\{"stream":[1-9][0-9]{0,14},"partition":${digits},"offset":${digits}\\}`;
+const tokenPattern = `^\\[(${tokenEntry}(,${tokenEntry})*)?\\]$`;
+
 export const tokenHeader: Schema = {
   type: "object",
   properties: {
-    "service-consistency-token": { type: "string", description: "The read reflects the writes that this token names" },
+    "service-consistency-token": described(
+      { type: "string", description: "The read reflects the writes that this token names, a JSON array" },
+      { pattern: tokenPattern },
+    ),
   },
 };
 
 export const idempotencyHeader: Schema = {
   type: "object",
   properties: {
-    "idempotency-key": {
-      type: "string",
-      description: "The same key with the same body within 24 h replays the recorded reply",
-    },
+    "idempotency-key": described(
+      { type: "string", description: "The same key with the same body within 24 h replays the recorded reply" },
+      idempotencyKey,
+    ),
   },
 };

@@ -22,6 +22,7 @@ import type { Authenticator } from "../auth/authenticator.ts";
 import type { RequestIds } from "../front/request-id.ts";
 import type { ByteBudget } from "../wire/byte-budget.ts";
 import { registerBodyParser } from "./body.ts";
+import { describeApi } from "./description.ts";
 import { docsPage, docsPolicy, guidePage } from "./docs-page.ts";
 import { errorReply, toEngineError } from "./error.ts";
 import { loadGuides } from "./guides.ts";
@@ -308,7 +309,8 @@ type BodyHook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Er
 
 /** A body whose every field is optional may be left out; one that has none to offer has no field that is known. */
 function bodyHook(method: Route["method"], body: Schema | undefined, rawBody: boolean): { preValidation?: BodyHook } {
-  if (body === undefined) return rawBody || method === "GET" ? {} : { preValidation: refuseFields };
+  if (rawBody) return {};
+  if (body === undefined) return method === "GET" ? {} : { preValidation: refuseFields };
   return (body["required"] as readonly string[]).length === 0 ? { preValidation: fillEmptyBody } : {};
 }
 
@@ -320,7 +322,7 @@ function refuseFields({ body }: FastifyRequest, _reply: FastifyReply, done: (err
 }
 
 function fillEmptyBody(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
-  request.body ??= {};
+  if (request.body === undefined) request.body = {};
   done();
 }
 
@@ -343,6 +345,11 @@ function openapiInfo(version: string) {
 /** The API's description, and the pages that show it and the guides. */
 function descriptionRoutes(app: FastifyInstance): Route[] {
   const guides = loadGuides();
+  let made: object | undefined;
+  const document = () => {
+    made ??= describeApi(app.swagger());
+    return made;
+  };
   const sendPage = (reply: FastifyReply, page: string) =>
     reply
       .header("content-type", "text/html; charset=utf-8")
@@ -359,7 +366,7 @@ function descriptionRoutes(app: FastifyInstance): Route[] {
         summary: "This API as an OpenAPI 3.1 document",
         response: { 200: answer("The document", {}) },
       },
-      handler: () => app.swagger(),
+      handler: () => document(),
     },
     {
       method: "GET",
@@ -370,8 +377,7 @@ function descriptionRoutes(app: FastifyInstance): Route[] {
         summary: "The list of guides and this API as a page",
         response: { 200: textAnswer("The page", "text/html") },
       },
-      handler: (_request, reply) =>
-        sendPage(reply, docsPage(app.swagger() as unknown as Parameters<typeof docsPage>[0], guides)),
+      handler: (_request, reply) => sendPage(reply, docsPage(document() as Parameters<typeof docsPage>[0], guides)),
     },
     {
       method: "GET",

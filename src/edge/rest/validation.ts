@@ -1,5 +1,6 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import type { FastifySchemaCompiler, FastifySchemaValidationError } from "fastify";
+import { describedKeyword } from "./schemas.ts";
 
 const ajv = new Ajv2020({
   allErrors: false,
@@ -9,6 +10,7 @@ const ajv = new Ajv2020({
   allowUnionTypes: true,
   validateFormats: false,
   coerceTypes: false,
+  keywords: [describedKeyword],
 });
 
 interface ObjectSchema {

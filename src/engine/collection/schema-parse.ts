@@ -38,6 +38,9 @@ const kindAliases = new Map<string, FieldKind["kind"]>([
   ["json", "json"],
 ]);
 
+/** Every name of a kind. */
+export const fieldKinds: readonly string[] = [...kindAliases.keys()];
+
 type Json = Readonly<Record<string, unknown>>;
 
 function object(path: string, value: unknown, known: readonly string[]): Json {

@@ -40,11 +40,14 @@ export class FuzzServer implements AsyncDisposable {
   }
 
   static async start(): Promise<FuzzServer> {
-    const env = { SERVICE_RUN_MODE: "development", SERVICE_SQL_TIME: "2s" };
-    const process = await ServerProcess.start({ env });
-    const server = new FuzzServer(process);
-    await loadSqlDataset(process.url, "fuzz");
+    const server = await FuzzServer.startEmpty();
+    await loadSqlDataset(server.url, "fuzz");
     return server;
+  }
+
+  static async startEmpty(more: Readonly<Record<string, string>> = {}): Promise<FuzzServer> {
+    const env = { SERVICE_RUN_MODE: "development", SERVICE_SQL_TIME: "2s", ...more };
+    return new FuzzServer(await ServerProcess.start({ env }));
   }
 
   get url(): string {

@@ -161,9 +161,17 @@ describe("statements of mysql2", () => {
     assert.deepEqual(found, [{ s: { a: 1 }, m: { b: 2 }, "{'c': _id}": { c: 2 } }]);
   });
 
-  test("an error in the middle of rows ends them", async () => {
+  test("dates and numbers that MySQL does not have, in columns and in JSON", async () => {
     const sql =
-      "SELECT CASE WHEN range < 100000 THEN DATE '2024-01-01' ELSE DATE '10000-01-01' END AS d FROM range(100001)";
+      "SELECT DATE '10000-01-01' d, CAST(DATE '10000-01-01' AS CHAR) t, 'infinity'::double f, '-infinity'::double::json j, json_object('a', 'nan'::double) o";
+    const wanted = { d: null, t: "10000-01-01", f: null, j: "-Infinity", o: { a: "NaN" } };
+    assert.deepEqual(await rows(connection, sql), [wanted]);
+    const [executed] = await connection.execute(sql);
+    assert.deepEqual(executed, [wanted]);
+  });
+
+  test("an error in the middle of rows ends them", async () => {
+    const sql = "SELECT CASE WHEN range < 100000 THEN [0] ELSE range(100001) END AS l FROM range(100001)";
     assert.equal((await refused(connection.query(sql))).errno, 1690);
     assert.equal((await refused(connection.execute(sql))).errno, 1690);
     assert.deepEqual(await rows(connection, "SELECT 1 AS x"), [{ x: 1 }]);

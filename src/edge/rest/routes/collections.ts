@@ -7,6 +7,7 @@ import type { Engine } from "../../../engine/engine.ts";
 import { invalid } from "../../../engine/errors.ts";
 import { limits } from "../../../engine/limits.ts";
 import { refuseUnknown } from "../../../engine/unknown-fields.ts";
+import { aliasAction, collectionSchema, schemaField } from "../body-shapes.ts";
 import { infoJson, scanJson } from "../collection-json.ts";
 import { clientSignal, type Route, readToken, sendToken } from "../route.ts";
 import {
@@ -73,10 +74,7 @@ export function collectionRoutes(engine: Engine): Route[] {
       schema: {
         summary: "Create a collection; the same name and schema again give the same one",
         params: namespacePath,
-        body: object({ name, schema: { type: "object", description: "Fields, vectors and how to index them" } }, [
-          "name",
-          "schema",
-        ]),
+        body: object({ name, schema: collectionSchema }, ["name", "schema"]),
         response: { 200: infoAnswer },
       },
       handler: async (request) => {
@@ -150,7 +148,7 @@ export function collectionRoutes(engine: Engine): Route[] {
       schema: {
         summary: "Add fields to the schema; stored documents are filled in behind",
         params: collectionPath,
-        body: object({ fields: array(anyObject, { minItems: 1 }), expected_schema_version: optional(positive) }, [
+        body: object({ fields: array(schemaField, { minItems: 1 }), expected_schema_version: optional(positive) }, [
           "fields",
         ]),
         response: { 200: answer("The schema", { schema: anyObject, schema_version: positive }) },
@@ -209,7 +207,7 @@ export function collectionRoutes(engine: Engine): Route[] {
       schema: {
         summary: "Apply alias actions, all or none",
         params: namespacePath,
-        body: object({ actions: array(anyObject, { minItems: 1, maxItems: limits.aliasActionsMax }) }, ["actions"]),
+        body: object({ actions: array(aliasAction, { minItems: 1, maxItems: limits.aliasActionsMax }) }, ["actions"]),
         response: { 200: answer("The aliases", { aliases: array(object({ alias: text, collection: text })) }) },
       },
       handler: async (request) => {

@@ -6,6 +6,7 @@ import type { Engine } from "../../../engine/engine.ts";
 import { invalid, notFound } from "../../../engine/errors.ts";
 import { limits } from "../../../engine/limits.ts";
 import { formatToken } from "../../../engine/token.ts";
+import { filterField, neededFilter, patchShape, writeOp } from "../body-shapes.ts";
 import { backlogJson, documentText, parseFilterField, parseOps, parsePatch } from "../collection-json.ts";
 import { sendParts } from "../long-answer.ts";
 import {
@@ -29,6 +30,7 @@ import {
   object,
   optional,
   optionalConsistency,
+  optionalIdempotencyKey,
   type Schema,
   text,
   token,
@@ -37,15 +39,14 @@ import {
 import { type CollectionParams, collectionPath } from "./collections.ts";
 
 const anyObject: Schema = { type: "object" };
-const filter: Schema = { type: ["object", "null"], description: "Which documents; see the filter language" };
 const documentAnswer = { id: count, version: count, source: anyObject, vectors: anyObject };
 
 /** What a count is asked with, which the lane for short requests checks by itself. */
-export const countBody = object({ filter, consistency: optionalConsistency });
+export const countBody = object({ filter: filterField, consistency: optionalConsistency });
 
 /** What documents are written with; the lane for short requests checks it by itself too. */
 export const writeBody = object(
-  { ops: array(anyObject, { minItems: 1, maxItems: limits.writeOpsMax }), idempotency_key: optional(text) },
+  { ops: array(writeOp, { minItems: 1, maxItems: limits.writeOpsMax }), idempotency_key: optionalIdempotencyKey },
   ["ops"],
 );
 
@@ -102,7 +103,7 @@ export function documentRoutes(engine: Engine): Route[] {
   const base = "/v1/namespaces/:ns/collections/:c/documents";
   const tag = "documents";
   const filterWriteBody = {
-    filter: anyObject,
+    filter: neededFilter,
     max_docs: optional({ type: "integer", minimum: 1, maximum: limits.filterWriteDocumentsMax }),
     cursor: optional(text),
   };
@@ -201,7 +202,7 @@ export function documentRoutes(engine: Engine): Route[] {
         params: collectionPath,
         headers: tokenHeader,
         body: object({
-          filter,
+          filter: filterField,
           limit: optional({ type: "integer", minimum: 1, maximum: limits.scrollLimitMax }),
           cursor: optional(text),
           consistency: optionalConsistency,
@@ -281,7 +282,7 @@ export function documentRoutes(engine: Engine): Route[] {
         summary: "Patch what matches a filter now; never creates a document",
         params: collectionPath,
         headers: tokenHeader,
-        body: object({ ...filterWriteBody, patch: anyObject }, ["filter", "patch"]),
+        body: object({ ...filterWriteBody, patch: patchShape }, ["filter", "patch"]),
         response: { 200: filterWriteAnswer },
       },
       handler: async (request, reply) => {

@@ -9,6 +9,7 @@ import { eventJsonType, formatEventJson } from "../../../engine/event/json-forma
 import { limits } from "../../../engine/limits.ts";
 import type { Idempotency } from "../../../engine/stream/idempotency.ts";
 import { formatToken } from "../../../engine/token.ts";
+import { eventBody } from "../body-shapes.ts";
 import { batchJsonType, type EventRequest, formatBinary, isAttributeHeader, parseEvents } from "../cloudevents.ts";
 import { type FetchQuery, fetchQuery, parseFrom } from "../fetch-query.ts";
 import { release } from "../release.ts";
@@ -169,6 +170,7 @@ export function eventRoutes(engine: Engine): Route[] {
         summary: "Append CloudEvents in binary, structured or batch mode, each source and id once inside the window",
         params: streamPath,
         headers: idempotencyHeader,
+        body: eventBody,
         querystring: object({ partition: { ...count, description: "Where all events go; else by their own keys" } }),
         response: {
           200: answer("Appended, or known from before", {

@@ -4,7 +4,7 @@ import { type ApiKeys, keyLimits } from "../../../engine/auth/keys.ts";
 import { type Role, roles } from "../../../engine/auth/principal.ts";
 import { keyJson, timeText } from "../key-json.ts";
 import type { Route } from "../route.ts";
-import { answer, array, count, name, object, optional, positive, text } from "../schemas.ts";
+import { answer, array, count, described, name, object, optional, positive, text } from "../schemas.ts";
 
 const time = { ...optional(text), description: "RFC 3339" };
 const keyAnswer = {
@@ -52,7 +52,10 @@ export function instanceRoutes(keys: ApiKeys, audit: AuditLog): Route[] {
               enum: roles,
               description: "reader reads, writer also writes, admin also creates and drops",
             },
-            namespace: { ...optional(text), description: "The only one that the key is for; without it all of them" },
+            namespace: described(
+              { ...optional(text), description: "The only one that the key is for; without it all of them" },
+              { pattern: name["pattern"] },
+            ),
             lifetime_ms: { ...optional(positive), maximum: keyLimits.lifetimeMsMax, description: "Without it, no end" },
           },
           ["name", "role"],

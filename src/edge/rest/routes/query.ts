@@ -7,6 +7,7 @@ import type { QueryPlan } from "../../../engine/query/plan.ts";
 import type { Queries } from "../../../engine/query/queries.ts";
 import { RowRoom } from "../../../engine/query/result.ts";
 import type { ConsistencyToken } from "../../../engine/token.ts";
+import { filterField, queryBody } from "../body-shapes.ts";
 import { parseFilterField } from "../collection-json.ts";
 import { sendParts } from "../long-answer.ts";
 import { answerParts, isLong, type QueryAnswer } from "../query-text.ts";
@@ -14,6 +15,7 @@ import { clientSignal, type Route, readToken, sendToken } from "../route.ts";
 import {
   answer,
   array,
+  described,
   namespacePath,
   object,
   optional,
@@ -27,14 +29,6 @@ import { type CollectionParams, collectionPath } from "./collections.ts";
 
 const number: Schema = { type: "number" };
 const anyObject: Schema = { type: "object" };
-
-/** The body is checked by the query's own parser, against the collection's schema. */
-const queryBody: Schema = {
-  type: "object",
-  required: [],
-  description:
-    "from, retrieve, filter, fuse, limit, offset, sort, select, exclude, include_vectors, highlight, group_by, facets, min_score, consistency, explain; or queries: several of these",
-};
 
 /** The route as it is named in metrics. */
 export const queryRoute = "/v1/namespaces/:ns/query";
@@ -93,10 +87,10 @@ export function queryRoutes(engine: Engine): Route[] {
         headers: tokenHeader,
         body: object(
           {
-            field: text,
+            field: described(text, { minLength: 1 }),
             num: optional({ type: "integer", minimum: 1, maximum: 1_000 }),
             k: optional({ type: "integer", minimum: 1, maximum: queryLimits.resultsMax }),
-            filter: { type: ["object", "null"] },
+            filter: filterField,
             consistency: optionalConsistency,
           },
           ["field"],

@@ -104,24 +104,12 @@ function rewriteSet(draft: PostgresDraft, { first, last, name, end }: Call): boo
     );
     return true;
   }
-  const fromEnd = draft.groupedFromEnd(first);
-  if (fromEnd !== -1 && isPlain(draft, last + 2, end - 1)) {
-    const given = draft.text.slice(draft.tokens[last + 2]!.start, draft.tokens[end - 1]!.end);
-    draft.replace(first, end, `set_${first}.value`);
-    draft.insertBefore(fromEnd, `, LATERAL (SELECT unnest(${before}${given}${after}) AS value) AS set_${first} `);
-    return true;
-  }
-  if (clause !== "select" || before === "") return false;
+  const isGrouped = draft.isGrouped(first);
+  if (isGrouped) draft.moveToFrom(first, end, isItem(draft, first, end) ? ` AS ${name}` : "");
+  if (clause !== "select" || before === "") return isGrouped;
   draft.replace(first, last + 1, `unnest(${before}`);
-  draft.replace(end, end, `${after})${isItem(draft, first, end) ? ` AS ${name}` : ""}`);
+  draft.replace(end, end, `${after})${!isGrouped && isItem(draft, first, end) ? ` AS ${name}` : ""}`);
   return true;
-}
-
-/** Names and literals alone: what can be put elsewhere as it is written. */
-function isPlain(draft: PostgresDraft, first: number, last: number): boolean {
-  return draft.tokens
-    .slice(first, last + 1)
-    .every(({ kind, text }) => kind !== "symbol" || text === "," || text === ".");
 }
 
 /** `unnest(a, b) [WITH ORDINALITY]`: the lists side by side. */
@@ -167,7 +155,10 @@ export function isItem(draft: PostgresDraft, first: number, last: number): boole
   const before = draft.tokens[first - 1];
   const after = draft.tokens[last + 1];
   const begins = before === undefined || ["select", ",", "distinct", "all"].includes(before.text);
-  return begins && (after === undefined || [",", "from", "union", ")", "where", "limit", "order"].includes(after.text));
+  return (
+    begins &&
+    (after === undefined || [",", "from", "union", ")", "where", "limit", "order", "group"].includes(after.text))
+  );
 }
 
 /** `FROM f(x)` of a function that gives one value. */

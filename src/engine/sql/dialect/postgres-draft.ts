@@ -1,6 +1,7 @@
 import { sqlFault } from "../fault.ts";
 import { checkDepth } from "../text-limits.ts";
 import { nameOf, type StatementText, type Token } from "./postgres-lexer.ts";
+import type { Moved } from "./postgres-moved.ts";
 
 export interface TextEdit {
   readonly start: number;
@@ -33,14 +34,21 @@ const clauses: Readonly<Record<string, Clause>> = {
 
 /** What of a select can't be known before its end. */
 interface Select {
-  /** The token that ends its FROM; -1 where it has none, or nothing follows it. */
+  readonly at: number;
+  hasFrom: boolean;
+  /** The token that ends its FROM; -1 where nothing follows it. */
   fromEnd: number;
-  isGrouped: boolean;
+  /** The word GROUP; -1 where it has none. */
+  groupAt: number;
+  /** Of each token of its list, which of the grouped columns it belongs to; made when it is asked for. */
+  grouped?: ReadonlySet<number>;
+  moved?: Moved;
 }
 
 function noteEnd(select: Select, word: string, i: number): void {
+  if (word === "from") select.hasFrom = true;
   if ((word === "where" || word === "group") && select.fromEnd === -1) select.fromEnd = i;
-  if (word === "group") select.isGrouped = true;
+  if (word === "group") select.groupAt = i;
 }
 
 const closers: Readonly<Record<string, string>> = { ")": "(", "]": "[", end: "case" };
@@ -60,6 +68,7 @@ export class PostgresDraft {
   readonly #around: Int32Array;
   readonly #clauses: Clause[] = [];
   readonly #selects: (Select | undefined)[] = [];
+  readonly moves: Moved[] = [];
   readonly #taken: Uint8Array;
   readonly #before: TextEdit[] = [];
   readonly #after: TextEdit[] = [];
@@ -89,7 +98,7 @@ export class PostgresDraft {
       const level = open.at(-1)!;
       this.#around[i] = level.at;
       this.#clauses.push(level.clause);
-      if (this.isWord(i, "select")) level.select = { fromEnd: -1, isGrouped: false };
+      if (this.isWord(i, "select")) level.select = { at: i, hasFrom: false, fromEnd: -1, groupAt: -1 };
       this.#selects.push(level.select);
       if (kind === "word" && Object.hasOwn(clauses, text) && !this.#isDistinctFrom(i)) {
         if (level.select !== undefined && !this.isWord(i - 1, "within")) noteEnd(level.select, text, i);
@@ -153,10 +162,61 @@ export class PostgresDraft {
     return this.#clauses[i] ?? "other";
   }
 
-  /** The token that ends the FROM of the grouped select whose list token `i` stands in; -1 where it is no such select. */
-  groupedFromEnd(i: number): number {
+  /** Whether token `i` belongs to a column of a select's list that the select groups by: by its name or its number. */
+  isGrouped(i: number): boolean {
     const select = this.#selects[i];
-    return this.clauseOf(i) === "select" && select?.isGrouped === true ? select.fromEnd : -1;
+    if (this.clauseOf(i) !== "select" || select === undefined || select.groupAt === -1) return false;
+    select.grouped ??= this.#groupedTokens(select);
+    return select.grouped.has(i);
+  }
+
+  #groupedTokens({ at, groupAt }: Select): ReadonlySet<number> {
+    const isQuantified = this.isWord(at + 1, "distinct") || this.isWord(at + 1, "all");
+    const items = this.#items(isQuantified ? at + 2 : at + 1);
+    const names = new Set<string>();
+    for (const [first, last] of this.#items(groupAt + 2)) if (first === last) names.add(this.nameAt(first));
+    const grouped = new Set<number>();
+    for (const [i, [first, last]] of items.entries()) {
+      if (!names.has(String(i + 1)) && !(last > first && this.isName(last) && names.has(this.nameAt(last)))) continue;
+      for (let token = first; token <= last; token++) grouped.add(token);
+    }
+    return grouped;
+  }
+
+  /** What stands between the commas from token `from` on, to the end of its clause. */
+  #items(from: number): (readonly [first: number, last: number])[] {
+    const found: (readonly [number, number])[] = [];
+    let first = from;
+    for (let at = from; ; at++) {
+      const token = this.tokens[at];
+      const isClause = token?.kind === "word" && Object.hasOwn(clauses, token.text) && !this.#isDistinctFrom(at);
+      const isEnd = token === undefined || isClause || this.opening(at) !== -1 || this.isSymbol(at, ";");
+      if (isEnd || this.isSymbol(at, ",")) {
+        if (at > first) found.push([first, at - 1]);
+        first = at + 1;
+      }
+      if (isEnd) return found;
+      if (this.closing(at) !== -1) at = this.closing(at);
+    }
+  }
+
+  /**
+   * Moves the tokens of a call to the FROM of the select that they are in the list of, where it gives a row each time;
+   * `text` may follow what stands for it in the list. Calls of one select go together, as their rows do.
+   */
+  moveToFrom(first: number, last: number, text: string): void {
+    const select = this.#selects[first]!;
+    const table = `sets_${select.at}`;
+    const name = `value_${first}`;
+    if (select.moved === undefined) {
+      const to = this.tokens[select.fromEnd]!.start;
+      const before = select.hasFrom ? ", LATERAL (SELECT " : "FROM (SELECT ";
+      select.moved = { to, before, parts: [], after: `) AS ${table} ` };
+      this.moves.push(select.moved);
+    }
+    const { start } = this.tokens[first]!;
+    select.moved.parts.push({ start, end: this.tokens[last]!.end, text: `${table}.${name}${text}`, name });
+    this.#count(table);
   }
 
   /** The commas between the arguments of the brackets that open at `i`. */

@@ -64,8 +64,13 @@ for (const [text, want] of [
   ["select generate_series(1, 3)", "select unnest(generate_series(1, 3)) AS generate_series"],
   [
     "select unnest(a) w, count(*) from t where b group by w",
-    "select set_1.value w, count(*) from t , LATERAL (SELECT unnest(a) AS value) AS set_1 where b group by w",
+    "select sets_0.value_1 w, count(*) from t , LATERAL (SELECT unnest(a) AS value_1) AS sets_0 where b group by w",
   ],
+  [
+    "select unnest(f(a::regclass)), generate_series(1, 2) g, count(*) group by 1, g",
+    "select sets_0.value_1 AS unnest, sets_0.value_11 g, count(*) FROM (SELECT unnest(f(postgres_catalog.regclass_name(a))) AS value_1, unnest(generate_series(1, 2)) AS value_11) AS sets_0 group by 1, g",
+  ],
+  ["select unnest(array_agg(a)), b from t group by b", "select unnest(array_agg(a)), b from t group by b"],
   [
     "select unnest(a), mode() within group (order by b) from t",
     "select unnest(a), mode() within group (order by b) from t",

@@ -4,6 +4,7 @@ import { rewriteArrayText, rewriteCast, rewriteCastAs } from "./postgres-casts.t
 import { catalogSchema } from "./postgres-catalog.ts";
 import { notAlias, PostgresDraft, quotedText, type TextEdit } from "./postgres-draft.ts";
 import { nameOf, type StatementText, stringOf, type Token } from "./postgres-lexer.ts";
+import { withMoved } from "./postgres-moved.ts";
 import { rewriteFunctionColumn, rewriteNamedOperator, rewriteOperator, rewriteSimilar } from "./postgres-operators.ts";
 
 /** What a statement's words mean in the session that says them. */
@@ -25,8 +26,13 @@ export interface PostgresSession {
 }
 
 /** What has to be changed in a statement so that DuckDB understands it as Postgres would. Linear in its length. */
-export function postgresEdits(statement: StatementText, session: PostgresSession): TextEdit[] {
-  return new Rewriter(new PostgresDraft(statement), session).edits();
+export function postgresEdits(
+  statement: StatementText,
+  session: PostgresSession,
+  more: readonly TextEdit[] = [],
+): TextEdit[] {
+  const draft = new PostgresDraft(statement);
+  return withMoved(statement.text, [...new Rewriter(draft, session).edits(), ...more], draft.moves);
 }
 
 const schemas = new Set<string>(["pg_catalog", "information_schema", ...tableSchemas]);

@@ -223,8 +223,7 @@ class Planner {
       if (this.#names.has((alias ?? name).toLowerCase())) this.#allColumns = true;
     // The wires with a dialect name such columns by rules of their own.
     if (this.#text.dialect === undefined) {
-      const changed = [...this.#retrievals, ...this.#refs];
-      this.#edits.push(...writtenNames(this.#query, this.#tokens, this.#statement, changed));
+      this.#edits.push(...writtenNames(this.#query, this.#tokens, this.#statement));
     }
     const parameters = this.#parameterCount();
     return {

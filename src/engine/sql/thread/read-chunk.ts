@@ -3,6 +3,7 @@ import { sqlFault } from "../fault.ts";
 import { checkValueBytes } from "../value.ts";
 import type { ColumnType } from "./duck-type.ts";
 import { type Chunk, lib, Type, type Vector } from "./duckdb.ts";
+import { withKnownNumbers } from "./json-numbers.ts";
 
 /** Rows of a chunk as columns of their own memory. */
 export function readChunk(types: readonly ColumnType[], chunk: Chunk): SqlBatch {
@@ -42,8 +43,10 @@ function readVector(vector: Vector, column: ColumnType, rows: number): SqlColumn
     case Type.BOOLEAN:
       return { layout: "bits", type, validity, data: bitsOf(lib.vector_get_data(vector, rows), rows) };
     case Type.VARCHAR:
-    case Type.BLOB:
-      return { layout: "bytes", type, validity, ...readBytes(vector, validity, rows) };
+    case Type.BLOB: {
+      const bytes = readBytes(vector, validity, rows);
+      return { layout: "bytes", type, validity, ...(type.kind === "json" ? withKnownNumbers(bytes) : bytes) };
+    }
     case Type.BIT:
     case Type.BIGNUM:
       return {
@@ -172,7 +175,7 @@ const chunkBytesMax = 512 * 1024 * 1024;
 /** Strings of up to 12 bytes lie in the vector itself, longer ones where it points to. */
 const inlineBytesMax = 12;
 
-interface Bytes {
+export interface Bytes {
   readonly offsets: Int32Array;
   readonly data: Uint8Array;
 }
