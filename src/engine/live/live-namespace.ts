@@ -2,7 +2,7 @@ import type { Clock } from "../../port/clock.ts";
 import type { Store } from "../../port/store.ts";
 import type { Committer } from "../commit/committer.ts";
 import type { Draft } from "../commit/draft.ts";
-import { unavailable } from "../errors.ts";
+import { EngineError, unavailable } from "../errors.ts";
 import { makeKey, tables } from "../keys.ts";
 import type { Log } from "../log/log.ts";
 import { encodeBatch } from "../log/record-batch.ts";
@@ -157,7 +157,9 @@ export class LiveNamespace {
 
   /** Resolves when all that is decided is durable, or has failed. */
   async settle(): Promise<void> {
-    await this.#pending.at(-1)?.durable.catch(() => undefined);
+    const last = this.#pending.at(-1);
+    await last?.durable.catch(() => undefined);
+    if (last !== undefined && this.#pending.includes(last)) throw unavailable("the disk does not answer; retry");
   }
 
   /** The newest durable state, for a reader that takes more than this turn. */
@@ -181,6 +183,7 @@ export class LiveNamespace {
       settled: async () => {
         await last?.durable.catch(() => undefined);
         if (this.#generation !== generation) throw new Conflict();
+        if (last !== undefined && this.#pending.includes(last)) throw undecided();
       },
     };
   }
@@ -231,8 +234,10 @@ export class LiveNamespace {
     ops.push({ kind: "put", key: makeKey(tables.liveTick, this.id), value: encodeMoment(moment) });
     const pending: Pending = { ...moment, writes, durable: Promise.resolve() };
     const { committer, log, metastore } = this.#deps;
+    let isStaged = false;
     const decide = (draft: Draft): Moment => {
       if (!this.#pending.includes(pending)) throw new Conflict();
+      isStaged = true;
       draft.onUndo(() => this.#failed(pending));
       const staged = metastore.stagedStream(draft, stream);
       if (log.stagedNext(staged, 0) !== moment.tick) throw new Error("a tick is no offset of the live stream");
@@ -247,6 +252,8 @@ export class LiveNamespace {
     const bytes = ops.reduce((sum, op) => sum + op.key.length + (op.kind === "put" ? op.value.length : 0), 512);
     this.#pending.push(pending);
     const durable = committer.submit(decide, bytes).catch((error: unknown) => {
+      // What failed was undone before this: it may still come about.
+      if (isStaged && this.#pending.includes(pending)) throw undecided();
       this.#failed(pending);
       throw error;
     });
@@ -258,7 +265,12 @@ export class LiveNamespace {
   async changeMeta(next: LiveMeta, stage: (draft: Draft, moment: Moment) => void): Promise<Moment> {
     await this.settle();
     const { committer, log, metastore, settings } = this.#deps;
-    const moment = await committer.submit((draft) => {
+    let isUndecided = false;
+    const moment = committer.submit((draft) => {
+      isUndecided = true;
+      draft.onUndo(() => {
+        isUndecided = false;
+      });
       const retention = { maxAgeMs: settings.historyMs, maxBytes: null };
       const given = { partitions: 1, retention, backing: true };
       const stream = this.#exists
@@ -287,7 +299,9 @@ export class LiveNamespace {
       });
       return at;
     });
-    return moment;
+    return await moment.catch((error: unknown) => {
+      throw isUndecided ? undecided() : error;
+    });
   }
 
   #show(meta: LiveMeta): void {
@@ -313,6 +327,12 @@ export class LiveNamespace {
     for (let tick = pending.tick; tick < this.#nextTick; tick++) this.#recent.delete(tick);
     this.#nextTick = pending.tick;
   }
+}
+
+/** Not `unavailable`, which says that nothing was applied. */
+function undecided(): EngineError {
+  const message = "the disk does not answer: whether it is applied is not known yet; repeat it with its request_id";
+  return new EngineError("deadline_exceeded", message);
 }
 
 /** An index without a tick is new. */
