@@ -113,7 +113,9 @@ test("a deployment tells its functions and changes, and runs", async () => {
   const sent = await live.mutateAt("messages:send", { room: "a", text: "hi" });
   assert.deepEqual(sent.logs, ["sending hi"]);
   assert.equal(typeof sent.value, "string");
-  const louder = modules.map((each) => (each.source === text ? { ...each, source: text.replace("Upper", "Lower") } : each));
+  const louder = modules.map((each) =>
+    each.source === text ? { ...each, source: text.replace("Upper", "Lower") } : each,
+  );
   const changesOf = async (given: typeof modules) =>
     (await live.client.deploy({ namespace: live.namespace, modules: given, dryRun: true })).changes;
   assert.deepEqual([await changesOf(modules), await changesOf(louder)], [[], ["change code"]]);
