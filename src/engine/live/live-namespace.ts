@@ -2,7 +2,7 @@ import type { Clock } from "../../port/clock.ts";
 import type { Store } from "../../port/store.ts";
 import type { Committer } from "../commit/committer.ts";
 import type { Draft } from "../commit/draft.ts";
-import { EngineError, unavailable } from "../errors.ts";
+import { EngineError, notFound, unavailable } from "../errors.ts";
 import { makeKey, tables } from "../keys.ts";
 import type { Log } from "../log/log.ts";
 import { encodeBatch } from "../log/record-batch.ts";
@@ -15,6 +15,7 @@ import {
   type StreamMeta,
 } from "../metastore/metastore.ts";
 import type { ConsistencyToken } from "../token.ts";
+import { changeEvents, stageEvents } from "./change-events.ts";
 import { encodeKeys } from "./expiry.ts";
 import { Gate } from "./gate.ts";
 import type { ReadSet, WriteSet } from "./read-set.ts";
@@ -132,6 +133,12 @@ export class LiveNamespace {
     return this.#exists ? this.#deps.metastore.stream(this.name, liveStreamName) : undefined;
   }
 
+  /** Throws `not_found` unless it is an ordinary stream, which users have made. */
+  checkStream(name: string): void {
+    const { backing } = this.#deps.metastore.stream(this.name, name);
+    if (backing) throw notFound(`stream ${JSON.stringify(name)} does not exist`);
+  }
+
   token(tick: number): ConsistencyToken {
     const { stream } = this;
     return stream === undefined ? [] : [{ stream: stream.id, partition: 0, offset: tick }];
@@ -214,8 +221,7 @@ export class LiveNamespace {
     }
     const { stream } = this;
     if (stream === undefined) throw new Error("a transaction without a table");
-    const moment = { tick: this.#nextTick, micros: Math.max(this.startMicros(), transaction.nextMicros) };
-    this.#lastMicros = moment.micros;
+    const moment = { tick: this.#nextTick, micros: this.startMicros() };
     const current = this.staged();
     const { ops, written, former } = transaction.finish(moment.tick, (key) => {
       const entry = current.reader.get(key);
@@ -223,6 +229,7 @@ export class LiveNamespace {
       return entrySince(entry);
     });
     const writes = new SortedWrites(ops);
+    const events = changeEvents(this.name, transaction.changes, moment);
     const batch = encodeBatch(
       [{ value: describe(transaction), timestampMs: moment.micros / 1_000 }],
       moment.micros / 1_000,
@@ -243,6 +250,7 @@ export class LiveNamespace {
       if (log.stagedNext(staged, 0) !== moment.tick) throw new Error("a tick is no offset of the live stream");
       draft.add(ops);
       log.stageAppend(draft, staged, 0, batch);
+      if (events.size > 0) stageEvents(this.#deps, draft, this.name, events, moment);
       record(draft, moment);
       draft.onCommit(() => this.#committed(moment, written));
       return moment;

@@ -65,7 +65,7 @@ export class Queries {
       tables,
       tablesByNumber,
       settings,
-      startMicros,
+      nextMicros: () => startMicros,
       random: (bytes) => random.bytes(bytes),
       tick,
     });

@@ -275,7 +275,7 @@ function planTables(meta: LiveMeta, schema: SchemaDefinition | undefined): Table
       changes.push(`create index ${name}.${index.name}`);
       return { ...index, number: nextNumber++, since: -1 };
     });
-    return { name, number, fields, indexes: made };
+    return { name, number, fields, indexes: made, events: before?.events };
   });
   const droppedTables = meta.tables.filter(({ name }) => !Object.hasOwn(schema.tables, name));
   for (const { name } of droppedTables) changes.push(`drop table ${name}`);
