@@ -265,7 +265,8 @@ export class Server {
       services: [liveService(engine.live, config.liveHeartbeatMs)],
       health: liveHealth,
     });
-    const live = await listenLive(config, createLiveFront({ rpc: liveRpc, isReady: () => engine.isReady }), log);
+    const liveFront = createLiveFront({ rpc: liveRpc, authenticator, requestId, isReady: () => engine.isReady });
+    const live = await listenLive(config, liveFront, log);
     opened.defer(() => live?.close());
     // Before the main port, so that one that can't be had stops the start while nobody is served.
     const postgres = await startPostgres({

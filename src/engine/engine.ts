@@ -122,7 +122,7 @@ export class Engine {
     );
     this.#build = new EngineThread(ports.threads.start("build"));
     const { objects } = ports;
-    const catalog = new Catalog(store, metastore);
+    const catalog = new Catalog(store, metastore, this.committer);
     const runtimes = new Runtimes(store, log, this.#index, onError);
     this.#runtimes = runtimes;
     this.#pins = new Pins(clock, ports.random);
@@ -164,17 +164,6 @@ export class Engine {
     const filler = new CollectionTarget({ ...shared, metastore, writer, settings: settings.collections });
     const targets = [this.counters, filler];
     this.links = new Links({ store, committer, metastore, log, clock, targets, draining, onError });
-    this.sql = new SqlEngine({
-      ...shared,
-      metastore,
-      documents: this.documents,
-      queries: this.queries,
-      links: this.links,
-      tokens,
-      children: ports.sqlChildren,
-      settings: settings.sql,
-      onStatement: (outcome, ms) => observer.onStatement?.(outcome, ms),
-    });
     this.live = new Live({
       ...shared,
       metastore,
@@ -185,6 +174,18 @@ export class Engine {
       draining,
       onError,
       ports: ports.functions,
+    });
+    this.sql = new SqlEngine({
+      ...shared,
+      metastore,
+      documents: this.documents,
+      queries: this.queries,
+      links: this.links,
+      live: this.live.sqlTables,
+      tokens,
+      children: ports.sqlChildren,
+      settings: settings.sql,
+      onStatement: (outcome, ms) => observer.onStatement?.(outcome, ms),
     });
     this.#maintenance = new Maintenance({ store, clock, committer, metastore, trimmer, idempotency, dedup, onError });
   }

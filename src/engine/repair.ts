@@ -4,13 +4,15 @@ import type { ObjectStore } from "../port/object-store.ts";
 import type { Store, WriteOp } from "../port/store.ts";
 import {
   type CollectionTotals,
+  collectionTotalsKey,
   decodeCollection,
   encodeManifest,
   type Manifest,
   manifestKey,
   readCollectionTotals,
   type SegmentEntry,
-  stageCollectionTotals,
+  totalsBytes,
+  writeCollectionTotals,
 } from "./collection/collection-store.ts";
 import { folderOf } from "./collection/collections.ts";
 import { prefixRange, readU64, tables } from "./keys.ts";
@@ -72,7 +74,7 @@ export class Repair {
     }
     const totals = this.#totals(id);
     if (totals.documents === 0 && totals.changes === 0) return ops;
-    stageCollectionTotals({ put }, id, totals);
+    put(collectionTotalsKey(id), writeCollectionTotals(Buffer.allocUnsafe(totalsBytes), totals));
     const manifest: Manifest = {
       version: version + 1,
       createdAtMs: clock.nowMs(),

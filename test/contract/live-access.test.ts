@@ -32,6 +32,7 @@ test("readers query and watch, writers also mutate, admins also make tables and 
   const create = { function: "_tables:create", args: { table: "t" } };
   await clientOf("admin").mutate({ namespace: "n", call: create });
   const insert = { function: "_tables:insert", args: { table: "t", document: {} } };
+  const silence = { function: "_tables:events", args: { table: "t", stream: null } };
   const watched = async (role: string | undefined) => {
     const stop = new AbortController();
     for await (const _ of clientOf(role).watch({ namespace: "n" }, { signal: stop.signal })) break;
@@ -42,6 +43,7 @@ test("readers query and watch, writers also mutate, admins also make tables and 
     ["Watch", watched, "401 ok ok ok"],
     ["Mutate", (role) => clientOf(role).mutate({ namespace: "n", call: insert }), "401 403 ok ok"],
     ["_tables:create", (role) => clientOf(role).mutate({ namespace: "n", call: create }), "401 403 403 ok"],
+    ["_tables:events", (role) => clientOf(role).mutate({ namespace: "n", call: silence }), "401 403 403 ok"],
     ["Deploy", (role) => clientOf(role).deploy({ namespace: "n", dryRun: true }), "401 403 403 ok"],
   ];
   const shown: Record<string, string> = { unauthenticated: "401", permission_denied: "403" };

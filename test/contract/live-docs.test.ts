@@ -30,6 +30,8 @@ test("every command and program of docs/live.md works", { timeout: 300_000 }, as
     }
     assert.match(shown[0]!, /"title":"write"/);
     assert.match(shown[1]!, /"hi"/);
+    assert.match(shown[2]!, /"title":"write"/);
+    assert.match(shown[3]!, /"rows":\[\{"title":"read a book"/);
     const { stdout } = await promisify(execFile)(process.execPath, ["chat.ts"], { cwd: folder });
     assert.match(stdout, /\[ 'hello', 'hi' \]/);
   } finally {

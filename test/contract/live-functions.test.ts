@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { ConnectError } from "@connectrpc/connect";
+import { transform } from "esbuild";
 import { ask } from "../support/http.ts";
 import { type Arguments, type Json, LiveNamespaceClient } from "../support/live.ts";
 import { ServerProcess } from "../support/process.ts";
@@ -112,6 +113,12 @@ test("a deployment tells its functions and changes, and runs", async () => {
   const sent = await live.mutateAt("messages:send", { room: "a", text: "hi" });
   assert.deepEqual(sent.logs, ["sending hi"]);
   assert.equal(typeof sent.value, "string");
+  const louder = modules.map((each) =>
+    each.source === text ? { ...each, source: text.replace("Upper", "Lower") } : each,
+  );
+  const changesOf = async (given: typeof modules) =>
+    (await live.client.deploy({ namespace: live.namespace, modules: given, dryRun: true })).changes;
+  assert.deepEqual([await changesOf(modules), await changesOf(louder)], [[], ["change code"]]);
   assert.deepEqual(await live.query("messages:list", { room: "a" }), ["HI"]);
   assert.deepEqual(await live.query("messages.js:list", { room: "b" }), []);
 });
@@ -248,6 +255,30 @@ test("an index that comes later knows the documents before it", async () => {
   assert.deepEqual(await live.query("q:sorted"), [1, 2, 3]);
   await live.mutate("_tables:insert", { table: "things", document: { n: 0 } });
   assert.deepEqual(await live.query("q:sorted"), [0, 1, 2, 3]);
+});
+
+test("an error tells its place in the sources, also in those that a module was made of", async () => {
+  const live = await namespace();
+  const typed = [
+    'import { query } from "native-engine/live";',
+    "function fail(why: string): never {",
+    "  throw new Error(why);",
+    "}",
+    "export const f = query({ args: {}, handler: () => fail(`mapped`) });",
+  ].join("\n");
+  const { code, map } = await transform(typed, { loader: "ts", sourcemap: true, sourcefile: "typed.ts", minify: true });
+  const plain = `${head}export const f = query({ args: {}, handler: () => {\n  null.x; } });`;
+  const modules = [
+    { path: "typed", source: code, sourceMap: map },
+    { path: "plain", source: plain },
+  ];
+  await live.client.deploy({ namespace: live.namespace, modules });
+  const logsOf = async (name: string) => {
+    const { logs } = await live.client.query({ namespace: live.namespace, call: { function: name } });
+    return logs.join("\n").replace(/^ +at \S* ?\(/gm, "(");
+  };
+  assert.match(await logsOf("typed:f"), /^Error: mapped\n\([^)]*typed\.ts:3:9\)\n\([^)]*typed\.ts:5:\d+\)$/);
+  assert.match(await logsOf("plain:f"), /^TypeError: .*\n\(plain:3:8\)$/);
 });
 
 const hostile: Readonly<Record<string, [source: string, wanted: RegExp | Json]>> = {

@@ -124,6 +124,8 @@ test("ticks count commits, commit times rise, and a query sees the past by both"
   assert.equal(future.reason, "failed_precondition");
   const later = { seconds: BigInt(Math.floor(Date.now() / 1000) + 60), nanos: 0 };
   assert.equal((await refusal(titlesAt({ case: "timestamp", value: later }))).reason, "failed_precondition");
+  const beyond = { seconds: BigInt(Math.floor(Date.now() / 1000) - 7_200), nanos: 0 };
+  assert.match((await refusal(titlesAt({ case: "timestamp", value: beyond }))).message, /beyond the history/);
 });
 
 test("a request id makes a mutation happen once", async () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { MemoryStore } from "../../src/adapter/memory/store.ts";
+import { SimulatedClock } from "../../src/adapter/simulated/clock.ts";
 import { SeededRandom } from "../../src/adapter/simulated/random.ts";
 import { devLoopback } from "../../src/engine/auth/principal.ts";
 import { EngineError } from "../../src/engine/errors.ts";
@@ -128,3 +129,59 @@ for (const [seed, failsOf] of [
     await engine.stop();
   });
 }
+
+/** A store whose commits wait until they are let go. */
+class HeldStore extends MemoryStore {
+  held: Promise<void> | undefined;
+
+  override async commit(ops: readonly WriteOp[]): Promise<void> {
+    await this.held;
+    await super.commit(ops);
+  }
+}
+
+test("unavailable means that nothing was applied: a disk that does not answer is another error, and its outcome stands", async () => {
+  const clock = new SimulatedClock();
+  const store = new HeldStore();
+  const engine = await startMemoryEngine({}, store, clock);
+  await engine.metastore.createNamespace("n");
+  const call = (name: string, args: LiveObject) => ({ namespace: "n", function: name, args, principal: devLoopback });
+  const insert = (n: number, requestId: string) =>
+    engine.live.mutate(call("_tables:insert", { table: "t", document: { n } }), { requestId });
+  await engine.live.mutate(call("_tables:create", { table: "t" }), { requestId: "" });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  store.held = promise;
+  const reasons = [insert(1, "one"), insert(2, "two")].map((each) =>
+    each.then(
+      () => "ok",
+      (error: unknown) => (error as EngineError).reason,
+    ),
+  );
+  const late = async () => (await Promise.all(reasons)).join();
+  let told: string | undefined;
+  void late().then((answers) => {
+    told = answers;
+  });
+  while (told === undefined) {
+    clock.advance(1_000);
+    await new Promise(setImmediate);
+  }
+  assert.match(told, /deadline_exceeded/);
+  const refused = insert(3, "three").catch((error: unknown) => (error as EngineError).reason);
+  assert.equal(await refused, "unavailable");
+  store.held = undefined;
+  resolve();
+  await new Promise(setImmediate);
+  const again = [await insert(1, "one"), await insert(2, "two"), await insert(4, "four")];
+  assert.deepEqual(
+    again.map(({ tick }) => tick),
+    [2, 3, 4],
+  );
+  const { outcome } = await engine.live.query(call("_tables:list", { table: "t" }), undefined, []);
+  const rows = (outcome.kind === "value" ? outcome.value : []) as { n: number }[];
+  assert.deepEqual(
+    rows.map(({ n }) => n),
+    [1, 2, 4],
+  );
+  await engine.stop();
+});

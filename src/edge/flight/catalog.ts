@@ -154,7 +154,7 @@ export async function primaryKeyRows(
   const { catalog, dbSchema, table: name } = command;
   const rows: Cell[][] = [];
   for await (const { namespace, table } of tablesOf(sql, ofCatalog(namespaces, catalog))) {
-    if (table.name !== name || table.schema !== "collections") continue;
+    if (table.name !== name || (table.schema !== "collections" && table.schema !== "live")) continue;
     if (dbSchema !== undefined && dbSchema !== table.schema) continue;
     rows.push([namespace, table.schema, name, "_id", null, 1]);
   }

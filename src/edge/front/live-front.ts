@@ -1,5 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import { EngineError, reasons } from "../../engine/errors.ts";
+import type { Authenticator } from "../auth/authenticator.ts";
+import type { RequestIds } from "./request-id.ts";
 
 type AnyRequest = IncomingMessage | Http2ServerRequest;
 type AnyResponse = ServerResponse | Http2ServerResponse;
@@ -9,28 +12,65 @@ export interface LiveFrontOptions {
     handles(target: string): boolean;
     handle(request: AnyRequest, response: AnyResponse): void;
   };
+  readonly authenticator: Pick<Authenticator, "screen">;
+  readonly requestId: RequestIds;
   readonly isReady: () => boolean;
 }
 
 /** The port of the Live engine has calls and the two paths that probes know, and nothing else. */
-export function createLiveFront({ rpc, isReady }: LiveFrontOptions) {
+export function createLiveFront(options: LiveFrontOptions) {
+  const { rpc, requestId } = options;
   return (request: AnyRequest, response: AnyResponse): void => {
-    const target = request.url ?? "";
-    if (rpc.handles(target)) {
+    if (rpc.handles(request.url ?? "")) {
       rpc.handle(request, response);
       return;
     }
+    // A caller that leaves is no error of ours; without a listener it would end the process.
+    request.on("error", ignore);
+    response.on("error", ignore);
     request.resume();
-    const path = target.split("?", 1)[0];
-    if (path === "/health") answer(response, 200, { status: "ok" });
-    else if (path === "/ready") answer(response, isReady() ? 200 : 503, { status: isReady() ? "ready" : "not ready" });
-    else answer(response, 404, { error: "not_found", message: "the Live port serves RPCs of service.live.v1 alone" });
+    const { status, body, headers = {} } = probe(request, options);
+    const text = JSON.stringify(body);
+    (response as ServerResponse).writeHead(status, {
+      "x-request-id": requestId(request),
+      "content-type": "application/json; charset=utf-8",
+      "content-length": Buffer.byteLength(text),
+      ...headers,
+    });
+    (response as ServerResponse).end(request.method === "HEAD" ? undefined : text);
   };
 }
 
-function answer(response: AnyResponse, status: number, body: object): void {
-  const text = JSON.stringify(body);
-  const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(text) };
-  (response as ServerResponse).writeHead(status, headers);
-  (response as ServerResponse).end(text);
+interface Answer {
+  readonly status: number;
+  readonly body: object;
+  readonly headers?: Readonly<Record<string, string>>;
 }
+
+function probe(request: AnyRequest, { authenticator, isReady }: LiveFrontOptions): Answer {
+  const { headers, method = "GET" } = request;
+  const refused = authenticator.screen({
+    method,
+    host: (headers[":authority"] as string | undefined) ?? headers.host,
+    origin: headers.origin,
+    authorization: headers.authorization,
+  });
+  if (refused !== undefined) return refusal(refused);
+  const path = (request.url ?? "").split("?", 1)[0];
+  if (path !== "/health" && path !== "/ready") {
+    return refusal(new EngineError("not_found", "the Live port serves calls of service.live.v1 alone"));
+  }
+  if (method !== "GET" && method !== "HEAD") {
+    const message = `method: ${method} is not served here; use GET, HEAD`;
+    return { ...refusal(new EngineError("method_not_allowed", message)), headers: { allow: "GET, HEAD" } };
+  }
+  if (path === "/health") return { status: 200, body: { status: "ok" } };
+  return isReady() ? { status: 200, body: { status: "ready" } } : { status: 503, body: { status: "not ready" } };
+}
+
+function refusal({ reason, message, details }: EngineError): Answer {
+  const { http, rest } = reasons[reason];
+  return { status: http, body: { error: rest, message, ...details } };
+}
+
+function ignore(): void {}

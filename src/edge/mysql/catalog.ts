@@ -78,7 +78,7 @@ export class Catalog {
 /** The column by which a document is known. */
 export function isKey(table: SqlTable, column: string): boolean {
   return (
-    (table.schema === "collections" && column === "_id") ||
+    ((table.schema === "collections" || table.schema === "live") && column === "_id") ||
     (table.schema === "streams" && (column === "partition" || column === "offset")) ||
     ((table.schema === "links" || table.schema === "counters") && column === "counter")
   );

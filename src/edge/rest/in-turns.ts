@@ -22,6 +22,7 @@ export class TurnShare {
 
 /** Maps a long list, giving everything else that is ready a turn now and then. */
 export async function inTurns<T, U>(list: readonly T[], map: (entry: T, i: number) => U): Promise<U[]> {
+  if (list.length === 1) return [map(list[0]!, 0)];
   const mapped: U[] = [];
   const turn = new TurnShare();
   for (const [i, entry] of list.entries()) {

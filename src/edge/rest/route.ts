@@ -82,25 +82,33 @@ export function sendToken(reply: FastifyReply, token: ConsistencyToken): void {
   if (name !== undefined) reply.header(name, text);
 }
 
+/** The idempotency of a write whose key stands in its body. */
+export function bodyIdempotency(method: string, path: string, body: { readonly idempotency_key?: string | null }) {
+  if (body.idempotency_key == null) return undefined;
+  const key = parseIdempotencyKey("idempotency_key", body.idempotency_key);
+  return { key, fingerprint: fingerprint(method, " ", path, "\n", Buffer.from(JSON.stringify(body))) };
+}
+
 /** The idempotency of a write: the key, and what the request asks for, by default its body. */
 export function readIdempotency(
   request: FastifyRequest,
-  bodyKey?: string | null,
   asked: () => readonly (string | Uint8Array)[] = () => [request.rawBody ?? Buffer.from(JSON.stringify(request.body))],
 ): Idempotency | undefined {
   const header = request.headers["idempotency-key"];
-  const given = header === undefined ? (bodyKey ?? undefined) : String(header);
-  if (given === undefined) return undefined;
-  const key = parseIdempotencyKey(header === undefined ? "idempotency_key" : "Idempotency-Key", given);
+  if (header === undefined) return undefined;
+  const key = parseIdempotencyKey("Idempotency-Key", String(header));
   return { key, fingerprint: fingerprint(request.method, " ", pathOf(request), "\n", ...asked()) };
 }
 
+/** Tells that the answer is that of an earlier request. */
+export const replayedHeader = ["idempotency-replayed", "true"] as const;
+
 export function sendReplayed(reply: FastifyReply): void {
-  reply.header("idempotency-replayed", "true");
+  reply.header(...replayedHeader);
 }
 
 /** As the router has read it: a name may be sent with some of its letters escaped. */
-function pathOf(request: FastifyRequest): string {
+export function pathOf(request: FastifyRequest): string {
   const { url } = request;
   const query = url.indexOf("?");
   const path = query < 0 ? url : url.slice(0, query);

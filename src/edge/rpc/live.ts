@@ -2,7 +2,7 @@ import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { authorize, needs } from "../../engine/auth/access.ts";
 import type { Principal } from "../../engine/auth/principal.ts";
 import { EngineError, invalid } from "../../engine/errors.ts";
-import { createTable } from "../../engine/live/builtins.ts";
+import { administrative } from "../../engine/live/builtins.ts";
 import type { Live } from "../../engine/live/live.ts";
 import type { LiveObject } from "../../engine/live/value.ts";
 import { LiveService } from "../../gen/service/live/v1/live_pb.ts";
@@ -34,7 +34,7 @@ function implementation(live: Live, heartbeatMs: number): Partial<ServiceImpl<ty
     async mutate(request, context) {
       const principal = callerOf(context);
       const call = callOf(request.namespace, principal, request.call);
-      if (call.function === createTable) authorize(principal, needs.adminIn(request.namespace));
+      if (administrative.has(call.function)) authorize(principal, needs.adminIn(request.namespace));
       checkWanted(context);
       const done = await live.mutate(call, { requestId: request.requestId });
       sendToken(context, live.token(request.namespace, done.tick));

@@ -109,7 +109,9 @@ export class Builder {
     if (changes !== undefined) for (const each of changes) this.#send(job, each);
     else {
       const find = documentsOf(documents, runtime.meta.id);
-      await this.#sendLog(runtime, job, frozen.manifest.applied, frozen.upTo, (logged) => withDocuments(logged, find));
+      await this.#sendLog(runtime, job, frozen.manifest.applied, frozen.upTo, (logged) =>
+        withDocuments([logged], find),
+      );
     }
     return deletes;
   }

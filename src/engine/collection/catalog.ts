@@ -1,5 +1,6 @@
 import { asBuffer } from "../../port/bytes.ts";
 import type { Store } from "../../port/store.ts";
+import type { Committer } from "../commit/committer.ts";
 import type { Draft } from "../commit/draft.ts";
 import { notFound } from "../errors.ts";
 import { prefixRange, tables } from "../keys.ts";
@@ -19,26 +20,39 @@ export class Catalog {
   readonly #store: Store;
   readonly #metastore: Metastore;
   readonly #decoded = new Map<string, { readonly stored: Uint8Array; readonly meta: CollectionMeta }>();
+  /** What names and aliases stand for, as long as no collection changes. */
+  readonly #found = new Map<string, CollectionMeta>();
 
-  constructor(store: Store, metastore: Metastore) {
+  constructor(store: Store, metastore: Metastore, committer: Committer) {
     this.#store = store;
     this.#metastore = metastore;
+    committer.watch([tables.namespace, tables.collection, tables.alias], () => this.#found.clear());
   }
 
   /** A collection by its name or an alias of it. */
   find(namespace: string, name: string): CollectionMeta {
+    const place = `${namespace}/${name}`;
+    const known = this.#found.get(place);
+    if (known !== undefined) return known;
     const owner = this.#metastore.namespace(namespace);
     const found = this.#read(this.#store, owner.id, namespace, name);
     if (found === undefined) throw collectionMissing(namespace, name);
+    if (this.#found.size >= decodedMax) this.#found.clear();
+    this.#found.set(place, found);
     return found;
   }
 
   /** The same as a change sees it; fails when the collection is another one by now. */
   staged(draft: Draft, meta: CollectionMeta): CollectionMeta {
-    const stored = draft.get(collectionKey(meta.namespaceId, meta.name));
-    const found = stored === undefined ? undefined : this.#decode(meta.namespaceId, meta.namespace, meta.name, stored);
-    if (found?.id !== meta.id) throw collectionMissing(meta.namespace, meta.name);
+    const { namespace, name } = meta;
+    const found = draft.writesTo(tables.collection) ? this.#readStaged(draft, meta) : this.find(namespace, name);
+    if (found?.id !== meta.id) throw collectionMissing(namespace, name);
     return found;
+  }
+
+  #readStaged(draft: Draft, meta: CollectionMeta): CollectionMeta | undefined {
+    const stored = draft.get(collectionKey(meta.namespaceId, meta.name));
+    return stored === undefined ? undefined : this.#decode(meta.namespaceId, meta.namespace, meta.name, stored);
   }
 
   /** A namespace's collections by name, after one of them. */

@@ -1,9 +1,8 @@
 import type { Reader } from "../../port/store.ts";
-import type { Draft } from "../commit/draft.ts";
-import { makeKey, prefixRange, readU64, tables } from "../keys.ts";
+import { makeKey, prefixRange, readU64, tables, writeU64 } from "../keys.ts";
 import { decode, encode } from "../metastore/metastore.ts";
 import { analyzerRevision } from "../search/analysis/analyzer.ts";
-import { openValue, sealValue } from "../stored-value.ts";
+import { openValue, sealInPlace, sumBytes } from "../stored-value.ts";
 import type { Schema } from "./schema.ts";
 import { formatSchema, readSchema, withFormerAnalyzers } from "./schema-parse.ts";
 
@@ -34,6 +33,9 @@ export interface CollectionTotals {
   /** Documents there are. */
   readonly documents: number;
 }
+
+/** What they take in the store. */
+export const totalsBytes = sumBytes + 24;
 
 export const noTotals: CollectionTotals = { changes: 0, bytes: 0, documents: 0 };
 
@@ -118,27 +120,36 @@ export function aliasKey(namespaceId: number, alias: string): Buffer {
   return makeKey(tables.alias, namespaceId, alias);
 }
 
+/** Of the hot path, so written out. */
 export function documentKey(collectionId: number, documentId: number): Buffer {
-  return makeKey(tables.document, collectionId, documentId);
+  const key = Buffer.allocUnsafe(17);
+  key[0] = tables.document;
+  writeU64(key, 1, collectionId);
+  writeU64(key, 9, documentId);
+  return key;
 }
 
 export function documentIdOf(key: Uint8Array): number {
   return readU64(key, 9);
 }
 
+export function collectionTotalsKey(collectionId: number): Buffer {
+  return makeKey(tables.collectionTotals, collectionId);
+}
+
 export function readCollectionTotals(reader: Pick<Reader, "get">, collectionId: number): CollectionTotals {
-  const stored = reader.get(makeKey(tables.collectionTotals, collectionId));
+  const stored = reader.get(collectionTotalsKey(collectionId));
   if (stored === undefined) return noTotals;
   const bytes = openValue(stored);
   return { changes: bytes.readDoubleLE(0), bytes: bytes.readDoubleLE(8), documents: bytes.readDoubleLE(16) };
 }
 
-export function stageCollectionTotals(draft: Pick<Draft, "put">, collectionId: number, totals: CollectionTotals): void {
-  const value = Buffer.allocUnsafe(24);
-  value.writeDoubleLE(totals.changes, 0);
-  value.writeDoubleLE(totals.bytes, 8);
-  value.writeDoubleLE(totals.documents, 16);
-  draft.put(makeKey(tables.collectionTotals, collectionId), sealValue(value));
+/** Writes totals as they are stored, over `totalsBytes` bytes. */
+export function writeCollectionTotals(stored: Buffer, totals: CollectionTotals): Buffer {
+  stored.writeDoubleLE(totals.changes, sumBytes);
+  stored.writeDoubleLE(totals.bytes, sumBytes + 8);
+  stored.writeDoubleLE(totals.documents, sumBytes + 16);
+  return sealInPlace(stored);
 }
 
 /** The newest manifest, or the empty one. */

@@ -4,18 +4,17 @@ import type { Committer } from "../commit/committer.ts";
 import { Draft } from "../commit/draft.ts";
 import { EngineError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
-import { encodeBatch } from "../log/record-batch.ts";
 import type { Idempotency, IdempotencyRecords } from "../stream/idempotency.ts";
 import type { ConsistencyToken } from "../token.ts";
-import { runWithPauses, type Steps } from "../turns.ts";
+import { runSteps, runWithPauses, type Steps } from "../turns.ts";
 import { type AppliedOps, type ApplyOptions, OpApplier } from "./apply-ops.ts";
 import type { Catalog } from "./catalog.ts";
 import {
   type CollectionMeta,
+  type CollectionTotals,
   collectionKey,
   encodeCollection,
   readCollectionTotals,
-  stageCollectionTotals,
 } from "./collection-store.ts";
 import { checkNotThrottled } from "./collections.ts";
 import type { OpResult, WriteOp } from "./ops.ts";
@@ -23,7 +22,8 @@ import { type PreparedOps, prepareFitting, prepareOps } from "./prepare-ops.ts";
 import type { CollectionRuntime } from "./runtime.ts";
 import type { Runtimes } from "./runtimes.ts";
 import { type Backpressure, backpressureOf, type CollectionSettings } from "./settings.ts";
-import { encodeChanges, encodeNames } from "./write-record.ts";
+import { WriteGroup } from "./write-group.ts";
+import { encodeChanges } from "./write-record.ts";
 
 export interface WriteReply {
   readonly token: ConsistencyToken;
@@ -47,6 +47,8 @@ export interface DocumentWriterDeps {
 
 /** Batches from this size on are worked out before their turn. */
 const foreseenOpsMin = 32;
+/** Smaller ones up to this many bytes are worked out at once: giving way would cost more than they do. */
+const briefBytesMax = 64 * 1024;
 
 /** What a batch comes to on the documents as they were before its turn. */
 interface Foreseen {
@@ -63,6 +65,10 @@ export const requestOps: ApplyOptions = { pathOf: (i, { kind }) => `ops[${i}].${
 /** Writes batches of operations: each is logged as one record and applied in the same commit, all of it or none. */
 export class DocumentWriter {
   readonly #deps: DocumentWriterDeps;
+  /** Of the changes that are being decided: those that take more writes, by collection, and all of them. */
+  readonly #open = new Map<number, WriteGroup>();
+  #groups: WriteGroup[] = [];
+  #draft: Draft | undefined;
 
   constructor(deps: DocumentWriterDeps) {
     this.#deps = deps;
@@ -86,16 +92,18 @@ export class DocumentWriter {
     const { schema, schemaVersion } = meta;
     runtime.writing++;
     try {
-      const prepared = await runWithPauses(prepareOps(ops, schema, schemaVersion, options.pathOf), clock);
+      const isBrief = ops.length < foreseenOpsMin && bytes <= briefBytesMax;
+      const preparing = prepareOps(ops, schema, schemaVersion, options.pathOf);
+      const prepared = isBrief ? runSteps(preparing) : await runWithPauses(preparing, clock);
       // Another write of the collection under way would most likely change what is foreseen.
       const foreseen =
         ops.length >= foreseenOpsMin && runtime.writing === 1
           ? await runWithPauses(this.#foresee(meta, prepared, options), clock)
           : undefined;
-      const done = await committer.submitSteps(
-        (draft) => this.#stage(draft, runtime, meta, ops, prepared, foreseen, idempotency, options),
-        bytes,
-      );
+      const stage = (draft: Draft) => this.#stage(draft, runtime, meta, ops, prepared, foreseen, idempotency, options);
+      const done = await (isBrief
+        ? committer.submit((draft) => runSteps(stage(draft)), bytes)
+        : committer.submitSteps(stage, bytes));
       return { ...done, backlog: backpressureOf(runtime, settings) };
     } finally {
       runtime.writing--;
@@ -152,8 +160,7 @@ export class DocumentWriter {
   /** Writes the operations that fit the schema. Returns, for each, why it was left out, or undefined. */
   stageFitting(draft: Draft, meta: CollectionMeta, ops: readonly WriteOp[]): readonly (EngineError | undefined)[] {
     const { prepared, misfits } = prepareFitting(ops, meta.schema, meta.schemaVersion);
-    const steps = this.#stageOps(draft, this.#deps.runtimes.of(meta), meta, prepared, requestOps);
-    while (!steps.next().done);
+    runSteps(this.#stageOps(draft, this.#deps.runtimes.of(meta), meta, prepared, requestOps));
     return misfits;
   }
 
@@ -165,37 +172,53 @@ export class DocumentWriter {
     options: ApplyOptions,
     foreseen?: Foreseen,
   ): Steps<Written> {
-    const { log, clock } = this.#deps;
-    const before = readCollectionTotals(draft, meta.id);
-    const holds = foreseen?.changesBefore === before.changes;
+    const group = this.#group(draft, runtime);
+    const holds = foreseen?.changesBefore === group.totals.changes;
     if (holds) draft.add(foreseen.stored);
-    const next = log.stagedNext(runtime.stream, 0);
+    const { next } = group;
     const { results, changes, documentsAdded } = holds
       ? foreseen.applied
       : yield* new OpApplier(draft, meta.id, schema, next, options).apply(ops);
     if (changes.length === 0) return { token: tokenAt(meta.streamId, next), results };
-    const nowMs = clock.nowMs();
     const value = holds ? foreseen.value : encodeChanges(changes);
     yield;
-    const { lastOffset } = log.stageAppend(
-      draft,
-      runtime.stream,
-      0,
-      encodeBatch([{ value: encodeNames(changes) }], nowMs),
-    );
-    const totals = {
-      changes: before.changes + changes.length,
-      bytes: before.bytes + value.length,
-      documents: before.documents + documentsAdded,
-    };
-    stageCollectionTotals(draft, meta.id, totals);
     if (addsFields) {
       const changed = { ...meta, schema, schemaVersion: meta.schemaVersion + 1 };
       draft.put(collectionKey(meta.namespaceId, meta.name), encodeCollection(changed));
       draft.onCommit(() => runtime.onMeta(changed));
     }
-    draft.onCommit(() => runtime.onCommitted(lastOffset + 1, value, totals, nowMs));
-    return { token: tokenAt(meta.streamId, lastOffset + 1), results };
+    // The index is to know the fields before the documents that have them.
+    const fits = !addsFields && group.hasRoom(value.length);
+    const write = { changes, value, documentsAdded, nowMs: this.#deps.clock.nowMs() };
+    (fits ? group : this.#newGroup(runtime, group.totals, next)).add(draft, write);
+    return { token: tokenAt(meta.streamId, next + 1), results };
+  }
+
+  #group(draft: Draft, runtime: CollectionRuntime): WriteGroup {
+    if (this.#draft !== draft) this.#begin(draft);
+    const { id } = runtime.meta;
+    const open = this.#open.get(id);
+    if (open !== undefined) return open;
+    const next = this.#deps.log.stagedNext(runtime.stream, 0);
+    return this.#newGroup(runtime, readCollectionTotals(draft, id), next);
+  }
+
+  #begin(draft: Draft): void {
+    this.#draft = draft;
+    this.#open.clear();
+    this.#groups = [];
+    draft.beforeCommit(() => {
+      this.#draft = undefined;
+      for (const group of this.#groups) group.stageLog(draft, this.#deps.log);
+      return undefined;
+    });
+  }
+
+  #newGroup(runtime: CollectionRuntime, totals: CollectionTotals, next: number): WriteGroup {
+    const group = new WriteGroup(runtime, totals, next);
+    this.#open.set(runtime.meta.id, group);
+    this.#groups.push(group);
+    return group;
   }
 }
 

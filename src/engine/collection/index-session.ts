@@ -68,15 +68,15 @@ export class IndexSession {
   ): Promise<number> {
     const piece = readPiece(log, stream, offset);
     if (piece.length === 0) throw unavailable("the collection's log was trimmed while it was read; retry");
-    for (const { next, record } of piece) {
-      const steps = withDocumentsSteps(record, find, this.outdated);
-      let step = steps.next();
-      for (; !step.done; step = steps.next()) await yieldTurn();
-      check();
-      this.sendChanges(next, step.value, true);
-    }
+    const { next } = piece.at(-1)!;
+    const records = piece.map(({ record }) => record);
+    const steps = withDocumentsSteps(records, find, this.outdated);
+    let step = steps.next();
+    for (; !step.done; step = steps.next()) await yieldTurn();
+    check();
+    this.sendChanges(next, step.value, true);
     await this.#thread.request({ kind: "sync", collection: this.#collection });
-    return piece.at(-1)!.next;
+    return next;
   }
 
   /** `given`: the caller has no further use for them. */

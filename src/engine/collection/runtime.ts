@@ -245,7 +245,7 @@ export class CollectionRuntime {
     return this.askNow<FrozenTail>({ kind: "freeze", upTo });
   }
 
-  /** A write was committed: `next` is the offset after its record. The changes are taken over. */
+  /** Writes were committed: `next` is the offset after the last one's record. The changes are taken over. */
   onCommitted(next: number, changes: Uint8Array, totals: CollectionTotals, nowMs: number): void {
     this.totals = totals;
     this.lastWriteMs = nowMs;

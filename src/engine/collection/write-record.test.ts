@@ -30,7 +30,7 @@ describe("records of a collection's log", () => {
   test("with the documents found under their keys they are the changes themselves", () => {
     const outdated = new Set<number>();
     const logged = encodeNames(changes);
-    assert.deepEqual(shown(withDocuments(logged, find, outdated)), shown(encodeChanges(changes)));
+    assert.deepEqual(shown(withDocuments([logged], find, outdated)), shown(encodeChanges(changes)));
     assert.equal(outdated.size, 0);
     assert.deepEqual([...changedIds(logged)], [7, 2 ** 40, 9]);
   });
@@ -38,7 +38,7 @@ describe("records of a collection's log", () => {
   test("those of earlier releases, which hold the documents, need none of the store", () => {
     const logged = encodeChanges(changes);
     const none = () => assert.fail("the document is in the record");
-    assert.deepEqual(shown(withDocuments(logged, none)), shown(logged));
+    assert.deepEqual(shown(withDocuments([logged], none)), shown(logged));
     assert.deepEqual([...changedIds(logged)], [7, 2 ** 40, 9]);
   });
 
@@ -46,19 +46,19 @@ describe("records of a collection's log", () => {
     const outdated = new Set<number>();
     const first = encodeNames([{ id: 9, version: 1, document: bytes("before") }, changes[0]!]);
     assert.deepEqual(
-      shown(withDocuments(first, find, outdated)).map(({ id }) => id),
+      shown(withDocuments([first], find, outdated)).map(({ id }) => id),
       [7],
     );
     assert.deepEqual([...outdated], [9]);
-    withDocuments(encodeNames([changes[2]!]), find, outdated);
+    withDocuments([encodeNames([changes[2]!])], find, outdated);
     assert.equal(outdated.size, 0);
   });
 
   test("the end of a document that was found too new counts as telling of it", () => {
     const outdated = new Set<number>();
-    withDocuments(encodeNames([{ id: 1, version: 1, document: bytes("gone") }]), find, outdated);
+    withDocuments([encodeNames([{ id: 1, version: 1, document: bytes("gone") }])], find, outdated);
     assert.deepEqual([...outdated], [1]);
-    withDocuments(encodeNames([{ id: 1, version: 2, document: undefined }]), find, outdated);
+    withDocuments([encodeNames([{ id: 1, version: 2, document: undefined }])], find, outdated);
     assert.equal(outdated.size, 0);
   });
 

@@ -1,6 +1,6 @@
 import { asBuffer } from "../../port/bytes.ts";
 import { EngineError } from "../errors.ts";
-import type { Steps } from "../turns.ts";
+import { runSteps, type Steps } from "../turns.ts";
 
 /** One effect of a write: a document as it is now, or its end. */
 export interface DocumentChange {
@@ -35,6 +35,24 @@ export function encodeChanges(changes: readonly DocumentChange[]): Buffer {
       out.set(document, at);
       at += document.length;
     }
+  }
+  return out;
+}
+
+/** The changes of several batches as one, in memory of its own. One alone stays as it is. */
+export function joinChanges(batches: readonly Uint8Array[]): Uint8Array {
+  if (batches.length === 1) return batches[0]!;
+  let length = 4;
+  let count = 0;
+  for (const batch of batches) {
+    length += batch.length - 4;
+    count += loggedCount(batch);
+  }
+  const out = Buffer.allocUnsafeSlow(length);
+  let at = out.writeUInt32LE(count, 0);
+  for (const batch of batches) {
+    out.set(batch.subarray(4), at);
+    at += batch.length - 4;
   }
   return out;
 }
@@ -129,12 +147,15 @@ class ChangesWriter {
 const documentBytesUsual = 1024;
 
 /**
- * A record of the log with its documents. One that has changed since is left out, for a later record tells of it, and
- * is kept in `outdated` until that record has passed.
+ * Records of the log with their documents, as one. A document that has changed since is left out, for a later record tells of
+ * it, and is kept in `outdated` until that record has passed.
  */
-export function withDocuments(logged: Uint8Array, find: FindDocument, outdated?: Set<number>): Uint8Array<ArrayBuffer> {
-  const steps = withDocumentsSteps(logged, find, outdated);
-  for (let step = steps.next(); ; step = steps.next()) if (step.done) return step.value;
+export function withDocuments(
+  logged: readonly Uint8Array[],
+  find: FindDocument,
+  outdated?: Set<number>,
+): Uint8Array<ArrayBuffer> {
+  return runSteps(withDocumentsSteps(logged, find, outdated));
 }
 
 /** Documents looked up in one step: some tenths of a millisecond. */
@@ -142,20 +163,22 @@ const stepDocuments = 32;
 
 /** The same in steps. */
 export function* withDocumentsSteps(
-  logged: Uint8Array,
+  logged: readonly Uint8Array[],
   find: FindDocument,
   outdated?: Set<number>,
 ): Steps<Uint8Array<ArrayBuffer>> {
-  const changes = new ChangesWriter(loggedCount(logged));
+  const changes = new ChangesWriter(logged.reduce((sum, record) => sum + loggedCount(record), 0));
   let seen = 0;
-  for (const change of decodeLogged(logged)) {
-    if (seen++ % stepDocuments === stepDocuments - 1) yield;
-    const { id, version, isNamed } = change;
-    const document = isNamed ? find(id, version) : change.document;
-    if (isNamed && document === undefined) outdated?.add(id);
-    else {
-      outdated?.delete(id);
-      changes.add({ id, version, document });
+  for (const record of logged) {
+    for (const change of decodeLogged(record)) {
+      if (seen++ % stepDocuments === stepDocuments - 1) yield;
+      const { id, version, isNamed } = change;
+      const document = isNamed ? find(id, version) : change.document;
+      if (isNamed && document === undefined) outdated?.add(id);
+      else {
+        outdated?.delete(id);
+        changes.add({ id, version, document });
+      }
     }
   }
   return changes.taken();

@@ -1,6 +1,7 @@
 import type { Clock } from "../../port/clock.ts";
 import { type Store, StoreError, type WriteOp } from "../../port/store.ts";
 import { unavailable } from "../errors.ts";
+import type { Table } from "../keys.ts";
 import { runInTurns, type Steps } from "../turns.ts";
 import { Draft } from "./draft.ts";
 
@@ -74,6 +75,7 @@ export class Committer {
   /** Whether the last one was durable soon. */
   #isQuick = false;
   #idle: (() => void)[] = [];
+  readonly #watchers: { readonly tables: readonly Table[]; readonly onChanged: () => void }[] = [];
   readonly #closing = new AbortController();
   /** The group whose commit is under way. */
   #written: Waiting[] | undefined;
@@ -124,6 +126,11 @@ export class Committer {
         void this.#watch();
       } else if (this.#isMuchReady) this.#goOn?.();
     });
+  }
+
+  /** `onChanged` is called when writes to one of the tables are durable, before anybody is told. */
+  watch(tables: readonly Table[], onChanged: () => void): void {
+    this.#watchers.push({ tables, onChanged });
   }
 
   /** Resolves when nothing waits, or the store does not answer any more. New changes are refused. */
@@ -245,7 +252,7 @@ export class Committer {
     this.#isStuck = false;
     this.#isQuick = clock.steadyMs() - decidedMs <= quickMs;
     this.#queuedBytes -= bytes;
-    if (failure === undefined) draft.committed();
+    if (failure === undefined) this.#committed(draft);
     else draft.aborted();
     onGroup?.({
       changes: group.length,
@@ -260,6 +267,11 @@ export class Committer {
       else if (failure !== undefined) waiting.reject(failure);
       else waiting.resolve(waiting.result as never);
     }
+  }
+
+  #committed(draft: Draft): void {
+    for (const { tables, onChanged } of this.#watchers) if (tables.some((each) => draft.writesTo(each))) onChanged();
+    draft.committed();
   }
 
   async #write(ops: readonly WriteOp[]): Promise<unknown> {

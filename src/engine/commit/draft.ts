@@ -1,6 +1,7 @@
 import { asBuffer } from "../../port/bytes.ts";
 import { mergeWrites, opsInRange } from "../../port/merge.ts";
 import type { Bytes, Entry, Range, Reader, WriteOp } from "../../port/store.ts";
+import type { Table } from "../keys.ts";
 
 /**
  * The writes of a group, on top of the store: a change reads what the changes before it in the group have written.
@@ -17,6 +18,7 @@ export class Draft {
   #undoHooks: (() => void)[] = [];
   /** Built when a change first reads: appends write without reading. */
   #overlay: Map<string, WriteOp> | undefined;
+  readonly #tables = new Set<number>();
   #mark = { ops: 0, commitHooks: 0, undoHooks: 0 };
 
   constructor(store: Reader) {
@@ -38,6 +40,11 @@ export class Draft {
   *range(range: Range): Iterable<Entry> {
     const stored = this.#store.range({ ...range, limit: Infinity });
     yield* mergeWrites(stored, opsInRange(this.#written().values(), range), range);
+  }
+
+  /** Whether a change of the group has written to a table, be it one that failed. */
+  writesTo(table: Table): boolean {
+    return this.#tables.has(table);
   }
 
   /** Whether any key lies in the range. */
@@ -105,6 +112,7 @@ export class Draft {
 
   #push(op: WriteOp): void {
     this.ops.push(op);
+    this.#tables.add(op.key[0]!);
     this.#overlay?.set(text(op.key), op);
   }
 

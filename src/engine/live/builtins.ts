@@ -35,6 +35,10 @@ function mutation(args: Fields, run: (transaction: Transaction, args: LiveObject
 /** What `_tables:create` makes is not in a transaction: see `Live`. */
 export const createTable = "_tables:create";
 export const createTableArgs: Fields = { table: text, fields: maybe, indexes: maybe };
+export const setEvents = "_tables:events";
+export const setEventsArgs: Fields = { table: text, stream: { type: "union", of: [text, { type: "null" }] } };
+/** Those that change what there is, rather than data in it. */
+export const administrative: ReadonlySet<string> = new Set([createTable, setEvents]);
 
 export const builtIns: ReadonlyMap<string, BuiltIn> = new Map([
   [
@@ -92,11 +96,12 @@ export const builtIns: ReadonlyMap<string, BuiltIn> = new Map([
   ],
 ]);
 
-export function describeTable({ name, fields, indexes }: LiveTable): LiveObject {
+export function describeTable({ name, fields, indexes, events }: LiveTable): LiveObject {
   return {
     table: name,
     ...(fields === undefined ? {} : { fields: fields as unknown as LiveObject }),
     indexes: indexes.map((index) => ({ name: index.name, fields: [...index.fields] })),
+    ...(events === undefined ? {} : { events }),
   };
 }
 
@@ -121,6 +126,7 @@ export function newTable(
   const table: LiveTable = { ...definition, name: parseTableName("args.table", name), number };
   const known = existing.get(table.name);
   if (known === undefined) return table;
-  if (JSON.stringify(describeTable(known)) === JSON.stringify(describeTable(table))) return null;
+  if (JSON.stringify(describeTable({ ...known, events: undefined })) === JSON.stringify(describeTable(table)))
+    return null;
   throw new EngineError("already_exists", `table ${JSON.stringify(table.name)} already exists with another schema`);
 }

@@ -53,5 +53,10 @@ export function creationPrefix(micros: number): string {
 
 /** Milliseconds with fractions. */
 export function creationTimeOf(key: string): number {
-  return Number(Buffer.from(key, "latin1").readBigUInt64BE()) / 1_000;
+  return creationMicrosOf(key) / 1_000;
+}
+
+/** No two documents of a namespace have the same. */
+export function creationMicrosOf(key: string): number {
+  return Number(Buffer.from(key, "latin1").readBigUInt64BE());
 }

@@ -1,5 +1,5 @@
 import { invalid, notFound } from "../errors.ts";
-import { builtIns, createTable, createTableArgs } from "./builtins.ts";
+import { builtIns, createTable, createTableArgs, setEvents, setEventsArgs } from "./builtins.ts";
 import type { DeployedFunction, LiveNamespace } from "./live-namespace.ts";
 import type { LiveCall } from "./run.ts";
 import { validateFields } from "./validator.ts";
@@ -25,6 +25,7 @@ export function functionOf(
 
 function find(namespace: LiveNamespace, name: string): Found | undefined {
   if (name === createTable) return { name, kind: "mutation", args: createTableArgs };
+  if (name === setEvents) return { name, kind: "mutation", args: setEventsArgs };
   const builtIn = builtIns.get(name);
   return builtIn === undefined ? namespace.functions.get(withoutEnding(name)) : { name, ...builtIn };
 }

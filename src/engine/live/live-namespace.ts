@@ -2,7 +2,7 @@ import type { Clock } from "../../port/clock.ts";
 import type { Store } from "../../port/store.ts";
 import type { Committer } from "../commit/committer.ts";
 import type { Draft } from "../commit/draft.ts";
-import { unavailable } from "../errors.ts";
+import { EngineError, notFound, unavailable } from "../errors.ts";
 import { makeKey, tables } from "../keys.ts";
 import type { Log } from "../log/log.ts";
 import { encodeBatch } from "../log/record-batch.ts";
@@ -15,6 +15,7 @@ import {
   type StreamMeta,
 } from "../metastore/metastore.ts";
 import type { ConsistencyToken } from "../token.ts";
+import { changeEvents, stageEvents } from "./change-events.ts";
 import { encodeKeys } from "./expiry.ts";
 import { Gate } from "./gate.ts";
 import type { ReadSet, WriteSet } from "./read-set.ts";
@@ -132,6 +133,12 @@ export class LiveNamespace {
     return this.#exists ? this.#deps.metastore.stream(this.name, liveStreamName) : undefined;
   }
 
+  /** Throws `not_found` unless it is an ordinary stream, which users have made. */
+  checkStream(name: string): void {
+    const { backing } = this.#deps.metastore.stream(this.name, name);
+    if (backing) throw notFound(`stream ${JSON.stringify(name)} does not exist`);
+  }
+
   token(tick: number): ConsistencyToken {
     const { stream } = this;
     return stream === undefined ? [] : [{ stream: stream.id, partition: 0, offset: tick }];
@@ -157,7 +164,9 @@ export class LiveNamespace {
 
   /** Resolves when all that is decided is durable, or has failed. */
   async settle(): Promise<void> {
-    await this.#pending.at(-1)?.durable.catch(() => undefined);
+    const last = this.#pending.at(-1);
+    await last?.durable.catch(() => undefined);
+    if (last !== undefined && this.#pending.includes(last)) throw unavailable("the disk does not answer; retry");
   }
 
   /** The newest durable state, for a reader that takes more than this turn. */
@@ -181,6 +190,7 @@ export class LiveNamespace {
       settled: async () => {
         await last?.durable.catch(() => undefined);
         if (this.#generation !== generation) throw new Conflict();
+        if (last !== undefined && this.#pending.includes(last)) throw undecided();
       },
     };
   }
@@ -211,8 +221,7 @@ export class LiveNamespace {
     }
     const { stream } = this;
     if (stream === undefined) throw new Error("a transaction without a table");
-    const moment = { tick: this.#nextTick, micros: Math.max(this.startMicros(), transaction.nextMicros) };
-    this.#lastMicros = moment.micros;
+    const moment = { tick: this.#nextTick, micros: this.startMicros() };
     const current = this.staged();
     const { ops, written, former } = transaction.finish(moment.tick, (key) => {
       const entry = current.reader.get(key);
@@ -220,6 +229,7 @@ export class LiveNamespace {
       return entrySince(entry);
     });
     const writes = new SortedWrites(ops);
+    const events = changeEvents(this.name, transaction.changes, moment);
     const batch = encodeBatch(
       [{ value: describe(transaction), timestampMs: moment.micros / 1_000 }],
       moment.micros / 1_000,
@@ -231,13 +241,16 @@ export class LiveNamespace {
     ops.push({ kind: "put", key: makeKey(tables.liveTick, this.id), value: encodeMoment(moment) });
     const pending: Pending = { ...moment, writes, durable: Promise.resolve() };
     const { committer, log, metastore } = this.#deps;
+    let isStaged = false;
     const decide = (draft: Draft): Moment => {
       if (!this.#pending.includes(pending)) throw new Conflict();
+      isStaged = true;
       draft.onUndo(() => this.#failed(pending));
       const staged = metastore.stagedStream(draft, stream);
       if (log.stagedNext(staged, 0) !== moment.tick) throw new Error("a tick is no offset of the live stream");
       draft.add(ops);
       log.stageAppend(draft, staged, 0, batch);
+      if (events.size > 0) stageEvents(this.#deps, draft, this.name, events, moment);
       record(draft, moment);
       draft.onCommit(() => this.#committed(moment, written));
       return moment;
@@ -247,6 +260,8 @@ export class LiveNamespace {
     const bytes = ops.reduce((sum, op) => sum + op.key.length + (op.kind === "put" ? op.value.length : 0), 512);
     this.#pending.push(pending);
     const durable = committer.submit(decide, bytes).catch((error: unknown) => {
+      // What failed was undone before this: it may still come about.
+      if (isStaged && this.#pending.includes(pending)) throw undecided();
       this.#failed(pending);
       throw error;
     });
@@ -258,7 +273,12 @@ export class LiveNamespace {
   async changeMeta(next: LiveMeta, stage: (draft: Draft, moment: Moment) => void): Promise<Moment> {
     await this.settle();
     const { committer, log, metastore, settings } = this.#deps;
-    const moment = await committer.submit((draft) => {
+    let isUndecided = false;
+    const moment = committer.submit((draft) => {
+      isUndecided = true;
+      draft.onUndo(() => {
+        isUndecided = false;
+      });
       const retention = { maxAgeMs: settings.historyMs, maxBytes: null };
       const given = { partitions: 1, retention, backing: true };
       const stream = this.#exists
@@ -287,7 +307,9 @@ export class LiveNamespace {
       });
       return at;
     });
-    return moment;
+    return await moment.catch((error: unknown) => {
+      throw isUndecided ? undecided() : error;
+    });
   }
 
   #show(meta: LiveMeta): void {
@@ -313,6 +335,12 @@ export class LiveNamespace {
     for (let tick = pending.tick; tick < this.#nextTick; tick++) this.#recent.delete(tick);
     this.#nextTick = pending.tick;
   }
+}
+
+/** Not `unavailable`, which says that nothing was applied. */
+function undecided(): EngineError {
+  const message = "the disk does not answer: whether it is applied is not known yet; repeat it with its request_id";
+  return new EngineError("deadline_exceeded", message);
 }
 
 /** An index without a tick is new. */

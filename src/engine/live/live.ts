@@ -8,6 +8,7 @@ import type { Committer } from "../commit/committer.ts";
 import { EngineError, notFound } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import type { Metastore, NamespaceMeta } from "../metastore/metastore.ts";
+import type { LiveTables } from "../sql/table-resolver.ts";
 import type { IdempotencyRecords } from "../stream/idempotency.ts";
 import type { TokenWaiter } from "../stream/token-waiter.ts";
 import type { ConsistencyToken } from "../token.ts";
@@ -124,6 +125,23 @@ export class Live {
   /** The token of a commit. */
   token(namespace: string, tick: number): ConsistencyToken {
     return this.#of(namespace).namespace.token(tick);
+  }
+
+  /** As SQL reads them. */
+  get sqlTables(): LiveTables {
+    return {
+      tables: (name) => {
+        const { namespace } = this.#of(name);
+        return Array.from(namespace.tables.values(), ({ name, number, fields }) => {
+          return { schema: "live", name, id: number, namespace: namespace.id, fields, reads: [] };
+        });
+      },
+      reflect: async (name, token, signal) => {
+        const { namespace } = this.#of(name);
+        await this.#waitFor(namespace, token, signal);
+        return namespace.token(namespace.durable.tick);
+      },
+    };
   }
 
   /** Opens a session, which its opener closes. */

@@ -3,10 +3,10 @@ import type { Random } from "../../port/random.ts";
 import type { Store } from "../../port/store.ts";
 import type { Committer } from "../commit/committer.ts";
 import type { Draft } from "../commit/draft.ts";
-import { conflict, EngineError, invalid } from "../errors.ts";
+import { conflict, EngineError, invalid, notFound } from "../errors.ts";
 import { fingerprint, type Idempotency, type IdempotencyRecords } from "../stream/idempotency.ts";
 import { runSteps } from "../turns.ts";
-import { builtIns, createTable, describeTable, newTable } from "./builtins.ts";
+import { builtIns, createTable, describeTable, newTable, setEvents } from "./builtins.ts";
 import { FunctionFault } from "./fault.ts";
 import { functionOf } from "./find-function.ts";
 import type { Functions } from "./function/functions.ts";
@@ -103,6 +103,7 @@ export class Mutations {
 
   async #runOnce(namespace: LiveNamespace, call: LiveCall, idempotency: Idempotency | undefined): Promise<Mutated> {
     if (call.function === createTable) return await this.#createTable(namespace, call, idempotency);
+    if (call.function === setEvents) return await this.#setEvents(namespace, call, idempotency);
     for (let conflicts = 0; ; conflicts++) {
       const isAlone = conflicts >= liveLimits.conflictsMax;
       const entered = isAlone ? namespace.gate.alone() : namespace.gate.together();
@@ -143,7 +144,7 @@ export class Mutations {
   /** In this turn: nothing can come between what it reads and its commit. */
   #runBuiltIn(namespace: LiveNamespace, call: LiveCall): Attempt {
     const view = namespace.staged();
-    const transaction = this.#transaction(namespace, view, namespace.startMicros());
+    const transaction = this.#transaction(namespace, view);
     try {
       const value = runSteps(builtIns.get(call.function)!.run(transaction, call.args));
       return { transaction, view, outcome: { kind: "value", value }, logs: [] };
@@ -159,12 +160,12 @@ export class Mutations {
     const own = new SortedWrites();
     const view = namespace.staged(state.reader, own);
     const startMicros = namespace.startMicros();
-    const transaction = this.#transaction(namespace, view, startMicros, own);
+    const transaction = this.#transaction(namespace, view, own);
     const { outcome, logs } = await this.#deps.functions.run(namespace, found, call, transaction, startMicros);
     return { transaction, view, outcome, logs };
   }
 
-  #transaction(namespace: LiveNamespace, view: StagedView, startMicros: number, own?: SortedWrites): Transaction {
+  #transaction(namespace: LiveNamespace, view: StagedView, own?: SortedWrites): Transaction {
     const { settings, random } = this.#deps;
     const { tables, tablesByNumber, id } = namespace;
     return new Transaction({
@@ -173,7 +174,7 @@ export class Mutations {
       tables,
       tablesByNumber,
       settings,
-      startMicros,
+      nextMicros: () => namespace.startMicros(),
       random: (bytes) => random.bytes(bytes),
       tick: view.tick,
       ...(own === undefined ? {} : { overlay: (ops) => own.add(ops) }),
@@ -186,6 +187,25 @@ export class Mutations {
       if (idempotency === undefined || stream === undefined) return;
       this.#deps.idempotency.record(draft, stream.id, idempotency, { value, logs, tick, micros } satisfies Recorded);
     };
+  }
+
+  /** The stream that is told of a table's changes from now on; null: none. */
+  async #setEvents(namespace: LiveNamespace, call: LiveCall, idempotency: Idempotency | undefined): Promise<Mutated> {
+    const leave = await namespace.gate.alone();
+    try {
+      const { meta } = namespace;
+      const table = namespace.tables.get(call.args["table"] as string);
+      if (table === undefined) throw notFound(`table ${JSON.stringify(call.args["table"])} does not exist`);
+      const stream = call.args["stream"] as string | null;
+      if (stream !== null) namespace.checkStream(stream);
+      const changed: LiveTable = { ...table, events: stream ?? undefined };
+      const value = describeTable(changed);
+      const next = { ...meta, tables: meta.tables.map((each) => (each === table ? changed : each)) };
+      const moment = await namespace.changeMeta(next, this.#recorder(namespace, idempotency, value, []));
+      return { outcome: { kind: "value", value }, logs: [], ...moment, replayed: false };
+    } finally {
+      leave();
+    }
   }
 
   async #createTable(namespace: LiveNamespace, call: LiveCall, idempotency: Idempotency | undefined): Promise<Mutated> {

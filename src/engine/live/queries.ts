@@ -65,7 +65,7 @@ export class Queries {
       tables,
       tablesByNumber,
       settings,
-      startMicros,
+      nextMicros: () => startMicros,
       random: (bytes) => random.bytes(bytes),
       tick,
     });
@@ -83,20 +83,19 @@ export class Queries {
   async #settle(namespace: LiveNamespace, micros: number): Promise<void> {
     if (micros > namespace.latestMicros)
       throw new EngineError("failed_precondition", "at.timestamp: lies in the future");
+    if (micros < namespace.nowMicros - this.#deps.settings.historyMs * 1_000)
+      throw new EngineError("failed_precondition", "at.timestamp: lies beyond the history");
     await namespace.reserve(micros);
   }
 
   #momentOf(namespace: LiveNamespace, state: Moment, at: At): Moment {
-    const { log, settings } = this.#deps;
+    const { log } = this.#deps;
     const { stream } = namespace;
     if (stream === undefined) {
       if ("tick" in at && at.tick > 0) throw inFuture(at.tick, 0);
       return state;
     }
     const start = log.startOffset(stream, 0);
-    if ("micros" in at && start > 0 && at.micros < namespace.nowMicros - settings.historyMs * 1_000) {
-      throw new EngineError("failed_precondition", "at.timestamp: lies beyond the history");
-    }
     const tick = "tick" in at ? at.tick : tickAtTime(log, stream, at.micros, state);
     if (tick > state.tick) throw inFuture(tick, state.tick);
     if (tick < start - 1) throw beyondHistory(tick, start - 1);

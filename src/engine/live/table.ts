@@ -16,6 +16,8 @@ export interface LiveTable {
   readonly number: number;
   readonly fields: Fields | undefined;
   readonly indexes: readonly LiveIndex[];
+  /** The stream that is told of its changes. */
+  readonly events?: string | undefined;
 }
 
 /** The number of the order of creation in keys; indexes are numbered from 1. */

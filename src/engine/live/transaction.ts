@@ -46,8 +46,8 @@ export interface TransactionDeps {
   readonly tables: ReadonlyMap<string, LiveTable>;
   readonly tablesByNumber: ReadonlyMap<number, LiveTable>;
   readonly settings: LiveSettings;
-  /** The time of the first document that it makes. */
-  readonly startMicros: number;
+  /** The time of the next document that it makes, which no other has. */
+  nextMicros(): number;
   random(bytes: number): Uint8Array;
   /** The tick that the view shows; indexes that are younger know nothing of it. */
   readonly tick: number;
@@ -67,11 +67,9 @@ export class Transaction {
   #bytesRead = 0;
   #bytesWritten = 0;
   #writes = 0;
-  #nextMicros: number;
 
   constructor(deps: TransactionDeps) {
     this.#deps = deps;
-    this.#nextMicros = deps.startMicros;
   }
 
   get changes(): Iterable<Change> {
@@ -80,11 +78,6 @@ export class Transaction {
 
   get hasChanges(): boolean {
     return this.#changes.size > 0;
-  }
-
-  /** The time that the next document would have. */
-  get nextMicros(): number {
-    return this.#nextMicros;
   }
 
   /** All of them; a run that asks is run again when there are others. */
@@ -148,8 +141,7 @@ export class Transaction {
   insert(path: string, tableName: string, document: LiveValue | undefined): string {
     const table = this.table(tableName);
     const after = this.#checked(path, table, document, undefined);
-    const micros = this.#nextMicros++;
-    const key = documentKey(micros, this.#deps.random(8));
+    const key = documentKey(this.#deps.nextMicros(), this.#deps.random(8));
     this.#write({ table, key, before: undefined, after });
     return formatId({ table: table.number, key });
   }

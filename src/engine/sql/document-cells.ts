@@ -7,7 +7,7 @@ import { shortFloats } from "../search/vector/short-floats.ts";
 import type { CollectionColumn } from "./columns.ts";
 
 /** What a cell takes, by the type of its column; undefined is NULL. */
-export type Cell = CellItem | Float32Array | readonly CellItem[] | undefined;
+export type Cell = CellItem | Float32Array | Uint8Array | readonly CellItem[] | undefined;
 export type CellItem = number | bigint | string | boolean;
 
 /** A document as a row of these columns. */

@@ -1,3 +1,4 @@
+import type { Fields } from "../live/validator.ts";
 import type { SqlBatch } from "./batch.ts";
 import type { Delta } from "./change-tracker.ts";
 import type { DialectName } from "./dialect/dialect.ts";
@@ -94,7 +95,25 @@ export interface LinkTable extends DefinedTable {
   readonly counting: readonly number[];
 }
 
-export type TableDefinition = CollectionTable | StreamTable | LinkTable;
+/** A table of the Live engine. */
+export interface LiveTable extends DefinedTable {
+  readonly schema: "live";
+  /** Its number in the namespace. */
+  readonly id: number;
+  readonly namespace: number;
+  readonly fields: Fields | undefined;
+  readonly reads: readonly LiveRead[];
+}
+
+/** What one reference of a statement reads of a live table. */
+export interface LiveRead {
+  readonly ref: number;
+  /** Undefined: all. */
+  readonly ids: readonly string[] | undefined;
+  readonly rowsMax: number | undefined;
+}
+
+export type TableDefinition = CollectionTable | StreamTable | LinkTable | LiveTable;
 
 /** What the statement's thread is told of a namespace. */
 export interface NamespaceRef {

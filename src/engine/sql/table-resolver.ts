@@ -13,10 +13,20 @@ import { type ConsistencyToken, mergeTokens } from "../token.ts";
 import type { ChangeTracker, Delta } from "./change-tracker.ts";
 import { collectionColumns, linkColumns, streamColumns } from "./columns.ts";
 import { sqlFault } from "./fault.ts";
-import type { CollectionTable, LinkTable, NamedTable, StreamTable, TableDefinition } from "./messages.ts";
-import { rowsOf } from "./retrieval.ts";
+import { liveColumns } from "./live-columns.ts";
+import type {
+  CollectionTable,
+  LinkTable,
+  LiveRead,
+  LiveTable,
+  NamedTable,
+  StreamTable,
+  TableDefinition,
+} from "./messages.ts";
+import { type Condition, type Constant, rowsOf } from "./retrieval.ts";
 import type { SqlParameter, SqlTable } from "./sql.ts";
 import { streamBounds } from "./stream-bounds.ts";
+import type { SqlColumnInfo } from "./type.ts";
 
 export interface ResolverDeps {
   readonly metastore: Metastore;
@@ -27,6 +37,15 @@ export interface ResolverDeps {
   readonly store: Store;
   readonly tokens: TokenWaiter;
   readonly changes: ChangeTracker;
+  readonly live: LiveTables;
+}
+
+/** The Live engine as SQL sees it. */
+export interface LiveTables {
+  /** Without their reads. */
+  tables(namespace: string): readonly LiveTable[];
+  /** Waits until what is read reflects the token; resolves with what it reflects. */
+  reflect(namespace: string, token: ConsistencyToken, signal: AbortSignal | undefined): Promise<ConsistencyToken>;
 }
 
 export interface ResolvedTables {
@@ -69,8 +88,8 @@ export class TableResolver {
     for (const each of named) {
       const key = `${each.schema}.${each.name}`;
       const known = found.get(key);
-      // One that is only described may be read elsewhere in the statement, and each read of a stream has its own bounds.
-      if (known !== undefined && (!each.read || (known.token !== undefined && each.schema !== "streams"))) continue;
+      // One that is only described may be read elsewhere in the statement, and each read of some has its own bounds.
+      if (known !== undefined && (!each.read || (known.token !== undefined && !isReadByParts(each)))) continue;
       const made = await this.#find(namespace, each, request, signal);
       if (made === undefined) continue;
       found.set(key, known === undefined ? made : joined(known, made));
@@ -100,6 +119,8 @@ export class TableResolver {
           return await this.#link(namespace, named, request, signal);
         case "counters":
           return await this.#counters(namespace, named, request, signal);
+        case "live":
+          return await this.#live(namespace, named, request, signal);
       }
     } catch (error) {
       if (!(error instanceof EngineError) || error.reason !== "not_found") throw error;
@@ -183,6 +204,22 @@ export class TableResolver {
     return { table: countersTable(name, chosen), token };
   }
 
+  async #live(
+    namespace: string,
+    named: NamedTable,
+    { token, params }: ReadRequest,
+    signal: AbortSignal | undefined,
+  ): Promise<Found> {
+    const { live } = this.#deps;
+    const all = live.tables(namespace);
+    const name = sameName(named.name, names(all)) ?? named.name;
+    const found = all.find((each) => each.name === name);
+    if (found === undefined) throw notFound(`table ${JSON.stringify(name)} does not exist`);
+    if (!named.read) return { table: found };
+    const reflected = await live.reflect(namespace, token, signal);
+    return { table: { ...found, reads: [liveRead(named, params)] }, token: reflected };
+  }
+
   /** As it is written, or else the one that differs by its case alone. */
   #collectionName(namespace: string, name: string): string {
     const { catalog } = this.#deps;
@@ -210,7 +247,7 @@ export class TableResolver {
 
   /** Everything there is. */
   all(namespace: string): TableDefinition[] {
-    const { metastore, catalog, links } = this.#deps;
+    const { metastore, catalog, links, live } = this.#deps;
     const owner = metastore.namespace(namespace);
     const tables: TableDefinition[] = [];
     for (const meta of catalog.list(namespace, "")) tables.push(collectionTable(meta, meta.name));
@@ -224,7 +261,7 @@ export class TableResolver {
     for (const [name, found] of Map.groupBy(counting, ({ link }) => link.target.name)) {
       tables.push(countersTable(name, found));
     }
-    return tables;
+    return [...tables, ...live.tables(namespace)];
   }
 
   shown(namespace: string): SqlTable[] {
@@ -232,17 +269,49 @@ export class TableResolver {
     return this.all(namespace).map((table): SqlTable => {
       const { schema, name } = table;
       if (schema === "streams") return { schema, name, columns: streamColumns };
+      if (schema === "live") return { schema, name, columns: shownColumns(liveColumns(table.fields)) };
       if (table.schema !== "collections") return { schema, name, columns: linkColumns };
       const columns = collectionColumns(catalog.find(namespace, table.collection).schema);
-      return { schema, name, columns: columns.map(({ name, type }) => ({ name, type })) };
+      return { schema, name, columns: shownColumns(columns) };
     });
   }
 }
 
-/** Two reads of one stream. */
+/** Two reads of one table. */
 function joined(a: Found, b: Found): Found {
-  if (a.table.schema !== "streams" || b.table.schema !== "streams") return b;
-  return { ...b, table: { ...b.table, reads: [...a.table.reads, ...b.table.reads] } };
+  if (a.table.schema === "streams" && b.table.schema === "streams") {
+    return { ...b, table: { ...b.table, reads: [...a.table.reads, ...b.table.reads] } };
+  }
+  if (a.table.schema === "live" && b.table.schema === "live") {
+    return { ...b, table: { ...b.table, reads: [...a.table.reads, ...b.table.reads] } };
+  }
+  return b;
+}
+
+/** Each read of these has bounds of its own. */
+function isReadByParts({ schema }: NamedTable): boolean {
+  return schema === "streams" || schema === "live";
+}
+
+function shownColumns(columns: readonly SqlColumnInfo[]): SqlColumnInfo[] {
+  return columns.map(({ name, type }) => ({ name, type }));
+}
+
+function idsOf(condition: Condition): readonly Constant[] | undefined {
+  if (condition.op === "in" && condition.column === "_id") return condition.values;
+  return condition.op === "compare" && condition.by === "=" && condition.column === "_id"
+    ? [condition.value]
+    : undefined;
+}
+
+/** Documents that are asked for by their ids alone are read by them. */
+function liveRead({ ref, conditions, limit }: NamedTable, params: readonly SqlParameter[]): LiveRead {
+  const textOf = (constant: Constant) => (constant.kind === "value" ? constant.value : params[constant.index]?.value);
+  for (const condition of conditions) {
+    const ids = idsOf(condition)?.map(textOf);
+    if (ids?.every((id) => typeof id === "string")) return { ref, ids, rowsMax: undefined };
+  }
+  return { ref, ids: undefined, rowsMax: conditions.length === 0 ? rowsOf(limit, params) : undefined };
 }
 
 function sameName(name: string, all: Iterable<string>): string | undefined {

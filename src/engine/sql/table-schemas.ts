@@ -1,5 +1,5 @@
 /** The schemas that a namespace has in SQL; every table is in one of them. */
-export const tableSchemas = ["collections", "streams", "links", "counters"] as const;
+export const tableSchemas = ["collections", "streams", "links", "counters", "live"] as const;
 
 export type TableSchema = (typeof tableSchemas)[number];
 

@@ -1,3 +1,4 @@
+import type { DocumentRef } from "../../../engine/collection/documents.ts";
 import type { Engine } from "../../../engine/engine.ts";
 import { KeptStream } from "../../../engine/metastore/metastore.ts";
 import type { AppendCommand, StreamRef } from "../../../engine/stream/streams.ts";
@@ -5,10 +6,12 @@ import { formatToken } from "../../../engine/token.ts";
 import { TargetStart } from "../../../listener/numbered-target.ts";
 import { BatchBuffers } from "../batch-buffers.ts";
 import { parseJson } from "../body.ts";
+import { parseOps } from "../collection-json.ts";
 import { recordCodec } from "../record-codec.ts";
 import { encodeRecords, parseRecords, type RecordJson } from "../record-json.ts";
 import { release } from "../release.ts";
-import { tokenHeaders } from "../route.ts";
+import { bodyIdempotency, replayedHeader, tokenHeaders } from "../route.ts";
+import { type WriteBody, writeBody, writeReplyText } from "../routes/documents.ts";
 import { eventsReplyText, inFlightError, writeEvents } from "../routes/events.ts";
 import { appendBody, appendReplyText } from "../routes/records.ts";
 import { compileSchema } from "../validation.ts";
@@ -20,6 +23,7 @@ const recordsPath = /^(\/.+\/)(0|[1-9]\d{0,4})(\/records)$/;
 const partitionsPath = new RegExp(`^/v1/namespaces/${namePattern}/streams/${namePattern}/partitions/$`);
 /** As many digits as the path has at most. */
 const partitionMax = 99_999;
+const documentsPath = new RegExp(`^/v1/namespaces/${namePattern}/collections/${namePattern}/documents$`);
 const eventsPath = new RegExp(`^/v1/namespaces/${namePattern}/streams/${namePattern}/events$`);
 
 /** Paths whose parts are remembered. */
@@ -92,6 +96,44 @@ export function appendRoute({ streams }: Engine): HotRoute {
       return matchNumbered({ start: new TargetStart(match[1]!), number: Number(match[2]), end: match[3]! }, headers);
     },
     matchNumbered,
+  };
+}
+
+/** Small batches of documents. */
+export function documentsRoute({ documents }: Engine): HotRoute {
+  const url = "/v1/namespaces/:ns/collections/:c/documents";
+  const validate = compileSchema({ schema: writeBody, httpPart: "body", method: "POST", url });
+  const placeOf = remembered<DocumentRef>((target) => {
+    const match = documentsPath.exec(target);
+    return match === null ? undefined : { namespace: match[1]!, collection: match[2]! };
+  });
+  return {
+    method: "POST",
+    url,
+    access: "write",
+    isShort: true,
+    match: (target, headers) => {
+      const { "content-type": type, "content-length": length = "0", "idempotency-key": key } = headers;
+      if (key !== undefined || type !== "application/json" || length === "0") return undefined;
+      const place = placeOf(target);
+      if (place === undefined) return undefined;
+      return {
+        namespace: place.namespace,
+        run: async (_asked, body) => {
+          const given = parseJson(body);
+          if (validate(given) !== true) throw bodyFault(validate);
+          const asked = given as WriteBody;
+          const ops = await parseOps(asked.ops, documents.find(place).schema);
+          const done = await documents.write(place, ops, body.length, bodyIdempotency("POST", target, asked));
+          const tokenText = formatToken(done.token);
+          const headers = tokenHeaders(tokenText);
+          return {
+            headers: done.replayed ? [...headers, ...replayedHeader] : headers,
+            body: writeReplyText(done, tokenText),
+          };
+        },
+      };
+    },
   };
 }
 

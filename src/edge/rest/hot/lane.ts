@@ -8,7 +8,7 @@ import type { ExpressHead } from "../../../listener/express-head.ts";
 import { errorReply, toEngineError } from "../error.ts";
 import { clientGone } from "../route.ts";
 import type { RestOptions } from "../server.ts";
-import { appendRoute, eventsRoute } from "./append.ts";
+import { appendRoute, documentsRoute, eventsRoute } from "./append.ts";
 import { probeRoutes } from "./probe.ts";
 import { countRoute, documentRoute, fetchRoute, queryHotRoute } from "./read.ts";
 import type { Answer, Asked, HotRoute, HotWork } from "./route.ts";
@@ -35,8 +35,8 @@ interface Serving {
 }
 
 /**
- * The requests of HTTP/1 that come by the thousand: small appends, events, fetches, reads of a document, counts and
- * queries; and those that ask whether the server is up, when there are thousands.
+ * The requests of HTTP/1 that come by the thousand: small appends, events, writes and reads of documents, fetches,
+ * counts and queries; and those that ask whether the server is up, when there are thousands.
  * The same checks in the same order, by the same functions, as on the way through the router, but without its objects,
  * hooks and streams. What it does not take goes the ordinary way.
  */
@@ -68,7 +68,7 @@ class Lane {
     const { engine, metrics } = options;
     const entry = (route: HotRoute): Entry => ({ route, count: metrics.counterOf(route.url, route.method) });
     this.#entries = {
-      POST: [appendRoute(engine), eventsRoute(engine), queryHotRoute(engine), countRoute(engine)].map(entry),
+      POST: [appendRoute, eventsRoute, documentsRoute, queryHotRoute, countRoute].map((route) => entry(route(engine))),
       GET: [fetchRoute(engine), documentRoute(engine), ...probeRoutes(engine)].map(entry),
     };
   }

@@ -1,13 +1,24 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { formatCursor, parseCursor } from "../../../engine/collection/cursor.ts";
+import type { WriteReply } from "../../../engine/collection/document-writer.ts";
 import type { DocumentRef, FilterWriteReply, ReadOptions } from "../../../engine/collection/documents.ts";
 import type { Engine } from "../../../engine/engine.ts";
 import { invalid, notFound } from "../../../engine/errors.ts";
 import { limits } from "../../../engine/limits.ts";
+import { formatToken } from "../../../engine/token.ts";
 import { filterField, neededFilter, patchShape, writeOp } from "../body-shapes.ts";
 import { backlogJson, documentText, parseFilterField, parseOps, parsePatch } from "../collection-json.ts";
 import { sendParts } from "../long-answer.ts";
-import { clientSignal, type Route, readIdempotency, readToken, sendReplayed, sendToken } from "../route.ts";
+import {
+  bodyIdempotency,
+  clientSignal,
+  pathOf,
+  type Route,
+  readIdempotency,
+  readToken,
+  sendReplayed,
+  sendToken,
+} from "../route.ts";
 import {
   answer,
   array,
@@ -32,6 +43,23 @@ const documentAnswer = { id: count, version: count, source: anyObject, vectors: 
 
 /** What a count is asked with, which the lane for short requests checks by itself. */
 export const countBody = object({ filter: filterField, consistency: optionalConsistency });
+
+/** What documents are written with; the lane for short requests checks it by itself too. */
+export const writeBody = object(
+  { ops: array(writeOp, { minItems: 1, maxItems: limits.writeOpsMax }), idempotency_key: optionalIdempotencyKey },
+  ["ops"],
+);
+
+export interface WriteBody {
+  readonly ops: readonly unknown[];
+  readonly idempotency_key?: string | null;
+}
+
+/** The answer to a write, its token formatted already for header and body. */
+export function writeReplyText({ results, replayed, backlog }: WriteReply, tokenText: string): string {
+  const rest = JSON.stringify({ results, replayed, backlog: backlogJson(backlog) });
+  return `{"token":${tokenText},${rest.slice(1)}`;
+}
 
 export interface Readable {
   readonly consistency?: "strong" | "eventual" | null;
@@ -107,29 +135,19 @@ export function documentRoutes(engine: Engine): Route[] {
         summary: "Write documents: an atomic batch of upsert, insert, patch and delete",
         params: collectionPath,
         headers: idempotencyHeader,
-        body: object(
-          {
-            ops: array(writeOp, { minItems: 1, maxItems: limits.writeOpsMax }),
-            idempotency_key: optionalIdempotencyKey,
-          },
-          ["ops"],
-        ),
+        body: writeBody,
         response: { 200: answer("Written", { token, results: array(anyObject), replayed: flag, backlog: anyObject }) },
       },
       handler: async (request, reply) => {
-        const body = request.body as { ops: unknown[]; idempotency_key?: string | null };
+        const body = request.body as WriteBody;
         const ref = refOf(request);
         const ops = await parseOps(body.ops, documents.find(ref).schema);
         const bytes = Number(request.headers["content-length"] ?? 1024);
-        const done = await documents.write(ref, ops, bytes, readIdempotency(request, body.idempotency_key));
+        const idempotency = readIdempotency(request) ?? bodyIdempotency(request.method, pathOf(request), body);
+        const done = await documents.write(ref, ops, bytes, idempotency);
         sendToken(reply, done.token);
         if (done.replayed) sendReplayed(reply);
-        return {
-          token: done.token,
-          results: done.results,
-          replayed: done.replayed,
-          backlog: backlogJson(done.backlog),
-        };
+        return sendText(reply, writeReplyText(done, formatToken(done.token)));
       },
     },
     {

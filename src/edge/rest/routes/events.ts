@@ -47,7 +47,7 @@ async function appendEvents(engine: Engine, request: FastifyRequest, reply: Fast
   const place = { namespace: ns, stream, ...(partition === undefined ? {} : { partition }) };
   const body = (request.body as Buffer | undefined) ?? Buffer.alloc(0);
   const given = { headers, contentType: headerOf(headers, "content-type"), body };
-  const idempotency = readIdempotency(request, undefined, () => askedFor(given, partition));
+  const idempotency = readIdempotency(request, () => askedFor(given, partition));
   const done = await writeEvents(engine.events, place, given, undefined, idempotency);
   sendToken(reply, done.token);
   if (done.replayed) sendReplayed(reply);

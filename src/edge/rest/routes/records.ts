@@ -74,7 +74,7 @@ export function appendReplyText(reply: AppendReply, tokenText: string): string {
 function idempotencyOf(request: FastifyRequest) {
   const format = formatOf(request);
   if (format === "base64") return readIdempotency(request);
-  return readIdempotency(request, undefined, () => [`format=${format}\n`, request.rawBody ?? ""]);
+  return readIdempotency(request, () => [`format=${format}\n`, request.rawBody ?? ""]);
 }
 
 function sendAppend(reply: FastifyReply, done: AppendReply): FastifyReply {

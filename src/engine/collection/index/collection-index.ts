@@ -120,8 +120,8 @@ export class CollectionIndex {
   }
 
   /**
-   * Takes the changes of one record, and their memory; a record that was taken before changes nothing. `rest` is called
-   * after each document.
+   * Takes the changes of records, and their memory; what was taken before changes nothing. `rest` is called after each
+   * document.
    */
   apply(next: number, changes: Uint8Array<ArrayBuffer>, rest: () => void = () => {}): void {
     if (next <= this.#applied) return;

@@ -41,7 +41,7 @@ type IndexOrder =
     }
   | { readonly kind: "close" }
   | { readonly kind: "cancel"; readonly query: number }
-  /** Changes of one log record, and the offset after it. */
+  /** Changes of log records that were committed together, and the offset after them. */
   | { readonly kind: "apply"; readonly next: number; readonly changes: Uint8Array<ArrayBuffer> }
   /** Answers once every message before it was handled. */
   | { readonly kind: "sync" }

@@ -5,7 +5,7 @@ import type { Store, WriteOp } from "../../../port/store.ts";
 import type { Committer } from "../../commit/committer.ts";
 import { conflict, EngineError, invalid } from "../../errors.ts";
 import { makeKey, tables } from "../../keys.ts";
-import { encode } from "../../metastore/metastore.ts";
+import { decode, encode } from "../../metastore/metastore.ts";
 import { runInTurns, type Steps } from "../../turns.ts";
 import { parseOwnFields } from "../document.ts";
 import { formatId } from "../document-id.ts";
@@ -93,6 +93,7 @@ export class Deployments {
     }
     const plan = planTables(meta, schema);
     const changes = [...plan.changes, ...functionChanges(meta.functions, functions)];
+    if (changes.length === 0 && this.#isOtherCode(namespace, bundle)) changes.push("change code");
     if (!request.allowDrops) this.#checkDrops(namespace, plan.droppedTables);
     await runInTurns(this.#checkStored(namespace, plan), clock);
     if (request.dryRun) return { version: meta.version, tick: namespace.durable.tick, functions, changes };
@@ -148,6 +149,12 @@ export class Deployments {
       if (error instanceof FunctionFault) throw invalid("modules", error.message.slice(0, 1_000));
       throw error;
     }
+  }
+
+  /** Than the one that is deployed. */
+  #isOtherCode({ id, meta }: LiveNamespace, { code }: Bundle): boolean {
+    const stored = this.#deps.store.get(makeKey(tables.liveBundle, id, meta.version));
+    return stored !== undefined && decode<Bundle>(stored).code !== code;
   }
 
   #checkDrops(namespace: LiveNamespace, dropped: readonly LiveTable[]): void {
@@ -268,7 +275,7 @@ function planTables(meta: LiveMeta, schema: SchemaDefinition | undefined): Table
       changes.push(`create index ${name}.${index.name}`);
       return { ...index, number: nextNumber++, since: -1 };
     });
-    return { name, number, fields, indexes: made };
+    return { name, number, fields, indexes: made, events: before?.events };
   });
   const droppedTables = meta.tables.filter(({ name }) => !Object.hasOwn(schema.tables, name));
   for (const { name } of droppedTables) changes.push(`drop table ${name}`);

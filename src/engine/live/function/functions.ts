@@ -1,3 +1,4 @@
+import type { Bundle } from "../../../port/bundler.ts";
 import type { Clock } from "../../../port/clock.ts";
 import type { Random } from "../../../port/random.ts";
 import type { Store } from "../../../port/store.ts";
@@ -13,11 +14,6 @@ import { RunHost } from "./host.ts";
 import type { RunEnd } from "./messages.ts";
 import type { RunnerPool } from "./runner-pool.ts";
 import { mappedStack } from "./stack.ts";
-
-export interface StoredBundle {
-  readonly code: string;
-  readonly map: string;
-}
 
 export interface FunctionsDeps {
   readonly store: Store;
@@ -98,12 +94,12 @@ export class Functions {
   #logs(namespace: LiveNamespace, version: number, { end, logs }: RunEnd): readonly string[] {
     const stack = end.error?.stack;
     if (stack === undefined || stack === "") return logs;
-    return [...logs, mappedStack(stack, this.#bundle(namespace, version).map)];
+    return [...logs, mappedStack(stack, this.#bundle(namespace, version))];
   }
 
-  #bundle(namespace: LiveNamespace, version: number): StoredBundle {
+  #bundle(namespace: LiveNamespace, version: number): Bundle {
     const stored = this.#deps.store.get(makeKey(tables.liveBundle, namespace.id, version));
     if (stored === undefined) throw new Error("a deployment without its bundle");
-    return decode<StoredBundle>(stored);
+    return decode<Bundle>(stored);
   }
 }

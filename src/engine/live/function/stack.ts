@@ -1,4 +1,5 @@
 import { SourceMap } from "node:module";
+import type { Bundle } from "../../../port/bundler.ts";
 
 /** Lines before the bundle's own in what a sandbox runs. */
 const linesBefore = 2;
@@ -6,13 +7,15 @@ const framesMax = 10;
 const frame = /^\s*at (?:(.*?) \()?bundle\.js:(\d+):(\d+)\)?$/;
 
 /** A stack with the places of the sources; frames of the harness are left out. */
-export function mappedStack(stack: string, map: string): string {
+export function mappedStack(stack: string, { code, map }: Bundle): string {
   const [head = "", ...lines] = stack.split("\n");
+  // The harness follows the bundle.
+  const lastRow = 1 + code.split("\n").length;
   const sources = map === "" ? undefined : new SourceMap(JSON.parse(map) as ConstructorParameters<typeof SourceMap>[0]);
   const shown: string[] = [];
   for (const line of lines) {
     const [, name = "", row = "", column = ""] = frame.exec(line) ?? [];
-    if (row === "") continue;
+    if (row === "" || Number(row) >= lastRow) continue;
     const entry = sources?.findEntry(Number(row) - 1 - linesBefore, Number(column) - 1);
     if (entry === undefined || !("originalSource" in entry)) continue;
     const file = entry.originalSource.replace(/^.*module:/, "");

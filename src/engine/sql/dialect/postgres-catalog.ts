@@ -12,6 +12,7 @@ export const fixedOids = {
   streams: 16_385,
   links: 16_386,
   counters: 16_387,
+  live: 16_388,
   owner: 10,
   heap: 2,
   btree: 403,
@@ -77,7 +78,7 @@ const helpers: readonly string[] = [
      ELSE '"' || replace(name, '"', '""') || '"' END`,
   `CREATE MACRO ${s}.table_oid(schema_name, table_name) AS ((hash(schema_name || '.' || table_name) % 1000000000) + 100000)::UINTEGER`,
   `CREATE MACRO ${s}.namespace_oid(name) AS CASE name WHEN 'collections' THEN ${fixedOids.collections} WHEN 'streams' THEN ${fixedOids.streams}
-     WHEN 'links' THEN ${fixedOids.links} WHEN 'counters' THEN ${fixedOids.counters} WHEN 'pg_catalog' THEN ${fixedOids.pg_catalog} WHEN 'information_schema' THEN ${fixedOids.information_schema} END`,
+     WHEN 'links' THEN ${fixedOids.links} WHEN 'counters' THEN ${fixedOids.counters} WHEN 'live' THEN ${fixedOids.live} WHEN 'pg_catalog' THEN ${fixedOids.pg_catalog} WHEN 'information_schema' THEN ${fixedOids.information_schema} END`,
   `CREATE MACRO ${s}.scalar_type_oid(type) AS coalesce(${lookup(scalarOids, "type")},
      CASE WHEN starts_with(type, 'DECIMAL') THEN 1700 WHEN starts_with(type, 'ENUM') THEN 25 ELSE 114 END)`,
   `CREATE MACRO ${s}.array_type_oid(oid) AS ${lookup(arrayOids, "oid")}`,
@@ -106,7 +107,7 @@ const populated: Readonly<Record<string, string>> = {
   pg_namespace: `SELECT * FROM (VALUES (${fixedOids.pg_catalog}::UINTEGER, 'pg_catalog', ${owner}::UINTEGER, NULL::VARCHAR[], 0::UINTEGER),
     (${fixedOids.information_schema}, 'information_schema', ${owner}, NULL, 0), (${fixedOids.collections}, 'collections', ${owner}, NULL, 0),
     (${fixedOids.streams}, 'streams', ${owner}, NULL, 0), (${fixedOids.links}, 'links', ${owner}, NULL, 0),
-    (${fixedOids.counters}, 'counters', ${owner}, NULL, 0))
+    (${fixedOids.counters}, 'counters', ${owner}, NULL, 0), (${fixedOids.live}, 'live', ${owner}, NULL, 0))
     AS t(oid, nspname, nspowner, nspacl, xmin)`,
   pg_class: `SELECT ${s}.table_oid(t.table_schema, t.table_name) AS oid, t.table_name AS relname,
       ${s}.namespace_oid(t.table_schema)::UINTEGER AS relnamespace, 0::UINTEGER AS reltype, 0::UINTEGER AS reloftype, ${owner}::UINTEGER AS relowner,

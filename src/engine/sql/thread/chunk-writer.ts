@@ -69,8 +69,13 @@ function copyIn(vector: Vector, data: ArrayBufferView): void {
 
 function writeCells(vector: Vector, id: number, type: LogicalType, cells: readonly Cell[], rows: number): void {
   switch (id) {
-    case Type.VARCHAR:
     case Type.BLOB:
+      for (let i = 0; i < rows; i++) {
+        const cell = cells[i];
+        if (cell !== undefined) lib.vector_assign_string_element_len(vector, i, cell as Uint8Array);
+      }
+      return;
+    case Type.VARCHAR:
       for (let i = 0; i < rows; i++) {
         const cell = cells[i];
         if (cell !== undefined) lib.vector_assign_string_element(vector, i, cell as string);

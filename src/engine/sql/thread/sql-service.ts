@@ -320,7 +320,7 @@ export class SqlService implements ChildService {
     if (known !== undefined) return known.then((open) => this.#used(open));
     const { memoryBytes, threads } = this.#settings;
     const opened = NamespaceDatabase.open(ref, { memoryBytes, threads }).then((database): OpenNamespace => {
-      return { database, collections: new CollectionTables(database, this.#store), views: new Set() };
+      return { database, collections: new CollectionTables(database, this.#store), views: new Map() };
     });
     opened.catch(() => this.#namespaces.delete(ref.id));
     this.#namespaces.set(ref.id, opened);

@@ -5,13 +5,16 @@ import { readCounters } from "../../link/counter-target.ts";
 import { linkColumns, streamColumns } from "../columns.ts";
 import { documentCells } from "../document-cells.ts";
 import type { FoundSchemas } from "../found-rows.ts";
-import type { LinkTable, StreamTable, TableDefinition } from "../messages.ts";
+import { liveColumns } from "../live-columns.ts";
+import type { CollectionTable, TableDefinition } from "../messages.ts";
 import type { FoundRows } from "../retrieval.ts";
 import type { SqlSettings } from "../settings.ts";
+import type { SqlColumnInfo } from "../type.ts";
 import { typeName } from "../value.ts";
 import { ChunkWriter } from "./chunk-writer.ts";
 import type { CollectionTables } from "./collection-tables.ts";
 import type { Edit } from "./edits.ts";
+import { writeLiveDocuments } from "./live-rows.ts";
 import { columnList, type NamespaceDatabase } from "./namespace-database.ts";
 import { quote, type StatementPlan, type TableRef } from "./plan-statement.ts";
 import { nameEdits, refEdit } from "./rewrite-statement.ts";
@@ -22,8 +25,8 @@ import { type StreamBudget, writeRecords } from "./stream-rows.ts";
 export interface OpenNamespace {
   readonly database: NamespaceDatabase;
   readonly collections: CollectionTables;
-  /** Views of streams and links by `schema.name`. */
-  readonly views: Set<string>;
+  /** Views of what is no collection, and what made them, by `schema.name`. */
+  readonly views: Map<string, string>;
 }
 
 interface Reads {
@@ -105,18 +108,23 @@ async function fillRows(
   plan: StatementPlan,
   ref: number,
   name: string,
-  table: StreamTable | LinkTable,
+  table: Exclude<TableDefinition, CollectionTable>,
   budget: StreamBudget,
 ): Promise<void> {
   const connection = statement.connection!;
-  const columns = table.schema === "streams" ? streamColumns : linkColumns;
-  await connection.run(`CREATE TEMP TABLE ${name} (${columnList(columns)})`);
+  await connection.run(`CREATE TEMP TABLE ${name} (${columnList(columnsOf(table))})`);
   const rows = new ChunkWriter(connection.appender("temp", "main", name));
   using snapshot = store.snapshot();
   if (table.schema === "streams") {
     const read = table.reads.find((each) => each.ref === ref);
     if (read !== undefined) {
       await writeRecords(table, read, plan.columns, snapshot, rows, budget, statement.check);
+    }
+  } else if (table.schema === "live") {
+    const read = table.reads.find((each) => each.ref === ref);
+    if (read !== undefined) {
+      const columns = liveColumns(table.fields);
+      await writeLiveDocuments(table, read, columns, plan.columns, snapshot, rows, budget, statement.check);
     }
   } else {
     for (const [counter, value] of countersOf(table.counting, snapshot)) rows.add([counter, value]);
@@ -146,16 +154,27 @@ async function define(open: OpenNamespace, tables: readonly TableDefinition[]): 
       continue;
     }
     const key = `${table.schema}.${quote(table.name)}`;
-    if (open.views.has(key)) continue;
-    open.views.add(key);
-    const columns = table.schema === "streams" ? streamColumns : linkColumns;
-    const cells = columns.map(({ name, type }) => `NULL::${typeName(type)} AS ${quote(name)}`);
-    missing.push(`CREATE OR REPLACE VIEW ${key} AS SELECT ${cells.join(", ")} WHERE false`);
+    const cells = columnsOf(table).map(({ name, type }) => `NULL::${typeName(type)} AS ${quote(name)}`);
+    const view = `CREATE OR REPLACE VIEW ${key} AS SELECT ${cells.join(", ")} WHERE false`;
+    if (open.views.get(key) === view) continue;
+    open.views.set(key, view);
+    missing.push(view);
   }
   const { database } = open;
   for (let at = 0; at < missing.length; at += viewsTogether) {
     const views = missing.slice(at, at + viewsTogether).join(";");
     await database.exclusively(() => database.writer.run(views));
+  }
+}
+
+function columnsOf(table: Exclude<TableDefinition, CollectionTable>): readonly SqlColumnInfo[] {
+  switch (table.schema) {
+    case "streams":
+      return streamColumns;
+    case "live":
+      return liveColumns(table.fields);
+    default:
+      return linkColumns;
   }
 }
 
@@ -166,7 +185,7 @@ async function dropOthers(open: OpenNamespace, catalog: readonly TableDefinition
   for (const name of [...open.collections.names]) {
     if (!there.has(`collections.${quote(name)}`)) await open.collections.drop(name);
   }
-  for (const key of [...open.views]) {
+  for (const key of [...open.views.keys()]) {
     if (there.has(key)) continue;
     open.views.delete(key);
     await database.exclusively(() => database.writer.run(`DROP VIEW IF EXISTS ${key}`));
