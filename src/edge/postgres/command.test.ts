@@ -21,6 +21,7 @@ for (const [text, want] of [
   ["SET LOCAL x.y = -1", { kind: "set", name: "x.y", value: "-1", isLocal: true }],
   ["set session datestyle = default", { kind: "set", name: "datestyle", value: undefined, isLocal: false }],
   ["set time zone 'UTC'", { kind: "set", name: "TimeZone", value: "UTC", isLocal: false }],
+  ["set schema 'a'", { kind: "set", name: "search_path", value: "a", isLocal: false }],
   ["set names 'utf8'", { kind: "set", name: "client_encoding", value: "utf8", isLocal: false }],
   ["set transaction read only", { kind: "accepted", tag: "SET" }],
   ["show server_version", { kind: "show", name: "server_version" }],

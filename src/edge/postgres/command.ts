@@ -137,6 +137,9 @@ function set(reader: TokenReader): Command {
     case "names":
       reader.word();
       return { kind: "set", name: "client_encoding", value: reader.valueList(), isLocal };
+    case "schema":
+      reader.word();
+      return { kind: "set", name: "search_path", value: reader.valueList(), isLocal };
     case "time":
       reader.word();
       if (!reader.skip("zone")) throw reader.syntaxError();

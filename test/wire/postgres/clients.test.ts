@@ -314,6 +314,10 @@ for (const [expression, want] of [
   ["'{\"a\":{\"b\":[1,2]}}'::jsonb #> array['a']", { b: [1, 2] }],
   ["overlay('abcdef' placing 'XY' from 2 for 1)", "aXYcdef"],
   ["width_bucket(5.35, 0.024, 10.06, 5)", 3],
+  [
+    "pg_typeof(1::oid) || ' ' || pg_typeof(array[1.5]) || ' ' || pg_typeof(now())",
+    "oid numeric[] timestamp with time zone",
+  ],
   ["parse_ident('\"A b\".C')", ["A b", "c"]],
   ["substring('foobar' from 'o(.)b')", "o"],
   ["encode('a'::bytea, 'hex')", "61"],

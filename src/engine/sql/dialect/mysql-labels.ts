@@ -81,7 +81,10 @@ function needsLabel(tokens: readonly MysqlToken[], start: number, end: number): 
   if (closers.some((closer) => isOperator(last, closer))) return true;
   if (isWord(last, ...valueWords)) return true;
   const afterOperator = before?.kind === "operator" && before.value !== "." && !closers.includes(before.value);
-  if (last.kind === "string" || last.kind === "doubled") return end - start === 1 || afterOperator;
+  if (last.kind === "string" || last.kind === "doubled") {
+    const isTyped = isWord(before, "DATE", "TIME", "TIMESTAMP") && !isOperator(tokens[end - 3], ".");
+    return end - start === 1 || afterOperator || isTyped;
+  }
   return isName(last) && afterOperator;
 }
 

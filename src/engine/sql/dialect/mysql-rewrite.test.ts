@@ -90,6 +90,7 @@ for (const [given, want] of [
     "select days_between(a, b) as x, date_sub('day', a, b) as y",
   ],
   // Labels.
+  ["SELECT date '2024-01-01', t.date 'd' FROM t", `SELECT date '2024-01-01' AS "date '2024-01-01'", t.date 'd' FROM t`],
   ["SELECT COUNT(*), a, t.b FROM t", 'SELECT COUNT(*) AS "COUNT(*)", a, t.b FROM t'],
   ["select a + b, a c, 1 from t", 'select a + b AS "a + b", a c, 1 AS "1" from t'],
   ["select count(*) n, t.*, * exclude (a) from t", "select count(*) n, t.*, * exclude (a) from t"],

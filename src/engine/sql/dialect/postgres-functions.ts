@@ -1,6 +1,6 @@
 import { catalogOids, catalogSchema, fixedOids, tableFunctionNames } from "./postgres-catalog.ts";
 import { sqlFunctions } from "./postgres-sql-functions.ts";
-import { postgresTypes } from "./postgres-types.ts";
+import { duckTypes, postgresTypes } from "./postgres-types.ts";
 
 const s = catalogSchema;
 
@@ -35,6 +35,11 @@ const catalogName = `CASE lower(regexp_replace(replace(name, '"', ''), '^pg_cata
   .join(" ")} END`;
 
 const indexDefinition = `(SELECT map(list(x.oid), list(x.indexdef)) FROM ${s}.key_indexes x)[i]`;
+
+/** What people call the types that columns have here, by DuckDB's names. */
+const typeLabels = Object.entries({ ...duckTypes, DECIMAL: 1700 })
+  .map(([name, oid]) => `'${name}': '${postgresTypes.find(([number]) => number === oid)![6]}'`)
+  .join(", ");
 
 /** The numbers of types by their names, with and without their schema. */
 const typeNumbers = (() => {
@@ -181,6 +186,13 @@ const functions: Readonly<Record<string, Forms>> = {
       "t, m",
       `CASE WHEN t IS NULL THEN NULL WHEN t = 1700 AND m > 4 THEN 'numeric(' || ((m - 4) >> 16) || ',' || ((m - 4) & 65535) || ')'
        ELSE ${s}.type_label(t) END`,
+    ],
+  ],
+  pg_typeof: [
+    [
+      "x",
+      `coalesce(MAP {${typeLabels}}[regexp_extract(typeof(x), '^[^(\\[]+')], 'json')
+       || CASE WHEN ends_with(typeof(x), ']') THEN '[]' ELSE '' END`,
     ],
   ],
   regclass_oid: [
