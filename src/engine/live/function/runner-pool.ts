@@ -1,9 +1,10 @@
 import { type Child, ChildLost, type Children } from "../../../port/children.ts";
 import type { Clock } from "../../../port/clock.ts";
+import { wallMsOf } from "../../../port/sandbox.ts";
 import { EngineError, unavailable } from "../../errors.ts";
 import { FunctionFault, overLimit } from "../fault.ts";
 import { type LiveSettings, liveLimits } from "../settings.ts";
-import { type RunAnswer, type RunEnd, type RunnerQuestion, type RunRequest, wallMsOf } from "./messages.ts";
+import type { RunAnswer, RunEnd, RunnerQuestion, RunRequest } from "./messages.ts";
 
 export interface Job {
   readonly bundle: string;
