@@ -207,7 +207,7 @@ export class Live {
       try {
         return await this.#queries.runAt(namespace, call, state);
       } catch (error) {
-        return this.#queries.failed(error);
+        return this.#queries.failed(namespace, error);
       }
     });
     return { namespace, subscriptions };
