@@ -80,6 +80,9 @@ export class Live {
     this.#mutations = new Mutations({ ...shared, functions });
     this.#deployments = new Deployments(shared);
     this.#collector = new Collector(deps);
+    deps.draining.addEventListener("abort", () => {
+      for (const { session } of this.#sessions.values()) session.wake();
+    });
   }
 
   start(): void {
