@@ -5,9 +5,10 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { chatServer } from "../../demo/chat/serve.ts";
 import { ask } from "../support/http.ts";
+import { LiveNamespaceClient } from "../support/live.ts";
 import { runCommand, ServerProcess } from "../support/process.ts";
 import { root } from "../support/source.ts";
-import { launch } from "./harness.ts";
+import { launch, Tab } from "./harness.ts";
 
 test("two browsers see each other's messages in the sample app, and a reload sees them all", {
   timeout: 120_000,
@@ -55,5 +56,55 @@ test("two browsers see each other's messages in the sample app, and a reload see
     await browser.close();
     chat.closeAllConnections();
     chat.close();
+  }
+});
+
+test("the console makes a live table, edits its documents, runs functions and shows what ran", {
+  timeout: 120_000,
+}, async () => {
+  await using server = await ServerProcess.start();
+  const live = await LiveNamespaceClient.create(server, "n");
+  const source = `import { query, mutation, v } from "native-engine/live";
+export const count = query({ args: { table: v.string() }, handler: async (ctx, { table }) => {
+  console.log("counting", table);
+  return "there are " + (await ctx.db.query(table).count());
+} });`;
+  await live.client.deploy({ namespace: "n", modules: [{ path: "f", source }] });
+  const browser = await launch();
+  try {
+    await using tab = await Tab.open(browser, server.url, "#/ns/n/live");
+    const { page } = tab;
+    await page.getByRole("button", { name: "Create table" }).click();
+    await page.getByRole("textbox", { name: "Name" }).fill("tasks");
+    await page.getByRole("button", { name: "Create", exact: true }).click();
+    await page.locator("text=No documents").waitFor();
+    const write = async (text: string, submit: string) => {
+      await page.locator("dialog .cm-content").click();
+      await page.keyboard.press("Control+a");
+      await page.keyboard.insertText(text);
+      await page.getByRole("button", { name: submit, exact: true }).last().click();
+      await page.locator("dialog").waitFor({ state: "detached" });
+    };
+    await page.getByRole("button", { name: "Insert" }).click();
+    await write('{"title":"one"}', "Insert");
+    await page.locator(".list-row", { hasText: "one" }).click();
+    await write('{"title":"changed"}', "Save");
+    await page.locator(".list-row", { hasText: "changed" }).waitFor();
+    // What another writes shows by itself.
+    await live.mutate("_tables:insert", { table: "tasks", document: { title: "from outside" } });
+    await page.locator(".list-row", { hasText: "from outside" }).waitFor();
+    assert.deepEqual(await tab.violations(), []);
+    await page.getByRole("tab", { name: "Functions" }).click();
+    await page.locator(".list-row", { hasText: "f:count" }).click();
+    await page.locator(".cm-content").click();
+    await page.keyboard.insertText('{"table":"tasks"}');
+    await page.getByRole("button", { name: "Run" }).click();
+    await page.locator("text=there are 2").waitFor();
+    await page.getByRole("tab", { name: "Runs" }).click();
+    await page.locator("td", { hasText: "counting tasks" }).waitFor();
+    assert.deepEqual(await tab.violations(), []);
+    assert.deepEqual(tab.faults, []);
+  } finally {
+    await browser.close();
   }
 });
