@@ -10,7 +10,7 @@ import { openAuthStore } from "../../src/auth-store.ts";
 import { ApiKeys } from "../../src/engine/auth/keys.ts";
 import { ask } from "../support/http.ts";
 import { ServerProcess, temporaryFolder } from "../support/process.ts";
-import { knownStatements, StatementMaker } from "./statements.ts";
+import { knownByWire, knownStatements, StatementMaker } from "./statements.ts";
 
 export interface HostileOptions {
   /** Made statements, besides those that are known. */
@@ -54,6 +54,7 @@ export async function runHostile({ statements, seed, say = () => {} }: HostileOp
     let next = 0;
     await Promise.all(
       wires.map(async (wire) => {
+        for (const query of knownByWire[wire]) await run.statement(wire, query);
         while (next < all.length && !stop.signal.aborted) {
           const at = next++;
           if (at % 1_000 === 999) say(`${at + 1} statements`);

@@ -37,6 +37,35 @@ export const knownStatements: readonly string[] = [
   "select 1 \0 from docs",
 ];
 
+const deepText = "repeat('[',400000)||repeat(']',400000)";
+const longFilter = "'['||repeat('{},',5000000)||'{}]'";
+const longRows = [
+  "select ('['||repeat('[],',10000000+range)||'[]]')::json a from range(1)",
+  "select repeat('x', 200000000+range) a from range(1)",
+  "select repeat('x', 60000+range) a from range(1500)",
+];
+
+/** The same for what one wire alone has to withstand. */
+export const knownByWire: Readonly<Record<"rest" | "postgres" | "mysql", readonly string[]>> = {
+  rest: [
+    ...longRows,
+    `select ${"1 a,".repeat(18_000)}1 a`,
+    `select _id from vector_search(docs, [1,0], v, 1, filter => ${longFilter})`,
+  ],
+  postgres: [
+    ...longRows,
+    `select _id from vector_search(docs, '[1,0]', v, 1, filter => ${longFilter})`,
+    `select postgres_catalog.json_structure() from (select ${deepText} as postgres_catalog) t`,
+    "select 'memory_limit' as postgres_catalog, postgres_catalog.current_setting()",
+  ],
+  mysql: [
+    ...longRows,
+    `select '${"\\0041".repeat(400_000)}'`,
+    `select mysql_functions.json_structure() from (select ${deepText} as mysql_functions) t`,
+    "select 'secret_directory' as mysql_functions, mysql_functions.current_setting()",
+  ],
+};
+
 const values: readonly string[] = [
   "null",
   "0",

@@ -134,6 +134,42 @@ test("a batch that does not end keeps no Postgres session of a revoked key", asy
   assert.ok(client.heard.every(({ type }) => type !== "D"));
 });
 
+test("a revoked key ends its session between the statements of one message", async () => {
+  const long = "select sum(a.range * b.range) from range(20000) a, range(5000) b";
+  const postgres = new pg.Client({ ...server.postgres, user: "u", database: "shop", password: await makeKey("many") });
+  postgres.on("error", () => {});
+  await postgres.connect();
+  const asked = assert.rejects(postgres.query(`${long}; select 1`), { code: "28P01" });
+  await revoke("many");
+  await asked;
+  await postgres.end().catch(() => {});
+  const options = { user: "u", database: "shop", password: await makeKey("more"), multipleStatements: true };
+  const mysql = await createConnection({ ...server.mysql, ...options });
+  mysql.on("error", () => {});
+  const refused = assert.rejects(mysql.query(`${long}; select 1`), { errno: 1045 });
+  await revoke("more");
+  await refused;
+  mysql.destroy();
+});
+
+test("no wire lets a column named like its own schema call what is refused", async () => {
+  const postgres = new pg.Client({ ...server.postgres, user: "u", database: "shop", password: await makeKey("calls") });
+  await postgres.connect();
+  const mysql = await createConnection({
+    ...server.mysql,
+    user: "u",
+    database: "shop",
+    password: await makeKey("calls2"),
+  });
+  for (const name of ["current_setting", "json_structure", "getvariable", "sleep_ms"]) {
+    const call = (schema: string) => `select ${schema}.${name}() from (select 'a' as ${schema}) t`;
+    await assert.rejects(postgres.query(call("postgres_catalog")), ({ code }) => ["42501", "42883"].includes(code));
+    await assert.rejects(mysql.query(call("mysql_functions")), ({ errno }) => [1227, 1305].includes(errno));
+  }
+  await postgres.end();
+  await mysql.end();
+});
+
 for (const [how, run] of [
   ["query", (client: Connection) => client.query("select 1")],
   ["execute", (client: Connection) => client.execute("select 1")],

@@ -86,6 +86,10 @@ export async function receivePassword(
   key: Promise<PasswordKey>,
 ): Promise<string | undefined> {
   const { plugin, authResponse } = response;
+  if (!channel.isSecure && !channel.isLocal) {
+    // Some clients answer the question for a key with the key itself.
+    throw mysqlError("handshake", "Bad handshake: from another machine a key is asked for only over TLS");
+  }
   if (plugin === clearPassword && channel.isSecure) {
     return authResponse.length > 0 ? passwordOf(authResponse) : askClear(channel, nonce);
   }

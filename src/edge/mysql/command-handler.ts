@@ -27,6 +27,8 @@ export interface CommandDeps extends RunnerDeps {
   readonly clock: { steadyMs(): number };
   changeUser(response: HandshakeResponse): Promise<void>;
   told(error: unknown): MysqlError;
+  /** Throws where the credential holds no more. */
+  recheck(): Promise<void>;
 }
 
 const parameterColumn = { name: "?", type: { kind: "text" } } as const;
@@ -165,6 +167,8 @@ export class CommandHandler {
       throw mysqlError("syntax", `More than ${mysqlLimits.multiStatementsMax} statements at once`);
     }
     for (const [i, statement] of statements.entries()) {
+      // Those before it may have taken long.
+      if (i > 0) await this.#deps.recheck();
       const more = i + 1 < statements.length ? status.moreResults : 0;
       await this.#stoppable(text, async (signal) => {
         await using outcome = await disposable(this.#runner.run(statement, [], signal));

@@ -185,6 +185,7 @@ export class Session implements WireSession, Process {
       multiStatements: has(response.capabilities, capability.multiStatements),
       changeUser: (given) => this.#changeUser(given),
       told: (error) => this.#told(error),
+      recheck: () => this.#recheck(),
     });
     writeOk(this.#packet, this.#handler.status);
     this.#flush();

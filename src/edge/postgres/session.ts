@@ -183,7 +183,9 @@ export class PostgresSession implements WireSession {
     }
     if (statements.length === 0) emptyMessage(this.#out, "emptyQuery");
     const begun = this.#out.size;
-    for (const statement of statements) {
+    for (const [i, statement] of statements.entries()) {
+      // Those before it may have taken long.
+      if (i > 0) await executor.recheck?.();
       const prepared = { ...executor.read(query, statement), types: [], parameterCount: 0 };
       const isConstant = await executor.runWhole({ ...prepared, description: undefined, told: undefined });
       // What a name stands for may change.

@@ -1,13 +1,20 @@
 import type { SqlBatch, SqlColumn } from "../../engine/sql/batch.ts";
-import type { SqlColumnInfo } from "../../engine/sql/type.ts";
+import type { SqlValue } from "../../engine/sql/sql.ts";
+import type { SqlColumnInfo, SqlType } from "../../engine/sql/type.ts";
 import { exactDigits, int128, isValid, itemCount, jsonValue, readValue, valueText } from "../../engine/sql/value.ts";
+import { runSteps } from "../../engine/turns.ts";
+import { isJson } from "./json-check.ts";
 
 /** The names of a row's members: a name that is there already gets a number. */
 export function memberNames(columns: readonly SqlColumnInfo[]): string[] {
   const taken = new Set<string>();
+  const numbers = new Map<string, number>();
   return columns.map(({ name }) => {
     let unique = name;
-    for (let i = 1; taken.has(unique); i++) unique = `${name}_${i}`;
+    // Goes on where the same name left off: there may be thousands.
+    let number = numbers.get(name) ?? 1;
+    for (; taken.has(unique); number++) unique = `${name}_${number}`;
+    numbers.set(name, number);
     taken.add(unique);
     return unique;
   });
@@ -25,8 +32,7 @@ export function* rowTexts(names: readonly string[], batch: SqlBatch, isFirstBatc
     let text = isFirstBatch && row === 0 ? "" : ",";
     for (let i = 0; i < cells.length; i++) {
       text += prefixes[i]!;
-      const isLong = isNested(columns[i]!) && itemCount(columns[i]!, row, row + 1) > partItems;
-      if (isLong) {
+      if (isLong(columns[i]!, row)) {
         yield text;
         text = "";
         yield* parts(columns[i]!, row);
@@ -34,6 +40,11 @@ export function* rowTexts(names: readonly string[], batch: SqlBatch, isFirstBatc
     }
     yield `${text}}`;
   }
+}
+
+function isLong(column: SqlColumn, row: number): boolean {
+  if (column.layout === "bytes") return column.offsets[row + 1]! - column.offsets[row]! > partLength;
+  return isNested(column) && itemCount(column, row, row + 1) > partItems;
 }
 
 function isNested({ layout }: SqlColumn): boolean {
@@ -50,7 +61,30 @@ function* parts(column: SqlColumn, row: number): Iterable<string> {
     }
     yield column.fields.length === 0 ? "{}" : "}";
   } else if (column.layout === "list") yield* items(column, row);
-  else yield JSON.stringify(jsonValue(readValue(column, row), column.type));
+  else yield* valueParts(readValue(column, row), column.type);
+}
+
+/** An empty part stands for work that made nothing yet. */
+function* valueParts(value: SqlValue, type: SqlType): Iterable<string> {
+  if (type.kind === "json" && typeof value === "string") {
+    const checking = isJson(value);
+    let step = checking.next();
+    for (; !step.done; step = checking.next()) yield "";
+    if (step.value) {
+      for (let at = 0; at < value.length; at += partLength) yield value.slice(at, at + partLength);
+      return;
+    }
+  }
+  const shown = jsonValue(value, type);
+  if (typeof shown !== "string") {
+    yield JSON.stringify(shown);
+    return;
+  }
+  yield '"';
+  // A pair of surrogates that is cut here becomes two escapes, which mean the same.
+  for (let at = 0; at < shown.length; at += partLength)
+    yield JSON.stringify(shown.slice(at, at + partLength)).slice(1, -1);
+  yield '"';
 }
 
 function* items({ type, items, offsets }: Extract<SqlColumn, { layout: "list" }>, row: number): Iterable<string> {
@@ -119,10 +153,5 @@ function integerText(value: bigint): string {
 /** A cast makes no JSON of what is none, so it is looked at before it becomes a part of the answer. */
 function jsonText(text: string | null): string {
   if (text === null) return "null";
-  try {
-    JSON.parse(text);
-    return text;
-  } catch {
-    return JSON.stringify(text);
-  }
+  return runSteps(isJson(text)) ? text : JSON.stringify(text);
 }

@@ -58,3 +58,38 @@ export type FixedData =
   | BigUint64Array
   | Float32Array
   | Float64Array;
+
+/** What of a batch goes over to another thread instead of being copied. */
+export function buffersOf(batch: SqlBatch): ArrayBuffer[] {
+  const buffers = new Set<ArrayBuffer>();
+  const add = (array: { readonly buffer: ArrayBufferLike } | undefined) => {
+    if (array !== undefined && array.buffer.byteLength > 0) buffers.add(array.buffer as ArrayBuffer);
+  };
+  const visit = (column: SqlColumn): void => {
+    if (column.layout === "null") return;
+    add(column.validity);
+    switch (column.layout) {
+      case "bits":
+      case "fixed":
+        add(column.data);
+        break;
+      case "bytes":
+        add(column.offsets);
+        add(column.data);
+        break;
+      case "list":
+        add(column.offsets);
+        visit(column.items);
+        break;
+      case "struct":
+        column.fields.forEach(visit);
+    }
+  };
+  batch.columns.forEach(visit);
+  return [...buffers];
+}
+
+/** The memory that a batch holds. */
+export function batchBytes(batch: SqlBatch): number {
+  return buffersOf(batch).reduce((sum, { byteLength }) => sum + byteLength, 0);
+}

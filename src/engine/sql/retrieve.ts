@@ -185,7 +185,13 @@ export function vectorJson(query: SqlValue): unknown {
   return Array.isArray(query) ? query.map(numberOf) : query;
 }
 
+/** Of an argument that is JSON: it is read where all requests are served. */
+const jsonCharactersMax = 1024 * 1024;
+
 function parsedJson(text: string): unknown {
+  if (text.length > jsonCharactersMax) {
+    throw sqlFault("out_of_range", `an argument of a retriever has more than ${jsonCharactersMax} characters of JSON`);
+  }
   try {
     return JSON.parse(text);
   } catch {
@@ -213,7 +219,7 @@ function limitOf({ retrievers, limit }: PlannedRetrieval, isWhole: boolean): num
 
 /** What the query's parser refuses is the statement's fault. */
 function asFault(error: unknown, position: number): unknown {
-  if (!(error instanceof EngineError) || error.reason !== "invalid_argument") return error;
+  if (!(error instanceof EngineError) || error.reason !== "invalid_argument" || "sql" in error.details) return error;
   const field = String(error.details["field"]);
   const [, kind, name] = /^retrieve\[\d+\]\.(\w+)\.(\w+)/.exec(field) ?? [];
   const text = error.message.replace(/^[^:]*: /, "");

@@ -11,7 +11,7 @@ import { checkParameters } from "./parameter-nesting.ts";
 import { plainRowsMax } from "./plain-rows.ts";
 import type { PlannedRetrieval } from "./retrieval.ts";
 import { emptyFound, type Restriction, type RetrieveRequest, restrictionOf, retrieve } from "./retrieve.ts";
-import { outcomeOf, RunningStatement, type SqlOutcome, type Started } from "./running-statement.ts";
+import { LargeBatches, outcomeOf, RunningStatement, type SqlOutcome, type Started } from "./running-statement.ts";
 import type { SqlSettings } from "./settings.ts";
 import type { Sql, SqlDescription, SqlResult, SqlStatement, SqlTable } from "./sql.ts";
 import { type ProcessSlot, SqlProcesses } from "./sql-processes.ts";
@@ -32,6 +32,9 @@ export interface SqlEngineDeps extends Omit<ResolverDeps, "changes"> {
   readonly onStatement?: (outcome: SqlOutcome, ms: number) => void;
 }
 
+/** Of long rows that wait for their readers. */
+const largeBytesMax = 512 * 1024 * 1024;
+
 /** Statements are parsed and run in processes of their own; here they get their turn, their tables and their time. */
 export class SqlEngine implements Sql {
   readonly #deps: SqlEngineDeps;
@@ -44,6 +47,7 @@ export class SqlEngine implements Sql {
   readonly #plans = new KnownPlans();
   #nextStatement = 1;
   #open = 0;
+  readonly #large = new LargeBatches(largeBytesMax);
 
   constructor(deps: SqlEngineDeps) {
     this.#deps = deps;
@@ -136,7 +140,7 @@ export class SqlEngine implements Sql {
         work.begin(this.#processes, text.namespace.id, () => this.#start(work, text, statement, signal)),
       );
       const goOn = <T>(step: () => Promise<T>) => this.#turns.goOn(signal, () => work.goOn(step));
-      return new RunningStatement(work, goOn, started, end);
+      return new RunningStatement(work, goOn, started, this.#large, end);
     } catch (error) {
       end(outcomeOf(error));
       throw error;

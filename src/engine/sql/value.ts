@@ -40,7 +40,7 @@ export function readValue(column: SqlColumn, row: number): SqlValue {
 }
 
 /** What a text may be at most to be made into a value; the runtime itself takes twice as much. */
-const textBytesMax = 256 * 1024 * 1024;
+const textBytesMax = 64 * 1024 * 1024;
 
 export function checkValueBytes(bytes: number): void {
   if (bytes <= textBytesMax) return;

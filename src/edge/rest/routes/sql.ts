@@ -93,6 +93,7 @@ async function* resultTexts(result: SqlResult): AsyncGenerator<string, undefined
       rows += batch.rows;
       for (const part of rowTexts(names, batch, isFirst)) {
         text += part;
+        if (part === "") await new Promise((resolve) => setImmediate(resolve));
         if (text.length < pieceLength) continue;
         yield text;
         text = "";

@@ -186,8 +186,10 @@ class Lexer {
     const parts: string[] = [];
     let from = opened + 1;
     let backslash = escapes ? this.#backslash(from) : -1;
+    let end = -1;
     for (;;) {
-      const end = source.indexOf(quote, from);
+      // Looked for once however many backslashes stand before it.
+      if (end < from) end = source.indexOf(quote, from);
       if (end === -1) throw syntax(`${quote === "'" ? "a string" : "a quoted name"} has no end`, opened);
       if (backslash !== -1 && backslash < end) {
         parts.push(source.slice(from, backslash), unescaped(source[backslash + 1] ?? ""));

@@ -105,11 +105,30 @@ export function checkTableFunction(ref: TableFunction, dialect: Dialect | undefi
   throw sqlFault("forbidden", `the table function ${name} can't be used`, { position });
 }
 
+const owned = new WeakMap<Dialect, ReadonlySet<string>>();
+
+/** What a dialect makes in its schemas, as `schema.function`. */
+function ownFunctions(dialect: Dialect): ReadonlySet<string> {
+  let found = owned.get(dialect);
+  if (found === undefined) {
+    const made = dialect.setUp({ namespace: "" }).join(";\n");
+    found = new Set([...made.matchAll(/\bMACRO ([a-z_]+\.[a-z_0-9]+)/g)].map(([, name]) => name!));
+    owned.set(dialect, found);
+  }
+  return found;
+}
+
 /** Scalar functions, aggregates and what stands over a window. */
 export function checkFunction(call: FunctionCall, dialect: Dialect | undefined, position: number): void {
   const name = call.function_name.toLowerCase();
   if (functions.has(name) || dialect?.macros.has(name) === true) return;
-  if (call.schema !== undefined && dialect?.schemas.includes(call.schema.toLowerCase()) === true) return;
+  // A schema that has no such function may be a column's name, and the call a method of it.
+  if (
+    call.schema !== undefined &&
+    dialect !== undefined &&
+    ownFunctions(dialect).has(`${call.schema.toLowerCase()}.${name}`)
+  )
+    return;
   const why = refused.get(name);
   const isOwn = refusedPrefixes.some((prefix) => name.startsWith(prefix));
   if (why === undefined && !isOwn)

@@ -282,7 +282,7 @@ function readList(vector: Vector, column: ColumnType, validity: Validity, rows: 
   }
   const { type } = column;
   // Lists may share items or leave some out; then they are laid out anew.
-  const laid = inOrder && offsets[rows] === size ? items : take(items, wanted);
+  const laid = inOrder && offsets[rows] === size ? items : takeRows(items, wanted);
   return { layout: "list", type, validity, offsets, items: laid };
 }
 
@@ -311,7 +311,8 @@ export function widthOf(column: Extract<SqlColumn, { layout: "fixed" }>): number
   }
 }
 
-function take(column: SqlColumn, rows: readonly number[]): SqlColumn {
+/** Some rows of a column, in memory of their own. */
+export function takeRows(column: SqlColumn, rows: readonly number[]): SqlColumn {
   if (column.layout === "null") return column;
   const validity = column.validity === undefined ? undefined : takeBits(column.validity, rows);
   switch (column.layout) {
@@ -344,9 +345,9 @@ function take(column: SqlColumn, rows: readonly number[]): SqlColumn {
         for (let k = column.offsets[row]!; k < column.offsets[row + 1]!; k++) wanted.push(k);
         offsets[i + 1] = wanted.length;
       });
-      return { ...column, validity, offsets, items: take(column.items, wanted) };
+      return { ...column, validity, offsets, items: takeRows(column.items, wanted) };
     }
     case "struct":
-      return { ...column, validity, fields: column.fields.map((field) => take(field, rows)) };
+      return { ...column, validity, fields: column.fields.map((field) => takeRows(field, rows)) };
   }
 }

@@ -1,15 +1,16 @@
-import type { SqlBatch } from "../batch.ts";
+import { batchBytes, type SqlBatch } from "../batch.ts";
 import { sqlFault } from "../fault.ts";
 import type { NextReply } from "../messages.ts";
 import type { SqlColumnInfo } from "../type.ts";
 import { type ColumnType, columnType } from "./duck-type.ts";
 import { type Connection, DuckError, type Prepared, type Result } from "./duckdb.ts";
-import { buffersOf, joinBatches } from "./join-batches.ts";
+import { joinBatches } from "./join-batches.ts";
 import { readChunk } from "./read-chunk.ts";
+import { slicesOf } from "./slice-batch.ts";
 
 /** Rows of a batch, and the bytes after which it is full anyway. */
 const batchRows = 65_536;
-const batchBytes = 2 * 1024 * 1024;
+const batchBytesMax = 2 * 1024 * 1024;
 
 export type StopReason = "cancelled" | "timeout";
 
@@ -22,6 +23,8 @@ export class Statement {
   #types: readonly ColumnType[] = [];
   #rows = 0;
   #first = true;
+  /** The rest of a batch that is too long for one. */
+  #slices: Iterator<SqlBatch, undefined> | undefined;
   /** Nothing is open on the connection. */
   isDone = false;
   /** Ends with the statement. */
@@ -92,6 +95,9 @@ export class Statement {
 
   /** The next rows. The first batch comes as soon as there is any, later ones are gathered. */
   async next(rowsMax: number): Promise<NextReply> {
+    const left = this.#slices?.next();
+    if (left !== undefined && !left.done) return { batch: left.value, done: false };
+    this.#slices = undefined;
     const batches: SqlBatch[] = [];
     let rows = 0;
     let bytes = 0;
@@ -105,14 +111,18 @@ export class Statement {
       const batch = readChunk(this.#types, chunk);
       batches.push(batch);
       rows += batch.rows;
-      for (const buffer of buffersOf(batch)) bytes += buffer.byteLength;
+      bytes += batchBytes(batch);
       if (this.#rows + rows > rowsMax) {
         throw sqlFault("too_many_rows", `the result has more than ${rowsMax} rows (SERVICE_SQL_ROWS_MAX)`);
       }
-      if (rows >= batchRows || bytes >= batchBytes || (this.#first && chunk.rows === 2048)) break;
+      if (rows >= batchRows || bytes >= batchBytesMax || (this.#first && chunk.rows === 2048)) break;
     }
     this.#first = false;
     this.#rows += rows;
-    return { batch: batches.length === 0 ? undefined : joinBatches(batches), done: this.isDone };
+    if (batches.length === 0) return { batch: undefined, done: this.isDone };
+    const batch = joinBatches(batches);
+    if (bytes < 2 * batchBytesMax) return { batch, done: this.isDone };
+    this.#slices = slicesOf(batch, batchBytesMax)[Symbol.iterator]();
+    return { batch: this.#slices.next().value, done: false };
   }
 }
