@@ -5,6 +5,7 @@ import { benchCommitLog } from "./commit-log.ts";
 import { benchEvents } from "./events.ts";
 import { benchIsolation } from "./isolation.ts";
 import { benchLinks } from "./links.ts";
+import { benchLive } from "./live.ts";
 import { benchQuery } from "./query.ts";
 import { benchRpc } from "./rpc.ts";
 import { benchSql } from "./sql.ts";
@@ -22,6 +23,7 @@ const benches: Readonly<Record<string, (argv: readonly string[]) => Promise<void
   query: benchQuery,
   "commit-log": benchCommitLog,
   isolation: benchIsolation,
+  live: benchLive,
 };
 
 /** `--documents 5000` is the same as `--documents=5000`; so it is with a folder. */

@@ -1,6 +1,5 @@
 import { serveParent } from "./adapter/children/serve-parent.ts";
 import { IsolatedSandboxes } from "./adapter/isolated-vm/sandbox.ts";
-import { NodeClock } from "./adapter/node/clock.ts";
 import { QuickJsSandboxes } from "./adapter/quickjs/sandbox.ts";
 import { RunnerService } from "./engine/live/function/runner-service.ts";
 
@@ -12,5 +11,5 @@ export interface RunnerData {
 serveParent(async (data, parent) => {
   const { engine } = data as RunnerData;
   const sandboxes = engine === "quickjs" ? new QuickJsSandboxes() : new IsolatedSandboxes();
-  return new RunnerService(sandboxes, new NodeClock(), parent);
+  return new RunnerService(sandboxes, parent);
 });

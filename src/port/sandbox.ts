@@ -4,8 +4,14 @@
  */
 export interface Sandbox {
   /** Calls `step`, lets every microtask run that follows, and then resolves with what the script's global `output` returns. */
-  step(text: string, cpuMs: number): Promise<string>;
+  step(text: string, cpuMs: number): Promise<SandboxStep>;
   dispose(): void;
+}
+
+export interface SandboxStep {
+  readonly output: string;
+  /** Processor time that it took. */
+  readonly cpuMs: number;
 }
 
 export interface Sandboxes {
@@ -17,6 +23,15 @@ export interface SandboxLimits {
   readonly heapBytes: number;
   /** Of the script itself. */
   readonly cpuMs: number;
+}
+
+/** A busy machine gives a thread a fifth of a core at times, and may let it wait for its first turn. */
+const wallShare = 5;
+const turnMs = 500;
+
+/** How long work of so much processor time may take by the clock. */
+export function wallMsOf(cpuMs: number): number {
+  return wallShare * cpuMs + turnMs;
 }
 
 /** `time` and `memory`: a limit was passed, and the sandbox is of no more use. `script`: the script threw. */

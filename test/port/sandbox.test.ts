@@ -30,8 +30,8 @@ for (const [name, make] of adapters) {
       script("Promise.resolve().then(() => 1).then((n) => { out = text + n; });"),
       limits,
     );
-    assert.equal(await sandbox.step("é", 1_000), "é1");
-    assert.equal(await sandbox.step("b", 1_000), "b1");
+    assert.equal((await sandbox.step("é", 1_000)).output, "é1");
+    assert.equal((await sandbox.step("b", 1_000)).output, "b1");
     sandbox.dispose();
   });
 
@@ -47,7 +47,7 @@ for (const [name, make] of adapters) {
     assert.equal(await faultOf(make().create("throw new Error('x')", limits)), "script");
     const names = "[typeof process, typeof require, typeof setTimeout, typeof fetch].join()";
     const sandbox = await make().create(script(`out = ${names};`), limits);
-    assert.equal(await sandbox.step("", 1_000), "undefined,undefined,undefined,undefined");
+    assert.equal((await sandbox.step("", 1_000)).output, "undefined,undefined,undefined,undefined");
     sandbox.dispose();
   });
 
@@ -57,7 +57,8 @@ for (const [name, make] of adapters) {
       [1, 2].map(() => sandboxes.create(script("globalThis.n = (globalThis.n ?? 0) + 1; out = String(n);"), limits)),
     );
     await one!.step("", 1_000);
-    assert.deepEqual([await one!.step("", 1_000), await two!.step("", 1_000)], ["2", "1"]);
+    const outputs = [await one!.step("", 1_000), await two!.step("", 1_000)].map(({ output }) => output);
+    assert.deepEqual(outputs, ["2", "1"]);
     one!.dispose();
     two!.dispose();
   });

@@ -41,7 +41,7 @@ export function inlineSqlChildren(store?: Store): Children {
 /** Live functions run in this process, by QuickJS. */
 export function inlineFunctions() {
   return {
-    runners: new InlineChildren((parent) => new RunnerService(new QuickJsSandboxes(), new NodeClock(), parent)),
+    runners: new InlineChildren((parent) => new RunnerService(new QuickJsSandboxes(), parent)),
     bundler: new EsbuildBundler(new URL("../../src/live/index.ts", import.meta.url)),
   };
 }

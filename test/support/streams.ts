@@ -54,7 +54,7 @@ export class StreamClient {
 export async function eventually<T>(
   look: () => Promise<T>,
   holds: (seen: T) => boolean,
-  patienceMs = 20_000,
+  patienceMs = 60_000,
 ): Promise<T> {
   const deadlineMs = performance.now() + patienceMs;
   for (;;) {

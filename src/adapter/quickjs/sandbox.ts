@@ -6,7 +6,13 @@ import {
   type QuickJSSyncVariant,
   type QuickJSWASMModule,
 } from "quickjs-emscripten-core";
-import { type Sandbox, type Sandboxes, SandboxFault, type SandboxLimits } from "../../port/sandbox.ts";
+import {
+  type Sandbox,
+  type Sandboxes,
+  SandboxFault,
+  type SandboxLimits,
+  type SandboxStep,
+} from "../../port/sandbox.ts";
 
 /** Its types say CommonJS, and it is loaded as a module. */
 const variant = variantModule.default as unknown as QuickJSSyncVariant;
@@ -42,8 +48,9 @@ class QuickJsSandbox implements Sandbox {
     this.#context = context;
   }
 
-  async step(text: string, cpuMs: number): Promise<string> {
+  async step(text: string, cpuMs: number): Promise<SandboxStep> {
     const context = this.#context;
+    const startedMs = threadCpuMs();
     const given = context.newString(text);
     try {
       this.#bounded(cpuMs, () =>
@@ -52,9 +59,10 @@ class QuickJsSandbox implements Sandbox {
     } finally {
       given.dispose();
     }
-    return this.#bounded(cpuMs, () =>
+    const output = this.#bounded(cpuMs, () =>
       context.getProp(context.global, "output").consume((output) => context.callFunction(output, context.undefined)),
     );
+    return { output, cpuMs: threadCpuMs() - startedMs };
   }
 
   dispose(): void {
@@ -71,10 +79,10 @@ class QuickJsSandbox implements Sandbox {
   #bounded(cpuMs: number, work: () => ReturnType<QuickJSContext["evalCode"]>): string {
     const context = this.#context;
     const { runtime } = context;
-    const untilMs = performance.now() + cpuMs;
+    const untilMs = threadCpuMs() + cpuMs;
     let isLate = false;
     runtime.setInterruptHandler(() => {
-      isLate = performance.now() > untilMs;
+      isLate = threadCpuMs() > untilMs;
       return isLate;
     });
     const result = work();
@@ -97,4 +105,10 @@ class QuickJsSandbox implements Sandbox {
     if (/out of memory/.test(message)) return new SandboxFault("memory", "took too much memory");
     return new SandboxFault("script", `${name}: ${message}\n${stack}`);
   }
+}
+
+/** It runs on the thread that calls it. */
+function threadCpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
 }

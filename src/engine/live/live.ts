@@ -80,6 +80,9 @@ export class Live {
     this.#mutations = new Mutations({ ...shared, functions });
     this.#deployments = new Deployments(shared);
     this.#collector = new Collector(deps);
+    deps.draining.addEventListener("abort", () => {
+      for (const { session } of this.#sessions.values()) session.wake();
+    });
   }
 
   start(): void {
@@ -207,7 +210,7 @@ export class Live {
       try {
         return await this.#queries.runAt(namespace, call, state);
       } catch (error) {
-        return this.#queries.failed(error);
+        return this.#queries.failed(namespace, error);
       }
     });
     return { namespace, subscriptions };

@@ -10,6 +10,7 @@ import { builtIns, createTable, describeTable, newTable, setEvents } from "./bui
 import { FunctionFault } from "./fault.ts";
 import { functionOf } from "./find-function.ts";
 import type { Functions } from "./function/functions.ts";
+import { rerun } from "./function/runner-pool.ts";
 import { Conflict, type LiveNamespace, type StagedView } from "./live-namespace.ts";
 import type { LiveCall, Outcome } from "./run.ts";
 import { parseTable } from "./schema.ts";
@@ -127,7 +128,7 @@ export class Mutations {
   ): Promise<Mutated> {
     const { transaction, view, outcome, logs } = builtIns.has(call.function)
       ? this.#runBuiltIn(namespace, call)
-      : await this.#runFunction(namespace, call);
+      : await rerun((losses) => this.#runFunction(namespace, call, losses));
     const isCommitted = outcome.kind === "value" && transaction.hasChanges;
     if (isCommitted) {
       const record = this.#recorder(namespace, idempotency, outcome.value, logs);
@@ -154,14 +155,15 @@ export class Mutations {
     }
   }
 
-  async #runFunction(namespace: LiveNamespace, call: LiveCall): Promise<Attempt> {
+  async #runFunction(namespace: LiveNamespace, call: LiveCall, losses: number): Promise<Attempt> {
     const found = functionOf(namespace, call, "mutation");
     using state = namespace.snapshots.take(namespace.nowMicros);
     const own = new SortedWrites();
     const view = namespace.staged(state.reader, own);
     const startMicros = namespace.startMicros();
     const transaction = this.#transaction(namespace, view, own);
-    const { outcome, logs } = await this.#deps.functions.run(namespace, found, call, transaction, startMicros);
+    const { functions } = this.#deps;
+    const { outcome, logs } = await functions.run(namespace, found, call, transaction, startMicros, losses);
     return { transaction, view, outcome, logs };
   }
 

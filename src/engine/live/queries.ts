@@ -7,11 +7,13 @@ import { builtIns } from "./builtins.ts";
 import { FunctionFault } from "./fault.ts";
 import { functionOf } from "./find-function.ts";
 import type { Functions } from "./function/functions.ts";
+import { rerun } from "./function/runner-pool.ts";
 import type { LiveNamespace } from "./live-namespace.ts";
 import { ReadSet } from "./read-set.ts";
 import type { LiveCall, Outcome, Ran } from "./run.ts";
 import type { LiveSettings } from "./settings.ts";
 import type { HeldSnapshot, Moment } from "./snapshots.ts";
+import { creationOrder, keyRange, spaceOf } from "./table.ts";
 import { Transaction } from "./transaction.ts";
 import { CurrentView, HistoricView, type TableView } from "./view.ts";
 import { LayeredReader } from "./writes.ts";
@@ -49,13 +51,28 @@ export class Queries {
   }
 
   /** What a watched query shows for an error that is none of its own. */
-  failed(error: unknown): Ran {
+  failed(namespace: LiveNamespace, error: unknown): Ran {
     const known = error instanceof EngineError && error.reason !== "internal";
     const fault = known ? new FunctionFault("thrown", error.message) : new FunctionFault("redacted", "internal error");
-    return { outcome: { kind: "error", fault }, logs: [], read: new ReadSet(), readsPrincipal: false };
+    const read = new ReadSet();
+    // Whatever it would have read: the next commit runs it again.
+    for (const { number } of namespace.tables.values()) {
+      read.ranges.push(keyRange(spaceOf(number, creationOrder), { equal: [] }));
+    }
+    return { outcome: { kind: "error", fault }, logs: [], read, readsPrincipal: false };
   }
 
-  async #runIn(namespace: LiveNamespace, call: LiveCall, view: TableView, { tick }: Moment): Promise<Ran> {
+  #runIn(namespace: LiveNamespace, call: LiveCall, view: TableView, moment: Moment): Promise<Ran> {
+    return rerun((losses) => this.#runOnce(namespace, call, view, moment, losses));
+  }
+
+  async #runOnce(
+    namespace: LiveNamespace,
+    call: LiveCall,
+    view: TableView,
+    { tick }: Moment,
+    losses: number,
+  ): Promise<Ran> {
     const { clock, random, settings, functions } = this.#deps;
     const { tables, tablesByNumber, id } = namespace;
     const startMicros = namespace.nowMicros;
@@ -73,7 +90,7 @@ export class Queries {
     const builtIn = builtIns.get(call.function);
     if (builtIn === undefined) {
       const found = functionOf(namespace, call, "query");
-      return { ...(await functions.run(namespace, found, call, transaction, startMicros)), read };
+      return { ...(await functions.run(namespace, found, call, transaction, startMicros, losses)), read };
     }
     const outcome = await outcomeOf(() => runInTurns(builtIn.run(transaction, call.args), clock));
     return { outcome, logs: [], read, readsPrincipal: false };

@@ -66,7 +66,17 @@ export class LiveSession {
   #querySet = 0;
   #shown: SessionVersion;
   #isOpened = false;
-  #wake: (() => void) | undefined;
+  /** Something has happened that nobody has looked at. */
+  #isWoken = false;
+  #resume: (() => void) | undefined;
+  readonly #closed = new AbortController();
+  #heardMs: number;
+  #isBeatDue = false;
+  /** Lets it look again whether there is something to tell. */
+  readonly wake = (): void => {
+    this.#isWoken = true;
+    this.#resume?.();
+  };
 
   constructor(id: string, deps: SessionDeps, queries: readonly WatchedQuery[]) {
     this.id = id;
@@ -75,6 +85,8 @@ export class LiveSession {
     this.#shown = { tick, micros: tick === 0 && micros === 0 ? deps.namespace.nowMicros : micros, querySet: 0 };
     this.#check(queries.map((query) => ({ kind: "add", query })));
     for (const query of queries) this.#add(query);
+    this.#heardMs = deps.clock.steadyMs();
+    void this.#beat();
   }
 
   get querySet(): number {
@@ -93,7 +105,7 @@ export class LiveSession {
       else this.#remove(change.queryId);
     }
     this.#querySet = newVersion;
-    this.#wake?.();
+    this.wake();
   }
 
   /** The next event; waits for one. */
@@ -101,6 +113,8 @@ export class LiveSession {
     const { namespace, draining } = this.#deps;
     if (!this.#isOpened) {
       this.#isOpened = true;
+      signal.addEventListener("abort", this.wake);
+      this.#closed.signal.addEventListener("abort", () => signal.removeEventListener("abort", this.wake));
       return { kind: "opened", version: this.#shown };
     }
     for (;;) {
@@ -108,16 +122,18 @@ export class LiveSession {
       signal.throwIfAborted();
       if (this.#stale.size > 0 || this.#querySet !== this.#shown.querySet) {
         const transition = await this.#transition();
-        if (transition !== undefined) return transition;
+        if (transition !== undefined) return this.#heard(transition);
         continue;
       }
-      if (!(await this.#wait(signal))) return { kind: "heartbeat", tick: namespace.durable.tick };
+      if (this.#isBeatDue) return this.#heard({ kind: "heartbeat", tick: namespace.durable.tick });
+      await this.#wait();
     }
   }
 
   close(): void {
     for (const queryId of [...this.#members.keys()]) this.#remove(queryId);
-    this.#wake?.();
+    this.#closed.abort();
+    this.wake();
   }
 
   async #transition(): Promise<SessionEvent | undefined> {
@@ -153,20 +169,35 @@ export class LiveSession {
     return await Promise.all(members.map(({ subscription }) => subscriptions.resultAt(subscription, state)));
   }
 
-  /** False when nothing happened for so long that the client wants to hear something. */
-  async #wait(signal: AbortSignal): Promise<boolean> {
-    const { clock, heartbeatMs, draining } = this.#deps;
-    const woken = new AbortController();
-    let isWoken = false;
-    this.#wake = () => {
-      isWoken = true;
-      woken.abort();
-    };
-    try {
-      await clock.sleep(heartbeatMs, AbortSignal.any([woken.signal, signal, draining]));
-      return isWoken || signal.aborted || draining.aborted;
-    } finally {
-      this.#wake = undefined;
+  /** Resolves when something has happened since the last look. Timers and signals for each event would cost more than the event. */
+  async #wait(): Promise<void> {
+    if (!this.#isWoken) {
+      await new Promise<void>((resolve) => {
+        this.#resume = resolve;
+      });
+      this.#resume = undefined;
+    }
+    this.#isWoken = false;
+  }
+
+  #heard(event: SessionEvent): SessionEvent {
+    this.#heardMs = this.#deps.clock.steadyMs();
+    this.#isBeatDue = false;
+    return event;
+  }
+
+  /** Says when nothing happened for so long that the client wants to hear something. */
+  async #beat(): Promise<void> {
+    const { clock, heartbeatMs } = this.#deps;
+    const { signal } = this.#closed;
+    while (!signal.aborted) {
+      const leftMs = this.#heardMs + heartbeatMs - clock.steadyMs();
+      // Once it is due, the client's next read decides when the next one is.
+      if (leftMs <= 0 && !this.#isBeatDue) {
+        this.#isBeatDue = true;
+        this.wake();
+      }
+      await clock.sleep(leftMs > 0 ? leftMs : heartbeatMs, signal);
     }
   }
 
@@ -192,7 +223,7 @@ export class LiveSession {
   #add({ queryId, call, knownDigest }: WatchedQuery): void {
     const onDirty = () => {
       this.#stale.add(queryId);
-      this.#wake?.();
+      this.wake();
     };
     const subscription = this.#deps.subscriptions.subscribe(call, onDirty);
     this.#members.set(queryId, { call, subscription, onDirty, sent: undefined, known: knownDigest });

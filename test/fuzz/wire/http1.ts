@@ -20,6 +20,15 @@ const bodies = [
   "",
 ];
 
+/** None of them changes anything. */
+const writes = [
+  '{"ops":[{"delete":{"id":99999}}]}',
+  '{"ops":[{"upsert":{"id":1,"source":{},"if_version":999999}}]}',
+  '{"ops":[{"patch":{"id":99999,"source":{}}}]}',
+  '{"ops":[]}',
+  '{"ops":[{"delete":{"id":"x"}}],"idempotency_key":1}',
+];
+
 type Part = (dice: Dice) => string;
 
 /** The requests that the express lane knows, and others. */
@@ -40,6 +49,7 @@ const requests: readonly Part[] = [
       dice,
     ),
   (dice) => post("/v1/namespaces/fuzz/query", '{"from":"nothing at all"}', dice),
+  (dice) => post("/v1/namespaces/fuzz/collections/items/documents", dice.pick(writes), dice),
   (dice) => get(`${streams}/events/partitions/${dice.below(4)}/records?offset=${dice.below(12)}&max_bytes=200`, dice),
   (dice) => get(`/v1/namespaces/fuzz/collections/items/documents/${dice.pick([1, 31, 99_999])}`, dice),
   (dice) => get("/v1/namespaces/fuzz", dice),
@@ -161,7 +171,8 @@ function shown(received: Buffer): string {
     .replaceAll(
       /"(?:base_offset|last_offset|offset|next_offset|high_watermark|log_start_offset|took_ms|timestamp_ms)":[\d.]+/g,
       "#",
-    );
+    )
+    .replaceAll(/the next offset is \d+/g, "#");
 }
 
 function statusLines(text: string): string[] {
@@ -185,14 +196,26 @@ const broken = '"request: is not valid HTTP/1.1"';
  * Where the bytes stop being HTTP, the request that they stop in may have been answered before the rest of it came, for
  * what its head says; all requests before it have the same answers.
  */
-function agree(one: readonly string[], other: readonly string[]): boolean {
+function agree(raw: Buffer, one: readonly string[], other: readonly string[]): boolean {
   if (one.join("\n") === other.join("\n")) return true;
+  if (/expect: *100-continue/i.test(raw.latin1Slice())) return agreeButForContinue(one, other);
   const isBroken = [...one, ...other].some((each) => each.includes(broken));
   if (!isBroken) return false;
   const [shorter, longer] = [one, other]
     .map((list) => list.filter((each) => !each.includes(broken)))
     .sort((x, y) => x.length - y.length) as [string[], string[]];
   return longer.length - shorter.length <= 1 && shorter.every((each, i) => each === longer[i]);
+}
+
+/**
+ * Whoever asks whether to send a body and sends it at once may be refused before it was read: then the connection ends with
+ * that answer, and else goes on.
+ */
+function agreeButForContinue(one: readonly string[], other: readonly string[]): boolean {
+  const [shorter, longer] = [one, other]
+    .map((list) => list.filter((each) => !each.startsWith("HTTP/1.1 100 ")))
+    .sort((x, y) => x.length - y.length) as [string[], string[]];
+  return shorter.every((each, i) => each.split("\n")[0] === longer[i]!.split("\n")[0]);
 }
 
 function check(received: Buffer): void {
@@ -226,7 +249,7 @@ async function compare(port: number, { bytes, cuts }: Case, silentMs: number): P
   const [whole, ...others] = ways.map(({ received }) => normal(received));
   for (const [i, other] of others.entries()) {
     const which = ["in packets", "by Node's server", "by Node's server in packets"][i];
-    must(agree(whole!, other), `answered otherwise ${which}`, () =>
+    must(agree(raw, whole!, other), `answered otherwise ${which}`, () =>
       [raw.latin1Slice(), whole!.join("\n\n"), other.join("\n\n")].join("\n---\n"),
     );
   }
@@ -247,7 +270,7 @@ async function compareAgain(port: number, given: Case, tries = 1, silentMs = qui
 }
 
 /** Takes the connection off the express lane: a request that the lane leaves to Node. */
-const toNode = Buffer.from("GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+const toNode = Buffer.from("GET /v1/instance HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
 
 /** The same bytes get the same answers in whatever packets they come, on the express lane and on Node's own server. */
 export const http1: Target = {

@@ -17,7 +17,7 @@ import { creationOrder, type LiveIndex, type LiveTable, placeIn } from "../table
 import { fieldsMisfit, parseFields, parseValidator } from "../validator.ts";
 import { isObject, type LiveObject, type LiveValue } from "../value.ts";
 import { encodeEntry, liveKeys } from "../view.ts";
-import type { RunnerPool } from "./runner-pool.ts";
+import { type RunnerPool, rerun } from "./runner-pool.ts";
 
 export interface DeployRequest {
   readonly modules: readonly SourceModule[];
@@ -137,12 +137,10 @@ export class Deployments {
   /** Runs the modules once to see what they export. */
   async #describe(namespace: LiveNamespace, { code }: Bundle): Promise<Described> {
     try {
-      const { end } = await this.#deps.runners.run({
-        bundle: `${namespace.id}/described/${++this.#described}`,
-        code: () => code,
-        request: { describe: true, seed: 1, nowMs: 0 },
-        answer: async () => "[]",
-      });
+      const bundle = `${namespace.id}/described/${++this.#described}`;
+      const request = { describe: true, seed: 1, nowMs: 0 };
+      const job = { bundle, code: () => code, request, answer: async () => "[]" };
+      const { end } = await rerun((losses) => this.#deps.runners.run({ ...job, losses }));
       if (end.error !== undefined) throw new FunctionFault("thrown", end.error.message);
       return parseDescribed(end.value ?? null);
     } catch (error) {

@@ -36,12 +36,14 @@ export class Functions {
     this.#deps = deps;
   }
 
+  /** Rejects with `RunLost` where it is to be run again, with a new transaction. */
   async run(
     namespace: LiveNamespace,
     found: Pick<DeployedFunction, "name" | "kind" | "returns">,
     call: LiveCall,
     transaction: Transaction,
     startMicros: number,
+    losses: number,
   ): Promise<FunctionRun> {
     const { clock, random, runners } = this.#deps;
     const { version } = namespace.meta;
@@ -59,6 +61,7 @@ export class Functions {
         code: () => this.#bundle(namespace, version).code,
         request,
         answer: (ops) => host.answer(ops),
+        losses,
       });
       if (host.fault instanceof FunctionFault) return done({ kind: "error", fault: host.fault }, end.logs);
       if (host.fault !== undefined) throw host.fault;

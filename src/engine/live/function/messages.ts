@@ -56,12 +56,3 @@ interface OperationRange {
   readonly upper?: Bound;
   readonly order?: "asc" | "desc";
 }
-
-/** A busy machine gives a thread a fifth of a core at times, and may let it wait for its first turn. */
-const wallShare = 5;
-const turnMs = 500;
-
-/** How long a run of so much processor time may take by the clock, which is all that a sandbox measures. */
-export function wallMsOf(cpuMs: number): number {
-  return wallShare * cpuMs + turnMs;
-}

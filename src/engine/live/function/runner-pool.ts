@@ -1,9 +1,24 @@
 import { type Child, ChildLost, type Children } from "../../../port/children.ts";
 import type { Clock } from "../../../port/clock.ts";
+import { wallMsOf } from "../../../port/sandbox.ts";
 import { EngineError, unavailable } from "../../errors.ts";
 import { FunctionFault, overLimit } from "../fault.ts";
 import { type LiveSettings, liveLimits } from "../settings.ts";
-import { type RunAnswer, type RunEnd, type RunnerQuestion, type RunRequest, wallMsOf } from "./messages.ts";
+import type { RunAnswer, RunEnd, RunnerQuestion, RunRequest } from "./messages.ts";
+
+/** The runner was lost with the run, which is to be begun anew: what it has read and written so far is of no use. */
+export class RunLost extends Error {}
+
+/** Runs it again where its runner was lost. */
+export async function rerun<T>(run: (losses: number) => Promise<T>): Promise<T> {
+  for (let losses = 0; ; losses++) {
+    try {
+      return await run(losses);
+    } catch (error) {
+      if (!(error instanceof RunLost)) throw error;
+    }
+  }
+}
 
 export interface Job {
   readonly bundle: string;
@@ -12,13 +27,14 @@ export interface Job {
   readonly request: object;
   /** Does what the run asks for, a list as JSON, and answers in kind. */
   readonly answer: (ops: string) => Promise<string>;
+  /** How often it was lost before: one that was is run where nobody else is lost with it, and before others. */
+  readonly losses: number;
 }
 
 interface Queued extends Job {
   readonly id: number;
   readonly resolve: (end: RunEnd) => void;
   readonly reject: (error: unknown) => void;
-  losses: number;
   isLate: boolean;
 }
 
@@ -63,7 +79,7 @@ export class RunnerPool {
     return count;
   }
 
-  /** Rejects with a `FunctionFault` where the run passed a limit, with `unavailable` where its runner was lost twice. */
+  /** Rejects with a `FunctionFault` where the run passed a limit, with `RunLost` where its runner was lost, with `unavailable` the second time. */
   run(job: Job): Promise<RunEnd> {
     if (this.#isClosed) return Promise.reject(unavailable("the server is shutting down"));
     if (this.#children === undefined) {
@@ -75,7 +91,9 @@ export class RunnerPool {
       );
     }
     return new Promise((resolve, reject) => {
-      this.#queue.push({ ...job, id: ++this.#ids, resolve, reject, losses: 0, isLate: false });
+      const queued = { ...job, id: ++this.#ids, resolve, reject, isLate: false };
+      if (job.losses > 0) this.#queue.unshift(queued);
+      else this.#queue.push(queued);
       this.#dispatch();
     });
   }
@@ -159,8 +177,8 @@ export class RunnerPool {
     }
     if (job.isLate) job.reject(overLimit("took too much processor time"));
     else if (error.why === "memory" && runner.running.size === 1) job.reject(overLimit("took too much memory"));
-    else if (++job.losses >= lossesMax) job.reject(unavailable("the runner of the function was lost twice"));
-    else this.#queue.unshift(job);
+    else if (job.losses + 1 >= lossesMax) job.reject(unavailable("the runner of the function was lost twice"));
+    else job.reject(new RunLost());
   }
 
   async #answer(running: ReadonlyMap<number, Queued>, question: RunnerQuestion): Promise<unknown> {

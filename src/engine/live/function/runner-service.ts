@@ -1,8 +1,7 @@
 import type { ChildParent, ChildService } from "../../../port/children.ts";
-import type { Clock } from "../../../port/clock.ts";
 import { type Sandbox, type Sandboxes, SandboxFault } from "../../../port/sandbox.ts";
 import { sandboxScript } from "./harness.ts";
-import { type RunAnswer, type RunRequest, wallMsOf } from "./messages.ts";
+import type { RunAnswer, RunRequest } from "./messages.ts";
 
 /** Idle sandboxes that are kept, over all bundles. */
 const idleMax = 8;
@@ -18,12 +17,10 @@ interface Kept {
 /** Runs functions in sandboxes, each for one run at a time, in a process of its own. */
 export class RunnerService implements ChildService {
   readonly #sandboxes: Sandboxes;
-  readonly #clock: Clock;
   readonly #parent: ChildParent;
   #idle: Kept[] = [];
 
-  constructor(sandboxes: Sandboxes, clock: Clock, parent: ChildParent) {
-    this.#clock = clock;
+  constructor(sandboxes: Sandboxes, parent: ChildParent) {
     this.#sandboxes = sandboxes;
     this.#parent = parent;
   }
@@ -47,13 +44,12 @@ export class RunnerService implements ChildService {
   }
 
   async #run(sandbox: Sandbox, { run, request, cpuMs }: RunRequest): Promise<string> {
-    let leftMs = wallMsOf(cpuMs);
+    let leftMs = cpuMs;
     const step = async (text: string) => {
-      const startedMs = this.#clock.steadyMs();
-      const output = await sandbox.step(text, leftMs);
-      leftMs -= this.#clock.steadyMs() - startedMs;
+      const done = await sandbox.step(text, leftMs);
+      leftMs -= done.cpuMs;
       if (leftMs <= 0) throw new SandboxFault("time", "took too much processor time");
-      return output;
+      return done.output;
     };
     let output = await step(`{"request":${request}}`);
     while (output.startsWith('{"ops":')) {
@@ -68,7 +64,7 @@ export class RunnerService implements ChildService {
     const at = this.#idle.findIndex((each) => each.bundle === bundle);
     if (at >= 0) return this.#idle.splice(at, 1)[0]!;
     const code = (await this.#parent.request({ kind: "bundle", bundle })) as string;
-    const sandbox = await this.#sandboxes.create(sandboxScript(code), { heapBytes, cpuMs: wallMsOf(cpuMs) });
+    const sandbox = await this.#sandboxes.create(sandboxScript(code), { heapBytes, cpuMs });
     return { bundle, sandbox, runs: 0 };
   }
 
