@@ -1,5 +1,4 @@
 import { invalid } from "./errors.ts";
-import { integerMax } from "./limits.ts";
 
 /** Keeps values of the same shape but different meaning apart at compile time. */
 declare const brand: unique symbol;
@@ -18,9 +17,4 @@ export const nameRule = "a name starts with a letter or digit and has 1 to 128 o
 export function parseName(field: string, value: string): Name {
   if (!namePattern.test(value)) throw invalid(field, nameRule);
   return value as Name;
-}
-
-export function parseOffset(field: string, value: number): Offset {
-  if (!Number.isSafeInteger(value) || value < 0) throw invalid(field, `must be an integer from 0 to ${integerMax}`);
-  return value as Offset;
 }

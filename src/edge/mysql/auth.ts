@@ -78,11 +78,6 @@ export interface AuthChannel {
   read(): Promise<Buffer | undefined>;
 }
 
-export interface AuthDeps {
-  /** Undefined with authentication off: then anybody is who they say. */
-  readonly key: Promise<PasswordKey> | undefined;
-}
-
 /** A password as the client gave it; empty where it gave none, undefined when it has gone. */
 export async function receivePassword(
   channel: AuthChannel,

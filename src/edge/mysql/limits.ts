@@ -35,5 +35,3 @@ export const mysqlLimits = {
   userVariableCharactersMax: 10_000,
   messageCharactersMax: 512,
 } as const;
-
-export type MysqlLimits = { readonly [K in keyof typeof mysqlLimits]: number };

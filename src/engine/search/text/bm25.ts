@@ -31,13 +31,6 @@ export function textStatistics(readers: readonly IndexReader[], query: TextQuery
   return { docs, length, frequencies };
 }
 
-/** Statistics of two disjoint sets of parts, for a search that is spread over threads. */
-export function addStatistics(x: TextStatistics, y: TextStatistics): TextStatistics {
-  const frequencies = new Map(x.frequencies);
-  for (const [term, count] of y.frequencies) frequencies.set(term, (frequencies.get(term) ?? 0) + count);
-  return { docs: x.docs + y.docs, length: x.length + y.length, frequencies };
-}
-
 export function idf(docs: number, frequency: number): number {
   return Math.log(1 + (docs - frequency + 0.5) / (frequency + 0.5));
 }

@@ -21,8 +21,6 @@ export interface Dialect {
    * macros, views. They are ours, so nothing is refused.
    */
   setUp(context: DialectContext): readonly string[];
-  /** The query in DuckDB's words, before it is parsed and checked. Places in errors are of what it returns. */
-  rewrite(query: string, context: DialectContext): string;
   /**
    * Schemas of its own that statements may read, besides `collections`, `streams`, `links` and `information_schema`.
    * Their macros and tables are found without naming the schema too, after the collections.

@@ -32,7 +32,6 @@ export const mysql: Dialect = {
     `CREATE SCHEMA IF NOT EXISTS ${schema}`,
     ...Object.entries(macros).map(([name, body]) => `CREATE OR REPLACE MACRO ${schema}.${name}${body}`),
   ],
-  rewrite: (query) => query,
   schemas: [schema],
   macros: new Set(Object.keys(macros)),
 };

@@ -10,7 +10,6 @@ export const postgres: Dialect = {
   name: "postgres",
   // One text, so that the many of them are one step.
   setUp: ({ namespace }) => [[...catalogSetUp(namespace), ...functionSetUp()].join(";\n")],
-  rewrite: (query) => query,
   schemas: [catalogSchema],
   macros: functionNames,
   relation(schema, name) {

@@ -71,8 +71,7 @@ export interface SerializedSql {
 export type Parse = (query: string) => Promise<SerializedSql>;
 
 export async function planStatement(text: StatementText, parse: Parse): Promise<StatementPlan> {
-  const dialect = findDialect(text.dialect);
-  const query = dialect?.rewrite(text.query, { namespace: text.namespace.name }) ?? text.query;
+  const { query } = text;
   const tokens = tokenize(query);
   if (tokens.length === 0) throw sqlFault("syntax", "is empty");
   checkTokens(tokens.length, query.length);
