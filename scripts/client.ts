@@ -1,5 +1,5 @@
 /**
- * Makes the package `@native-engine/client` in `build/client/`: JavaScript in one file, a second one for LangChain, types, a
+ * Makes the package `@native-engine/client` in `build/client/`: JavaScript in one file, one each for LangChain and React, types, a
  * manifest. Node runs TypeScript only outside of `node_modules`, so what other programs install has to be JavaScript.
  *
  *   node scripts/client.ts   scripts/setup.sh runs it when a source is newer than the build, and `npm pack` always
@@ -27,7 +27,12 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const target = join(root, "build/client");
 const program = "index.js";
 const compiler = join(root, "node_modules/.bin/tsc");
-const sources = ["./src/client/index.ts", "./src/live/index.ts", "./clients/langchain/index.ts"];
+const sources = [
+  "./src/client/index.ts",
+  "./src/live/index.ts",
+  "./clients/langchain/index.ts",
+  "./clients/react/index.ts",
+];
 
 /** What imports the client takes the file beside it: a copy of its own would have errors of another class. */
 const besideClient: Plugin = {
@@ -46,11 +51,12 @@ async function bundle(folder: string): Promise<void> {
       index: "./src/client/index.ts",
       live: "./src/live/index.ts",
       langchain: "./clients/langchain/index.ts",
+      react: "./clients/react/index.ts",
     },
     outdir: folder,
     bundle: true,
     plugins: [besideClient],
-    external: ["@langchain/core"],
+    external: ["@langchain/core", "react"],
     minify: true,
     format: "esm",
     platform: "neutral",
@@ -83,7 +89,7 @@ function declare(folder: string): void {
   });
   for (const file of globSync("types/**/*.d.ts", { cwd: folder })) {
     const path = join(folder, file);
-    const own = ["langchain", "src/live"].find((each) => file.includes(each));
+    const own = ["langchain", "src/live", "clients/react"].find((each) => file.includes(each));
     const name = own === undefined ? basename(file) : `${basename(own)}.d.ts`;
     // A program that installs this must not need a setting for the endings of our imports.
     const text = readFileSync(path, "utf8")
@@ -111,10 +117,11 @@ function describe(folder: string): void {
       ".": { types: "./index.d.ts", default: "./index.js" },
       "./live": { types: "./live.d.ts", default: "./live.js" },
       "./langchain": { types: "./langchain.d.ts", default: "./langchain.js" },
+      "./react": { types: "./react.d.ts", default: "./react.js" },
       "./package.json": "./package.json",
     },
-    peerDependencies: { "@langchain/core": ">=0.3" },
-    peerDependenciesMeta: { "@langchain/core": { optional: true } },
+    peerDependencies: { "@langchain/core": ">=0.3", react: ">=18" },
+    peerDependenciesMeta: { "@langchain/core": { optional: true }, react: { optional: true } },
   };
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
   copyFileSync(join(root, "src/client/README.md"), join(folder, "README.md"));

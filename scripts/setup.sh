@@ -53,7 +53,7 @@ if ! is_built build/console/index.html src/console scripts/console.ts; then
   echo "setup: bundling the console" >&2
   node_modules/.bin/node scripts/console.ts >&2 || echo "setup: the console could not be bundled; see above" >&2
 fi
-if ! is_built build/client/index.js src/client src/live clients/langchain scripts/client.ts; then
+if ! is_built build/client/index.js src/client src/live clients/langchain clients/react scripts/client.ts; then
   echo "setup: building the client" >&2
   node_modules/.bin/node scripts/client.ts >&2 || echo "setup: the client could not be built; see above" >&2
 fi

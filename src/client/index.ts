@@ -3,7 +3,15 @@ export { Client } from "./client.ts";
 export type { FilterWriteOptions, ReadOptions, ScrollOptions, WriteOptions } from "./collection.ts";
 export { CollectionClient } from "./collection.ts";
 export { ServiceError } from "./error.ts";
-export type { ApiOf, FunctionReference, LiveClientOptions, MutateOptions, OptimisticStore } from "./live-client.ts";
+export type {
+  ApiOf,
+  ArgsOf,
+  FunctionReference,
+  LiveClientOptions,
+  MutateOptions,
+  OptimisticStore,
+  ResultOf,
+} from "./live-client.ts";
 export { LiveClient, LiveFunctionError } from "./live-client.ts";
 export type { NewStream } from "./namespace.ts";
 export { NamespaceClient } from "./namespace.ts";

@@ -15,10 +15,10 @@ export type FunctionReference<
 
 type Known<T, Fallback> = unknown extends T ? Fallback : T;
 /** Of a plain name nothing is known. */
-type ArgsOf<F> = F extends { readonly __args?: infer Args }
+export type ArgsOf<F> = F extends { readonly __args?: infer Args }
   ? Known<Args, Record<string, unknown>>
   : Record<string, unknown>;
-type ResultOf<F> = F extends { readonly __result?: infer Result } ? Result : unknown;
+export type ResultOf<F> = F extends { readonly __result?: infer Result } ? Result : unknown;
 
 /** The functions that modules export, by module and name: the type of a generated `api`. */
 export type ApiOf<Modules> = {

@@ -22,6 +22,7 @@ import { DocsPage } from "./pages/docs.tsx";
 import { KeysPage } from "./pages/keys.tsx";
 import { LinkPage } from "./pages/link.tsx";
 import { LinksPage } from "./pages/links.tsx";
+import { LivePage } from "./pages/live.tsx";
 import { NamespacesPage } from "./pages/namespaces.tsx";
 import { OverviewPage } from "./pages/overview.tsx";
 import { SearchPage } from "./pages/search.tsx";
@@ -65,6 +66,9 @@ function namespaceItems(ns: string): NavItem[] {
     { label: "Streams", icon: "streams", path: at("streams"), key: "s" },
     { label: "Links", icon: "links", path: at("links"), key: "l" },
     { label: "Collections", icon: "collections", path: at("collections"), key: "c" },
+    ...(instance.value?.features?.["live"] === true
+      ? [{ label: "Live", icon: "live", path: at("live"), key: "v" } as const]
+      : []),
     { label: "Search", icon: "search", path: at("search"), key: "f" },
     { label: "SQL", icon: "sql", path: at("sql"), key: "q" },
   ];
@@ -258,6 +262,8 @@ function Page() {
       return name === undefined ? <LinksPage ns={ns} /> : <LinkPage ns={ns} name={name} />;
     case "collections":
       return name === undefined ? <CollectionsPage ns={ns} /> : <CollectionPage ns={ns} name={name} />;
+    case "live":
+      return <LivePage ns={ns} />;
     case "search":
       return <SearchPage ns={ns} />;
     case "sql":

@@ -35,6 +35,8 @@ const pages: Readonly<Record<string, readonly [hash: string, shown: string]>> = 
     `#/ns/shop/search?c=items&text=red+apple&like=1&filter=${filter}&hl=title&run=1`,
     "text=What the filter does",
   ],
+  "no live tables": ["#/ns/empty/live", "text=No live tables in empty"],
+  "no live functions": ["#/ns/empty/live?tab=functions", "text=No functions in empty"],
   "no search": ["#/ns/empty/search", "text=No collections in empty"],
   sql: ["#/ns/shop/sql?query=SELECT+1", ".editor .cm-content"],
   docs: ["#/docs", "text=API reference"],

@@ -293,8 +293,9 @@ test("ten thousand streams are listed, filtered and opened", async () => {
   await page.locator(".list-row >> text=stream-00000").waitFor();
   await page.getByRole("status").filter({ hasText: "10,000" }).waitFor();
   assert.ok((await page.locator(".virtual li").count()) < 60, "only what is in view exists");
-  await page.locator(".virtual").evaluate((element) => {
-    element.scrollTop = element.scrollHeight;
+  await page.locator(".virtual").evaluate((element: unknown) => {
+    const list = element as { scrollTop: number; scrollHeight: number };
+    list.scrollTop = list.scrollHeight;
   });
   await page.locator(".list-row >> text=stream-09999").waitFor();
   assert.deepEqual(await tab.violations(), []);

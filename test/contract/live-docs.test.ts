@@ -5,6 +5,7 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
+import { build } from "esbuild";
 import { blocksOf, DocsRun } from "../support/docs.ts";
 import { ServerProcess } from "../support/process.ts";
 import { root } from "../support/source.ts";
@@ -21,7 +22,7 @@ test("every command and program of docs/live.md works", { timeout: 300_000 }, as
     const run = await DocsRun.open(server, folder, { SERVICE_LIVE_URL: server.live });
     const shown: string[] = [];
     for (const block of await blocksOf("docs/live.md")) {
-      const [, name] = /^\/\/ (\S+\.ts)\n/.exec(block.text) ?? [];
+      const [, name] = /^\/\/ (\S+\.tsx?)\n/.exec(block.text) ?? [];
       if (name === undefined) shown.push((await run.run(block)).stdout);
       else {
         await mkdir(dirname(join(folder, name)), { recursive: true });
@@ -34,6 +35,9 @@ test("every command and program of docs/live.md works", { timeout: 300_000 }, as
     assert.match(shown[3]!, /"rows":\[\{"title":"read a book"/);
     const { stdout } = await promisify(execFile)(process.execPath, ["chat.ts"], { cwd: folder });
     assert.match(stdout, /\[ 'hello', 'hi' \]/);
+    const entryPoints = [join(folder, "room.tsx")];
+    const { outputFiles } = await build({ entryPoints, jsx: "automatic", bundle: true, write: false });
+    assert.equal(outputFiles.length, 1);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -325,3 +325,31 @@ test("hostile functions end themselves and nothing else", async () => {
     assert.equal(beside, 0, name);
   }
 });
+
+test("REST tells what there is and what ran, and runs functions, for the console", async () => {
+  const live = await deployed();
+  const url = `${server.url}/v1/namespaces/${live.namespace}/live`;
+  const send = { function: "messages:send", args: { room: "a", text: "hi" } };
+  const sent = await ask(`${url}/mutate`, { body: send });
+  assert.equal(sent.status, 200, sent.text);
+  assert.deepEqual(sent.json.logs, ["sending hi"]);
+  const listed = await ask(`${url}/query`, { body: { function: "messages:list", args: { room: "a" } } });
+  assert.deepEqual(listed.json.value, ["HI"]);
+  const failed = await ask(`${url}/mutate`, { body: { function: "messages:fail" } });
+  assert.deepEqual(failed.json.error, { kind: "thrown", message: "no such luck", data: { code: { $int64: "7" } } });
+  const { json: overview } = await ask(url);
+  assert.deepEqual([overview.version, overview.tick, overview.sessions], [1, Number(sent.json.tick), 0]);
+  assert.deepEqual(overview.tables.map(({ table }: { table: string }) => table).sort(), ["counters", "messages"]);
+  assert.ok(overview.functions.some(({ name }: { name: string }) => name === "messages:send"));
+  const { runs } = (await ask(`${url}/runs`)).json;
+  assert.deepEqual(
+    runs.map((run: { function: string; error?: string }) => [run.function, run.error]),
+    [
+      ["messages:fail", "no such luck"],
+      ["messages:list", undefined],
+      ["messages:send", undefined],
+    ],
+  );
+  assert.equal((await ask(`${url}/query`, { body: { function: "no:such" } })).status, 404);
+  assert.equal((await ask(`${url}/query`, { body: { function: "messages:list", args: {} } })).json.field, "args.room");
+});

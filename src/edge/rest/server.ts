@@ -36,6 +36,7 @@ import { documentRoutes } from "./routes/documents.ts";
 import { eventRoutes } from "./routes/events.ts";
 import { instanceRoutes } from "./routes/instance.ts";
 import { linkRoutes } from "./routes/links.ts";
+import { liveRoutes } from "./routes/live.ts";
 import { namespaceRoutes } from "./routes/namespaces.ts";
 import { operationRoutes } from "./routes/operations.ts";
 import { queryRoutes } from "./routes/query.ts";
@@ -125,6 +126,7 @@ export async function createRest(options: RestOptions): Promise<Rest> {
     ...documentRoutes(engine),
     ...queryRoutes(engine),
     ...sqlRoutes(engine),
+    ...liveRoutes(engine),
     ...(options.backups === undefined ? [] : backupRoutes(options.backups)),
     ...(options.instance === undefined ? [] : instanceRoutes(options.instance.keys, options.instance.audit)),
     ...descriptionRoutes(app),

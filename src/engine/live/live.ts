@@ -12,6 +12,7 @@ import type { LiveTables } from "../sql/table-resolver.ts";
 import type { IdempotencyRecords } from "../stream/idempotency.ts";
 import type { TokenWaiter } from "../stream/token-waiter.ts";
 import type { ConsistencyToken } from "../token.ts";
+import { builtIns, describeTable } from "./builtins.ts";
 import { Collector } from "./collector.ts";
 import { functionOf } from "./find-function.ts";
 import { type Deployed, Deployments, type DeployRequest } from "./function/deployments.ts";
@@ -20,7 +21,8 @@ import { RunnerPool } from "./function/runner-pool.ts";
 import { LiveNamespace } from "./live-namespace.ts";
 import { type Mutated, type MutateOptions, Mutations } from "./mutations.ts";
 import { type At, Queries, type QueryAnswer } from "./queries.ts";
-import type { LiveCall } from "./run.ts";
+import { type RecentRun, RecentRuns } from "./recent-runs.ts";
+import type { LiveCall, Outcome } from "./run.ts";
 import { LiveSession, type QuerySetChange, type WatchedQuery } from "./session.ts";
 import type { LiveSettings } from "./settings.ts";
 import { Subscriptions } from "./subscriptions.ts";
@@ -68,6 +70,7 @@ export class Live {
   readonly #queries: Queries;
   readonly #mutations: Mutations;
   readonly #collector: Collector;
+  readonly #runs = new RecentRuns();
   readonly #runners: RunnerPool;
   readonly #deployments: Deployments;
 
@@ -110,14 +113,33 @@ export class Live {
     const { namespace } = this.#of(request.namespace);
     const call = this.#call(namespace, request, "query");
     await this.#waitFor(namespace, token, signal);
-    return await this.#queries.run(namespace, call, at);
+    return await this.#noted(namespace, call, "query", this.#queries.run(namespace, call, at));
   }
 
   /** Runs a mutation: all of what it writes is committed, or nothing. */
   async mutate(request: CallRequest, options: MutateOptions): Promise<Mutated> {
     const { namespace } = this.#of(request.namespace);
     const call = this.#call(namespace, request, "mutation");
-    return await this.#mutations.run(namespace, call, options);
+    return await this.#noted(namespace, call, "mutation", this.#mutations.run(namespace, call, options));
+  }
+
+  /** What a namespace has. */
+  overview(name: string) {
+    const { namespace } = this.#of(name);
+    const { meta, durable } = namespace;
+    const sessions = this.#sessions.values().filter((each) => each.namespace === name);
+    return {
+      version: meta.version,
+      tick: durable.tick,
+      tables: meta.tables.map(describeTable),
+      functions: meta.functions,
+      sessions: sessions.reduce((count) => count + 1, 0),
+    };
+  }
+
+  /** The last runs that were asked for, the newest first. */
+  runs(name: string): RecentRun[] {
+    return this.#runs.of(this.#of(name).namespace.id);
   }
 
   /** Replaces the namespace's functions and schema. */
@@ -193,6 +215,24 @@ export class Live {
     });
     open.session.modify(versions.base, versions.next, parsed);
     return open.session.querySet;
+  }
+
+  async #noted<T extends { readonly outcome: Outcome; readonly logs: readonly string[] }>(
+    namespace: LiveNamespace,
+    call: LiveCall,
+    kind: RecentRun["kind"],
+    run: Promise<T>,
+  ): Promise<T> {
+    // What the server itself does for a table is no run that anybody wrote.
+    if (builtIns.has(call.function)) return await run;
+    const { clock } = this.#deps;
+    const timeMs = clock.nowMs();
+    const startedMs = clock.steadyMs();
+    const done = await run;
+    const { outcome, logs } = done;
+    const ms = clock.steadyMs() - startedMs;
+    this.#runs.add(namespace.id, { timeMs, function: call.function, kind, ms, logs }, outcome);
+    return done;
   }
 
   #of(name: string): Open {

@@ -1,0 +1,37 @@
+import type { Outcome } from "./run.ts";
+
+/** One run of a function, for people who look for what went wrong. */
+export interface RecentRun {
+  readonly timeMs: number;
+  readonly function: string;
+  readonly kind: "query" | "mutation";
+  readonly ms: number;
+  /** What it threw; undefined where it gave a value. */
+  readonly error: string | undefined;
+  readonly logs: readonly string[];
+}
+
+const runsMax = 100;
+const namespacesMax = 1_000;
+
+/** The last runs of each namespace, in memory. */
+export class RecentRuns {
+  readonly #runs = new Map<number, RecentRun[]>();
+
+  add(namespace: number, run: Omit<RecentRun, "error">, outcome: Outcome): void {
+    let kept = this.#runs.get(namespace);
+    if (kept === undefined) {
+      if (this.#runs.size >= namespacesMax) this.#runs.delete(this.#runs.keys().next().value!);
+      kept = [];
+      this.#runs.set(namespace, kept);
+    }
+    kept.push({ ...run, error: outcome.kind === "error" ? outcome.fault.message : undefined });
+    // Now and then, since shifting an array costs more than the rest.
+    if (kept.length > 2 * runsMax) kept.splice(0, kept.length - runsMax);
+  }
+
+  /** The newest first. */
+  of(namespace: number): RecentRun[] {
+    return (this.#runs.get(namespace) ?? []).slice(-runsMax).reverse();
+  }
+}
