@@ -35,7 +35,7 @@ class InteropPostgres {
     equal(column(about.getTables(null, null, "%", new String[] {"TABLE"}), "TABLE_NAME"), "items orders", "tables");
     equal(column(about.getColumns(null, "collections", "items", "%"), "TYPE_NAME"), "int8 text text _float4 json", "columns");
     equal(column(about.getCatalogs(), "TABLE_CAT"), "shop", "catalogs");
-    equal(column(about.getSchemas(), "TABLE_SCHEM"), "collections counters information_schema links pg_catalog streams", "schemas");
+    equal(column(about.getSchemas(), "TABLE_SCHEM"), "collections counters information_schema links live pg_catalog streams", "schemas");
     equal(column(about.getPrimaryKeys(null, "collections", "items"), "COLUMN_NAME"), "_id", "primary keys");
     equal(count(about.getImportedKeys(null, "collections", "items")), 0, "imported keys");
     equal(column(about.getIndexInfo(null, "collections", "items", true, false), "INDEX_NAME"), "items_pkey", "indexes");

@@ -35,6 +35,9 @@ test("values that nest too deep are refused, by their text and as parameters", a
   assertError(await ask(url, { body: body(1_000) }), 400, "invalid_argument", "params[0]");
   const infinite = '{"query":"select ? as x, ? as y","params":[1,[[0.5],[1e999]]]}';
   assertError(await ask(url, { body: infinite }), 400, "invalid_argument", "params[1][1][0]");
+  const long = await sql(server, "x".repeat(50_000));
+  assertError(long, 400, "invalid_argument", "query");
+  assert.ok(long.text.length < 4_000, `${long.text.length} characters`);
 });
 
 test("values of many items are told whole", async () => {

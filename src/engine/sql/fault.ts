@@ -19,9 +19,13 @@ export interface FaultPlace {
   readonly cause?: unknown;
 }
 
+/** Characters of a message: DuckDB repeats words of the statement, however long they are. */
+const messageLengthMax = 2_000;
+
 /** A statement that can't be run, with the fault for the wires. */
-export function sqlFault(kind: SqlFaultKind, message: string, place: FaultPlace = {}): EngineError {
+export function sqlFault(kind: SqlFaultKind, told: string, place: FaultPlace = {}): EngineError {
   const { field = "query", position, cause } = place;
+  const message = told.length > messageLengthMax ? `${told.slice(0, messageLengthMax).toWellFormed()}…` : told;
   const sql: SqlFault = { kind, ...(position === undefined ? {} : { position }) };
   const reason = reasonOf[kind] ?? "invalid_argument";
   const atFault = reason === "invalid_argument";

@@ -120,6 +120,11 @@ function objectOf(schema: JsonSchema, depth: number): fc.Arbitrary<unknown> {
   const names = Object.keys(properties);
   if (names.length === 0)
     return depth > 4 ? fc.constant({}) : fc.dictionary(fc.string({ maxLength: 6 }), anyJson, { maxKeys: 3 });
+  if (schema["maxProperties"] === 1) {
+    return fc.oneof(
+      ...names.map((name) => makeValid(properties[name]!, depth + 1).map((value) => ({ [name]: value }))),
+    );
+  }
   const fields = Object.fromEntries(names.map((name) => [name, makeValid(properties[name]!, depth + 1)]));
   return fc.record(fields, { requiredKeys: names.filter((name) => required.includes(name)), noNullPrototype: true });
 }

@@ -45,6 +45,19 @@ const record = object({
   headers: optional(array(object({ key: text, value: optional(base64) }, ["key"]))),
   timestamp_ms: optional({ ...count, description: "Epoch milliseconds; the writer's clock when absent" }),
 });
+/** A value that `format` can't tell stands under the other name. */
+const fetchedValue = { value: { description: "Base64, text or JSON, as `format` says" }, value_base64: base64 };
+const fetched = {
+  type: "object",
+  properties: {
+    offset: count,
+    timestamp_ms: count,
+    key: { description: "As the value" },
+    key_base64: base64,
+    ...fetchedValue,
+    headers: array({ type: "object", properties: { key: text, ...fetchedValue } }),
+  },
+};
 const records = array(record, { minItems: 1, maxItems: limits.requestRecordsMax });
 export const appendBody = object(
   { records, match_offset: optional({ ...count, description: "The base offset that the writer expects" }) },
@@ -179,7 +192,7 @@ export function recordRoutes(engine: Engine): Route[] {
             "application/json": {
               type: "object",
               properties: {
-                records: array({ type: "object", properties: { offset: count, ...(record["properties"] as object) } }),
+                records: array(fetched),
                 next_offset: count,
                 high_watermark: count,
                 log_start_offset: count,

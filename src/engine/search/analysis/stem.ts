@@ -7,10 +7,17 @@ import { stemmer as nepali } from "@orama/stemmers/nepali";
 import { stemmer as serbian } from "@orama/stemmers/serbian";
 import snowball from "snowball-stemmers";
 import { searchLimits } from "../limits.ts";
+import { stemCzech } from "./stemmer/czech.ts";
 import { stemDutch } from "./stemmer/dutch.ts";
 import { stemEnglish } from "./stemmer/english.ts";
+import { stemEsperanto } from "./stemmer/esperanto.ts";
+import { stemEstonian } from "./stemmer/estonian.ts";
 import { stemGerman } from "./stemmer/german.ts";
+import { stemPersian } from "./stemmer/persian.ts";
+import { stemPolish } from "./stemmer/polish.ts";
+import { stemSesotho } from "./stemmer/sesotho.ts";
 import { stemSwedish } from "./stemmer/swedish.ts";
+import { stemYiddish } from "./stemmer/yiddish.ts";
 
 export type Stem = (word: string) => string;
 
@@ -62,8 +69,11 @@ function currentFrench(given: string): string {
 
 /** The algorithms as Snowball 3 has them, where the library is older or has none. */
 const current: Readonly<Record<string, () => Stem>> = {
+  czech: () => stemCzech,
   dutch: () => stemDutch,
   english: () => stemEnglish,
+  esperanto: () => stemEsperanto,
+  estonian: () => stemEstonian,
   french: () => currentFrench,
   german: () => stemGerman,
   greek: () => greek,
@@ -71,12 +81,16 @@ const current: Readonly<Record<string, () => Stem>> = {
   indonesian: () => indonesian,
   lithuanian: () => lithuanian,
   nepali: () => nepali,
+  persian: () => stemPersian,
+  polish: () => stemPolish,
   romanian,
   russian,
   serbian: () => serbian,
+  sesotho: () => stemSesotho,
   spanish,
   swedish: () => stemSwedish,
   turkish,
+  yiddish: () => stemYiddish,
 };
 
 export const stemmerLanguages: readonly string[] = [...new Set([...older.keys(), ...Object.keys(current)])].sort();

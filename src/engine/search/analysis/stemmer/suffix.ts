@@ -28,6 +28,16 @@ export class SuffixStep {
     }
     return undefined;
   }
+
+  /** As `apply`, but where a suffix must stay, the shorter ones are tried. */
+  applyAny(word: string, regions: Regions, from = 0): string | undefined {
+    for (let length = Math.min(this.#longest, word.length - from); length > 0; length--) {
+      const rule = this.#rules.get(word.slice(word.length - length));
+      const made = rule?.(word.slice(0, word.length - length), regions);
+      if (made !== undefined) return made;
+    }
+    return undefined;
+  }
 }
 
 export const always: Rule = (stem) => stem;
