@@ -28,7 +28,7 @@ import { errorReply, toEngineError } from "./error.ts";
 import { loadGuides } from "./guides.ts";
 import { createHotLane } from "./hot/lane.ts";
 import type { Metrics } from "./metrics.ts";
-import { type Access, isRead, needOf, type Route, readToken } from "./route.ts";
+import { type Access, isInside, isRead, needOf, type Route, readToken } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
 import { backupRoutes } from "./routes/backup.ts";
 import { collectionRoutes } from "./routes/collections.ts";
@@ -233,7 +233,9 @@ function registerHooks(
     const admit = (principal: Principal) => {
       request.principal = principal;
       checkRoute(request, reply);
-      authorize(principal, needOf(access, (request.params as { ns?: string }).ns ?? ""));
+      const namespace = (request.params as { ns?: string }).ns ?? "";
+      authorize(principal, needOf(access, namespace));
+      if (isInside(access)) engine.quotas.admitRequest(namespace);
       // One that is malformed is told even where nothing that is read derives from a stream, as in a list.
       if (isRead(access)) readToken(request);
     };

@@ -47,8 +47,14 @@ const catalogViews: typeof views = [
     "pg_namespace",
     `SELECT * FROM pg_catalog.pg_namespace WHERE nspname IN ${ownSchemas} AND oid IN (SELECT oid FROM duckdb_schemas() WHERE database_name = current_database())`,
   ],
-  ["pg_class", `SELECT * FROM pg_catalog.pg_class WHERE relnamespace IN (SELECT oid FROM ${shownCatalogSchema}.pg_namespace)`],
-  ["pg_attribute", `SELECT * FROM pg_catalog.pg_attribute WHERE attrelid IN (SELECT oid FROM ${shownCatalogSchema}.pg_class)`],
+  [
+    "pg_class",
+    `SELECT * FROM pg_catalog.pg_class WHERE relnamespace IN (SELECT oid FROM ${shownCatalogSchema}.pg_namespace)`,
+  ],
+  [
+    "pg_attribute",
+    `SELECT * FROM pg_catalog.pg_attribute WHERE attrelid IN (SELECT oid FROM ${shownCatalogSchema}.pg_class)`,
+  ],
   ["pg_tables", `SELECT * FROM pg_catalog.pg_tables WHERE schemaname IN ${ownSchemas}`],
   ["pg_views", "SELECT * FROM pg_catalog.pg_views WHERE false"],
   ["pg_database", "SELECT * FROM pg_catalog.pg_database WHERE datname = current_database()"],
