@@ -26,10 +26,18 @@ const afterTheTour = [
   "docs/rpc.md",
   "docs/python.md",
   "docs/quickstart-search.md",
+  "docs/quickstart-events.md",
+  "docs/quickstart-sql.md",
 ];
 const withKeys = ["docs/security.md"];
 /** Run by `cli-docs.test.ts` and `live-docs.test.ts`. */
-const onTheirOwn = ["docs/cli.md", "docs/client.md", "docs/live.md", "docs/operations.md"];
+const onTheirOwn = [
+  "docs/cli.md",
+  "docs/client.md",
+  "docs/live.md",
+  "docs/operations.md",
+  "docs/quickstart-operate.md",
+];
 
 let folder: string;
 let server: ServerProcess;
