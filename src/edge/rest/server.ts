@@ -23,7 +23,7 @@ import type { RequestIds } from "../front/request-id.ts";
 import type { ByteBudget } from "../wire/byte-budget.ts";
 import { registerBodyParser } from "./body.ts";
 import { describeApi } from "./description.ts";
-import { docsPage, docsPolicy, guidePage } from "./docs-page.ts";
+import { docsPage, docsPolicy, guidePage, searchPage } from "./docs-page.ts";
 import { errorReply, toEngineError } from "./error.ts";
 import { loadGuides } from "./guides.ts";
 import { createHotLane } from "./hot/lane.ts";
@@ -378,10 +378,15 @@ function descriptionRoutes(app: FastifyInstance): Route[] {
       access: "signed-in",
       tag: "operations",
       schema: {
-        summary: "The list of guides and this API as a page",
+        summary: "The list of guides and this API as a page; with `q`, the sections that have all of its words",
+        querystring: object({ q: { ...text, maxLength: 200 } }),
         response: { 200: textAnswer("The page", "text/html") },
       },
-      handler: (_request, reply) => sendPage(reply, docsPage(document() as Parameters<typeof docsPage>[0], guides)),
+      handler: (request, reply) => {
+        const { q = "" } = request.query as { q?: string };
+        const found = q === "" ? docsPage(document() as Parameters<typeof docsPage>[0], guides) : searchPage(q, guides);
+        return sendPage(reply, found);
+      },
     },
     {
       method: "GET",
