@@ -328,7 +328,7 @@ test("the guides are read in the console and link to each other", async () => {
   const { page } = tab;
   await page.getByRole("link", { name: "Collections and documents" }).click();
   await page.waitForURL(/#\/docs\/collections/);
-  await page.locator(".prose a", { hasText: "search.md" }).first().click();
+  await page.locator(".prose a", { hasText: "How search decides" }).first().click();
   await page.waitForURL(/#\/docs\/search/);
 });
 

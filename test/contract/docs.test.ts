@@ -103,6 +103,16 @@ test("no page with a command is left out", async () => {
   assert.deepEqual(found.flat().sort(), known);
 });
 
+/** What is tested and how is what these two are about. */
+const evidence = ["docs/reliability.md", "docs/threat-model.md"];
+
+for (const page of pages.filter((each) => !evidence.includes(each))) {
+  test(`${page} is for people who use the service: sources are for ARCHITECTURE.md and CONTRIBUTING.md`, async () => {
+    const text = await readFile(join(root, page), "utf8");
+    assert.doesNotMatch(text, /`(?:src|test)\//);
+  });
+}
+
 /** What a page names in passing, between backquotes or as a link, exists. */
 for (const page of pages) {
   test(`${page} names commands, settings and files that there are`, async () => {
