@@ -8,6 +8,7 @@ import type { Committer } from "../commit/committer.ts";
 import { EngineError, notFound } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import type { Metastore, NamespaceMeta } from "../metastore/metastore.ts";
+import type { Quotas } from "../quota/quotas.ts";
 import type { LiveTables } from "../sql/table-resolver.ts";
 import type { IdempotencyRecords } from "../stream/idempotency.ts";
 import type { TokenWaiter } from "../stream/token-waiter.ts";
@@ -34,6 +35,7 @@ export interface LiveDeps {
   readonly metastore: Metastore;
   readonly log: Log;
   readonly idempotency: IdempotencyRecords;
+  readonly quotas: Quotas;
   readonly tokens: TokenWaiter;
   readonly clock: Clock;
   readonly random: Random;
