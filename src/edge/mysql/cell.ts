@@ -1,6 +1,6 @@
 import type { SqlColumn } from "../../engine/sql/batch.ts";
 import { civil, intervalText } from "../../engine/sql/time-text.ts";
-import { isValid, jsonValue, readValue } from "../../engine/sql/value.ts";
+import { isValid, jsonText } from "../../engine/sql/value.ts";
 import { clockOf, clockText, dateText, isKnownDay, splitInstant } from "./calendar.ts";
 
 /** One value of a column, as the texts that both protocols need. */
@@ -58,5 +58,5 @@ export function timestampTextAt(column: FixedColumn, row: number, offsetMicros: 
 
 /** A list, struct or map as JSON, in the form that REST has it. */
 export function jsonAt(column: SqlColumn, row: number): string {
-  return JSON.stringify(jsonValue(readValue(column, row), column.type));
+  return jsonText(column, row);
 }

@@ -1,5 +1,6 @@
 import { ByteReader } from "./byte-reader.ts";
 import { mysqlError } from "./error.ts";
+import { mysqlLimits } from "./limits.ts";
 
 /** What a client asks for once it has signed in: one byte that names the command, and what belongs to it. */
 export type Command =
@@ -30,9 +31,15 @@ export type Command =
  *   0x19 STMT_CLOSE u32     0x1A STMT_RESET u32        0x1B SET_OPTION u16         0x1C STMT_FETCH u32 statement, u32 rows
  *   0x1F RESET_CONNECTION
  */
+/** QUERY, STMT_PREPARE, STMT_EXECUTE and STMT_SEND_LONG_DATA. */
+const long: ReadonlySet<number> = new Set([0x03, 0x16, 0x17, 0x18]);
+
 export function readCommand(payload: Buffer): Command {
   const reader = new ByteReader(payload);
   const code = reader.u8();
+  if (payload.length > mysqlLimits.commandBytesMax && !long.has(code)) {
+    throw mysqlError("malformedPacket", `Malformed packet: ${payload.length} bytes are too many for this command`);
+  }
   switch (code) {
     case 0x01:
       return { kind: "quit" };

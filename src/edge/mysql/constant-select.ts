@@ -1,5 +1,6 @@
 import { isName, isOperator, isWord, type MysqlToken } from "../../engine/sql/dialect/mysql-lexer.ts";
 import type { SqlColumnInfo } from "../../engine/sql/type.ts";
+import { mysqlLimits } from "./limits.ts";
 import type { Cell, Table } from "./rows.ts";
 import { constant, splitAtCommas } from "./set-statement.ts";
 import type { Variables } from "./variables.ts";
@@ -20,6 +21,7 @@ export function constantSelect(
   const items = splitAtCommas(withoutTail(tokens.slice(1)));
   const columns: SqlColumnInfo[] = [];
   const row: Cell[] = [];
+  let characters = 0;
   for (const item of items) {
     const found = constantItem(item, variables, functions);
     if (found === undefined) return undefined;
@@ -30,6 +32,9 @@ export function constantSelect(
     const isInteger = typeof value === "number" && Number.isSafeInteger(value);
     columns.push({ name: label, type: { kind: value === null ? "null" : isInteger ? "int64" : "text" } });
     row.push(isInteger ? value : value === null ? null : String(value));
+    if (typeof value === "string") characters += value.length;
+    // The engine bounds its statements and its rows.
+    if (characters > mysqlLimits.constantCharactersMax) return undefined;
   }
   return { columns, rows: [row] };
 }

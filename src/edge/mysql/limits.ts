@@ -5,6 +5,8 @@ const MiB = 1024 * KiB;
 export const mysqlLimits = {
   /** One command, over all the packets it is split into; clients read it as `max_allowed_packet`. */
   packetBytesMax: 64 * MiB,
+  /** One that brings neither a statement nor values. */
+  commandBytesMax: 64 * KiB,
   /** The same before the client has signed in. */
   handshakePacketBytesMax: 64 * KiB,
   connectionsMax: 500,
@@ -32,6 +34,10 @@ export const mysqlLimits = {
   passwordBytesMax: 16 * KiB,
   /** What clients told with `SET` and ask for again. */
   sessionVariablesMax: 200,
-  userVariableCharactersMax: 10_000,
+  variableCharactersMax: 10_000,
+  /** All of one session's. */
+  variablesCharactersMax: 64 * 1024,
+  /** A SELECT of constants that is answered without the engine. */
+  constantCharactersMax: 64 * 1024,
   messageCharactersMax: 512,
 } as const;

@@ -1,5 +1,5 @@
 import type { SqlBatch } from "../../engine/sql/batch.ts";
-import { checkItems } from "../../engine/sql/value.ts";
+import { checkWeight } from "../../engine/sql/value.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import { binaryRows } from "./binary-row.ts";
 import { capability, has, status } from "./capability.ts";
@@ -61,7 +61,7 @@ export class ResultWriter {
 
   async rows(batch: SqlBatch, from: number, to: number, { format, offsetMicros }: ResultOptions): Promise<void> {
     const packet = this.#packet;
-    checkItems(batch);
+    checkWeight(batch);
     const mayBeLong = batch.columns.some(({ layout }) => layout === "list" || layout === "struct");
     const encode: RowEncoder = (format === "text" ? textRows : binaryRows)(batch, offsetMicros);
     let untilMs = performance.now() + mysqlLimits.turnMs;

@@ -1,5 +1,6 @@
 import { isName, isOperator, isWord, type MysqlToken } from "../../engine/sql/dialect/mysql-lexer.ts";
 import { mysqlError } from "./error.ts";
+import { mysqlLimits } from "./limits.ts";
 import type { Cell } from "./rows.ts";
 import { checkCharacterSet, type Value, type Variables } from "./variables.ts";
 
@@ -101,10 +102,25 @@ function evaluate(tokens: readonly MysqlToken[], variables: Variables): Cell | u
   const values = splitAtCommas(tokens.slice(2, -1)).map((each) => (each.length === 0 ? "" : evaluate(each, variables)));
   if (values.includes(undefined)) return undefined;
   const texts = values.map((value) => String(value ?? ""));
-  if (isWord(first, "CONCAT")) return texts.join("");
-  if (isWord(first, "REPLACE") && texts.length === 3) return texts[0]!.replaceAll(texts[1]!, texts[2]!);
+  if (isWord(first, "CONCAT")) {
+    checkLength(texts.reduce((sum, { length }) => sum + length, 0));
+    return texts.join("");
+  }
+  if (isWord(first, "REPLACE") && texts.length === 3) return replaced(texts[0]!, texts[1]!, texts[2]!);
   if (isWord(first, "IFNULL", "COALESCE")) return texts.find((value) => value !== "") ?? "";
   return undefined;
+}
+
+function replaced(text: string, from: string, to: string): string {
+  if (from === "") return text;
+  const parts = text.split(from);
+  checkLength(text.length + (parts.length - 1) * (to.length - from.length));
+  return parts.join(to);
+}
+
+/** Before it is made: what is too long to be kept must not be there for a moment either. */
+function checkLength(length: number): void {
+  if (length > mysqlLimits.variableCharactersMax) throw mysqlError("wrongValue", "The value is too long");
 }
 
 /** The value of a word that is one by itself; undefined for any other. */

@@ -10,6 +10,7 @@ import { constantSelect, type SessionFunctions } from "./constant-select.ts";
 import { mysqlError } from "./error.ts";
 import { informationQueries, isEmptyTable, isInformationTable, literal } from "./information-schema.ts";
 import type { KeptBytes } from "./kept-bytes.ts";
+import { mysqlLimits } from "./limits.ts";
 import { NamedStatements } from "./named-statements.ts";
 import type { ProcessList } from "./process-list.ts";
 import { type Cell, limitRows, type Rows, rowsOf, type Table } from "./rows.ts";
@@ -237,10 +238,20 @@ export class StatementRunner {
 
   #context(informationTable: MysqlContext["informationTable"]): MysqlContext {
     const { variables, database } = this.#state;
+    let characters = 0;
+    /** A variable that is named thousands of times becomes a text that no statement may have. */
+    const written = (value: Cell) => {
+      const text = literal(value);
+      characters += text.length;
+      if (characters > mysqlLimits.variablesCharactersMax * 16) {
+        throw mysqlError("wrongValue", "The values of the statement's variables are too long together");
+      }
+      return text;
+    };
     return {
       database,
-      variable: (name) => literal(variables.get(name)),
-      userVariable: (name) => literal(variables.userVariable(name)),
+      variable: (name) => written(variables.get(name)),
+      userVariable: (name) => written(variables.userVariable(name)),
       sessionFunction: (name) => {
         const value = this.#functions(name);
         return value === undefined ? undefined : literal(value);

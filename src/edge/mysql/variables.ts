@@ -193,9 +193,7 @@ export class Variables {
       this.#set.delete(key);
       return;
     }
-    if (this.#set.size >= mysqlLimits.sessionVariablesMax && !this.#set.has(key)) {
-      throw mysqlError("limitReached", "Too many variables are set");
-    }
+    this.#checkRoom(this.#set, key, given);
     this.#set.set(key, check(key, normal(key, given)));
     const alias = Object.entries(aliases).find(([from, to]) => key === from || key === to);
     for (const each of alias ?? []) this.#set.set(each, this.#set.get(key)!);
@@ -207,13 +205,19 @@ export class Variables {
 
   setUserVariable(name: string, value: Cell): void {
     const key = name.toLowerCase();
-    if (this.#user.size >= mysqlLimits.sessionVariablesMax && !this.#user.has(key)) {
-      throw mysqlError("limitReached", "Too many variables are set");
-    }
-    if (typeof value === "string" && value.length > mysqlLimits.userVariableCharactersMax) {
-      throw mysqlError("wrongValue", `The value of @${name} is too long`);
-    }
+    this.#checkRoom(this.#user, key, value);
     this.#user.set(key, value);
+  }
+
+  #checkRoom(among: ReadonlyMap<string, Cell>, key: string, value: Cell): void {
+    const { sessionVariablesMax, variableCharactersMax, variablesCharactersMax } = mysqlLimits;
+    if (key.length + lengthOf(value) > variableCharactersMax) {
+      throw mysqlError("wrongValue", `The value of ${key.slice(0, 64)} is too long`);
+    }
+    let characters = key.length + lengthOf(value);
+    for (const [name, each] of [...this.#set, ...this.#user]) characters += name.length + lengthOf(each);
+    const isFull = among.size >= sessionVariablesMax && !among.has(key);
+    if (isFull || characters > variablesCharactersMax) throw mysqlError("limitReached", "Too many variables are set");
   }
 
   /** As SHOW VARIABLES lists them. */
@@ -249,6 +253,10 @@ export class Variables {
   get #modes(): string[] {
     return String(this.get("sql_mode")).toUpperCase().split(",");
   }
+}
+
+function lengthOf(value: Cell): number {
+  return typeof value === "string" ? value.length : 0;
 }
 
 function split(name: string): { scope: string; key: string } {

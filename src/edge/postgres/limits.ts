@@ -35,4 +35,6 @@ export const postgresLimits = {
   knownQueryBytesMax: 256,
   /** Nested brackets in the text of an array. */
   arrayDepthMax: 6,
+  /** Of an array, over all of its dimensions. */
+  arrayItemsMax: 100_000,
 } as const;

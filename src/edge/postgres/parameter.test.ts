@@ -89,3 +89,30 @@ for (const [what, run, code] of [
     assert.throws(run, (error) => error instanceof PostgresError && error.code === code);
   });
 }
+
+test("an array of more items than a parameter may have is refused, before it is made", () => {
+  const tooMany = { code: "54000" };
+  assert.throws(() => text(`{${"1,".repeat(100_000)}1}`, oids.int4.array), tooMany);
+  assert.throws(() => text(`[${"1,".repeat(100_000)}1]`, oids.float4.array), tooMany);
+  const sized = (...lengths: readonly number[]) => {
+    const head = [lengths.length, 0, oids.int4.oid, ...lengths.flatMap((length) => [length, 1])];
+    const bytes = Buffer.alloc(4 * head.length + 400);
+    head.forEach((value, i) => void bytes.writeInt32BE(value, 4 * i));
+    return bytes.toString("hex");
+  };
+  // Inner ones of nothing take no bytes, however many they are.
+  assert.throws(() => binary(sized(200, 200, 200, 200), oids.int4.array), { code: "22P03" });
+  assert.deepEqual(binary(sized(200, 200, 200, 200, 0), oids.int4.array), []);
+  assert.throws(() => binary(sized(-1), oids.int4.array), PostgresError);
+  assert.throws(() => binary(sized(100_001) + "ffffffff".repeat(100_001), oids.int4.array), tooMany);
+});
+
+test("the older form of bytes is read whole, and what is no escape is refused", () => {
+  const long = "a\\\\é\\377".repeat(50_000);
+  const want = Buffer.from("61 5c c3 a9 ff".replaceAll(" ", ""), "hex");
+  const found = Buffer.from(text(long, oids.bytea.oid).value as Uint8Array);
+  assert.ok(found.equals(Buffer.concat(Array(50_000).fill(want))));
+  for (const broken of ["\\", "a\\9", "\\40", "\\400"]) {
+    assert.throws(() => text(broken, oids.bytea.oid), { code: "22P02" }, broken);
+  }
+});

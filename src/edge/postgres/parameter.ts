@@ -76,15 +76,20 @@ function parseBytes(text: string): Uint8Array {
     if (!/^(?:[0-9a-fA-F]{2})*$/.test(digits)) throw invalidText("bytea", text);
     return Uint8Array.from(Buffer.from(digits, "hex"));
   }
-  const bytes: number[] = [];
-  for (const [, octal, slash, plain] of text.matchAll(/\\([0-3][0-7]{2})|(\\\\)|([^\\])|\\/gsu)) {
-    if (octal !== undefined) bytes.push(Number.parseInt(octal, 8));
-    else if (slash !== undefined) bytes.push(0x5c);
-    else if (plain !== undefined) bytes.push(...Buffer.from(plain));
-    else throw invalidText("bytea", text);
+  // Escapes are longer than what they mean, so the bytes are put together in place.
+  const bytes = Buffer.from(text);
+  let length = 0;
+  for (let at = 0; at < bytes.length; length++) {
+    const octal = bytes[at] === backslash ? /^\\([0-3][0-7]{2})/.exec(bytes.toString("latin1", at, at + 4)) : null;
+    const isSlash = bytes[at] === backslash && bytes[at + 1] === backslash;
+    if (bytes[at] === backslash && octal === null && !isSlash) throw invalidText("bytea", text);
+    bytes[length] = octal === null ? bytes[at]! : Number.parseInt(octal[1]!, 8);
+    at += octal === null ? (isSlash ? 2 : 1) : 4;
   }
-  return Uint8Array.from(bytes);
+  return Uint8Array.from(bytes.subarray(0, length));
 }
+
+const backslash = 0x5c;
 
 function invalidText(type: string, text: string): PostgresError {
   return new PostgresError("22P02", `invalid input syntax for type ${type}: ${JSON.stringify(text.slice(0, 100))}`);
@@ -217,6 +222,9 @@ function readNumeric(reader: MessageReader): string {
   return numericText(digits, weight, sign, scale);
 }
 
+/** Each item has its length before it. */
+const itemHeadBytes = 4;
+
 /** The binary format of an array, see value/binary.ts; more than one dimension nests. */
 function readArray(value: Buffer, name: TypeName): SqlValue {
   const reader = new MessageReader(value);
@@ -232,14 +240,20 @@ function readArray(value: Buffer, name: TypeName): SqlValue {
     lengths.push(reader.int32());
     reader.int32();
   }
+  // Inner dimensions of nothing take no bytes, however many they are.
+  if (lengths.includes(0)) return [];
+  const items = lengths.reduce((product, length) => product * length, 1);
+  if (lengths.some((length) => length < 0) || items * itemHeadBytes > reader.left) {
+    throw new PostgresError("22P03", "an array is cut short");
+  }
+  checkItemCount(items);
   const readLevel = (level: number): SqlValue => {
     const length = lengths[level]!;
-    if (length < 0 || length > reader.left) throw new PostgresError("22P03", "an array is cut short");
     return Array.from({ length }, () => (level + 1 < dimensions ? readLevel(level + 1) : readItem(reader, item)));
   };
-  const items = readLevel(0);
+  const found = readLevel(0);
   reader.done();
-  return items;
+  return found;
 }
 
 function readItem(reader: MessageReader, name: TypeName): SqlValue {
@@ -249,6 +263,7 @@ function readItem(reader: MessageReader, name: TypeName): SqlValue {
 
 /** An array's text: `{1,2,NULL}`, nested ones too; a vector may also be in brackets, as JSON has it. */
 export function parseArray(text: string, type: SqlType): SqlValue {
+  checkItemCount(itemsIn(text));
   const trimmed = text.trim();
   if (trimmed.startsWith("[") && !/^\[[-+]?\d+:/.test(trimmed)) {
     try {
@@ -260,6 +275,18 @@ export function parseArray(text: string, type: SqlType): SqlValue {
   // Bounds such as [0:2]= tell where the numbering begins, which no value of the engine has.
   const parser = new ArrayParser(trimmed.replace(/^(?:\[[-+]?\d+:[-+]?\d+\])+=/, ""));
   return parser.parse(type);
+}
+
+/** At most so many has an array of this text. */
+function itemsIn(text: string): number {
+  let items = 1;
+  for (let at = text.indexOf(","); at !== -1; at = text.indexOf(",", at + 1)) items++;
+  return items;
+}
+
+function checkItemCount(items: number): void {
+  const { arrayItemsMax } = postgresLimits;
+  if (items > arrayItemsMax) throw new PostgresError("54000", `an array has more than ${arrayItemsMax} items`);
 }
 
 class ArrayParser {

@@ -1,6 +1,6 @@
 import type { SqlBatch } from "../../engine/sql/batch.ts";
 import type { SqlParameter, SqlResult } from "../../engine/sql/sql.ts";
-import { checkItems } from "../../engine/sql/value.ts";
+import { checkWeight } from "../../engine/sql/value.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import { columnName } from "./column-name.ts";
 import { PostgresError } from "./error.ts";
@@ -176,7 +176,7 @@ export class Portal implements AsyncDisposable {
       await this.#result?.[Symbol.asyncDispose]();
       return false;
     }
-    checkItems(batch);
+    checkWeight(batch);
     this.#batch = batch;
     return true;
   }

@@ -1,9 +1,17 @@
 import type { SqlBatch, SqlColumn } from "../../engine/sql/batch.ts";
+import { isJson } from "../../engine/sql/json-check.ts";
 import type { SqlValue } from "../../engine/sql/sql.ts";
 import type { SqlColumnInfo, SqlType } from "../../engine/sql/type.ts";
-import { exactDigits, int128, isValid, itemCount, jsonValue, readValue, valueText } from "../../engine/sql/value.ts";
-import { runSteps } from "../../engine/turns.ts";
-import { isJson } from "./json-check.ts";
+import {
+  exactDigits,
+  int128,
+  isValid,
+  jsonScalar,
+  jsonText,
+  keyText,
+  readValue,
+  weightOf,
+} from "../../engine/sql/value.ts";
 
 /** The names of a row's members: a name that is there already gets a number. */
 export function memberNames(columns: readonly SqlColumnInfo[]): string[] {
@@ -20,8 +28,8 @@ export function memberNames(columns: readonly SqlColumnInfo[]): string[] {
   });
 }
 
-/** A value of more items is written in parts, so that others have their turn between them. */
-const partItems = 1_000;
+/** A value that weighs more is written in parts, so that others have their turn between them. */
+const partWeight = 1_000;
 
 /** Rows as JSON objects, each with a comma before it but for the first of a result; a long row is several texts. */
 export function* rowTexts(names: readonly string[], batch: SqlBatch, isFirstBatch: boolean): Iterable<string> {
@@ -44,7 +52,7 @@ export function* rowTexts(names: readonly string[], batch: SqlBatch, isFirstBatc
 
 function isLong(column: SqlColumn, row: number): boolean {
   if (column.layout === "bytes") return column.offsets[row + 1]! - column.offsets[row]! > partLength;
-  return isNested(column) && itemCount(column, row, row + 1) > partItems;
+  return weightOf(column, row, row + 1) > partWeight;
 }
 
 function isNested({ layout }: SqlColumn): boolean {
@@ -75,7 +83,7 @@ function* valueParts(value: SqlValue, type: SqlType): Iterable<string> {
       return;
     }
   }
-  const shown = jsonValue(value, type);
+  const shown = jsonScalar(value, type);
   if (typeof shown !== "string") {
     yield JSON.stringify(shown);
     return;
@@ -93,12 +101,12 @@ function* items({ type, items, offsets }: Extract<SqlColumn, { layout: "list" }>
   let text = isMap ? "{" : "[";
   for (let i = offsets[row]!; i < offsets[row + 1]!; i++) {
     if (i > offsets[row]!) text += ",";
-    if (isMap) text += `${JSON.stringify(valueText(readValue(items.fields[0]!, i), items.fields[0]!.type))}:`;
-    if (isNested(values)) {
+    if (isMap) text += `${keyText(items.fields[0]!, i)}:`;
+    if (isNested(values) || isLong(values, i)) {
       yield text;
       yield* parts(values, i);
       text = "";
-    } else text += JSON.stringify(jsonValue(readValue(values, i), values.type));
+    } else text += jsonText(values, i);
     if (text.length < partLength) continue;
     yield text;
     text = "";
@@ -141,17 +149,10 @@ function cellWriter(column: SqlColumn): (row: number) => string {
       }
     }
   }
-  if (type.kind === "json") return (row) => jsonText(readValue(column, row) as string | null);
-  return (row) => JSON.stringify(jsonValue(readValue(column, row), type));
+  return (row) => jsonText(column, row);
 }
 
 function integerText(value: bigint): string {
   const isSafe = value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER;
   return isSafe ? String(value) : `"${value}"`;
-}
-
-/** A cast makes no JSON of what is none, so it is looked at before it becomes a part of the answer. */
-function jsonText(text: string | null): string {
-  if (text === null) return "null";
-  return runSteps(isJson(text)) ? text : JSON.stringify(text);
 }

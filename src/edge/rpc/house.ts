@@ -30,7 +30,7 @@ const hopHeaders: ReadonlySet<string> = new Set([
  * names: each proxy and each provider has its own.
  */
 const identityHeaders =
-  /auth|cookie|api-?key|token|secret|forwarded|^via$|real-ip|client-(?:ip|cert)|remote|user|principal|identity|account|email|group|role|tenant|impersonat|ssl|tailscale|original|rewrite|override|jwt|assertion|oidc|saml|consumer|credential|subject|session|login|scope|permission|admin|owner|^x-(?:sub|uid|host|org.*|http-method)$/;
+  /auth|cookie|api-?key|token|secret|forwarded|^via$|real-ip|client|caller|actor|behalf|claim|verif|cert|upn|-dn$|remote|user|principal|identity|account|email|group|role|tenant|impersonat|ssl|tailscale|original|rewrite|override|jwt|assertion|oidc|saml|consumer|credential|subject|session|login|scope|permission|admin|owner|^x-(?:sub|uid|host|org.*|http-method)$/;
 const plainHeaders: ReadonlySet<string> = new Set(["user-agent", "x-user-agent"]);
 
 const methodPath = /^\/service\.house\.[\w.]+\/\w+$/;

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import { findField, findVector, type Schema } from "../collection/schema.ts";
 import { invalid } from "../errors.ts";
 import { parseName } from "../ids.ts";
@@ -108,7 +107,7 @@ function parseFrom(body: JsonFields): string {
 /** Filters of one query: those that are written alike become one object, which is evaluated once. */
 class Filters {
   readonly #schema: Schema;
-  readonly #known: Filter[] = [];
+  readonly #known = new Map<string, Filter>();
 
   constructor(schema: Schema) {
     this.#schema = schema;
@@ -116,10 +115,9 @@ class Filters {
 
   parse(value: unknown, path: string): Filter | undefined {
     if (value === undefined) return undefined;
-    const filter = parseFilter(value, this.#schema, path);
-    const same = this.#known.find((known) => isDeepStrictEqual(known, filter));
-    if (same !== undefined) return same;
-    this.#known.push(filter);
+    const text = JSON.stringify(value, (_, each: unknown) => (typeof each === "bigint" ? `${each}n` : each));
+    const filter = this.#known.get(text) ?? parseFilter(value, this.#schema, path);
+    this.#known.set(text, filter);
     return filter;
   }
 }

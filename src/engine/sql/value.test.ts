@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { SqlColumn } from "./batch.ts";
 import { dateText, decimalText, intervalText, timestampText, timeText } from "./time-text.ts";
 import type { SqlType } from "./type.ts";
-import { float32Text, jsonValue, readValue, typeName } from "./value.ts";
+import { checkWeight, float32Text, jsonScalar, jsonText, readValue, typeName, weightOf } from "./value.ts";
 
 test("dates before and after the epoch, and without end", () => {
   for (const [days, want] of [
@@ -49,24 +49,62 @@ test("a value that is not there is null, whatever its place holds", () => {
   );
 });
 
+function textColumn(type: SqlType, ...texts: readonly string[]): SqlColumn {
+  const data = Buffer.from(texts.join(""));
+  const offsets = Int32Array.from({ length: texts.length + 1 }, (_, i) => {
+    return texts.slice(0, i).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  });
+  return { layout: "bytes", type, validity: undefined, offsets, data };
+}
+
+function listColumn(items: SqlColumn, length: number): SqlColumn {
+  const type = { kind: "list", item: items.type } as const;
+  return { layout: "list", type, validity: undefined, offsets: Int32Array.of(0, length), items };
+}
+
+function structColumn(name: string, field: SqlColumn): SqlColumn {
+  const type = { kind: "struct", fields: [{ name, type: field.type }] } as const;
+  return { layout: "struct", type, validity: undefined, fields: [field] };
+}
+
+function decimalColumn(width: number, value: bigint): SqlColumn {
+  const type = { kind: "decimal", width, scale: 2 } as const;
+  return { layout: "fixed", type, validity: undefined, data: BigInt64Array.of(value, 0n) };
+}
+
 test("decimals and JSON inside of lists and structs are what they are outside", () => {
-  const decimal = (width: number) => ({ kind: "decimal", width, scale: 2 }) as const;
-  const listOf = (item: SqlType) => ({ kind: "list", item }) as const;
-  for (const [value, type, want] of [
-    [["1.10"], listOf(decimal(5)), "[1.1]"],
-    [["1234567890123456.10"], listOf(decimal(18)), '["1234567890123456.10"]'],
-    [['{"a":[9007199254740993,"x",null]}', null], listOf({ kind: "json" }), '[{"a":[9007199254740993,"x",null]},null]'],
-    [["{"], listOf({ kind: "json" }), '["{"]'],
-    [["{}"], listOf({ kind: "text" }), '["{}"]'],
-    [{ j: "[1]" }, { kind: "struct", fields: [{ name: "j", type: { kind: "json" } }] }, '{"j":[1]}'],
+  const large = '{"a":[9007199254740993,"x",null, -0, 1.50]}';
+  for (const [column, want] of [
+    [listColumn(decimalColumn(5, 110n), 1), "[1.1]"],
+    [listColumn(decimalColumn(18, 123_456_789_012_345_610n), 1), '["1234567890123456.10"]'],
+    [listColumn(textColumn({ kind: "json" }, large, "[]"), 2), `[${large},[]]`],
+    [listColumn(textColumn({ kind: "json" }, "{"), 1), '["{"]'],
+    [listColumn(textColumn({ kind: "text" }, "{}"), 1), '["{}"]'],
+    [structColumn("j", textColumn({ kind: "json" }, "[1]")), '{"j":[1]}'],
   ] as const) {
-    assert.equal(JSON.stringify(jsonValue(value, type as SqlType)), want);
+    assert.equal(jsonText(column, 0), want);
   }
 });
 
+test("a nested value weighs what it takes to be written: its parts, and long texts and names", () => {
+  const long = "x".repeat(640_000);
+  assert.equal(weightOf(textColumn({ kind: "text" }, long), 0, 1), 0);
+  assert.equal(weightOf(listColumn(decimalColumn(5, 110n), 1), 0, 1), 1);
+  for (const column of [
+    listColumn(textColumn({ kind: "json" }, long), 1),
+    structColumn("j", textColumn({ kind: "text" }, long)),
+    structColumn(long, decimalColumn(5, 110n)),
+  ]) {
+    assert.ok(Math.abs(weightOf(column, 0, 1) - 10_001) < 1);
+    checkWeight({ rows: 1, columns: [column] });
+  }
+  const tooLong = structColumn(long.repeat(11), decimalColumn(5, 110n));
+  assert.throws(() => checkWeight({ rows: 1, columns: [tooLong] }), /too long for this wire/);
+});
+
 test("large integers are text in JSON, and types have DuckDB's names", () => {
-  assert.equal(jsonValue(2n ** 53n), "9007199254740992");
-  assert.equal(jsonValue(2n ** 53n - 1n), 9_007_199_254_740_991);
+  assert.equal(jsonScalar(2n ** 53n), "9007199254740992");
+  assert.equal(jsonScalar(2n ** 53n - 1n), 9_007_199_254_740_991);
   assert.equal(typeName({ kind: "list", item: { kind: "float32" }, size: 3 }), "FLOAT[3]");
   assert.equal(typeName({ kind: "map", key: { kind: "text" }, value: { kind: "int64" } }), "MAP(VARCHAR, BIGINT)");
 });

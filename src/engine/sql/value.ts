@@ -1,5 +1,7 @@
+import { runSteps } from "../turns.ts";
 import type { SqlBatch, SqlColumn, Validity } from "./batch.ts";
 import { sqlFault } from "./fault.ts";
+import { isJson } from "./json-check.ts";
 import type { SqlValue } from "./sql.ts";
 import { decimalText, intervalText, isoDateText, timestampText, timeText, uuidText } from "./time-text.ts";
 import type { SqlType } from "./type.ts";
@@ -47,29 +49,54 @@ export function checkValueBytes(bytes: number): void {
   throw sqlFault("out_of_range", `a value of ${bytes} bytes is too long; ${textBytesMax} are the most`);
 }
 
-/** What a row's lists and maps may hold where it is written in one go: others wait meanwhile. */
-const rowItemsMax = 100_000;
+/** What a row's nested values may weigh where they are written in one go: others wait meanwhile. */
+const rowWeightMax = 100_000;
 
-export function checkItems({ columns, rows }: SqlBatch): void {
+export function checkWeight({ columns, rows }: SqlBatch): void {
   for (const column of columns) {
-    if (column.layout !== "list" && column.layout !== "struct") continue;
+    if (weightOf(column, 0, rows) <= rowWeightMax) continue;
     for (let row = 0; row < rows; row++) {
-      const items = itemCount(column, row, row + 1);
-      if (items <= rowItemsMax) continue;
-      throw sqlFault(
-        "out_of_range",
-        `a value of ${items} items is too long; ${rowItemsMax} are the most over this wire`,
-      );
+      if (weightOf(column, row, row + 1) <= rowWeightMax) continue;
+      throw sqlFault("out_of_range", `a value of more than ${rowWeightMax} parts is too long for this wire`);
     }
   }
 }
 
-/** Items of lists and maps in some rows of a column, at all levels. */
-export function itemCount(column: SqlColumn, from: number, to: number): number {
-  if (column.layout === "struct") return column.fields.reduce((sum, field) => sum + itemCount(field, from, to), 0);
-  if (column.layout !== "list") return 0;
-  const [first, last] = [column.offsets[from]!, column.offsets[to]!];
-  return last - first + itemCount(column.items, first, last);
+/** Bytes of a text or of a name that weigh as much as an item. */
+const itemBytes = 64;
+
+/** What lists, maps and structs in some rows of a column take to be written, at all levels: about the number of their parts. */
+export function weightOf(column: SqlColumn, from: number, to: number): number {
+  return column.layout === "list" || column.layout === "struct" ? partsWeight(column, from, to) : 0;
+}
+
+function partsWeight(column: SqlColumn, from: number, to: number): number {
+  switch (column.layout) {
+    case "struct": {
+      const names = column.type.kind === "struct" ? nameBytes(column.type) : 0;
+      const own = (to - from) * (column.fields.length + names / itemBytes);
+      return column.fields.reduce((sum, field) => sum + partsWeight(field, from, to), own);
+    }
+    case "list": {
+      const [first, last] = [column.offsets[from]!, column.offsets[to]!];
+      return last - first + partsWeight(column.items, first, last);
+    }
+    case "bytes":
+      return (column.offsets[to]! - column.offsets[from]!) / itemBytes;
+    default:
+      return 0;
+  }
+}
+
+const nameBytesOf = new WeakMap<SqlType, number>();
+
+/** The names of a struct's members are written with each of its values. */
+export function nameBytes(type: Extract<SqlType, { kind: "struct" }>): number {
+  const known = nameBytesOf.get(type);
+  if (known !== undefined) return known;
+  const bytes = type.fields.reduce((sum, { name }) => sum + name.length, 0);
+  nameBytesOf.set(type, bytes);
+  return bytes;
 }
 
 function utf8(bytes: Uint8Array): string {
@@ -95,7 +122,7 @@ function readMap(column: Extract<SqlColumn, { layout: "list" }>, row: number): S
   const [keys, values] = items.fields;
   const value: Record<string, SqlValue> = {};
   for (let i = column.offsets[row]!; i < column.offsets[row + 1]!; i++) {
-    setMember(value, valueText(readValue(keys!, i), keys!.type), readValue(values!, i));
+    setMember(value, textOf(keys!, i), readValue(values!, i));
   }
   return value;
 }
@@ -198,29 +225,16 @@ export function float32Text(value: number): string {
   return numberText(Number(value.toPrecision(9)));
 }
 
-/** A value as text, where its wire has no better form: lists and structs are JSON, bytes are hexadecimal after `\x`. */
-export function valueText(value: SqlValue, type: SqlType): string {
-  if (value === null) return "NULL";
-  if (typeof value === "string") return value;
-  if (typeof value === "number") return type.kind === "float32" ? float32Text(value) : numberText(value);
-  if (typeof value === "bigint" || typeof value === "boolean") return String(value);
-  if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString("hex")}`;
-  return JSON.stringify(jsonValue(value, type));
-}
-
 /** Digits that a number of JavaScript is sure to keep. */
 export const exactDigits = 15;
 
 /**
- * A value as JSON has it: integers are numbers while they are safe and text beyond, as are numbers that JSON does not
- * know and decimals of more digits than a number keeps; bytes are base64, JSON is what it says.
+ * A value that does not nest, as JSON has it: integers are numbers while they are safe and text beyond, as are numbers
+ * that JSON does not know and decimals of more digits than a number keeps; bytes are base64.
  */
-export function jsonValue(value: SqlValue, type?: SqlType): unknown {
+export function jsonScalar(value: SqlValue, type?: SqlType): string | number | boolean | null {
   if (value === null || typeof value === "boolean") return value;
-  if (typeof value === "string") {
-    if (type?.kind === "json") return parsedJson(value);
-    return type?.kind === "decimal" && type.width <= exactDigits ? Number(value) : value;
-  }
+  if (typeof value === "string") return type?.kind === "decimal" && type.width <= exactDigits ? Number(value) : value;
   if (typeof value === "bigint") {
     const safe = value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER;
     return safe ? Number(value) : String(value);
@@ -230,43 +244,42 @@ export function jsonValue(value: SqlValue, type?: SqlType): unknown {
     return type?.kind === "float32" ? Number(float32Text(value)) : value;
   }
   if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
-  if (Array.isArray(value)) {
-    const item = type?.kind === "list" ? type.item : undefined;
-    return value.map((each) => jsonValue(each, item));
-  }
-  const made: Record<string, unknown> = {};
-  for (const [name, each] of Object.entries(value as { readonly [name: string]: SqlValue })) {
-    Object.defineProperty(made, name, { value: jsonValue(each, memberType(type, name)), enumerable: true });
-  }
-  return made;
+  throw new Error("a nested value is no scalar");
 }
 
-function memberType(type: SqlType | undefined, name: string): SqlType | undefined {
-  if (type?.kind === "map") return type.value;
-  return type?.kind === "struct" ? type.fields.find((field) => field.name === name)?.type : undefined;
-}
-
-/** What the language has and its types do not know yet. */
-interface ExactJson {
-  parse(
-    text: string,
-    reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown,
-  ): unknown;
-  rawJSON(text: string): unknown;
-}
-const exactJson = JSON as unknown as ExactJson;
-
-/** A number that may not be written as it was read; also what only looks like one. */
-const inexactNumber = /\d{16}|\d[.eE]|-0/;
-
-/** JSON to be written again: its numbers may be larger than JavaScript's, and stay as they are. A cast makes no JSON of what is none. */
-function parsedJson(text: string): unknown {
-  try {
-    if (!inexactNumber.test(text)) return JSON.parse(text);
-    return exactJson.parse(text, (_, value, { source }) =>
-      typeof value === "number" && source !== undefined ? exactJson.rawJSON(source) : value,
-    );
-  } catch {
-    return text;
+/** Any value as JSON. JSON in it stays as it is written: it may be long, and its numbers larger than JavaScript's. */
+export function jsonText(column: SqlColumn, row: number): string {
+  if (column.layout === "null" || !isValid(column.validity, row)) return "null";
+  if (column.layout === "struct" && column.type.kind === "struct") {
+    const { fields } = column.type;
+    return `{${fields.map(({ name }, i) => `${JSON.stringify(name)}:${jsonText(column.fields[i]!, row)}`).join()}}`;
   }
+  if (column.layout === "list") {
+    const { items, offsets } = column;
+    const [keys, values] = column.type.kind === "map" && items.layout === "struct" ? items.fields : [];
+    const texts: string[] = [];
+    for (let i = offsets[row]!; i < offsets[row + 1]!; i++) {
+      texts.push(values === undefined ? jsonText(items, i) : `${keyText(keys!, i)}:${jsonText(values, i)}`);
+    }
+    return values === undefined ? `[${texts.join()}]` : `{${texts.join()}}`;
+  }
+  const value = readValue(column, row);
+  // A cast makes no JSON of what is none.
+  if (column.type.kind === "json" && runSteps(isJson(value as string))) return value as string;
+  return JSON.stringify(jsonScalar(value, column.type));
+}
+
+/** The key of a map as the name of a member. */
+export function keyText(keys: SqlColumn, row: number): string {
+  return JSON.stringify(textOf(keys, row));
+}
+
+/** A value as text, where it has to be one: lists and structs are JSON, bytes are hexadecimal after `\x`. */
+function textOf(column: SqlColumn, row: number): string {
+  if (column.layout === "list" || column.layout === "struct") return jsonText(column, row);
+  const value = readValue(column, row);
+  if (value === null) return "NULL";
+  if (typeof value === "number") return column.type.kind === "float32" ? float32Text(value) : numberText(value);
+  if (value instanceof Uint8Array) return `\\x${Buffer.from(value).toString("hex")}`;
+  return String(value);
 }

@@ -178,6 +178,23 @@ describe("clients that are rude, slow, broken or too many", () => {
     for (let made: number | undefined = 1461; made === 1461; ) made = await prepare(second, long);
   });
 
+  test("what a session keeps and what its variables make is bounded, before it is made", async (t) => {
+    const listener = await start(t);
+    const rude = client(t, listener);
+    await rude.signIn("shop");
+    const errno = async (text: string) => errorOf(await rude.command(0x03, text))?.errno;
+    const grown = `REPLACE(REPLACE('${"x".repeat(5_000)}','x','${"y".repeat(100_000)}'),'z','w')`;
+    assert.equal(await errno(`SET @a = CONCAT(${Array(12).fill(grown).join()})`), 1292);
+    assert.equal(await errno(`SET sql_mode = '${",".repeat(20_000)}'`), 1292);
+    for (let i = 0; i < 6; i++) assert.equal(await errno(`SET @a${i} = '${"y".repeat(9_900)}'`), undefined);
+    assert.equal(await errno(`SET @a6 = '${"y".repeat(9_900)}'`), 1226);
+    assert.equal(await errno(`SET @a5 = ''`), undefined);
+    assert.equal(await errno(`select ${Array(20_000).fill("@a0").join()}`), 1292);
+    const many = Buffer.concat([Buffer.from("t\0"), Buffer.alloc(100_000, "%")]);
+    assert.equal(errorOf(await rude.command(0x04, many.toString("latin1")))?.errno, 1835);
+    await works(t, listener);
+  });
+
   test("random bytes harm nobody", async (t) => {
     const listener = await start(t, { handshakeTimeoutMs: 50, messageTimeoutMs: 50 });
     let seed = 42;

@@ -166,6 +166,11 @@ test("what stands behind a GET is no request of its own, and no proxy's word on 
     "x-remote-user": "root",
     "x-auth-request-email": "root",
     forwarded: "for=root",
+    "x-actor": "root",
+    "x-on-behalf-of": "root",
+    "x-client-dn": "root",
+    "x-claims": "root",
+    "x-caller": "root",
   };
   const reply = await fetch(`${server.url}${path}`, {
     method: "POST",

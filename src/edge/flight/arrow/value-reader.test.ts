@@ -178,3 +178,18 @@ test("a small message can't become a large one", () => {
   const wide = new Table({ a: vectorFromArray([items], new List(new Field("item", new Float32()))) });
   assert.throws(() => read(tableToIPC(wide, "stream")), /too many values/);
 });
+
+test("columns that share a buffer are no more bytes than were sent", () => {
+  const texts = ["a", "b", "c"].map((name) => [name, vectorFromArray(["x".repeat(1_000)], new Utf8())] as const);
+  const [first, second] = messagesOf(tableToIPC(new Table(Object.fromEntries(texts)), "stream"));
+  const schema = readMessage(first!.metadata);
+  const message = readMessage(second!.metadata);
+  assert.ok(schema.kind === "schema" && message.kind === "batch");
+  const { header } = message;
+  assert.equal(readRows(schema.fields, header, second!.body, limits)[0]!.length, 3);
+  // Offsets and data of each column are those of the first, and nothing else is sent.
+  const buffers = header.buffers.map((_, i) => header.buffers[i % 3]!);
+  const end = Math.max(...buffers.map(([offset, length]) => offset + length));
+  const body = second!.body.subarray(0, end);
+  assert.throws(() => readRows(schema.fields, { ...header, buffers }, body, limits), ArrowFormatError);
+});

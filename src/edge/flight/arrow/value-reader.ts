@@ -40,11 +40,13 @@ class Cursor {
   #node = 0;
   #buffer = 0;
   #values: number;
+  #bytes: number;
 
   constructor(header: BatchHeader, body: Uint8Array, valuesMax: number) {
     this.#header = header;
     this.#body = body;
     this.#values = valuesMax;
+    this.#bytes = body.byteLength;
   }
 
   node(): number {
@@ -67,6 +69,12 @@ class Cursor {
   take(count: number): void {
     this.#values -= count;
     if (this.#values < 0) throw new ArrowFormatError("too many values");
+  }
+
+  /** Counts bytes copied: columns that share a buffer would become more than was sent. */
+  copy(bytes: number): void {
+    this.#bytes -= bytes;
+    if (this.#bytes < 0) throw new ArrowFormatError("its values are more bytes than it has");
   }
 }
 
@@ -147,6 +155,7 @@ function bytesColumn(cursor: Cursor, length: number, large: boolean): (row: numb
   return (row) => {
     const [from, to] = range(row);
     if (to > data.byteLength) throw tooShort();
+    cursor.copy(to - from);
     return data.slice(from, to);
   };
 }

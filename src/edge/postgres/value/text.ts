@@ -7,7 +7,7 @@ import {
   timeText,
   uuidText,
 } from "../../../engine/sql/time-text.ts";
-import { float32Text, int128, isValid, jsonValue, numberText, readValue } from "../../../engine/sql/value.ts";
+import { float32Text, int128, isValid, jsonText, numberText } from "../../../engine/sql/value.ts";
 import { typeName } from "../oid.ts";
 
 /** What a session's settings say of texts. */
@@ -51,7 +51,7 @@ export function bitAt(data: Uint8Array, row: number): boolean {
 
 /** Values that nest deeper than an array of scalars go out as JSON. */
 function jsonReader(column: SqlColumn): TextReader {
-  return (row) => JSON.stringify(jsonValue(readValue(column, row), column.type));
+  return (row) => jsonText(column, row);
 }
 
 export function slice(column: Bytes, row: number): Buffer {

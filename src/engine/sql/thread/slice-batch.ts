@@ -1,5 +1,6 @@
 import type { SqlBatch, SqlColumn } from "../batch.ts";
 import { sqlFault } from "../fault.ts";
+import { nameBytes } from "../value.ts";
 import { takeRows } from "./read-chunk.ts";
 
 /** What a row may have, whichever way it goes out. */
@@ -27,12 +28,12 @@ function part({ columns }: SqlBatch, from: number, to: number): SqlBatch {
   return { rows: rows.length, columns: columns.map((column) => takeRows(column, rows)) };
 }
 
-/** What varies in length counts; a value of fixed width is taken for 8 bytes. */
+/** What varies in length counts, as do the names of members, which most wires repeat; a value of fixed width is taken for 8 bytes. */
 function bytesIn(column: SqlColumn, from: number, to: number): number {
   switch (column.layout) {
     case "null":
     case "bits":
-      return 0;
+      return to - from;
     case "fixed":
       return (to - from) * 8;
     case "bytes":
@@ -40,6 +41,9 @@ function bytesIn(column: SqlColumn, from: number, to: number): number {
     case "list":
       return (to - from) * 4 + bytesIn(column.items, column.offsets[from]!, column.offsets[to]!);
     case "struct":
-      return column.fields.reduce((sum, field) => sum + bytesIn(field, from, to), 0);
+      return column.fields.reduce(
+        (sum, field) => sum + bytesIn(field, from, to),
+        column.type.kind === "struct" ? (to - from) * nameBytes(column.type) : 0,
+      );
   }
 }

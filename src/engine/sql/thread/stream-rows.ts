@@ -93,13 +93,18 @@ function recordCells(
 export function bytesText(bytes: Buffer | undefined): string | undefined {
   if (bytes === undefined) return undefined;
   if (isUtf8(bytes)) return bytes.toString("utf8");
-  let text = "";
+  // A string that grows by each byte would take twenty times its length.
+  const text = Buffer.allocUnsafe(4 * bytes.length);
+  let length = 0;
   for (const byte of bytes) {
     const plain = byte >= 0x20 && byte < 0x7f && byte !== 0x5c;
-    text += plain ? String.fromCharCode(byte) : `\\x${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+    if (plain) text[length++] = byte;
+    else length += text.write(`\\x${hexDigits[byte]}`, length, "latin1");
   }
-  return text;
+  return text.toString("latin1", 0, length);
 }
+
+const hexDigits = Array.from({ length: 256 }, (_, byte) => byte.toString(16).toUpperCase().padStart(2, "0"));
 
 /** An object by name; a name that is there several times has an array of its values. */
 function headersText(headers: readonly RecordHeader[]): string {

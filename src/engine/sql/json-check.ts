@@ -1,4 +1,4 @@
-import { runSteps, type Steps } from "../../engine/turns.ts";
+import type { Steps } from "../turns.ts";
 
 const blank = /[ \t\n\r]*/y;
 const scalar = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
@@ -23,7 +23,7 @@ export function* isJson(text: string): Steps<boolean> {
       scan.pass(blank);
       open.push(bracket === "{");
       if (text[scan.at] !== (bracket === "{" ? "}" : "]")) {
-        if (bracket === "{" && !scan.key()) return false;
+        if (bracket === "{" && !(yield* scan.key())) return false;
         continue;
       }
     } else if (bracket === '"' ? !(yield* scan.string()) : !scan.pass(scalar)) return false;
@@ -43,7 +43,7 @@ export function* isJson(text: string): Steps<boolean> {
       }
       if (text[scan.at] !== ",") return false;
       scan.at++;
-      if (inObject && !scan.key()) return false;
+      if (inObject && !(yield* scan.key())) return false;
       break;
     }
   }
@@ -66,9 +66,9 @@ class Scan {
   }
 
   /** A name and its colon. */
-  key(): boolean {
+  *key(): Steps<boolean> {
     this.pass(blank);
-    if (this.#text[this.at] !== '"' || !runSteps(this.string())) return false;
+    if (this.#text[this.at] !== '"' || !(yield* this.string())) return false;
     this.pass(blank);
     return this.#text[this.at++] === ":";
   }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { runSteps } from "../../engine/turns.ts";
+import { runSteps } from "../turns.ts";
 import { isJson } from "./json-check.ts";
 
 function parses(text: string): boolean {
