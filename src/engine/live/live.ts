@@ -62,7 +62,11 @@ interface OpenSession {
   readonly session: LiveSession;
   readonly namespace: string;
   readonly principal: Principal;
+  readonly openedMs: number;
 }
+
+/** Sessions that are listed at most. */
+const listedSessionsMax = 100;
 
 /** Tables, functions and queries that stay up to date. */
 export class Live {
@@ -144,6 +148,18 @@ export class Live {
     return this.#runs.of(this.#of(name).namespace.id);
   }
 
+  /** The newest open sessions first: who watches what. */
+  sessions(name: string) {
+    this.#of(name);
+    const own = [...this.#sessions.values()].filter(({ namespace }) => namespace === name);
+    return own
+      .slice(-listedSessionsMax)
+      .reverse()
+      .map(({ session, principal, openedMs }) => {
+        return { openedMs, principal: principal.id, tick: session.tick, queries: session.functions };
+      });
+  }
+
   /** Replaces the namespace's functions and schema. */
   async deploy(namespace: string, request: DeployRequest): Promise<Deployed> {
     return await this.#deployments.deploy(this.#of(namespace).namespace, request);
@@ -188,7 +204,12 @@ export class Live {
     const { heartbeatMs, sessionQueriesMax: queriesMax } = settings;
     const deps = { namespace, subscriptions, clock, heartbeatMs, queriesMax, draining };
     const session = new LiveSession(id, deps, parsed);
-    this.#sessions.set(id, { session, namespace: request.namespace, principal: request.principal });
+    this.#sessions.set(id, {
+      session,
+      namespace: request.namespace,
+      principal: request.principal,
+      openedMs: clock.nowMs(),
+    });
     return session;
   }
 
