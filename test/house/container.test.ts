@@ -2,29 +2,12 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { type Instruction, instructionsOf } from "../../scripts/container-file.ts";
 import { root } from "../support/source.ts";
 
 /** What the container file and the unit say, against the tree: there is no container to build in every place that tests. */
-interface Instruction {
-  readonly word: string;
-  readonly rest: string;
-}
-
 const read = (path: string) => readFileSync(join(root, path), "utf8");
 const manifest = JSON.parse(read("package.json")) as Record<string, Record<string, string>>;
-
-/** Comments may stand between the lines of one instruction. */
-function instructionsOf(text: string): Instruction[] {
-  const lines = text.split("\n").filter((line) => !/^\s*(?:#|$)/.test(line));
-  return lines
-    .join("\n")
-    .replaceAll(/\\\n\s*/g, "")
-    .split("\n")
-    .map((line) => {
-      const [, word = "", rest = ""] = /^(\S+)\s+(.*)$/.exec(line) ?? [];
-      return { word, rest };
-    });
-}
 
 const instructions = instructionsOf(read("deploy/Containerfile"));
 const lastFrom = instructions.findLastIndex(({ word }) => word === "FROM");

@@ -168,7 +168,8 @@ class CollectionStep implements LinkStep {
   stage(draft: Draft): number {
     const { catalog, writer, quotas } = this.#deps;
     const meta = catalog.staged(draft, this.#meta);
-    quotas.admitBytes(meta.namespace, this.#bytes);
+    // What is over its quota gets below it by deleting, here too.
+    if (this.#ops.some(({ kind }) => kind !== "delete")) quotas.admitBytes(meta.namespace, this.#bytes);
     const fill = readFill(draft, this.#link.id);
     if (fill?.collection !== meta.id) throw conflict("the collection was made anew meanwhile");
     const misfits = writer.stageFitting(draft, meta, this.#ops).flatMap((error, i): Misfit[] => {

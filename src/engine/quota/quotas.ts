@@ -170,6 +170,8 @@ export class Quotas {
       const rate = perSecond === null ? undefined : isSame ? known : new RequestRate(perSecond, clock.steadyMs());
       held.set(namespace, { quota, rate });
     }
+    // A namespace that is made again under the same name starts with nothing.
+    for (const namespace of this.#held.keys()) if (!held.has(namespace)) this.#usages.delete(namespace);
     this.#held = held;
   }
 
