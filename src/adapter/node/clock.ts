@@ -2,13 +2,16 @@ import type { Clock } from "../../port/clock.ts";
 
 const longestTimerMs = 2 ** 31 - 1;
 
+/** When this thread's own clock began: with it, a moment is the same number in every thread of the process. */
+const originMs = Number(process.hrtime.bigint()) / 1e6 - performance.now();
+
 export class NodeClock implements Clock {
   nowMs(): number {
     return Date.now();
   }
 
   steadyMs(): number {
-    return performance.now();
+    return originMs + performance.now();
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {

@@ -48,9 +48,9 @@ export class SourceCache {
 
   /** From this count of a collection's changes on, each is told by `onChanges`. What was kept of it is forgotten. */
   follow(collection: number, changes: number): void {
-    this.#end(collection);
+    this.end(collection);
     const [oldest] = this.#collections.keys();
-    if (this.#collections.size >= sourceCacheLimits.collectionsMax) this.#end(oldest!);
+    if (this.#collections.size >= sourceCacheLimits.collectionsMax) this.end(oldest!);
     this.#collections.set(collection, { floor: changes, changed: new Map(), sources: new Map(), isUsed: true });
   }
 
@@ -67,7 +67,7 @@ export class SourceCache {
     }
     if (kept.changed.size <= sourceCacheLimits.changedMax) return true;
     if (!kept.isUsed) {
-      this.#end(collection);
+      this.end(collection);
       return false;
     }
     kept.isUsed = false;
@@ -100,7 +100,8 @@ export class SourceCache {
     return made;
   }
 
-  #end(collection: number): void {
+  /** Nothing more is told of a collection. */
+  end(collection: number): void {
     const kept = this.#collections.get(collection);
     if (kept !== undefined) this.#forget(kept);
     this.#collections.delete(collection);
