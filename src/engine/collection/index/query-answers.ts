@@ -1,5 +1,5 @@
 import type { Clock } from "../../../port/clock.ts";
-import type { Reader } from "../../../port/store.ts";
+import { type Reader, StoreError } from "../../../port/store.ts";
 import { executeSteps, type QueryParts } from "../../query/execute.ts";
 import { type AnsweredQuery, type AskedQuery, Declined, type QueryFormat } from "../../query/format.ts";
 import { kindOf } from "../../query/kind.ts";
@@ -71,12 +71,13 @@ export class QueryAnswers {
       const outcome = yield* executeSteps(plan, partsOf(eventual));
       const token = tokenAt(asked.stream, eventual ? asked.applied : asked.next);
       const load = this.#loader(collection, plan, asked.changes);
-      const tookMs = () => this.#clock.steadyMs() - startedMs;
+      const tookMs = () => Math.max(0, this.#clock.steadyMs() - startedMs);
       const result = yield* buildResult(plan, outcome, load, token, tookMs);
       if (!this.#isOfOneMoment(collection, plan, asked.changes)) return undefined;
       return { body: yield* format.encode(result), kind: kindOf(plan), eventual };
     } catch (error) {
-      if (error instanceof Declined) return undefined;
+      // What can't be read here is told by the thread that owns the store.
+      if (error instanceof Declined || error instanceof StoreError) return undefined;
       throw error;
     }
   }
@@ -84,11 +85,19 @@ export class QueryAnswers {
   #recentOf(collection: number): RecentDocuments {
     let recent = this.#recent.get(collection);
     if (recent === undefined) {
-      const { store } = this.#deps;
-      recent = new RecentDocuments(() => readCollectionTotals(store, collection).changes);
+      recent = new RecentDocuments(() => this.#storedChanges(collection));
       this.#recent.set(collection, recent);
     }
     return recent;
+  }
+
+  /** Fewer than there can be where they can't be read, so that nothing is taken for whole. */
+  #storedChanges(collection: number): number {
+    try {
+      return readCollectionTotals(this.#deps.store, collection).changes;
+    } catch {
+      return -1;
+    }
   }
 
   /** The rows must show the documents as the index had them; an eventual read may show newer ones. */
