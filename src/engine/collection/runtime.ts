@@ -15,7 +15,7 @@ import { IndexSession } from "./index-session.ts";
 import type { IndexThreads } from "./index-threads.ts";
 import { formatSchema } from "./schema-parse.ts";
 
-/** Searches under way in the first thread, from which on another one takes part. */
+/** Searches under way in each thread that takes part, from which on another one does. */
 const searchesToShare = 2;
 /** Writes without a search after which a thread no longer takes part: each costs it as much as the first. */
 const writesUnsearchedMax = 1_000;
@@ -233,16 +233,19 @@ export class CollectionRuntime {
     const first = this.#first;
     if (first?.loaded !== true) return undefined;
     let best = first;
+    let unopened: number | undefined;
+    let isOpening = false;
     for (let place = 1; place < this.#threads.all.length; place++) {
       const session = this.#sessions[place];
-      const busy = this.#threads.searching(best.place);
-      if (session === undefined) {
-        // While the first thread still loads what a manifest names, another would load it a second time.
-        if (busy >= searchesToShare && this.#publishing === 0) this.#openFurther(place);
-      } else if (session.loaded && !(eventual && session.told !== this.manifest)) {
-        if (this.#threads.searching(place) < busy) best = session;
-      }
+      if (session === undefined) unopened ??= place;
+      else if (!session.loaded) isOpening = true;
+      else if (eventual && session.told !== this.manifest) continue;
+      else if (this.#threads.searching(place) < this.#threads.searching(best.place)) best = session;
     }
+    // One after another, as long as all that are there are busy: each costs a tail of its own, and every write one more
+    // message. While the first thread still loads what a manifest names, another would load it a second time.
+    const isBusy = this.#threads.searching(best.place) >= searchesToShare;
+    if (unopened !== undefined && isBusy && !isOpening && this.#publishing === 0) this.#openFurther(unopened);
     return best;
   }
 
