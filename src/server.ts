@@ -267,6 +267,7 @@ export class Server {
     });
     const liveFront = createLiveFront({ rpc: liveRpc, authenticator, requestId, isReady: () => engine.isReady });
     const live = await listenLive(config, liveFront, log);
+    if (live === undefined) instance.withdraw("live");
     opened.defer(() => live?.close());
     // Before the main port, so that one that can't be had stops the start while nobody is served.
     const postgres = await startPostgres({

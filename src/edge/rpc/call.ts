@@ -17,6 +17,8 @@ export class Call {
   readonly path: string;
   readonly startedMs = performance.now();
   principal: Principal | undefined;
+  /** What it changes beside data, where its method alone does not tell. */
+  act: string | undefined;
   /** The outcome; a later error replaces an earlier one. */
   code = "ok";
   isAnswered = false;

@@ -320,8 +320,9 @@ class Handler implements RpcHandler {
     // Paths that nothing answers are the caller's words and would make a metric each.
     const method = this.#paths.has(call.path) ? call.path.slice(1) : isHousePath(call.path) ? "house" : "unknown";
     onCall?.(method, call.code, ms);
-    if (audit !== undefined && call.principal !== undefined && isAdministrative(call.path)) {
-      audit({ action: method, principal: call.principal.id, address: call.peer.remoteAddress, outcome: call.code });
+    const action = call.act ?? (isAdministrative(call.path) ? method : undefined);
+    if (audit !== undefined && call.principal !== undefined && action !== undefined) {
+      audit({ action, principal: call.principal.id, address: call.peer.remoteAddress, outcome: call.code });
     }
     log.debug({ reqId: call.requestId, method, code: call.code, ms }, "answered");
   }

@@ -6,8 +6,9 @@ import { administrative } from "../../engine/live/builtins.ts";
 import type { Live } from "../../engine/live/live.ts";
 import type { LiveObject } from "../../engine/live/value.ts";
 import { LiveService } from "../../gen/service/live/v1/live_pb.ts";
-import { principalOf } from "./call.ts";
+import { callKey, principalOf } from "./call.ts";
 import { type ServedService, served } from "./handler.ts";
+import { eventLaneKey, withEventLane } from "./live-lane.ts";
 import { atOf, callOf, eventMessage, functionMessage, outcomeMessage, queryOf, timestampOf } from "./live-message.ts";
 import { checkWanted, readToken, sendToken, toCount } from "./request.ts";
 
@@ -34,7 +35,10 @@ function implementation(live: Live, heartbeatMs: number): Partial<ServiceImpl<ty
     async mutate(request, context) {
       const principal = callerOf(context);
       const call = callOf(request.namespace, principal, request.call);
-      if (administrative.has(call.function)) authorize(principal, needs.adminIn(request.namespace));
+      if (administrative.has(call.function)) {
+        context.values.get(callKey)!.act = call.function;
+        authorize(principal, needs.adminIn(request.namespace));
+      }
       checkWanted(context);
       const done = await live.mutate(call, { requestId: request.requestId });
       sendToken(context, live.token(request.namespace, done.tick));
@@ -69,7 +73,12 @@ function implementation(live: Live, heartbeatMs: number): Partial<ServiceImpl<ty
       const minTick = toCount("min_tick", request.minTick);
       const session = await live.watch({ namespace, principal, minTick }, queries, context.signal);
       try {
-        for (;;) yield eventMessage(await session.next(context.signal), { id: session.id, heartbeatMs });
+        const head = { id: session.id, heartbeatMs };
+        const next = () => session.next(context.signal);
+        yield eventMessage(await next(), head);
+        const lane = context.values.get(eventLaneKey);
+        if (lane === undefined) throw new Error("a session without its lane");
+        await lane.serve(head, next);
       } finally {
         live.close(session);
       }
@@ -91,5 +100,8 @@ function implementation(live: Live, heartbeatMs: number): Partial<ServiceImpl<ty
 }
 
 export function liveService(live: Live, heartbeatMs: number): ServedService {
-  return served(LiveService, implementation(live, heartbeatMs));
+  return {
+    ...served(LiveService, implementation(live, heartbeatMs)),
+    around: (handler) => (handler.method.name === "Watch" ? withEventLane(handler) : handler),
+  };
 }

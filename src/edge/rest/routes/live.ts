@@ -96,7 +96,10 @@ export function liveRoutes({ live }: Engine): Route[] {
       },
       handler: async (request, reply) => {
         const call = callOf(request);
-        if (administrative.has(call.function)) authorize(call.principal, needs.adminIn(call.namespace));
+        if (administrative.has(call.function)) {
+          request.act = call.function;
+          authorize(call.principal, needs.adminIn(call.namespace));
+        }
         const done = await live.mutate(call, { requestId: "" });
         sendToken(reply, live.token(call.namespace, done.tick));
         return { ...outcomeJson(done.outcome), tick: done.tick, logs: done.logs };
