@@ -23,12 +23,12 @@ import type { RequestIds } from "../front/request-id.ts";
 import type { ByteBudget } from "../wire/byte-budget.ts";
 import { registerBodyParser } from "./body.ts";
 import { describeApi } from "./description.ts";
-import { docsPage, docsPolicy, guidePage } from "./docs-page.ts";
+import { docsPage, docsPolicy, guidePage, searchPage } from "./docs-page.ts";
 import { errorReply, toEngineError } from "./error.ts";
 import { loadGuides } from "./guides.ts";
 import { createHotLane } from "./hot/lane.ts";
 import type { Metrics } from "./metrics.ts";
-import { type Access, isRead, needOf, type Route, readToken } from "./route.ts";
+import { type Access, isInside, isRead, needOf, type Route, readToken } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
 import { backupRoutes } from "./routes/backup.ts";
 import { collectionRoutes } from "./routes/collections.ts";
@@ -236,7 +236,9 @@ function registerHooks(
     const admit = (principal: Principal) => {
       request.principal = principal;
       checkRoute(request, reply);
-      authorize(principal, needOf(access, (request.params as { ns?: string }).ns ?? ""));
+      const namespace = (request.params as { ns?: string }).ns ?? "";
+      authorize(principal, needOf(access, namespace));
+      if (isInside(access)) engine.quotas.admitRequest(namespace);
       // One that is malformed is told even where nothing that is read derives from a stream, as in a list.
       if (isRead(access)) readToken(request);
     };
@@ -379,10 +381,15 @@ function descriptionRoutes(app: FastifyInstance): Route[] {
       access: "signed-in",
       tag: "operations",
       schema: {
-        summary: "The list of guides and this API as a page",
+        summary: "The list of guides and this API as a page; with `q`, the sections that have all of its words",
+        querystring: object({ q: { ...text, maxLength: 200 } }),
         response: { 200: textAnswer("The page", "text/html") },
       },
-      handler: (_request, reply) => sendPage(reply, docsPage(document() as Parameters<typeof docsPage>[0], guides)),
+      handler: (request, reply) => {
+        const { q = "" } = request.query as { q?: string };
+        const found = q === "" ? docsPage(document() as Parameters<typeof docsPage>[0], guides) : searchPage(q, guides);
+        return sendPage(reply, found);
+      },
     },
     {
       method: "GET",

@@ -76,6 +76,11 @@ export class Transaction {
     return this.#changes.values();
   }
 
+  /** Of documents that it makes or replaces. */
+  get bytesWritten(): number {
+    return this.#bytesWritten;
+  }
+
   get hasChanges(): boolean {
     return this.#changes.size > 0;
   }
