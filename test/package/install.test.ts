@@ -45,7 +45,12 @@ before(async () => {
   const project = await emptyProject("service", [await pack(root)]);
   server = spawn(join(project, "node_modules/.bin/native-engine"), ["serve", "--listen", "127.0.0.1:0"], {
     cwd: project,
-    env: { ...env, SERVICE_POSTGRES_LISTEN: "127.0.0.1:0", SERVICE_MYSQL_LISTEN: "off", SERVICE_LIVE_LISTEN: "127.0.0.1:0" },
+    env: {
+      ...env,
+      SERVICE_POSTGRES_LISTEN: "127.0.0.1:0",
+      SERVICE_MYSQL_LISTEN: "off",
+      SERVICE_LIVE_LISTEN: "127.0.0.1:0",
+    },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const logs: string[] = [];
