@@ -82,7 +82,7 @@ test("live functions are deployed from a folder of the user's and run", async ()
   await writeFile(
     join(project, "functions/schema.ts"),
     `import { defineSchema, defineTable, v } from "native-engine/live";
-export default defineSchema({ notes: defineTable({ text: v.string() }) });
+  export default defineSchema({ notes: defineTable({ text: v.string() }) });
 `,
   );
   await writeFile(
