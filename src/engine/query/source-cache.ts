@@ -7,6 +7,8 @@ import type { Json } from "./json-fields.ts";
  */
 export const sourceCacheLimits = {
   charactersMax: 16 * 1024 * 1024,
+  /** The same in each thread that searches. */
+  threadCharactersMax: 8 * 1024 * 1024,
   sourceCharactersMax: 64 * 1024,
   changedMax: 10_000,
   /** Collections of which something is kept. */
@@ -36,11 +38,16 @@ interface KeptSource extends ParsedSource {
 
 /**
  * Sources of documents that queries showed, parsed, until they change: reading, verifying and parsing ten documents takes
- * the listener's thread as long as the rest of a query. Nobody may write to them.
+ * a thread as long as the rest of a query. Nobody may write to them.
  */
 export class SourceCache {
   readonly #collections = new Map<number, Kept>();
+  readonly #charactersMax: number;
   #characters = 0;
+
+  constructor(charactersMax: number = sourceCacheLimits.charactersMax) {
+    this.#charactersMax = charactersMax;
+  }
 
   follows(collection: number): boolean {
     return this.#collections.has(collection);
@@ -92,7 +99,7 @@ export class SourceCache {
     const kept = this.#collections.get(collection);
     if (kept === undefined || characters > sourceCacheLimits.sourceCharactersMax) return made;
     if (changes < kept.floor || (kept.changed.get(id) ?? 0) > changes) return made;
-    if (this.#characters + characters > sourceCacheLimits.charactersMax) {
+    if (this.#characters + characters > this.#charactersMax) {
       for (const each of this.#collections.values()) this.#forget(each);
     }
     this.#characters += characters - (kept.sources.get(id)?.characters ?? 0);

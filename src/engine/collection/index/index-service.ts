@@ -176,6 +176,7 @@ export class IndexService implements ThreadService {
         }
         case "publish":
           await index.publish(message.manifest, this.#loader, message.loaded);
+          this.#answers?.onPublished(message.collection);
           this.#onLeftBehind();
           return index.sharedSegments;
         default:

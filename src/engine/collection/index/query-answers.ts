@@ -5,7 +5,7 @@ import { type AnsweredQuery, type AskedQuery, Declined, type QueryFormat } from 
 import { kindOf } from "../../query/kind.ts";
 import { type QueryPlan, shownOf } from "../../query/plan.ts";
 import { buildResult, type LoadDocument, type LoadedDocument } from "../../query/result.ts";
-import { SourceCache } from "../../query/source-cache.ts";
+import { SourceCache, sourceCacheLimits } from "../../query/source-cache.ts";
 import type { Steps } from "../../search/steps.ts";
 import { tokenAt } from "../../token.ts";
 import { documentKey, readCollectionTotals } from "../collection-store.ts";
@@ -26,7 +26,7 @@ export class QueryAnswers {
   readonly #deps: AnswerDeps;
   readonly #clock: Clock;
   readonly #recent = new Map<number, RecentDocuments>();
-  readonly #sources = new SourceCache();
+  readonly #sources = new SourceCache(sourceCacheLimits.threadCharactersMax);
 
   constructor(deps: AnswerDeps, clock: Clock) {
     this.#deps = deps;
@@ -49,6 +49,11 @@ export class QueryAnswers {
   /** The memory of the changes so far goes to another thread. */
   onFrozen(collection: number): void {
     this.#recent.get(collection)?.keepCopies();
+  }
+
+  /** What became a segment is in the store's file by now, mostly: nobody may ask again for long. */
+  onPublished(collection: number): void {
+    this.#recent.get(collection)?.trim();
   }
 
   /** Undefined where another thread has to answer. */
