@@ -1,326 +1,162 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { ask } from "../test/support/http.ts";
-import { ServerProcess, temporaryFolder } from "../test/support/process.ts";
+import { type ServerProcess, temporaryFolder } from "../test/support/process.ts";
+import { measureFirst, measureGrowth, measureTail, measureWriting } from "./query-states.ts";
 import { threadSeconds } from "./support/cpu.ts";
-import { DocumentSource, dim } from "./support/documents.ts";
-import type { LanceQueryResult } from "./support/lance-query-peer.ts";
+import { DocumentSource } from "./support/documents.ts";
 import type { LoadRequest, LoadResult } from "./support/load-plan.ts";
-import { runLanceQueries, runLoad } from "./support/peers.ts";
-import { hybridK, limit, type QueryKind, type Question, queryKinds, questions, shown } from "./support/questions.ts";
+import { median, type Peer, runLoad, startBareServer, startLanceQueries } from "./support/peers.ts";
+import {
+  createCollection,
+  nearestOf,
+  queryBody,
+  queryPath,
+  recallMin,
+  recallOf,
+  searchMs,
+  startServer,
+  write,
+} from "./support/query-server.ts";
+import { type QueryKind, type Question, queryKinds, questions } from "./support/questions.ts";
 import { settled } from "./support/settled.ts";
 import { printTable, type Row } from "./support/table.ts";
 
 const seed = 6;
-const batchDocuments = 500;
-const connections = 16;
-const questionCount = 500;
 /** Questions that the recall is measured on. */
 const recallQuestions = 100;
-const recallMin = 0.95;
-const writesPerSecond = 2_000;
-const writeBatch = 100;
-const path = "/v1/namespaces/bench/query";
 
 /** What every measurement of a run shares. */
-interface Setup {
+export interface Setup {
+  readonly folder: string;
   readonly source: DocumentSource;
   readonly count: number;
+  readonly rounds: number;
   readonly durationMs: number;
-  readonly warmUpMs: number;
   readonly asked: readonly Question[];
-  readonly nearest: readonly (readonly number[])[];
+  readonly ef: number | undefined;
 }
 
-const schema = {
-  fields: [
-    { name: "text", kind: "text" },
-    { name: "tag", kind: "keyword", fast: true },
-    { name: "n", kind: "i64" },
-  ],
-  vectors: [{ name: "v", dim, distance: "cosine" }],
-};
-
-/** Nothing is sealed for as long as a benchmark runs. */
-const unsealed = [
-  "--collection-seal-records",
-  "1000000",
-  "--collection-seal-idle",
-  "1d",
-  "--collection-seal-age",
-  "1d",
-];
-
-function start(dataDir: string, flags: readonly string[] = []): Promise<ServerProcess> {
-  // As `npm start` and the command do it.
-  return ServerProcess.start({ dataDir, flags, env: { MALLOC_MMAP_THRESHOLD_: "65536" } });
-}
-
-async function made(url: string, body: object): Promise<void> {
-  const { status, text } = await ask(url, { body });
-  if (status >= 300) throw new Error(text);
-}
-
-async function createCollection({ url }: ServerProcess): Promise<void> {
-  await made(`${url}/v1/namespaces`, { name: "bench" });
-  await made(`${url}/v1/namespaces/bench/collections`, { name: "docs", schema });
-}
-
-function writeBody(source: DocumentSource, from: number, to: number): string {
-  const ops = Array.from({ length: to - from }, (_, i) => {
-    const { id, text, tag, n, vector } = source.document(from + i);
-    return { upsert: { id, source: { text, tag, n }, vectors: { v: Array.from(vector) } } };
-  });
-  return JSON.stringify({ ops });
-}
-
-async function write({ url }: ServerProcess, source: DocumentSource, from: number, to: number): Promise<void> {
-  for (let at = from; at < to; at += batchDocuments) {
-    const body = writeBody(source, at, Math.min(to, at + batchDocuments));
-    for (;;) {
-      const { status, text } = await ask(`${url}/v1/namespaces/bench/collections/docs/documents`, { body });
-      if (status === 200) break;
-      if (status !== 429) throw new Error(text);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-  }
-}
-
-function queryBody(kind: QueryKind, { vector, words, tag }: Question, ef?: number): object {
-  const k = kind === "vector" || kind === "text" ? limit : hybridK;
-  const near = { vector: { field: "v", query: Array.from(vector), k, ...(ef === undefined ? {} : { ef }) } };
-  const text = { text: { field: "text", query: words, k } };
-  const retrieve = kind === "vector" ? [near] : kind === "text" ? [text] : [text, near];
-  return {
-    from: "docs",
-    retrieve,
-    ...(retrieve.length > 1 ? { fuse: { method: "rrf" } } : {}),
-    ...(kind === "filtered" ? { filter: { term: { tag } } } : {}),
-    select: shown,
-    limit,
-  };
-}
-
-/** The nearest documents of the first questions, by comparing with all. */
-function nearestOf(source: DocumentSource, count: number, asked: readonly Question[]): number[][] {
-  const unit = (vector: Float32Array) => {
-    const length = Math.hypot(...vector);
-    return vector.map((value) => value / length);
-  };
-  const queries = asked.map(({ vector }) => unit(vector));
-  const best = queries.map(() => [] as { id: number; score: number }[]);
-  for (let id = 0; id < count; id++) {
-    const vector = unit(source.document(id).vector);
-    for (const [q, query] of queries.entries()) {
-      let score = 0;
-      for (let i = 0; i < dim; i++) score += query[i]! * vector[i]!;
-      const list = best[q]!;
-      if (list.length === limit && score <= list[limit - 1]!.score) continue;
-      list.push({ id, score });
-      list.sort((a, b) => b.score - a.score);
-      list.length = Math.min(list.length, limit);
-    }
-  }
-  return best.map((list) => list.map(({ id }) => id));
-}
-
-/** Recall@10 at the default setting and, where it is too low, at the least `ef` that gives enough. */
-async function recallOf({ url }: ServerProcess, setup: Setup): Promise<{ recall: number; ef: number | undefined }> {
-  let recall = 0;
-  let ef: number | undefined;
-  for (ef of [undefined, 100, 200, 400]) {
-    let found = 0;
-    for (const [i, ids] of setup.nearest.entries()) {
-      const { json } = await ask(`${url}${path}`, { body: queryBody("vector", setup.asked[i]!, ef) });
-      found += (json.rows as { _id: number }[]).filter(({ _id }) => ids.includes(_id)).length;
-    }
-    recall = found / setup.nearest.reduce((sum, ids) => sum + ids.length, 0);
-    if (recall >= recallMin) break;
-  }
-  return { recall, ef };
-}
-
-interface Measured extends LoadResult {
-  /** Processor time a query, in microseconds: of the listener's thread, and of all others together. */
+export interface Measured extends LoadResult {
+  /** Processor time a query, in microseconds: of the listener's thread, of the busiest other one, and of all together. */
   readonly listenerUs: number;
-  readonly othersUs: number;
+  readonly busiestUs: number;
+  readonly allUs: number;
 }
 
-async function measure(server: ServerProcess, setup: Setup, kind: QueryKind, ef?: number): Promise<Measured> {
-  const { durationMs, warmUpMs, asked } = setup;
-  const requests = asked.map(
-    (each): LoadRequest => ({ method: "POST", path, body: JSON.stringify(queryBody(kind, each, ef)) }),
-  );
-  const plan = { port: Number(new URL(server.url).port), connections, requests, warmUpMs: 0 };
-  // The warm-up is a run of its own, so that the processor time is that of what is counted.
-  await runLoad({ ...plan, durationMs: warmUpMs });
-  const pid = server.child.pid!;
-  const before = threadSeconds(pid);
-  const result = await runLoad({ ...plan, durationMs });
-  let listener = 0;
-  let all = 0;
-  for (const [thread, seconds] of threadSeconds(pid)) {
-    const spent = seconds - (before.get(thread) ?? 0);
-    all += spent;
-    if (thread === pid) listener = spent;
-  }
-  const perQuery = (seconds: number) => (seconds * 1e6) / result.requests;
-  return { ...result, listenerUs: perQuery(listener), othersUs: perQuery(all - listener) };
-}
-
-type Rates = Readonly<Record<QueryKind, Measured>>;
-
-async function measureAll(server: ServerProcess, setup: Setup, ef?: number): Promise<Rates> {
-  const results: Partial<Record<QueryKind, Measured>> = {};
-  for (const kind of queryKinds) results[kind] = await measure(server, setup, kind, ef);
-  return results as Rates;
-}
-
-function shownRate({ perSecond, p50Ms, p99Ms }: LoadResult): string {
-  return `${Math.round(perSecond)}/s (p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms)`;
-}
-
-const names: Readonly<Record<QueryKind, string>> = {
+export const names: Readonly<Record<QueryKind, string>> = {
   vector: "vector, limit 10",
   text: "text, limit 10",
   hybrid: "hybrid, k 50 each, RRF, limit 10",
   filtered: "the same with a filter",
 };
-const peerBounds: Readonly<Record<QueryKind, number>> = { vector: 4, text: 5, hybrid: 5, filtered: 5 };
 
-function peerRows(rates: Rates, lance: LanceQueryResult): Row[] {
-  return queryKinds.flatMap((kind) => [
-    {
-      what: `${names[kind]}: queries a second`,
-      ours: shownRate(rates[kind]),
-      peer: shownRate(lance.results[kind]),
-      ratio: rates[kind].perSecond / lance.results[kind].perSecond,
-      bound: { atLeast: peerBounds[kind] },
-    },
-    {
-      what: `${names[kind]}: p99 against the peer's p50`,
-      ours: `${rates[kind].p99Ms.toFixed(2)} ms`,
-      peer: `${lance.results[kind].p50Ms.toFixed(2)} ms`,
-      ratio: rates[kind].p99Ms / lance.results[kind].p50Ms,
-      bound: { atMost: 1 },
-    },
-  ]);
-}
-
-function processorRows(rates: Rates): Row[] {
-  return queryKinds.map((kind) => ({
-    what: `${names[kind]}: processor time a query`,
-    ours: `listener's thread ${Math.round(rates[kind].listenerUs)} µs, others ${Math.round(rates[kind].othersUs)} µs`,
-    peer: "",
-    ratio: Number.NaN,
-    bound: undefined,
+export function requestsOf({ asked, ef }: Setup, kind: QueryKind): LoadRequest[] {
+  return asked.map((each) => ({
+    method: "POST",
+    path: queryPath,
+    body: JSON.stringify(queryBody(kind, each, { ef })),
   }));
 }
 
-function shareRows(what: string, rates: Partial<Rates>, full: Rates, atLeast: number): Row[] {
-  return queryKinds.flatMap((kind) => {
-    const rate = rates[kind];
-    if (rate === undefined) return [];
-    const ratio = rate.perSecond / full[kind].perSecond;
+export function portOf({ url }: ServerProcess): number {
+  return Number(new URL(url).port);
+}
+
+/** One load on one server, with the processor time that it took there. */
+export async function measure(
+  { port, pid }: Pick<Peer, "port" | "pid">,
+  requests: readonly LoadRequest[],
+  connections: number,
+  durationMs: number,
+): Promise<Measured> {
+  const before = threadSeconds(pid);
+  const result = await runLoad({ port, connections, requests, warmUpMs: 0, durationMs });
+  let listener = 0;
+  let busiest = 0;
+  let all = 0;
+  for (const [thread, seconds] of threadSeconds(pid)) {
+    const spent = seconds - (before.get(thread) ?? 0);
+    all += spent;
+    if (thread === pid) listener = spent;
+    else busiest = Math.max(busiest, spent);
+  }
+  const perQuery = (seconds: number) => (seconds * 1e6) / result.requests;
+  return { ...result, listenerUs: perQuery(listener), busiestUs: perQuery(busiest), allUs: perQuery(all) };
+}
+
+export function shownRate({ perSecond, p50Ms, p99Ms }: LoadResult): string {
+  return `${Math.round(perSecond)}/s (p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms)`;
+}
+
+/** The middle one by its rate. */
+function middle(results: readonly Measured[]): Measured {
+  return results.toSorted((a, b) => a.perSecond - b.perSecond)[Math.floor(results.length / 2)]!;
+}
+
+type Sides = Readonly<Record<"bare" | "ours" | "lance", Pick<Peer, "port" | "pid"> | undefined>>;
+type Results = Readonly<Record<keyof Sides, readonly Measured[]>>;
+
+/** Every side in each round, one after another: on a shared machine only loads that follow on each other can be compared. */
+async function byTurns(sides: Sides, setup: Setup, kind: QueryKind, connections: number): Promise<Results> {
+  const requests = requestsOf(setup, kind);
+  const results: Record<keyof Sides, Measured[]> = { bare: [], ours: [], lance: [] };
+  const there = (Object.keys(results) as (keyof Sides)[]).filter((side) => sides[side] !== undefined);
+  for (const side of there) await measure(sides[side]!, requests, connections, setup.durationMs / 2);
+  for (let round = 0; round < setup.rounds; round++) {
+    for (const side of there) {
+      results[side].push(await measure(sides[side]!, requests, connections, setup.durationMs));
+    }
+  }
+  return results;
+}
+
+const bounds = {
+  bare: { vector: 0.3, text: 0.3, hybrid: 0.2, filtered: 0.2 },
+  lance: { vector: 4, text: 4, hybrid: 6, filtered: 6 },
+};
+const peers = { bare: "a bare server", lance: "LanceDB behind HTTP" } as const;
+
+function ratioRows(results: Results, kind: QueryKind, connections: number): Row[] {
+  return (["bare", "lance"] as const).flatMap((peer) => {
+    if (results[peer].length === 0) return [];
+    const ratios = results.ours.map(({ perSecond }, round) => perSecond / results[peer][round]!.perSecond);
     return [
       {
-        what: `${names[kind]}, ${what}`,
-        ours: shownRate(rate),
-        peer: shownRate(full[kind]),
-        ratio,
-        bound: { atLeast },
+        what: `${names[kind]}, ${connections} client${connections === 1 ? "" : "s"}, against ${peers[peer]}`,
+        ours: shownRate(middle(results.ours)),
+        peer: shownRate(middle(results[peer])),
+        ratio: median(ratios),
+        bound: connections === 1 ? undefined : { atLeast: bounds[peer][kind] },
       },
     ];
   });
 }
 
-/** Writes documents at a steady rate until told to stop; returns how many a second it came to. */
-async function writeSteadily({ url }: ServerProcess, bodies: readonly string[], signal: AbortSignal): Promise<number> {
-  const startedMs = performance.now();
-  let written = 0;
-  for (const body of bodies) {
-    const dueMs = startedMs + (written * 1000) / writesPerSecond;
-    const waitMs = dueMs - performance.now();
-    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
-    if (signal.aborted) break;
-    const { status, text } = await ask(`${url}/v1/namespaces/bench/collections/docs/documents`, { body });
-    if (status === 200) written += writeBatch;
-    else if (status !== 429) throw new Error(text);
-  }
-  return (written * 1000) / (performance.now() - startedMs);
-}
-
-async function measureWhileWriting(server: ServerProcess, setup: Setup, full: Rates, ef?: number): Promise<Row[]> {
-  const { source, count, durationMs, warmUpMs } = setup;
-  const kinds = ["text", "hybrid"] as const;
-  const seconds = Math.ceil((kinds.length * (durationMs + warmUpMs)) / 1000) + 5;
-  const bodies = Array.from({ length: (seconds * writesPerSecond) / writeBatch }, (_, i) => {
-    return writeBody(source, count + i * writeBatch, count + (i + 1) * writeBatch);
-  });
-  const stop = new AbortController();
-  const writing = writeSteadily(server, bodies, stop.signal);
-  const rates: Partial<Record<QueryKind, Measured>> = {};
-  for (const kind of kinds) rates[kind] = await measure(server, setup, kind, ef);
-  stop.abort();
-  const achieved = Math.round(await writing);
-  return shareRows(`while ${achieved} documents a second are written`, rates, full, 0.5);
-}
-
-/** What ten times the documents cost a query, by the time of the clock. */
-async function measureGrowth(folder: string, setup: Setup, full: Rates): Promise<Row[]> {
-  const fewer = Math.max(1, Math.floor(setup.count / 10));
-  await using server = await start(join(folder, "fewer"));
-  await createCollection(server);
-  await write(server, setup.source, 0, fewer);
-  await settled(server);
-  const rows: Row[] = [];
-  for (const kind of ["vector", "text"] as const) {
-    const small = await measure(server, setup, kind);
-    rows.push({
-      what: `${names[kind]}: cost of ${setup.count} documents against ${fewer}`,
-      ours: shownRate(full[kind]),
-      peer: shownRate(small),
-      ratio: small.perSecond / full[kind].perSecond,
-      bound: { atMost: 4 },
-    });
-  }
-  return rows;
-}
-
-/** Fills a server so that a tenth of the documents is in the tail, and measures that. */
-async function measureTail(dataDir: string, setup: Setup): Promise<Rates> {
-  const { source, count } = setup;
-  const sealed = count - Math.floor(count / 10);
-  {
-    await using server = await start(dataDir);
-    await createCollection(server);
-    await write(server, source, 0, sealed);
-    await settled(server);
-    await server.stop();
-  }
-  await using server = await start(dataDir, unsealed);
-  await write(server, source, sealed, count);
-  const rates = await measureAll(server, setup);
-  await server.stop();
-  return rates;
-}
-
-async function firstQuery(dataDir: string, setup: Setup): Promise<Row> {
-  {
-    await using server = await start(dataDir);
-    await settled(server);
-    await server.stop();
-  }
-  await using server = await start(dataDir);
-  const startedMs = performance.now();
-  await made(`${server.url}${path}`, queryBody("hybrid", setup.asked[0]!));
-  const tookMs = performance.now() - startedMs;
-  await server.stop();
+/** More cores add nothing once the listener's thread is full: at which rate that is, and how many cores all threads then fill. */
+function processorRow(kind: QueryKind, results: Results): Row {
+  const { listenerUs, busiestUs, allUs } = middle(results.ours);
+  const cores = `full at ${Math.round(1e6 / listenerUs)}/s, with ${(allUs / listenerUs).toFixed(1)} cores`;
   return {
-    what: "first hybrid query after a restart, from ready",
-    ours: `${Math.round(tookMs)} ms`,
-    peer: "1000 ms",
-    ratio: tookMs / 1000,
+    what: `${names[kind]}: processor time a query`,
+    ours: `listener's thread ${Math.round(listenerUs)} µs, the busiest search thread ${Math.round(busiestUs)} µs, all ${Math.round(allUs)} µs`,
+    peer: cores,
+    ratio: listenerUs / 80,
+    bound: kind === "hybrid" ? { atMost: 1 } : undefined,
+  };
+}
+
+/** One client: what a vector query takes beside its search, against a probe. */
+async function alone(server: ServerProcess, setup: Setup): Promise<Row> {
+  const side = { port: portOf(server), pid: server.child.pid! };
+  const probe = await measure(side, [{ method: "GET", path: "/health" }], 1, setup.durationMs);
+  const query = await measure(side, requestsOf(setup, "vector"), 1, setup.durationMs);
+  const ownMs = await searchMs(server, "vector", setup.asked.slice(0, 200));
+  const allowedMs = 2 * probe.p50Ms + ownMs;
+  return {
+    what: "vector query of one client: p50 against twice a probe's and the search",
+    ours: `${query.p50Ms.toFixed(3)} ms`,
+    peer: `2 × ${probe.p50Ms.toFixed(3)} ms + ${ownMs.toFixed(3)} ms`,
+    ratio: query.p50Ms / allowedMs,
     bound: { atMost: 1 },
   };
 }
@@ -329,48 +165,70 @@ function recallRow(what: string, recall: number, setting: string): Row {
   return { what: `recall@10, ${what}`, ours: setting, peer: "", ratio: recall, bound: { atLeast: recallMin } };
 }
 
-async function measureRun(folder: string, setup: Setup, withPeer: boolean): Promise<Row[]> {
-  const { count, nearest, durationMs, warmUpMs } = setup;
-  const plan = { seed, count, questions: questionCount, inFlight: connections, durationMs, warmUpMs, recallMin };
-  const lance = withPeer ? await runLanceQueries({ ...plan, nearest, folder: join(folder, "lance") }) : undefined;
+async function measureRun(given: Omit<Setup, "ef">, withPeer: boolean, withStates: boolean): Promise<Row[]> {
+  const { folder, source, count, asked } = given;
+  const nearest = nearestOf(source, count, asked.slice(0, recallQuestions));
+  const plan = { folder: join(folder, "lance"), seed, count, recallMin, nearest };
+  await using peer = new AsyncDisposableStack();
+  const lance = withPeer ? peer.use(await startLanceQueries(plan)) : undefined;
   const dataDir = join(folder, "data");
-  const tail = await measureTail(dataDir, setup);
-  const first = await firstQuery(dataDir, setup);
-  await using server = await start(dataDir);
-  const { recall, ef } = await recallOf(server, setup);
-  const full = await measureAll(server, setup, ef);
-  const writing = await measureWhileWriting(server, setup, full, ef);
+  await using server = await startServer(dataDir);
+  await createCollection(server);
+  await write(server, source, 0, count);
+  await settled(server);
+  const { recall, ef } = await recallOf(server, asked, nearest);
+  const setup = { ...given, ef };
+  const ours = { port: portOf(server), pid: server.child.pid! };
+  const rows: Row[] = [recallRow("ours", recall, ef === undefined ? "default setting" : `ef ${ef}`)];
+  if (lance !== undefined) rows.push(recallRow("LanceDB", lance.recall, lance.setting));
+  const full: Partial<Record<QueryKind, Measured>> = {};
+  const processor: Row[] = [];
+  for (const kind of queryKinds) {
+    const { requests, bytes } = await measure(ours, requestsOf(setup, kind), 16, setup.durationMs);
+    await using bare = await startBareServer(Math.round(bytes / requests));
+    for (const connections of [16, 1]) {
+      const results = await byTurns({ bare, ours, lance }, setup, kind, connections);
+      rows.push(...ratioRows(results, kind, connections));
+      if (connections === 1) continue;
+      full[kind] = middle(results.ours);
+      processor.push(processorRow(kind, results));
+    }
+  }
+  rows.push(...processor, await alone(server, setup));
+  if (!withStates) return rows;
+  const rates = full as Record<QueryKind, Measured>;
+  rows.push(...(await measureWriting(server, setup, rates)));
   await server.stop();
-  return [
-    recallRow("ours", recall, ef === undefined ? "default setting" : `ef ${ef}`),
-    ...(lance === undefined ? [] : [recallRow("the peer", lance.recall, lance.setting), ...peerRows(full, lance)]),
-    ...processorRows(full),
-    ...shareRows("a tenth in the tail", tail, full, 0.7),
-    ...writing,
-    ...(await measureGrowth(folder, setup, full)),
-    first,
-  ];
+  rows.push(
+    ...(await measureTail(setup, rates)),
+    ...(await measureGrowth(setup, rates)),
+    await measureFirst(dataDir, asked),
+  );
+  return rows;
 }
 
 /**
- * `--documents=N` (100,000; ten times fewer are measured beside them), `--large` for a million, `--seconds=N` (5) a
- * measurement, `--no-peer` without LanceDB.
+ * `--documents=N` (60,000), `--large` for 600,000, `--small` for 15,000 and short turns, `--seconds=N` a turn, `--rounds=N`,
+ * `--no-peer` without LanceDB, `--no-states` without tails, writes beside, fewer documents and restarts.
  */
 export async function benchQuery(argv: readonly string[]): Promise<void> {
   const numberOf = (flag: string) => {
     const given = argv.find((each) => each.startsWith(`${flag}=`));
     return given === undefined ? undefined : Number(given.slice(flag.length + 1));
   };
-  const count = numberOf("--documents") ?? (argv.includes("--large") ? 1_000_000 : 100_000);
+  const isSmall = argv.includes("--small");
+  const count = numberOf("--documents") ?? (isSmall ? 15_000 : argv.includes("--large") ? 600_000 : 60_000);
+  const durationMs = (numberOf("--seconds") ?? (isSmall ? 0.7 : 2)) * 1000;
+  const rounds = numberOf("--rounds") ?? (isSmall ? 3 : 7);
   const source = new DocumentSource(seed);
-  const asked = questions(source, count, questionCount);
-  const nearest = nearestOf(source, count, asked.slice(0, recallQuestions));
-  const durationMs = (numberOf("--seconds") ?? 5) * 1000;
+  // More than a turn asks, so that none is asked twice in it.
+  const asked = questions(source, count, isSmall ? 5_000 : 15_000);
   const folder = await temporaryFolder();
   try {
-    const setup = { source, count, durationMs, warmUpMs: 1_000, asked, nearest };
-    const rows = await measureRun(folder, setup, !argv.includes("--no-peer"));
-    printTable(`query, ${count.toLocaleString("en")} documents, ${connections} connections`, rows);
+    const setup = { folder, source, count, rounds, durationMs, asked };
+    const withStates = !isSmall && !argv.includes("--no-states");
+    const rows = await measureRun(setup, !argv.includes("--no-peer"), withStates);
+    printTable(`query, ${count.toLocaleString("en")} documents`, rows);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

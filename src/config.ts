@@ -179,7 +179,7 @@ export const settings = {
     value: "NUMBER",
     help: "processes of SQL statements; each namespace has one of its own as long as there are enough",
     fallback: defaultSqlSettings.processesMax,
-    parse: wholeNumber(1, 64),
+    parse: wholeNumber(1, 16),
   }),
   sqlRunningMax: setting<number>({
     flag: "sql-running-max",
@@ -225,9 +225,9 @@ export const settings = {
     flag: "search-threads",
     env: "SERVICE_SEARCH_THREADS",
     value: "NUMBER",
-    help: "threads that search collections; without it one for each core, at most 4",
-    fallback: Math.min(4, availableParallelism()),
-    parse: wholeNumber(1, 16),
+    help: "threads that search collections; without it one for each core, at most 16",
+    fallback: Math.min(16, availableParallelism()),
+    parse: wholeNumber(1, 64),
   }),
   tlsCertFile: setting<string | undefined>({
     flag: "tls-cert-file",

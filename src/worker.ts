@@ -26,8 +26,13 @@ async function createService(role: ThreadRole, { dataDir }: WorkerData): Promise
     case "index": {
       const { IndexService } = await import("./engine/collection/index/index-service.ts");
       const { NodeRandom } = await import("./adapter/node/random.ts");
+      const { restQueries } = await import("./edge/rest/query-format.ts");
+      const { LmdbStore } = await import("./adapter/lmdb/store.ts");
       const { loader } = await segments(dataDir);
-      return new IndexService(loader, new NodeClock(), new NodeRandom(), () => garbage.leftBehind(), rest.ifDue);
+      const store = new LmdbStore(join(dataDir, "store"), { shared: true });
+      const onLeftBehind = () => garbage.leftBehind();
+      const answers = { format: restQueries, store };
+      return new IndexService(loader, new NodeClock(), new NodeRandom(), onLeftBehind, rest.ifDue, answers);
     }
     case "build": {
       const { BuildService } = await import("./engine/collection/build/build-service.ts");

@@ -23,7 +23,9 @@ export function cpuSeconds(pid: number): number {
 export function threadSeconds(pid: number): Map<number, number> {
   const threads = new Map<number, number>();
   for (const thread of readdirSync(`/proc/${pid}/task`)) {
-    threads.set(Number(thread), secondsOf(`/proc/${pid}/task/${thread}/stat`));
+    // In nanoseconds, where the other files count ticks of ten milliseconds.
+    const [spent = ""] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ");
+    threads.set(Number(thread), Number(spent) / 1e9);
   }
   return threads;
 }

@@ -1,27 +1,26 @@
-// LanceDB in a process of its own: the same rows, its own indexes, the same questions with as many in flight.
+// LanceDB behind the plainest HTTP server: the same rows, its own indexes, the same bodies.
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
+import type { AddressInfo } from "node:net";
 import type * as LanceModule from "@lancedb/lancedb";
 import { DocumentSource } from "./documents.ts";
-import type { LoadResult } from "./load-plan.ts";
-import { hybridK, limit, type QueryKind, type Question, queryKinds, questions, shown } from "./questions.ts";
+import { hybridK, limit, type QueryKind, type Question, questions } from "./questions.ts";
 
 export interface LanceQueryPlan {
   readonly folder: string;
   readonly seed: number;
   readonly count: number;
-  readonly questions: number;
-  readonly inFlight: number;
-  readonly warmUpMs: number;
-  readonly durationMs: number;
   readonly recallMin: number;
   /** The nearest documents of the first questions, for the recall. */
   readonly nearest: readonly (readonly number[])[];
 }
 
-export interface LanceQueryResult {
+export interface LanceQueryPeer {
+  readonly port: number;
   readonly recall: number;
   readonly setting: string;
-  readonly results: Readonly<Record<QueryKind, LoadResult>>;
+  /** Loading and indexing. */
+  readonly fillMs: number;
 }
 
 const rowsPerAdd = 5_000;
@@ -75,58 +74,64 @@ function ask(
   { vector, words, tag }: Question,
   { ef, refine }: Accuracy,
 ): Promise<unknown[]> {
-  const columns = ["id", ...shown];
   if (kind === "text") {
-    return table
-      .query()
-      .fullTextSearch(words, { columns: "text" })
-      .select([...columns, "_score"])
-      .limit(limit)
-      .toArray();
+    return table.query().fullTextSearch(words, { columns: "text" }).select(["id", "_score"]).limit(limit).toArray();
   }
   // It refuses to search more narrowly than what it is to refine.
   const width = Math.max(ef, refine * (kind === "vector" ? limit : hybridK));
   const near = table.query().nearestTo(vector).distanceType("cosine").ef(width).refineFactor(refine);
-  if (kind === "vector")
-    return near
-      .select([...columns, "_distance"])
-      .limit(limit)
-      .toArray();
-  const both = near.fullTextSearch(words, { columns: "text" }).rerank(reranker).select(columns).limit(hybridK);
+  if (kind === "vector") return near.select(["id", "_distance"]).limit(limit).toArray();
+  const both = near.fullTextSearch(words, { columns: "text" }).rerank(reranker).select(["id"]).limit(hybridK);
   return (kind === "filtered" ? both.where(`tag = '${tag}'`) : both).toArray();
 }
 
-function quantile(sorted: Float64Array, q: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? 0;
+interface Body {
+  readonly retrieve: readonly {
+    readonly vector?: { readonly query: readonly number[] };
+    readonly text?: { readonly query: string };
+  }[];
+  readonly filter?: { readonly term: { readonly tag: string } };
 }
 
-async function measure(plan: LanceQueryPlan, one: (i: number) => Promise<unknown>): Promise<LoadResult> {
-  const startMs = performance.now() + plan.warmUpMs;
-  const endMs = startMs + plan.durationMs;
-  const times: number[] = [];
-  const loops = Array.from({ length: plan.inFlight }, async (_, at) => {
-    for (let i = at * 7; performance.now() < endMs; i++) {
-      const sentMs = performance.now();
-      await one(i);
-      const nowMs = performance.now();
-      if (nowMs >= startMs && nowMs < endMs) times.push(nowMs - sentMs);
-    }
-  });
-  await Promise.all(loops);
-  const sorted = Float64Array.from(times).sort();
+function questionOf({ retrieve, filter }: Body): { kind: QueryKind; question: Question } {
+  const near = retrieve.find(({ vector }) => vector !== undefined)?.vector;
+  const text = retrieve.find(({ text }) => text !== undefined)?.text;
+  const kind =
+    filter !== undefined ? "filtered" : near === undefined ? "text" : text === undefined ? "vector" : "hybrid";
   return {
-    requests: times.length,
-    perSecond: (times.length * 1000) / plan.durationMs,
-    p50Ms: quantile(sorted, 0.5),
-    p99Ms: quantile(sorted, 0.99),
-    bytes: 0,
+    kind,
+    question: {
+      vector: Float32Array.from(near?.query ?? []),
+      words: text?.query ?? "",
+      tag: filter?.term.tag ?? "",
+    },
   };
 }
 
-async function run(plan: LanceQueryPlan): Promise<LanceQueryResult> {
+function serve(answer: (body: Body) => Promise<unknown[]>): Promise<number> {
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", async () => {
+      const rows = await answer(JSON.parse(Buffer.concat(chunks).toString()) as Body);
+      const text = JSON.stringify({ rows: rows.slice(0, limit) }, (_, value) =>
+        typeof value === "bigint" ? Number(value) : value,
+      );
+      response.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(text) });
+      response.end(text);
+    });
+  });
+  return new Promise((resolve) => {
+    server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port));
+  });
+}
+
+async function run(plan: LanceQueryPlan): Promise<LanceQueryPeer> {
+  const startedMs = performance.now();
   const table = await fill(plan);
+  const fillMs = performance.now() - startedMs;
   const reranker = await lance.rerankers.RRFReranker.create();
-  const asked = questions(new DocumentSource(plan.seed), plan.count, plan.questions);
+  const asked = questions(new DocumentSource(plan.seed), plan.count, plan.nearest.length);
   let accuracy = accuracies[0]!;
   let recall = 0;
   for (accuracy of accuracies) {
@@ -138,17 +143,13 @@ async function run(plan: LanceQueryPlan): Promise<LanceQueryResult> {
     recall = found / plan.nearest.reduce((sum, ids) => sum + ids.length, 0);
     if (recall >= plan.recallMin) break;
   }
-  const results: Partial<Record<QueryKind, LoadResult>> = {};
-  for (const kind of queryKinds) {
-    results[kind] = await measure(plan, (i) => ask(table, reranker, kind, asked[i % asked.length]!, accuracy));
-  }
-  return {
-    recall,
-    setting: `ef ${accuracy.ef}, refine ${accuracy.refine}`,
-    results: results as Record<QueryKind, LoadResult>,
-  };
+  const chosen = accuracy;
+  const port = await serve((body) => {
+    const { kind, question } = questionOf(body);
+    return ask(table, reranker, kind, question, chosen);
+  });
+  return { port, recall, setting: `ef ${chosen.ef}, refine ${chosen.refine}`, fillMs };
 }
 
-process.once("message", async (plan: LanceQueryPlan) => {
-  process.send!(await run(plan), () => process.exit(0));
-});
+process.once("message", async (plan: LanceQueryPlan) => process.send!(await run(plan)));
+process.once("disconnect", () => process.exit(0));

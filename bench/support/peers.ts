@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { LancePlan, LanceResult } from "./lance-peer.ts";
-import type { LanceQueryPlan, LanceQueryResult } from "./lance-query-peer.ts";
+import type { LanceQueryPeer, LanceQueryPlan } from "./lance-query-peer.ts";
 import type { LoadPlan, LoadResult } from "./load-plan.ts";
 
 function script(name: string): string {
@@ -29,20 +29,22 @@ async function answerOf<T>(child: ChildProcess): Promise<T> {
 }
 
 export function runLance(plan: LancePlan): Promise<LanceResult> {
-  return askLance("lance-peer.ts", plan);
+  return answerOf(startLance("lance-peer.ts", plan));
 }
 
-export function runLanceQueries(plan: LanceQueryPlan): Promise<LanceQueryResult> {
-  return askLance("lance-query-peer.ts", plan);
+/** LanceDB behind HTTP, filled; it serves until it is disposed of. */
+export async function startLanceQueries(plan: LanceQueryPlan): Promise<Peer & LanceQueryPeer> {
+  const child = startLance("lance-query-peer.ts", plan);
+  return { ...(await answerOf<LanceQueryPeer>(child)), ...peerOf(child) };
 }
 
-function askLance<T>(name: string, plan: LancePlan | LanceQueryPlan): Promise<T> {
+function startLance(name: string, plan: LancePlan | LanceQueryPlan): ChildProcess {
   // With one thread, which is its default on two cores, its full-text index waits for itself for ever. Its warnings, one
   // a query, would cost it time.
   const env = { ...process.env, LANCE_CPU_THREADS: "4", LANCEDB_LOG: "error", RUST_LOG: "error" };
   const child = fork(script(name), { stdio: "inherit", env });
   child.send(plan);
-  return answerOf(child);
+  return child;
 }
 
 export interface Peer extends AsyncDisposable {
@@ -53,8 +55,11 @@ export interface Peer extends AsyncDisposable {
 export async function startBareServer(answerBytes: number): Promise<Peer> {
   const child = fork(script("bare-server.ts"), [String(answerBytes)], { stdio: "inherit" });
   const [port] = (await once(child, "message")) as [number];
+  return { port, ...peerOf(child) };
+}
+
+function peerOf(child: ChildProcess): Omit<Peer, "port"> {
   return {
-    port,
     pid: child.pid!,
     async [Symbol.asyncDispose]() {
       child.kill();

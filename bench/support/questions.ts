@@ -13,8 +13,6 @@ export type QueryKind = (typeof queryKinds)[number];
 /** Rows of an answer, and what each retriever of a hybrid query contributes. */
 export const limit = 10;
 export const hybridK = 50;
-/** What a row shows beside its id. */
-export const shown = ["tag", "n"] as const;
 
 const wordsAsked = 3;
 

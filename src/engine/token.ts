@@ -13,6 +13,11 @@ export type ConsistencyToken = readonly TokenEntry[];
 
 export const emptyToken: ConsistencyToken = [];
 
+/** The token of a log of one partition, up to an offset. */
+export function tokenAt(stream: number, next: number): ConsistencyToken {
+  return next === 0 ? emptyToken : [{ stream, partition: 0, offset: next - 1 }];
+}
+
 /** The header value of a token: its compact JSON array. */
 export function formatToken(token: ConsistencyToken): string {
   let text = "[";

@@ -6,6 +6,7 @@ import { QuickJsSandboxes } from "../../src/adapter/quickjs/sandbox.ts";
 import { SeededRandom } from "../../src/adapter/simulated/random.ts";
 import { BuildService } from "../../src/engine/collection/build/build-service.ts";
 import { IndexService } from "../../src/engine/collection/index/index-service.ts";
+import type { AnswerDeps } from "../../src/engine/collection/index/query-answers.ts";
 import { ObjectSegmentLoader } from "../../src/engine/collection/index/segment-loader.ts";
 import { defaultCollectionSettings } from "../../src/engine/collection/settings.ts";
 import type { EngineSettings } from "../../src/engine/engine.ts";
@@ -18,13 +19,13 @@ import type { ObjectStore } from "../../src/port/object-store.ts";
 import type { Store } from "../../src/port/store.ts";
 import type { Threads } from "../../src/port/threads.ts";
 
-/** The services of the engine's threads, run in this one. */
-export function inlineThreads(objects: ObjectStore, clock: Clock = new NodeClock()): Threads {
+/** The services of the engine's threads, run in this one. Without `answers` they leave whole queries to the engine. */
+export function inlineThreads(objects: ObjectStore, clock: Clock = new NodeClock(), answers?: AnswerDeps): Threads {
   const loader = new ObjectSegmentLoader(objects);
   return new InlineThreads((role) => {
     switch (role) {
       case "index":
-        return new IndexService(loader, clock, new SeededRandom(1));
+        return new IndexService(loader, clock, new SeededRandom(1), undefined, undefined, answers);
       case "build":
         return new BuildService(objects, loader, clock);
     }

@@ -2,6 +2,7 @@ import { MemoryObjectStore } from "../../src/adapter/memory/object-store.ts";
 import { MemoryStore } from "../../src/adapter/memory/store.ts";
 import { NodeClock } from "../../src/adapter/node/clock.ts";
 import { NodeRandom } from "../../src/adapter/node/random.ts";
+import type { AnswerDeps } from "../../src/engine/collection/index/query-answers.ts";
 import { type CollectionSettings, defaultCollectionSettings } from "../../src/engine/collection/settings.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import type { Clock } from "../../src/port/clock.ts";
@@ -15,6 +16,7 @@ export async function startMemoryEngine(
   settings: Partial<CollectionSettings> = {},
   store = new MemoryStore(),
   clock: Clock = new NodeClock(),
+  answers?: AnswerDeps,
 ): Promise<Engine> {
   const objects = new MemoryObjectStore();
   const engine = new Engine(
@@ -24,7 +26,7 @@ export async function startMemoryEngine(
       ownership: { isOwner: true, epoch: 1, acquire: async () => {}, [Symbol.asyncDispose]: async () => {} },
       clock,
       random: new NodeRandom(),
-      threads: inlineThreads(objects),
+      threads: inlineThreads(objects, clock, answers),
       sqlChildren: inlineSqlChildren(store),
       functions: inlineFunctions(),
     },

@@ -6,7 +6,7 @@ import { EngineError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import type { Quotas } from "../quota/quotas.ts";
 import type { Idempotency, IdempotencyRecords } from "../stream/idempotency.ts";
-import type { ConsistencyToken } from "../token.ts";
+import { type ConsistencyToken, tokenAt } from "../token.ts";
 import { runSteps, runWithPauses, type Steps } from "../turns.ts";
 import { type AppliedOps, type ApplyOptions, OpApplier } from "./apply-ops.ts";
 import type { Catalog } from "./catalog.ts";
@@ -225,9 +225,4 @@ export class DocumentWriter {
     this.#groups.push(group);
     return group;
   }
-}
-
-/** The token of a collection's log up to an offset. */
-export function tokenAt(streamId: number, next: number): ConsistencyToken {
-  return next === 0 ? [] : [{ stream: streamId, partition: 0, offset: next - 1 }];
 }

@@ -7,13 +7,13 @@ import type { Log } from "../log/log.ts";
 import { type Filter, matchAll } from "../search/filter/filter.ts";
 import type { Idempotency } from "../stream/idempotency.ts";
 import type { TokenWaiter } from "../stream/token-waiter.ts";
-import type { ConsistencyToken } from "../token.ts";
+import { type ConsistencyToken, tokenAt } from "../token.ts";
 import { runInTurns, type Steps } from "../turns.ts";
 import type { ApplyOptions } from "./apply-ops.ts";
 import type { Catalog } from "./catalog.ts";
 import { type CollectionMeta, documentKey, readCollectionTotals } from "./collection-store.ts";
 import { decodeStored, type VersionedDocument } from "./document-codec.ts";
-import { type DocumentWriter, requestOps, tokenAt, type WriteReply } from "./document-writer.ts";
+import { type DocumentWriter, requestOps, type WriteReply } from "./document-writer.ts";
 import type { DocumentContent, WriteOp } from "./ops.ts";
 import { type Cursor, cursorName, firstAbove, PinnedReads } from "./pinned-reads.ts";
 import type { Pinned, Pins } from "./pins.ts";
@@ -287,6 +287,22 @@ export class Documents {
     // A token is a promise that the read reflects it, which the last manifest may not.
     const published = tokenAt(runtime.meta.streamId, runtime.manifest.applied);
     return { runtime, eventual: eventual && reaches(runtime.meta, published, wanted), wanted };
+  }
+
+  /**
+   * The collection for a read that need not wait for anything: its index is open, and it has all that the token names.
+   * Undefined where that is not so, or not known at once.
+   */
+  readingNow(meta: CollectionMeta, token: ConsistencyToken) {
+    const { runtimes, clock } = this.#deps;
+    const runtime = runtimes.of(meta);
+    if (runtime.state !== "hot") return undefined;
+    if (token.some(({ stream }) => stream !== meta.streamId) || !reaches(meta, this.token(runtime), token)) {
+      return undefined;
+    }
+    runtime.lastUseMs = clock.nowMs();
+    const published = tokenAt(meta.streamId, runtime.manifest.applied);
+    return { runtime, mayBeEventual: reaches(meta, published, token) };
   }
 
   /** What a read of the collection reflects. */

@@ -74,18 +74,18 @@ export class IndexSession {
     let step = steps.next();
     for (; !step.done; step = steps.next()) await yieldTurn();
     check();
-    this.sendChanges(next, step.value, true);
+    this.sendChanges(next, step.value, undefined, true);
     await this.#thread.request({ kind: "sync", collection: this.#collection });
     return next;
   }
 
-  /** `given`: the caller has no further use for them. */
-  sendChanges(next: number, changes: Uint8Array, given = false): void {
+  /** `total`: the collection's changes with these, where that is known. `given`: the caller has no further use for them. */
+  sendChanges(next: number, changes: Uint8Array, total: number | undefined, given: boolean): void {
     this.changesUnsearched++;
     // The memory goes over to the thread: a copy where others need it, or where it lies in a pool with other buffers.
     const isAlone = changes.buffer instanceof ArrayBuffer && changes.buffer.byteLength === changes.byteLength;
     const copy = given && isAlone ? new Uint8Array(changes.buffer as ArrayBuffer) : new Uint8Array(changes);
-    this.#thread.post({ kind: "apply", collection: this.#collection, next, changes: copy }, [copy.buffer]);
+    this.#thread.post({ kind: "apply", collection: this.#collection, next, changes: copy, total }, [copy.buffer]);
   }
 
   sendSchema(schema: unknown): void {

@@ -1,8 +1,10 @@
 import type { Store } from "../../port/store.ts";
 import { EngineError, notFound, unavailable } from "../errors.ts";
 import type { Log, LogStream } from "../log/log.ts";
+import type { AnsweredQuery, AskedQuery } from "../query/format.ts";
 import { type PackedOutcome, type QueryOutcome, unpackOutcome } from "../query/outcome.ts";
 import type { SearchPlan } from "../query/plan.ts";
+import type { RunningQuery } from "../query/stopped.ts";
 import type { SharedSegments } from "../search/index/shared-bytes.ts";
 import type { CollectionMeta, CollectionTotals, Manifest } from "./collection-store.ts";
 import { documentsOf } from "./document-codec.ts";
@@ -13,18 +15,13 @@ import { IndexSession } from "./index-session.ts";
 import type { IndexThreads } from "./index-threads.ts";
 import { formatSchema } from "./schema-parse.ts";
 
-/** Searches under way in the first thread, from which on another one takes part. */
+/** Searches under way in each thread that takes part, from which on another one does. */
 const searchesToShare = 2;
 /** Writes without a search after which a thread no longer takes part: each costs it as much as the first. */
 const writesUnsearchedMax = 1_000;
 
 /** Turns of the event loop after which a commit that has been made is heard of in any case. */
 const unheardTurnsMax = 10_000;
-
-export interface RunningSearch {
-  readonly outcome: Promise<QueryOutcome>;
-  cancel(): void;
-}
 
 /** What is kept in memory of a collection in use. */
 export class CollectionRuntime {
@@ -200,18 +197,35 @@ export class CollectionRuntime {
   }
 
   /** Searches in this very turn, like `askNow`, in the thread that has the least to do. */
-  search(query: number, plan: SearchPlan): RunningSearch {
-    const session = this.#leastBusy(plan.consistency === "eventual");
+  search(query: number, plan: SearchPlan): RunningQuery<QueryOutcome> {
+    const eventual = plan.consistency === "eventual";
+    if (!eventual) this.strongSearches++;
+    const { outcome, cancel } = this.#search<PackedOutcome>({ kind: "search", query, plan }, eventual);
+    return { outcome: outcome.then(unpackOutcome), cancel };
+  }
+
+  /** The same for a query that the thread is to read and answer; undefined when it declines. */
+  answer(query: number, asked: AskedQuery): RunningQuery<AnsweredQuery | undefined> {
+    const { outcome, cancel } = this.#search<AnsweredQuery | undefined>({ kind: "answer", query, asked }, false);
+    return {
+      outcome: outcome.then((answered) => {
+        if (answered?.eventual === false) this.strongSearches++;
+        return answered;
+      }),
+      cancel,
+    };
+  }
+
+  #search<T>(question: IndexQuestion & { readonly query: number }, eventual: boolean): RunningQuery<T> {
+    const session = this.#leastBusy(eventual);
     if (session === undefined) throw unavailable("the collection's index was closed; retry");
     session.changesUnsearched = 0;
-    if (plan.consistency !== "eventual") this.strongSearches++;
-    const outcome = this.#threads
-      .search<PackedOutcome>(session.place, { kind: "search", collection: this.meta.id, query, plan })
-      .then(unpackOutcome, (error: unknown) => {
-        this.#endIfLost(session, error);
-        throw error;
-      });
-    return { outcome, cancel: () => session.cancel(query) };
+    const asked = this.#threads.search<T>(session.place, { ...question, collection: this.meta.id });
+    const outcome = asked.catch((error: unknown) => {
+      this.#endIfLost(session, error);
+      throw error;
+    });
+    return { outcome, cancel: () => session.cancel(question.query) };
   }
 
   /** An eventual read sees the last manifest, so only a thread that was told of it may answer. */
@@ -219,16 +233,19 @@ export class CollectionRuntime {
     const first = this.#first;
     if (first?.loaded !== true) return undefined;
     let best = first;
+    let unopened: number | undefined;
+    let isOpening = false;
     for (let place = 1; place < this.#threads.all.length; place++) {
       const session = this.#sessions[place];
-      const busy = this.#threads.searching(best.place);
-      if (session === undefined) {
-        // While the first thread still loads what a manifest names, another would load it a second time.
-        if (busy >= searchesToShare && this.#publishing === 0) this.#openFurther(place);
-      } else if (session.loaded && !(eventual && session.told !== this.manifest)) {
-        if (this.#threads.searching(place) < busy) best = session;
-      }
+      if (session === undefined) unopened ??= place;
+      else if (!session.loaded) isOpening = true;
+      else if (eventual && session.told !== this.manifest) continue;
+      else if (this.#threads.searching(place) < this.#threads.searching(best.place)) best = session;
     }
+    // One after another, as long as all that are there are busy: each costs a tail of its own, and every write one more
+    // message. While the first thread still loads what a manifest names, another would load it a second time.
+    const isBusy = this.#threads.searching(best.place) >= searchesToShare;
+    if (unopened !== undefined && isBusy && !isOpening && this.#publishing === 0) this.#openFurther(unopened);
     return best;
   }
 
@@ -255,7 +272,7 @@ export class CollectionRuntime {
     const following = this.#sessions.filter((session): session is IndexSession => session?.following === true);
     for (const session of following) {
       if (session.place > 0 && session.changesUnsearched >= writesUnsearchedMax) this.#close(session);
-      else session.sendChanges(next, changes, following.length === 1);
+      else session.sendChanges(next, changes, totals.changes, following.length === 1);
     }
   }
 

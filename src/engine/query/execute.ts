@@ -128,10 +128,11 @@ class Run<G> {
     return yield* this.#outcome(page.hits, page.groups, counts, sizes, fused.length);
   }
 
-  #fuse(rankings: readonly { weight: number; hits: Hit[] }[]): FusedHit[] {
-    const { fusion } = this.#plan;
+  #fuse(rankings: readonly { weight: number; hits: Hit[] }[]): readonly FusedHit[] {
+    const { fusion, explain } = this.#plan;
     const only = rankings.length === 1 && fusion === undefined ? rankings[0] : undefined;
-    return only === undefined ? fuse(rankings, fusion) : single(only.hits);
+    if (only === undefined) return fuse(rankings, fusion, explain);
+    return explain ? single(only.hits) : only.hits;
   }
 
   #page(hits: readonly FusedHit[]): {
@@ -145,8 +146,8 @@ class Run<G> {
   }
 
   *#outcome(
-    hits: readonly (Hit | FusedHit)[],
-    groups: readonly { key: HitGroup["key"]; hits: readonly (Hit | FusedHit)[] }[] | undefined,
+    hits: readonly FusedHit[],
+    groups: readonly { key: HitGroup["key"]; hits: readonly FusedHit[] }[] | undefined,
     facets: QueryOutcome["facets"],
     retrieved: readonly number[],
     candidates: number,
@@ -165,7 +166,7 @@ class Run<G> {
     };
   }
 
-  *#rankedAll(hits: readonly (Hit | FusedHit)[]): Steps<RankedHit[]> {
+  *#rankedAll(hits: readonly FusedHit[]): Steps<RankedHit[]> {
     const ranked: RankedHit[] = [];
     for (const hit of hits) {
       ranked.push(this.#ranked(hit));
@@ -174,11 +175,11 @@ class Run<G> {
     return ranked;
   }
 
-  #ranked(hit: Hit | FusedHit): RankedHit {
+  #ranked(hit: FusedHit): RankedHit {
     const { id, score, reader, doc } = hit;
     const version = this.#readers[reader]!.versions[doc]!;
     if (!this.#plan.explain) return { id, version, score };
-    const found = "sources" in hit ? hit.sources : [];
+    const { sources: found = [] } = hit;
     const sources = this.#plan.retrievers.map((retriever, i): HitSource => {
       const source = found[i];
       if (retriever.kind !== "text") return { ...source };

@@ -40,6 +40,14 @@ export function searchPart(plan: QueryPlan): SearchPlan {
   return search;
 }
 
+/** How much of a document the rows of a query need. */
+export type Shown = "nothing" | "source" | "vectors";
+
+export function shownOf({ projection: { fields, vectors, sparseVectors }, highlight }: QueryPlan): Shown {
+  if (vectors.length > 0 || sparseVectors.length > 0) return "vectors";
+  return fields.length > 0 || highlight !== undefined ? "source" : "nothing";
+}
+
 export const consistencies = ["strong", "eventual"] as const;
 export type Consistency = (typeof consistencies)[number];
 

@@ -1,43 +1,24 @@
-import type { Clock } from "../../port/clock.ts";
-import type { Reader, Store } from "../../port/store.ts";
-import type { Catalog } from "../collection/catalog.ts";
+import type { Reader } from "../../port/store.ts";
 import { type CollectionMeta, documentKey, readCollectionTotals } from "../collection/collection-store.ts";
 import { decodeSource, decodeStored, openStored } from "../collection/document-codec.ts";
-import { tokenAt } from "../collection/document-writer.ts";
-import type { DocumentRef, Documents, ReadOptions } from "../collection/documents.ts";
-import type { CollectionRuntime, RunningSearch } from "../collection/runtime.ts";
+import type { DocumentRef, ReadOptions } from "../collection/documents.ts";
+import type { CollectionRuntime } from "../collection/runtime.ts";
 import type { Schema } from "../collection/schema.ts";
 import { changedIds } from "../collection/write-record.ts";
-import type { Committer } from "../commit/committer.ts";
 import { EngineError, unavailable } from "../errors.ts";
 import type { Filter } from "../search/filter/filter.ts";
 import type { Recall } from "../search/vector/recall.ts";
-import type { ConsistencyToken } from "../token.ts";
+import { type ConsistencyToken, tokenAt } from "../token.ts";
 import { runInTurns } from "../turns.ts";
+import { type HandedAnswer, type HandedQuery, Handover, type HandoverDeps } from "./handover.ts";
 import type { Json } from "./json-fields.ts";
+import { kindOf } from "./kind.ts";
 import type { QueryOutcome } from "./outcome.ts";
-import { type QueryPlan, searchPart } from "./plan.ts";
+import { type QueryPlan, searchPart, shownOf } from "./plan.ts";
+import { QueryTurns } from "./query-turns.ts";
 import { buildResult, type LoadDocument, type LoadedDocument, type QueryResult, RowRoom } from "./result.ts";
 import { type ParsedSource, SourceCache } from "./source-cache.ts";
-import { queryStopped } from "./stopped.ts";
-
-export interface QueriesDeps {
-  readonly store: Store;
-  readonly catalog: Catalog;
-  readonly committer: Committer;
-  readonly documents: Documents;
-  readonly clock: Clock;
-  readonly onQuery?: (kind: QueryKind, ms: number) => void;
-}
-
-/** What a query looks by. */
-export type QueryKind = "vector" | "text" | "sparse" | "hybrid" | "filter";
-
-function kindOf({ retrievers }: QueryPlan): QueryKind {
-  const [first, ...others] = retrievers;
-  if (first === undefined) return "filter";
-  return others.every(({ kind }) => kind === first.kind) ? first.kind : "hybrid";
-}
+import { cancellable, queryStopped } from "./stopped.ts";
 
 /** What was found and the documents of the same moment. */
 interface FinishedSearch {
@@ -60,24 +41,20 @@ export interface StoredHits {
   source(id: number): Json | undefined;
 }
 
-/** Queries under way at once; each holds a snapshot of the store. More wait for their turn, */
-const runningMax = 128;
-/** and no more than this wait. */
-const waitingMax = 2_000;
 /** How many times a view of store and index together is tried for. */
 const attemptsMax = 5;
 
 /** Hybrid retrieval: the plan runs in the index thread, the rows are made here from a snapshot of the same moment. */
 export class Queries {
-  readonly #deps: QueriesDeps;
-  /** In the order of their arrival. */
-  readonly #waiting = new Set<() => void>();
+  readonly #deps: HandoverDeps;
+  readonly #turns = new QueryTurns();
+  readonly #handover: Handover;
   readonly #sources = new SourceCache();
-  #running = 0;
   #nextQuery = 1;
 
-  constructor(deps: QueriesDeps) {
+  constructor(deps: HandoverDeps) {
     this.#deps = deps;
+    this.#handover = new Handover(deps, this.#turns, () => this.#nextQuery++);
   }
 
   /** The schema of a collection or alias, for parsing a query. */
@@ -90,6 +67,11 @@ export class Queries {
     return this.#deps.catalog.find(namespace, collection);
   }
 
+  /** Has a query read, run and answered by a thread that searches. Undefined where none can: then it is for `run`. */
+  answer(namespace: string, query: HandedQuery, signal?: AbortSignal): Promise<HandedAnswer | undefined> {
+    return this.#handover.answer(namespace, query, signal);
+  }
+
   /** `room` bounds what the rows weigh: one for all queries of a request. */
   async run(
     namespace: string,
@@ -100,7 +82,7 @@ export class Queries {
   ): Promise<QueryResult> {
     const { clock, onQuery } = this.#deps;
     const startedMs = clock.steadyMs();
-    const tookMs = () => round(clock.steadyMs() - startedMs);
+    const tookMs = () => clock.steadyMs() - startedMs;
     const result = await this.#searched(
       namespace,
       plan,
@@ -172,11 +154,11 @@ export class Queries {
     const wanted = { token, eventual: plan.consistency === "eventual" };
     const { runtime, eventual } = await documents.reading({ namespace, collection: plan.collection }, wanted, signal);
     const kept: QueryPlan = { ...plan, consistency: eventual ? "eventual" : "strong" };
-    await this.#turn(signal);
+    await this.#turns.enter(signal);
     try {
       return await this.#search(runtime, kept, signal, finish);
     } finally {
-      this.#release();
+      this.#turns.leave();
     }
   }
 
@@ -188,11 +170,11 @@ export class Queries {
     signal?: AbortSignal,
   ): Promise<Recall> {
     const { runtime, eventual } = await this.#deps.documents.reading(ref, options, signal);
-    await this.#turn(signal);
+    await this.#turns.enter(signal);
     try {
       return await runtime.ask<Recall>({ kind: "recall", ...question, eventual });
     } finally {
-      this.#release();
+      this.#turns.leave();
     }
   }
 
@@ -241,63 +223,12 @@ export class Queries {
     searching.outcome.catch(() => {});
     return { snapshot, changes, searching, token };
   }
-
-  async #turn(signal: AbortSignal | undefined): Promise<void> {
-    if (signal?.aborted) throw queryStopped();
-    if (this.#running < runningMax) {
-      this.#running++;
-      return;
-    }
-    if (this.#waiting.size >= waitingMax) throw unavailable("too many queries wait; retry");
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const leave = () => {
-      // One that has been given its place already keeps it and is stopped when it searches.
-      if (this.#waiting.delete(resolve)) reject(queryStopped());
-    };
-    this.#waiting.add(resolve);
-    signal?.addEventListener("abort", leave, { once: true });
-    try {
-      await promise;
-    } finally {
-      signal?.removeEventListener("abort", leave);
-    }
-  }
-
-  /** Whoever waits longest takes the place over; it stays counted as running. */
-  #release(): void {
-    const [next] = this.#waiting;
-    if (next === undefined) this.#running--;
-    else {
-      this.#waiting.delete(next);
-      next();
-    }
-  }
 }
 
 function storedDocument(snapshot: Reader, collection: number, id: number): Uint8Array | undefined {
   const key = documentKey(collection, id);
   const stored = snapshot.get(key);
   return stored && openStored(key, stored).document;
-}
-
-async function cancellable(searching: RunningSearch, signal: AbortSignal | undefined): Promise<QueryOutcome> {
-  if (signal === undefined) return searching.outcome;
-  const cancel = () => searching.cancel();
-  signal.addEventListener("abort", cancel, { once: true });
-  if (signal.aborted) cancel();
-  try {
-    return await searching.outcome;
-  } finally {
-    signal.removeEventListener("abort", cancel);
-  }
-}
-
-/** How much of a document the rows of a query need. */
-type Shown = "nothing" | "source" | "vectors";
-
-function shownOf({ projection: { fields, vectors, sparseVectors }, highlight }: QueryPlan): Shown {
-  if (vectors.length > 0 || sparseVectors.length > 0) return "vectors";
-  return fields.length > 0 || highlight !== undefined ? "source" : "nothing";
 }
 
 const nothing: LoadedDocument = { source: {} };
@@ -314,9 +245,4 @@ function loadDocument(
   if (shown === "nothing") return nothing;
   const { source, vectors, sparse } = decodeStored(id, key, stored);
   return { source, characters: source.length, vectors, sparseVectors: sparse };
-}
-
-/** Milliseconds to the microsecond. */
-function round(ms: number): number {
-  return Math.round(ms * 1000) / 1000;
 }

@@ -99,7 +99,8 @@ export function* buildResult(
       ? {}
       : { facets: Object.fromEntries(plan.facets.map(({ field }, i) => [field.name, facets[i] ?? []])) }),
     token,
-    took_ms: tookMs(),
+    // To the microsecond.
+    took_ms: Math.round(tookMs() * 1000) / 1000,
     ...(plan.explain ? { stats: describeSearch(plan, outcome) } : {}),
   };
 }

@@ -7,6 +7,8 @@ import type { Json } from "./json-fields.ts";
  */
 export const sourceCacheLimits = {
   charactersMax: 16 * 1024 * 1024,
+  /** The same in each thread that searches. */
+  threadCharactersMax: 8 * 1024 * 1024,
   sourceCharactersMax: 64 * 1024,
   changedMax: 10_000,
   /** Collections of which something is kept. */
@@ -36,11 +38,16 @@ interface KeptSource extends ParsedSource {
 
 /**
  * Sources of documents that queries showed, parsed, until they change: reading, verifying and parsing ten documents takes
- * the listener's thread as long as the rest of a query. Nobody may write to them.
+ * a thread as long as the rest of a query. Nobody may write to them.
  */
 export class SourceCache {
   readonly #collections = new Map<number, Kept>();
+  readonly #charactersMax: number;
   #characters = 0;
+
+  constructor(charactersMax: number = sourceCacheLimits.charactersMax) {
+    this.#charactersMax = charactersMax;
+  }
 
   follows(collection: number): boolean {
     return this.#collections.has(collection);
@@ -48,9 +55,9 @@ export class SourceCache {
 
   /** From this count of a collection's changes on, each is told by `onChanges`. What was kept of it is forgotten. */
   follow(collection: number, changes: number): void {
-    this.#end(collection);
+    this.end(collection);
     const [oldest] = this.#collections.keys();
-    if (this.#collections.size >= sourceCacheLimits.collectionsMax) this.#end(oldest!);
+    if (this.#collections.size >= sourceCacheLimits.collectionsMax) this.end(oldest!);
     this.#collections.set(collection, { floor: changes, changed: new Map(), sources: new Map(), isUsed: true });
   }
 
@@ -67,7 +74,7 @@ export class SourceCache {
     }
     if (kept.changed.size <= sourceCacheLimits.changedMax) return true;
     if (!kept.isUsed) {
-      this.#end(collection);
+      this.end(collection);
       return false;
     }
     kept.isUsed = false;
@@ -92,7 +99,7 @@ export class SourceCache {
     const kept = this.#collections.get(collection);
     if (kept === undefined || characters > sourceCacheLimits.sourceCharactersMax) return made;
     if (changes < kept.floor || (kept.changed.get(id) ?? 0) > changes) return made;
-    if (this.#characters + characters > sourceCacheLimits.charactersMax) {
+    if (this.#characters + characters > this.#charactersMax) {
       for (const each of this.#collections.values()) this.#forget(each);
     }
     this.#characters += characters - (kept.sources.get(id)?.characters ?? 0);
@@ -100,7 +107,8 @@ export class SourceCache {
     return made;
   }
 
-  #end(collection: number): void {
+  /** Nothing more is told of a collection. */
+  end(collection: number): void {
     const kept = this.#collections.get(collection);
     if (kept !== undefined) this.#forget(kept);
     this.#collections.delete(collection);

@@ -4,3 +4,20 @@ import { EngineError } from "../errors.ts";
 export function queryStopped(): EngineError {
   return new EngineError("deadline_exceeded", "the query was stopped by its deadline");
 }
+
+/** A query under way in another thread. */
+export interface RunningQuery<T> {
+  readonly outcome: Promise<T>;
+  cancel(): void;
+}
+
+export async function cancellable<T>({ outcome, cancel }: RunningQuery<T>, signal?: AbortSignal): Promise<T> {
+  if (signal === undefined) return outcome;
+  signal.addEventListener("abort", cancel, { once: true });
+  if (signal.aborted) cancel();
+  try {
+    return await outcome;
+  } finally {
+    signal.removeEventListener("abort", cancel);
+  }
+}

@@ -8,7 +8,7 @@ function ranking(weight: number, ...hits: [number, number][]): { weight: number;
 }
 
 test("reciprocal ranks add up, weighted, with ties by id", () => {
-  const fused = fuse([ranking(1, [5, 9], [3, 8]), ranking(2, [3, 0.1], [7, 0.1])], { method: "rrf", k: 60 });
+  const fused = fuse([ranking(1, [5, 9], [3, 8]), ranking(2, [3, 0.1], [7, 0.1])], { method: "rrf", k: 60 }, true);
   assert.deepEqual(
     fused.map(({ id, score }) => [id, score]),
     [

@@ -8,8 +8,11 @@ export interface Ranking {
 
 /** A hit after fusion, with its rank (from 1) and score in each retriever, or undefined where it was not found. */
 export interface FusedHit extends Hit {
-  readonly sources: readonly ({ readonly rank: number; readonly score: number } | undefined)[];
+  /** Only where they were asked for. */
+  readonly sources?: readonly HitPlace[];
 }
+
+type HitPlace = { readonly rank: number; readonly score: number } | undefined;
 
 export type Fusion = { readonly method: "rrf"; readonly k: number } | { readonly method: "weighted" };
 
@@ -40,26 +43,30 @@ function contribution(ranking: Ranking, fusion: Fusion): (rank: number, score: n
   }
 }
 
-/** All hits of all retrievers, each document once, best first and ties by id. */
-export function fuse(rankings: readonly Ranking[], fusion: Fusion = defaultFusion): FusedHit[] {
-  const byId = new Map<number, { -readonly [K in keyof FusedHit]: FusedHit[K] }>();
-  rankings.forEach((ranking, r) => {
+interface Fusing extends FusedHit {
+  score: number;
+  sources?: HitPlace[];
+}
+
+/** All hits of all retrievers, each document once, best first and ties by id. `withSources` costs an object for each of them. */
+export function fuse(rankings: readonly Ranking[], fusion: Fusion = defaultFusion, withSources = false): FusedHit[] {
+  const byId = new Map<number, Fusing>();
+  for (const [r, ranking] of rankings.entries()) {
     const adds = contribution(ranking, fusion);
-    ranking.hits.forEach((hit, i) => {
-      const { id, reader, doc, score } = hit;
+    for (let i = 0; i < ranking.hits.length; i++) {
+      const { id, reader, doc, score } = ranking.hits[i]!;
       const added = adds(i + 1, score);
-      const source = { rank: i + 1, score };
-      const known = byId.get(id);
-      if (known === undefined) {
-        const sources = Array<FusedHit["sources"][number]>(rankings.length).fill(undefined);
-        sources[r] = source;
-        byId.set(id, { id, score: added, reader, doc, sources });
-        return;
+      let fused = byId.get(id);
+      if (fused !== undefined) fused.score += added;
+      else {
+        fused = { id, score: added, reader, doc };
+        byId.set(id, fused);
       }
-      known.score += added;
-      (known.sources as FusedHit["sources"][number][])[r] = source;
-    });
-  });
+      if (!withSources) continue;
+      fused.sources ??= Array<HitPlace>(rankings.length).fill(undefined);
+      fused.sources[r] = { rank: i + 1, score };
+    }
+  }
   return [...byId.values()].sort(compareHits);
 }
 

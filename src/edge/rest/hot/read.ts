@@ -9,6 +9,7 @@ import { DocumentTexts } from "../document-texts.ts";
 import { bytesInTurns } from "../in-turns.ts";
 import { PageBuffers } from "../page-buffers.ts";
 import { PageCache } from "../page-cache.ts";
+import { seemingFrom } from "../query-format.ts";
 import { answerParts, isLong } from "../query-text.ts";
 import { tokenHeaderName, tokenHeaders, tokenOf } from "../route.ts";
 import { countBody, type Readable } from "../routes/documents.ts";
@@ -133,9 +134,20 @@ export function queryHotRoute({ queries }: Engine): HotRoute {
       return {
         namespace,
         run: async (asked, body, signal) => {
-          const parsed = body.length === 0 ? {} : parseJson(body);
           const given = tokenOf(asked.headers[tokenHeaderName]);
-          const { result, token } = await answerQuery(queries, namespace, parsed, given, signal());
+          const gone = signal();
+          const from = seemingFrom(body);
+          if (from !== undefined) {
+            const handed = { from, body: body.latin1Slice(), token: given };
+            const answered = await queries.answer(namespace, handed, gone);
+            if (answered !== undefined) {
+              const { body, token } = answered;
+              const headers = tokenHeaders(formatToken(token));
+              return { headers, body: typeof body === "string" ? body : Buffer.from(body.buffer) };
+            }
+          }
+          const parsed = body.length === 0 ? {} : parseJson(body);
+          const { result, token } = await answerQuery(queries, namespace, parsed, given, gone);
           const headers = token === undefined ? [] : tokenHeaders(formatToken(token));
           if (isLong(result)) return { headers, body: await bytesInTurns(answerParts(result)) };
           const json = JSON.stringify(result);

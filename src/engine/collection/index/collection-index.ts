@@ -93,6 +93,11 @@ export class CollectionIndex {
     return this.#schema;
   }
 
+  /** The offset that the last manifest goes up to. */
+  get published(): number {
+    return this.#published;
+  }
+
   get segments(): readonly SegmentEntry[] {
     return this.#segments.map(({ entry }) => entry);
   }

@@ -2,17 +2,20 @@ import type { Clock } from "../../../port/clock.ts";
 import type { Random } from "../../../port/random.ts";
 import { type ThreadService, Transferred } from "../../../port/threads.ts";
 import { EngineError } from "../../errors.ts";
-import { executeSteps } from "../../query/execute.ts";
+import { executeSteps, type QueryParts } from "../../query/execute.ts";
+import type { AnsweredQuery } from "../../query/format.ts";
 import { packOutcome, type QueryOutcome } from "../../query/outcome.ts";
 import type { VectorSearch } from "../../query/retrieve.ts";
 import { queryStopped } from "../../query/stopped.ts";
 import { evaluateFilter } from "../../search/filter/evaluate.ts";
+import type { Steps } from "../../search/steps.ts";
 import { searchAnn } from "../../search/vector/ann.ts";
 import { measureRecall, type Recall } from "../../search/vector/recall.ts";
 import { runInTurns } from "../../turns.ts";
 import { readSchema } from "../schema-parse.ts";
 import { CollectionIndex, type SegmentGraphs, type SegmentLoader } from "./collection-index.ts";
 import type { IndexMessage } from "./messages.ts";
+import { type AnswerDeps, QueryAnswers } from "./query-answers.ts";
 import { QueryRunner } from "./query-runner.ts";
 
 /** What runs in an index thread: the open collections' indexes. */
@@ -28,11 +31,12 @@ export class IndexService implements ThreadService {
   readonly #random: Random;
   readonly #onLeftBehind: () => void;
   readonly #rest: () => void;
+  readonly #answers: QueryAnswers | undefined;
   #searchedMs = Number.NEGATIVE_INFINITY;
 
   /**
    * `onLeftBehind` is told when an index lets go of what it held so far: tails, segments or all of it. `rest` is called
-   * between the steps of long work.
+   * between the steps of long work. Without `answers` whole queries are declined.
    */
   constructor(
     loader: SegmentLoader,
@@ -40,6 +44,7 @@ export class IndexService implements ThreadService {
     random: Random,
     onLeftBehind: () => void = () => {},
     rest: () => void = () => {},
+    answers?: AnswerDeps,
   ) {
     this.#onLeftBehind = onLeftBehind;
     this.#rest = rest;
@@ -47,6 +52,7 @@ export class IndexService implements ThreadService {
     this.#clock = clock;
     this.#random = random;
     this.#runner = new QueryRunner(clock);
+    this.#answers = answers && new QueryAnswers(answers, clock);
   }
 
   handle(message: unknown): unknown {
@@ -55,15 +61,19 @@ export class IndexService implements ThreadService {
       case "cancel":
         return this.#runner.cancel(given.query);
       case "search":
-        this.#runner.expect(given.query);
-        this.#searchedMs = this.#clock.steadyMs();
-        // It starts in its turn, with the parts as they are then; the messages after it do not wait for its end.
-        return this.#inTurn(given, () => ({ outcome: this.#search(given) })).then(({ outcome }) =>
-          outcome.then(packOutcome),
-        );
+        return this.#started(given, () => this.#search(given)).then(packOutcome);
+      case "answer":
+        return this.#started(given, () => this.#answerQuery(given)).then(transferred);
       default:
         return this.#inTurn(given, () => this.#answer(given));
     }
+  }
+
+  /** A query starts in its turn, with the parts as they are then; the messages after it do not wait for its end. */
+  #started<T>(given: QueryMessage, start: () => Promise<T>): Promise<T> {
+    this.#runner.expect(given.query);
+    this.#searchedMs = this.#clock.steadyMs();
+    return this.#inTurn(given, () => ({ outcome: start() })).then(({ outcome }) => outcome);
   }
 
   /** Searches wait for their turn by themselves: to rest besides would only make the next one later. */
@@ -84,14 +94,29 @@ export class IndexService implements ThreadService {
 
   #search({ collection, query, plan }: Extract<IndexMessage, { kind: "search" }>): Promise<QueryOutcome> {
     if (this.#runner.arrive(query)) throw queryStopped();
+    const parts = this.#partsOf(this.#index(collection), plan.consistency === "eventual");
+    return this.#run(query, executeSteps(plan, parts));
+  }
+
+  #answerQuery(given: Extract<IndexMessage, { kind: "answer" }>): Promise<AnsweredQuery | undefined> {
+    const { collection, query, asked } = given;
+    if (this.#runner.arrive(query)) throw queryStopped();
+    if (this.#answers === undefined) return Promise.resolve(undefined);
     const index = this.#index(collection);
-    const eventual = plan.consistency === "eventual";
-    const steps = executeSteps(plan, {
+    const partsOf = (eventual: boolean) => this.#partsOf(index, eventual);
+    return this.#run(query, this.#answers.steps(collection, asked, index, partsOf));
+  }
+
+  #partsOf(index: CollectionIndex, eventual: boolean): QueryParts<SegmentGraphs> {
+    return {
       readers: index.readers(eventual),
       graphs: index.graphs(eventual),
       vectorSearch: searchGraphs,
       steadyMs: () => this.#clock.steadyMs(),
-    });
+    };
+  }
+
+  #run<T>(query: number, steps: Steps<T>): Promise<T> {
     const outcome = this.#runner.run(query, steps);
     // Whoever asked awaits it a turn later.
     outcome.catch(() => {});
@@ -120,14 +145,14 @@ export class IndexService implements ThreadService {
 
   async #answer(message: IndexMessage): Promise<unknown> {
     if (message.kind === "open") {
-      this.#open.delete(message.collection);
+      this.#forget(message.collection);
       const { schema, manifest, loaded, keeps } = message;
       const index = await CollectionIndex.open(readSchema(schema), manifest, this.#loader, loaded, keeps);
       this.#open.set(message.collection, index);
       return index.sharedSegments;
     }
     if (message.kind === "close") {
-      this.#open.delete(message.collection);
+      this.#forget(message.collection);
       this.#onLeftBehind();
       return undefined;
     }
@@ -140,24 +165,32 @@ export class IndexService implements ThreadService {
     try {
       switch (message.kind) {
         case "apply":
-          return index.apply(message.next, message.changes, this.#isSearched ? undefined : this.#rest);
+          index.apply(message.next, message.changes, this.#isSearched ? undefined : this.#rest);
+          return this.#answers?.onChanges(message.collection, message.changes, message.total);
         case "schema":
           return index.setSchema(readSchema(message.schema));
         case "freeze": {
           const frozen = index.freeze(message.upTo);
+          this.#answers?.onFrozen(message.collection);
           return new Transferred(frozen, frozen.changes?.map(({ buffer }) => buffer) ?? []);
         }
         case "publish":
           await index.publish(message.manifest, this.#loader, message.loaded);
+          this.#answers?.onPublished(message.collection);
           this.#onLeftBehind();
           return index.sharedSegments;
         default:
           return undefined;
       }
     } catch (error) {
-      this.#open.delete(message.collection);
+      this.#forget(message.collection);
       throw error;
     }
+  }
+
+  #forget(collection: number): void {
+    this.#open.delete(collection);
+    this.#answers?.reset(collection);
   }
 
   /** By turns, for other collections; the messages of this one wait in their line. */
@@ -184,6 +217,13 @@ const searchGraphs: VectorSearch<SegmentGraphs> = (readers, graphs, field, query
     k,
     options,
   );
+
+type QueryMessage = Extract<IndexMessage, { kind: "search" | "answer" }>;
+
+function transferred(answered: AnsweredQuery | undefined): unknown {
+  if (answered === undefined || typeof answered.body === "string") return answered;
+  return new Transferred(answered, [answered.body.buffer]);
+}
 
 /** For how long after a search another one is to be expected. */
 const searchedMs = 20;

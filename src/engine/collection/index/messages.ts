@@ -1,3 +1,4 @@
+import type { AskedQuery } from "../../query/format.ts";
 import type { SearchPlan } from "../../query/plan.ts";
 import type { Filter } from "../../search/filter/filter.ts";
 import type { SharedSegments } from "../../search/index/shared-bytes.ts";
@@ -9,6 +10,8 @@ export type IndexQuestion =
   | { readonly kind: "freeze"; readonly upTo: number }
   /** Answers with a `PackedOutcome`; other messages are handled while it runs. `query` names it for `cancel`. */
   | { readonly kind: "search"; readonly query: number; readonly plan: SearchPlan }
+  /** Answers with an `AnsweredQuery`, or undefined where another thread has to answer. */
+  | { readonly kind: "answer"; readonly query: number; readonly asked: AskedQuery }
   | { readonly kind: "count"; readonly filter: Filter; readonly eventual: boolean }
   | {
       readonly kind: "recall";
@@ -41,8 +44,16 @@ type IndexOrder =
     }
   | { readonly kind: "close" }
   | { readonly kind: "cancel"; readonly query: number }
-  /** Changes of log records that were committed together, and the offset after them. */
-  | { readonly kind: "apply"; readonly next: number; readonly changes: Uint8Array<ArrayBuffer> }
+  /**
+   * Changes of log records that were committed together, the offset after them, and the collection's changes up to then,
+   * counted. Of what is replayed the count is not known.
+   */
+  | {
+      readonly kind: "apply";
+      readonly next: number;
+      readonly changes: Uint8Array<ArrayBuffer>;
+      readonly total: number | undefined;
+    }
   /** Answers once every message before it was handled. */
   | { readonly kind: "sync" }
   | { readonly kind: "schema"; readonly schema: unknown }

@@ -1,5 +1,4 @@
 import type { Clock } from "../../../port/clock.ts";
-import type { QueryOutcome } from "../../query/outcome.ts";
 import { queryStopped } from "../../query/stopped.ts";
 import type { Steps } from "../../search/steps.ts";
 
@@ -7,8 +6,8 @@ import type { Steps } from "../../search/steps.ts";
 const sliceMs = 2;
 
 interface Running {
-  readonly steps: Steps<QueryOutcome>;
-  readonly resolve: (outcome: QueryOutcome) => void;
+  readonly steps: Steps<unknown>;
+  readonly resolve: (outcome: unknown) => void;
   readonly reject: (error: unknown) => void;
   cancelled: boolean;
 }
@@ -37,9 +36,9 @@ export class QueryRunner {
     return cancelled;
   }
 
-  run(id: number, steps: Steps<QueryOutcome>): Promise<QueryOutcome> {
+  run<T>(id: number, steps: Steps<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const running: Running = { steps, resolve, reject, cancelled: false };
+      const running: Running = { steps, resolve: resolve as Running["resolve"], reject, cancelled: false };
       // Most queries end within their first slice and never wait for a turn.
       if (this.#slice(running)) return;
       this.#running.set(id, running);

@@ -113,6 +113,8 @@ export interface VectorRows {
   readonly docs: Uint32Array;
   /** 1 / length by row, 0 for a zero vector. */
   readonly inverseNorms: Float64Array;
+  /** The largest of these, where a part knows it. */
+  readonly inverseNormMax?: number | undefined;
   /** Only where a part keeps one; it lies in one memory with the data. */
   readonly sketch?: RowSketch | undefined;
   /** The row of a document, or -1. */

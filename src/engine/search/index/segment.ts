@@ -102,6 +102,7 @@ class SegmentVectors implements VectorRows {
   readonly docs: Uint32Array;
   readonly inverseNorms: Float64Array;
   readonly #everyDoc: boolean;
+  #inverseNormMax: number | undefined;
 
   constructor(sections: SectionReader, prefix: string, spec: VectorSpec, docCount: number) {
     this.dim = spec.dim;
@@ -111,6 +112,14 @@ class SegmentVectors implements VectorRows {
     this.inverseNorms = sections.f64(`${prefix}.inverseNorms`);
     this.rowCount = this.docs.length;
     this.#everyDoc = this.rowCount === docCount;
+  }
+
+  get inverseNormMax(): number {
+    if (this.#inverseNormMax !== undefined) return this.#inverseNormMax;
+    let most = 0;
+    for (const inverse of this.inverseNorms) most = Math.max(most, inverse);
+    this.#inverseNormMax = most;
+    return most;
   }
 
   rowOf(doc: number): number {

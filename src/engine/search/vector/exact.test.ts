@@ -71,6 +71,30 @@ for (const distance of ["cosine", "dot", "l2"] as const satisfies readonly Dista
   }
 }
 
+test("among rows of one length, those that are looked up are found whatever their product rules out", () => {
+  const dim = 24;
+  const schema = parseSchema({ vectors: [{ name: "v", dim, distance: "cosine" }] });
+  const random = generator(5);
+  const tail = new TailIndex(schema);
+  const unit = () => {
+    const vector = Float32Array.from({ length: dim }, () => 0.7 + random());
+    return vector.map((value) => value * inverseNorm(vector));
+  };
+  for (let id = 0; id < 2_000; id++) tail.add(id, 1, extract(schema, {}, { v: Array.from(unit()) }));
+  const rows = tail.vectors("v")!;
+  const segment = sharedSegment(schema, tail);
+  const few = new Bitset(rows.rowCount);
+  for (let doc = 3; doc < rows.rowCount; doc += 5) few.add(doc);
+  for (let round = 0; round < 20; round++) {
+    const query = unit();
+    const wanted = Array.from(few.toArray(), (id) => ({ id, score: rowScore(rows, query, inverseNorm(query), id) }))
+      .sort((x, y) => y.score - x.score || x.id - y.id)
+      .slice(0, 20);
+    const found = searchVectors([segment], "v", query, 20, [few]).map(({ id, score }) => ({ id, score }));
+    assert.deepEqual(found, wanted);
+  }
+});
+
 test("the kernel takes vectors of the greatest dimension, and any number of rows", () => {
   const random = generator(7);
   const shared = new Float32Array(viewShared(allocateShared(2 ** 26)).buffer, 2 ** 20, 2 ** 20);

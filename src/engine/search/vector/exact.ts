@@ -107,14 +107,32 @@ function offerListed(search: RowSearch, list: Uint32Array, count: number, top: T
   const kernel = dotKernel(data);
   kernel.setQuery(query);
   const products = kernel.productsOf(data, list, count);
+  let threshold = top.threshold;
+  let least = leastProduct(search, threshold);
   for (let i = 0; i < count; i++) {
+    // Most end here, without a look at their length, which no cache has.
+    if (products !== undefined && products[i]! < least && products[i]! >= -productMax) continue;
     const row = list[i]!;
     if (products !== undefined) {
-      if (scoreBound(search, distance, inverseNorms[row]!, products[i]!) < top.threshold) continue;
+      if (scoreBound(search, distance, inverseNorms[row]!, products[i]!) < threshold) continue;
     }
     const doc = docs[row]!;
     top.offer(rowScore(rows, query, search.inverseNorm, row), ids[doc]!, search.reader, doc);
+    if (top.threshold === threshold) continue;
+    threshold = top.threshold;
+    least = leastProduct(search, threshold);
   }
+}
+
+/** The largest number of single precision: what is beyond has overflowed. */
+const productMax = 3.4028234663852886e38;
+
+/** A product below this rules a row out, whatever its length; see `scoreBound`. */
+function leastProduct({ rows, inverseNorm, slack }: RowSearch, threshold: number): number {
+  const { distance, inverseNormMax = Number.POSITIVE_INFINITY } = rows;
+  const needed = threshold - slack * roundingShare;
+  if (distance !== "cosine" || !(needed > 0)) return Number.NEGATIVE_INFINITY;
+  return (needed / (inverseNorm * inverseNormMax)) * (1 - 1e-12) - slack * underflowMax;
 }
 
 /** Offers rows that a graph found. */

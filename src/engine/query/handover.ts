@@ -1,0 +1,110 @@
+import type { Clock } from "../../port/clock.ts";
+import type { Store } from "../../port/store.ts";
+import type { Catalog } from "../collection/catalog.ts";
+import { type CollectionMeta, readCollectionTotals } from "../collection/collection-store.ts";
+import type { Documents } from "../collection/documents.ts";
+import type { CollectionRuntime } from "../collection/runtime.ts";
+import type { Committer } from "../commit/committer.ts";
+import { EngineError } from "../errors.ts";
+import { type ConsistencyToken, tokenAt } from "../token.ts";
+import type { AnswerBody } from "./format.ts";
+import type { QueryKind } from "./kind.ts";
+import type { QueryTurns } from "./query-turns.ts";
+import { cancellable } from "./stopped.ts";
+
+export interface HandoverDeps {
+  readonly store: Store;
+  readonly catalog: Catalog;
+  readonly committer: Committer;
+  readonly documents: Documents;
+  readonly clock: Clock;
+  readonly onQuery?: (kind: QueryKind, ms: number) => void;
+}
+
+/** A query as it was received. */
+export interface HandedQuery {
+  /** What it seems to call its collection. */
+  readonly from: string;
+  /** A character for each byte. */
+  readonly body: string;
+  readonly token: ConsistencyToken;
+}
+
+export interface HandedAnswer {
+  readonly body: AnswerBody;
+  readonly token: ConsistencyToken;
+}
+
+/**
+ * Hands whole queries to the threads that search, which read, run and answer them: the listener's thread would be full
+ * long before they are. What is out of the ordinary is declined, here or there.
+ */
+export class Handover {
+  readonly #deps: HandoverDeps;
+  readonly #turns: QueryTurns;
+  readonly #nextQuery: () => number;
+
+  constructor(deps: HandoverDeps, turns: QueryTurns, nextQuery: () => number) {
+    this.#deps = deps;
+    this.#turns = turns;
+    this.#nextQuery = nextQuery;
+  }
+
+  async answer(namespace: string, query: HandedQuery, signal?: AbortSignal): Promise<HandedAnswer | undefined> {
+    const { clock, documents } = this.#deps;
+    const startedMs = clock.steadyMs();
+    const meta = this.#find(namespace, query.from);
+    const reading = meta && documents.readingNow(meta, query.token);
+    if (reading === undefined) return undefined;
+    const turn = this.#turns.enter(signal);
+    if (turn !== undefined) await turn;
+    try {
+      return await this.#answer(reading, query, startedMs, signal);
+    } catch (error) {
+      // The index was closed meanwhile: who opens it anew can answer.
+      if (error instanceof EngineError && error.reason === "unavailable") return undefined;
+      throw error;
+    } finally {
+      this.#turns.leave();
+    }
+  }
+
+  /** Undefined where there is none: what is at fault first is told by whoever reads all of the query. */
+  #find(namespace: string, name: string): CollectionMeta | undefined {
+    try {
+      return this.#deps.catalog.find(namespace, name);
+    } catch (error) {
+      if (error instanceof EngineError) return undefined;
+      throw error;
+    }
+  }
+
+  async #answer(
+    { runtime, mayBeEventual }: { readonly runtime: CollectionRuntime; readonly mayBeEventual: boolean },
+    { from, body }: HandedQuery,
+    startedMs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<HandedAnswer | undefined> {
+    const { store, committer, documents, clock, onQuery } = this.#deps;
+    // A commit that the index was not told of yet may have been shown to somebody already.
+    const { changes } = readCollectionTotals(store, runtime.meta.id);
+    if (changes !== runtime.totals.changes) await committer.submit(() => undefined);
+    const { meta, manifest, totals } = runtime;
+    const strong = documents.token(runtime);
+    const running = runtime.answer(this.#nextQuery(), {
+      body,
+      from,
+      stream: meta.streamId,
+      next: (strong[0]?.offset ?? -1) + 1,
+      applied: manifest.applied,
+      changes: totals.changes,
+      mayBeEventual,
+      startedMs,
+    });
+    const answered = await cancellable(running, signal);
+    if (answered === undefined) return undefined;
+    onQuery?.(answered.kind, clock.steadyMs() - startedMs);
+    const token = answered.eventual ? tokenAt(meta.streamId, manifest.applied) : strong;
+    return { body: answered.body, token };
+  }
+}
