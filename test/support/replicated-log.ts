@@ -26,13 +26,13 @@ export async function ownerOf(log: SharedLog): Promise<ReplicatedLog> {
 }
 
 /** The owner's commit log on a shared log, and the same one opened again by another life of the node. */
-export async function openReplicated(make: () => SharedLog): Promise<Required<OpenedLog>> {
-  let current = await ownerOf(make());
+export async function openReplicated(make: () => SharedLog | Promise<SharedLog>): Promise<Required<OpenedLog>> {
+  let current = await ownerOf(await make());
   return {
     log: current,
     async reopen() {
       await current.close();
-      current = await ownerOf(make());
+      current = await ownerOf(await make());
       return current;
     },
     [Symbol.asyncDispose]: () => current.close(),
