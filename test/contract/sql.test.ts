@@ -257,6 +257,12 @@ describe("SQL over REST", () => {
         { table_catalog: "shop", table_schema: "streams", table_name: "events" },
       ],
     );
+    for (const relation of ["pg_class", "pg_catalog.pg_class"]) {
+      const relations = await rows(`select relname from ${relation} where relkind <> 'i' order by relname`);
+      assert.deepEqual(relations, [{ relname: "docs" }, { relname: "events" }], relation);
+    }
+    assert.deepEqual(await rows("select * from pg_views"), []);
+    assert.deepEqual(await rows("select datname from pg_database"), [{ datname: "shop" }]);
     const described = await rows("describe docs");
     assert.deepEqual(
       described.map((row: { column_name: string; column_type: string }) => [row.column_name, row.column_type]),

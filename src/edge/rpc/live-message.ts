@@ -96,10 +96,12 @@ function changeMessage(change: StateChange): MessageInitShape<typeof StateModifi
   return { modification: { case: "updated", value: { queryId, digest, logs: [...logs], ...shown } } };
 }
 
-export function eventMessage(
-  event: SessionEvent,
-  session: { readonly id: string; readonly heartbeatMs: number },
-): MessageInitShape<typeof WatchResponseSchema> {
+export interface SessionHead {
+  readonly id: string;
+  readonly heartbeatMs: number;
+}
+
+export function eventMessage(event: SessionEvent, session: SessionHead): MessageInitShape<typeof WatchResponseSchema> {
   switch (event.kind) {
     case "opened": {
       const { id: sessionId, heartbeatMs } = session;

@@ -8,6 +8,7 @@ import type { LiveObject } from "../../engine/live/value.ts";
 import { LiveService } from "../../gen/service/live/v1/live_pb.ts";
 import { principalOf } from "./call.ts";
 import { type ServedService, served } from "./handler.ts";
+import { eventLaneKey, withEventLane } from "./live-lane.ts";
 import { atOf, callOf, eventMessage, functionMessage, outcomeMessage, queryOf, timestampOf } from "./live-message.ts";
 import { checkWanted, readToken, sendToken, toCount } from "./request.ts";
 
@@ -69,7 +70,12 @@ function implementation(live: Live, heartbeatMs: number): Partial<ServiceImpl<ty
       const minTick = toCount("min_tick", request.minTick);
       const session = await live.watch({ namespace, principal, minTick }, queries, context.signal);
       try {
-        for (;;) yield eventMessage(await session.next(context.signal), { id: session.id, heartbeatMs });
+        const head = { id: session.id, heartbeatMs };
+        const next = () => session.next(context.signal);
+        yield eventMessage(await next(), head);
+        const lane = context.values.get(eventLaneKey);
+        if (lane === undefined) throw new Error("a session without its lane");
+        await lane.serve(head, next);
       } finally {
         live.close(session);
       }
@@ -91,5 +97,8 @@ function implementation(live: Live, heartbeatMs: number): Partial<ServiceImpl<ty
 }
 
 export function liveService(live: Live, heartbeatMs: number): ServedService {
-  return served(LiveService, implementation(live, heartbeatMs));
+  return {
+    ...served(LiveService, implementation(live, heartbeatMs)),
+    around: (handler) => (handler.method.name === "Watch" ? withEventLane(handler) : handler),
+  };
 }

@@ -6,7 +6,7 @@ import type { SqlColumnInfo } from "../type.ts";
 import { typeName } from "../value.ts";
 import { type Connection, Database, type DatabaseLimits } from "./duckdb.ts";
 import { quote } from "./plan-statement.ts";
-import { shownSchema, shownSetUp, storedSchema } from "./shown.ts";
+import { shownCatalogSchema, shownSchema, shownSetUp, storedSchema } from "./shown.ts";
 
 /** Names that DuckDB's own databases have, and schemas: it would not know which of the two is meant. */
 const takenNames: ReadonlySet<string> = new Set([
@@ -17,6 +17,7 @@ const takenNames: ReadonlySet<string> = new Set([
   ...tableSchemas,
   storedSchema,
   shownSchema,
+  shownCatalogSchema,
 ]);
 /** Idle connections that are kept for the next statements. */
 const idleMax = 8;
@@ -96,7 +97,7 @@ export class NamespaceDatabase {
     const idle = this.#idle.get(dialect)?.pop();
     if (idle !== undefined) return idle;
     const connection = await this.#database.connect();
-    const schemas = ["collections", ...(dialect?.schemas ?? [])].map(
+    const schemas = ["collections", ...(dialect?.schemas ?? []), shownCatalogSchema].map(
       (schema) => `${quote(this.catalog)}.${quote(schema)}`,
     );
     await connection.run(`SET search_path = '${schemas.join(",").replaceAll("'", "''")}'`);

@@ -3,6 +3,8 @@ import { tableSchemas } from "../table-schemas.ts";
 
 /** The schema of views that show what there is, without what the engine keeps beside it. */
 export const shownSchema = "shown";
+/** The same for `pg_catalog`. It ends every search path, so a bare `pg_class` is found here before DuckDB's own. */
+export const shownCatalogSchema = "shown_catalog";
 /** Where the engine keeps the columns of collections. */
 export const storedSchema = "stored";
 
@@ -22,15 +24,6 @@ const views: readonly (readonly [name: string, query: string])[] = [
   ],
   ["views", "SELECT * FROM information_schema.views WHERE false"],
   [
-    "pg_namespace",
-    `SELECT * FROM pg_catalog.pg_namespace WHERE nspname IN ${ownSchemas} AND oid IN (SELECT oid FROM duckdb_schemas() WHERE database_name = current_database())`,
-  ],
-  ["pg_class", `SELECT * FROM pg_catalog.pg_class WHERE relnamespace IN (SELECT oid FROM ${shownSchema}.pg_namespace)`],
-  ["pg_attribute", `SELECT * FROM pg_catalog.pg_attribute WHERE attrelid IN (SELECT oid FROM ${shownSchema}.pg_class)`],
-  ["pg_tables", `SELECT * FROM pg_catalog.pg_tables WHERE schemaname IN ${ownSchemas}`],
-  ["pg_views", "SELECT * FROM pg_catalog.pg_views WHERE false"],
-  ["pg_database", "SELECT * FROM pg_catalog.pg_database WHERE datname = current_database()"],
-  [
     "show_tables",
     "SELECT view_name AS name FROM duckdb_views() WHERE schema_name = 'collections' AND database_name = current_database() ORDER BY name",
   ],
@@ -49,20 +42,40 @@ const views: readonly (readonly [name: string, query: string])[] = [
   ],
 ];
 
+const catalogViews: typeof views = [
+  [
+    "pg_namespace",
+    `SELECT * FROM pg_catalog.pg_namespace WHERE nspname IN ${ownSchemas} AND oid IN (SELECT oid FROM duckdb_schemas() WHERE database_name = current_database())`,
+  ],
+  [
+    "pg_class",
+    `SELECT * FROM pg_catalog.pg_class WHERE relnamespace IN (SELECT oid FROM ${shownCatalogSchema}.pg_namespace)`,
+  ],
+  [
+    "pg_attribute",
+    `SELECT * FROM pg_catalog.pg_attribute WHERE attrelid IN (SELECT oid FROM ${shownCatalogSchema}.pg_class)`,
+  ],
+  ["pg_tables", `SELECT * FROM pg_catalog.pg_tables WHERE schemaname IN ${ownSchemas}`],
+  ["pg_views", "SELECT * FROM pg_catalog.pg_views WHERE false"],
+  ["pg_database", "SELECT * FROM pg_catalog.pg_database WHERE datname = current_database()"],
+];
+
 export function shownSetUp(): string[] {
   return [
     `CREATE SCHEMA ${shownSchema}`,
+    `CREATE SCHEMA ${shownCatalogSchema}`,
     ...views.map(([name, query]) => `CREATE VIEW ${shownSchema}.${name} AS ${query}`),
+    ...catalogViews.map(([name, query]) => `CREATE VIEW ${shownCatalogSchema}.${name} AS ${query}`),
   ];
 }
 
-const informationViews = ["tables", "columns", "schemata", "views"];
-
-const catalogViews = ["pg_namespace", "pg_class", "pg_attribute", "pg_tables", "pg_views", "pg_database"];
+const informationNames = ["tables", "columns", "schemata", "views"];
+const catalogNames = catalogViews.map(([name]) => name);
 
 /** The view of ours in place of one of DuckDB's. */
 export function shownRelation(schema: string | undefined, name: string): Relation | undefined {
   const lower = name.toLowerCase();
-  const known = schema === "information_schema" ? informationViews : schema === "pg_catalog" ? catalogViews : [];
-  return known.includes(lower) ? { schema: shownSchema, name: lower } : undefined;
+  if (schema === "information_schema" && informationNames.includes(lower)) return { schema: shownSchema, name: lower };
+  if (schema === "pg_catalog" && catalogNames.includes(lower)) return { schema: shownCatalogSchema, name: lower };
+  return undefined;
 }
