@@ -229,6 +229,7 @@ export class World {
           isOwner: true,
           epoch: this.#lives,
           acquire: async () => {},
+          confirm: async () => {},
           [Symbol.asyncDispose]: async () => {},
         },
         clock,
