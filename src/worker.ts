@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import { FilesObjectStore } from "./adapter/files/object-store.ts";
 import { NodeClock } from "./adapter/node/clock.ts";
@@ -12,7 +11,7 @@ import { type ThreadRole, type ThreadService, Transferred } from "./port/threads
 
 /** What every thread is told when it starts. */
 export interface WorkerData {
-  readonly dataDir: string;
+  readonly objectsFolder: string;
   /** Counts requests that long work makes room for, in memory of all threads. */
   readonly shortRequests?: Int32Array;
 }
@@ -21,18 +20,18 @@ export interface WorkerData {
  * The composition root of a worker thread. A role loads no more than it needs: the others' modules would take as long to
  * start as the first query after it may take.
  */
-async function createService(role: ThreadRole, { dataDir }: WorkerData): Promise<ThreadService> {
+async function createService(role: ThreadRole, { objectsFolder }: WorkerData): Promise<ThreadService> {
   switch (role) {
     case "index": {
       const { IndexService } = await import("./engine/collection/index/index-service.ts");
       const { NodeRandom } = await import("./adapter/node/random.ts");
-      const { loader } = await segments(dataDir);
+      const { loader } = await segments(objectsFolder);
       return new IndexService(loader, new NodeClock(), new NodeRandom(), () => garbage.leftBehind(), rest.ifDue);
     }
     case "build": {
       const { BuildService } = await import("./engine/collection/build/build-service.ts");
       const { LanceColumnar } = await import("./adapter/lance/columnar.ts");
-      const { objects, graphs, loader } = await segments(dataDir);
+      const { objects, graphs, loader } = await segments(objectsFolder);
       // Not before: a thread that is not there yet holds up whoever waits for it.
       runInBackground();
       const onLeftBehind = () => {
@@ -44,10 +43,10 @@ async function createService(role: ThreadRole, { dataDir }: WorkerData): Promise
   }
 }
 
-async function segments(dataDir: string) {
+async function segments(objectsFolder: string) {
   const { UsearchGraphs } = await import("./adapter/usearch/graphs.ts");
   const { ObjectSegmentLoader } = await import("./engine/collection/index/segment-loader.ts");
-  const objects = new FilesObjectStore(join(dataDir, "objects"));
+  const objects = new FilesObjectStore(objectsFolder);
   const graphs = new UsearchGraphs(rest.ifDue);
   return { objects, graphs, loader: new ObjectSegmentLoader(objects, graphs) };
 }

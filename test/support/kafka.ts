@@ -72,7 +72,10 @@ export class KafkaCluster implements AsyncDisposable {
     this.#processes = brokers.map(() => undefined);
   }
 
+  /** `CLUSTER_KAFKA` names brokers that run already, as `host:port,host:port,host:port`. */
   static async start(count = 3): Promise<KafkaCluster> {
+    const given = process.env["CLUSTER_KAFKA"];
+    if (given) return new KafkaCluster(await temporaryFolder(), given.split(","));
     await installKafka();
     const folder = await temporaryFolder();
     const ports = await freePorts(2 * count);

@@ -134,6 +134,12 @@ export class Member {
     return this.#enqueue("commit", bytes);
   }
 
+  /** Resolves when the log has accepted an entry that was sent after the call: this node was the owner then. */
+  async confirm(): Promise<void> {
+    if (this.#role !== "owner") throw fenced();
+    await this.#enqueue("beat", encodeInfo({ ...this.#options.info, position: this.#fold.position }));
+  }
+
   /** Gives the place up, to a node that is named or to whichever comes first. Resolves when the log has it. */
   async leave(to?: string): Promise<void> {
     if (this.#role !== "owner" && this.#role !== "fenced") throw fenced();
@@ -340,7 +346,7 @@ export class Member {
     if (kind === "begin" || kind === "beat") this.#heard(record);
     if (commit !== undefined) await this.#options.onCommit(commit, this.#isMine);
     // At once, since the next record may depose this node.
-    if (this.#isMine && (commit !== undefined || kind === "handover")) {
+    if (this.#isMine && (commit !== undefined || kind === this.#sending?.kind)) {
       this.#sending?.resolve(this.#fold.position);
       this.#sending = undefined;
     }
