@@ -1,10 +1,10 @@
 /**
- * Keeps the figures of the long suites: docs/reliability-figures.json holds what runs did, and the marked section of
- * docs/reliability.md is written from it, so that no figure on the page is typed by hand.
+ * Keeps the figures of the long suites: docs/reliability-figures.json holds what runs did, and the marked sections of
+ * docs/reliability.md and of the readme are written from it, so that no figure there is typed by hand.
  *
  *   npm run test:sim -- --record      a run that passed writes its figures, and the page
- *   node scripts/figures.ts           write the page from the file
- *   node scripts/figures.ts --check   fail when the page is not in step (part of `npm run check`)
+ *   node scripts/figures.ts           write both pages from the file
+ *   node scripts/figures.ts --check   fail when one of them is not in step (part of `npm run check`)
  *
  * A suite calls `report("its name", {what: count, …})` once, at its end and only when it passed. That prints the figures
  * as one JSON line, and with `--record` on the command line (or FIGURES_RECORD=1, which reaches the processes of Node's
@@ -25,7 +25,11 @@ interface SuiteRecord {
 type Records = Readonly<Record<string, SuiteRecord>>;
 
 const store = new URL("../docs/reliability-figures.json", import.meta.url);
-const page = new URL("../docs/reliability.md", import.meta.url);
+/** Each page with what it shows of the records. */
+const pages: readonly (readonly [name: string, section: (records: Records) => string])[] = [
+  ["docs/reliability.md", sectionFrom],
+  ["README.md", summaryFrom],
+];
 const [begin, end] = ["<!-- figures: written by scripts/figures.ts -->", "<!-- end of figures -->"];
 
 /** Prints what a run that passed did, and keeps it where that was asked for. */
@@ -36,7 +40,11 @@ export function report(suite: string, figures: Figures): void {
   const records = { ...read(), [suite]: made };
   const sorted = Object.fromEntries(Object.entries(records).sort(([a], [b]) => (a < b ? -1 : 1)));
   writeFileSync(store, `${JSON.stringify(sorted, undefined, 2)}\n`);
-  writeFileSync(page, pageFrom(sorted));
+  for (const [name, section] of pages) writeFileSync(pathOf(name), pageFrom(name, section(sorted)));
+}
+
+function pathOf(name: string): URL {
+  return new URL(`../${name}`, import.meta.url);
 }
 
 function read(): Records {
@@ -70,25 +78,74 @@ function valueText(value: number | string): string {
   return value.replaceAll("|", "\\|");
 }
 
-function pageFrom(records: Records): string {
-  const text = readFileSync(page, "utf8");
+/** For the readme: what was done, to how much of it, what went wrong, and the suite that counted. */
+const summary = [
+  [
+    "Power cuts, on a disk that loses what was not synced",
+    "power loss",
+    "power cuts",
+    "lost, torn or written twice",
+    "test:power",
+  ],
+  [
+    "Injected faults, in a simulation that can be repeated",
+    "simulation",
+    "faults, all",
+    "seeds that failed, or gave two traces",
+    "test:sim",
+  ],
+  [
+    "Operations of concurrent clients under faults",
+    "histories",
+    "operations answered",
+    "answers that no order explains",
+    "test:history",
+  ],
+  [
+    "Requests at twice the load that the machine takes, for half an hour",
+    "overload",
+    "requests sent",
+    "answered or refused wrongly",
+    "test:overload",
+  ],
+  [
+    "Acknowledged writes looked up after it",
+    "overload",
+    "appends, events and documents looked up",
+    "lost of them",
+    "test:overload",
+  ],
+] as const;
+
+export function summaryFrom(records: Records): string {
+  const rows = summary.flatMap(([what, suite, count, faults, script]) => {
+    const { figures, date } = records[suite] ?? {};
+    if (figures?.[count] === undefined || figures[faults] === undefined) return [];
+    return [
+      `| ${what} | ${valueText(figures[count])} | ${valueText(figures[faults])} | \`npm run ${script}\`, ${date} |`,
+    ];
+  });
+  return ["| what | how many | failures | command and day |", "| --- | --- | --- | --- |", ...rows].join("\n");
+}
+
+function pageFrom(name: string, section: string): string {
+  const text = readFileSync(pathOf(name), "utf8");
   const [before, rest] = text.split(`${begin}\n`);
   const after = rest?.split(end)[1];
-  if (before === undefined || after === undefined) throw new Error("docs/reliability.md has no place for the figures");
-  return `${before}${begin}\n\n${sectionFrom(records)}\n\n${end}${after}`;
+  if (before === undefined || after === undefined) throw new Error(`${name} has no place for the figures`);
+  return `${before}${begin}\n\n${section}\n\n${end}${after}`;
 }
 
 function main(): void {
-  const wanted = pageFrom(read());
-  if (process.argv[2] !== "--check") {
-    writeFileSync(page, wanted);
-    return;
+  const records = read();
+  for (const [name, section] of pages) {
+    const wanted = pageFrom(name, section(records));
+    if (process.argv[2] !== "--check") writeFileSync(pathOf(name), wanted);
+    else if (wanted !== readFileSync(pathOf(name), "utf8")) {
+      console.error(`${name}: the figures are not those of reliability-figures.json; run node scripts/figures.ts`);
+      process.exitCode = 1;
+    }
   }
-  if (wanted === readFileSync(page, "utf8")) return;
-  console.error(
-    "docs/reliability.md: the figures are not those of reliability-figures.json; run node scripts/figures.ts",
-  );
-  process.exitCode = 1;
 }
 
 if (import.meta.main) main();

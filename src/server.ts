@@ -259,8 +259,9 @@ export class Server {
       instance: { keys, audit },
       ...(host && { cluster: host.cluster }),
     });
+    const admitRequest = (namespace: string) => engine.quotas.admitRequest(namespace);
     const flight = flightService({
-      sql: new MeasuredSql(engine.sql, metrics.wires.statementsOf("flight")),
+      sql: new MeasuredSql(engine.sql, admitRequest, metrics.wires.statementsOf("flight")),
       namespaces: () => Array.from(engine.metastore.namespaces(), (each) => each.name),
       version,
       clock,
@@ -275,6 +276,7 @@ export class Server {
       authenticator,
       log,
       requestId,
+      admitRequest,
       cors,
       bytes,
       development: config.mode === "development",
@@ -299,11 +301,12 @@ export class Server {
     });
     const liveFront = createLiveFront({ rpc: liveRpc, authenticator, requestId, isReady: () => engine.isReady });
     const live = host === undefined ? await openLiveListener(config, liveFront, log) : host.listenLive(liveFront);
+    if (live === undefined) instance.withdraw("live");
     opened.defer(() => live?.close());
     // Before the main port, so that one that can't be had stops the start while nobody is served.
     const postgres = await startPostgres({
       listen: config.postgresListen,
-      sql: new MeasuredSql(engine.sql, metrics.wires.statementsOf("postgres")),
+      sql: new MeasuredSql(engine.sql, admitRequest, metrics.wires.statementsOf("postgres")),
       onError: metrics.wires.errorsOf("postgres"),
       authenticator,
       authModes: config.auth.modes,
@@ -320,7 +323,7 @@ export class Server {
     opened.defer(() => postgres?.close());
     const mysql = await startMysql({
       listen: config.mysqlListen,
-      sql: new MeasuredSql(engine.sql, metrics.wires.statementsOf("mysql")),
+      sql: new MeasuredSql(engine.sql, admitRequest, metrics.wires.statementsOf("mysql")),
       onError: metrics.wires.errorsOf("mysql"),
       namespaces: {
         list: () => [...engine.metastore.namespaces()],

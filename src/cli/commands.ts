@@ -35,6 +35,17 @@ export const commands: readonly CommandSpec[] = [
     load: async () => (await import("./commands/ns.ts")).getNamespace,
   },
   {
+    path: ["ns", "quota"],
+    args: ["NAME"],
+    summary: "Show what a namespace may store and how often it may be called; with options, replace it",
+    options: [
+      { name: "max-bytes", value: "NUMBER", help: "bytes of records, documents and live tables" },
+      { name: "max-requests-per-second", value: "NUMBER", help: "requests and statements, over all edges" },
+      { name: "none", help: "take all bounds away" },
+    ],
+    load: async () => (await import("./commands/ns.ts")).namespaceQuota,
+  },
+  {
     path: ["ns", "delete"],
     args: ["NAME"],
     summary: "Delete an empty namespace",

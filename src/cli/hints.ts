@@ -30,6 +30,8 @@ export function hintOf(error: ServiceError): string | undefined {
         ? "is the server running? start it with `native-engine serve`, or name it with --url or SERVICE_URL"
         : "the server has no room for it now; try again";
     case "resource_exhausted":
+      if (error.details["quota"] !== undefined)
+        return "`native-engine ns quota` shows and sets what a namespace may take";
       return "the indexes are behind the writes; try again in a moment";
     case "unauthenticated":
       return "give a key with --api-key, SERVICE_API_KEY or SERVICE_API_KEY_FILE; `native-engine keys create` makes one";

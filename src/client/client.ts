@@ -1,7 +1,9 @@
 import { NamespaceClient } from "./namespace.ts";
 import type { Session } from "./session.ts";
-import { type Call, type CallOptions, type ClientOptions, Transport } from "./transport.ts";
-import type { InstanceInfo, Json, NamespaceInfo } from "./types.ts";
+import { type Call, type CallOptions, type ClientOptions, part, Transport } from "./transport.ts";
+import type { InstanceInfo, Json, KeyInfo, NamespaceInfo, NewKey } from "./types.ts";
+
+const keysPath = "/v1/instance/keys";
 
 /**
  * A session with one service. Its reads see its own writes, whichever process serves them; the session's token, given
@@ -41,6 +43,29 @@ export class Client {
       repeatable: false,
       kind: "write",
     });
+  }
+
+  /** The API keys that were created, ended ones too, for admins of the instance. */
+  async keys(options: CallOptions = {}): Promise<readonly KeyInfo[]> {
+    const call = { ...options, method: "GET", path: keysPath, repeatable: true, kind: "read" } as const;
+    return (await this.#transport.call<{ keys: KeyInfo[] }>(call)).keys;
+  }
+
+  /** The answer has the key itself, which nobody is told again. */
+  createKey(key: NewKey, options: CallOptions = {}): Promise<KeyInfo & { readonly key: string }> {
+    return this.#transport.call({
+      ...options,
+      method: "POST",
+      path: keysPath,
+      body: key,
+      repeatable: false,
+      kind: "write",
+    });
+  }
+
+  revokeKey(name: string, options: CallOptions = {}): Promise<KeyInfo> {
+    const path = `${keysPath}/${part(name)}`;
+    return this.#transport.call({ ...options, method: "DELETE", path, repeatable: false, kind: "write" });
   }
 
   /** Resolves while the process is up. Asked once, without retries: the answer is about now. */

@@ -12,6 +12,8 @@ import type {
   NewLink,
   Query,
   QueryReply,
+  Quota,
+  QuotaState,
   Retention,
   SqlReply,
   StreamListItem,
@@ -42,6 +44,16 @@ export class NamespaceClient {
   /** Only an empty namespace can be deleted. */
   async delete(options: CallOptions = {}): Promise<void> {
     await this.#delete("", options);
+  }
+
+  quota(options: CallOptions = {}): Promise<QuotaState> {
+    return this.#get("/quota", options);
+  }
+
+  /** Replaces the quota; an empty one takes all bounds away. For admins of the instance. */
+  setQuota(quota: Quota, { signal }: CallOptions = {}): Promise<QuotaState> {
+    const path = `${this.#path}/quota`;
+    return this.#transport.call({ method: "PUT", path, body: quota, repeatable: true, kind: "write", signal });
   }
 
   stream(name: string): StreamClient {

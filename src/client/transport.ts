@@ -207,8 +207,8 @@ function wasNeverSent({ cause }: ServiceError): boolean {
 }
 
 export function isRetryable(error: ServiceError, repeatable: boolean): boolean {
-  // Refused before anything was done.
-  if (error.reason === "resource_exhausted" && error.status === 429) return true;
+  // Refused before anything was done; a namespace that is full stays so until somebody makes room.
+  if (error.reason === "resource_exhausted" && error.status === 429) return error.details["quota"] !== "max_bytes";
   if (error.status === 0 && wasNeverSent(error)) return true;
   if (!repeatable) return false;
   // An event of the request is being written by another request: then the answer says when to ask again.

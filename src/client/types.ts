@@ -8,6 +8,37 @@ export interface NamespaceInfo {
   readonly name: string;
 }
 
+/** What a namespace may store and how often it may be called; null: as much as there is. */
+export interface Quota {
+  readonly max_bytes?: number | null;
+  readonly max_requests_per_second?: number | null;
+}
+
+export interface QuotaState extends Quota {
+  readonly used_bytes: number;
+}
+
+export type KeyRole = "reader" | "writer" | "admin";
+
+export interface NewKey {
+  readonly name: string;
+  readonly role: KeyRole;
+  /** The only one that the key is for; without it all of them. */
+  readonly namespace?: string;
+  readonly lifetime_ms?: number;
+}
+
+export interface KeyInfo {
+  readonly name: string;
+  readonly id: string;
+  readonly role: KeyRole;
+  readonly namespace: string | null;
+  readonly status: "live" | "expired" | "revoked";
+  readonly created_at: string;
+  readonly expires_at: string | null;
+  readonly revoked_at: string | null;
+}
+
 export interface Retention {
   readonly max_age_ms?: number | null;
   readonly max_bytes?: number | null;

@@ -32,6 +32,7 @@ import { Trimmer } from "./log/trimmer.ts";
 import { Maintenance } from "./maintenance.ts";
 import { Metastore } from "./metastore/metastore.ts";
 import { Queries, type QueryKind } from "./query/queries.ts";
+import { Quotas } from "./quota/quotas.ts";
 import type { SqlSettings } from "./sql/settings.ts";
 import { SqlEngine, type SqlOutcome } from "./sql/sql-engine.ts";
 import { IdempotencyRecords } from "./stream/idempotency.ts";
@@ -80,6 +81,7 @@ export class Engine {
   readonly queries: Queries;
   readonly sql: SqlEngine;
   readonly live: Live;
+  readonly quotas: Quotas;
   readonly #index: IndexThreads;
   readonly #build: BuildThread;
   readonly #sealer: Sealer;
@@ -110,11 +112,13 @@ export class Engine {
     this.metastore = new Metastore(store, this.committer);
     this.log = new Log(store, clock);
     const { committer, metastore, log } = this;
+    const quotas = new Quotas({ store, committer, metastore, log, clock });
+    this.quotas = quotas;
     const idempotency = new IdempotencyRecords(store, clock);
     const trimmer = new Trimmer(log, committer, metastore);
     const onError = (error: unknown) => observer.onBackgroundError?.(error);
     const draining = this.#draining.signal;
-    this.streams = new Streams({ metastore, log, committer, trimmer, idempotency, clock, draining });
+    this.streams = new Streams({ metastore, log, committer, trimmer, idempotency, quotas, clock, draining });
     const tokens = new TokenWaiter(log, clock, draining);
     const { searchThreads } = settings.collections;
     this.#index = new IndexThreads(
@@ -135,6 +139,7 @@ export class Engine {
       pins: this.#pins,
       log,
       clock,
+      quotas,
       hold: this.objectHold,
     };
     const writer = new DocumentWriter({ ...shared, idempotency, settings: settings.collections });
@@ -165,7 +170,7 @@ export class Engine {
     });
     const dedup = new DedupIndex({ store, committer, clock, windowMs: settings.dedupWindowMs });
     this.#dedup = dedup;
-    this.events = new Events({ metastore, log, committer, streams: this.streams, dedup, idempotency, clock });
+    this.events = new Events({ metastore, log, committer, streams: this.streams, dedup, idempotency, quotas, clock });
     this.counters = new CounterTarget(store);
     const filler = new CollectionTarget({ ...shared, metastore, writer, settings: settings.collections });
     const targets = [this.counters, filler];
@@ -193,7 +198,17 @@ export class Engine {
       settings: settings.sql,
       onStatement: (outcome, ms) => observer.onStatement?.(outcome, ms),
     });
-    this.#maintenance = new Maintenance({ store, clock, committer, metastore, trimmer, idempotency, dedup, onError });
+    this.#maintenance = new Maintenance({
+      store,
+      clock,
+      committer,
+      metastore,
+      trimmer,
+      idempotency,
+      dedup,
+      quotas,
+      onError,
+    });
   }
 
   /** Whether the metastore has a leader and the engine serves. */
@@ -221,6 +236,7 @@ export class Engine {
     await this.#ports.ownership.acquire(this.#draining.signal);
     await checkFormat(this.#ports.store);
     this.#dedup.load();
+    await this.quotas.start();
     this.#maintenance.start();
     this.links.start();
     this.live.start();

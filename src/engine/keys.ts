@@ -9,6 +9,8 @@ export const tables = {
   stream: 0x04,
   droppedStream: 0x06,
   retainedStream: 0x07,
+  /** By the name of the namespace. */
+  quota: 0x08,
   log: 0x10,
   partition: 0x11,
   idempotency: 0x12,

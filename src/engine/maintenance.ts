@@ -7,6 +7,7 @@ import { afterPrefix, makeKey, readU64, tables } from "./keys.ts";
 import { limits } from "./limits.ts";
 import type { Trimmer } from "./log/trimmer.ts";
 import type { Metastore } from "./metastore/metastore.ts";
+import type { Quotas } from "./quota/quotas.ts";
 import type { IdempotencyRecords } from "./stream/idempotency.ts";
 
 export interface MaintenanceDeps {
@@ -17,6 +18,7 @@ export interface MaintenanceDeps {
   readonly trimmer: Trimmer;
   readonly idempotency: IdempotencyRecords;
   readonly dedup: DedupIndex;
+  readonly quotas: Quotas;
   readonly onError: (error: unknown) => void;
 }
 
@@ -33,7 +35,7 @@ export class Maintenance {
   }
 
   start(): void {
-    const { dedup } = this.#deps;
+    const { dedup, quotas } = this.#deps;
     const { signal } = this.#stop;
     this.#running = Promise.all([
       this.#loop(async () => {
@@ -43,6 +45,7 @@ export class Maintenance {
       }),
       // By itself: a large stream that is being freed must not keep the memory of new events from being sealed.
       this.#loop(() => dedup.maintain(signal)),
+      this.#loop(() => quotas.maintain(signal)),
     ]);
   }
 

@@ -21,7 +21,7 @@ async function signedIn(url: string, key: string, path: string): Promise<Tab> {
   return tab;
 }
 
-test("an admin makes a key, which is shown once and works, and revokes it", async () => {
+test("an admin makes a key, which is shown once and works, revokes it, and sets a quota", async () => {
   await using server = await ServerProcess.start({
     env: { SERVICE_AUTH_MODE: "apikey", SERVICE_API_KEYS: `boss:admin:${boss},bob:reader:${reader}` },
   });
@@ -48,6 +48,17 @@ test("an admin makes a key, which is shown once and works, and revokes it", asyn
   await page.getByRole("button", { name: "Revoke", exact: true }).click();
   await page.locator(".list-row >> text=revoked").waitFor();
   assert.equal((await ask(`${server.url}/v1/namespaces/shop/streams`, as(key))).status, 401);
+
+  await page.goto(`${server.url}/#/namespaces`);
+  await page.getByRole("button", { name: "Quota of shop" }).click();
+  await page.getByText("take 0 B").waitFor();
+  assert.deepEqual(await tab.violations(), []);
+  await page.getByLabel("Bytes at most").fill("2 KiB");
+  await page.getByLabel("Requests a second at most").fill("100");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Quota of shop changed").waitFor();
+  const quota = await ask(`${server.url}/v1/namespaces/shop/quota`, as(boss));
+  assert.deepEqual(quota.json, { max_bytes: 2048, max_requests_per_second: 100, used_bytes: 0 });
 
   await using other = await signedIn(server.url, reader, "#/namespaces");
   await other.page.locator(".list-row >> text=shop").waitFor();

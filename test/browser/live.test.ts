@@ -59,7 +59,7 @@ test("two browsers see each other's messages in the sample app, and a reload see
   }
 });
 
-test("the console makes a live table, edits its documents, runs functions and shows what ran", {
+test("the console makes a live table, edits its documents, runs functions, and shows what ran and who watches", {
   timeout: 120_000,
 }, async () => {
   await using server = await ServerProcess.start();
@@ -102,6 +102,10 @@ export const count = query({ args: { table: v.string() }, handler: async (ctx, {
     await page.locator("text=there are 2").waitFor();
     await page.getByRole("tab", { name: "Runs" }).click();
     await page.locator("td", { hasText: "counting tasks" }).waitFor();
+    await using watch = live.watch(["_tables:count", { table: "tasks" }], ["f:count", { table: "tasks" }]);
+    await watch.until((shown) => shown.size === 2);
+    await page.getByRole("tab", { name: "Sessions" }).click();
+    await page.locator("td", { hasText: "_tables:count, f:count" }).waitFor();
     assert.deepEqual(await tab.violations(), []);
     assert.deepEqual(tab.faults, []);
   } finally {

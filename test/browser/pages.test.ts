@@ -328,6 +328,37 @@ test("the guides are read in the console and link to each other", async () => {
   const { page } = tab;
   await page.getByRole("link", { name: "Collections and documents" }).click();
   await page.waitForURL(/#\/docs\/collections/);
-  await page.locator(".prose a", { hasText: "search.md" }).first().click();
+  await page.locator(".prose a", { hasText: "How search decides" }).first().click();
   await page.waitForURL(/#\/docs\/search/);
+});
+
+test("the guides are searched, and a section that was found is shown", async () => {
+  await using tab = await Tab.open(browser, server.url, "#/docs");
+  const { page } = tab;
+  await page.getByRole("searchbox").fill("quotas");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/#\/docs\?q=quotas/);
+  await page.getByRole("link", { name: /: Quotas$/ }).click();
+  await page.waitForURL(/#\/docs\/security\?at=quotas/);
+  await page.locator("#quotas").waitFor();
+  assert.deepEqual(await tab.violations(), []);
+});
+
+test("a request of the API reference is filled in, sent and answered", async () => {
+  await using tab = await Tab.open(browser, server.url, "#/docs");
+  const { page } = tab;
+  await page.locator("summary", { hasText: "Create a namespace" }).click();
+  await page.locator("details[open]").getByRole("button", { name: "Try it" }).click();
+  const form = page.getByRole("dialog", { name: "POST /v1/namespaces" });
+  await form.getByLabel("Body").fill('{"name":"tried"}');
+  assert.deepEqual(await tab.violations(), []);
+  await form.getByRole("button", { name: "Send POST" }).click();
+  await form.getByText("201 Created").waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator("summary", { hasText: "Get a namespace's quota" }).click();
+  await page.locator("details[open]").getByRole("button", { name: "Try it" }).last().click();
+  const quota = page.getByRole("dialog", { name: "GET /v1/namespaces/{ns}/quota" });
+  await quota.getByLabel("ns").fill("tried");
+  await quota.getByRole("button", { name: "Send GET" }).click();
+  await quota.getByText('"used_bytes": 0').waitFor();
 });

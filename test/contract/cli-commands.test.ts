@@ -28,6 +28,12 @@ test("namespaces: create, list, get, delete, and create again where that is aske
   assert.match(await cli.ok(["ns", "list"]), /^NAME +ID\n─+ +─+\nother +\d+\nshop +\d+\n$/);
   await cli.fails(["ns", "create", "other"], 1, /already_exists/);
   assert.deepEqual(await cli.json(["ns", "create", "other", "--if-missing"]), { id, name: "other" });
+  const bounds = { max_bytes: 1000, max_requests_per_second: 50 };
+  const flags = ["--max-bytes", "1000", "--max-requests-per-second", "50"];
+  assert.deepEqual(await cli.json(["ns", "quota", "other", ...flags]), { ...bounds, used_bytes: 0 });
+  assert.match(await cli.ok(["ns", "quota", "other"]), /^used +0 B\nat most +1000 B\nrequests a second +50\n$/);
+  await cli.fails(["ns", "quota", "other", "--none", "--max-bytes", "1"], 2, /--none/);
+  assert.match(await cli.ok(["ns", "quota", "other", "--none"]), /at most +no bound/);
   await cli.ok(["ns", "delete", "other"]);
   await cli.fails(["ns", "get", "other"], 5, /not_found: .*\nhint: name a namespace/s);
 });

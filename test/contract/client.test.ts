@@ -50,6 +50,33 @@ test("namespaces and streams: create, list, get, change, delete", async () => {
   await assert.rejects(ns.get(), { name: "ServiceError", reason: "not_found", status: 404 });
 });
 
+test("keys are made, listed and revoked", async () => {
+  const { key, ...made } = await client.createKey({ name: "till", role: "reader", lifetime_ms: 60_000 });
+  assert.match(key, /^nek_/);
+  assert.deepEqual(await client.keys(), [made]);
+  assert.deepEqual([made.role, (await client.revokeKey("till")).status], ["reader", "revoked"]);
+});
+
+test("a quota is set and shown, and a namespace that is full is not asked again and again", async () => {
+  await client.createNamespace("bounded");
+  const ns = client.namespace("bounded");
+  await ns.createStream({ name: "s" });
+  const quota = { max_bytes: 100, max_requests_per_second: 1_000 };
+  assert.deepEqual(await ns.setQuota(quota), { ...quota, used_bytes: 0 });
+  assert.deepEqual(await ns.quota(), { ...quota, used_bytes: 0 });
+  let retries = 0;
+  const counting = new Client({ url: server.url, onRetry: () => void retries++ });
+  const append = () =>
+    counting
+      .namespace("bounded")
+      .stream("s")
+      .append(0, [{ value: "x".repeat(1_000) }]);
+  await assert.rejects(append, (error: ServiceError) => error.details["quota"] === "max_bytes");
+  assert.equal(retries, 0);
+  await ns.setQuota({});
+  await append();
+});
+
 test("records come back as they were appended, bytes and text, by partition and by key", async () => {
   await client.createNamespace("records");
   const ns = client.namespace("records");

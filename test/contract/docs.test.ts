@@ -26,10 +26,18 @@ const afterTheTour = [
   "docs/rpc.md",
   "docs/python.md",
   "docs/quickstart-search.md",
+  "docs/quickstart-events.md",
+  "docs/quickstart-sql.md",
 ];
 const withKeys = ["docs/security.md"];
 /** Run by `cli-docs.test.ts` and `live-docs.test.ts`. */
-const onTheirOwn = ["docs/cli.md", "docs/client.md", "docs/live.md", "docs/operations.md"];
+const onTheirOwn = [
+  "docs/cli.md",
+  "docs/client.md",
+  "docs/live.md",
+  "docs/operations.md",
+  "docs/quickstart-operate.md",
+];
 
 let folder: string;
 let server: ServerProcess;
@@ -94,6 +102,16 @@ test("no page with a command is left out", async () => {
   const found = await Promise.all(pages.map(async (page) => ((await blocksOf(page)).length > 0 ? [page] : [])));
   assert.deepEqual(found.flat().sort(), known);
 });
+
+/** What is tested and how is what these two are about. */
+const evidence = ["docs/reliability.md", "docs/threat-model.md"];
+
+for (const page of pages.filter((each) => !evidence.includes(each))) {
+  test(`${page} is for people who use the service: sources are for ARCHITECTURE.md and CONTRIBUTING.md`, async () => {
+    const text = await readFile(join(root, page), "utf8");
+    assert.doesNotMatch(text, /`(?:src|test)\//);
+  });
+}
 
 /** What a page names in passing, between backquotes or as a link, exists. */
 for (const page of pages) {

@@ -103,3 +103,30 @@ test("an administrative RPC is noted", async () => {
     (entries) => entries.some(({ action }) => action === path),
   );
 });
+
+for (const [door, base] of [
+  ["REST", () => `${server.url}/v1/namespaces/by-live/live/mutate`],
+  ["RPC", () => `${server.live}/service.live.v1.LiveService/Mutate`],
+] as const) {
+  test(`a live table that is made over ${door} is noted, a document is not`, async () => {
+    await call("namespaces", { body: { name: "by-live" } });
+    const mutate = async (name: string, args: object) => {
+      const body =
+        door === "REST" ? { function: name, args } : { namespace: "by-live", call: { function: name, args } };
+      const { status } = await ask(base(), { body, headers: as(boss) });
+      assert.equal(status, 200);
+    };
+    const before = (await audited())[0]!.sequence;
+    await mutate("_tables:create", { table: door });
+    await mutate("_tables:insert", { table: door, document: {} });
+    await mutate("_tables:events", { table: door, stream: null });
+    const acts = await eventually(
+      async () => {
+        const entries = (await audited()).filter(({ sequence, action }) => sequence > before && !/^POST/.test(action));
+        return entries.map(({ action, outcome }) => `${action} ${outcome}`).filter((each) => !/^sign_in /.test(each));
+      },
+      ({ length }) => length > 1,
+    );
+    assert.deepEqual(acts.sort(), ["_tables:create ok", "_tables:events ok"]);
+  });
+}

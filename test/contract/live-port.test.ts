@@ -163,6 +163,8 @@ test("the Live engine can be off, and a default port that is taken is a warning"
   try {
     await using server = await ServerProcess.start({ env: { SERVICE_LIVE_LISTEN: "" } });
     assert.match(server.logs.join("\n"), /"level":40.*127\.0\.0\.1:7710 is taken, so the Live engine has no port/);
+    const { json: told } = await post(`${server.url}/service.instance.v1.InstanceService/GetInstance`, "{}");
+    assert.equal((told as { features: Record<string, boolean> }).features["live"], false);
     assert.equal(await get(server.url, "/ready"), 200);
   } finally {
     holder.close();

@@ -14,6 +14,7 @@ const run = promisify(execFile);
 let folder: string;
 let server: ChildProcess | undefined;
 let url: string;
+let live: string;
 
 /** What a shell of the user's has: nothing of this project's, in particular not its Node. */
 const env: NodeJS.ProcessEnv = {
@@ -44,10 +45,12 @@ before(async () => {
   const project = await emptyProject("service", [await pack(root)]);
   server = spawn(join(project, "node_modules/.bin/native-engine"), ["serve", "--listen", "127.0.0.1:0"], {
     cwd: project,
-    env: { ...env, SERVICE_POSTGRES_LISTEN: "127.0.0.1:0", SERVICE_MYSQL_LISTEN: "off", SERVICE_LIVE_LISTEN: "off" },
+    env: { ...env, SERVICE_POSTGRES_LISTEN: "127.0.0.1:0", SERVICE_MYSQL_LISTEN: "off", SERVICE_LIVE_LISTEN: "127.0.0.1:0" },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  url = await listeningUrl(server, []);
+  const logs: string[] = [];
+  url = await listeningUrl(server, logs);
+  live = `http://${/"live":"([^"]+)"/.exec(logs.join("\n"))![1]}`;
 });
 after(async () => {
   if (server !== undefined && server.exitCode === null) {
@@ -66,6 +69,33 @@ test("the command line works, with the package's own version", async () => {
   await cli("ns", "create", "shop");
   await cli("stream", "create", "orders", "-n", "shop");
   assert.match((await cli("ns", "list")).stdout, /shop/);
+});
+
+test("live functions are deployed from a folder of the user's and run", async () => {
+  const project = join(folder, "service");
+  await mkdir(join(project, "functions"));
+  await writeFile(
+    join(project, "functions/schema.ts"),
+    `import { defineSchema, defineTable, v } from "native-engine/live";
+export default defineSchema({ notes: defineTable({ text: v.string() }) });
+`,
+  );
+  await writeFile(
+    join(project, "functions/notes.ts"),
+    `import { mutation, query, v } from "native-engine/live";
+export const add = mutation({
+  args: { text: v.string() },
+  handler: async (ctx, { text }) => await ctx.db.insert("notes", { text }),
+});
+export const count = query({ args: {}, handler: async (ctx) => await ctx.db.query("notes").count() });
+`,
+  );
+  const cli = (...args: string[]) =>
+    run(bin(), ["live", ...args, "-n", "shop", "--url", url, "--live-url", live], { cwd: project, env });
+  assert.match((await cli("deploy", "functions")).stdout, /^version 1, 2 functions\n/);
+  await cli("run", "notes:add", '{"text":"first"}');
+  assert.equal((await cli("run", "notes:count")).stdout, "1\n");
+  assert.match(await readFile(join(project, "functions/_generated/api.ts"), "utf8"), /notes/);
 });
 
 test("what browsers only need is not installed, nor anything that a user's machine would have to build", async () => {

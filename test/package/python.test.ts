@@ -1,11 +1,13 @@
 /** The Python client, built as a wheel, installed into an empty environment and tested there against a real server. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { cp, readdir, rm } from "node:fs/promises";
+import { chmod, cp, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { temporaryFolder } from "../support/process.ts";
+import { blocksOf, DocsRun } from "../support/docs.ts";
+import { startEmbeddings } from "../support/embeddings.ts";
+import { ServerProcess, temporaryFolder } from "../support/process.ts";
 import { root } from "../support/source.ts";
 
 const run = promisify(execFile);
@@ -14,7 +16,33 @@ const isThere = await run("python3", ["-c", "import sys, venv; assert sys.versio
   () => false,
 );
 
-test("the Python client passes its tests from its wheel", { skip: isThere ? false : "no Python 3.10" }, async () => {
+/** They need more than a machine with Python has, the quick start's model among it. */
+const pages = ["docs/python.md", "docs/quickstart-search.md", "docs/quickstart-sql.md"];
+const model = "wordllama==0.4.0.post1";
+
+async function runPages(folder: string, python: string): Promise<void> {
+  await using server = await ServerProcess.start();
+  const embeddings = await startEmbeddings();
+  try {
+    const run = await DocsRun.open(server, folder, { EMBEDDINGS_URL: embeddings.url });
+    const command = join(folder, "python3");
+    await writeFile(command, `#!/bin/sh\nexec "${python}" "$@"\n`);
+    await chmod(command, 0o755);
+    for (const page of pages) {
+      for (const block of await blocksOf(page)) {
+        const reason = await run.missing(block);
+        if (block.language === "python") assert.equal(reason, undefined);
+        if (reason === undefined) await run.run(block);
+      }
+    }
+  } finally {
+    embeddings.close();
+  }
+}
+
+test("the Python client passes its tests from its wheel, and the pages' programs run", {
+  skip: isThere ? false : "no Python 3.10",
+}, async () => {
   const folder = await temporaryFolder();
   try {
     const python = join(folder, "environment/bin/python");
@@ -37,6 +65,8 @@ test("the Python client passes its tests from its wheel", { skip: isThere ? fals
       (error: { stdout: string }) => assert.fail(error.stdout),
     );
     assert.match(types.stdout, /no issues found/);
+    await pip("install", model);
+    await runPages(join(folder, "pages"), python);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

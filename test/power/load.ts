@@ -15,6 +15,7 @@ import {
   writeRecords,
 } from "../fault/event-ledger.ts";
 import { type Habits, Ledger, type StreamShape, untilGone } from "../fault/ledger.ts";
+import { LiveLedger } from "../fault/live-ledger.ts";
 import type { SeededRandom } from "../fault/random.ts";
 import { CollectionClient } from "../support/collections.ts";
 import { EventClient } from "../support/events.ts";
@@ -39,6 +40,7 @@ export class Load {
   readonly #ledger = new Ledger("power");
   readonly #sent = new SentEvents();
   readonly #documents = [new DocumentLedger(0), new DocumentLedger(1)];
+  readonly #live = new LiveLedger("power");
   #round = 0;
   #writesBefore = 0;
   #eventsBefore = 0;
@@ -47,7 +49,7 @@ export class Load {
   readonly #made = new Set<object>();
 
   /** Makes what the writers need. What was asked for when the power failed may be there already. */
-  async prepare(url: string): Promise<void> {
+  async prepare({ url, live }: ServerProcess): Promise<void> {
     for (const part of parts) {
       if (this.#made.has(part)) continue;
       const isNew = !this.#asked.has(part);
@@ -56,21 +58,23 @@ export class Load {
       assert.ok(status === 200 || status === 201 || (status === 409 && !isNew), text);
       this.#made.add(part);
     }
+    await this.#live.prepare(live);
   }
 
   /** Writes until the server is gone; the promises of all writers. */
-  run(url: string, random: SeededRandom): Promise<unknown> {
+  run({ url, live }: ServerProcess, random: SeededRandom): Promise<unknown> {
     const round = this.#round++;
     this.#writesBefore = this.#ledger.writes.length;
     this.#eventsBefore = this.#sent.events.length;
     const events = new EventClient(url, "fault");
     const c = new CollectionClient(url, "power");
-    const [records, eventWriter] = [random.fork(), random.fork()];
+    const [records, eventWriter, liveWriter] = [random.fork(), random.fork(), random.fork()];
     let n = 0;
     return Promise.all([
       ...[0, 1, 2].map((writer) => this.#ledger.write(url, random.fork(), `${round}-${writer}`, habits)),
       untilGone(() => writeRecords(events, this.#sent, records)),
       untilGone(() => writeEvents(events, this.#sent, eventWriter, `${round}-${n++}`)),
+      untilGone(() => this.#live.insert(live, liveWriter, `${round}-${n++}`)),
       ...this.#documents.map((ledger) => writeDocuments(c, ledger, random.fork(), () => this.#documentBatches++)),
     ]);
   }
@@ -87,6 +91,7 @@ export class Load {
     const c = new CollectionClient(url, "power");
     await verifyDocuments(c, this.#documents);
     await checkSealed(server, c);
+    await this.#live.verify(server.live, random);
   }
 
   /** Requests with a key, sent again: of this round and of earlier ones, and all whose fate is unknown. */
@@ -107,6 +112,7 @@ export class Load {
       "records with keys acknowledged": this.#sent.records,
       "events acknowledged": this.#sent.events.filter(({ place }) => place !== undefined).length,
       "batches of documents acknowledged": this.#documentBatches,
+      "live mutations acknowledged": this.#live.acknowledged,
     };
   }
 }

@@ -106,12 +106,12 @@ class Folder {
   async #life(server: ServerProcess, random: SeededRandom): Promise<string> {
     let reached = "the start";
     try {
-      await this.#load.prepare(server.url);
+      await this.#load.prepare(server);
       reached = "the check";
       await this.#load.verify(server, random);
       this.#add("checks of all that was acknowledged", 1);
       reached = "the load";
-      const work = this.#load.run(server.url, random);
+      const work = this.#load.run(server, random);
       await Promise.race([work, delay(random.between(200, 1500))]);
       await server.kill();
       await work;
@@ -137,7 +137,7 @@ class Folder {
   /** After the last power cut: everything is there, and the journal had seen everything. */
   async last(): Promise<void> {
     await using server = await this.#start();
-    await this.#load.prepare(server!.url);
+    await this.#load.prepare(server!);
     try {
       await this.#load.verify(server!, this.#random);
     } catch (error) {

@@ -78,6 +78,14 @@ export const weaknesses: readonly Weakness[] = [
     found: /^(?:counts|filled) (?:at|went back|does not catch up|is not what|was read without)/,
   },
   {
+    what: "acknowledged live documents are lost",
+    make: () => {
+      const isDue = each(20);
+      return { drops: (op) => isPut(tables.liveDocument)(op) && isDue() };
+    },
+    found: /^live: /,
+  },
+  {
     what: "an index misses a change",
     make: () => {
       const isDue = each(5);

@@ -5,6 +5,7 @@ import { DocumentClients } from "./document-clients.ts";
 import { EventClients } from "./event-clients.ts";
 import type { FaultKind } from "./faults.ts";
 import { filledFields, LinkClients } from "./link-clients.ts";
+import { LiveClients } from "./live-clients.ts";
 import { LogHistory, type SentRecord } from "./log-history.ts";
 import type { Sabotage } from "./sabotage.ts";
 import { ScratchClients } from "./scratch-clients.ts";
@@ -76,6 +77,7 @@ class Simulation {
   readonly #documentClients: DocumentClients;
   readonly #scratchClients: ScratchClients;
   readonly #churnClients: ChurnClients;
+  readonly #liveClients: LiveClients;
   readonly #actions: readonly Action[];
   readonly #histories: readonly LogHistory[];
   readonly #busy: (Promise<void> | undefined)[] = Array(clientCount).fill(undefined);
@@ -110,6 +112,7 @@ class Simulation {
     ]);
     this.#documentClients = new DocumentClients(this.session);
     this.#scratchClients = new ScratchClients(this.session, 3);
+    this.#liveClients = new LiveClients(this.session);
     this.#actions = this.#weighActions();
   }
 
@@ -135,6 +138,10 @@ class Simulation {
       [10, () => documents.query()],
       [8, () => this.#scratchClients.change()],
       [5, () => this.#churnClients.act()],
+      [8, () => this.#liveClients.move()],
+      [3, () => this.#liveClients.resend()],
+      [3, () => this.#liveClients.sum()],
+      [2, () => this.#liveClients.watch()],
     ];
     return actions.map(([weight, run]) => ({ weight: weight * this.#dice.pick([0.2, 1, 1, 4]), run }));
   }
@@ -200,6 +207,7 @@ class Simulation {
       await engine.collections.create(namespace, "filled", parseSchema(filledSchema));
       await this.#documentClients.create();
       await this.#linkClients.create();
+      await this.#liveClients.create();
     };
     await this.#world.drive(make());
   }
@@ -210,6 +218,7 @@ class Simulation {
     if (faults.strikes("clock_jumps_ahead")) time.jump(this.#dice.pick([1_000, 30_000, 90_000, 3_600_000]));
     if (faults.strikes("clock_jumps_back")) time.jump(-this.#dice.pick([1_000, 30_000, 90_000, 3_600_000]));
     if (faults.strikes("thread_lost")) await this.#world.loseThread();
+    if (faults.strikes("runner_lost")) this.#world.loseRunner();
     if (!faults.strikes("crash")) return;
     await this.#world.crash();
     await this.#idle();
@@ -253,6 +262,7 @@ class Simulation {
     await this.#world.drive(this.#documentClients.audit());
     this.#linkClients.settle();
     await this.#world.drive(this.#scratchClients.audit());
+    await this.#world.drive(this.#liveClients.audit());
   }
 
   #throwFailure(): void {

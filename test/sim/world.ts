@@ -20,6 +20,7 @@ import { Dice } from "./dice.ts";
 import { Faults } from "./faults.ts";
 import { leftovers } from "./leftovers.ts";
 import { Life, Scheduler } from "./life.ts";
+import { SimulatedRunners, scriptedBundler } from "./live-runners.ts";
 import { type LogFiles, SimulatedLogDisk } from "./log-disk.ts";
 import { ObjectsUnderWay, SimulatedObjects } from "./objects.ts";
 import type { Sabotage } from "./sabotage.ts";
@@ -88,6 +89,7 @@ export class World {
   #disk: SimulatedLogDisk | undefined;
   #store: LoggedStore | undefined;
   #threads: SimulatedThreads | undefined;
+  #runners: SimulatedRunners | undefined;
   #engine: Engine | undefined;
   #lives = 0;
   ticks = 0;
@@ -176,6 +178,11 @@ export class World {
     this.trace.add("thread lost");
   }
 
+  loseRunner(): void {
+    this.#runners?.lose(this.dice);
+    this.trace.add("runner lost");
+  }
+
   /** Asks the process that is there now. */
   call<T>(ask: () => T | Promise<T>): Promise<Outcome<T>> {
     const life = this.#life;
@@ -221,6 +228,7 @@ export class World {
     const random = new SeededRandom(this.#seed * 1_000 + this.#lives++);
     const create = (role: ThreadRole, threadLife: Life) => this.#makeService(role, threadLife);
     this.#threads = new SimulatedThreads(life, create, this.#sabotage.losesMessage);
+    this.#runners = new SimulatedRunners(life);
     return new Engine(
       {
         store: new SabotagedStore(store, life, this.#sabotage),
@@ -237,6 +245,7 @@ export class World {
         threads: this.#threads,
         // Its native threads would keep a time of their own.
         sqlChildren: inlineSqlChildren(),
+        functions: { runners: this.#runners, bundler: scriptedBundler },
       },
       { dedupWindowMs, sql: defaultSqlSettings, collections: collectionSettings },
       { onBackgroundError: (error) => this.trace.add(`background: ${messageOf(error)}`) },

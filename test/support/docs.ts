@@ -100,7 +100,10 @@ export class DocsRun {
     const text = this.placed(block.text);
     switch (block.language) {
       case "sh":
-        return await this.#command(block, "bash", ["-c", `${keptKey}set -eo pipefail\n${withCurl(text)}\n${keepKey}`]);
+        return await this.#command(block, "bash", [
+          "-c",
+          `${keptVariables}set -eo pipefail\n${withCurl(text)}\n${keepVariables}`,
+        ]);
       case "python":
         return await this.#command(block, "python3", ["-c", text]);
       case "ts":
@@ -176,9 +179,9 @@ export class DocsRun {
   }
 }
 
-/** A reader's shell keeps the key that an earlier block has exported. */
-const keptKey = "[ ! -f .key ] || . ./.key\n";
-const keepKey = 'if [ -n "$SERVICE_API_KEY" ]; then declare -p SERVICE_API_KEY > .key; fi';
+/** A reader's shell keeps what an earlier block has exported. */
+const keptVariables = "[ ! -f .kept ] || . ./.kept\n";
+const keepVariables = "declare -p SERVICE_API_KEY SERVICE_URL SERVICE_CA_FILE > .kept 2> /dev/null || true";
 
 /** Each answer is a line of its own, a refusal is a failure, and a live tail, which has no end, ends after a second. */
 function withCurl(text: string): string {

@@ -276,5 +276,25 @@ def test_credentials(tmp_path: Path) -> None:
         with Client(server.url, api_key=lambda: key) as client:
             client.create_namespace("n")
             assert client.namespace("n").sql_arrow("SELECT 1 AS one").to_pylist() == [{"one": 1}]
+            made = client.create_key("till", "reader", namespace="n", lifetime_ms=60_000)
+            with Client(server.url, api_key=made["key"]) as till:
+                assert till.namespace("n").streams() == []
+                with pytest.raises(ServiceError) as denied:
+                    till.namespace("n").set_quota()
+                assert denied.value.reason == "permission_denied"
+            assert [each["name"] for each in client.keys()] == ["till"]
+            assert client.revoke_key("till")["status"] == "revoked"
     finally:
         server.kill()
+
+
+def test_quotas(ns: NamespaceClient) -> None:
+    ns.create_stream("s")
+    assert ns.quota() == {"max_bytes": None, "max_requests_per_second": None, "used_bytes": 0}
+    assert ns.set_quota(max_bytes=100, max_requests_per_second=1000)["max_bytes"] == 100
+    # Not tried again and again: nothing says when there will be room.
+    with pytest.raises(ServiceError) as full:
+        ns.stream("s").append(0, [{"value": b"x" * 1000}])
+    assert (full.value.reason, full.value.details["quota"]) == ("resource_exhausted", "max_bytes")
+    assert ns.set_quota()["max_bytes"] is None
+    ns.stream("s").append(0, [{"value": b"x" * 1000}])

@@ -1,5 +1,7 @@
 import { ServiceError } from "../../client/index.ts";
+import { UsageError } from "../command.ts";
 import type { Context } from "../context.ts";
+import { formatBytes } from "../output.ts";
 import type { Run } from "../spec.ts";
 
 export const listNamespaces: Run = async ({ client, out, signal }) => {
@@ -17,6 +19,26 @@ export const createNamespace: Run = async (context) => {
 export const getNamespace: Run = async (context) => {
   const found = await context.client.namespace(context.arg(0)).get(context);
   await context.out.fields(found, { name: found.name, id: found.id });
+  return undefined;
+};
+
+export const namespaceQuota: Run = async (context) => {
+  const namespace = context.client.namespace(context.arg(0));
+  const bytes = context.whole("max-bytes", 1);
+  const requests = context.whole("max-requests-per-second", 1);
+  const isGiven = bytes !== undefined || requests !== undefined;
+  if (isGiven && context.flag("none")) throw new UsageError("--none takes all bounds away: give it alone");
+  const quota = {
+    ...(bytes === undefined ? {} : { max_bytes: bytes }),
+    ...(requests === undefined ? {} : { max_requests_per_second: requests }),
+  };
+  const found =
+    isGiven || context.flag("none") ? await namespace.setQuota(quota, context) : await namespace.quota(context);
+  await context.out.fields(found, {
+    used: formatBytes(found.used_bytes),
+    "at most": found.max_bytes == null ? "no bound" : formatBytes(found.max_bytes),
+    "requests a second": found.max_requests_per_second ?? "no bound",
+  });
   return undefined;
 };
 

@@ -16,10 +16,10 @@ import {
   PageHead,
   ProblemNotice,
   SelectField,
-  TableFrame,
   Tabs,
   TextField,
 } from "../ui/parts.tsx";
+import { Runs, Sessions } from "./live-activity.tsx";
 import { runLive } from "./live-call.ts";
 import { LiveDocuments } from "./live-documents.tsx";
 
@@ -39,7 +39,7 @@ interface Overview {
 
 const refreshMs = 5_000;
 
-/** The Live engine of a namespace: its tables, its functions, and what ran. */
+/** The Live engine of a namespace: its tables, its functions, what ran, and who watches. */
 export function LivePage({ ns }: { readonly ns: string }) {
   const { data, problem, reload } = useLoad(
     (signal) => call<Overview>(nsPath(ns, "live"), { signal }),
@@ -51,7 +51,12 @@ export function LivePage({ ns }: { readonly ns: string }) {
   const tabs = [
     ["tables", "Tables"],
     ["functions", "Functions"],
-    ...(may("admin") ? ([["runs", "Runs"]] as const) : []),
+    ...(may("admin")
+      ? ([
+          ["runs", "Runs"],
+          ["sessions", "Sessions"],
+        ] as const)
+      : []),
   ] as const;
   return (
     <>
@@ -71,6 +76,8 @@ export function LivePage({ ns }: { readonly ns: string }) {
         <Functions ns={ns} functions={data.functions} />
       ) : tab === "runs" ? (
         <Runs ns={ns} />
+      ) : tab === "sessions" ? (
+        <Sessions ns={ns} />
       ) : data.tables.length === 0 ? (
         <Empty
           title={`No live tables in ${ns}`}
@@ -211,52 +218,5 @@ function RunFunction({ ns, chosen }: { readonly ns: string; readonly chosen: Liv
       <ProblemNotice problem={action.problem} />
       {result === undefined ? null : <JsonView value={result} label="Result" />}
     </div>
-  );
-}
-
-interface Run {
-  readonly time_ms: number;
-  readonly function: string;
-  readonly kind: string;
-  readonly ms: number;
-  readonly error?: string;
-  readonly logs: readonly string[];
-}
-
-function Runs({ ns }: { readonly ns: string }) {
-  const { data, problem, reload } = useLoad(
-    async (signal) => (await call<{ runs: readonly Run[] }>(nsPath(ns, "live", "runs"), { signal })).runs,
-    [ns],
-    refreshMs,
-  );
-  if (problem !== undefined) return <ProblemNotice problem={problem} retry={reload} />;
-  if (data === undefined) return <Loading />;
-  if (data.length === 0)
-    return <Empty title="Nothing has run yet">Runs since the start of the server show here.</Empty>;
-  return (
-    <Card flush>
-      <TableFrame label="Runs">
-        <thead>
-          <tr>
-            <th>Time</th>
-            <th>Function</th>
-            <th>Outcome</th>
-            <th class="number">ms</th>
-            <th>Logs</th>
-          </tr>
-        </thead>
-        <tbody>
-          {data.map((run, i) => (
-            <tr key={`${run.time_ms}-${i}`}>
-              <td>{new Date(run.time_ms).toLocaleTimeString()}</td>
-              <td class="mono">{run.function}</td>
-              <td>{run.error === undefined ? <Badge tone="good">ok</Badge> : <Badge tone="bad">{run.error}</Badge>}</td>
-              <td class="number">{run.ms.toFixed(1)}</td>
-              <td class="mono">{run.logs.join("\n")}</td>
-            </tr>
-          ))}
-        </tbody>
-      </TableFrame>
-    </Card>
   );
 }

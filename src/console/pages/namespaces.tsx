@@ -8,9 +8,11 @@ import { DeleteDialog } from "../ui/dialog.tsx";
 import { CreateDialog, ListPage } from "../ui/list-page.tsx";
 import { Button } from "../ui/parts.tsx";
 import { toast } from "../ui/toast.tsx";
+import { QuotaDialog } from "./quota-dialog.tsx";
 
 export function NamespacesPage() {
   const loaded = useLoad(loadNamespaces, []);
+  const [limiting, setLimiting] = useState<string | undefined>();
   const [deleting, setDeleting] = useState<Namespace | undefined>();
   return (
     <>
@@ -31,6 +33,14 @@ export function NamespacesPage() {
               {each.name}
             </a>
             <span class="muted">id {each.id}</span>
+            <Button
+              small
+              kind="quiet"
+              icon="overview"
+              needs="instance-admin"
+              label={`Quota of ${each.name}`}
+              onClick={() => setLimiting(each.name)}
+            />
             <Button
               small
               kind="quiet"
@@ -55,6 +65,7 @@ export function NamespacesPage() {
         createNeeds="instance-admin"
         createAtOnce={route.value.params.has("create")}
       />
+      {limiting === undefined ? null : <QuotaDialog ns={limiting} onClose={() => setLimiting(undefined)} />}
       {deleting === undefined ? null : (
         <DeleteDialog
           what="namespace"

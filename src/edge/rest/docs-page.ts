@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import type { Guide } from "./guides.ts";
+import { searchGuides } from "./guide-search.ts";
+import { type Guide, guideGroups } from "./guides.ts";
 
 /** Guides and the API reference as pages made on the server: no script, no outside resource. */
 interface OperationDoc {
@@ -35,6 +36,7 @@ const style = `
 body { font: 15px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 60rem; padding: 1.5rem 1rem 4rem; }
 nav { display: flex; gap: 1.25rem; padding-bottom: .5rem; border-bottom: 1px solid var(--line); }
 h1 { margin-bottom: 0; } h2 { margin-top: 2.5rem; } .tag { margin-top: 1.75rem; text-transform: capitalize; }
+form { display: flex; gap: .5rem; margin: 1rem 0; } input { flex: 1; font: inherit; padding: .35rem .6rem; } button { font: inherit; }
 a { color: var(--accent); } .guides { padding-left: 1.2rem; } .guides li { margin: .35rem 0; }
 main { overflow-wrap: break-word; } main > table { display: block; overflow-x: auto; }
 details { border: 1px solid var(--line); border-radius: 8px; margin: .5rem 0; }
@@ -52,7 +54,8 @@ export const docsPolicy = [
   "default-src 'none'",
   `style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'`,
   "base-uri 'none'",
-  "form-action 'none'",
+  // The search.
+  "form-action 'self'",
   "frame-ancestors 'none'",
 ].join("; ");
 
@@ -85,8 +88,76 @@ function operationBlock(path: string, method: string, operation: OperationDoc): 
     .map(([status, { description, content }]) =>
       schemaBlock(`${status} ${description ?? ""}`, content?.["application/json"]?.schema),
     );
-  return `<details><summary><span class="method">${escapeHtml(method.toUpperCase())}</span><span class="path">${escapeHtml(path)}</span><span class="note">${escapeHtml(operation.summary ?? "")}</span></summary>
+  return `<details data-operation="${escapeHtml(JSON.stringify(tryable(path, method, operation)))}"><summary><span class="method">${escapeHtml(method.toUpperCase())}</span><span class="path">${escapeHtml(path)}</span><span class="note">${escapeHtml(operation.summary ?? "")}</span></summary>
 <div class="in">${parameterRows(operation.parameters ?? [])}${bodies.join("")}${responses.join("")}</div></details>`;
+}
+
+/** What a form needs to send the request. */
+function tryable(path: string, method: string, { parameters = [], requestBody }: OperationDoc) {
+  const schema = requestBody?.content?.["application/json"]?.schema;
+  return {
+    method: method.toUpperCase(),
+    path,
+    parameters: parameters
+      .filter(({ in: place }) => place === "path" || place === "query")
+      .map(({ name, in: place, required = false, description = "" }) => ({ name, in: place, required, description })),
+    ...(requestBody === undefined ? {} : { body: JSON.stringify(exampleOf(schema), null, 2) }),
+  };
+}
+
+interface ExampleSchema {
+  readonly type?: string | readonly string[];
+  readonly properties?: Readonly<Record<string, ExampleSchema>>;
+  readonly required?: readonly string[];
+  readonly items?: ExampleSchema;
+  readonly enum?: readonly unknown[];
+}
+
+/** The least that a body must have, to be filled in. */
+function exampleOf(schema: unknown): unknown {
+  const { type, properties = {}, required = [], items, enum: words } = (schema ?? {}) as ExampleSchema;
+  if (words !== undefined) return words[0];
+  switch (Array.isArray(type) ? type[0] : type) {
+    case "string":
+      return "";
+    case "integer":
+    case "number":
+      return 0;
+    case "boolean":
+      return false;
+    case "array":
+      return items === undefined ? [] : [exampleOf(items)];
+    default:
+      return Object.fromEntries(required.map((name) => [name, exampleOf(properties[name])]));
+  }
+}
+
+function searchForm(question: string): string {
+  return `<form role="search" action="/docs"><input type="search" name="q" aria-label="Search the documentation" maxlength="200" value="${escapeHtml(question)}"><button>Search</button></form>`;
+}
+
+/** What a search found, by its sections. */
+export function searchPage(question: string, guides: readonly Guide[]): string {
+  const found = searchGuides(guides, question).map(({ guide, section, excerpt }) => {
+    const title = [guide.title, section.heading].filter((each) => each !== "").join(": ");
+    const hash = section.slug === "" ? "" : `#${section.slug}`;
+    return `<li><a href="/docs/${guide.name}${hash}">${escapeHtml(title)}</a> ${escapeHtml(excerpt)}</li>`;
+  });
+  const list =
+    found.length === 0 ? "<p>No page has all of these words.</p>" : `<ul class="guides">${found.join("")}</ul>`;
+  return page("Search · native-engine", `<h1>Search</h1>${searchForm(question)}${list}`);
+}
+
+function guideList(guides: readonly Guide[]): string {
+  const items = (pages: readonly string[]) =>
+    guides
+      .filter(({ name }) => pages.includes(name))
+      .map(
+        ({ name, title, summary }) =>
+          `<li><a href="/docs/${name}">${escapeHtml(title)}</a> ${escapeHtml(summary)}</li>`,
+      )
+      .join("");
+  return guideGroups.map(({ title, pages }) => `<h2>${title}</h2><ul class="guides">${items(pages)}</ul>`).join("\n");
 }
 
 function page(title: string, main: string): string {
@@ -109,13 +180,11 @@ export function docsPage(document: OpenApiDoc, guides: readonly Guide[]): string
   const { title, version, description = "" } = document.info;
   const sections = [...groups].map(([tag, blocks]) => `<h3 class="tag">${escapeHtml(tag)}</h3>${blocks.join("\n")}`);
   const shapes = Object.entries(document.components?.schemas ?? {}).map(([name, schema]) => schemaBlock(name, schema));
-  const list = guides.map(
-    (guide) => `<li><a href="/docs/${guide.name}">${escapeHtml(guide.title)}</a> ${escapeHtml(guide.summary)}</li>`,
-  );
   return page(
     `${title} documentation`,
     `<h1>Documentation</h1><p class="note">${escapeHtml(title)} ${escapeHtml(version)}. ${escapeHtml(description)}.</p>
-<h2>Guides</h2><ul class="guides">${list.join("")}</ul>
+${searchForm("")}
+${guideList(guides)}
 <h2 id="api">API reference</h2><p class="note">Every route. As a document: <a href="/openapi.json">/openapi.json</a></p>
 ${sections.join("\n")}
 <h3 class="tag">Shapes</h3>${shapes.join("\n")}`,

@@ -56,6 +56,37 @@ export function observeEngine(registry: Registry, engine: Engine, dataDir: strin
       },
     });
   }
+  const quotas = [
+    ["used", "Bytes that a namespace with a quota takes", "usedBytes"],
+    ["max", "Bytes that the quota of a namespace allows", "maxBytes"],
+  ] as const;
+  for (const [name, help, field] of quotas) {
+    new Gauge({
+      name: `service_quota_${name}_bytes`,
+      help: `${help}, for up to ${namedMax} namespaces`,
+      labelNames: ["namespace"],
+      registers,
+      collect() {
+        this.reset();
+        let left = namedMax;
+        for (const { namespace, ...quota } of engine.quotas.all()) {
+          if (quota.maxBytes === null) continue;
+          if (left-- === 0) return;
+          this.set({ namespace }, quota[field] ?? 0);
+        }
+      },
+    });
+  }
+  new Counter({
+    name: "service_quota_refusals_total",
+    help: "Requests and writes that a quota refused",
+    labelNames: ["quota"],
+    registers,
+    collect() {
+      this.reset();
+      for (const [quota, refused] of Object.entries(engine.quotas.refusals)) this.inc({ quota }, refused);
+    },
+  });
   new Gauge({
     name: "service_link_stuck",
     help: "1 for a link that does not advance because of an error, which its detail tells",

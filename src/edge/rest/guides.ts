@@ -11,21 +11,47 @@ export interface Guide {
   /** Its first sentence. */
   readonly summary: string;
   readonly html: () => string;
+  /** For those who look for something. */
+  readonly sections: readonly GuideSection[];
+}
+
+export interface GuideSection {
+  readonly heading: string;
+  /** Its address on the page; empty for what stands above the first heading. */
+  readonly slug: string;
+  readonly text: string;
 }
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
-/** What a newcomer reads first; the others follow by name. */
-const order = [
-  "readme",
-  "quickstart-search",
-  "concepts",
-  "comparison",
-  "migration",
-  "console",
-  "client",
-  "python",
-  "cli",
+/** In the order in which a newcomer reads them. */
+export const guideGroups: readonly { readonly title: string; readonly pages: readonly string[] }[] = [
+  {
+    title: "Start",
+    pages: ["readme", "quickstart-search", "quickstart-events", "quickstart-sql", "quickstart-operate"],
+  },
+  { title: "Concepts", pages: ["concepts", "comparison", "migration"] },
+  { title: "Guides", pages: ["console", "cli", "client", "python", "live", "operations", "security"] },
+  {
+    title: "Reference",
+    pages: [
+      "streams",
+      "events-and-links",
+      "collections",
+      "query",
+      "search",
+      "sql",
+      "postgres",
+      "mysql",
+      "flight-sql",
+      "lance",
+      "rpc",
+      "configuration",
+      "reliability",
+      "threat-model",
+    ],
+  },
 ];
+const order = guideGroups.flatMap(({ pages }) => pages);
 
 /** Read once: the guides belong to the version that runs. A folder that was left out of an installation has none. */
 export function loadGuides(folder = join(root, "docs"), readme = join(root, "README.md")): Guide[] {
@@ -61,6 +87,7 @@ function guideOf(name: string, text: string): Guide {
   const paragraph = /^# .+\n+((?:(?!```)[^\n#|-].*\n?)+)/m.exec(text)?.[1]?.replaceAll("\n", " ") ?? "";
   const plain = paragraph.replaceAll(/[`*]|\[([^\]]*)\]\([^)]*\)/g, "$1").trim();
   let html: string | undefined;
+  let sections: readonly GuideSection[] | undefined;
   return {
     name,
     title: title.replaceAll("`", ""),
@@ -69,7 +96,38 @@ function guideOf(name: string, text: string): Guide {
       html ??= render(text);
       return html;
     },
+    get sections() {
+      sections ??= sectionsOf(text);
+      return sections;
+    },
   };
+}
+
+function sectionsOf(text: string): GuideSection[] {
+  const sections: { heading: string; slug: string; text: string }[] = [{ heading: "", slug: "", text: "" }];
+  for (const token of new Marked({ gfm: true }).lexer(text)) {
+    const isHeading = token.type === "heading" && (token as Tokens.Heading).depth > 1;
+    if (isHeading) sections.push({ heading: plainOf(token["text"]), slug: slugOf(token["text"]), text: "" });
+    else if (token.type !== "heading") sections.at(-1)!.text += `${plainOf(token.raw)} `;
+  }
+  return sections;
+}
+
+/** What a reader sees, in one line. */
+function plainOf(markdown: string): string {
+  return markdown
+    .replaceAll(/<!--.*?-->|[`*]|^```\w*|^[-| :]+$/gms, "")
+    .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .replaceAll(/[\s|]+/g, " ")
+    .trim();
+}
+
+function slugOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\w\s-]/g, "")
+    .trim()
+    .replaceAll(/\s+/g, "-");
 }
 
 /** The text is ours; links between the files become links between the pages. */
@@ -84,11 +142,7 @@ function render(text: string): string {
       // A guide loads nothing, and who reads it here sees the console anyway.
       image: () => "",
       heading({ tokens, depth, text: heading }: Tokens.Heading) {
-        const slug = heading
-          .toLowerCase()
-          .replaceAll(/[^\w\s-]/g, "")
-          .trim()
-          .replaceAll(/\s+/g, "-");
+        const slug = slugOf(heading);
         const id = slugs.has(slug) || slug === "" ? "" : ` id="${slug}"`;
         slugs.add(slug);
         return `<h${depth}${id}>${this.parser.parseInline(tokens)}</h${depth}>\n`;

@@ -34,6 +34,11 @@ export function isRead(access: Access): boolean {
   return access === "read" || access === "instance-read" || access === "signed-in";
 }
 
+/** Whether it acts in the namespace of the path, and counts against what that may be asked. */
+export function isInside(access: Access): boolean {
+  return access === "read" || access === "write" || access === "admin";
+}
+
 export interface RouteSchema {
   readonly summary: string;
   readonly params?: Schema;

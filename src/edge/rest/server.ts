@@ -23,12 +23,12 @@ import type { RequestIds } from "../front/request-id.ts";
 import type { ByteBudget } from "../wire/byte-budget.ts";
 import { registerBodyParser } from "./body.ts";
 import { describeApi } from "./description.ts";
-import { docsPage, docsPolicy, guidePage } from "./docs-page.ts";
+import { docsPage, docsPolicy, guidePage, searchPage } from "./docs-page.ts";
 import { errorReply, toEngineError } from "./error.ts";
 import { loadGuides } from "./guides.ts";
 import { createHotLane } from "./hot/lane.ts";
 import type { Metrics } from "./metrics.ts";
-import { type Access, isRead, needOf, type Route, readToken } from "./route.ts";
+import { type Access, isInside, isRead, needOf, type Route, readToken } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
 import { backupRoutes } from "./routes/backup.ts";
 import { type ClusterControl, clusterRoutes } from "./routes/cluster.ts";
@@ -54,6 +54,8 @@ declare module "fastify" {
   interface FastifyRequest {
     /** Who the request acts as. */
     principal: Principal;
+    /** What it changes beside data, where its route alone does not tell. */
+    act: string | undefined;
   }
 }
 
@@ -117,6 +119,7 @@ export async function createRest(options: RestOptions): Promise<Rest> {
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));
   registerBodyParser(app, options.bytes);
   app.decorateRequest("principal", undefined as unknown as Principal);
+  app.decorateRequest("act", undefined);
   await app.register(swagger, { openapi: openapiInfo(version) });
   const routes = [
     ...operationRoutes(engine, metrics),
@@ -237,7 +240,9 @@ function registerHooks(
     const admit = (principal: Principal) => {
       request.principal = principal;
       checkRoute(request, reply);
-      authorize(principal, needOf(access, (request.params as { ns?: string }).ns ?? ""));
+      const namespace = (request.params as { ns?: string }).ns ?? "";
+      authorize(principal, needOf(access, namespace));
+      if (isInside(access)) engine.quotas.admitRequest(namespace);
       // One that is malformed is told even where nothing that is read derives from a stream, as in a list.
       if (isRead(access)) readToken(request);
     };
@@ -264,11 +269,11 @@ function registerHooks(
 /** Notes what somebody changed, or was not allowed to change. */
 function auditAct(audit: AuditLog, request: FastifyRequest, status: number): void {
   const { url = "", config } = request.routeOptions;
-  const isAct = config.access === "admin" || config.access === "instance-admin";
+  const isAct = request.act !== undefined || config.access === "admin" || config.access === "instance-admin";
   if (!isAct || request.method === "GET" || request.method === "HEAD" || request.principal === undefined) return;
   const [target] = request.url.split("?", 1);
   audit.record({
-    action: `${request.method} ${url}`,
+    action: request.act ?? `${request.method} ${url}`,
     principal: request.principal.id,
     address: request.socket.remoteAddress,
     namespace: (request.params as { readonly ns?: string }).ns,
@@ -380,10 +385,15 @@ function descriptionRoutes(app: FastifyInstance): Route[] {
       access: "signed-in",
       tag: "operations",
       schema: {
-        summary: "The list of guides and this API as a page",
+        summary: "The list of guides and this API as a page; with `q`, the sections that have all of its words",
+        querystring: object({ q: { ...text, maxLength: 200 } }),
         response: { 200: textAnswer("The page", "text/html") },
       },
-      handler: (_request, reply) => sendPage(reply, docsPage(document() as Parameters<typeof docsPage>[0], guides)),
+      handler: (request, reply) => {
+        const { q = "" } = request.query as { q?: string };
+        const found = q === "" ? docsPage(document() as Parameters<typeof docsPage>[0], guides) : searchPage(q, guides);
+        return sendPage(reply, found);
+      },
     },
     {
       method: "GET",

@@ -62,10 +62,12 @@ export function authorizeCall(principal: Principal, path: string): void {
   authorize(principal, typeof need === "function" ? need(principal.namespace ?? "") : need);
 }
 
-/** Once the message is read: also the namespace that it names. */
-export function authorizeMessage(principal: Principal, path: string, message: object): void {
+/** Once the message is read: also the namespace that it names, which is returned. */
+export function authorizeMessage(principal: Principal, path: string, message: object): string | undefined {
   const need = needOf(path);
-  if (typeof need !== "function") return;
+  if (typeof need !== "function") return undefined;
   const { namespace } = message as { readonly namespace?: unknown };
-  authorize(principal, need(typeof namespace === "string" ? namespace : ""));
+  const named = typeof namespace === "string" ? namespace : "";
+  authorize(principal, need(named));
+  return named;
 }

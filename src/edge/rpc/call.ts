@@ -11,12 +11,16 @@ export interface CallLog {
   debug(fields: object, message: string): void;
 }
 
+export type AdmitRequest = (namespace: string) => void;
+
 /** One call from its head to the end of its answer: who makes it, under which name, and how it ended. */
 export class Call {
   readonly requestId: string;
   readonly path: string;
   readonly startedMs = performance.now();
   principal: Principal | undefined;
+  /** What it changes beside data, where its method alone does not tell. */
+  act: string | undefined;
   /** The outcome; a later error replaces an earlier one. */
   code = "ok";
   isAnswered = false;
@@ -27,7 +31,11 @@ export class Call {
   readonly #request: NodeRequest;
   readonly #log: CallLog;
 
-  constructor(requestId: string, path: string, request: NodeRequest, log: CallLog) {
+  /** Throws where the namespace has been asked as often as it may be. */
+  readonly admitRequest: AdmitRequest;
+
+  constructor(requestId: string, path: string, request: NodeRequest, log: CallLog, admitRequest: AdmitRequest) {
+    this.admitRequest = admitRequest;
     this.requestId = requestId;
     this.path = path;
     this.#request = request;
@@ -75,6 +83,11 @@ export const callKey = createContextKey<Call | undefined>(undefined, { descripti
 /** Who makes the call; calls that need no credential are made by nobody. */
 export function principalOf(values: ContextValues): Principal | undefined {
   return values.get(callKey)?.principal;
+}
+
+/** Counts a call whose message comes after it was let in. */
+export function admitRequest(values: ContextValues, namespace: string): void {
+  values.get(callKey)?.admitRequest(namespace);
 }
 
 /** Where the call comes from. */

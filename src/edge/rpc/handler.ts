@@ -20,7 +20,7 @@ import type { Cors } from "../front/cors.ts";
 import type { RequestIds } from "../front/request-id.ts";
 import type { ByteBudget } from "../wire/byte-budget.ts";
 import { authorizeCall, isAdministrative, needsCredential } from "./access.ts";
-import { Call, type CallLog, callKey } from "./call.ts";
+import { type AdmitRequest, Call, type CallLog, callKey } from "./call.ts";
 import { cutDeadline, deadlineMs, within } from "./deadline.ts";
 import { sentJson } from "./fault-path.ts";
 import { type HealthState, healthService } from "./health.ts";
@@ -67,6 +67,8 @@ export interface RpcDeps {
   readonly health: HealthState;
   readonly log: CallLog;
   readonly requestId: RequestIds;
+  /** Throws where a namespace has been asked as often as it may be. */
+  readonly admitRequest: AdmitRequest;
   /** Told of every call: the method where it is known, the Connect code or `ok`, the time. */
   readonly onCall?: (method: string, code: string, ms: number) => void;
   /** Told of every administrative call by somebody who was recognised. */
@@ -214,7 +216,7 @@ class Handler implements RpcHandler {
     } else if (request.method === "OPTIONS") {
       this.#deps.cors.preflight(request, response);
     } else {
-      const call = new Call(requestId, path, request, this.#deps.log);
+      const call = new Call(requestId, path, request, this.#deps.log, this.#deps.admitRequest);
       this.#answer(call, request, response, extra).catch((error: unknown) => void call.report(error));
     }
   }
@@ -320,8 +322,9 @@ class Handler implements RpcHandler {
     // Paths that nothing answers are the caller's words and would make a metric each.
     const method = this.#paths.has(call.path) ? call.path.slice(1) : isHousePath(call.path) ? "house" : "unknown";
     onCall?.(method, call.code, ms);
-    if (audit !== undefined && call.principal !== undefined && isAdministrative(call.path)) {
-      audit({ action: method, principal: call.principal.id, address: call.peer.remoteAddress, outcome: call.code });
+    const action = call.act ?? (isAdministrative(call.path) ? method : undefined);
+    if (audit !== undefined && call.principal !== undefined && action !== undefined) {
+      audit({ action, principal: call.principal.id, address: call.peer.remoteAddress, outcome: call.code });
     }
     log.debug({ reqId: call.requestId, method, code: call.code, ms }, "answered");
   }

@@ -56,7 +56,7 @@ function hasDeadline(header: Headers): boolean {
 }
 
 /**
- * Around every handler: checks the namespace of the credential, ends the wait when the deadline passes even where
+ * Around every handler: checks the namespace of the credential and its quota, ends the wait when the deadline passes even where
  * the handler does not listen to its signal, and turns what is thrown into an error for the wire.
  */
 export const guard: Interceptor = (next) => async (request) => {
@@ -69,7 +69,8 @@ export const guard: Interceptor = (next) => async (request) => {
   };
   try {
     if (call.principal !== undefined && !request.stream) {
-      authorizeMessage(call.principal, call.path, request.message);
+      const namespace = authorizeMessage(call.principal, call.path, request.message);
+      if (namespace !== undefined) call.admitRequest(namespace);
     }
     const reply = next(request);
     const response = hasDeadline(request.header) ? await orAborted(reply, request.signal) : await reply;

@@ -6,7 +6,7 @@ import { administrative } from "../../engine/live/builtins.ts";
 import type { Live } from "../../engine/live/live.ts";
 import type { LiveObject } from "../../engine/live/value.ts";
 import { LiveService } from "../../gen/service/live/v1/live_pb.ts";
-import { principalOf } from "./call.ts";
+import { admitRequest, callKey, principalOf } from "./call.ts";
 import { type ServedService, served } from "./handler.ts";
 import { eventLaneKey, withEventLane } from "./live-lane.ts";
 import { atOf, callOf, eventMessage, functionMessage, outcomeMessage, queryOf, timestampOf } from "./live-message.ts";
@@ -35,7 +35,10 @@ function implementation(live: Live, heartbeatMs: number): Partial<ServiceImpl<ty
     async mutate(request, context) {
       const principal = callerOf(context);
       const call = callOf(request.namespace, principal, request.call);
-      if (administrative.has(call.function)) authorize(principal, needs.adminIn(request.namespace));
+      if (administrative.has(call.function)) {
+        context.values.get(callKey)!.act = call.function;
+        authorize(principal, needs.adminIn(request.namespace));
+      }
       checkWanted(context);
       const done = await live.mutate(call, { requestId: request.requestId });
       sendToken(context, live.token(request.namespace, done.tick));
@@ -66,6 +69,7 @@ function implementation(live: Live, heartbeatMs: number): Partial<ServiceImpl<ty
       const { namespace } = request;
       // The message of a stream comes after its caller was let in.
       authorize(principal, needs.readIn(namespace));
+      admitRequest(context.values, namespace);
       const queries = request.queries.map((each, i) => queryOf(namespace, principal, each, `queries[${i}]`));
       const minTick = toCount("min_tick", request.minTick);
       const session = await live.watch({ namespace, principal, minTick }, queries, context.signal);

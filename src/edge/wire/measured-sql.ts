@@ -7,13 +7,15 @@ export type StatementOutcome = "ok" | SqlFaultKind | "error";
 
 export type OnStatement = (outcome: StatementOutcome, ms: number) => void;
 
-/** The engine's SQL as one wire uses it, with each statement counted when its last row was taken or it failed. */
+/** The engine's SQL as one wire uses it: statements have to be admitted, and are counted when their last row was taken or they failed. */
 export class MeasuredSql implements Sql {
   readonly #sql: Sql;
+  readonly #admit: (namespace: string) => void;
   readonly #onStatement: OnStatement;
 
-  constructor(sql: Sql, onStatement: OnStatement) {
+  constructor(sql: Sql, admit: (namespace: string) => void, onStatement: OnStatement) {
     this.#sql = sql;
+    this.#admit = admit;
     this.#onStatement = onStatement;
   }
 
@@ -34,6 +36,7 @@ export class MeasuredSql implements Sql {
       this.#onStatement(outcome, performance.now() - startedMs);
     };
     try {
+      this.#admit(statement.namespace);
       return new MeasuredResult(await this.#sql.run(statement, signal), end);
     } catch (error) {
       end(faultOf(error)?.kind ?? "error");

@@ -4,6 +4,7 @@ import type { Committer } from "../commit/committer.ts";
 import { Draft } from "../commit/draft.ts";
 import { EngineError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
+import type { Quotas } from "../quota/quotas.ts";
 import type { Idempotency, IdempotencyRecords } from "../stream/idempotency.ts";
 import type { ConsistencyToken } from "../token.ts";
 import { runSteps, runWithPauses, type Steps } from "../turns.ts";
@@ -41,6 +42,7 @@ export interface DocumentWriterDeps {
   readonly runtimes: Runtimes;
   readonly log: Log;
   readonly idempotency: IdempotencyRecords;
+  readonly quotas: Quotas;
   readonly clock: Clock;
   readonly settings: CollectionSettings;
 }
@@ -100,7 +102,8 @@ export class DocumentWriter {
         ops.length >= foreseenOpsMin && runtime.writing === 1
           ? await runWithPauses(this.#foresee(meta, prepared, options), clock)
           : undefined;
-      const stage = (draft: Draft) => this.#stage(draft, runtime, meta, ops, prepared, foreseen, idempotency, options);
+      const stage = (draft: Draft) =>
+        this.#stage(draft, runtime, meta, { ops, bytes }, prepared, foreseen, idempotency, options);
       const done = await (isBrief
         ? committer.submit((draft) => runSteps(stage(draft)), bytes)
         : committer.submitSteps(stage, bytes));
@@ -133,18 +136,20 @@ export class DocumentWriter {
     draft: Draft,
     runtime: CollectionRuntime,
     meta: CollectionMeta,
-    ops: readonly WriteOp[],
+    { ops, bytes }: { readonly ops: readonly WriteOp[]; readonly bytes: number },
     prepared: PreparedOps,
     foreseen: Foreseen | undefined,
     idempotency: Idempotency | undefined,
     options: ApplyOptions,
   ): Steps<Omit<WriteReply, "backlog">> {
-    const { catalog, idempotency: records } = this.#deps;
+    const { catalog, idempotency: records, quotas } = this.#deps;
     const current = catalog.staged(draft, meta);
     if (idempotency !== undefined) {
       const recorded = records.replay<Written>(draft, meta.streamId, idempotency);
       if (recorded !== undefined) return { ...recorded, replayed: true };
     }
+    // What is over its quota gets below it by deleting.
+    if (ops.some(({ kind }) => kind !== "delete")) quotas.admitBytes(meta.namespace, bytes);
     // The schema may have grown while the request waited for its turn.
     const { schema, schemaVersion } = current;
     const fitting =

@@ -5,6 +5,7 @@ import { EngineError } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import { withoutRecords } from "../log/record-batch.ts";
 import type { Metastore, StreamMeta } from "../metastore/metastore.ts";
+import type { Quotas } from "../quota/quotas.ts";
 import type { Idempotency, IdempotencyRecords } from "../stream/idempotency.ts";
 import {
   checkPartition,
@@ -60,7 +61,14 @@ export interface EventsDeps {
   readonly streams: Streams;
   readonly dedup: DedupIndex;
   readonly idempotency: IdempotencyRecords;
+  readonly quotas: Quotas;
   readonly clock: Clock;
+}
+
+function batchesBytes({ batches }: EncodedEvents): number {
+  let bytes = 0;
+  for (const batch of batches) bytes += batch.encoded.bytes.length;
+  return bytes;
 }
 
 const inFlightResult: EventResult = { status: "in_flight", partition: null, offset: null };
@@ -123,11 +131,10 @@ export class Events {
     idempotency: Idempotency | undefined,
     give?: (memory: Buffer) => void,
   ): Promise<EventsReply> {
-    const { count, digests, batches, memory } = encoded;
+    const { count, digests, memory } = encoded;
     try {
       const arrived = this.#deps.dedup.arrive(digests, count, nowMs);
-      let bytes = stretchBytes(count);
-      for (const batch of batches) bytes += batch.encoded.bytes.length;
+      const bytes = stretchBytes(count) + batchesBytes(encoded);
       return await this.#deps.committer.submit(
         (draft) =>
           idempotency === undefined
@@ -162,9 +169,10 @@ export class Events {
   }
 
   #stage(draft: Draft, meta: StreamMeta, encoded: EncodedEvents, arrived: Arrival, nowMs: number): EventsReply {
-    const { metastore, log, dedup } = this.#deps;
+    const { metastore, log, dedup, quotas } = this.#deps;
     const { count, digests, batches } = encoded;
     const stream = metastore.stagedStream(draft, meta);
+    quotas.admitBytes(stream.namespace, batchesBytes(encoded));
     for (const batch of batches) batch.base = log.stagedNext(stream, batch.partition);
     const own = dedup.begin(draft);
     const older = dedup.findOlder(digests, count, nowMs, arrived);

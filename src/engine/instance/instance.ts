@@ -71,6 +71,7 @@ export class Instance {
   readonly id: string;
   readonly #deps: InstanceDeps;
   readonly #keys: SigningKeys;
+  readonly #withdrawn = new Set<string>();
   /** Signing costs more than all the rest: pins are signed again only when a certificate or the key changes. */
   #pins: { readonly subject: string; readonly jws: Promise<string> } | undefined;
 
@@ -83,6 +84,11 @@ export class Instance {
   static async open(deps: InstanceDeps): Promise<Instance> {
     const id = await openIdentity(deps.store, deps.clock, deps.random);
     return new Instance(id, deps, await SigningKeys.open(deps.store, deps.clock));
+  }
+
+  /** A feature of the settings that could not be had. */
+  withdraw(feature: string): void {
+    this.#withdrawn.add(feature);
   }
 
   /** The key set behind `jwksUri`. */
@@ -104,7 +110,9 @@ export class Instance {
       name: settings.name,
       version,
       apiVersions: services.filter((status) => status.available).map((status) => status.package),
-      features,
+      features: Object.fromEntries(
+        Object.entries(features).map(([name, isOn]) => [name, isOn && !this.#withdrawn.has(name)]),
+      ),
       issuer,
       signInMethods: signInMethods(this.#deps),
       tlsPins: await this.#tlsPins(),

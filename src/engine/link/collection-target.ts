@@ -12,6 +12,7 @@ import { conflict, EngineError } from "../errors.ts";
 import { makeKey, tables } from "../keys.ts";
 import type { BatchCursor } from "../log/record-batch.ts";
 import { decode, encode, type Metastore } from "../metastore/metastore.ts";
+import type { Quotas } from "../quota/quotas.ts";
 import { type CollectionRule, parseCollectionOptions } from "./collection-options.ts";
 import { readTotals, stageForgetState, stageTotals } from "./link-store.ts";
 import type { LinkContext, LinkStep, LinkTarget, LinkTotals } from "./target.ts";
@@ -23,6 +24,7 @@ export interface CollectionTargetDeps {
   readonly catalog: Catalog;
   readonly runtimes: Runtimes;
   readonly writer: DocumentWriter;
+  readonly quotas: Quotas;
   readonly clock: Clock;
   readonly settings: CollectionSettings;
 }
@@ -164,8 +166,9 @@ class CollectionStep implements LinkStep {
   }
 
   stage(draft: Draft): number {
-    const { catalog, writer } = this.#deps;
+    const { catalog, writer, quotas } = this.#deps;
     const meta = catalog.staged(draft, this.#meta);
+    quotas.admitBytes(meta.namespace, this.#bytes);
     const fill = readFill(draft, this.#link.id);
     if (fill?.collection !== meta.id) throw conflict("the collection was made anew meanwhile");
     const misfits = writer.stageFitting(draft, meta, this.#ops).flatMap((error, i): Misfit[] => {

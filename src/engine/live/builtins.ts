@@ -1,5 +1,6 @@
 import { EngineError, invalid } from "../errors.ts";
 import type { Steps } from "../turns.ts";
+import { documentFields } from "./document.ts";
 import { parseTableName } from "./schema.ts";
 import type { LiveTable } from "./table.ts";
 import type { Transaction } from "./transaction.ts";
@@ -51,14 +52,15 @@ export const builtIns: ReadonlyMap<string, BuiltIn> = new Map([
         order: orderOf(args["order"]),
         limit: limitOf(args["limit"]),
       });
-      return documents;
+      return documents.map(documentFields);
     }),
   ],
   [
     "_tables:get",
     // biome-ignore lint/correctness/useYield: a read is one step.
     query({ id: text }, function* (transaction, { id }) {
-      return transaction.get("args.id", id);
+      const found = transaction.get("args.id", id);
+      return found === undefined ? null : documentFields(found);
     }),
   ],
   [

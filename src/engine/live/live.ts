@@ -8,6 +8,7 @@ import type { Committer } from "../commit/committer.ts";
 import { EngineError, notFound } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import type { Metastore, NamespaceMeta } from "../metastore/metastore.ts";
+import type { Quotas } from "../quota/quotas.ts";
 import type { LiveTables } from "../sql/table-resolver.ts";
 import type { IdempotencyRecords } from "../stream/idempotency.ts";
 import type { TokenWaiter } from "../stream/token-waiter.ts";
@@ -34,6 +35,7 @@ export interface LiveDeps {
   readonly metastore: Metastore;
   readonly log: Log;
   readonly idempotency: IdempotencyRecords;
+  readonly quotas: Quotas;
   readonly tokens: TokenWaiter;
   readonly clock: Clock;
   readonly random: Random;
@@ -60,7 +62,11 @@ interface OpenSession {
   readonly session: LiveSession;
   readonly namespace: string;
   readonly principal: Principal;
+  readonly openedMs: number;
 }
+
+/** Sessions that are listed at most. */
+const listedSessionsMax = 100;
 
 /** Tables, functions and queries that stay up to date. */
 export class Live {
@@ -142,6 +148,18 @@ export class Live {
     return this.#runs.of(this.#of(name).namespace.id);
   }
 
+  /** The newest open sessions first: who watches what. */
+  sessions(name: string) {
+    this.#of(name);
+    const own = [...this.#sessions.values()].filter(({ namespace }) => namespace === name);
+    return own
+      .slice(-listedSessionsMax)
+      .reverse()
+      .map(({ session, principal, openedMs }) => {
+        return { openedMs, principal: principal.id, tick: session.tick, queries: session.functions };
+      });
+  }
+
   /** Replaces the namespace's functions and schema. */
   async deploy(namespace: string, request: DeployRequest): Promise<Deployed> {
     return await this.#deployments.deploy(this.#of(namespace).namespace, request);
@@ -186,7 +204,12 @@ export class Live {
     const { heartbeatMs, sessionQueriesMax: queriesMax } = settings;
     const deps = { namespace, subscriptions, clock, heartbeatMs, queriesMax, draining };
     const session = new LiveSession(id, deps, parsed);
-    this.#sessions.set(id, { session, namespace: request.namespace, principal: request.principal });
+    this.#sessions.set(id, {
+      session,
+      namespace: request.namespace,
+      principal: request.principal,
+      openedMs: clock.nowMs(),
+    });
     return session;
   }
 

@@ -4,6 +4,7 @@ import type { Store } from "../../port/store.ts";
 import type { Committer } from "../commit/committer.ts";
 import type { Draft } from "../commit/draft.ts";
 import { conflict, EngineError, invalid, notFound } from "../errors.ts";
+import type { Quotas } from "../quota/quotas.ts";
 import { fingerprint, type Idempotency, type IdempotencyRecords } from "../stream/idempotency.ts";
 import { runSteps } from "../turns.ts";
 import { builtIns, createTable, describeTable, newTable, setEvents } from "./builtins.ts";
@@ -47,6 +48,7 @@ export interface MutationsDeps {
   readonly random: Random;
   readonly settings: LiveSettings;
   readonly functions: Functions;
+  readonly quotas: Quotas;
 }
 
 type Recorded = Moment & { readonly value: LiveValue; readonly logs: readonly string[] };
@@ -131,6 +133,7 @@ export class Mutations {
       : await rerun((losses) => this.#runFunction(namespace, call, losses));
     const isCommitted = outcome.kind === "value" && transaction.hasChanges;
     if (isCommitted) {
+      if (transaction.bytesWritten > 0) this.#deps.quotas.admitBytes(namespace.name, transaction.bytesWritten);
       const record = this.#recorder(namespace, idempotency, outcome.value, logs);
       const committed = namespace.commit(transaction, view, record);
       leave();

@@ -93,6 +93,16 @@ export class LiveSession {
     return this.#querySet;
   }
 
+  /** What it has shown. */
+  get tick(): number {
+    return this.#shown.tick;
+  }
+
+  /** Of its queries. */
+  get functions(): string[] {
+    return Array.from(this.#members.values(), ({ call }) => call.function);
+  }
+
   /** Changes the set of queries, all of it or nothing. */
   modify(baseVersion: number, newVersion: number, changes: readonly QuerySetChange[]): void {
     if (baseVersion !== this.#querySet) {

@@ -3,7 +3,7 @@ import { invalid, notFound } from "../errors.ts";
 import type { Steps } from "../turns.ts";
 import {
   checkDocument,
-  documentFields,
+  type FoundDocument,
   formatCursor,
   ownFieldsOf,
   parseOwnFields,
@@ -35,7 +35,7 @@ export interface Patch {
 }
 
 export interface Page {
-  readonly documents: readonly LiveObject[];
+  readonly documents: readonly FoundDocument[];
   /** Where the next page starts; undefined at the end. */
   readonly cursor: string | undefined;
 }
@@ -76,6 +76,11 @@ export class Transaction {
     return this.#changes.values();
   }
 
+  /** Of documents that it makes or replaces. */
+  get bytesWritten(): number {
+    return this.#bytesWritten;
+  }
+
   get hasChanges(): boolean {
     return this.#changes.size > 0;
   }
@@ -91,13 +96,13 @@ export class Transaction {
     return table;
   }
 
-  /** Null where there is no such document. `path` names the id in errors. */
-  get(path: string, id: LiveValue | undefined): LiveObject | null {
+  /** `path` names the id in errors. */
+  get(path: string, id: LiveValue | undefined): FoundDocument | undefined {
     const found = this.#locate(path, id);
-    if (found === undefined) return null;
+    if (found === undefined) return undefined;
     const { table, key } = found;
     const stored = this.#stored(table, key);
-    return stored === undefined ? null : documentFields(table.number, key, stored.json);
+    return stored === undefined ? undefined : { table: table.number, key, json: stored.json };
   }
 
   *scan(spec: ScanSpec): Steps<Page> {
@@ -105,7 +110,7 @@ export class Transaction {
     const { index, range } = scanRange(table, spec, this.#deps.tick);
     const reverse = spec.order === "desc";
     this.#countRange();
-    const documents: LiveObject[] = [];
+    const documents: FoundDocument[] = [];
     let last: string | undefined;
     let rows = 0;
     for (const row of this.#deps.view.rows(table.number, index, range.from, range.to, reverse)) {
@@ -118,7 +123,7 @@ export class Transaction {
       const stored = row.load();
       if (stored === undefined) throw new Error("an index names a document that is not there");
       this.#countRead(stored.json.length);
-      documents.push(documentFields(table.number, row.documentKey, stored.json));
+      documents.push({ table: table.number, key: row.documentKey, json: stored.json });
     }
     this.#note(range, undefined, reverse);
     return { documents, cursor: undefined };

@@ -265,6 +265,17 @@ export class Log {
     this.stageTrimTo(draft, stream, partition, this.startOffset(stream, partition), batchesMax);
   }
 
+  /** What the partition's batches take in the store, those that retention has given up and nobody freed yet included. */
+  storedBytes(stream: LogStream, partition: number): number {
+    // Not through the partitions in memory: who measures all of them must not put out those in use.
+    const known = this.#states.get(stream.id, partition);
+    const { tail, storedStart } =
+      known === undefined ? this.#load(stream.id, partition) : { tail: known, storedStart: known.storedStart };
+    if (storedStart === 0 || tail.bytes === 0) return tail.bytes;
+    const first = tail.next > storedStart ? this.#headerOf(stream.id, partition, storedStart) : undefined;
+    return first === undefined ? 0 : tail.bytes - first.bytesBefore;
+  }
+
   storedStart(stream: LogStream, partition: number): number {
     return this.#state(stream, partition).storedStart;
   }

@@ -165,6 +165,8 @@ export class Metastore {
         throw new EngineError("failed_precondition", `namespace ${JSON.stringify(name)} is not empty: it has ${what}`);
       }
       draft.delete(makeKey(tables.namespace, name));
+      const quota = makeKey(tables.quota, name);
+      if (draft.get(quota) !== undefined) draft.delete(quota);
       draft.onCommit(() => this.#namespaces.delete(name));
     });
   }
@@ -238,11 +240,15 @@ export class Metastore {
 
   /** A namespace's streams sorted by name, from the one after `after` on, without the logs of collections. */
   *streams(namespace: NamespaceMeta, after = ""): Iterable<StreamMeta> {
+    for (const meta of this.allStreams(namespace, after)) if (!meta.backing) yield meta;
+  }
+
+  /** The same with the logs of collections and of the Live engine. */
+  *allStreams(namespace: NamespaceMeta, after = ""): Iterable<StreamMeta> {
     const { to } = prefixRange(tables.stream, namespace.id);
     const from = Buffer.concat([makeKey(tables.stream, namespace.id, after), Buffer.of(0)]);
     for (const { key, value } of this.#store.range({ from, to })) {
-      const meta = decodeStream(namespace, asBuffer(key).toString("latin1", 9), value);
-      if (!meta.backing) yield meta;
+      yield decodeStream(namespace, asBuffer(key).toString("latin1", 9), value);
     }
   }
 

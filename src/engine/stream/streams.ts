@@ -12,6 +12,7 @@ import {
 } from "../log/record-batch.ts";
 import type { Trimmer } from "../log/trimmer.ts";
 import type { KeptStream, Metastore, StreamMeta } from "../metastore/metastore.ts";
+import type { Quotas } from "../quota/quotas.ts";
 import type { ConsistencyToken, TokenEntry } from "../token.ts";
 import { runInTurns, runSteps } from "../turns.ts";
 import type { Idempotency, IdempotencyRecords } from "./idempotency.ts";
@@ -99,6 +100,7 @@ export interface StreamsDeps {
   readonly committer: Committer;
   readonly trimmer: Trimmer;
   readonly idempotency: IdempotencyRecords;
+  readonly quotas: Quotas;
   readonly clock: Clock;
   /** Aborted when the server drains: waiting readers are answered with what there is. */
   readonly draining: AbortSignal;
@@ -201,7 +203,7 @@ export class Streams {
     { meta, version }: { readonly meta: StreamMeta; readonly version: number },
     batch: EncodedBatch,
   ): Promise<Replayable<AppendReply>> {
-    const { log, metastore, committer } = this.#deps;
+    const { log, metastore, committer, quotas } = this.#deps;
     const { partition } = command;
     const decide = (draft: Draft): Replayable<AppendReply> => {
       const stream = metastore.stagedStream(draft, meta, version);
@@ -213,6 +215,7 @@ export class Streams {
           high_watermark: highWatermark,
         });
       }
+      quotas.admitBytes(stream.namespace, batch.bytes.length);
       const { baseOffset, lastOffset } = log.stageAppend(draft, stream, partition, batch);
       const reply = { baseOffset, lastOffset, token: [{ stream: stream.id, partition, offset: lastOffset }] };
       this.#record(draft, stream, command.idempotency, reply);
@@ -237,12 +240,13 @@ export class Streams {
     meta: StreamMeta,
     batches: readonly RoutedBatch[],
   ): Promise<Replayable<RoutedAppendReply>> {
-    const { log, metastore, committer } = this.#deps;
+    const { log, metastore, committer, quotas } = this.#deps;
     const bytes = batches.reduce((sum, { batch }) => sum + batch.bytes.length, changeBytes);
     const decide = (draft: Draft): Replayable<RoutedAppendReply> => {
       const stream = metastore.stagedStream(draft, meta);
       const recorded = this.#recorded<RoutedAppendReply>(draft, stream, command.idempotency);
       if (recorded !== undefined) return { reply: recorded, replayed: true };
+      quotas.admitBytes(stream.namespace, bytes - changeBytes);
       const token: TokenEntry[] = [];
       const appends = batches.map(({ partition, batch }) => {
         const { baseOffset, lastOffset } = log.stageAppend(draft, stream, partition, batch);

@@ -79,6 +79,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     development: true,
     log: { error: (fields) => logged.push(fields), debug: () => undefined },
     requestId: createRequestIds(),
+    admitRequest: () => undefined,
     cors: new Cors(options.origins ?? []),
     bytes: new ByteBudget(limits.heldBytesMax),
     ...options.rpc,

@@ -81,9 +81,9 @@ def failure_of(error: Exception) -> ServiceError:
 
 
 def is_retryable(error: ServiceError, repeatable: bool) -> bool:
-    # Refused before anything was done.
+    # Refused before anything was done; a namespace that is full stays so until somebody makes room.
     if error.reason == "resource_exhausted" and error.status == 429:
-        return True
+        return error.details.get("quota") != "max_bytes"
     if error.status == 0 and error._never_sent:
         return True
     if not repeatable:

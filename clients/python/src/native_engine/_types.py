@@ -30,6 +30,29 @@ class NamespaceInfo(TypedDict):
     name: str
 
 
+class QuotaState(TypedDict):
+    max_bytes: int | None
+    max_requests_per_second: int | None
+    used_bytes: int
+
+
+class KeyInfo(TypedDict):
+    name: str
+    id: str
+    role: Literal["reader", "writer", "admin"]
+    namespace: str | None
+    status: Literal["live", "expired", "revoked"]
+    created_at: str
+    expires_at: str | None
+    revoked_at: str | None
+
+
+class NewKey(KeyInfo):
+    """With the key itself, which nobody is told again."""
+
+    key: str
+
+
 class Retention(TypedDict, total=False):
     max_age_ms: int | None
     max_bytes: int | None

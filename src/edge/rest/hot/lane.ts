@@ -107,7 +107,10 @@ class Lane {
     if (engine.isDraining) return unavailable("the server is draining");
     const found = authenticator.authenticate({ authorization, remoteAddress, remotePort });
     const need = access === "read" ? needs.readIn(namespace) : needs.writeIn(namespace);
-    const admit = (principal: Principal) => authorize(principal, need);
+    const admit = (principal: Principal) => {
+      authorize(principal, need);
+      engine.quotas.admitRequest(namespace);
+    };
     if (found instanceof Promise) return found.then(admit);
     try {
       admit(found);

@@ -67,6 +67,25 @@ export function liveRoutes({ live }: Engine): Route[] {
       },
     },
     {
+      method: "GET",
+      url: "/v1/namespaces/:ns/live/sessions",
+      access: "admin",
+      tag: "live",
+      schema: {
+        summary: "The newest open sessions, and what they watch",
+        params: namespacePath,
+        response: {
+          200: answer("Sessions, the newest first", {
+            sessions: array(object({ opened_ms: number, principal: text, tick: number, queries: array(text) })),
+          }),
+        },
+      },
+      handler: (request) => {
+        const sessions = live.sessions(namespaceOf(request));
+        return { sessions: sessions.map(({ openedMs, ...session }) => ({ opened_ms: openedMs, ...session })) };
+      },
+    },
+    {
       method: "POST",
       url: "/v1/namespaces/:ns/live/query",
       access: "read",
@@ -96,7 +115,10 @@ export function liveRoutes({ live }: Engine): Route[] {
       },
       handler: async (request, reply) => {
         const call = callOf(request);
-        if (administrative.has(call.function)) authorize(call.principal, needs.adminIn(call.namespace));
+        if (administrative.has(call.function)) {
+          request.act = call.function;
+          authorize(call.principal, needs.adminIn(call.namespace));
+        }
         const done = await live.mutate(call, { requestId: "" });
         sendToken(reply, live.token(call.namespace, done.tick));
         return { ...outcomeJson(done.outcome), tick: done.tick, logs: done.logs };

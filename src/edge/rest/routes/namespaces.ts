@@ -1,13 +1,34 @@
 import { visibleNamespaces } from "../../../engine/auth/access.ts";
 import { roles } from "../../../engine/auth/principal.ts";
 import type { Engine } from "../../../engine/engine.ts";
+import type { Quota, QuotaState } from "../../../engine/quota/quotas.ts";
 import type { Route } from "../route.ts";
-import { answer, array, name, namespacePath, object, optional, positive, text } from "../schemas.ts";
+import { answer, array, count, name, namespacePath, object, optional, positive, text } from "../schemas.ts";
 
 const namespaceAnswer = { name: text, id: positive };
 
+const requestsPerSecondMax = 1_000_000;
+const quotaFields = {
+  max_bytes: optional({ ...positive, description: "Bytes of records, documents and live tables; null: no bound" }),
+  max_requests_per_second: optional({ ...positive, maximum: requestsPerSecondMax, description: "Null: no bound" }),
+};
+const quotaAnswer = answer("The quota, and what is used of it", { ...quotaFields, used_bytes: count });
+
+interface QuotaBody {
+  readonly max_bytes?: number | null;
+  readonly max_requests_per_second?: number | null;
+}
+
+function quotaOf({ max_bytes, max_requests_per_second }: QuotaBody): Quota {
+  return { maxBytes: max_bytes ?? null, maxRequestsPerSecond: max_requests_per_second ?? null };
+}
+
+function quotaJson({ maxBytes, maxRequestsPerSecond, usedBytes }: QuotaState) {
+  return { max_bytes: maxBytes, max_requests_per_second: maxRequestsPerSecond, used_bytes: usedBytes };
+}
+
 export function namespaceRoutes(engine: Engine): Route[] {
-  const { metastore } = engine;
+  const { metastore, quotas } = engine;
   return [
     {
       method: "POST",
@@ -71,6 +92,35 @@ export function namespaceRoutes(engine: Engine): Route[] {
       handler: (request) => {
         const found = metastore.namespace((request.params as { ns: string }).ns);
         return { name: found.name, id: found.id };
+      },
+    },
+    {
+      method: "GET",
+      url: "/v1/namespaces/:ns/quota",
+      access: "read",
+      tag: "namespaces",
+      schema: {
+        summary: "Get a namespace's quota and what it uses",
+        params: namespacePath,
+        response: { 200: quotaAnswer },
+      },
+      handler: async (request) => quotaJson(await quotas.get((request.params as { ns: string }).ns)),
+    },
+    {
+      method: "PUT",
+      url: "/v1/namespaces/:ns/quota",
+      // Not for the admin of one namespace, whom it bounds.
+      access: "instance-admin",
+      tag: "namespaces",
+      schema: {
+        summary: "Replace a namespace's quota; an empty one takes all bounds away",
+        params: namespacePath,
+        body: object(quotaFields),
+        response: { 200: quotaAnswer },
+      },
+      handler: async (request) => {
+        const { ns } = request.params as { ns: string };
+        return quotaJson(await quotas.set(ns, quotaOf(request.body as QuotaBody)));
       },
     },
     {

@@ -2,15 +2,11 @@ import type { Clock } from "../../../port/clock.ts";
 import type { Principal } from "../../auth/principal.ts";
 import { EngineError } from "../../errors.ts";
 import { runInTurns } from "../../turns.ts";
+import { documentText } from "../document.ts";
 import { FunctionFault } from "../fault.ts";
 import type { Transaction } from "../transaction.ts";
 import type { LiveValue } from "../value.ts";
 import type { Operation } from "./messages.ts";
-
-interface Answer {
-  readonly value?: LiveValue | { readonly documents: LiveValue; readonly cursor: string | null };
-  readonly error?: string;
-}
 
 /** The tables as one run of a function reaches them. */
 export class RunHost {
@@ -31,38 +27,43 @@ export class RunHost {
   }
 
   async answer(text: string): Promise<string> {
-    const answers: Answer[] = [];
+    const answers: string[] = [];
     for (const operation of JSON.parse(text) as Operation[]) answers.push(await this.#answerOne(operation));
-    return JSON.stringify(answers);
+    return `[${answers.join()}]`;
   }
 
-  async #answerOne(operation: Operation): Promise<Answer> {
+  async #answerOne(operation: Operation): Promise<string> {
     try {
-      return { value: await this.#do(operation) };
+      return `{"value":${await this.#do(operation)}}`;
     } catch (error) {
-      if (error instanceof FunctionFault && error.kind === "thrown") return { error: error.message };
+      if (error instanceof FunctionFault && error.kind === "thrown") return JSON.stringify({ error: error.message });
       const isOfFunction = error instanceof EngineError && /^(invalid_argument|not_found)$/.test(error.reason);
       if (!isOfFunction) this.fault ??= error;
-      return { error: isOfFunction || error instanceof FunctionFault ? error.message : "internal error" };
+      return JSON.stringify({
+        error: isOfFunction || error instanceof FunctionFault ? error.message : "internal error",
+      });
     }
   }
 
-  async #do(operation: Operation): Promise<Exclude<Answer["value"], undefined>> {
+  /** The value as JSON. */
+  async #do(operation: Operation): Promise<string> {
     const transaction = this.#transaction;
     switch (operation.op) {
-      case "get":
-        return transaction.get("id", operation.id);
+      case "get": {
+        const found = transaction.get("id", operation.id);
+        return found === undefined ? "null" : documentText(found);
+      }
       case "scan": {
-        const { documents, cursor } = await runInTurns(transaction.scan(checkedScan(operation)), this.#clock);
-        return { documents, cursor: cursor ?? null };
+        const { documents, cursor = null } = await runInTurns(transaction.scan(checkedScan(operation)), this.#clock);
+        return `{"documents":[${documents.map(documentText).join()}],"cursor":${JSON.stringify(cursor)}}`;
       }
       case "count":
-        return await runInTurns(transaction.count(operation), this.#clock);
+        return String(await runInTurns(transaction.count(operation), this.#clock));
       case "principal":
-        return this.#caller();
+        return JSON.stringify(this.#caller());
       default:
         if (this.#kind === "query") throw new FunctionFault("thrown", "a query can't write");
-        return this.#write(operation);
+        return JSON.stringify(this.#write(operation));
     }
   }
 

@@ -3,14 +3,14 @@ from __future__ import annotations
 import ssl
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 
 from .._error import ServiceError, failure_of
-from .._options import Call, RetryOptions
+from .._options import Call, RetryOptions, given, part
 from .._session import ConsistencyToken, Session
-from .._types import NamespaceInfo
+from .._types import KeyInfo, NamespaceInfo, NewKey
 from .namespace import AsyncNamespaceClient
 from .transport import ApiKey, AsyncTransport
 
@@ -66,6 +66,29 @@ class AsyncClient:
         call = Call("POST", "/v1/namespaces", "write", False, body={"name": name})
         reply: dict[str, int] = await self._transport.call(call)
         return reply
+
+    async def keys(self) -> list[KeyInfo]:
+        """The API keys that were created, ended ones too, for admins of the instance."""
+        reply = await self._transport.call(Call("GET", "/v1/instance/keys", "read", True))
+        keys: list[KeyInfo] = reply["keys"]
+        return keys
+
+    async def create_key(
+        self,
+        name: str,
+        role: Literal["reader", "writer", "admin"],
+        *,
+        namespace: str | None = None,
+        lifetime_ms: int | None = None,
+    ) -> NewKey:
+        """The answer has the key itself, which nobody is told again."""
+        body = {"name": name, "role": role, **given(namespace=namespace, lifetime_ms=lifetime_ms)}
+        key: NewKey = await self._transport.call(Call("POST", "/v1/instance/keys", "write", False, body=body))
+        return key
+
+    async def revoke_key(self, name: str) -> KeyInfo:
+        key: KeyInfo = await self._transport.call(Call("DELETE", f"/v1/instance/keys/{part(name)}", "write", False))
+        return key
 
     async def health(self) -> None:
         """Returns while the process is up. Asked once, without retries: the answer is about now."""

@@ -15,6 +15,7 @@ from .._types import (
     LinkListItem,
     NamespaceInfo,
     QueryReply,
+    QuotaState,
     Retention,
     SqlReply,
     StreamListItem,
@@ -44,6 +45,19 @@ class NamespaceClient:
     def delete(self) -> None:
         """Only an empty namespace can be deleted."""
         self._delete("")
+
+    def quota(self) -> QuotaState:
+        quota: QuotaState = self._get("/quota")
+        return quota
+
+    def set_quota(
+        self, *, max_bytes: int | None = None, max_requests_per_second: int | None = None
+    ) -> QuotaState:
+        """Replaces the quota; without arguments it has no bounds. For admins of the instance."""
+        body = {"max_bytes": max_bytes, "max_requests_per_second": max_requests_per_second}
+        call = Call("PUT", f"{self._path}/quota", "write", True, body=body)
+        quota: QuotaState = self._transport.call(call)
+        return quota
 
     def stream(self, name: str) -> StreamClient:
         return StreamClient(self._transport, self._path, name)
