@@ -15,8 +15,8 @@ import type { Cursor } from "./adapter/replicated/fold.ts";
 import type { Member } from "./adapter/replicated/member.ts";
 import { EpochOwnership } from "./adapter/replicated/ownership.ts";
 import { SingleOwnership } from "./adapter/single/ownership.ts";
-import type { ClusterKeys, ServerConfig } from "./config.ts";
-import { type ClusterLogAddress, defaultNodeId } from "./config-cluster.ts";
+import type { ServerConfig } from "./config.ts";
+import { type ClusterKeys, type ClusterLogAddress, defaultNodeId } from "./config-cluster.ts";
 import { checkAuthConfig } from "./edge/auth/config.ts";
 import { ClusterFront, type ClusterView } from "./edge/cluster/front.ts";
 import { Mount } from "./edge/cluster/mount.ts";
@@ -28,8 +28,9 @@ import { checkFormat } from "./engine/format.ts";
 import { makeKey, tables } from "./engine/keys.ts";
 import { formatAddress } from "./listener/address.ts";
 import type { Listener } from "./listener/listener.ts";
+import { listenHosts, openListener, openLiveListener } from "./listeners.ts";
 import { freeBytes } from "./main-store.ts";
-import { listenHosts, openListener, openLiveListener, Server } from "./server.ts";
+import { Server } from "./server.ts";
 import { version } from "./version.ts";
 
 /** A server that is deposed answers what is under way within this: nobody may be told anything new. */
@@ -124,7 +125,12 @@ export class ClusterNode implements ClusterView {
     opened.defer(() => mysql?.close());
     const live = await openLiveListener(config, front.handleLive, log);
     opened.defer(() => live?.close());
-    const listener = await openListener(config, front.handleMain, undefined, log);
+    const listener = await openListener(
+      config,
+      front.handleMain,
+      config.corsOrigins.length > 0 ? undefined : front.handleExpress,
+      log,
+    );
     opened.defer(() => listener.close());
     node = new ClusterNode(config, log, onFatal, { front, listener, live, postgres, mysql });
     await node.#follow();
@@ -274,8 +280,8 @@ export class ClusterNode implements ClusterView {
         store: new EpochStore(store, isOver),
         objectsFolder: clusterObjects!,
         ownership: new EpochOwnership(member),
-        listen: (handler) => {
-          main = new Mount(this.#listener, handler);
+        listen: (handler, express) => {
+          main = new Mount(this.#listener, handler, express);
           return main;
         },
         listenLive: (handler) => {
@@ -370,6 +376,8 @@ export class ClusterNode implements ClusterView {
     await Promise.all([this.#listener, this.#liveListener].map((each) => each?.drain(drainTimeoutMs)));
     await this.#changing;
     await this.#end(0);
+    // Before the store, which takes nothing more when it closes.
+    await this.#member?.close();
     // Closes the log and the view, too.
     await this.#ground?.store.close();
     await this.#opened.disposeAsync();

@@ -83,3 +83,73 @@ export function parseAdvertise(text: string, field: string): Address {
   if (address.host === "::" || address.host === "0.0.0.0") throw invalid(field, "must name one address, not all");
   return address;
 }
+
+/** What else a node of a cluster needs. */
+export function checkCluster(objects: string | undefined, authModes: readonly string[]): void {
+  if (objects === undefined) {
+    throw invalid("SERVICE_CLUSTER_OBJECTS", "a node of a cluster needs a place for objects that all nodes share");
+  }
+  if (authModes.includes("mesh")) {
+    throw invalid("SERVICE_AUTH_MODE", "mesh tells callers by their address, which nodes of a cluster do not pass on");
+  }
+}
+
+/** What the log of a cluster asks for. */
+export interface ClusterKeys {
+  readonly username: string;
+  readonly password: string;
+}
+
+/** Of SASL; undefined where the log asks for none. `readSecret` gives what is in a file. */
+export function loadClusterKeys(
+  { mechanism }: ClusterLogAddress,
+  env: Readonly<Record<string, string | undefined>>,
+  readSecret: (field: string, path: string) => string,
+): ClusterKeys | undefined {
+  if (mechanism === undefined) return undefined;
+  const [userName, secretName] = ["SERVICE_CLUSTER_LOG_USERNAME", "SERVICE_CLUSTER_LOG_PASSWORD"];
+  const file = env[`${secretName}_FILE`] || undefined;
+  const password = file === undefined ? env[secretName] : readSecret(`${secretName}_FILE`, file);
+  const username = env[userName];
+  if (!username) throw invalid(userName, `is needed for ${mechanism}`);
+  if (!password) throw invalid(secretName, `is needed for ${mechanism}`);
+  return { username, password };
+}
+
+interface ClusterSetting<T> {
+  readonly flag: string;
+  readonly env: string;
+  readonly value: string;
+  readonly help: string;
+  readonly fallback: undefined;
+  readonly parse: (text: string, field: string) => T;
+}
+
+/** The flag gives the variable its name. */
+function named<T>(flag: string, value: string, help: string, parse: ClusterSetting<T>["parse"]) {
+  const env = `SERVICE_${flag.toUpperCase().replaceAll("-", "_")}`;
+  const setting: ClusterSetting<T | undefined> = { flag, env, value, help, fallback: undefined, parse };
+  return setting;
+}
+
+export const clusterSettingsTable = {
+  clusterLog: named(
+    "cluster-log",
+    "URL",
+    "makes this server a node of a cluster: kafka://host:port,host:port,host:port/prefix",
+    parseClusterLog,
+  ),
+  clusterObjects: named(
+    "cluster-objects",
+    "URL",
+    "where all nodes of a cluster find index segments and datasets: file:///folder, which they share",
+    parseClusterObjects,
+  ),
+  nodeId: named("node-id", "NAME", "the name of this node in its cluster; the machine's name unless set", parseNodeId),
+  advertise: named(
+    "advertise",
+    "HOST:PORT",
+    "where the other nodes of a cluster reach the main port of this one; without it, the address it listens on",
+    parseAdvertise,
+  ),
+} as const;

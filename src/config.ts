@@ -1,12 +1,6 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import {
-  type ClusterLogAddress,
-  parseAdvertise,
-  parseClusterLog,
-  parseClusterObjects,
-  parseNodeId,
-} from "./config-cluster.ts";
+import { type ClusterKeys, checkCluster, clusterSettingsTable, loadClusterKeys } from "./config-cluster.ts";
 import { liveSettingsTable } from "./config-live.ts";
 import {
   durationWithin,
@@ -236,38 +230,7 @@ export const settings = {
     fallback: Math.min(4, availableParallelism()),
     parse: wholeNumber(1, 16),
   }),
-  clusterLog: setting<ClusterLogAddress | undefined>({
-    flag: "cluster-log",
-    env: "SERVICE_CLUSTER_LOG",
-    value: "URL",
-    help: "makes this server a node of a cluster: kafka://host:port,host:port,host:port/prefix",
-    fallback: undefined,
-    parse: parseClusterLog,
-  }),
-  clusterObjects: setting<string | undefined>({
-    flag: "cluster-objects",
-    env: "SERVICE_CLUSTER_OBJECTS",
-    value: "URL",
-    help: "where all nodes of a cluster find index segments and datasets: file:///folder, which they share",
-    fallback: undefined,
-    parse: parseClusterObjects,
-  }),
-  nodeId: setting<string | undefined>({
-    flag: "node-id",
-    env: "SERVICE_NODE_ID",
-    value: "NAME",
-    help: "the name of this node in its cluster; the machine's name unless set",
-    fallback: undefined,
-    parse: parseNodeId,
-  }),
-  advertise: setting<Address | undefined>({
-    flag: "advertise",
-    env: "SERVICE_ADVERTISE",
-    value: "HOST:PORT",
-    help: "where the other nodes of a cluster reach the main port of this one; without it, the address it listens on",
-    fallback: undefined,
-    parse: parseAdvertise,
-  }),
+  ...clusterSettingsTable,
   tlsCertFile: setting<string | undefined>({
     flag: "tls-cert-file",
     env: "SERVICE_TLS_CERT_FILE",
@@ -398,36 +361,13 @@ const configEnv = "SERVICE_CONFIG_FILE";
 
 export type ServerConfig = Config & { readonly auth: AuthConfig; readonly clusterKeys?: ClusterKeys };
 
-/** What the log of a cluster asks for. */
-export interface ClusterKeys {
-  readonly username: string;
-  readonly password: string;
-}
-
 /** Everything that `serve` needs. */
 export function loadServerConfig(sources: ConfigSources): ServerConfig {
   const config = { ...loadConfig(sources), auth: parseAuthConfig(withSecretFiles(sources.env)) };
   if (config.clusterLog === undefined) return config;
-  if (config.clusterObjects === undefined) {
-    throw invalid("SERVICE_CLUSTER_OBJECTS", "a node of a cluster needs a place for objects that all nodes share");
-  }
-  if (config.auth.modes.includes("mesh")) {
-    throw invalid("SERVICE_AUTH_MODE", "mesh tells callers by their address, which nodes of a cluster do not pass on");
-  }
-  const clusterKeys = loadClusterKeys(config.clusterLog, sources.env);
+  checkCluster(config.clusterObjects, config.auth.modes);
+  const clusterKeys = loadClusterKeys(config.clusterLog, sources.env, readSecret);
   return clusterKeys === undefined ? config : { ...config, clusterKeys };
-}
-
-/** Of SASL; undefined where the log asks for none. */
-export function loadClusterKeys(log: ClusterLogAddress, env: ConfigSources["env"]): ClusterKeys | undefined {
-  if (log.mechanism === undefined) return undefined;
-  const [userName, secretName] = ["SERVICE_CLUSTER_LOG_USERNAME", "SERVICE_CLUSTER_LOG_PASSWORD"];
-  const file = env[`${secretName}_FILE`] || undefined;
-  const password = file === undefined ? env[secretName] : readSecret(`${secretName}_FILE`, file);
-  const username = env[userName];
-  if (!username) throw invalid(userName, `is needed for ${log.mechanism}`);
-  if (!password) throw invalid(secretName, `is needed for ${log.mechanism}`);
-  return { username, password };
 }
 
 /** The variables of authentication; a secret may be in a file that `NAME_FILE` names. */
@@ -442,7 +382,7 @@ function withSecretFiles(env: ConfigSources["env"]): Record<string, string | und
   return values;
 }
 
-function readSecret(field: string, path: string): string {
+export function readSecret(field: string, path: string): string {
   try {
     return readFileSync(path, "utf8").trim();
   } catch (error) {

@@ -49,8 +49,8 @@ import { defaultSqlSettings, type SqlSettings } from "./engine/sql/settings.ts";
 import { type Address, formatAddress } from "./listener/address.ts";
 import { isPrivate, type ServedCertificates } from "./listener/certificate.ts";
 import type { ExpressHandler } from "./listener/express.ts";
-import { Listener } from "./listener/listener.ts";
 import type { Handler } from "./listener/registry.ts";
+import { listenHosts, openListener, openLiveListener } from "./listeners.ts";
 import { openMainStore } from "./main-store.ts";
 import type { Ownership } from "./port/ownership.ts";
 import type { Store } from "./port/store.ts";
@@ -63,7 +63,7 @@ export interface ServerHost {
   /** Where all nodes find the objects. */
   readonly objectsFolder: string;
   readonly ownership: Ownership;
-  readonly listen: (handler: Handler) => HttpListener;
+  readonly listen: (handler: Handler, express: ExpressHandler | undefined) => HttpListener;
   readonly listenLive: (handler: Handler) => HttpListener | undefined;
   readonly cluster: ClusterControl;
 }
@@ -351,7 +351,7 @@ export class Server {
     // Answers of the express lane carry no header for pages of other origins.
     const front = createFront({ rest: rest.handle, rpc, console, cors });
     const express = cors.isOn ? undefined : rest.express;
-    const started = host === undefined ? await openListener(config, front, express, log) : host.listen(front);
+    const started = host === undefined ? await openListener(config, front, express, log) : host.listen(front, express);
     listener = started;
     // Whatever fails from here on, requests that came meanwhile do not keep the process.
     opened.defer(() => started.close());
@@ -409,70 +409,10 @@ function runnerMemory({ liveRunHeapBytes }: ServerConfig): { dataBytesMax: numbe
   return { dataBytesMax: 2 ** 40, residentBytesMax: sandboxes + 256 * 1024 * 1024 };
 }
 
-/** The hosts of every address that any edge listens on. */
-export function listenHosts({ listen, postgresListen, mysqlListen, liveListen }: ServerConfig): string[] {
-  return [listen, postgresListen, mysqlListen, liveListen].flatMap((address) =>
-    address === "off" ? [] : [address.host],
-  );
-}
-
 /** People sign in to the console at the identity provider where it knows the console. */
 function consoleSignIn({ auth }: ServerConfig): ConsoleSignIn | undefined {
   if (auth.oidc?.clientId === undefined) return undefined;
   return { issuer: auth.oidc.issuer, clientId: auth.oidc.clientId, scope: "openid profile email" };
-}
-
-export function openListener(
-  config: ServerConfig,
-  handler: Handler,
-  express: ExpressHandler | undefined,
-  log: Logger,
-): Promise<Listener> {
-  return Listener.start({ ...config.listen, ...listenerOptions(config), handler, express, log });
-}
-
-/** Its sessions stay open: few connect at once, and each socket is a file. */
-const liveAcceptorsMax = 8;
-
-/** Undefined where it is off, or its default port is taken. */
-export async function openLiveListener(
-  config: ServerConfig,
-  handler: Handler,
-  log: Logger,
-): Promise<Listener | undefined> {
-  const { liveListen } = config;
-  if (liveListen === "off") return undefined;
-  try {
-    const options = listenerOptions(config);
-    return await Listener.start({
-      ...options,
-      limits: { ...options.limits, acceptorsMax: liveAcceptorsMax },
-      host: liveListen.host,
-      port: liveListen.port,
-      handler,
-      log,
-    });
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const where = formatAddress(liveListen);
-    if (code !== "EADDRINUSE" || !liveListen.isDefault) {
-      throw new Error(`SERVICE_LIVE_LISTEN: can't listen on ${where}: ${(error as Error).message}`, { cause: error });
-    }
-    log.warn(
-      { address: where },
-      `${where} is taken, so the Live engine has no port; SERVICE_LIVE_LISTEN gives it another`,
-    );
-    return undefined;
-  }
-}
-
-function listenerOptions({ tlsCertFile, tlsKeyFile, tlsNextCertFile, connectionsMax, tlsCheckMs }: ServerConfig) {
-  return {
-    ...(tlsCertFile === undefined || tlsKeyFile === undefined
-      ? {}
-      : { tls: { certFile: tlsCertFile, keyFile: tlsKeyFile, nextCertFile: tlsNextCertFile } }),
-    limits: { connectionsMax, certificateCheckMs: tlsCheckMs },
-  };
 }
 
 function instanceConfig(config: ServerConfig): Omit<InstanceDeps, "store" | "clock" | "random"> {

@@ -1,7 +1,7 @@
 import { createTopic } from "../../adapter/kafka/topic.ts";
 import { kafkaAddress } from "../../cluster-node.ts";
-import { loadClusterKeys } from "../../config.ts";
-import { parseClusterLog } from "../../config-cluster.ts";
+import { readSecret } from "../../config.ts";
+import { loadClusterKeys, parseClusterLog } from "../../config-cluster.ts";
 import { CommandFailure, UsageError } from "../command.ts";
 import type { Run } from "../spec.ts";
 
@@ -31,7 +31,7 @@ export const initCluster: Run = async (context) => {
       "with fewer than 3 replicas acknowledged writes can be lost: ?replication=any allows it, for a test",
     );
   }
-  const address = kafkaAddress(log, loadClusterKeys(log, context.env));
+  const address = kafkaAddress(log, loadClusterKeys(log, context.env, readSecret));
   let isNew: boolean;
   try {
     isNew = await createTopic(address, { replicas, flush: context.flag("flush") });

@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
 import { pipeline, type Readable, type Writable } from "node:stream";
 import type { Address } from "../../listener/address.ts";
+import type { ExpressHandler } from "../../listener/express.ts";
 import { liftRequestDeadline } from "../../listener/listener.ts";
 import type { AnyRequest, AnyResponse } from "../../listener/registry.ts";
 import type { Mount } from "./mount.ts";
@@ -50,6 +51,12 @@ export class ClusterFront {
     if (path === "/ready" || path === "/health") this.#probe(path, request, response);
     else if (path.startsWith(pipePath)) this.#pipe(path.slice(pipePath.length), request, response);
     else this.#route(request, response, undefined);
+  };
+
+  /** Small requests while this node is the owner; all others go the ordinary way. */
+  readonly handleExpress: ExpressHandler = (request, reply) => {
+    const express = this.#pause === undefined && this.#view.mayAnswer ? this.mounted?.main.express : undefined;
+    return express !== undefined && request.head.target.startsWith("/v1/") && express(request, reply);
   };
 
   readonly handleLive = (request: AnyRequest, response: AnyResponse): void => {

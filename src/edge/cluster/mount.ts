@@ -1,3 +1,4 @@
+import type { ExpressHandler } from "../../listener/express.ts";
 import type { Listener } from "../../listener/listener.ts";
 import type { AnyRequest, AnyResponse, Handler } from "../../listener/registry.ts";
 
@@ -22,9 +23,13 @@ export class Mount implements HttpListener {
   readonly #open = new Set<AnyResponse>();
   #onIdle: (() => void) | undefined;
 
-  constructor(listener: Listener, handler: Handler) {
+  /** For requests that the listener has read itself. */
+  readonly express: ExpressHandler | undefined;
+
+  constructor(listener: Listener, handler: Handler, express?: ExpressHandler) {
     this.#listener = listener;
     this.#handler = handler;
+    this.express = express;
   }
 
   handle(request: AnyRequest, response: AnyResponse): void {
