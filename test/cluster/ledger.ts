@@ -1,7 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { NodeCluster } from "../support/cluster.ts";
 
-const path = "/v1/namespaces/ledger/streams/s/partitions/0";
+const namespace = "/v1/namespaces/ledger";
+const path = `${namespace}/streams/s/partitions/0`;
+const eventsPath = `${namespace}/streams/e`;
+const documentsPath = `${namespace}/collections/d/documents`;
+const body = { name: "body", source_path: "body", kind: { text: { analyzer: "standard" } }, indexed: true };
 const answerMsMax = 3_000;
 
 interface Appended {
@@ -9,7 +13,7 @@ interface Appended {
 }
 
 interface Fetched {
-  readonly records: readonly { readonly offset: number; readonly value: string }[];
+  readonly records: readonly { readonly offset: number; readonly value?: string }[];
   readonly next_offset: number;
   readonly high_watermark: number;
 }
@@ -20,6 +24,9 @@ export class Ledger {
   readonly #count: number;
   /** Of every acknowledged record, its offset. */
   readonly acknowledged = new Map<string, number>();
+  /** Acknowledged documents have the ids from 0 up to this, events the same. */
+  documents = 0;
+  events = 0;
   reads = 0;
   retries = 0;
   readonly stale: string[] = [];
@@ -35,12 +42,45 @@ export class Ledger {
 
   async prepare(): Promise<void> {
     await this.#until(0, "POST", "/v1/namespaces", { name: "ledger" });
-    await this.#until(0, "POST", "/v1/namespaces/ledger/streams", { name: "s" });
+    for (const name of ["s", "e"]) await this.#until(0, "POST", `${namespace}/streams`, { name });
+    await this.#until(0, "POST", `${namespace}/links`, { name: "l", source: "s" });
+    await this.#until(0, "POST", `${namespace}/collections`, { name: "d", schema: { fields: [body] } });
   }
 
   start(writers = 3, readers = 3): void {
     for (let i = 0; i < writers; i++) this.#running.push(this.#write(i));
     for (let i = 0; i < readers; i++) this.#running.push(this.#read(i));
+    this.#running.push(this.#writeDocuments(), this.#writeEvents());
+  }
+
+  async #writeDocuments(): Promise<void> {
+    for (let id = 0; !this.#isOver; id++) {
+      const ops = [{ upsert: { id, source: { body: `word${id} common` } } }];
+      await this.#until(id, "POST", documentsPath, { ops }, { "idempotency-key": `document ${id}` });
+      this.documents++;
+    }
+  }
+
+  async #writeEvents(): Promise<void> {
+    for (let id = 0; !this.#isOver; id++) {
+      const event = { specversion: "1.0", id: `${id}`, source: "/ledger", type: "t" };
+      await this.#until(id, "POST", `${eventsPath}/events`, event, { "content-type": "application/cloudevents+json" });
+      this.events++;
+    }
+  }
+
+  /** How many documents there are, how many of them a search finds, and how many records a link has counted. */
+  async derived(i: number): Promise<{ documents: number; found: number; counted: number; lag: number }> {
+    const { count } = (await this.#until(i, "POST", `${documentsPath}/count`, {})) as { count: number };
+    const retrieve = [{ text: { field: "body", query: `word${this.documents - 1} word0` } }];
+    const { rows } = (await this.#until(i, "POST", `${namespace}/query`, { from: "d", retrieve })) as {
+      rows: object[];
+    };
+    const link = (await this.#until(i, "GET", `${namespace}/links/l`)) as {
+      readonly skipped: number;
+      readonly lag: readonly { readonly records: number }[];
+    };
+    return { documents: count, found: rows.length, counted: link.skipped, lag: link.lag[0]!.records };
   }
 
   async stop(): Promise<void> {
@@ -90,11 +130,12 @@ export class Ledger {
   }
 
   /** Everything that a node has. */
-  async contents(i: number): Promise<Map<number, string>> {
+  async contents(i: number, of: "records" | "events" = "records"): Promise<Map<number, string>> {
     const all = new Map<number, string>();
+    const from = of === "records" ? path : `${eventsPath}/partitions/0`;
     for (let offset = 0; ; ) {
-      const page = (await this.#until(i, "GET", `${path}/records?offset=${offset}`)) as Fetched;
-      for (const record of page.records) all.set(record.offset, record.value);
+      const page = (await this.#until(i, "GET", `${from}/records?offset=${offset}`)) as Fetched;
+      for (const record of page.records) all.set(record.offset, record.value ?? JSON.stringify(record));
       offset = page.next_offset;
       if (offset >= page.high_watermark) return all;
     }

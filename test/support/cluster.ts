@@ -43,6 +43,9 @@ export class NodeCluster implements AsyncDisposable {
         SERVICE_CLUSTER_LOG: this.#address,
         SERVICE_CLUSTER_OBJECTS: `file://${join(this.#folder, "objects")}`,
         SERVICE_NODE_ID: `n${i}`,
+        // Often, so that objects are written while owners change.
+        SERVICE_COLLECTION_SEAL_RECORDS: "50",
+        SERVICE_COLLECTION_SEAL_IDLE: "500ms",
       },
     });
     this.nodes[i] = node;
