@@ -95,6 +95,11 @@ export class Fence {
     this.#untilMs = Math.max(this.#untilMs, this.#lastReadMs + this.#fenceMs);
   }
 
+  /** A commit was read: its owner had waited for all leases before its own. */
+  committed(): void {
+    this.#untilMs = -Infinity;
+  }
+
   /** Since the last accepted entry. */
   get silentMs(): number {
     return this.#clock.steadyMs() - this.#lastReadMs;

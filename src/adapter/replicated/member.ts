@@ -338,6 +338,7 @@ export class Member {
       if (!isFirst && !wasReleased) this.#fence.deposed();
       if (wasMine && !this.#isMine) this.#stepDown();
     }
+    if (outcome.kind === "commit") this.#fence.committed();
     this.#fence.read();
     await this.#taken(outcome);
   }
