@@ -3,8 +3,11 @@
  * leaves a global function `step` that takes text and returns text.
  */
 export interface Sandbox {
-  /** Calls `step`, lets every microtask run that follows, and then resolves with what the script's global `output` returns. */
-  step(text: string, cpuMs: number): Promise<SandboxStep>;
+  /**
+   * Calls `step`, lets every microtask run that follows, and then gives what the script's global `output` returns. With
+   * `briefMs` it may hold the caller's thread for so long; a step that takes longer is a `SandboxFault` of kind `slow`.
+   */
+  step(text: string, cpuMs: number, briefMs?: number): SandboxStep | Promise<SandboxStep>;
   dispose(): void;
 }
 
@@ -34,9 +37,9 @@ export function wallMsOf(cpuMs: number): number {
   return wallShare * cpuMs + turnMs;
 }
 
-/** `time` and `memory`: a limit was passed, and the sandbox is of no more use. `script`: the script threw. */
+/** `time`, `memory` and `slow`: a limit was passed, and the sandbox is of no more use. `script`: the script threw. */
 export class SandboxFault extends Error {
-  readonly kind: "time" | "memory" | "script";
+  readonly kind: "time" | "memory" | "slow" | "script";
 
   constructor(kind: SandboxFault["kind"], message: string) {
     super(message);

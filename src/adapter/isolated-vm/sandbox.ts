@@ -7,7 +7,7 @@ import {
   type SandboxStep,
   wallMsOf,
 } from "../../port/sandbox.ts";
-import { ProcessorTime } from "./processor-time.ts";
+import { ProcessorTime, threadCpuMs } from "./processor-time.ts";
 
 const MiB = 1024 * 1024;
 /** The least that V8 takes. */
@@ -48,7 +48,24 @@ class IsolatedSandbox implements Sandbox {
     this.#output = output;
   }
 
-  async step(text: string, cpuMs: number): Promise<SandboxStep> {
+  step(text: string, cpuMs: number, briefMs?: number): SandboxStep | Promise<SandboxStep> {
+    return briefMs === undefined ? this.#stepAside(text, cpuMs) : this.#stepHere(text, briefMs);
+  }
+
+  /** A change of threads and back costs more than a short step: 88 µs of processor time against 30. */
+  #stepHere(text: string, timeout: number): SandboxStep {
+    const startedMs = threadCpuMs();
+    try {
+      this.#step.applySync(undefined, [text], { timeout });
+      const output = String(this.#output.applySync(undefined, [], { timeout }));
+      return { output, cpuMs: threadCpuMs() - startedMs };
+    } catch (error) {
+      const fault = faultOf(error, this.#isolate.isDisposed);
+      throw fault.kind === "time" ? new SandboxFault("slow", "took longer than a brief step may") : fault;
+    }
+  }
+
+  async #stepAside(text: string, cpuMs: number): Promise<SandboxStep> {
     try {
       const { value, usedMs } = await bounded(this.#time, this.#isolate, cpuMs, async (timeout) => {
         await this.#step.apply(undefined, [text], { timeout });

@@ -38,30 +38,45 @@ function special(value: LiveValue, name: "$int64" | "$bytes"): string | undefine
 }
 
 /** Throws `invalid_argument` unless it is a value that can be stored. */
-export function checkValue(path: string, value: unknown, depth = 0): asserts value is LiveValue {
-  if (depth > liveLimits.valueDepthMax) throw invalid(path, `nests deeper than ${liveLimits.valueDepthMax}`);
-  if (value === null || typeof value === "boolean") return;
-  if (typeof value === "number") {
-    if (!Number.isFinite(value)) throw invalid(path, "must be a finite number");
-    return;
-  }
-  if (typeof value === "string") {
-    if (!value.isWellFormed()) throw invalid(path, "holds half of a surrogate pair");
-    return;
-  }
+export function checkValue(path: string, value: unknown): asserts value is LiveValue {
+  const found = misfitOf(value, 0);
+  if (found !== undefined) throw invalid(path + found.path, found.message);
+}
+
+interface Misfit {
+  readonly path: string;
+  readonly message: string;
+}
+
+/** The path is put together on the way back: most values are fine. */
+function misfitOf(value: unknown, depth: number): Misfit | undefined {
+  if (depth > liveLimits.valueDepthMax) return misfit(`nests deeper than ${liveLimits.valueDepthMax}`);
+  if (value === null || typeof value === "boolean") return undefined;
+  if (typeof value === "number") return Number.isFinite(value) ? undefined : misfit("must be a finite number");
+  if (typeof value === "string") return value.isWellFormed() ? undefined : misfit("holds half of a surrogate pair");
   if (Array.isArray(value)) {
-    for (const [i, item] of value.entries()) checkValue(`${path}[${i}]`, item, depth + 1);
-    return;
+    for (let i = 0; i < value.length; i++) {
+      const found = misfitOf(value[i], depth + 1);
+      if (found !== undefined) return { ...found, path: `[${i}]${found.path}` };
+    }
+    return undefined;
   }
-  if (typeof value !== "object") throw invalid(path, "is no JSON value");
-  if (Object.keys(value).some((name) => name.startsWith("$"))) {
-    if (int64Of(value as LiveObject) !== undefined || bytesOf(value as LiveObject) !== undefined) return;
-    throw invalid(path, 'keys that start with $ are reserved: {"$int64": "…"} and {"$bytes": "…"} alone are values');
+  if (typeof value !== "object") return misfit("is no JSON value");
+  const names = Object.keys(value);
+  if (names.some((name) => name.startsWith("$"))) {
+    if (int64Of(value as LiveObject) !== undefined || bytesOf(value as LiveObject) !== undefined) return undefined;
+    return misfit('keys that start with $ are reserved: {"$int64": "…"} and {"$bytes": "…"} alone are values');
   }
-  for (const [name, item] of Object.entries(value)) {
-    if (!name.isWellFormed() || name === "") throw invalid(path, "a field's name must not be empty");
-    checkValue(`${path}.${name}`, item, depth + 1);
+  for (const name of names) {
+    if (!name.isWellFormed() || name === "") return misfit("a field's name must not be empty");
+    const found = misfitOf((value as LiveObject)[name], depth + 1);
+    if (found !== undefined) return { ...found, path: `.${name}${found.path}` };
   }
+  return undefined;
+}
+
+function misfit(message: string): Misfit {
+  return { path: "", message };
 }
 
 /** The same text for the same value, whatever the order of its fields. */

@@ -139,7 +139,7 @@ export class Deployments {
     try {
       const bundle = `${namespace.id}/described/${++this.#described}`;
       const request = { describe: true, seed: 1, nowMs: 0 };
-      const job = { bundle, code: () => code, request, answer: async () => "[]" };
+      const job = { bundle, name: bundle, code: () => code, request, answer: async () => "[]" };
       const { end } = await rerun((losses) => this.#deps.runners.run({ ...job, losses }));
       if (end.error !== undefined) throw new FunctionFault("thrown", end.error.message);
       return parseDescribed(end.value ?? null);

@@ -36,7 +36,7 @@ export class Functions {
     this.#deps = deps;
   }
 
-  /** Rejects with `RunLost` where it is to be run again, with a new transaction. */
+  /** Rejects with `RunLost` or `RunSlow` where it is to be run again, with a new transaction. */
   async run(
     namespace: LiveNamespace,
     found: Pick<DeployedFunction, "name" | "kind" | "returns">,
@@ -58,6 +58,7 @@ export class Functions {
     try {
       const end = await runners.run({
         bundle: `${namespace.id}/${version}`,
+        name: `${namespace.id}/${found.name}`,
         code: () => this.#bundle(namespace, version).code,
         request,
         answer: (ops) => host.answer(ops),

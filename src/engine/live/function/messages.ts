@@ -1,3 +1,4 @@
+import type { SandboxFault } from "../../../port/sandbox.ts";
 import type { Bound } from "../document.ts";
 import type { LiveValue } from "../value.ts";
 
@@ -8,6 +9,8 @@ export interface RunRequest {
   readonly bundle: string;
   readonly heapBytes: number;
   readonly cpuMs: number;
+  /** It is thought to be short, and may hold the process while it computes. */
+  readonly isBrief: boolean;
   /** As JSON: function, args, seed and nowMs, or describe. */
   readonly request: string;
 }
@@ -15,7 +18,7 @@ export interface RunRequest {
 export interface RunAnswer {
   /** As JSON: see `RunEnd`. */
   readonly end: string;
-  readonly fault?: { readonly kind: "time" | "memory" | "script"; readonly message: string };
+  readonly fault?: { readonly kind: SandboxFault["kind"]; readonly message: string };
 }
 
 /** How a run ended, as the harness tells it. */

@@ -9,19 +9,25 @@ import type { RunAnswer, RunEnd, RunnerQuestion, RunRequest } from "./messages.t
 /** The runner was lost with the run, which is to be begun anew: what it has read and written so far is of no use. */
 export class RunLost extends Error {}
 
-/** Runs it again where its runner was lost. */
+/** It takes longer than was thought, and is to be begun anew where it holds up nobody. */
+export class RunSlow extends Error {}
+
+/** Runs it again where its runner was lost, or it was thought to be short and is not. */
 export async function rerun<T>(run: (losses: number) => Promise<T>): Promise<T> {
-  for (let losses = 0; ; losses++) {
+  for (let losses = 0; ; ) {
     try {
       return await run(losses);
     } catch (error) {
-      if (!(error instanceof RunLost)) throw error;
+      if (error instanceof RunLost) losses++;
+      else if (!(error instanceof RunSlow)) throw error;
     }
   }
 }
 
 export interface Job {
   readonly bundle: string;
+  /** What its runs are alike in, for how long they take. */
+  readonly name: string;
   /** The text of the bundle. */
   readonly code: () => string;
   readonly request: object;
@@ -35,6 +41,8 @@ interface Queued extends Job {
   readonly id: number;
   readonly resolve: (end: RunEnd) => void;
   readonly reject: (error: unknown) => void;
+  /** When it is late by the clock; Infinity until it has begun. */
+  lateMs: number;
   isLate: boolean;
 }
 
@@ -52,6 +60,12 @@ const runsPerRunner = 4;
 /** What a run may take beside its processor time: for tables, and for its turn on a busy machine. */
 const slackMs = 10_000;
 const lossesMax = 2;
+/** How often one looks for runs that are late. */
+const lookMs = 500;
+/** Runs of a slow function after which it is tried again as a short one: the machine may have stood still. */
+const slowRuns = 100;
+/** Functions that are known to be slow. */
+const slowMax = 1_000;
 
 /** The processes that run functions. One that is late or dead is replaced, and what else it had at work is run again. */
 export class RunnerPool {
@@ -60,6 +74,9 @@ export class RunnerPool {
   readonly #settings: LiveSettings;
   readonly #runners = new Set<Runner>();
   readonly #queue: Queued[] = [];
+  /** Functions that are not short, and for how many runs more they are not tried. */
+  readonly #slow = new Map<string, number>();
+  #looking: Promise<void> | undefined;
   #ids = 0;
   #isClosed = false;
 
@@ -91,7 +108,7 @@ export class RunnerPool {
       );
     }
     return new Promise((resolve, reject) => {
-      const queued = { ...job, id: ++this.#ids, resolve, reject, isLate: false };
+      const queued = { ...job, id: ++this.#ids, resolve, reject, lateMs: Number.POSITIVE_INFINITY, isLate: false };
       if (job.losses > 0) this.#queue.unshift(queued);
       else this.#queue.push(queued);
       this.#dispatch();
@@ -129,7 +146,7 @@ export class RunnerPool {
   #start(children: Children): Runner {
     const running = new Map<number, Queued>();
     const child = children.take((message) => this.#answer(running, message as RunnerQuestion));
-    const hello: RunRequest = { run: 0, bundle: "", heapBytes: 0, cpuMs: 0, request: "" };
+    const hello: RunRequest = { run: 0, bundle: "", heapBytes: 0, cpuMs: 0, isBrief: false, request: "" };
     const isReady = child.request(hello).catch(() => undefined);
     const runner: Runner = { child, running, isReady, isAlone: false };
     this.#runners.add(runner);
@@ -140,25 +157,43 @@ export class RunnerPool {
   async #runOn(runner: Runner, job: Queued): Promise<void> {
     const { runCpuMs: cpuMs, runHeapBytes: heapBytes } = this.#settings;
     const { id: run, bundle } = job;
-    const message: RunRequest = { run, bundle, heapBytes, cpuMs, request: JSON.stringify(job.request) };
+    const isBrief = job.losses === 0 && this.#isShort(job.name);
+    const message: RunRequest = { run, bundle, heapBytes, cpuMs, isBrief, request: JSON.stringify(job.request) };
     runner.running.set(run, job);
     await runner.isReady;
-    const ended = new AbortController();
-    void this.#clock.sleep(wallMsOf(cpuMs) + slackMs, ended.signal).then(() => {
-      if (ended.signal.aborted) return;
-      job.isLate = true;
-      runner.child.kill("late");
-    });
+    job.lateMs = this.#clock.steadyMs() + wallMsOf(cpuMs) + slackMs;
+    this.#looking ??= this.#lookForLate();
     try {
       this.#end(job, (await runner.child.request(message)) as RunAnswer);
     } catch (error) {
       this.#lost(runner, job, error);
     } finally {
-      ended.abort();
       runner.running.delete(run);
       if (runner.running.size === 0) runner.isAlone = false;
       this.#dispatch();
     }
+  }
+
+  /** One for all runs: a timer for each would cost a run more than most of what it does. */
+  async #lookForLate(): Promise<void> {
+    while (this.running > 0) {
+      await this.#clock.sleep(lookMs);
+      const nowMs = this.#clock.steadyMs();
+      for (const { child, running } of this.#runners) {
+        const late = [...running.values()].filter((job) => job.lateMs < nowMs);
+        for (const job of late) job.isLate = true;
+        if (late.length > 0) child.kill("late");
+      }
+    }
+    this.#looking = undefined;
+  }
+
+  #isShort(name: string): boolean {
+    const left = this.#slow.get(name);
+    if (left === undefined) return true;
+    if (left > 1) this.#slow.set(name, left - 1);
+    else this.#slow.delete(name);
+    return false;
   }
 
   #end(job: Queued, { end, fault }: RunAnswer): void {
@@ -167,6 +202,12 @@ export class RunnerPool {
       return;
     }
     const { kind, message } = fault;
+    if (kind === "slow") {
+      if (this.#slow.size >= slowMax) this.#slow.clear();
+      this.#slow.set(job.name, slowRuns);
+      job.reject(new RunSlow());
+      return;
+    }
     job.reject(kind === "script" ? new FunctionFault("thrown", message) : overLimit(message));
   }
 

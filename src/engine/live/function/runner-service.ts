@@ -8,6 +8,9 @@ const idleMax = 8;
 /** Runs after which a sandbox is made anew, for what a heap gathers. */
 const runsMax = 10_000;
 
+/** How long a step that is thought to be short may hold the process, and with it other runs. */
+const briefMs = 20;
+
 interface Kept {
   readonly bundle: string;
   readonly sandbox: Sandbox;
@@ -43,10 +46,10 @@ export class RunnerService implements ChildService {
     }
   }
 
-  async #run(sandbox: Sandbox, { run, request, cpuMs }: RunRequest): Promise<string> {
+  async #run(sandbox: Sandbox, { run, request, cpuMs, isBrief }: RunRequest): Promise<string> {
     let leftMs = cpuMs;
     const step = async (text: string) => {
-      const done = await sandbox.step(text, leftMs);
+      const done = await sandbox.step(text, leftMs, isBrief ? briefMs : undefined);
       leftMs -= done.cpuMs;
       if (leftMs <= 0) throw new SandboxFault("time", "took too much processor time");
       return done.output;
