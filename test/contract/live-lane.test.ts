@@ -64,7 +64,7 @@ test("sessions are told the same over every protocol and encoding, whether or no
   }
 });
 
-test("a session ends with the caller's deadline, an unknown namespace or a server that drains, told as any call", async () => {
+test("a session ends with the caller's deadline, an unknown namespace or a server that drains, told like any call", async () => {
   await using server = await ServerProcess.start();
   const live = await LiveNamespaceClient.create(server, "lane");
   const ends: Promise<ConnectError>[] = [];

@@ -45,7 +45,12 @@ before(async () => {
   const project = await emptyProject("service", [await pack(root)]);
   server = spawn(join(project, "node_modules/.bin/native-engine"), ["serve", "--listen", "127.0.0.1:0"], {
     cwd: project,
-    env: { ...env, SERVICE_POSTGRES_LISTEN: "127.0.0.1:0", SERVICE_MYSQL_LISTEN: "off", SERVICE_LIVE_LISTEN: "127.0.0.1:0" },
+    env: {
+      ...env,
+      SERVICE_POSTGRES_LISTEN: "127.0.0.1:0",
+      SERVICE_MYSQL_LISTEN: "off",
+      SERVICE_LIVE_LISTEN: "127.0.0.1:0",
+    },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const logs: string[] = [];
@@ -77,7 +82,8 @@ test("live functions are deployed from a folder of the user's and run", async ()
   await writeFile(
     join(project, "functions/schema.ts"),
     `import { defineSchema, defineTable, v } from "native-engine/live";
-export default defineSchema({ notes: defineTable({ text: v.string() }) });
+const schema = defineSchema({ notes: defineTable({ text: v.string() }) });
+export { schema as default };
 `,
   );
   await writeFile(
