@@ -6,5 +6,6 @@ export const suites: Readonly<Record<string, readonly string[]>> = {
   ],
   fault: ["test/fault/**/*.test.ts"],
   console: ["test/browser/**/*.test.ts"],
+  cluster: ["test/cluster/**/*.test.ts"],
   packages: ["test/package/**/*.test.ts"],
 };

@@ -3,6 +3,7 @@
 //   npm test                             everything that is quick
 //   npm run test:fault                   what takes longer, by name
 //   npm run test:console                 the console in Chromium
+//   npm run test:cluster                 nodes on a real Kafka, where there is Java
 //   npm run test:packages                what people install, from the packed files
 //   npm test -- src/config.test.ts       these files only
 //   npm test -- --test-name-pattern=key  options of the test runner, written with `=`

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { type ClusterKeys, checkCluster, clusterSettingsTable, loadClusterKeys } from "./config-cluster.ts";
 import { liveSettingsTable } from "./config-live.ts";
 import {
   durationWithin,
@@ -229,6 +230,7 @@ export const settings = {
     fallback: Math.min(16, availableParallelism()),
     parse: wholeNumber(1, 64),
   }),
+  ...clusterSettingsTable,
   tlsCertFile: setting<string | undefined>({
     flag: "tls-cert-file",
     env: "SERVICE_TLS_CERT_FILE",
@@ -357,11 +359,15 @@ export interface ConfigSources {
 const configFlag = "config";
 const configEnv = "SERVICE_CONFIG_FILE";
 
-export type ServerConfig = Config & { readonly auth: AuthConfig };
+export type ServerConfig = Config & { readonly auth: AuthConfig; readonly clusterKeys?: ClusterKeys };
 
 /** Everything that `serve` needs. */
 export function loadServerConfig(sources: ConfigSources): ServerConfig {
-  return { ...loadConfig(sources), auth: parseAuthConfig(withSecretFiles(sources.env)) };
+  const config = { ...loadConfig(sources), auth: parseAuthConfig(withSecretFiles(sources.env)) };
+  if (config.clusterLog === undefined) return config;
+  checkCluster(config.clusterObjects, config.auth.modes);
+  const clusterKeys = loadClusterKeys(config.clusterLog, sources.env, readSecret);
+  return clusterKeys === undefined ? config : { ...config, clusterKeys };
 }
 
 /** The variables of authentication; a secret may be in a file that `NAME_FILE` names. */
@@ -376,7 +382,7 @@ function withSecretFiles(env: ConfigSources["env"]): Record<string, string | und
   return values;
 }
 
-function readSecret(field: string, path: string): string {
+export function readSecret(field: string, path: string): string {
   try {
     return readFileSync(path, "utf8").trim();
   } catch (error) {

@@ -45,7 +45,7 @@ export async function openMainStore(dataDir: string, options: MainStoreOptions =
   }
 }
 
-function freeBytes(folder: string): number {
+export function freeBytes(folder: string): number {
   try {
     const { bavail, bsize } = statfsSync(folder);
     return bavail * bsize;

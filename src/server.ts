@@ -5,6 +5,7 @@ import { ChildProcesses } from "./adapter/children/children.ts";
 import { EsbuildBundler } from "./adapter/esbuild/bundler.ts";
 import { FilesObjectStore } from "./adapter/files/object-store.ts";
 import { filesOfVersion } from "./adapter/lance/files.ts";
+import type { LmdbStore } from "./adapter/lmdb/store.ts";
 import { NodeClock } from "./adapter/node/clock.ts";
 import { NodeRandom } from "./adapter/node/random.ts";
 import { SingleOwnership } from "./adapter/single/ownership.ts";
@@ -15,6 +16,7 @@ import { liveSettingsOf } from "./config-live.ts";
 import { AuditedAuthenticator } from "./edge/auth/audited.ts";
 import { createAuthenticator } from "./edge/auth/authenticator.ts";
 import { checkAuthConfig } from "./edge/auth/config.ts";
+import type { HttpListener } from "./edge/cluster/mount.ts";
 import { type ConsoleSignIn, createConsole } from "./edge/console/handler.ts";
 import { flightService } from "./edge/flight/service.ts";
 import { Cors } from "./edge/front/cors.ts";
@@ -24,6 +26,7 @@ import { createRequestIds } from "./edge/front/request-id.ts";
 import { startMysql } from "./edge/mysql/server.ts";
 import { startPostgres } from "./edge/postgres/server.ts";
 import { Metrics } from "./edge/rest/metrics.ts";
+import type { ClusterControl } from "./edge/rest/routes/cluster.ts";
 import { createRest } from "./edge/rest/server.ts";
 import { peerOf, principalOf } from "./edge/rpc/call.ts";
 import { collectionServices } from "./edge/rpc/collection.ts";
@@ -43,20 +46,34 @@ import { Instance, type InstanceDeps } from "./engine/instance/instance.ts";
 import { limits } from "./engine/limits.ts";
 import { shortRequests } from "./engine/short-requests.ts";
 import { defaultSqlSettings, type SqlSettings } from "./engine/sql/settings.ts";
-import { formatAddress } from "./listener/address.ts";
+import { type Address, formatAddress } from "./listener/address.ts";
 import { isPrivate, type ServedCertificates } from "./listener/certificate.ts";
 import type { ExpressHandler } from "./listener/express.ts";
-import { Listener } from "./listener/listener.ts";
+import type { Handler } from "./listener/registry.ts";
+import { listenHosts, openListener, openLiveListener } from "./listeners.ts";
 import { openMainStore } from "./main-store.ts";
+import type { Ownership } from "./port/ownership.ts";
+import type { Store } from "./port/store.ts";
 import { sqlChildren } from "./sql-children.ts";
 import { version } from "./version.ts";
+
+/** What a server stands on that has no machine for itself: the owner's server on a node of a cluster. */
+export interface ServerHost {
+  readonly store: Store;
+  /** Where all nodes find the objects. */
+  readonly objectsFolder: string;
+  readonly ownership: Ownership;
+  readonly listen: (handler: Handler, express: ExpressHandler | undefined) => HttpListener;
+  readonly listenLive: (handler: Handler) => HttpListener | undefined;
+  readonly cluster: ClusterControl;
+}
 
 interface Parts {
   readonly engine: Engine;
   readonly health: HealthState;
   readonly liveHealth: HealthState;
-  readonly listener: Listener;
-  readonly live: Listener | undefined;
+  readonly listener: HttpListener;
+  readonly live: HttpListener | undefined;
   readonly postgres: WireListener | undefined;
   readonly mysql: WireListener | undefined;
   readonly drainTimeoutMs: number;
@@ -109,18 +126,28 @@ export class Server {
     this.#parts = parts;
   }
 
+  get postgresAddress(): Address | undefined {
+    return this.#parts.postgres?.address;
+  }
+
+  get mysqlAddress(): Address | undefined {
+    return this.#parts.mysql?.address;
+  }
+
   /** `onFatal` is called when the store can't go on in this process. */
-  static async start(config: ServerConfig, log: Logger, onFatal: (error: Error) => void): Promise<Server> {
+  static async start(
+    config: ServerConfig,
+    log: Logger,
+    onFatal: (error: Error) => void,
+    host?: ServerHost,
+  ): Promise<Server> {
     for (const warning of checkAuthConfig(config.auth, listenHosts(config))) log.warn(warning);
     // Whatever fails below, what was opened before it is closed again, so that the process can end.
     await using opened = new AsyncDisposableStack();
-    const ownership = opened.use(new SingleOwnership(config.dataDir));
-    // Before the store is opened: another process's store must not be touched.
-    await ownership.acquire(AbortSignal.timeout(10_000));
-    const objects = new FilesObjectStore(join(config.dataDir, "objects"));
-    await objects.removePartial();
-    const onError = (err: unknown) => log.error({ err }, "the commit log could not be applied; it will be tried again");
-    const store = opened.adopt(await openMainStore(config.dataDir, { onFatal, onError }), (each) => each.close());
+    const { store, ownership, objectsFolder } = host ?? (await ownGround(config, log, onFatal, opened));
+    const objects = new FilesObjectStore(objectsFolder);
+    // What another node is about to write is not this one's to remove.
+    if (host === undefined) await objects.removePartial();
     const clock = new NodeClock();
     const random = new NodeRandom();
     const metrics = new Metrics();
@@ -133,6 +160,7 @@ export class Server {
         random,
         threads: new WorkerThreads(new URL("./worker.ts", import.meta.url), {
           dataDir: config.dataDir,
+          objectsFolder,
           shortRequests: shortRequests.counter,
         }),
         sqlChildren: sqlChildren(config.dataDir, sqlSettings(config), (why, words) => {
@@ -168,14 +196,18 @@ export class Server {
     engine.sql.prepare();
     await engine.start();
     // Requests come only once the listener listens, and with it there are its certificates.
-    let listener: Listener | undefined;
+    let listener: HttpListener | undefined;
     const privateTls = privateCertificates(config.tlsPins, () => listener?.certificates);
-    const { authStore, instance } = await exclusively(config.dataDir, async () => {
-      const authStore = opened.adopt(openAuthStore(config.dataDir), (each) => each.close());
-      await checkAuthFormat(authStore);
-      const deps = { store: authStore, clock, random, privateTls, ...instanceConfig(config) };
-      return { authStore, instance: await Instance.open(deps) };
-    });
+    const openInstance = (authStore: Store) =>
+      Instance.open({ store: authStore, clock, random, privateTls, ...instanceConfig(config) });
+    const { authStore, instance } =
+      host === undefined
+        ? await exclusively(config.dataDir, async () => {
+            const authStore: LmdbStore = opened.adopt(openAuthStore(config.dataDir), (each) => each.close());
+            await checkAuthFormat(authStore);
+            return { authStore, instance: await openInstance(authStore) };
+          })
+        : { authStore: store, instance: await openInstance(store) };
     const keys = new ApiKeys({ store: authStore, clock, random, fixed: config.auth.fixedKeys });
     if (config.auth.modes.join() === "apikey" && keys.isEmpty) {
       log.warn("there is no API key, so nobody is let in: native-engine keys create makes one, also while this runs");
@@ -226,6 +258,7 @@ export class Server {
       requestId,
       bytes,
       instance: { keys, audit },
+      ...(host && { cluster: host.cluster }),
     });
     const admitRequest = (namespace: string) => engine.quotas.admitRequest(namespace);
     const flight = flightService({
@@ -268,7 +301,7 @@ export class Server {
       health: liveHealth,
     });
     const liveFront = createLiveFront({ rpc: liveRpc, authenticator, requestId, isReady: () => engine.isReady });
-    const live = await listenLive(config, liveFront, log);
+    const live = host === undefined ? await openLiveListener(config, liveFront, log) : host.listenLive(liveFront);
     if (live === undefined) instance.withdraw("live");
     opened.defer(() => live?.close());
     // Before the main port, so that one that can't be had stops the start while nobody is served.
@@ -317,12 +350,9 @@ export class Server {
       onRequest: (...answered) => metrics.onRequest(...answered),
     });
     // Answers of the express lane carry no header for pages of other origins.
-    const started = await listen(
-      config,
-      createFront({ rest: rest.handle, rpc, console, cors }),
-      cors.isOn ? undefined : rest.express,
-      log,
-    );
+    const front = createFront({ rest: rest.handle, rpc, console, cors });
+    const express = cors.isOn ? undefined : rest.express;
+    const started = host === undefined ? await openListener(config, front, express, log) : host.listen(front, express);
     listener = started;
     // Whatever fails from here on, requests that came meanwhile do not keep the process.
     opened.defer(() => started.close());
@@ -344,8 +374,9 @@ export class Server {
   }
 
   /** Answers what is in flight, then closes everything. */
-  async stop(): Promise<void> {
-    const { engine, health, liveHealth, listener, live, postgres, mysql, drainTimeoutMs, opened } = this.#parts;
+  async stop(drainMs?: number): Promise<void> {
+    const { engine, health, liveHealth, listener, live, postgres, mysql, opened } = this.#parts;
+    const drainTimeoutMs = drainMs ?? this.#parts.drainTimeoutMs;
     // First, so that watchers hear of it while their connections still stand.
     health.drain();
     liveHealth.drain();
@@ -357,6 +388,21 @@ export class Server {
   }
 }
 
+/** What a server stands on that has a data folder for itself. */
+async function ownGround(
+  { dataDir }: ServerConfig,
+  log: Logger,
+  onFatal: (error: Error) => void,
+  opened: AsyncDisposableStack,
+): Promise<Pick<ServerHost, "store" | "ownership" | "objectsFolder">> {
+  const ownership = opened.use(new SingleOwnership(dataDir));
+  // Before the store is opened: another process's store must not be touched.
+  await ownership.acquire(AbortSignal.timeout(10_000));
+  const onError = (err: unknown) => log.error({ err }, "the commit log could not be applied; it will be tried again");
+  const store = opened.adopt(await openMainStore(dataDir, { onFatal, onError }), (each) => each.close());
+  return { store, ownership, objectsFolder: join(dataDir, "objects") };
+}
+
 /** What a runner with its sandboxes may take. */
 function runnerMemory({ liveRunHeapBytes }: ServerConfig): { dataBytesMax: number; residentBytesMax: number } {
   const sandboxes = 8 * liveRunHeapBytes;
@@ -364,70 +410,10 @@ function runnerMemory({ liveRunHeapBytes }: ServerConfig): { dataBytesMax: numbe
   return { dataBytesMax: 2 ** 40, residentBytesMax: sandboxes + 256 * 1024 * 1024 };
 }
 
-/** The hosts of every address that any edge listens on. */
-function listenHosts({ listen, postgresListen, mysqlListen, liveListen }: ServerConfig): string[] {
-  return [listen, postgresListen, mysqlListen, liveListen].flatMap((address) =>
-    address === "off" ? [] : [address.host],
-  );
-}
-
 /** People sign in to the console at the identity provider where it knows the console. */
 function consoleSignIn({ auth }: ServerConfig): ConsoleSignIn | undefined {
   if (auth.oidc?.clientId === undefined) return undefined;
   return { issuer: auth.oidc.issuer, clientId: auth.oidc.clientId, scope: "openid profile email" };
-}
-
-function listen(
-  config: ServerConfig,
-  handler: ReturnType<typeof createFront>,
-  express: ExpressHandler | undefined,
-  log: Logger,
-): Promise<Listener> {
-  return Listener.start({ ...config.listen, ...listenerOptions(config), handler, express, log });
-}
-
-/** Its sessions stay open: few connect at once, and each socket is a file. */
-const liveAcceptorsMax = 8;
-
-/** Undefined where it is off, or its default port is taken. */
-async function listenLive(
-  config: ServerConfig,
-  handler: ReturnType<typeof createFront>,
-  log: Logger,
-): Promise<Listener | undefined> {
-  const { liveListen } = config;
-  if (liveListen === "off") return undefined;
-  try {
-    const options = listenerOptions(config);
-    return await Listener.start({
-      ...options,
-      limits: { ...options.limits, acceptorsMax: liveAcceptorsMax },
-      host: liveListen.host,
-      port: liveListen.port,
-      handler,
-      log,
-    });
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const where = formatAddress(liveListen);
-    if (code !== "EADDRINUSE" || !liveListen.isDefault) {
-      throw new Error(`SERVICE_LIVE_LISTEN: can't listen on ${where}: ${(error as Error).message}`, { cause: error });
-    }
-    log.warn(
-      { address: where },
-      `${where} is taken, so the Live engine has no port; SERVICE_LIVE_LISTEN gives it another`,
-    );
-    return undefined;
-  }
-}
-
-function listenerOptions({ tlsCertFile, tlsKeyFile, tlsNextCertFile, connectionsMax, tlsCheckMs }: ServerConfig) {
-  return {
-    ...(tlsCertFile === undefined || tlsKeyFile === undefined
-      ? {}
-      : { tls: { certFile: tlsCertFile, keyFile: tlsKeyFile, nextCertFile: tlsNextCertFile } }),
-    limits: { connectionsMax, certificateCheckMs: tlsCheckMs },
-  };
 }
 
 function instanceConfig(config: ServerConfig): Omit<InstanceDeps, "store" | "clock" | "random"> {

@@ -13,6 +13,7 @@ import { type ThreadRole, type ThreadService, Transferred } from "./port/threads
 /** What every thread is told when it starts. */
 export interface WorkerData {
   readonly dataDir: string;
+  readonly objectsFolder: string;
   /** Counts requests that long work makes room for, in memory of all threads. */
   readonly shortRequests?: Int32Array;
 }
@@ -21,14 +22,14 @@ export interface WorkerData {
  * The composition root of a worker thread. A role loads no more than it needs: the others' modules would take as long to
  * start as the first query after it may take.
  */
-async function createService(role: ThreadRole, { dataDir }: WorkerData): Promise<ThreadService> {
+async function createService(role: ThreadRole, { dataDir, objectsFolder }: WorkerData): Promise<ThreadService> {
   switch (role) {
     case "index": {
       const { IndexService } = await import("./engine/collection/index/index-service.ts");
       const { NodeRandom } = await import("./adapter/node/random.ts");
       const { restQueries } = await import("./edge/rest/query-format.ts");
       const { LmdbStore } = await import("./adapter/lmdb/store.ts");
-      const { loader } = await segments(dataDir);
+      const { loader } = await segments(objectsFolder);
       const store = new LmdbStore(join(dataDir, "store"), { shared: true });
       const onLeftBehind = () => garbage.leftBehind();
       const answers = { format: restQueries, store };
@@ -37,7 +38,7 @@ async function createService(role: ThreadRole, { dataDir }: WorkerData): Promise
     case "build": {
       const { BuildService } = await import("./engine/collection/build/build-service.ts");
       const { LanceColumnar } = await import("./adapter/lance/columnar.ts");
-      const { objects, graphs, loader } = await segments(dataDir);
+      const { objects, graphs, loader } = await segments(objectsFolder);
       // Not before: a thread that is not there yet holds up whoever waits for it.
       runInBackground();
       const onLeftBehind = () => {
@@ -49,10 +50,10 @@ async function createService(role: ThreadRole, { dataDir }: WorkerData): Promise
   }
 }
 
-async function segments(dataDir: string) {
+async function segments(objectsFolder: string) {
   const { UsearchGraphs } = await import("./adapter/usearch/graphs.ts");
   const { ObjectSegmentLoader } = await import("./engine/collection/index/segment-loader.ts");
-  const objects = new FilesObjectStore(join(dataDir, "objects"));
+  const objects = new FilesObjectStore(objectsFolder);
   const graphs = new UsearchGraphs(rest.ifDue);
   return { objects, graphs, loader: new ObjectSegmentLoader(objects, graphs) };
 }

@@ -21,7 +21,13 @@ const engine = new Engine(
   {
     store: await openMainStore(process.argv[2]!),
     objects,
-    ownership: { isOwner: true, epoch: 1, acquire: async () => {}, [Symbol.asyncDispose]: async () => {} },
+    ownership: {
+      isOwner: true,
+      epoch: 1,
+      acquire: async () => {},
+      confirm: async () => {},
+      [Symbol.asyncDispose]: async () => {},
+    },
     clock: new NodeClock(),
     random: new NodeRandom(),
     threads: inlineThreads(objects),

@@ -342,6 +342,36 @@ they were. Into a stream a row's JSON is the record's value; JSONL goes in as th
     load: async () => (await import("./commands/doctor.ts")).doctor,
   },
   {
+    path: ["cluster", "init"],
+    args: [],
+    local: true,
+    summary: "Make the topic in which a cluster keeps its log",
+    options: [
+      { name: "cluster-log", value: "URL", help: "kafka://host:port,host:port,host:port/prefix (SERVICE_CLUSTER_LOG)" },
+      { name: "replicas", value: "NUMBER", help: "copies of the log; 3 by default" },
+      { name: "flush", help: "brokers sync every message before they acknowledge it (flush.messages=1)" },
+    ],
+    load: async () => (await import("./commands/cluster.ts")).initCluster,
+  },
+  {
+    path: ["cluster", "status"],
+    args: [],
+    summary: "Show the nodes of a cluster, its owner and how far each node is behind",
+    load: async () => (await import("./commands/cluster.ts")).clusterStatus,
+  },
+  {
+    path: ["cluster", "move"],
+    args: ["[NODE]"],
+    summary: "Have another node become the owner",
+    load: async () => (await import("./commands/cluster.ts")).moveOwner,
+  },
+  {
+    path: ["cluster", "drain"],
+    args: ["NODE"],
+    summary: "Not implemented: send SIGTERM to the node's process",
+    load: async () => (await import("./commands/cluster.ts")).drainNode,
+  },
+  {
     path: ["backup"],
     args: ["FILE"],
     summary: "Back up a running server, or with --data-dir a stopped one, into one file",

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { NodeClock } from "../adapter/node/clock.ts";
 import { NodeRandom } from "../adapter/node/random.ts";
@@ -40,7 +41,7 @@ export async function* rebuildDerived(
       ownership,
       clock,
       random: new NodeRandom(),
-      threads: new WorkerThreads(new URL("../worker.ts", import.meta.url), { dataDir }),
+      threads: new WorkerThreads(new URL("../worker.ts", import.meta.url), { objectsFolder: join(dataDir, "objects") }),
       sqlChildren: sqlChildren(dataDir, defaultSqlSettings),
     },
     { dedupWindowMs, collections: defaultCollectionSettings, sql: defaultSqlSettings },

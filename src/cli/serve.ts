@@ -1,5 +1,6 @@
 import { pino } from "pino";
 import { IdleCollector } from "../adapter/threads/idle-collector.ts";
+import type { ClusterNode } from "../cluster-node.ts";
 import type { ServerConfig } from "../config.ts";
 import { makeDataFolder } from "../data-folder.ts";
 import type { Server } from "../server.ts";
@@ -15,16 +16,22 @@ export async function runServe(config: ServerConfig): Promise<number> {
   const isForPeople = config.mode === "development" && process.stdout.isTTY;
   const log = isForPeople ? pino(options, new LogForPeople(process.stdout)) : pino(options);
   const stopping = signalled();
-  let server: Server;
+  let server: Server | ClusterNode;
   try {
     // Before the server is loaded, which takes longer than all else: a folder that can't be used is told at once.
     makeDataFolder(config.dataDir);
-    const { Server } = await import("../server.ts");
-    server = await Server.start(config, log, (error) => {
+    const onFatal = (error: Error) => {
       log.fatal({ err: error }, `ending, to be started again: ${error.message}`);
       // Nothing could be answered any more but errors, and a new process can go on with what is on the disk.
       process.exit(1);
-    });
+    };
+    if (config.clusterLog === undefined) {
+      const { Server } = await import("../server.ts");
+      server = await Server.start(config, log, onFatal);
+    } else {
+      const { ClusterNode } = await import("../cluster-node.ts");
+      server = await ClusterNode.start(config, log, onFatal);
+    }
   } catch (error) {
     log.fatal({ err: error }, `could not start: ${explained(error)}`);
     return 1;

@@ -162,7 +162,13 @@ export class Engine {
       documents: this.documents,
       onQuery: (kind, ms) => observer.onQuery?.(kind, ms),
     });
-    this.#sealer = new Sealer({ ...shared, build: this.#build, settings: settings.collections, onError });
+    this.#sealer = new Sealer({
+      ...shared,
+      ownership: ports.ownership,
+      build: this.#build,
+      settings: settings.collections,
+      onError,
+    });
     const dedup = new DedupIndex({ store, committer, clock, windowMs: settings.dedupWindowMs });
     this.#dedup = dedup;
     this.events = new Events({ metastore, log, committer, streams: this.streams, dedup, idempotency, quotas, clock });

@@ -29,6 +29,8 @@ export interface CommitLog {
   read(from: number): AsyncIterable<LogEntry>;
   /** Entries before a position are no longer needed. They may stay readable for a while. */
   trim(before: number): void;
+  /** What the log must be told to go on after a position, where that alone is not enough. The store keeps it with what it has applied. */
+  cursorAfter?(position: number): unknown;
   /** Waits for what is under way. */
   close(): Promise<void>;
 }

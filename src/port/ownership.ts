@@ -5,4 +5,6 @@ export interface Ownership extends AsyncDisposable {
   readonly isOwner: boolean;
   /** Grows with every change of owner, for fencing. */
   readonly epoch: number;
+  /** Resolves when this process was the owner at some time after the call. Rejects where it is not: what it knows may be old. */
+  confirm(): Promise<void>;
 }

@@ -66,8 +66,11 @@ export interface Store extends Reader {
 }
 
 export class StoreError extends Error {
-  /** `full`: no room on the device. `damaged`: what is stored can't be trusted. `failed`: anything else. */
-  readonly kind: "full" | "damaged" | "failed";
+  /**
+   * `full`: no room on the device. `damaged`: what is stored can't be trusted. `fenced`: another process is the writer now. `failed`: anything
+   * else.
+   */
+  readonly kind: "full" | "damaged" | "fenced" | "failed";
 
   constructor(kind: StoreError["kind"], message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });

@@ -237,6 +237,7 @@ export class World {
           isOwner: true,
           epoch: this.#lives,
           acquire: async () => {},
+          confirm: async () => {},
           [Symbol.asyncDispose]: async () => {},
         },
         clock,

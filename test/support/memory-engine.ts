@@ -23,7 +23,13 @@ export async function startMemoryEngine(
     {
       store,
       objects,
-      ownership: { isOwner: true, epoch: 1, acquire: async () => {}, [Symbol.asyncDispose]: async () => {} },
+      ownership: {
+        isOwner: true,
+        epoch: 1,
+        acquire: async () => {},
+        confirm: async () => {},
+        [Symbol.asyncDispose]: async () => {},
+      },
       clock,
       random: new NodeRandom(),
       threads: inlineThreads(objects, clock, answers),

@@ -184,10 +184,7 @@ export class LoggedStore implements Store {
   async commit(ops: readonly WriteOp[]): Promise<void> {
     if (ops.length === 0) return;
     const length = entryBytes(ops);
-    while (!this.#overlay.isEmpty && this.#overlay.bytes + length > this.#settings.overlayBytesMax) {
-      if (this.#isClosing) break;
-      await this.#nextApplied();
-    }
+    while (this.#isCrowded(length)) await this.#nextApplied();
     if (this.#isClosing) throw new StoreError("failed", "the store is closed");
     this.#checkRoom(length);
     const place = this.#memory.cut(length);
@@ -211,6 +208,28 @@ export class LoggedStore implements Store {
       this.#roomUntilMs = nowMs + roomKnownMs;
     }
     if (wanted > this.#roomBytes) throw new StoreError("full", "the disk has no room for the write");
+  }
+
+  /**
+   * Takes a commit that another process has written to the log. They must come in their order and after those of this process; it waits
+   * for room as a commit does.
+   */
+  async ingest(position: number, parts: readonly Bytes[]): Promise<void> {
+    const length = parts.reduce((sum, part) => sum + part.length, 0);
+    while (this.#isCrowded(length)) await this.#nextApplied();
+    // Commits of this process that the log has are added a moment later.
+    while (this.#overlay.position < position - 1 && !this.#isClosing) await new Promise(setImmediate);
+    if (this.#isClosing) throw new StoreError("failed", "the store is closed");
+    const place = this.#memory.cut(length);
+    let at = 0;
+    for (const part of parts) at = copyInto(place.bytes, at, part);
+    this.#add(position, place);
+  }
+
+  /** Whether another entry has to wait until the view has applied some. */
+  #isCrowded(length: number): boolean {
+    if (this.#isClosing || this.#overlay.isEmpty) return false;
+    return this.#overlay.bytes + length > this.#settings.overlayBytesMax;
   }
 
   #add(position: number, place: EntryPlace): void {
@@ -285,7 +304,8 @@ export class LoggedStore implements Store {
     if (this.#overlay.generations.length === 1) this.#overlay.seal();
     const oldest = this.#overlay.generations[0]!;
     const { position } = oldest.entries.at(-1)!;
-    const mark = encodeMark({ log: this.#log.id, applied: position });
+    const cursor = this.#log.cursorAfter?.(position);
+    const mark = encodeMark({ log: this.#log.id, applied: position, ...(cursor !== undefined && { cursor }) });
     await this.#applier.apply(
       oldest.entries.map(({ place }) => place.bytes),
       { kind: "put", key: this.#mark, value: mark },
@@ -334,6 +354,14 @@ interface Mark {
   readonly log: string;
   /** The position of the last entry that the view holds. */
   readonly applied: number;
+  /** Of a log that needs one. */
+  readonly cursor?: unknown;
+}
+
+/** What the log of a view must be told to go on after what the view has applied; undefined for a new one. */
+export function storedCursor(view: Store, mark: Bytes): unknown {
+  const stored = view.get(mark);
+  return stored === undefined ? undefined : decodeMark(stored).cursor;
 }
 
 function encodeMark(mark: Mark): Buffer {

@@ -35,6 +35,11 @@ export class SingleOwnership implements Ownership {
     this.#lock = server;
   }
 
+  /** The lock goes only with the process. */
+  async confirm(): Promise<void> {
+    if (!this.isOwner) throw new Error(`the data directory ${this.#directory} is not this process's`);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     const lock = this.#lock;
     this.#lock = undefined;

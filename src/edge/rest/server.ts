@@ -31,6 +31,7 @@ import type { Metrics } from "./metrics.ts";
 import { type Access, isInside, isRead, needOf, type Route, readToken } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
 import { backupRoutes } from "./routes/backup.ts";
+import { type ClusterControl, clusterRoutes } from "./routes/cluster.ts";
 import { collectionRoutes } from "./routes/collections.ts";
 import { documentRoutes } from "./routes/documents.ts";
 import { eventRoutes } from "./routes/events.ts";
@@ -68,6 +69,8 @@ export interface RestOptions {
   readonly authenticator: Authenticator;
   /** Keys to be managed, and the log of who did what. */
   readonly instance?: { readonly keys: ApiKeys; readonly audit: AuditLog };
+  /** Of a server that is the owner of a cluster. */
+  readonly cluster?: ClusterControl;
   readonly requestId: RequestIds;
   /** What all edges hold of requests. */
   readonly bytes: ByteBudget;
@@ -132,6 +135,7 @@ export async function createRest(options: RestOptions): Promise<Rest> {
     ...liveRoutes(engine),
     ...(options.backups === undefined ? [] : backupRoutes(options.backups)),
     ...(options.instance === undefined ? [] : instanceRoutes(options.instance.keys, options.instance.audit)),
+    ...(options.cluster === undefined ? [] : clusterRoutes(options.cluster)),
     ...descriptionRoutes(app),
   ];
   registerHooks(app, options, new RouteTable(routes));

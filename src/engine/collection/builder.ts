@@ -1,4 +1,5 @@
 import type { Clock } from "../../port/clock.ts";
+import type { Ownership } from "../../port/ownership.ts";
 import type { Entry, Snapshot, Store } from "../../port/store.ts";
 import type { ObjectHold } from "../backup/object-hold.ts";
 import type { Committer } from "../commit/committer.ts";
@@ -28,6 +29,7 @@ export interface BuilderDeps {
   readonly clock: Clock;
   readonly settings: CollectionSettings;
   readonly hold: ObjectHold;
+  readonly ownership: Pick<Ownership, "epoch">;
 }
 
 /** A tail that takes no more changes, with the documents as they were then. */
@@ -62,7 +64,7 @@ export class Builder {
       return this.#deps.build.request<BuildReply>({
         kind: "seal",
         job,
-        id: `${next.version}`,
+        id: this.#name(next),
         deletes,
         keeps: this.#deps.hold.isHeld,
       });
@@ -120,7 +122,7 @@ export class Builder {
     const { manifest } = runtime;
     const next = this.#next(manifest);
     const built = await this.#job(runtime, (job) =>
-      this.#deps.build.request<BuildReply>({ kind: "merge", job, id: `${next.version}`, segments: chosen }),
+      this.#deps.build.request<BuildReply>({ kind: "merge", job, id: this.#name(next), segments: chosen }),
     );
     const left = manifest.segments.filter((entry) => !chosen.includes(entry));
     return { ...next, segments: built.segment === null ? left : [...left, built.segment] };
@@ -144,7 +146,7 @@ export class Builder {
         // The dataset beside the index must hear of what was deleted: the documents no longer tell.
         if (piece === 0) await this.#sendLog(runtime, job, manifest.applied, upTo, loggedDeletes);
         afterId = await this.#sendDocuments(runtime, job, afterId, settings.sealRecords, signal);
-        const id = `${next.version}-${piece}`;
+        const id = `${this.#name(next)}-${piece}`;
         return this.#deps.build.request<BuildReply>({
           kind: "seal",
           job,
@@ -161,6 +163,12 @@ export class Builder {
 
   #next(manifest: Manifest): Manifest {
     return { ...manifest, version: manifest.version + 1, createdAtMs: this.#deps.clock.nowMs() };
+  }
+
+  /** Of the objects of a manifest. A deposed owner that still writes must not write over what the next one has. */
+  #name({ version }: Manifest): string {
+    const { epoch } = this.#deps.ownership;
+    return epoch === 1 ? `${version}` : `${epoch}e${version}`;
   }
 
   /** A job that fails leaves nothing behind in the build thread. */

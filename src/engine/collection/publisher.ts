@@ -1,5 +1,6 @@
 import type { Clock } from "../../port/clock.ts";
 import type { ObjectStore } from "../../port/object-store.ts";
+import type { Ownership } from "../../port/ownership.ts";
 import type { Store } from "../../port/store.ts";
 import type { ObjectHold } from "../backup/object-hold.ts";
 import type { Committer } from "../commit/committer.ts";
@@ -21,6 +22,7 @@ export interface PublisherDeps {
   readonly clock: Clock;
   readonly settings: CollectionSettings;
   readonly hold: ObjectHold;
+  readonly ownership: Pick<Ownership, "confirm" | "epoch">;
 }
 
 /** Makes manifests current, and frees what they leave behind. */
@@ -57,7 +59,7 @@ export class Publisher {
    * their segments: an index that is open holds its own, and one that is being opened is left its objects.
    */
   async collectGarbage(runtime: CollectionRuntime): Promise<void> {
-    const { objects, hold } = this.#deps;
+    const { objects, hold, ownership } = this.#deps;
     // A later publication frees what this one leaves.
     if (hold.isHeld) return;
     const { manifest, openingManifest } = runtime;
@@ -70,11 +72,15 @@ export class Publisher {
         for (const graph of Object.values(graphs)) named.add(graph);
       }
     }
+    const unnamed: string[] = [];
     for (const kind of ["segments", "deletes", "graphs"]) {
       for (const { path } of await objects.list(`${folderOf(runtime.meta.id)}/${kind}/`)) {
-        if (!named.has(path)) await objects.delete(path);
+        if (!named.has(path)) unnamed.push(path);
       }
     }
+    // An owner that was deposed unknowingly would delete what the next one has just written.
+    if (unnamed.length > 0) await ownership.confirm();
+    for (const path of unnamed) await objects.delete(path);
     if (openingManifest === undefined) this.#unfreed.delete(runtime);
   }
 

@@ -1,5 +1,6 @@
 import type { Clock } from "../../port/clock.ts";
 import type { ObjectStore } from "../../port/object-store.ts";
+import type { Ownership } from "../../port/ownership.ts";
 import type { Store } from "../../port/store.ts";
 import type { ObjectHold } from "../backup/object-hold.ts";
 import type { Committer } from "../commit/committer.ts";
@@ -32,6 +33,7 @@ export interface SealerDeps {
   readonly clock: Clock;
   readonly settings: CollectionSettings;
   readonly hold: ObjectHold;
+  readonly ownership: Ownership;
   readonly onError: (error: unknown) => void;
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from "../../port/clock.ts";
 import { type Store, StoreError, type WriteOp } from "../../port/store.ts";
-import { unavailable } from "../errors.ts";
+import { EngineError, unavailable } from "../errors.ts";
 import type { Table } from "../keys.ts";
 import { runInTurns, type Steps } from "../turns.ts";
 import { Draft } from "./draft.ts";
@@ -51,6 +51,8 @@ interface Waiting {
 
 /** A commit that takes no longer than this is quick. */
 const quickMs = 4;
+/** After which a write that was fenced finds the new owner. */
+const fencedRetryMs = 1_000;
 /** What a group takes while commits are quick, in `readyBytes`. */
 const quickShare = 3;
 
@@ -280,8 +282,12 @@ export class Committer {
       await this.#options.store.commit(ops);
       return undefined;
     } catch (error) {
-      const full = error instanceof StoreError && error.kind === "full";
-      const message = full ? "the disk is full; nothing was written" : "the write could not be committed";
+      const kind = error instanceof StoreError ? error.kind : "failed";
+      if (kind === "fenced") {
+        const options = { retryAfterMs: fencedRetryMs, cause: error };
+        return new EngineError("aborted", "another node has become the owner; nothing was written, retry", options);
+      }
+      const message = kind === "full" ? "the disk is full; nothing was written" : "the write could not be committed";
       return unavailable(message, error);
     }
   }

@@ -128,7 +128,9 @@ export class EngineHarness implements AsyncDisposable {
 
   #threads(): Threads {
     if (this.#adapters === "disk") {
-      return new WorkerThreads(new URL("../../../src/worker.ts", import.meta.url), { dataDir: this.#folder });
+      return new WorkerThreads(new URL("../../../src/worker.ts", import.meta.url), {
+        objectsFolder: join(this.#folder, "objects"),
+      });
     }
     const loader = new ObjectSegmentLoader(this.objects);
     this.#losable = new LosableThreads((role) =>

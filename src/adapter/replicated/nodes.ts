@@ -1,0 +1,58 @@
+import { createHash } from "node:crypto";
+import type { Clock } from "../../port/clock.ts";
+import type { NodeInfo } from "./entry.ts";
+
+export interface SeenNode extends NodeInfo {
+  /** How long ago it was heard of. */
+  readonly silentMs: number;
+}
+
+/** A node that has been silent for so many of its intervals is taken for gone. */
+const intervalsMissed = 3;
+/** Those that are remembered at all. */
+const nodesMax = 64;
+
+/** The nodes that this one has heard of in the log. */
+export class Nodes {
+  readonly #clock: Clock;
+  readonly #aliveMs: number;
+  readonly #seen = new Map<string, { readonly info: NodeInfo; readonly readMs: number }>();
+
+  constructor(clock: Clock, presenceMs: number) {
+    this.#clock = clock;
+    this.#aliveMs = presenceMs * intervalsMissed;
+  }
+
+  heard(info: NodeInfo): void {
+    this.#seen.delete(info.node);
+    this.#seen.set(info.node, { info, readMs: this.#clock.steadyMs() });
+    const [oldest] = this.#seen.keys();
+    if (this.#seen.size > nodesMax && oldest !== undefined) this.#seen.delete(oldest);
+  }
+
+  all(): SeenNode[] {
+    const nowMs = this.#clock.steadyMs();
+    return [...this.#seen.values()]
+      .map(({ info, readMs }) => ({ ...info, silentMs: nowMs - readMs }))
+      .sort((a, b) => (a.node < b.node ? -1 : 1));
+  }
+
+  isAlive(node: string): boolean {
+    const seen = this.#seen.get(node);
+    return seen !== undefined && this.#clock.steadyMs() - seen.readMs < this.#aliveMs;
+  }
+
+  /** How many of the others that are alive come before a node when an epoch has to be claimed. All nodes find the same order. */
+  rank(node: string, epoch: number, except: string | undefined): number {
+    const own = weight(node, epoch);
+    let rank = 0;
+    for (const other of this.#seen.keys()) {
+      if (other !== node && other !== except && this.isAlive(other) && weight(other, epoch) > own) rank++;
+    }
+    return rank;
+  }
+}
+
+function weight(node: string, epoch: number): string {
+  return createHash("sha256").update(`${epoch} ${node}`).digest("hex");
+}

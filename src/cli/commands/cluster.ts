@@ -1,0 +1,87 @@
+import { createTopic } from "../../adapter/kafka/topic.ts";
+import { kafkaAddress } from "../../cluster-node.ts";
+import { readSecret } from "../../config.ts";
+import { loadClusterKeys, parseClusterLog } from "../../config-cluster.ts";
+import { CommandFailure, UsageError } from "../command.ts";
+import type { Run } from "../spec.ts";
+
+interface ClusterAnswer {
+  readonly owner: string;
+  readonly epoch: number;
+  readonly position: number;
+  readonly nodes: readonly {
+    readonly node: string;
+    readonly address: string;
+    readonly version: string | null;
+    readonly role: string;
+    readonly position: number;
+    readonly lag: number;
+    readonly silent_ms: number;
+  }[];
+}
+
+/** Makes the topic that a cluster keeps its log in. */
+export const initCluster: Run = async (context) => {
+  const text = context.text("cluster-log") ?? context.env["SERVICE_CLUSTER_LOG"];
+  if (!text) throw new UsageError("--cluster-log or SERVICE_CLUSTER_LOG must say where the log is to be");
+  const log = parseClusterLog(text, "cluster-log");
+  const replicas = context.whole("replicas", 1, 9) ?? 3;
+  if (replicas < 3 && !log.allowsLoss) {
+    throw new UsageError(
+      "with fewer than 3 replicas acknowledged writes can be lost: ?replication=any allows it, for a test",
+    );
+  }
+  const address = kafkaAddress(log, loadClusterKeys(log, context.env, readSecret));
+  let isNew: boolean;
+  try {
+    isNew = await createTopic(address, { replicas, flush: context.flag("flush") });
+  } catch (error) {
+    throw new CommandFailure("unavailable", `the topic could not be made: ${(error as Error).message}`);
+  }
+  const value = { topic: address.topic, created: isNew };
+  await context.out.value(value, () => `topic ${address.topic} ${isNew ? "is made" : "was there already"}`);
+  return undefined;
+};
+
+export const clusterStatus: Run = async ({ client, out, signal }) => {
+  const found = await client.request<ClusterAnswer>({
+    method: "GET",
+    path: "/v1/cluster",
+    repeatable: true,
+    kind: "read",
+    signal,
+  });
+  if (!out.json) {
+    out.say(`owner ${found.owner}, epoch ${found.epoch}, position ${found.position}`);
+    out.say("");
+  }
+  if (out.json) await out.value(found, () => "");
+  else {
+    await out.list("nodes", found.nodes, {
+      NODE: ({ node }) => node,
+      ROLE: ({ role }) => role,
+      ADDRESS: ({ address }) => address,
+      VERSION: ({ version }) => version ?? "",
+      POSITION: ({ position }) => position,
+      LAG: ({ lag }) => lag,
+      "SEEN AGO": ({ silent_ms }) => `${(silent_ms / 1000).toFixed(1)} s`,
+    });
+  }
+  return undefined;
+};
+
+export const moveOwner: Run = async ({ client, out, args, signal }) => {
+  const [to] = args;
+  const body = to === undefined ? {} : { to };
+  await client.request({ method: "POST", path: "/v1/cluster/move", body, repeatable: false, kind: "write", signal });
+  await out.value({ moving: true, to: to ?? null }, () => `the owner's place goes to ${to ?? "another node"}`);
+  return undefined;
+};
+
+export const drainNode: Run = async () => {
+  throw new CommandFailure(
+    "unimplemented",
+    "draining a node from afar is not implemented",
+    "send SIGTERM to its process: it hands the owner's place over, answers what is in flight and ends",
+  );
+};

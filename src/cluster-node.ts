@@ -1,0 +1,390 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { rootCertificates } from "node:tls";
+import type { Logger } from "pino";
+import type { KafkaAddress } from "./adapter/kafka/clients.ts";
+import { KafkaSharedLog } from "./adapter/kafka/shared-log.ts";
+import { LmdbApplier } from "./adapter/lmdb/applier.ts";
+import { LmdbStore } from "./adapter/lmdb/store.ts";
+import { LoggedStore, storedCursor } from "./adapter/logged/store.ts";
+import { NodeClock } from "./adapter/node/clock.ts";
+import { NodeRandom } from "./adapter/node/random.ts";
+import { ReplicatedLog } from "./adapter/replicated/commit-log.ts";
+import { EpochStore } from "./adapter/replicated/epoch-store.ts";
+import type { Cursor } from "./adapter/replicated/fold.ts";
+import type { Member } from "./adapter/replicated/member.ts";
+import { EpochOwnership } from "./adapter/replicated/ownership.ts";
+import { SingleOwnership } from "./adapter/single/ownership.ts";
+import type { ServerConfig } from "./config.ts";
+import { type ClusterKeys, type ClusterLogAddress, defaultNodeId } from "./config-cluster.ts";
+import { checkAuthConfig } from "./edge/auth/config.ts";
+import { ClusterFront, type ClusterView } from "./edge/cluster/front.ts";
+import { Mount } from "./edge/cluster/mount.ts";
+import { OwnerProxy } from "./edge/cluster/proxy.ts";
+import { WireEntry } from "./edge/cluster/wire-entry.ts";
+import type { ClusterControl } from "./edge/rest/routes/cluster.ts";
+import { invalid } from "./engine/errors.ts";
+import { checkFormat } from "./engine/format.ts";
+import { makeKey, tables } from "./engine/keys.ts";
+import { formatAddress } from "./listener/address.ts";
+import type { Listener } from "./listener/listener.ts";
+import { listenHosts, openListener, openLiveListener } from "./listeners.ts";
+import { freeBytes } from "./main-store.ts";
+import { Server } from "./server.ts";
+import { version } from "./version.ts";
+
+/** A server that is deposed answers what is under way within this: nobody may be told anything new. */
+const deposedMs = 1_000;
+/** How long requests wait for the next owner while the place is handed over. */
+const handoverMsMax = 5_000;
+const handoverLookMs = 10;
+/** A trouble that lasts is told so often. */
+const logMs = 10_000;
+const leaveMsMax = 3_000;
+/** What runs is given before the place is handed over. */
+const graceMs = 2_000;
+
+/** The one shard that a cluster has. */
+const shard = 0;
+
+export function kafkaAddress(log: ClusterLogAddress, keys: ClusterKeys | undefined): KafkaAddress {
+  const { brokers, prefix, tls, mechanism } = log;
+  return {
+    brokers,
+    topic: `${prefix}.${shard}`,
+    ...(tls && { tls: {} }),
+    ...(mechanism !== undefined && keys !== undefined && { sasl: { mechanism, ...keys } }),
+  };
+}
+
+interface Ground {
+  readonly store: LoggedStore;
+  readonly replicated: ReplicatedLog;
+}
+
+/**
+ * A node of a cluster: it follows the shared log, and passes requests on to the owner. While it is the owner itself it has a server of its
+ * own, which begins anew each time: what an engine keeps in memory is never older than the log.
+ */
+export class ClusterNode implements ClusterView {
+  readonly url: string;
+  readonly postgres: string | undefined;
+  readonly mysql: string | undefined;
+  readonly live: string | undefined;
+  readonly #config: ServerConfig;
+  readonly #log: Logger;
+  readonly #onFatal: (error: Error) => void;
+  readonly #node: string;
+  readonly #clock = new NodeClock();
+  readonly #front: ClusterFront;
+  readonly #opened: AsyncDisposableStack;
+  readonly #listener: Listener;
+  readonly #liveListener: Listener | undefined;
+  #ground: Ground | undefined;
+  #server: { readonly server: Server; readonly epoch: number } | undefined;
+  /** Servers begin and end one after another. */
+  #changing: Promise<void> = Promise.resolve();
+  #isStopping = false;
+  #isHandingOver = false;
+
+  static async start(config: ServerConfig, log: Logger, onFatal: (error: Error) => void): Promise<ClusterNode> {
+    for (const warning of checkAuthConfig(config.auth, listenHosts(config))) log.warn(warning);
+    if (existsSync(join(config.dataDir, "log"))) {
+      throw invalid("data-dir", "holds the data of a single server; a node of a cluster begins with an empty folder");
+    }
+    await using opened = new AsyncDisposableStack();
+    const lock = opened.use(new SingleOwnership(config.dataDir));
+    await lock.acquire(AbortSignal.timeout(10_000));
+    // Requests may come before the node knows anything: they are told to try again.
+    let node: ClusterNode | undefined;
+    const view: ClusterView = {
+      get mayAnswer() {
+        return node?.mayAnswer ?? false;
+      },
+      get ownerAddress() {
+        return node?.ownerAddress;
+      },
+      get status() {
+        return node?.status ?? {};
+      },
+    };
+    const proxy = new OwnerProxy({ node: config.nodeId ?? defaultNodeId(), tls: peerTls(config) });
+    opened.defer(() => proxy.close());
+    const front = new ClusterFront(view, proxy);
+    const { wireConnectionsMax, postgresListen, mysqlListen } = config;
+    const take = (wire: "postgres" | "mysql") => (socket: Parameters<typeof front.takeWire>[1]) =>
+      front.takeWire(wire, socket);
+    const postgres = await WireEntry.start(
+      postgresListen,
+      "SERVICE_POSTGRES_LISTEN",
+      wireConnectionsMax,
+      take("postgres"),
+    );
+    opened.defer(() => postgres?.close());
+    const mysql = await WireEntry.start(mysqlListen, "SERVICE_MYSQL_LISTEN", wireConnectionsMax, take("mysql"));
+    opened.defer(() => mysql?.close());
+    const live = await openLiveListener(config, front.handleLive, log);
+    opened.defer(() => live?.close());
+    const listener = await openListener(
+      config,
+      front.handleMain,
+      config.corsOrigins.length > 0 ? undefined : front.handleExpress,
+      log,
+    );
+    opened.defer(() => listener.close());
+    node = new ClusterNode(config, log, onFatal, { front, listener, live, postgres, mysql });
+    await node.#follow();
+    node.#opened.use(opened.move());
+    return node;
+  }
+
+  private constructor(
+    config: ServerConfig,
+    log: Logger,
+    onFatal: (error: Error) => void,
+    parts: {
+      readonly front: ClusterFront;
+      readonly listener: Listener;
+      readonly live: Listener | undefined;
+      readonly postgres: WireEntry | undefined;
+      readonly mysql: WireEntry | undefined;
+    },
+  ) {
+    this.#config = config;
+    this.#log = log;
+    this.#onFatal = onFatal;
+    this.#node = config.nodeId ?? defaultNodeId();
+    this.#front = parts.front;
+    this.#listener = parts.listener;
+    this.#liveListener = parts.live;
+    this.#opened = new AsyncDisposableStack();
+    this.url = parts.listener.address.url;
+    this.postgres = parts.postgres && formatAddress(parts.postgres.address);
+    this.mysql = parts.mysql && formatAddress(parts.mysql.address);
+    this.live = parts.live && formatAddress(parts.live.address);
+  }
+
+  get mayAnswer(): boolean {
+    return this.#member?.mayAnswer ?? false;
+  }
+
+  get ownerAddress(): string | undefined {
+    const owner = this.#member?.owner;
+    return owner === undefined || owner.node === this.#node ? undefined : owner.address;
+  }
+
+  get status(): object {
+    const member = this.#member;
+    if (member === undefined) return { node: this.#node };
+    const { role, epoch, position, owner, silentMs } = member;
+    return { node: this.#node, role, owner: owner?.node ?? null, epoch, position, silent_ms: Math.round(silentMs) };
+  }
+
+  get #member(): Member | undefined {
+    return this.#ground?.replicated.member;
+  }
+
+  /** Opens the store and the log, and begins to apply the one to the other. */
+  async #follow(): Promise<void> {
+    const { dataDir, clusterLog, clusterKeys, advertise } = this.#config;
+    const log = this.#log;
+    const folder = join(dataDir, "store");
+    const view = new LmdbStore(folder, { exclusive: true, onFatal: this.#onFatal });
+    const mark = makeKey(tables.commitLog);
+    let loggedMs = -Infinity;
+    const onError = (err: unknown) => {
+      // It is tried again many times a second.
+      const nowMs = this.#clock.steadyMs();
+      if (nowMs - loggedMs < logMs) return;
+      loggedMs = nowMs;
+      log.warn({ err }, "the log of the cluster could not be reached; it will be tried again");
+    };
+    try {
+      await checkFormat(view);
+      const replicated = await ReplicatedLog.open({
+        log: await KafkaSharedLog.open(kafkaAddress(clusterLog!, clusterKeys), clusterLog!),
+        clock: this.#clock,
+        writer: `${this.#node}/${Buffer.from(new NodeRandom().bytes(8)).toString("hex")}`,
+        info: { node: this.#node, address: formatAddress(advertise ?? this.#reachable), version },
+        cursor: storedCursor(view, mark) as Cursor | undefined,
+        onRole: (role) => this.#onRole(role),
+        onError,
+        onFatal: this.#onFatal,
+      });
+      const store = await LoggedStore.open({
+        view,
+        applier: new LmdbApplier(view, folder),
+        log: replicated,
+        clock: this.#clock,
+        mark,
+        freeBytes: () => freeBytes(dataDir),
+        onError: (err) => log.error({ err }, "the log could not be applied; it will be tried again"),
+      });
+      this.#ground = { store, replicated };
+      replicated.follow((position, parts) => store.ingest(position, parts));
+    } catch (error) {
+      await view.close();
+      throw error;
+    }
+  }
+
+  get #reachable(): { host: string; port: number } {
+    const { hostname, port } = new URL(this.#listener.address.url);
+    return { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port) };
+  }
+
+  #onRole(role: Member["role"]): void {
+    const epoch = this.#member?.epoch;
+    this.#log.info({ node: this.#node, role, epoch }, `cluster: ${role}`);
+    if (role === "standby") this.#front.mounted = undefined;
+    if (role !== "owner" && role !== "standby") return;
+    const settled = this.#change(() => this.#settle());
+    // What comes while the server begins is answered by it.
+    if (role === "owner") this.#front.pause(settled);
+  }
+
+  #change(step: () => Promise<void>): Promise<void> {
+    const done = this.#changing.then(step);
+    this.#changing = done.catch((err: unknown) => {
+      this.#log.fatal({ err }, "the owner's server could not be started or ended");
+      this.#onFatal(err as Error);
+    });
+    return this.#changing;
+  }
+
+  /** Has a server if and only if this node is the owner. */
+  async #settle(): Promise<void> {
+    const member = this.#member!;
+    const epoch = member.role === "owner" ? member.epoch : undefined;
+    if (this.#server !== undefined && this.#server.epoch !== epoch) await this.#end(deposedMs);
+    if (this.#server === undefined && epoch !== undefined && !this.#isStopping) await this.#begin(epoch);
+  }
+
+  async #begin(epoch: number): Promise<void> {
+    const beganMs = this.#clock.steadyMs();
+    const { store } = this.#ground!;
+    const member = this.#member!;
+    const { postgresListen, mysqlListen, clusterObjects } = this.#config;
+    const inner = { host: "127.0.0.1", port: 0, isDefault: false } as const;
+    const config: ServerConfig = {
+      ...this.#config,
+      postgresListen: postgresListen === "off" ? "off" : inner,
+      mysqlListen: mysqlListen === "off" ? "off" : inner,
+    };
+    let main: Mount | undefined;
+    let live: Mount | undefined;
+    const isOver = () => member.role !== "owner" || member.epoch !== epoch;
+    let server: Server;
+    try {
+      server = await Server.start(config, this.#log, this.#onFatal, {
+        store: new EpochStore(store, isOver),
+        objectsFolder: clusterObjects!,
+        ownership: new EpochOwnership(member),
+        listen: (handler, express) => {
+          main = new Mount(this.#listener, handler, express);
+          return main;
+        },
+        listenLive: (handler) => {
+          live = this.#liveListener && new Mount(this.#liveListener, handler);
+          return live;
+        },
+        cluster: this.#control(member),
+      });
+    } catch (error) {
+      // Another node has taken the place meanwhile, and the server could write nothing any more.
+      if (isOver()) return;
+      throw error;
+    }
+    this.#server = { server, epoch };
+    if (isOver()) return;
+    this.#front.mounted = {
+      main: main!,
+      live,
+      postgres: server.postgresAddress,
+      mysql: server.mysqlAddress,
+    };
+    const ms = Math.round(this.#clock.steadyMs() - beganMs);
+    this.#log.info({ node: this.#node, epoch, ms }, "cluster: this node is the owner");
+  }
+
+  async #end(drainMs: number): Promise<void> {
+    const ended = this.#server;
+    this.#server = undefined;
+    this.#front.mounted = undefined;
+    await ended?.server.stop(drainMs);
+  }
+
+  #control(member: Member): ClusterControl {
+    const name = this.#node;
+    return {
+      node: name,
+      get epoch() {
+        return member.epoch;
+      },
+      get position() {
+        return member.position;
+      },
+      nodes: () =>
+        member.nodes.map(({ node, address, version: build, position = 0, silentMs }) => ({
+          node,
+          address,
+          version: build ?? null,
+          isOwner: node === name,
+          position: node === name ? member.position : position,
+          silentMs,
+        })),
+      // The answer goes out before the server that gives it ends.
+      move: async (to) => {
+        setImmediate(() => void this.#handOver(to));
+      },
+    };
+  }
+
+  /** Ends this node's server, gives the place up, and waits until another node has it. Requests wait meanwhile. */
+  async #handOver(to?: string): Promise<void> {
+    const member = this.#member!;
+    if (member.role !== "owner" || this.#isHandingOver) return;
+    this.#isHandingOver = true;
+    const over = Promise.withResolvers<void>();
+    this.#front.pause(over.promise);
+    const beganMs = this.#clock.steadyMs();
+    try {
+      await this.#change(async () => {
+        await this.#end(graceMs);
+        // Without the log nobody can take the place; the others claim it when they can.
+        const left = member.role === "owner" ? member.leave(to) : undefined;
+        // One that was deposed meanwhile has nothing to give up.
+        await Promise.race([left?.catch(() => undefined), this.#clock.sleep(leaveMsMax)]);
+      });
+      while (this.ownerAddress === undefined && this.#clock.steadyMs() - beganMs < handoverMsMax) {
+        await this.#clock.sleep(handoverLookMs);
+      }
+    } finally {
+      this.#isHandingOver = false;
+      over.resolve();
+    }
+    const ms = Math.round(this.#clock.steadyMs() - beganMs);
+    this.#log.info({ node: this.#node, owner: member.owner?.node, ms }, "cluster: the place was handed over");
+  }
+
+  /** Hands the place over where this node has it, answers what is in flight, and ends. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#front.isDraining = true;
+    await this.#handOver();
+    const { drainTimeoutMs } = this.#config;
+    await Promise.all([this.#listener, this.#liveListener].map((each) => each?.drain(drainTimeoutMs)));
+    await this.#changing;
+    await this.#end(0);
+    // Before the store, which takes nothing more when it closes.
+    await this.#member?.close();
+    // Closes the log and the view, too.
+    await this.#ground?.store.close();
+    await this.#opened.disposeAsync();
+  }
+}
+
+/** Nodes that share a certificate trust each other by it. */
+function peerTls({ tlsCertFile }: ServerConfig): { ca: string[] } | undefined {
+  return tlsCertFile === undefined ? undefined : { ca: [readFileSync(tlsCertFile, "utf8"), ...rootCertificates] };
+}

@@ -1,0 +1,155 @@
+import type { ServerResponse } from "node:http";
+import { connect, type Socket } from "node:net";
+import { pipeline, type Readable, type Writable } from "node:stream";
+import type { Address } from "../../listener/address.ts";
+import type { ExpressHandler } from "../../listener/express.ts";
+import { liftRequestDeadline } from "../../listener/listener.ts";
+import type { AnyRequest, AnyResponse } from "../../listener/registry.ts";
+import type { Mount } from "./mount.ts";
+import { forwardedHeader, type OwnerProxy, pipePath, portHeader } from "./proxy.ts";
+import { refuseUnavailable, sendJson } from "./refusal.ts";
+
+/** What a node knows of its cluster when a request comes. */
+export interface ClusterView {
+  /** Whether this node is the owner and may answer for all that was acknowledged. */
+  readonly mayAnswer: boolean;
+  /** Where the owner is, if it is another node; undefined where there is none. */
+  readonly ownerAddress: string | undefined;
+  /** What `/ready` tells. */
+  readonly status: object;
+}
+
+/** The server of the owner, while this node is it. */
+export interface Mounted {
+  readonly main: Mount;
+  readonly live: Mount | undefined;
+  readonly postgres: Address | undefined;
+  readonly mysql: Address | undefined;
+}
+
+/** Requests that wait; more are answered at once. */
+const pausedMax = 2_000;
+const draining = "the server is draining";
+const noOwner = "the metastore has no leader yet; retry";
+
+/** Every node takes every request: the owner answers, and the others pass on to it. */
+export class ClusterFront {
+  readonly #view: ClusterView;
+  readonly #proxy: OwnerProxy;
+  mounted: Mounted | undefined;
+  #pause: Promise<void> | undefined;
+  #paused = 0;
+  isDraining = false;
+
+  constructor(view: ClusterView, proxy: OwnerProxy) {
+    this.#view = view;
+    this.#proxy = proxy;
+  }
+
+  readonly handleMain = (request: AnyRequest, response: AnyResponse): void => {
+    const path = (request.url ?? "").split("?", 1)[0]!;
+    if (path === "/ready" || path === "/health") this.#probe(path, request, response);
+    else if (path.startsWith(pipePath)) this.#pipe(path.slice(pipePath.length), request, response);
+    else this.#route(request, response, undefined);
+  };
+
+  /** Small requests while this node is the owner; all others go the ordinary way. */
+  readonly handleExpress: ExpressHandler = (request, reply) => {
+    const express = this.#pause === undefined && this.#view.mayAnswer ? this.mounted?.main.express : undefined;
+    return express !== undefined && request.head.target.startsWith("/v1/") && express(request, reply);
+  };
+
+  readonly handleLive = (request: AnyRequest, response: AnyResponse): void => {
+    this.#route(request, response, "live");
+  };
+
+  #route(request: AnyRequest, response: AnyResponse, port: string | undefined): void {
+    // A caller that leaves is no error of ours; without a listener it would end the process.
+    request.on("error", ignore);
+    (response as Writable).on("error", ignore);
+    if (this.#pause === undefined || this.#paused >= pausedMax) {
+      this.#send(request, response, port);
+      return;
+    }
+    this.#paused++;
+    void this.#pause.then(() => {
+      this.#paused--;
+      this.#send(request, response, port);
+    });
+  }
+
+  /** Requests wait until then: the place is handed over, or this node's server begins. It must end soon. */
+  pause(until: Promise<void>): void {
+    this.#pause = until;
+    const goOn = () => {
+      if (this.#pause === until) this.#pause = undefined;
+    };
+    void until.then(goOn, goOn);
+  }
+
+  #send(request: AnyRequest, response: AnyResponse, port: string | undefined): void {
+    const { mayAnswer, ownerAddress } = this.#view;
+    const isForwarded = request.headers[forwardedHeader] !== undefined;
+    const wanted = port ?? (isForwarded ? request.headers[portHeader] : undefined);
+    const mount = wanted === "live" ? this.mounted?.live : this.mounted?.main;
+    if (mount !== undefined && mayAnswer) mount.handle(request, response);
+    else if (ownerAddress !== undefined && !isForwarded) this.#proxy.forward(ownerAddress, request, response, port);
+    else refuseUnavailable(request, response, noOwner);
+  }
+
+  #probe(path: string, request: AnyRequest, response: AnyResponse): void {
+    request.resume();
+    const { mayAnswer, ownerAddress, status } = this.#view;
+    if (request.method !== "GET" && request.method !== "HEAD") {
+      const message = `method: ${request.method} is not served here; use GET, HEAD`;
+      sendJson(request, response, 405, { error: "invalid_argument", message });
+    } else if (path === "/health") sendJson(request, response, 200, { status: "ok" });
+    else if (this.isDraining) sendJson(request, response, 503, { error: "unavailable", message: draining, ...status });
+    else if ((mayAnswer && this.mounted !== undefined) || ownerAddress !== undefined) {
+      sendJson(request, response, 200, { status: "ready", ...status });
+    } else sendJson(request, response, 503, { error: "unavailable", message: noOwner, ...status });
+  }
+
+  /** The bytes of a SQL wire that came to another node. */
+  #pipe(wire: string, request: AnyRequest, response: AnyResponse): void {
+    const target = this.#wire(wire);
+    if (request.method !== "POST" || request.headers[forwardedHeader] === undefined || target === undefined) {
+      request.resume();
+      refuseUnavailable(request, response, noOwner);
+      return;
+    }
+    liftRequestDeadline(request);
+    const socket = connect(target);
+    (response as ServerResponse).writeHead(200, { "content-type": "application/octet-stream" });
+    pipeline(request as Readable, socket, ignore);
+    pipeline(socket, response as unknown as Writable, ignore);
+  }
+
+  #wire(wire: string): Address | undefined {
+    if (!this.#view.mayAnswer || (wire !== "postgres" && wire !== "mysql")) return undefined;
+    return this.mounted?.[wire];
+  }
+
+  /** A connection of a SQL wire: to this node's own server, or to the owner's. */
+  readonly takeWire = (wire: "postgres" | "mysql", client: Socket): void => {
+    client.on("error", ignore);
+    const local = this.#wire(wire);
+    const { ownerAddress } = this.#view;
+    if (local !== undefined) both(client, connect(local));
+    else if (ownerAddress !== undefined) {
+      try {
+        both(client, this.#proxy.pipe(ownerAddress, wire));
+      } catch {
+        client.destroy();
+      }
+    } else client.destroy();
+  };
+}
+
+function both(client: Socket, server: Socket | ReturnType<OwnerProxy["pipe"]>): void {
+  server.on("error", ignore);
+  pipeline(client, server, ignore);
+  pipeline(server, client, ignore);
+}
+
+function ignore(): void {}

@@ -1,0 +1,90 @@
+import { EngineError, invalid } from "../../../engine/errors.ts";
+import type { Route } from "../route.ts";
+import { answer, array, count, object, optional, text } from "../schemas.ts";
+
+export interface ClusterNodeStatus {
+  readonly node: string;
+  readonly address: string;
+  readonly version: string | null;
+  readonly isOwner: boolean;
+  /** The newest commit that it is known to have. */
+  readonly position: number;
+  /** Since it was heard of. */
+  readonly silentMs: number;
+}
+
+/** The owner's hand on its cluster. */
+export interface ClusterControl {
+  readonly node: string;
+  readonly epoch: number;
+  readonly position: number;
+  nodes(): readonly ClusterNodeStatus[];
+  /** Gives the place to another node. Resolves when that is under way. */
+  move(to: string | undefined): Promise<void>;
+}
+
+const nodeJson = {
+  node: text,
+  address: text,
+  version: optional(text),
+  role: { type: "string", enum: ["owner", "standby"] },
+  position: count,
+  lag: count,
+  silent_ms: count,
+};
+
+/** Only where the server is a node of a cluster. */
+export function clusterRoutes(cluster: ClusterControl): Route[] {
+  return [
+    {
+      method: "GET",
+      url: "/v1/cluster",
+      access: "instance-read",
+      tag: "operations",
+      schema: {
+        summary: "The nodes of the cluster, as the owner knows them",
+        response: {
+          200: answer("The cluster", {
+            owner: text,
+            epoch: count,
+            position: count,
+            nodes: array({ type: "object", properties: nodeJson }),
+          }),
+        },
+      },
+      handler: () => {
+        const { node: owner, epoch, position } = cluster;
+        const nodes = cluster.nodes().map((each) => ({
+          node: each.node,
+          address: each.address,
+          version: each.version,
+          role: each.isOwner ? "owner" : "standby",
+          position: each.position,
+          lag: Math.max(0, position - each.position),
+          silent_ms: Math.round(each.silentMs),
+        }));
+        return { owner, epoch, position, nodes };
+      },
+    },
+    {
+      method: "POST",
+      url: "/v1/cluster/move",
+      access: "instance-admin",
+      tag: "operations",
+      schema: {
+        summary: "Have another node become the owner",
+        body: object({ to: { ...optional(text), description: "The node; without it, whichever comes first" } }, []),
+        response: { 202: answer("Under way", { owner: text }) },
+      },
+      handler: async (request, reply) => {
+        const to = (request.body as { readonly to?: string | null }).to ?? undefined;
+        if (to === cluster.node) throw new EngineError("already_exists", `${to} is the owner`);
+        if (to !== undefined && !cluster.nodes().some(({ node }) => node === to)) {
+          throw invalid("to", `the cluster has no node ${JSON.stringify(to)}`);
+        }
+        await cluster.move(to);
+        return reply.code(202).send({ owner: cluster.node });
+      },
+    },
+  ];
+}

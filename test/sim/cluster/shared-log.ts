@@ -1,0 +1,88 @@
+import { copyBytes } from "../../../src/port/bytes.ts";
+import type { SharedLog, SharedRecord, SharedRecords } from "../../../src/port/shared-log.ts";
+import type { Bytes } from "../../../src/port/store.ts";
+import type { NodeLife, World } from "./world.ts";
+
+/** How bad the way between the nodes and the log is; each a probability. */
+export interface Weather {
+  readonly lostAppend: number;
+  readonly lostAnswer: number;
+  readonly lateAppend: number;
+  readonly doubleAppend: number;
+  readonly slow: number;
+}
+
+export const fairWeather: Weather = { lostAppend: 0, lostAnswer: 0, lateAppend: 0, doubleAppend: 0, slow: 0 };
+
+/** What a client waits for an answer. */
+const timeoutMs = 1_000;
+const recordsMax = 20;
+const pollMs = 25;
+
+/** The log itself, which loses nothing that is in it. */
+export class SimulatedBroker {
+  readonly records: Bytes[] = [];
+  weather: Weather = fairWeather;
+  readonly #world: World;
+  /** Nodes that don't reach it, for reads, for writes, or both. */
+  readonly cutReads = new Set<string>();
+  readonly cutWrites = new Set<string>();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** The log as a node sees it. */
+  linkOf(node: string, life: NodeLife): SharedLog {
+    return {
+      id: "simulated",
+      recordBytesMax: 400,
+      append: (bytes) => this.#append(node, life, copyBytes(bytes)),
+      read: (from, waitMs) => this.#read(node, life, from, waitMs),
+      bounds: async () => ({ start: 0, end: this.records.length }),
+      trim: async () => {},
+      close: async () => {},
+    };
+  }
+
+  #delayMs(): number {
+    const { dice } = this.#world;
+    return dice.chance(this.weather.slow) ? dice.between(50, 900) : dice.between(1, 8);
+  }
+
+  #append(node: string, life: NodeLife, bytes: Bytes): Promise<number> {
+    const world = this.#world;
+    const { dice } = world;
+    const { lostAppend, lostAnswer, lateAppend, doubleAppend } = this.weather;
+    return new Promise((resolve, reject) => {
+      world.after(timeoutMs / life.rate, () => reject(new Error("the log does not answer")), life);
+      if (this.cutWrites.has(node) || dice.chance(lostAppend)) return;
+      const isLate = dice.chance(lateAppend);
+      // No node's freeze holds what is on its way.
+      world.after(isLate ? dice.between(1_000, 9_000) : this.#delayMs(), () => {
+        const offset = this.records.push(bytes) - 1;
+        if (dice.chance(doubleAppend)) world.after(dice.between(0, 6_000), () => this.records.push(bytes));
+        if (!dice.chance(lostAnswer)) world.after(this.#delayMs(), () => resolve(offset), life);
+      });
+    });
+  }
+
+  async #read(node: string, life: NodeLife, from: number, waitMs: number): Promise<SharedRecords> {
+    const world = this.#world;
+    const endMs = world.nowMs + waitMs / life.rate;
+    await world.wait(this.#delayMs(), life);
+    while (!this.cutReads.has(node) && from >= this.records.length && world.nowMs < endMs) {
+      await world.wait(pollMs, life);
+    }
+    if (this.cutReads.has(node)) {
+      await world.wait(timeoutMs / life.rate, life);
+      throw new Error("the log can't be read");
+    }
+    const end = this.records.length;
+    const records: SharedRecord[] = this.records
+      .slice(from, from + recordsMax)
+      .map((bytes, i) => ({ offset: from + i, bytes }));
+    await world.wait(this.#delayMs(), life);
+    return { records, next: from + records.length, end };
+  }
+}

@@ -1,0 +1,92 @@
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createTopic } from "../../src/adapter/kafka/topic.ts";
+import type { KafkaCluster } from "./kafka.ts";
+import { ServerProcess, temporaryFolder } from "./process.ts";
+
+export interface Readiness {
+  readonly node: string;
+  readonly role: string;
+  readonly owner: string | null;
+  readonly epoch: number;
+  readonly position: number;
+}
+
+/** Real nodes on real brokers. */
+export class NodeCluster implements AsyncDisposable {
+  readonly nodes: (ServerProcess | undefined)[] = [];
+  readonly #folder: string;
+  readonly #address: string;
+  readonly #ports: string[] = [];
+
+  private constructor(folder: string, address: string) {
+    this.#folder = folder;
+    this.#address = address;
+  }
+
+  static async start(kafka: KafkaCluster, prefix: string, count = 3): Promise<NodeCluster> {
+    const folder = await temporaryFolder();
+    await mkdir(join(folder, "objects"));
+    await createTopic({ brokers: kafka.brokers, topic: `${prefix}.0` }, { replicas: 3, flush: false });
+    const cluster = new NodeCluster(folder, `kafka://${kafka.brokers.join(",")}/${prefix}`);
+    for (let i = 0; i < count; i++) await cluster.launch(i);
+    return cluster;
+  }
+
+  /** On the port that it had before, if it had one. */
+  async launch(i: number): Promise<void> {
+    const node = await ServerProcess.start({
+      dataDir: join(this.#folder, `node-${i}`),
+      ...(this.#ports[i] !== undefined && { listen: this.#ports[i] }),
+      env: {
+        SERVICE_CLUSTER_LOG: this.#address,
+        SERVICE_CLUSTER_OBJECTS: `file://${join(this.#folder, "objects")}`,
+        SERVICE_NODE_ID: `n${i}`,
+        // Often, so that objects are written while owners change.
+        SERVICE_COLLECTION_SEAL_RECORDS: "50",
+        SERVICE_COLLECTION_SEAL_IDLE: "500ms",
+      },
+    });
+    this.nodes[i] = node;
+    this.#ports[i] = new URL(node.url).host;
+  }
+
+  urlOf(i: number): string {
+    return `http://${this.#ports[i]}`;
+  }
+
+  async readiness(i: number): Promise<Readiness | undefined> {
+    try {
+      const response = await fetch(`${this.urlOf(i)}/ready`, { signal: AbortSignal.timeout(1_000) });
+      return (await response.json()) as Readiness;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** The node that answers as the owner, once there is one. */
+  async owner(except?: number): Promise<number> {
+    for (;;) {
+      for (const i of this.nodes.keys()) {
+        if (i === except || this.nodes[i] === undefined) continue;
+        const ready = await this.readiness(i);
+        if (ready?.role === "owner" && "status" in ready) return i;
+      }
+      await sleep(50);
+    }
+  }
+
+  async kill(i: number): Promise<void> {
+    await this.nodes[i]?.kill();
+    this.nodes[i] = undefined;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const node of this.nodes) {
+      node?.child.kill("SIGCONT");
+      await node?.kill();
+    }
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}
