@@ -44,16 +44,17 @@ function missing(): string | undefined {
   if (spawnSync("unshare", ["--mount", "--net", "--pid", "--fork", "true"]).status !== 0) {
     return "unshare is not allowed";
   }
-  return undefined;
+  const from = mirror();
+  if (from === undefined) return "no Debian mirror is set for apt";
+  const isThere = spawnSync("curl", ["-fsI", "-m", "20", `${from}/dists/stable/Release`]).status === 0;
+  return isThere ? undefined : "the Debian mirror does not answer";
 }
 
-/** The mirror that this machine's own packages come from. */
-function mirror(): string {
+/** The mirror that this machine's own packages come from, if there is one. */
+function mirror(): string | undefined {
   const files = ["/etc/apt/sources.list", ...globSync("/etc/apt/sources.list.d/*")].filter((path) => existsSync(path));
   const text = files.map((path) => readFileSync(path, "utf8")).join("\n");
-  const found = /^(?:URIs: |deb (?:\[[^\]]*\] )?)(https?:\S+\/debian)\/?(?:\s|$)/m.exec(text)?.[1];
-  if (found === undefined) throw new Error("no Debian mirror is set for apt");
-  return found;
+  return /^(?:URIs: |deb (?:\[[^\]]*\] )?)(https?:\S+\/debian)\/?(?:\s|$)/m.exec(text)?.[1];
 }
 
 function debian(suite: string, into: string): void {
@@ -64,7 +65,7 @@ function debian(suite: string, into: string): void {
     return;
   }
   console.log(`installing Debian ${suite}; this takes some minutes, once`);
-  run("debootstrap", ["--variant=minbase", suite, into, mirror()]);
+  run("debootstrap", ["--variant=minbase", suite, into, mirror()!]);
   mkdirSync(dirname(kept), { recursive: true });
   run("tar", ["-cf", kept, "-C", into, "."]);
 }
