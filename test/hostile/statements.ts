@@ -43,7 +43,14 @@ const longRows = [
   "select ('['||repeat('[],',10000000+range)||'[]]')::json a from range(1)",
   "select repeat('x', 200000000+range) a from range(1)",
   "select repeat('x', 60000+range) a from range(1500)",
+  // Inside of others: what is short as a list of items may be long as a text.
+  "select {'a': ('['||repeat('1.5,',4000000+range)||'1]')::json} a from range(1)",
+  `select list_transform(range(20000), lambda x: {${Array.from({ length: 20 }, (_, i) => `'b${i}': x % 2 = 0`).join()}}) a`,
+  `select list_transform(range(400), lambda x: {'${"n".repeat(100_000)}': x}) a`,
+  `select from_json('{}', '{${Array.from({ length: 9_000 }, (_, i) => `"a${i}":"TINYINT"`).join()}}') a`,
+  `select from_json('{}', '{${Array.from({ length: 60_000 }, (_, i) => `"a${i}":"TINYINT"`).join()}}') a`,
 ];
+const grown = `REPLACE(REPLACE('${"x".repeat(5_000)}','x','${"y".repeat(100_000)}'),'z','w')`;
 
 /** The same for what one wire alone has to withstand. */
 export const knownByWire: Readonly<Record<"rest" | "postgres" | "mysql", readonly string[]>> = {
@@ -63,6 +70,9 @@ export const knownByWire: Readonly<Record<"rest" | "postgres" | "mysql", readonl
     `select '${"\\0041".repeat(400_000)}'`,
     `select mysql_functions.json_structure() from (select ${deepText} as mysql_functions) t`,
     "select 'secret_directory' as mysql_functions, mysql_functions.current_setting()",
+    `set @a = concat(${Array(12).fill(grown).join()})`,
+    `set @a = '${"y".repeat(9_900)}'`,
+    `select ${Array(20_000).fill("@a").join()}`,
   ],
 };
 

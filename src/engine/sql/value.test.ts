@@ -91,7 +91,7 @@ test("a nested value weighs what it takes to be written: its parts, and long tex
   assert.equal(weightOf(textColumn({ kind: "text" }, long), 0, 1), 0);
   assert.equal(weightOf(listColumn(decimalColumn(5, 110n), 1), 0, 1), 1);
   for (const column of [
-    listColumn(textColumn({ kind: "json" }, long), 1),
+    listColumn(textColumn({ kind: "json" }, long.slice(0, 80_000)), 1),
     structColumn("j", textColumn({ kind: "text" }, long)),
     structColumn(long, decimalColumn(5, 110n)),
   ]) {

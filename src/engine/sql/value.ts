@@ -64,6 +64,8 @@ export function checkWeight({ columns, rows }: SqlBatch): void {
 
 /** Bytes of a text or of a name that weigh as much as an item. */
 const itemBytes = 64;
+/** The same of JSON, which is looked at letter by letter. */
+const jsonBytes = 8;
 
 /** What lists, maps and structs in some rows of a column take to be written, at all levels: about the number of their parts. */
 export function weightOf(column: SqlColumn, from: number, to: number): number {
@@ -82,7 +84,7 @@ function partsWeight(column: SqlColumn, from: number, to: number): number {
       return last - first + partsWeight(column.items, first, last);
     }
     case "bytes":
-      return (column.offsets[to]! - column.offsets[from]!) / itemBytes;
+      return (column.offsets[to]! - column.offsets[from]!) / (column.type.kind === "json" ? jsonBytes : itemBytes);
     default:
       return 0;
   }

@@ -55,6 +55,12 @@ function kindOf({ type, subtype, entry, message }: DuckError): SqlFaultKind {
 
 /** What DuckDB said as the engine's own error, with the place in the query as it was given. */
 export function duckFault(error: unknown, query?: EditedQuery): unknown {
+  if (
+    error instanceof RangeError &&
+    /allocation failed|invalid (?:string|array|array buffer) length/i.test(error.message)
+  ) {
+    return sqlFault("memory", memoryMessage, { cause: error });
+  }
   if (error instanceof EngineError || !(error instanceof DuckError)) return error;
   const kind = kindOf(error);
   const position =

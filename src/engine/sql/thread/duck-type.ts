@@ -1,4 +1,5 @@
 import { EngineError } from "../../errors.ts";
+import { sqlFault } from "../fault.ts";
 import type { SqlColumnInfo, SqlType } from "../type.ts";
 import { type LogicalType, lib, Type } from "./duckdb.ts";
 
@@ -49,6 +50,9 @@ const scalars: Readonly<Record<number, SqlType>> = {
   [Type.TIME_TZ]: { kind: "text" },
 };
 
+/** Of a struct: every wire tells all of them, and reads a value member by member. */
+const membersMax = 10_000;
+
 export function columnType(logical: LogicalType): ColumnType {
   const id: number = lib.get_type_id(logical);
   switch (id) {
@@ -73,7 +77,9 @@ export function columnType(logical: LogicalType): ColumnType {
     case Type.STRUCT: {
       const children: ColumnType[] = [];
       const fields: SqlColumnInfo[] = [];
-      for (let i = 0; i < lib.struct_type_child_count(logical); i++) {
+      const count = lib.struct_type_child_count(logical);
+      if (count > membersMax) throw sqlFault("out_of_range", `a struct has more than ${membersMax} members`);
+      for (let i = 0; i < count; i++) {
         const child = columnType(lib.struct_type_child_type(logical, i));
         children.push(child);
         fields.push({ name: lib.struct_type_child_name(logical, i), type: child.type });
