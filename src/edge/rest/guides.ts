@@ -30,7 +30,7 @@ export const guideGroups: readonly { readonly title: string; readonly pages: rea
     pages: ["readme", "quickstart-search", "quickstart-events", "quickstart-sql", "quickstart-operate"],
   },
   { title: "Concepts", pages: ["concepts", "comparison", "migration"] },
-  { title: "Guides", pages: ["console", "cli", "client", "python", "live", "operations", "security"] },
+  { title: "Guides", pages: ["console", "cli", "client", "python", "live", "operations", "cluster", "security"] },
   {
     title: "Reference",
     pages: [
