@@ -56,6 +56,7 @@ import type { Ownership } from "./port/ownership.ts";
 import type { Store } from "./port/store.ts";
 import { sqlChildren } from "./sql-children.ts";
 import { version } from "./version.ts";
+import type { WorkerData } from "./worker.ts";
 
 /** What a server stands on that has no machine for itself: the owner's server on a node of a cluster. */
 export interface ServerHost {
@@ -162,7 +163,7 @@ export class Server {
           dataDir: config.dataDir,
           objectsFolder,
           shortRequests: shortRequests.counter,
-        }),
+        } satisfies WorkerData),
         sqlChildren: sqlChildren(config.dataDir, sqlSettings(config), (why, words) => {
           log.warn({ why, words }, "a process of SQL statements was lost; only what it worked on is");
         }),

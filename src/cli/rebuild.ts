@@ -10,6 +10,7 @@ import { Log } from "../engine/log/log.ts";
 import { type LinkRepair, Repair } from "../engine/repair.ts";
 import { defaultSqlSettings } from "../engine/sql/settings.ts";
 import { sqlChildren } from "../sql-children.ts";
+import type { WorkerData } from "../worker.ts";
 import type { OfflineData } from "./offline.ts";
 
 /** Longer than any server's: what it remembers of events is not ours to forget. */
@@ -41,7 +42,10 @@ export async function* rebuildDerived(
       ownership,
       clock,
       random: new NodeRandom(),
-      threads: new WorkerThreads(new URL("../worker.ts", import.meta.url), { objectsFolder: join(dataDir, "objects") }),
+      threads: new WorkerThreads(new URL("../worker.ts", import.meta.url), {
+        dataDir,
+        objectsFolder: join(dataDir, "objects"),
+      } satisfies WorkerData),
       sqlChildren: sqlChildren(dataDir, defaultSqlSettings),
     },
     { dedupWindowMs, collections: defaultCollectionSettings, sql: defaultSqlSettings },

@@ -129,6 +129,7 @@ export class EngineHarness implements AsyncDisposable {
   #threads(): Threads {
     if (this.#adapters === "disk") {
       return new WorkerThreads(new URL("../../../src/worker.ts", import.meta.url), {
+        dataDir: this.#folder,
         objectsFolder: join(this.#folder, "objects"),
       });
     }
