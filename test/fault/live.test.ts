@@ -87,7 +87,9 @@ test("runners that are killed at any point cost no caller more than a retry, and
   });
   assert.ok(killed > 0);
   for (const reason of refused) assert.equal(reason, "unavailable");
-  assert.deepEqual([await live.query("bank:total"), await live.query("bank:turns")], [done, done]);
+  // The last ones that were killed may be found out by the next caller.
+  const asked = (name: string) => live.query(name).catch(() => live.query(name));
+  assert.deepEqual([await asked("bank:total"), await asked("bank:turns")], [done, done]);
 });
 
 test("deployments under load stop nobody, and a mutation is of one version", async () => {
