@@ -209,8 +209,14 @@ class HostileRun {
   async #sent(wire: (typeof wires)[number], query: string): Promise<{ outcome: string; told: string }> {
     if (wire === "rest") {
       const headers = { authorization: `Bearer ${this.#eve}` };
-      const done = await ask(`${this.#server.url}/v1/namespaces/own/sql`, { body: { query }, headers });
-      return { outcome: `rest ${done.status}`, told: done.text };
+      try {
+        const done = await ask(`${this.#server.url}/v1/namespaces/own/sql`, { body: { query }, headers });
+        return { outcome: `rest ${done.status}`, told: done.text };
+      } catch (error) {
+        // A result that has begun and can't be brought to its end is broken off.
+        if (!(error instanceof TypeError && error.message === "terminated")) throw error;
+        return { outcome: "rest broken off", told: "" };
+      }
     }
     try {
       const rows = wire === "postgres" ? await this.#overPostgres(query) : await this.#overMysql(query);

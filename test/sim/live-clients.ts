@@ -93,8 +93,9 @@ export class LiveClients {
   async sum(): Promise<void> {
     const { dice, world } = this.#session;
     const done = this.#moves.filter(({ state }) => state === "done");
-    const at = done.length > 0 && dice.chance(0.4) ? { tick: dice.pick(done.slice(-5)).tick } : undefined;
-    const known = at === undefined ? done.length : done.filter(({ tick }) => tick <= at.tick).length;
+    const dated = done.filter(({ tick }) => tick > 0);
+    const at = dated.length > 0 && dice.chance(0.4) ? { tick: dice.pick(dated.slice(-5)).tick } : undefined;
+    const known = at === undefined ? done.length : dated.filter(({ tick }) => tick <= at.tick).length;
     const beyondHistory = at === undefined ? [] : ["failed_precondition"];
     const outcome = await this.#session.ask(`live sum ${at?.tick ?? ""}`, beyondHistory, () =>
       world.engine.live.query(this.#request("bank:all", {}), at, []),
