@@ -7,6 +7,7 @@ export class SabotagedStore implements Store {
   readonly #store: Store;
   readonly #life: Life;
   readonly #sabotage: Sabotage;
+  #last: Promise<void> = Promise.resolve();
 
   constructor(store: Store, life: Life, sabotage: Sabotage) {
     this.#store = store;
@@ -14,7 +15,18 @@ export class SabotagedStore implements Store {
     this.#sabotage = sabotage;
   }
 
-  async commit(ops: readonly WriteOp[]): Promise<void> {
+  commit(ops: readonly WriteOp[]): Promise<void> {
+    const commit = this.#commit(ops);
+    this.#last = commit.catch(() => undefined);
+    return commit;
+  }
+
+  /** Resolves when the outcome of the last commit is known. */
+  get settled(): Promise<void> {
+    return this.#last;
+  }
+
+  async #commit(ops: readonly WriteOp[]): Promise<void> {
     const { drops, keepsFailed, tearsCommit } = this.#sabotage;
     const kept = drops === undefined ? ops : ops.filter((op) => !drops(op));
     const parts = tearsCommit ? [kept.slice(0, kept.length >> 1), kept.slice(kept.length >> 1)] : [kept];

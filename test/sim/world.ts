@@ -88,6 +88,7 @@ export class World {
   #view: SimulatedStore | undefined;
   #disk: SimulatedLogDisk | undefined;
   #store: LoggedStore | undefined;
+  #sabotaged: SabotagedStore | undefined;
   #threads: SimulatedThreads | undefined;
   #runners: SimulatedRunners | undefined;
   #engine: Engine | undefined;
@@ -183,15 +184,19 @@ export class World {
     this.trace.add("runner lost");
   }
 
-  /** Asks the process that is there now. */
+  /** Asks the process that is there now. Who is told that the outcome is not known is cut off, once it is decided. */
   call<T>(ask: () => T | Promise<T>): Promise<Outcome<T>> {
     const life = this.#life;
+    const failed = async (error: unknown): Promise<Outcome<T>> => {
+      if (!isUndecided(error)) return { kind: "error", error };
+      await this.#sabotaged?.settled;
+      return { kind: "crash" };
+    };
     return new Promise((resolve) => {
       life.onEnd(() => resolve({ kind: "crash" }));
-      (async () => ask())().then(
-        (value) => life.isAlive && resolve({ kind: "answer", value }),
-        (error: unknown) => life.isAlive && resolve({ kind: "error", error }),
-      );
+      (async () => ask())()
+        .then((value): Outcome<T> => ({ kind: "answer", value }), failed)
+        .then((outcome) => life.isAlive && resolve(outcome));
     });
   }
 
@@ -224,14 +229,14 @@ export class World {
   async #makeEngine(life: Life): Promise<Engine> {
     const clock = this.time.clockOf(life);
     const objects = new SimulatedObjects(this.#objects, life, this, this.#underWay);
-    const store = await this.#openStore(life);
+    this.#sabotaged = new SabotagedStore(await this.#openStore(life), life, this.#sabotage);
     const random = new SeededRandom(this.#seed * 1_000 + this.#lives++);
     const create = (role: ThreadRole, threadLife: Life) => this.#makeService(role, threadLife);
     this.#threads = new SimulatedThreads(life, create, this.#sabotage.losesMessage);
     this.#runners = new SimulatedRunners(life);
     return new Engine(
       {
-        store: new SabotagedStore(store, life, this.#sabotage),
+        store: this.#sabotaged,
         objects,
         ownership: {
           isOwner: true,
@@ -293,6 +298,10 @@ function isDamage(error: unknown): boolean {
 export function messageOf(error: unknown): string {
   const { reason, message } = error as EngineError;
   return `${reason ?? (error as Error).name}: ${message}`;
+}
+
+function isUndecided(error: unknown): boolean {
+  return error instanceof EngineError && /not known yet/.test(error.message);
 }
 
 /** Whether an error tells the caller to try again, and that nothing was done. */
