@@ -1,5 +1,6 @@
 import { devLoopback } from "../../src/engine/auth/principal.ts";
 import type { LiveObject, LiveValue } from "../../src/engine/live/value.ts";
+import type { Moment } from "./clock.ts";
 import { accountsTable, movesTable } from "./live-runners.ts";
 import type { Session } from "./session.ts";
 import { demand, Violation } from "./world.ts";
@@ -7,7 +8,7 @@ import { demand, Violation } from "./world.ts";
 const namespace = "n";
 const accountCount = 4;
 const firstBalance = 100;
-/** Replies are remembered for a day; clocks jump by an hour at most while something is sent again. */
+/** Replies are remembered for a day. */
 const resendMs = 20 * 3_600_000;
 
 interface Move {
@@ -15,7 +16,7 @@ interface Move {
   readonly from: string;
   readonly to: string;
   readonly amount: number;
-  readonly sentMs: number;
+  readonly sentAt: Moment;
   isBusy: boolean;
   /** `maybe`: it was cut off, and an audit tells. */
   state: "not done" | "maybe" | "done";
@@ -73,8 +74,8 @@ export class LiveClients {
     const to = dice.pick(this.#accounts.filter((each) => each !== from));
     const id = `m${this.#session.takeId()}`;
     const amount = dice.between(1, 9);
-    const sentMs = world.time.wallMs;
-    const move: Move = { id, from, to, amount, sentMs, isBusy: false, state: "not done", tick: 0 };
+    const sentAt = world.time.moment;
+    const move: Move = { id, from, to, amount, sentAt, isBusy: false, state: "not done", tick: 0 };
     this.#moves.push(move);
     await this.#send(move);
   }
@@ -82,10 +83,12 @@ export class LiveClients {
   /** The same again, under the same request id: it happens once. */
   async resend(): Promise<void> {
     const { dice, world } = this.#session;
-    const nowMs = world.time.wallMs;
-    const recent = this.#moves
-      .slice(-10)
-      .filter(({ isBusy, sentMs }) => !isBusy && Math.abs(nowMs - sentMs) < resendMs);
+    const { time } = world;
+    const recent = this.#moves.slice(-10).filter(({ isBusy, sentAt }) => {
+      // It may have been done at any time since, and looked at for its age at any other.
+      const ageMsMax = time.latestMs(sentAt) - time.earliestMs(sentAt, time.moment);
+      return !isBusy && ageMsMax < resendMs;
+    });
     if (recent.length > 0) await this.#send(dice.pick(recent));
   }
 

@@ -87,7 +87,8 @@ const elsewhere = Object.values(networkInterfaces())
 test("no password is asked for in clear text off loopback without a certificate", {
   skip: elsewhere === undefined && "this machine has no address but loopback",
 }, async () => {
-  await using open = await ServerProcess.start({ env: { ...environment, SERVICE_POSTGRES_LISTEN: "0.0.0.0:0" } });
+  const everywhere = { SERVICE_POSTGRES_LISTEN: "0.0.0.0:0", SERVICE_MYSQL_LISTEN: "0.0.0.0:0" };
+  await using open = await ServerProcess.start({ env: { ...environment, ...everywhere } });
   const { port } = open.postgres;
   const client = new RawPostgres({ host: elsewhere!, port }).send(startup({ user: "u", database: "shop" }));
   await client.closed();
@@ -97,6 +98,9 @@ test("no password is asked for in clear text off loopback without a certificate"
   const local = new RawPostgres({ host: "127.0.0.1", port }).send(startup({ user: "u", database: "shop" }));
   assert.equal((await local.until("R"))[0]!.body.readInt32BE(0), 3);
   local.socket.destroy();
+  const mysql = { port: open.mysql.port, user: "u", password: boss };
+  await assert.rejects(createConnection({ ...mysql, host: elsewhere! }), /only over TLS/);
+  await (await createConnection({ ...mysql, host: "127.0.0.1" })).end();
 });
 
 for (const name of ["information_schema", "INFORMATION_SCHEMA", "pg_catalog", "mysql", "performance_schema", "sys"]) {

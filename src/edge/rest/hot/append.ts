@@ -72,7 +72,8 @@ export function appendRoute({ streams }: Engine): HotRoute {
         return append({ namespace, stream, kept, partition, records: plain }, plain.bytes);
       }
       const parsed = body.length === 0 ? undefined : parseJson(body);
-      if (validate(parsed) !== true) throw bodyFault(validate);
+      const checked = validate(parsed);
+      if (checked !== true) throw bodyFault(checked);
       const { records, match_offset } = parsed as { records: RecordJson[]; match_offset?: number | null };
       const encoded = encodeRecords(records, Date.now()) ?? parseRecords(records);
       const matched = match_offset == null ? {} : { matchOffset: match_offset };
@@ -121,7 +122,8 @@ export function documentsRoute({ documents }: Engine): HotRoute {
         namespace: place.namespace,
         run: async (_asked, body) => {
           const given = parseJson(body);
-          if (validate(given) !== true) throw bodyFault(validate);
+          const checked = validate(given);
+          if (checked !== true) throw bodyFault(checked);
           const asked = given as WriteBody;
           const ops = await parseOps(asked.ops, documents.find(place).schema);
           const done = await documents.write(place, ops, body.length, bodyIdempotency("POST", target, asked));

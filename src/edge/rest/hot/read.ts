@@ -106,7 +106,8 @@ export function countRoute({ documents }: Engine): HotRoute {
         namespace: place.namespace,
         run: async (asked, body, signal) => {
           const given = parseJson(body);
-          if (validate(given) !== true) throw bodyFault(validate);
+          const checked = validate(given);
+          if (checked !== true) throw bodyFault(checked);
           const { filter, consistency } = given as { filter?: unknown } & Readable;
           const token = tokenOf(asked.headers[tokenHeaderName]);
           const parsed = parseFilterField("filter", filter, documents.find(place).schema);

@@ -42,7 +42,7 @@ export interface HotRoute {
 /** A name in a path as the API defines it; anything else, escapes too, is the router's business. */
 export const namePattern = "([A-Za-z0-9][A-Za-z0-9._-]{0,127})";
 
-/** What the router would report. The validator keeps the errors of its last run, as compiled schemas do. */
-export function bodyFault(validate: unknown): EngineError {
-  return toEngineError({ validation: (validate as { errors?: unknown }).errors, validationContext: "body" });
+/** What the router would report of a body that failed its check. */
+export function bodyFault(checked: unknown): EngineError {
+  return toEngineError({ validation: (checked as { error?: unknown }).error, validationContext: "body" });
 }
