@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { serveParent } from "../../src/adapter/children/serve-parent.ts";
+import { LmdbStore } from "../../src/adapter/lmdb/store.ts";
 import { EngineError } from "../../src/engine/errors.ts";
 import type { ChildParent } from "../../src/port/children.ts";
 
@@ -14,7 +16,8 @@ export interface Asked {
     | "pid"
     | "data"
     | "environment"
-    | "heap";
+    | "heap"
+    | "map";
   readonly value?: unknown;
 }
 
@@ -47,6 +50,14 @@ serveParent(async (data: unknown, parent: ChildParent) => ({
       case "heap": {
         const kept: unknown[] = [];
         for (;;) kept.push(Array.from({ length: 1000 }, (_, i) => ({ i })));
+      }
+      case "map": {
+        const store = new LmdbStore(value as string, { shared: true });
+        let bytes = 0;
+        for (const { value } of store.range({})) bytes += value.length;
+        await sleep(500);
+        await store.close();
+        return bytes;
       }
       case "pid":
         return process.pid;

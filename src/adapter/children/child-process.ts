@@ -76,12 +76,12 @@ export class LaunchedChild implements Child {
     return this.#words;
   }
 
-  /** 0 where the system does not tell. */
+  /** Without what is mapped from files, such as the store's, which the system takes back when it needs memory. 0 where it does not tell. */
   get residentBytes(): number {
     if (this.#isLost || this.pid === undefined) return 0;
     try {
-      const [, pages] = readFileSync(`/proc/${this.pid}/statm`, "latin1").split(" ");
-      return Number(pages) * pageBytes;
+      const [, resident, shared] = readFileSync(`/proc/${this.pid}/statm`, "latin1").split(" ").map(Number);
+      return (resident! - shared!) * pageBytes;
     } catch {
       return 0;
     }
