@@ -85,6 +85,23 @@ test("/openapi.json is a valid OpenAPI 3.1 document", async () => {
   assert.deepEqual(result, { valid: true });
 });
 
+test("every schema of a route is a valid JSON Schema", async () => {
+  const schemas = schemasIn(await openApi());
+  assert.ok(schemas.length > 100);
+  const ajv = new Ajv2020({ strict: false });
+  for (const schema of schemas) {
+    assert.ok(ajv.validateSchema(schema), `${JSON.stringify(schema)}: ${ajv.errorsText(ajv.errors)}`);
+  }
+});
+
+/** What stands under `schema` anywhere in a document: bodies, parameters and answers. */
+function schemasIn(value: unknown): object[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, each]) =>
+    name === "schema" && typeof each === "object" ? [each as object] : schemasIn(each),
+  );
+}
+
 test("/openapi.json lists the routes, each with a summary, a success and a failure", async () => {
   const { paths } = await openApi();
   for (const [path, methods] of Object.entries(routes)) {
