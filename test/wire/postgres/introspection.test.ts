@@ -35,6 +35,11 @@ for (const [what, query, count] of [
     1,
   ],
   [
+    "psql: the columns of a catalog by its name",
+    "select a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod) from pg_catalog.pg_attribute a join pg_catalog.pg_class c on c.oid = a.attrelid where c.relname operator(pg_catalog.~) '^(pg_am)$' collate pg_catalog.default and pg_catalog.pg_table_is_visible(c.oid) and a.attnum > 0 and not a.attisdropped order by a.attnum",
+    4,
+  ],
+  [
     "psql: its indexes",
     "select c2.relname, i.indisprimary, pg_catalog.pg_get_indexdef(i.indexrelid, 0, true), pg_catalog.pg_get_constraintdef(con.oid, true) from pg_catalog.pg_class c, pg_catalog.pg_class c2, pg_catalog.pg_index i left join pg_catalog.pg_constraint con on (conrelid = i.indrelid and conindid = i.indexrelid and contype in ('p','u','x')) where c.oid = 'items'::regclass and c.oid = i.indrelid and i.indexrelid = c2.oid",
     1,
