@@ -15,6 +15,7 @@ import type { Cursor } from "./adapter/replicated/fold.ts";
 import type { Member } from "./adapter/replicated/member.ts";
 import { EpochOwnership } from "./adapter/replicated/ownership.ts";
 import { SingleOwnership } from "./adapter/single/ownership.ts";
+import { clusterPlace, openClusterObjects } from "./cluster-objects.ts";
 import type { ServerConfig } from "./config.ts";
 import { type ClusterKeys, type ClusterLogAddress, defaultNodeId } from "./config-cluster.ts";
 import { checkAuthConfig } from "./edge/auth/config.ts";
@@ -188,6 +189,7 @@ export class ClusterNode implements ClusterView {
   async #follow(): Promise<void> {
     const { dataDir, clusterLog, clusterKeys, advertise } = this.#config;
     const log = this.#log;
+    await openClusterObjects(clusterPlace(this.#config), log);
     const folder = join(dataDir, "store");
     const view = new LmdbStore(folder, { exclusive: true, onFatal: this.#onFatal });
     const mark = makeKey(tables.commitLog);
@@ -264,7 +266,7 @@ export class ClusterNode implements ClusterView {
     const beganMs = this.#clock.steadyMs();
     const { store } = this.#ground!;
     const member = this.#member!;
-    const { postgresListen, mysqlListen, clusterObjects } = this.#config;
+    const { postgresListen, mysqlListen } = this.#config;
     const inner = { host: "127.0.0.1", port: 0, isDefault: false } as const;
     const config: ServerConfig = {
       ...this.#config,
@@ -278,7 +280,7 @@ export class ClusterNode implements ClusterView {
     try {
       server = await Server.start(config, this.#log, this.#onFatal, {
         store: new EpochStore(store, isOver),
-        objectsFolder: clusterObjects!,
+        objects: clusterPlace(this.#config),
         ownership: new EpochOwnership(member),
         listen: (handler, express) => {
           main = new Mount(this.#listener, handler, express);

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { type ClusterKeys, checkCluster, clusterSettingsTable, loadClusterKeys } from "./config-cluster.ts";
+import { type ClusterSecrets, checkCluster, clusterSettingsTable, loadClusterSecrets } from "./config-cluster.ts";
 import { liveSettingsTable } from "./config-live.ts";
 import {
   durationWithin,
@@ -359,15 +359,14 @@ export interface ConfigSources {
 const configFlag = "config";
 const configEnv = "SERVICE_CONFIG_FILE";
 
-export type ServerConfig = Config & { readonly auth: AuthConfig; readonly clusterKeys?: ClusterKeys };
+export type ServerConfig = Config & ClusterSecrets & { readonly auth: AuthConfig };
 
 /** Everything that `serve` needs. */
 export function loadServerConfig(sources: ConfigSources): ServerConfig {
   const config = { ...loadConfig(sources), auth: parseAuthConfig(withSecretFiles(sources.env)) };
   if (config.clusterLog === undefined) return config;
   checkCluster(config.clusterObjects, config.auth.modes);
-  const clusterKeys = loadClusterKeys(config.clusterLog, sources.env, readSecret);
-  return clusterKeys === undefined ? config : { ...config, clusterKeys };
+  return { ...config, ...loadClusterSecrets(config.clusterLog, config.clusterObjects, sources.env, readSecret) };
 }
 
 /** The variables of authentication; a secret may be in a file that `NAME_FILE` names. */

@@ -52,6 +52,7 @@ import type { ExpressHandler } from "./listener/express.ts";
 import type { Handler } from "./listener/registry.ts";
 import { listenHosts, openListener, openLiveListener } from "./listeners.ts";
 import { openMainStore } from "./main-store.ts";
+import { type ObjectsPlace, openObjects } from "./objects.ts";
 import type { Ownership } from "./port/ownership.ts";
 import type { Store } from "./port/store.ts";
 import { sqlChildren } from "./sql-children.ts";
@@ -62,7 +63,7 @@ import type { WorkerData } from "./worker.ts";
 export interface ServerHost {
   readonly store: Store;
   /** Where all nodes find the objects. */
-  readonly objectsFolder: string;
+  readonly objects: ObjectsPlace;
   readonly ownership: Ownership;
   readonly listen: (handler: Handler, express: ExpressHandler | undefined) => HttpListener;
   readonly listenLive: (handler: Handler) => HttpListener | undefined;
@@ -145,10 +146,8 @@ export class Server {
     for (const warning of checkAuthConfig(config.auth, listenHosts(config))) log.warn(warning);
     // Whatever fails below, what was opened before it is closed again, so that the process can end.
     await using opened = new AsyncDisposableStack();
-    const { store, ownership, objectsFolder } = host ?? (await ownGround(config, log, onFatal, opened));
-    const objects = new FilesObjectStore(objectsFolder);
-    // What another node is about to write is not this one's to remove.
-    if (host === undefined) await objects.removePartial();
+    const { store, ownership, objects: place } = host ?? (await ownGround(config, log, onFatal, opened));
+    const objects = openObjects(place);
     const clock = new NodeClock();
     const random = new NodeRandom();
     const metrics = new Metrics();
@@ -161,7 +160,7 @@ export class Server {
         random,
         threads: new WorkerThreads(new URL("./worker.ts", import.meta.url), {
           dataDir: config.dataDir,
-          objectsFolder,
+          objects: place,
           shortRequests: shortRequests.counter,
         } satisfies WorkerData),
         sqlChildren: sqlChildren(config.dataDir, sqlSettings(config), (why, words) => {
@@ -395,13 +394,15 @@ async function ownGround(
   log: Logger,
   onFatal: (error: Error) => void,
   opened: AsyncDisposableStack,
-): Promise<Pick<ServerHost, "store" | "ownership" | "objectsFolder">> {
+): Promise<Pick<ServerHost, "store" | "ownership" | "objects">> {
   const ownership = opened.use(new SingleOwnership(dataDir));
   // Before the store is opened: another process's store must not be touched.
   await ownership.acquire(AbortSignal.timeout(10_000));
   const onError = (err: unknown) => log.error({ err }, "the commit log could not be applied; it will be tried again");
   const store = opened.adopt(await openMainStore(dataDir, { onFatal, onError }), (each) => each.close());
-  return { store, ownership, objectsFolder: join(dataDir, "objects") };
+  const folder = join(dataDir, "objects");
+  await new FilesObjectStore(folder).removePartial();
+  return { store, ownership, objects: { kind: "files", folder } };
 }
 
 /** What a runner with its sandboxes may take. */

@@ -44,7 +44,7 @@ export async function* rebuildDerived(
       random: new NodeRandom(),
       threads: new WorkerThreads(new URL("../worker.ts", import.meta.url), {
         dataDir,
-        objectsFolder: join(dataDir, "objects"),
+        objects: { kind: "files", folder: join(dataDir, "objects") },
       } satisfies WorkerData),
       sqlChildren: sqlChildren(dataDir, defaultSqlSettings),
     },
