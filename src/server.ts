@@ -194,7 +194,7 @@ export class Server {
     );
     opened.defer(() => engine.stop());
     engine.sql.prepare();
-    await engine.start();
+    await engine.own();
     // Requests come only once the listener listens, and with it there are its certificates.
     let listener: HttpListener | undefined;
     const privateTls = privateCertificates(config.tlsPins, () => listener?.certificates);

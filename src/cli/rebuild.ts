@@ -64,7 +64,7 @@ export async function* rebuildDerived(
     await checkFormat(store);
     await repair.forgetIndexes();
     for await (const link of repair.forgetCounters()) links.push(link);
-    await engine.start();
+    await engine.own();
     for (const { name: namespace } of [...engine.metastore.namespaces()]) {
       let page = "";
       do {

@@ -233,7 +233,8 @@ export class Engine {
     return this.#draining.signal.aborted;
   }
 
-  async start(): Promise<void> {
+  /** Serves as the one who writes, with all that goes on in the background. */
+  async own(): Promise<void> {
     await this.#ports.ownership.acquire(this.#draining.signal);
     await checkFormat(this.#ports.store);
     this.#dedup.load();
