@@ -335,6 +335,7 @@ for (const [expression, want] of [
   ["encode('a'::bytea, 'hex')", "61"],
   ["current_schema()", "collections"],
   ["'streams.orders'::regclass::oid::regclass::text", "streams.orders"],
+  ["initcap('o''NEIL x_y 2nd älter')", "O'Neil X_Y 2nd Älter"],
   ["'items'::regclass", "items"],
   ["'items'::regclass::text", "items"],
   ["'pg_class'::regclass::oid", 1259],
@@ -390,6 +391,16 @@ test("the key of a collection is told", async () => {
   assert.deepEqual(await rows(key), [{ conname: "items_pkey", conkey: [1], def: "PRIMARY KEY (_id)" }]);
   const usage = "select column_name from information_schema.key_column_usage where table_name = 'items'";
   assert.deepEqual(await rows(usage), [{ column_name: "_id" }]);
+});
+
+test("NULL is larger than every value in an order that does not say so", async () => {
+  const ordered = async (order: string) =>
+    (await rows(`select x from (values (1), (null), (2)) t(x) order by x ${order}`)).map(
+      (row) => (row as { x: unknown }).x,
+    );
+  assert.deepEqual(await ordered(""), [1, 2, null]);
+  assert.deepEqual(await ordered("desc"), [null, 2, 1]);
+  assert.deepEqual(await ordered("desc nulls last"), [2, 1, null]);
 });
 
 test("a large result comes whole", async () => {

@@ -288,6 +288,7 @@ function rewriteAge(draft: PostgresDraft, { first, last, end }: Call): boolean {
   const argument = draft.tokens[end - 1]?.text ?? "";
   if (!transactionNumbers.has(argument) && argument !== "xid") return false;
   draft.replace(first, last, `${catalogSchema}.xid_age`);
+  if (isItem(draft, first, end)) draft.insertAfter(end, " AS age");
   return true;
 }
 

@@ -176,7 +176,12 @@ const functions: Readonly<Record<string, Forms>> = {
     ["t", "trim(t)"],
     ["t, c", "trim(t, c)"],
   ],
-  initcap: [["t", "array_to_string(list_transform(string_split(lower(t), ' '), lambda w: upper(w[1]) || w[2:]), ' ')"]],
+  initcap: [
+    [
+      "t",
+      "array_to_string(list_transform(regexp_extract_all(lower(t), '[\\pL\\pN]+|[^\\pL\\pN]+'), lambda w: upper(w[1]) || w[2:]), '')",
+    ],
+  ],
   clock_timestamp: always("now()", ""),
   statement_timestamp: always("now()", ""),
   transaction_timestamp: always("now()", ""),

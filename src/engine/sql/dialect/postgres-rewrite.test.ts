@@ -112,7 +112,7 @@ for (const [text, want] of [
   ],
   ["select * from orders, items", "select * from streams.orders, items"],
   ["with orders as (select 1) select * from orders", "with orders as (select 1) select * from orders"],
-  ["select age(datfrozenxid), age(now())", "select postgres_catalog.xid_age(datfrozenxid), age(now())"],
+  ["select age(datfrozenxid), age(now())", "select postgres_catalog.xid_age(datfrozenxid) AS age, age(now())"],
   ["select json_build_object('a', 1)", "select json_object('a', 1)"],
 ] as const) {
   test(`${text} becomes DuckDB's`, () => assert.equal(rewritten(text), want));
