@@ -5,7 +5,7 @@ import type { Logger } from "pino";
 import type { KafkaAddress } from "./adapter/kafka/clients.ts";
 import { KafkaSharedLog } from "./adapter/kafka/shared-log.ts";
 import { LmdbApplier } from "./adapter/lmdb/applier.ts";
-import { LmdbStore } from "./adapter/lmdb/store.ts";
+import type { LmdbStore } from "./adapter/lmdb/store.ts";
 import { LoggedStore, storedCursor } from "./adapter/logged/store.ts";
 import { NodeClock } from "./adapter/node/clock.ts";
 import { NodeRandom } from "./adapter/node/random.ts";
@@ -14,8 +14,11 @@ import { EpochStore } from "./adapter/replicated/epoch-store.ts";
 import type { Cursor } from "./adapter/replicated/fold.ts";
 import type { Member } from "./adapter/replicated/member.ts";
 import { EpochOwnership } from "./adapter/replicated/ownership.ts";
+import { Snapshots } from "./adapter/replicated/snapshot.ts";
+import { SnapshotKeeper } from "./adapter/replicated/snapshot-keeper.ts";
 import { SingleOwnership } from "./adapter/single/ownership.ts";
 import { clusterPlace, openClusterObjects } from "./cluster-objects.ts";
+import { commitMark, markOf, openReplica } from "./cluster-replica.ts";
 import type { ServerConfig } from "./config.ts";
 import { type ClusterKeys, type ClusterLogAddress, defaultNodeId } from "./config-cluster.ts";
 import { checkAuthConfig } from "./edge/auth/config.ts";
@@ -26,7 +29,6 @@ import { WireEntry } from "./edge/cluster/wire-entry.ts";
 import type { ClusterControl } from "./edge/rest/routes/cluster.ts";
 import { invalid } from "./engine/errors.ts";
 import { checkFormat } from "./engine/format.ts";
-import { makeKey, tables } from "./engine/keys.ts";
 import { formatAddress } from "./listener/address.ts";
 import type { Listener } from "./listener/listener.ts";
 import { listenHosts, openListener, openLiveListener } from "./listeners.ts";
@@ -61,6 +63,7 @@ export function kafkaAddress(log: ClusterLogAddress, keys: ClusterKeys | undefin
 interface Ground {
   readonly store: LoggedStore;
   readonly replicated: ReplicatedLog;
+  readonly keeper: SnapshotKeeper;
 }
 
 /**
@@ -189,10 +192,12 @@ export class ClusterNode implements ClusterView {
   async #follow(): Promise<void> {
     const { dataDir, clusterLog, clusterKeys, advertise } = this.#config;
     const log = this.#log;
-    await openClusterObjects(clusterPlace(this.#config), log);
+    const objects = await openClusterObjects(clusterPlace(this.#config), log);
     const folder = join(dataDir, "store");
-    const view = new LmdbStore(folder, { exclusive: true, onFatal: this.#onFatal });
-    const mark = makeKey(tables.commitLog);
+    const shared = await KafkaSharedLog.open(kafkaAddress(clusterLog!, clusterKeys), clusterLog!);
+    const snapshots = new Snapshots(objects, shared.id);
+    const view = await openReplica({ folder, log: shared, snapshots, logger: log, onFatal: this.#onFatal });
+    const mark = commitMark;
     let loggedMs = -Infinity;
     const onError = (err: unknown) => {
       // It is tried again many times a second.
@@ -204,7 +209,7 @@ export class ClusterNode implements ClusterView {
     try {
       await checkFormat(view);
       const replicated = await ReplicatedLog.open({
-        log: await KafkaSharedLog.open(kafkaAddress(clusterLog!, clusterKeys), clusterLog!),
+        log: shared,
         clock: this.#clock,
         writer: `${this.#node}/${Buffer.from(new NodeRandom().bytes(8)).toString("hex")}`,
         info: { node: this.#node, address: formatAddress(advertise ?? this.#reachable), version },
@@ -222,12 +227,30 @@ export class ClusterNode implements ClusterView {
         freeBytes: () => freeBytes(dataDir),
         onError: (err) => log.error({ err }, "the log could not be applied; it will be tried again"),
       });
-      this.#ground = { store, replicated };
       replicated.follow((position, parts) => store.ingest(position, parts));
+      const keeper = this.#keepSnapshots(snapshots, view, shared, replicated.member);
+      this.#ground = { store, replicated, keeper };
     } catch (error) {
       await view.close();
       throw error;
     }
+  }
+
+  #keepSnapshots(snapshots: Snapshots, view: LmdbStore, log: KafkaSharedLog, member: Member): SnapshotKeeper {
+    return new SnapshotKeeper({
+      snapshots,
+      view,
+      markOf,
+      log,
+      member,
+      node: this.#node,
+      clock: this.#clock,
+      random: new NodeRandom(),
+      intervalMs: this.#config.clusterSnapshotIntervalMs,
+      onMade: ({ position, entries }, ms) =>
+        this.#log.info({ position, entries, ms: Math.round(ms) }, "cluster: a snapshot was made"),
+      onError: (err) => this.#log.warn({ err }, "cluster: snapshots can't be made or read; it will be tried again"),
+    });
   }
 
   get #reachable(): { host: string; port: number } {
@@ -378,6 +401,7 @@ export class ClusterNode implements ClusterView {
     await Promise.all([this.#listener, this.#liveListener].map((each) => each?.drain(drainTimeoutMs)));
     await this.#changing;
     await this.#end(0);
+    await this.#ground?.keeper.close();
     // Before the store, which takes nothing more when it closes.
     await this.#member?.close();
     // Closes the log and the view, too.

@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { url, wholeNumber } from "./config-values.ts";
+import { durationWithin, url, wholeNumber } from "./config-values.ts";
 import { invalid } from "./engine/errors.ts";
 import { type Address, parseAddress } from "./listener/address.ts";
 
@@ -225,7 +225,7 @@ export const clusterSettingsTable = {
   clusterObjects: named(
     "cluster-objects",
     "URL",
-    "where all nodes of a cluster find index segments and datasets: s3://bucket/prefix, or file:///folder, which they share",
+    "where all nodes of a cluster find index segments, datasets and snapshots: s3://bucket/prefix, or file:///folder, which they share",
     parseClusterObjects,
   ),
   clusterObjectsEndpoint: named(
@@ -247,6 +247,13 @@ export const clusterSettingsTable = {
     "bytes of the data folder that copies of objects in S3 may take, about",
     10 * 1024 ** 3,
     wholeNumber(1, 2 ** 50),
+  ),
+  clusterSnapshotIntervalMs: withDefault(
+    "cluster-snapshot-interval",
+    "DURATION",
+    "how old the newest snapshot of the store gets before another one is made, if anything was written since",
+    3_600_000,
+    durationWithin("1s", "7d"),
   ),
   nodeId: named("node-id", "NAME", "the name of this node in its cluster; the machine's name unless set", parseNodeId),
   advertise: named(

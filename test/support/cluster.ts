@@ -48,7 +48,7 @@ export class NodeCluster implements AsyncDisposable {
       ...(this.#ports[i] !== undefined && { listen: this.#ports[i] }),
       env: {
         SERVICE_CLUSTER_LOG: this.#address,
-        SERVICE_CLUSTER_OBJECTS: `file://${join(this.#folder, "objects")}`,
+        SERVICE_CLUSTER_OBJECTS: `file://${this.objectsFolder}`,
         SERVICE_NODE_ID: `n${i}`,
         // Often, so that objects are written while owners change.
         SERVICE_COLLECTION_SEAL_RECORDS: "50",
@@ -82,6 +82,22 @@ export class NodeCluster implements AsyncDisposable {
         if (ready?.role === "owner" && "status" in ready) return i;
       }
       await sleep(50);
+    }
+  }
+
+  get objectsFolder(): string {
+    return join(this.#folder, "objects");
+  }
+
+  /** Makes a node the owner. */
+  async move(i: number): Promise<void> {
+    while ((await this.owner()) !== i) {
+      await fetch(`${this.urlOf(i)}/v1/cluster/move`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ to: `n${i}` }),
+      }).catch(() => undefined);
+      await sleep(500);
     }
   }
 

@@ -7,6 +7,7 @@ import {
   type Bytes,
   type Entry,
   type Range,
+  type Reader,
   type Snapshot,
   type Store,
   StoreError,
@@ -350,7 +351,7 @@ function applierOf(view: Store): Applier {
   };
 }
 
-interface Mark {
+export interface Mark {
   readonly log: string;
   /** The position of the last entry that the view holds. */
   readonly applied: number;
@@ -359,9 +360,14 @@ interface Mark {
 }
 
 /** What the log of a view must be told to go on after what the view has applied; undefined for a new one. */
-export function storedCursor(view: Store, mark: Bytes): unknown {
+export function storedCursor(view: Reader, mark: Bytes): unknown {
+  return storedMark(view, mark)?.cursor;
+}
+
+/** Undefined for a new view. */
+export function storedMark(view: Reader, mark: Bytes): Mark | undefined {
   const stored = view.get(mark);
-  return stored === undefined ? undefined : decodeMark(stored).cursor;
+  return stored === undefined ? undefined : decodeMark(stored);
 }
 
 function encodeMark(mark: Mark): Buffer {

@@ -311,6 +311,8 @@ export class Member {
     try {
       found = await log.read(this.#fold.next, waitMs, this.#closing.signal);
     } catch (error) {
+      // What it lacks is gone from the log.
+      if (error instanceof StoreError && error.kind === "damaged") throw error;
       this.#unreadMs = clock.steadyMs();
       onError?.(error);
       return false;
