@@ -33,7 +33,8 @@ import { formatAddress } from "./listener/address.ts";
 import type { Listener } from "./listener/listener.ts";
 import { listenHosts, openListener, openLiveListener } from "./listeners.ts";
 import { freeBytes } from "./main-store.ts";
-import { Server } from "./server.ts";
+import { Server, type ServerHost } from "./server.ts";
+import { StandbyServer } from "./standby-server.ts";
 import { version } from "./version.ts";
 
 /** A server that is deposed answers what is under way within this: nobody may be told anything new. */
@@ -46,6 +47,8 @@ const logMs = 10_000;
 const leaveMsMax = 3_000;
 /** What runs is given before the place is handed over. */
 const graceMs = 2_000;
+/** A standby answers eventual reads as long as it has known all of the log within this. */
+const freshMs = 5_000;
 
 /** The one shard that a cluster has. */
 const shard = 0;
@@ -86,10 +89,12 @@ export class ClusterNode implements ClusterView {
   readonly #liveListener: Listener | undefined;
   #ground: Ground | undefined;
   #server: { readonly server: Server; readonly epoch: number } | undefined;
+  readonly #standby: StandbyServer;
   /** Servers begin and end one after another. */
   #changing: Promise<void> = Promise.resolve();
   #isStopping = false;
   #isHandingOver = false;
+  #isLooking = false;
 
   static async start(config: ServerConfig, log: Logger, onFatal: (error: Error) => void): Promise<ClusterNode> {
     for (const warning of checkAuthConfig(config.auth, listenHosts(config))) log.warn(warning);
@@ -107,6 +112,9 @@ export class ClusterNode implements ClusterView {
       },
       get ownerAddress() {
         return node?.ownerAddress;
+      },
+      get isFresh() {
+        return node?.isFresh ?? false;
       },
       get status() {
         return node?.status ?? {};
@@ -162,6 +170,11 @@ export class ClusterNode implements ClusterView {
     this.#listener = parts.listener;
     this.#liveListener = parts.live;
     this.#opened = new AsyncDisposableStack();
+    const { front, listener } = parts;
+    this.#standby = new StandbyServer({
+      ...{ config, log, onFatal, listener, front, clock: this.#clock },
+      host: () => this.#serverHost(() => true),
+    });
     this.url = parts.listener.address.url;
     this.postgres = parts.postgres && formatAddress(parts.postgres.address);
     this.mysql = parts.mysql && formatAddress(parts.mysql.address);
@@ -175,6 +188,10 @@ export class ClusterNode implements ClusterView {
   get ownerAddress(): string | undefined {
     const owner = this.#member?.owner;
     return owner === undefined || owner.node === this.#node ? undefined : owner.address;
+  }
+
+  get isFresh(): boolean {
+    return (this.#member?.lag.ms ?? Infinity) < freshMs;
   }
 
   get status(): object {
@@ -225,6 +242,10 @@ export class ClusterNode implements ClusterView {
         clock: this.#clock,
         mark,
         freeBytes: () => freeBytes(dataDir),
+        onIngested: (entry) => {
+          this.#standby.onIngested(entry);
+          this.#lookForStandby();
+        },
         onError: (err) => log.error({ err }, "the log could not be applied; it will be tried again"),
       });
       replicated.follow((position, parts) => store.ingest(position, parts));
@@ -262,6 +283,7 @@ export class ClusterNode implements ClusterView {
     const epoch = this.#member?.epoch;
     this.#log.info({ node: this.#node, role, epoch }, `cluster: ${role}`);
     if (role === "standby") this.#front.mounted = undefined;
+    if (role === "owner") this.#front.following = undefined;
     if (role !== "owner" && role !== "standby") return;
     const settled = this.#change(() => this.#settle());
     // What comes while the server begins is answered by it.
@@ -277,17 +299,40 @@ export class ClusterNode implements ClusterView {
     return this.#changing;
   }
 
-  /** Has a server if and only if this node is the owner. */
+  /** A new node has nothing to serve before it has read what the first owner has set up. */
+  #lookForStandby(): void {
+    if (this.#isLooking || this.#member?.role !== "standby" || !this.#standby.mayBegin(this.#ground!.store)) return;
+    this.#isLooking = true;
+    void this.#change(async () => {
+      this.#isLooking = false;
+      await this.#settle();
+    });
+  }
+
+  /** Has the owner's server if and only if this node is the owner, and else that of a standby. */
   async #settle(): Promise<void> {
     const member = this.#member!;
     const epoch = member.role === "owner" ? member.epoch : undefined;
     if (this.#server !== undefined && this.#server.epoch !== epoch) await this.#end(deposedMs);
-    if (this.#server === undefined && epoch !== undefined && !this.#isStopping) await this.#begin(epoch);
+    if (this.#isStopping) return;
+    if (this.#server === undefined && epoch !== undefined) await this.#begin(epoch);
+    if (epoch !== undefined) void this.#standby.end(graceMs);
+    else if (member.role === "standby" && this.#standby.mayBegin(this.#ground!.store)) await this.#standby.begin();
+  }
+
+  #serverHost(isOver: () => boolean): Omit<ServerHost, "listen" | "listenLive"> {
+    const { store } = this.#ground!;
+    const member = this.#member!;
+    return {
+      store: new EpochStore(store, isOver),
+      objects: clusterPlace(this.#config),
+      ownership: new EpochOwnership(member),
+      cluster: this.#control(member),
+    };
   }
 
   async #begin(epoch: number): Promise<void> {
     const beganMs = this.#clock.steadyMs();
-    const { store } = this.#ground!;
     const member = this.#member!;
     const { postgresListen, mysqlListen } = this.#config;
     const inner = { host: "127.0.0.1", port: 0, isDefault: false } as const;
@@ -302,9 +347,7 @@ export class ClusterNode implements ClusterView {
     let server: Server;
     try {
       server = await Server.start(config, this.#log, this.#onFatal, {
-        store: new EpochStore(store, isOver),
-        objects: clusterPlace(this.#config),
-        ownership: new EpochOwnership(member),
+        ...this.#serverHost(isOver),
         listen: (handler, express) => {
           main = new Mount(this.#listener, handler, express);
           return main;
@@ -313,7 +356,6 @@ export class ClusterNode implements ClusterView {
           live = this.#liveListener && new Mount(this.#liveListener, handler);
           return live;
         },
-        cluster: this.#control(member),
       });
     } catch (error) {
       // Another node has taken the place meanwhile, and the server could write nothing any more.
@@ -341,8 +383,13 @@ export class ClusterNode implements ClusterView {
 
   #control(member: Member): ClusterControl {
     const name = this.#node;
+    const { counts } = this.#front;
     return {
       node: name,
+      get own() {
+        const { role, lag, silentMs } = member;
+        return { role, lagEntries: lag.entries, lagMs: lag.ms, silentMs, ...counts };
+      },
       get epoch() {
         return member.epoch;
       },
@@ -398,9 +445,13 @@ export class ClusterNode implements ClusterView {
     this.#front.isDraining = true;
     await this.#handOver();
     const { drainTimeoutMs } = this.#config;
+    await this.#changing;
+    // What waits at the standby's server is answered by its end.
+    const ending = this.#standby.end(drainTimeoutMs);
     await Promise.all([this.#listener, this.#liveListener].map((each) => each?.drain(drainTimeoutMs)));
     await this.#changing;
     await this.#end(0);
+    await ending;
     await this.#ground?.keeper.close();
     // Before the store, which takes nothing more when it closes.
     await this.#member?.close();

@@ -25,6 +25,7 @@ import { createLiveFront } from "./edge/front/live-front.ts";
 import { createRequestIds } from "./edge/front/request-id.ts";
 import { startMysql } from "./edge/mysql/server.ts";
 import { startPostgres } from "./edge/postgres/server.ts";
+import { observeCluster } from "./edge/rest/cluster-metrics.ts";
 import { Metrics } from "./edge/rest/metrics.ts";
 import type { ClusterControl } from "./edge/rest/routes/cluster.ts";
 import { createRest } from "./edge/rest/server.ts";
@@ -59,7 +60,7 @@ import { sqlChildren } from "./sql-children.ts";
 import { version } from "./version.ts";
 import type { WorkerData } from "./worker.ts";
 
-/** What a server stands on that has no machine for itself: the owner's server on a node of a cluster. */
+/** What a server stands on that has no machine for itself: the server of a node of a cluster. */
 export interface ServerHost {
   readonly store: Store;
   /** Where all nodes find the objects. */
@@ -68,6 +69,8 @@ export interface ServerHost {
   readonly listen: (handler: Handler, express: ExpressHandler | undefined) => HttpListener;
   readonly listenLive: (handler: Handler) => HttpListener | undefined;
   readonly cluster: ClusterControl;
+  /** Of a standby: takes the engine, which from then on is to be told of each commit. */
+  readonly follow?: (engine: Engine) => void;
 }
 
 interface Parts {
@@ -143,7 +146,8 @@ export class Server {
     onFatal: (error: Error) => void,
     host?: ServerHost,
   ): Promise<Server> {
-    for (const warning of checkAuthConfig(config.auth, listenHosts(config))) log.warn(warning);
+    const isStandby = host?.follow !== undefined;
+    if (host === undefined) for (const warning of checkAuthConfig(config.auth, listenHosts(config))) log.warn(warning);
     // Whatever fails below, what was opened before it is closed again, so that the process can end.
     await using opened = new AsyncDisposableStack();
     const { store, ownership, objects: place } = host ?? (await ownGround(config, log, onFatal, opened));
@@ -193,8 +197,13 @@ export class Server {
       },
     );
     opened.defer(() => engine.stop());
-    engine.sql.prepare();
-    await engine.own();
+    if (host?.follow !== undefined) {
+      engine.follow();
+      host.follow(engine);
+    } else {
+      engine.sql.prepare();
+      await engine.own();
+    }
     // Requests come only once the listener listens, and with it there are its certificates.
     let listener: HttpListener | undefined;
     const privateTls = privateCertificates(config.tlsPins, () => listener?.certificates);
@@ -218,7 +227,8 @@ export class Server {
       authStore,
       clock,
       (entry) => log.info({ audit: entry }, `audit: ${entry.action}`),
-      (err) => log.error({ err }, "entries of the audit log could not be stored"),
+      // Only the owner can write; what a standby notes is in its operator's log.
+      (err) => isStandby || log.error({ err }, "entries of the audit log could not be stored"),
     );
     opened.defer(() => audit.close());
     const credentials = createAuthenticator(config.auth, {
@@ -357,6 +367,7 @@ export class Server {
     // Whatever fails from here on, requests that came meanwhile do not keep the process.
     opened.defer(() => started.close());
     metrics.observe(engine, config.dataDir, () => store.stats(), started);
+    if (host !== undefined) observeCluster(metrics.registry, host.cluster);
     metrics.wires.observe({ http: started, postgres, mysql });
     health.setReady(true);
     liveHealth.setReady(true);

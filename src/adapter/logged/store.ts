@@ -62,6 +62,8 @@ export interface LoggedOptions {
   readonly settings?: Partial<LoggedSettings>;
   /** Bytes that the device still takes. */
   readonly freeBytes?: () => number;
+  /** Told of each commit of another process in the turn in which readers begin to see it. Its memory is lent. */
+  readonly onIngested?: (entry: Bytes) => void;
   /** Called when a step could not be applied; it is tried again. */
   readonly onError?: (error: unknown) => void;
 }
@@ -225,6 +227,7 @@ export class LoggedStore implements Store {
     let at = 0;
     for (const part of parts) at = copyInto(place.bytes, at, part);
     this.#add(position, place);
+    this.#options.onIngested?.(place.bytes);
   }
 
   /** Whether another entry has to wait until the view has applied some. */

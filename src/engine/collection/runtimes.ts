@@ -20,6 +20,8 @@ export class Runtimes {
   readonly #index: IndexThreads;
   readonly #onError: (error: unknown) => void;
   readonly #runtimes = new Map<number, CollectionRuntime>();
+  /** Another node writes and builds what these read. */
+  follows = false;
 
   constructor(store: Store, log: Log, index: IndexThreads, onError: (error: unknown) => void) {
     this.#store = store;
@@ -42,6 +44,7 @@ export class Runtimes {
     const manifest = readManifest(this.#store, meta.id);
     const totals = readCollectionTotals(this.#store, meta.id);
     const made = new CollectionRuntime(meta, manifest, totals, this.#index, this.#log, this.#store, this.#onError);
+    made.follows = this.follows;
     this.#runtimes.set(meta.id, made);
     return made;
   }

@@ -13,11 +13,25 @@ export interface ClusterNodeStatus {
   readonly silentMs: number;
 }
 
-/** The owner's hand on its cluster. */
+/** What a node knows of itself. */
+export interface OwnStatus {
+  readonly role: string;
+  /** How far it is behind the log. */
+  readonly lagEntries: number;
+  readonly lagMs: number;
+  /** Since an accepted entry was read. */
+  readonly silentMs: number;
+  /** Requests it has passed on to the owner, and reads it has answered itself. */
+  readonly passedOn: number;
+  readonly answered: number;
+}
+
+/** A node's hand on its cluster. */
 export interface ClusterControl {
   readonly node: string;
   readonly epoch: number;
   readonly position: number;
+  readonly own: OwnStatus;
   nodes(): readonly ClusterNodeStatus[];
   /** Gives the place to another node. Resolves when that is under way. */
   move(to: string | undefined): Promise<void>;
