@@ -20,7 +20,7 @@ const lookMs = 50;
 /** What was made anew, or kept and why. */
 export type Rebuilt =
   | { readonly namespace: string; readonly collection: string; readonly documents: number }
-  | { readonly namespace: string; readonly link: string; readonly counters: "counted anew" | "kept"; why?: string };
+  | { readonly namespace: string; readonly link: string; readonly counters: "counted again" | "kept"; why?: string };
 
 /**
  * Makes what is derived anew, without a server: indexes and columnar datasets from the documents, counters from the log
@@ -82,7 +82,7 @@ export async function* rebuildDerived(
       if (kept !== undefined) yield { namespace, link, counters: "kept", why: kept };
       else {
         await caughtUp(engine, namespace, link, AbortSignal.any([signal, stop.signal]));
-        yield { namespace, link, counters: "counted anew" };
+        yield { namespace, link, counters: "counted again" };
       }
     }
     if (failure !== undefined) throw failure;
