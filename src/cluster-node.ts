@@ -16,6 +16,7 @@ import type { Member } from "./adapter/replicated/member.ts";
 import { EpochOwnership } from "./adapter/replicated/ownership.ts";
 import { Snapshots } from "./adapter/replicated/snapshot.ts";
 import { SnapshotKeeper } from "./adapter/replicated/snapshot-keeper.ts";
+import { troubleOf } from "./adapter/replicated/trouble.ts";
 import { SingleOwnership } from "./adapter/single/ownership.ts";
 import { clusterPlace, openClusterObjects } from "./cluster-objects.ts";
 import { commitMark, markOf, openReplica } from "./cluster-replica.ts";
@@ -197,8 +198,18 @@ export class ClusterNode implements ClusterView {
   get status(): object {
     const member = this.#member;
     if (member === undefined) return { node: this.#node };
-    const { role, epoch, position, owner, silentMs } = member;
-    return { node: this.#node, role, owner: owner?.node ?? null, epoch, position, silent_ms: Math.round(silentMs) };
+    const { role, epoch, position, owner, silentMs, lag } = member;
+    return {
+      node: this.#node,
+      role,
+      owner: owner?.node ?? null,
+      epoch,
+      position,
+      silent_ms: Math.round(silentMs),
+      lag: lag.entries,
+      lag_ms: Number.isFinite(lag.ms) ? Math.round(lag.ms) : null,
+      problem: troubleOf(member),
+    };
   }
 
   get #member(): Member | undefined {

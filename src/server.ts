@@ -208,7 +208,7 @@ export class Server {
     let listener: HttpListener | undefined;
     const privateTls = privateCertificates(config.tlsPins, () => listener?.certificates);
     const openInstance = (authStore: Store) =>
-      Instance.open({ store: authStore, clock, random, privateTls, ...instanceConfig(config) });
+      Instance.open({ store: authStore, clock, random, privateTls, ...instanceConfig(config, host !== undefined) });
     const { authStore, instance } =
       host === undefined
         ? await exclusively(config.dataDir, async () => {
@@ -429,7 +429,7 @@ function consoleSignIn({ auth }: ServerConfig): ConsoleSignIn | undefined {
   return { issuer: auth.oidc.issuer, clientId: auth.oidc.clientId, scope: "openid profile email" };
 }
 
-function instanceConfig(config: ServerConfig): Omit<InstanceDeps, "store" | "clock" | "random"> {
+function instanceConfig(config: ServerConfig, isCluster: boolean): Omit<InstanceDeps, "store" | "clock" | "random"> {
   const { modes, oidc } = config.auth;
   const { instanceName: name, minAppVersions, push, houseUrl, tlsCertFile } = config;
   return {
@@ -454,6 +454,7 @@ function instanceConfig(config: ServerConfig): Omit<InstanceDeps, "store" | "clo
       reflection: config.mode === "development",
       house: houseUrl !== undefined,
       push: push !== undefined,
+      ...(isCluster && { cluster: true }),
     },
   };
 }
