@@ -199,6 +199,7 @@ export class ClusterNode implements ClusterView {
     const member = this.#member;
     if (member === undefined) return { node: this.#node };
     const { role, epoch, position, owner, silentMs, lag } = member;
+    const { newest } = this.#ground!.keeper;
     return {
       node: this.#node,
       role,
@@ -209,6 +210,8 @@ export class ClusterNode implements ClusterView {
       lag: lag.entries,
       lag_ms: Number.isFinite(lag.ms) ? Math.round(lag.ms) : null,
       problem: troubleOf(member),
+      snapshot_position: newest.position,
+      snapshot_age_ms: Math.round(newest.ageMs),
     };
   }
 
@@ -259,9 +262,9 @@ export class ClusterNode implements ClusterView {
         },
         onError: (err) => log.error({ err }, "the log could not be applied; it will be tried again"),
       });
-      replicated.follow((position, parts) => store.ingest(position, parts));
       const keeper = this.#keepSnapshots(snapshots, view, shared, replicated.member);
       this.#ground = { store, replicated, keeper };
+      replicated.follow((position, parts) => store.ingest(position, parts));
     } catch (error) {
       await view.close();
       throw error;

@@ -33,6 +33,7 @@ async function joinFromSnapshots(
   else cluster.nodes[away]!.child.kill("SIGSTOP");
   const last = (await boundsOf(log)).end;
   while ((await boundsOf(log)).start <= last) await sleep(200);
+  while (((await cluster.readiness(await cluster.owner()))?.snapshot_position ?? 0) === 0) await sleep(100);
   if (absence === "frozen") {
     const frozen = cluster.nodes[away]!;
     const exited = once(frozen.child, "exit");

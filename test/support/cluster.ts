@@ -11,6 +11,7 @@ export interface Readiness {
   readonly owner: string | null;
   readonly epoch: number;
   readonly position: number;
+  readonly snapshot_position: number;
 }
 
 /** Real nodes on real brokers. */
