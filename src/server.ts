@@ -86,9 +86,13 @@ interface Parts {
   readonly opened: AsyncDisposableStack;
 }
 
+/** A standby that is further behind answers nothing from its indexes. */
+const clusterGraceMs = 60_000;
+
 function collectionSettings(config: ServerConfig): CollectionSettings {
   return {
     ...defaultCollectionSettings,
+    objectGraceMs: config.clusterLog === undefined ? 0 : clusterGraceMs,
     tailRecordsMax: config.collectionTailRecordsMax,
     tailBytesMax: config.collectionTailBytesMax,
     sealRecords: config.collectionSealRecords,
