@@ -80,6 +80,32 @@ class InteropPostgres {
     }
   }
 
+  /** The settings and the form of statement with which Metabase asks. */
+  static void asMetabase(Connection connection) throws SQLException {
+    connection.setReadOnly(true);
+    connection.setTransactionIsolation(Connection.TRANSACTION_READ_UNCOMMITTED);
+    connection.setAutoCommit(false);
+    connection.setHoldability(ResultSet.CLOSE_CURSORS_AT_COMMIT);
+    try (Statement statement = connection.createStatement()) {
+      statement.execute("SET SESSION TIMEZONE TO 'Europe/Berlin';");
+    }
+    String query =
+        "-- userID: 1 queryType: MBQL\nSELECT CAST(\"streams\".\"orders\".\"timestamp\" AS date) AS \"timestamp\", COUNT(*) AS \"count\""
+            + " FROM \"streams\".\"orders\" WHERE \"streams\".\"orders\".\"key\" = ?"
+            + " GROUP BY CAST(\"streams\".\"orders\".\"timestamp\" AS date) ORDER BY CAST(\"streams\".\"orders\".\"timestamp\" AS date) ASC";
+    try (PreparedStatement statement =
+        connection.prepareStatement(query, ResultSet.TYPE_FORWARD_ONLY, ResultSet.CONCUR_READ_ONLY, ResultSet.CLOSE_CURSORS_AT_COMMIT)) {
+      statement.setFetchDirection(ResultSet.FETCH_FORWARD);
+      statement.setFetchSize(500);
+      statement.setMaxRows(2000);
+      statement.setString(1, "k");
+      equal(column(statement.executeQuery(), "count"), "1", "a question of Metabase");
+    }
+    connection.rollback();
+    connection.setAutoCommit(true);
+    connection.setReadOnly(false);
+  }
+
   public static void main(String[] arguments) throws Exception {
     String key = System.getenv("INTEROP_KEY");
     try (Connection connection = DriverManager.getConnection(arguments[0], "tester", key)) {
@@ -95,6 +121,7 @@ class InteropPostgres {
       }
       connection.setSchema("collections");
       System.out.println("introspect ok");
+      asMetabase(connection);
       types(connection);
       System.out.println("types ok\nparameters ok");
       connection.setAutoCommit(false);

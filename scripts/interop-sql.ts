@@ -56,6 +56,8 @@ const psqlCommands: readonly (readonly [command: string, shows: RegExp])[] = [
   ["\\dt+", /permanent/],
   ["\\d items", /_id +\| bigint +\| +\| not null[\s\S]*v +\| real\[\]/],
   ["\\d+ items", /_source \| json/],
+  ["\\d pg_class", /View "pg_catalog.pg_class"[\s\S]*relname +\| text/],
+  ["\\d information_schema.tables", /table_name +\| text/],
   ["\\d streams.orders", /timestamp \| timestamp with time zone/],
   ["\\l", /shop \| engine \| UTF8/],
   ["\\l+", /pg_default/],

@@ -5,7 +5,7 @@ import type { Logger } from "pino";
 import type { KafkaAddress } from "./adapter/kafka/clients.ts";
 import { KafkaSharedLog } from "./adapter/kafka/shared-log.ts";
 import { LmdbApplier } from "./adapter/lmdb/applier.ts";
-import { LmdbStore } from "./adapter/lmdb/store.ts";
+import type { LmdbStore } from "./adapter/lmdb/store.ts";
 import { LoggedStore, storedCursor } from "./adapter/logged/store.ts";
 import { NodeClock } from "./adapter/node/clock.ts";
 import { NodeRandom } from "./adapter/node/random.ts";
@@ -14,7 +14,12 @@ import { EpochStore } from "./adapter/replicated/epoch-store.ts";
 import type { Cursor } from "./adapter/replicated/fold.ts";
 import type { Member } from "./adapter/replicated/member.ts";
 import { EpochOwnership } from "./adapter/replicated/ownership.ts";
+import { Snapshots } from "./adapter/replicated/snapshot.ts";
+import { SnapshotKeeper } from "./adapter/replicated/snapshot-keeper.ts";
+import { troubleOf } from "./adapter/replicated/trouble.ts";
 import { SingleOwnership } from "./adapter/single/ownership.ts";
+import { clusterPlace, openClusterObjects } from "./cluster-objects.ts";
+import { commitMark, markOf, openReplica } from "./cluster-replica.ts";
 import type { ServerConfig } from "./config.ts";
 import { type ClusterKeys, type ClusterLogAddress, defaultNodeId } from "./config-cluster.ts";
 import { checkAuthConfig } from "./edge/auth/config.ts";
@@ -25,12 +30,12 @@ import { WireEntry } from "./edge/cluster/wire-entry.ts";
 import type { ClusterControl } from "./edge/rest/routes/cluster.ts";
 import { invalid } from "./engine/errors.ts";
 import { checkFormat } from "./engine/format.ts";
-import { makeKey, tables } from "./engine/keys.ts";
 import { formatAddress } from "./listener/address.ts";
 import type { Listener } from "./listener/listener.ts";
 import { listenHosts, openListener, openLiveListener } from "./listeners.ts";
 import { freeBytes } from "./main-store.ts";
-import { Server } from "./server.ts";
+import { Server, type ServerHost } from "./server.ts";
+import { StandbyServer } from "./standby-server.ts";
 import { version } from "./version.ts";
 
 /** A server that is deposed answers what is under way within this: nobody may be told anything new. */
@@ -43,6 +48,8 @@ const logMs = 10_000;
 const leaveMsMax = 3_000;
 /** What runs is given before the place is handed over. */
 const graceMs = 2_000;
+/** A standby answers eventual reads as long as it has known all of the log within this. */
+const freshMs = 5_000;
 
 /** The one shard that a cluster has. */
 const shard = 0;
@@ -60,6 +67,7 @@ export function kafkaAddress(log: ClusterLogAddress, keys: ClusterKeys | undefin
 interface Ground {
   readonly store: LoggedStore;
   readonly replicated: ReplicatedLog;
+  readonly keeper: SnapshotKeeper;
 }
 
 /**
@@ -82,10 +90,12 @@ export class ClusterNode implements ClusterView {
   readonly #liveListener: Listener | undefined;
   #ground: Ground | undefined;
   #server: { readonly server: Server; readonly epoch: number } | undefined;
+  readonly #standby: StandbyServer;
   /** Servers begin and end one after another. */
   #changing: Promise<void> = Promise.resolve();
   #isStopping = false;
   #isHandingOver = false;
+  #isLooking = false;
 
   static async start(config: ServerConfig, log: Logger, onFatal: (error: Error) => void): Promise<ClusterNode> {
     for (const warning of checkAuthConfig(config.auth, listenHosts(config))) log.warn(warning);
@@ -103,6 +113,9 @@ export class ClusterNode implements ClusterView {
       },
       get ownerAddress() {
         return node?.ownerAddress;
+      },
+      get isFresh() {
+        return node?.isFresh ?? false;
       },
       get status() {
         return node?.status ?? {};
@@ -158,6 +171,11 @@ export class ClusterNode implements ClusterView {
     this.#listener = parts.listener;
     this.#liveListener = parts.live;
     this.#opened = new AsyncDisposableStack();
+    const { front, listener } = parts;
+    this.#standby = new StandbyServer({
+      ...{ config, log, onFatal, listener, front, clock: this.#clock },
+      host: () => this.#serverHost(() => true),
+    });
     this.url = parts.listener.address.url;
     this.postgres = parts.postgres && formatAddress(parts.postgres.address);
     this.mysql = parts.mysql && formatAddress(parts.mysql.address);
@@ -173,11 +191,28 @@ export class ClusterNode implements ClusterView {
     return owner === undefined || owner.node === this.#node ? undefined : owner.address;
   }
 
+  get isFresh(): boolean {
+    return (this.#member?.lag.ms ?? Infinity) < freshMs;
+  }
+
   get status(): object {
     const member = this.#member;
     if (member === undefined) return { node: this.#node };
-    const { role, epoch, position, owner, silentMs } = member;
-    return { node: this.#node, role, owner: owner?.node ?? null, epoch, position, silent_ms: Math.round(silentMs) };
+    const { role, epoch, position, owner, silentMs, lag } = member;
+    const { newest } = this.#ground!.keeper;
+    return {
+      node: this.#node,
+      role,
+      owner: owner?.node ?? null,
+      epoch,
+      position,
+      silent_ms: Math.round(silentMs),
+      lag: lag.entries,
+      lag_ms: Number.isFinite(lag.ms) ? Math.round(lag.ms) : null,
+      problem: troubleOf(member),
+      snapshot_position: newest.position,
+      snapshot_age_ms: Math.round(newest.ageMs),
+    };
   }
 
   get #member(): Member | undefined {
@@ -188,9 +223,12 @@ export class ClusterNode implements ClusterView {
   async #follow(): Promise<void> {
     const { dataDir, clusterLog, clusterKeys, advertise } = this.#config;
     const log = this.#log;
+    const objects = await openClusterObjects(clusterPlace(this.#config), log);
     const folder = join(dataDir, "store");
-    const view = new LmdbStore(folder, { exclusive: true, onFatal: this.#onFatal });
-    const mark = makeKey(tables.commitLog);
+    const shared = await KafkaSharedLog.open(kafkaAddress(clusterLog!, clusterKeys), clusterLog!);
+    const snapshots = new Snapshots(objects, shared.id);
+    const view = await openReplica({ folder, log: shared, snapshots, logger: log, onFatal: this.#onFatal });
+    const mark = commitMark;
     let loggedMs = -Infinity;
     const onError = (err: unknown) => {
       // It is tried again many times a second.
@@ -202,7 +240,7 @@ export class ClusterNode implements ClusterView {
     try {
       await checkFormat(view);
       const replicated = await ReplicatedLog.open({
-        log: await KafkaSharedLog.open(kafkaAddress(clusterLog!, clusterKeys), clusterLog!),
+        log: shared,
         clock: this.#clock,
         writer: `${this.#node}/${Buffer.from(new NodeRandom().bytes(8)).toString("hex")}`,
         info: { node: this.#node, address: formatAddress(advertise ?? this.#reachable), version },
@@ -218,14 +256,36 @@ export class ClusterNode implements ClusterView {
         clock: this.#clock,
         mark,
         freeBytes: () => freeBytes(dataDir),
+        onIngested: (entry) => {
+          this.#standby.onIngested(entry);
+          this.#lookForStandby();
+        },
         onError: (err) => log.error({ err }, "the log could not be applied; it will be tried again"),
       });
-      this.#ground = { store, replicated };
+      const keeper = this.#keepSnapshots(snapshots, view, shared, replicated.member);
+      this.#ground = { store, replicated, keeper };
       replicated.follow((position, parts) => store.ingest(position, parts));
     } catch (error) {
       await view.close();
       throw error;
     }
+  }
+
+  #keepSnapshots(snapshots: Snapshots, view: LmdbStore, log: KafkaSharedLog, member: Member): SnapshotKeeper {
+    return new SnapshotKeeper({
+      snapshots,
+      view,
+      markOf,
+      log,
+      member,
+      node: this.#node,
+      clock: this.#clock,
+      random: new NodeRandom(),
+      intervalMs: this.#config.clusterSnapshotIntervalMs,
+      onMade: ({ position, entries }, ms) =>
+        this.#log.info({ position, entries, ms: Math.round(ms) }, "cluster: a snapshot was made"),
+      onError: (err) => this.#log.warn({ err }, "cluster: snapshots can't be made or read; it will be tried again"),
+    });
   }
 
   get #reachable(): { host: string; port: number } {
@@ -237,6 +297,7 @@ export class ClusterNode implements ClusterView {
     const epoch = this.#member?.epoch;
     this.#log.info({ node: this.#node, role, epoch }, `cluster: ${role}`);
     if (role === "standby") this.#front.mounted = undefined;
+    if (role === "owner") this.#front.following = undefined;
     if (role !== "owner" && role !== "standby") return;
     const settled = this.#change(() => this.#settle());
     // What comes while the server begins is answered by it.
@@ -252,19 +313,42 @@ export class ClusterNode implements ClusterView {
     return this.#changing;
   }
 
-  /** Has a server if and only if this node is the owner. */
+  /** A new node has nothing to serve before it has read what the first owner has set up. */
+  #lookForStandby(): void {
+    if (this.#isLooking || this.#member?.role !== "standby" || !this.#standby.mayBegin(this.#ground!.store)) return;
+    this.#isLooking = true;
+    void this.#change(async () => {
+      this.#isLooking = false;
+      await this.#settle();
+    });
+  }
+
+  /** Has the owner's server if and only if this node is the owner, and else that of a standby. */
   async #settle(): Promise<void> {
     const member = this.#member!;
     const epoch = member.role === "owner" ? member.epoch : undefined;
     if (this.#server !== undefined && this.#server.epoch !== epoch) await this.#end(deposedMs);
-    if (this.#server === undefined && epoch !== undefined && !this.#isStopping) await this.#begin(epoch);
+    if (this.#isStopping) return;
+    if (this.#server === undefined && epoch !== undefined) await this.#begin(epoch);
+    if (epoch !== undefined) void this.#standby.end(graceMs);
+    else if (member.role === "standby" && this.#standby.mayBegin(this.#ground!.store)) await this.#standby.begin();
+  }
+
+  #serverHost(isOver: () => boolean): Omit<ServerHost, "listen" | "listenLive"> {
+    const { store } = this.#ground!;
+    const member = this.#member!;
+    return {
+      store: new EpochStore(store, isOver),
+      objects: clusterPlace(this.#config),
+      ownership: new EpochOwnership(member),
+      cluster: this.#control(member),
+    };
   }
 
   async #begin(epoch: number): Promise<void> {
     const beganMs = this.#clock.steadyMs();
-    const { store } = this.#ground!;
     const member = this.#member!;
-    const { postgresListen, mysqlListen, clusterObjects } = this.#config;
+    const { postgresListen, mysqlListen } = this.#config;
     const inner = { host: "127.0.0.1", port: 0, isDefault: false } as const;
     const config: ServerConfig = {
       ...this.#config,
@@ -277,9 +361,7 @@ export class ClusterNode implements ClusterView {
     let server: Server;
     try {
       server = await Server.start(config, this.#log, this.#onFatal, {
-        store: new EpochStore(store, isOver),
-        objectsFolder: clusterObjects!,
-        ownership: new EpochOwnership(member),
+        ...this.#serverHost(isOver),
         listen: (handler, express) => {
           main = new Mount(this.#listener, handler, express);
           return main;
@@ -288,7 +370,6 @@ export class ClusterNode implements ClusterView {
           live = this.#liveListener && new Mount(this.#liveListener, handler);
           return live;
         },
-        cluster: this.#control(member),
       });
     } catch (error) {
       // Another node has taken the place meanwhile, and the server could write nothing any more.
@@ -316,8 +397,13 @@ export class ClusterNode implements ClusterView {
 
   #control(member: Member): ClusterControl {
     const name = this.#node;
+    const { counts } = this.#front;
     return {
       node: name,
+      get own() {
+        const { role, lag, silentMs } = member;
+        return { role, lagEntries: lag.entries, lagMs: lag.ms, silentMs, ...counts };
+      },
       get epoch() {
         return member.epoch;
       },
@@ -373,9 +459,14 @@ export class ClusterNode implements ClusterView {
     this.#front.isDraining = true;
     await this.#handOver();
     const { drainTimeoutMs } = this.#config;
+    await this.#changing;
+    // What waits at the standby's server is answered by its end.
+    const ending = this.#standby.end(drainTimeoutMs);
     await Promise.all([this.#listener, this.#liveListener].map((each) => each?.drain(drainTimeoutMs)));
     await this.#changing;
     await this.#end(0);
+    await ending;
+    await this.#ground?.keeper.close();
     // Before the store, which takes nothing more when it closes.
     await this.#member?.close();
     // Closes the log and the view, too.

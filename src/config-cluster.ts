@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { durationWithin, url, wholeNumber } from "./config-values.ts";
 import { invalid } from "./engine/errors.ts";
 import { type Address, parseAddress } from "./listener/address.ts";
 
@@ -53,17 +54,43 @@ function choice(options: URLSearchParams, name: string, values: readonly string[
   return given;
 }
 
-/** The folder in which all nodes find the objects. */
-export function parseClusterObjects(text: string, field: string): string {
-  if (text.startsWith("s3://")) {
-    throw invalid(field, "objects in S3 are not implemented yet: give file:///folder, which all nodes share");
+/** Where all nodes find the objects: a folder that they share, or a bucket. */
+export type ClusterObjectsAddress =
+  | { readonly kind: "files"; readonly folder: string }
+  | {
+      readonly kind: "s3";
+      readonly bucket: string;
+      /** Empty, or with a slash at its end. */
+      readonly prefix: string;
+    };
+
+const bucketPattern = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
+const keyPattern = /^(?:[A-Za-z0-9!_.*'()-]+\/)*$/;
+
+export function parseClusterObjects(text: string, field: string): ClusterObjectsAddress {
+  const bucket = /^s3:\/\/([^/]*)\/?(.*)$/.exec(text.trim());
+  if (bucket !== null) {
+    const [name = "", path = ""] = bucket.slice(1);
+    if (!bucketPattern.test(name)) throw invalid(field, `${JSON.stringify(name)} can't be the name of a bucket`);
+    const prefix = path === "" || path.endsWith("/") ? path : `${path}/`;
+    if (!keyPattern.test(prefix) || prefix.split("/").includes("..")) {
+      throw invalid(field, "must be s3://bucket/prefix, without a query; the endpoint and keys have variables");
+    }
+    return { kind: "s3", bucket: name, prefix };
   }
-  if (!text.startsWith("file://") || !URL.canParse(text)) throw invalid(field, "must be file:///folder");
+  if (!text.startsWith("file://") || !URL.canParse(text)) {
+    throw invalid(field, "must be file:///folder or s3://bucket/prefix");
+  }
   try {
-    return resolve(fileURLToPath(text));
+    return { kind: "files", folder: resolve(fileURLToPath(text)) };
   } catch {
     throw invalid(field, "must be file:///folder, without a host");
   }
+}
+
+function parseRegion(text: string, field: string): string {
+  if (!/^[a-z0-9-]{1,64}$/.test(text)) throw invalid(field, `${JSON.stringify(text)} is no region`);
+  return text;
 }
 
 export function parseNodeId(text: string, field: string): string {
@@ -85,7 +112,7 @@ export function parseAdvertise(text: string, field: string): Address {
 }
 
 /** What else a node of a cluster needs. */
-export function checkCluster(objects: string | undefined, authModes: readonly string[]): void {
+export function checkCluster(objects: ClusterObjectsAddress | undefined, authModes: readonly string[]): void {
   if (objects === undefined) {
     throw invalid("SERVICE_CLUSTER_OBJECTS", "a node of a cluster needs a place for objects that all nodes share");
   }
@@ -108,12 +135,59 @@ export function loadClusterKeys(
 ): ClusterKeys | undefined {
   if (mechanism === undefined) return undefined;
   const [userName, secretName] = ["SERVICE_CLUSTER_LOG_USERNAME", "SERVICE_CLUSTER_LOG_PASSWORD"];
-  const file = env[`${secretName}_FILE`] || undefined;
-  const password = file === undefined ? env[secretName] : readSecret(`${secretName}_FILE`, file);
+  const password = secretOf(secretName, env, readSecret);
   const username = env[userName];
   if (!username) throw invalid(userName, `is needed for ${mechanism}`);
   if (!password) throw invalid(secretName, `is needed for ${mechanism}`);
   return { username, password };
+}
+
+/** A variable, or what is in the file that `NAME_FILE` names. */
+function secretOf(
+  name: string,
+  env: Readonly<Record<string, string | undefined>>,
+  readSecret: (field: string, path: string) => string,
+): string | undefined {
+  const file = env[`${name}_FILE`] || undefined;
+  if (file !== undefined && env[name]) throw invalid(name, `is given twice: also as ${name}_FILE`);
+  return file === undefined ? env[name] : readSecret(`${name}_FILE`, file);
+}
+
+/** What a bucket asks for. */
+export interface BucketKeys {
+  readonly accessKey: string;
+  readonly secretKey: string;
+}
+
+export interface ClusterSecrets {
+  readonly clusterKeys?: ClusterKeys;
+  readonly bucketKeys?: BucketKeys;
+}
+
+export function loadClusterSecrets(
+  log: ClusterLogAddress,
+  objects: ClusterObjectsAddress | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+  readSecret: (field: string, path: string) => string,
+): ClusterSecrets {
+  const clusterKeys = loadClusterKeys(log, env, readSecret);
+  const bucketKeys = loadBucketKeys(objects, env, readSecret);
+  return { ...(clusterKeys && { clusterKeys }), ...(bucketKeys && { bucketKeys }) };
+}
+
+/** Undefined where the objects are in a folder. */
+function loadBucketKeys(
+  objects: ClusterObjectsAddress | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+  readSecret: (field: string, path: string) => string,
+): BucketKeys | undefined {
+  if (objects?.kind !== "s3") return undefined;
+  const [accessName, secretName] = ["SERVICE_CLUSTER_OBJECTS_ACCESS_KEY", "SERVICE_CLUSTER_OBJECTS_SECRET_KEY"];
+  const accessKey = secretOf(accessName, env, readSecret);
+  const secretKey = secretOf(secretName, env, readSecret);
+  if (!accessKey) throw invalid(accessName, "is needed for objects in S3");
+  if (!secretKey) throw invalid(secretName, "is needed for objects in S3");
+  return { accessKey, secretKey };
 }
 
 interface ClusterSetting<T> {
@@ -121,15 +195,24 @@ interface ClusterSetting<T> {
   readonly env: string;
   readonly value: string;
   readonly help: string;
-  readonly fallback: undefined;
+  readonly fallback: T;
   readonly parse: (text: string, field: string) => T;
 }
 
 /** The flag gives the variable its name. */
-function named<T>(flag: string, value: string, help: string, parse: ClusterSetting<T>["parse"]) {
+function named<T>(flag: string, value: string, help: string, parse: (text: string, field: string) => T) {
+  return withDefault<T | undefined>(flag, value, help, undefined, parse);
+}
+
+function withDefault<T>(
+  flag: string,
+  value: string,
+  help: string,
+  fallback: T,
+  parse: (text: string, field: string) => T,
+): ClusterSetting<T> {
   const env = `SERVICE_${flag.toUpperCase().replaceAll("-", "_")}`;
-  const setting: ClusterSetting<T | undefined> = { flag, env, value, help, fallback: undefined, parse };
-  return setting;
+  return { flag, env, value, help, fallback, parse };
 }
 
 export const clusterSettingsTable = {
@@ -142,8 +225,35 @@ export const clusterSettingsTable = {
   clusterObjects: named(
     "cluster-objects",
     "URL",
-    "where all nodes of a cluster find index segments and datasets: file:///folder, which they share",
+    "where all nodes of a cluster find index segments, datasets and snapshots: s3://bucket/prefix, or file:///folder, which they share",
     parseClusterObjects,
+  ),
+  clusterObjectsEndpoint: named(
+    "cluster-objects-endpoint",
+    "URL",
+    "the server of the bucket, https://host:port; without it, S3 of AWS in the region",
+    url,
+  ),
+  clusterObjectsRegion: withDefault(
+    "cluster-objects-region",
+    "NAME",
+    "the region of the bucket",
+    "us-east-1",
+    parseRegion,
+  ),
+  clusterCacheBytes: withDefault(
+    "cluster-cache-bytes",
+    "NUMBER",
+    "bytes of the data folder that copies of objects in S3 may take, about",
+    10 * 1024 ** 3,
+    wholeNumber(1, 2 ** 50),
+  ),
+  clusterSnapshotIntervalMs: withDefault(
+    "cluster-snapshot-interval",
+    "DURATION",
+    "how old the newest snapshot of the store gets before another one is made, if anything was written since",
+    3_600_000,
+    durationWithin("1s", "7d"),
   ),
   nodeId: named("node-id", "NAME", "the name of this node in its cluster; the machine's name unless set", parseNodeId),
   advertise: named(

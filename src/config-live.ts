@@ -35,10 +35,10 @@ const fallback = defaultLiveSettings;
 
 /** Every bound of the Live engine as a setting. */
 export const liveSettingsTable: Names = {
-  liveHistoryMs: duration("live-history", "how far back a query may look with `at`", fallback.historyMs),
+  liveHistoryMs: duration("live-history", "how long history is kept for queries with `at`", fallback.historyMs),
   liveHeartbeatMs: duration(
     "live-heartbeat",
-    "time after which a silent session is told the tick",
+    "time after which an idle session gets a heartbeat",
     fallback.heartbeatMs,
   ),
   liveSessionsMax: count("live-sessions-max", "open sessions of Watch", fallback.sessionsMax, 1_000_000),

@@ -69,7 +69,7 @@ test("the help tells what holds without a setting", () => {
     /--drain-timeout .*; 30s unless set \(/,
     /--connections-max .*; 20000 unless set \(/,
     /--mode .*; production unless set \(/,
-    /--data-dir FOLDER +where all data live, .\/data unless set \(/,
+    /--data-dir FOLDER +the data directory, .\/data unless set \(/,
   ]) {
     assert.match(settingsHelp(), line);
   }

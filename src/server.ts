@@ -25,6 +25,7 @@ import { createLiveFront } from "./edge/front/live-front.ts";
 import { createRequestIds } from "./edge/front/request-id.ts";
 import { startMysql } from "./edge/mysql/server.ts";
 import { startPostgres } from "./edge/postgres/server.ts";
+import { observeCluster } from "./edge/rest/cluster-metrics.ts";
 import { Metrics } from "./edge/rest/metrics.ts";
 import type { ClusterControl } from "./edge/rest/routes/cluster.ts";
 import { createRest } from "./edge/rest/server.ts";
@@ -52,21 +53,24 @@ import type { ExpressHandler } from "./listener/express.ts";
 import type { Handler } from "./listener/registry.ts";
 import { listenHosts, openListener, openLiveListener } from "./listeners.ts";
 import { openMainStore } from "./main-store.ts";
+import { type ObjectsPlace, openObjects } from "./objects.ts";
 import type { Ownership } from "./port/ownership.ts";
 import type { Store } from "./port/store.ts";
 import { sqlChildren } from "./sql-children.ts";
 import { version } from "./version.ts";
 import type { WorkerData } from "./worker.ts";
 
-/** What a server stands on that has no machine for itself: the owner's server on a node of a cluster. */
+/** What a server stands on that has no machine for itself: the server of a node of a cluster. */
 export interface ServerHost {
   readonly store: Store;
   /** Where all nodes find the objects. */
-  readonly objectsFolder: string;
+  readonly objects: ObjectsPlace;
   readonly ownership: Ownership;
   readonly listen: (handler: Handler, express: ExpressHandler | undefined) => HttpListener;
   readonly listenLive: (handler: Handler) => HttpListener | undefined;
   readonly cluster: ClusterControl;
+  /** Of a standby: takes the engine, which from then on is to be told of each commit. */
+  readonly follow?: (engine: Engine) => void;
 }
 
 interface Parts {
@@ -82,9 +86,13 @@ interface Parts {
   readonly opened: AsyncDisposableStack;
 }
 
+/** A standby that is further behind answers nothing from its indexes. */
+const clusterGraceMs = 60_000;
+
 function collectionSettings(config: ServerConfig): CollectionSettings {
   return {
     ...defaultCollectionSettings,
+    objectGraceMs: config.clusterLog === undefined ? 0 : clusterGraceMs,
     tailRecordsMax: config.collectionTailRecordsMax,
     tailBytesMax: config.collectionTailBytesMax,
     sealRecords: config.collectionSealRecords,
@@ -142,13 +150,12 @@ export class Server {
     onFatal: (error: Error) => void,
     host?: ServerHost,
   ): Promise<Server> {
-    for (const warning of checkAuthConfig(config.auth, listenHosts(config))) log.warn(warning);
+    const isStandby = host?.follow !== undefined;
+    if (host === undefined) for (const warning of checkAuthConfig(config.auth, listenHosts(config))) log.warn(warning);
     // Whatever fails below, what was opened before it is closed again, so that the process can end.
     await using opened = new AsyncDisposableStack();
-    const { store, ownership, objectsFolder } = host ?? (await ownGround(config, log, onFatal, opened));
-    const objects = new FilesObjectStore(objectsFolder);
-    // What another node is about to write is not this one's to remove.
-    if (host === undefined) await objects.removePartial();
+    const { store, ownership, objects: place } = host ?? (await ownGround(config, log, onFatal, opened));
+    const objects = openObjects(place);
     const clock = new NodeClock();
     const random = new NodeRandom();
     const metrics = new Metrics();
@@ -161,7 +168,7 @@ export class Server {
         random,
         threads: new WorkerThreads(new URL("./worker.ts", import.meta.url), {
           dataDir: config.dataDir,
-          objectsFolder,
+          objects: place,
           shortRequests: shortRequests.counter,
         } satisfies WorkerData),
         sqlChildren: sqlChildren(config.dataDir, sqlSettings(config), (why, words) => {
@@ -194,13 +201,18 @@ export class Server {
       },
     );
     opened.defer(() => engine.stop());
-    engine.sql.prepare();
-    await engine.start();
+    if (host?.follow !== undefined) {
+      engine.follow();
+      host.follow(engine);
+    } else {
+      engine.sql.prepare();
+      await engine.own();
+    }
     // Requests come only once the listener listens, and with it there are its certificates.
     let listener: HttpListener | undefined;
     const privateTls = privateCertificates(config.tlsPins, () => listener?.certificates);
     const openInstance = (authStore: Store) =>
-      Instance.open({ store: authStore, clock, random, privateTls, ...instanceConfig(config) });
+      Instance.open({ store: authStore, clock, random, privateTls, ...instanceConfig(config, host !== undefined) });
     const { authStore, instance } =
       host === undefined
         ? await exclusively(config.dataDir, async () => {
@@ -219,7 +231,8 @@ export class Server {
       authStore,
       clock,
       (entry) => log.info({ audit: entry }, `audit: ${entry.action}`),
-      (err) => log.error({ err }, "entries of the audit log could not be stored"),
+      // Only the owner can write; what a standby notes is in its operator's log.
+      (err) => isStandby || log.error({ err }, "entries of the audit log could not be stored"),
     );
     opened.defer(() => audit.close());
     const credentials = createAuthenticator(config.auth, {
@@ -358,6 +371,7 @@ export class Server {
     // Whatever fails from here on, requests that came meanwhile do not keep the process.
     opened.defer(() => started.close());
     metrics.observe(engine, config.dataDir, () => store.stats(), started);
+    if (host !== undefined) observeCluster(metrics.registry, host.cluster);
     metrics.wires.observe({ http: started, postgres, mysql });
     health.setReady(true);
     liveHealth.setReady(true);
@@ -395,13 +409,15 @@ async function ownGround(
   log: Logger,
   onFatal: (error: Error) => void,
   opened: AsyncDisposableStack,
-): Promise<Pick<ServerHost, "store" | "ownership" | "objectsFolder">> {
+): Promise<Pick<ServerHost, "store" | "ownership" | "objects">> {
   const ownership = opened.use(new SingleOwnership(dataDir));
   // Before the store is opened: another process's store must not be touched.
   await ownership.acquire(AbortSignal.timeout(10_000));
   const onError = (err: unknown) => log.error({ err }, "the commit log could not be applied; it will be tried again");
   const store = opened.adopt(await openMainStore(dataDir, { onFatal, onError }), (each) => each.close());
-  return { store, ownership, objectsFolder: join(dataDir, "objects") };
+  const folder = join(dataDir, "objects");
+  await new FilesObjectStore(folder).removePartial();
+  return { store, ownership, objects: { kind: "files", folder } };
 }
 
 /** What a runner with its sandboxes may take. */
@@ -417,7 +433,7 @@ function consoleSignIn({ auth }: ServerConfig): ConsoleSignIn | undefined {
   return { issuer: auth.oidc.issuer, clientId: auth.oidc.clientId, scope: "openid profile email" };
 }
 
-function instanceConfig(config: ServerConfig): Omit<InstanceDeps, "store" | "clock" | "random"> {
+function instanceConfig(config: ServerConfig, isCluster: boolean): Omit<InstanceDeps, "store" | "clock" | "random"> {
   const { modes, oidc } = config.auth;
   const { instanceName: name, minAppVersions, push, houseUrl, tlsCertFile } = config;
   return {
@@ -442,6 +458,7 @@ function instanceConfig(config: ServerConfig): Omit<InstanceDeps, "store" | "clo
       reflection: config.mode === "development",
       house: houseUrl !== undefined,
       push: push !== undefined,
+      ...(isCluster && { cluster: true }),
     },
   };
 }

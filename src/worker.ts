@@ -1,6 +1,5 @@
 import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
-import { FilesObjectStore } from "./adapter/files/object-store.ts";
 import { NodeClock } from "./adapter/node/clock.ts";
 import { GarbageCollector } from "./adapter/threads/garbage.ts";
 import { Outbox } from "./adapter/threads/outbox.ts";
@@ -8,12 +7,13 @@ import { runInBackground } from "./adapter/threads/priority.ts";
 import { Rest } from "./adapter/threads/rest.ts";
 import type { ThreadFailure, ThreadReply, ThreadRequest } from "./adapter/threads/threads.ts";
 import { EngineError } from "./engine/errors.ts";
+import { lanceOptions, type ObjectsPlace, openObjects } from "./objects.ts";
 import { type ThreadRole, type ThreadService, Transferred } from "./port/threads.ts";
 
 /** What every thread is told when it starts. */
 export interface WorkerData {
   readonly dataDir: string;
-  readonly objectsFolder: string;
+  readonly objects: ObjectsPlace;
   /** Counts requests that long work makes room for, in memory of all threads. */
   readonly shortRequests?: Int32Array;
 }
@@ -22,14 +22,14 @@ export interface WorkerData {
  * The composition root of a worker thread. A role loads no more than it needs: the others' modules would take as long to
  * start as the first query after it may take.
  */
-async function createService(role: ThreadRole, { dataDir, objectsFolder }: WorkerData): Promise<ThreadService> {
+async function createService(role: ThreadRole, { dataDir, objects: place }: WorkerData): Promise<ThreadService> {
   switch (role) {
     case "index": {
       const { IndexService } = await import("./engine/collection/index/index-service.ts");
       const { NodeRandom } = await import("./adapter/node/random.ts");
       const { restQueries } = await import("./edge/rest/query-format.ts");
       const { LmdbStore } = await import("./adapter/lmdb/store.ts");
-      const { loader } = await segments(objectsFolder);
+      const { loader } = await segments(place);
       const store = new LmdbStore(join(dataDir, "store"), { shared: true });
       const onLeftBehind = () => garbage.leftBehind();
       const answers = { format: restQueries, store };
@@ -38,22 +38,23 @@ async function createService(role: ThreadRole, { dataDir, objectsFolder }: Worke
     case "build": {
       const { BuildService } = await import("./engine/collection/build/build-service.ts");
       const { LanceColumnar } = await import("./adapter/lance/columnar.ts");
-      const { objects, graphs, loader } = await segments(objectsFolder);
+      const { objects, graphs, loader } = await segments(place);
       // Not before: a thread that is not there yet holds up whoever waits for it.
       runInBackground();
+      const columnar = new LanceColumnar(lanceOptions(place));
       const onLeftBehind = () => {
         garbage.collectIfAbove(0);
         garbage.leftBehind();
       };
-      return new BuildService(objects, loader, new NodeClock(), new LanceColumnar(), graphs, onLeftBehind, rest.ifDue);
+      return new BuildService(objects, loader, new NodeClock(), columnar, graphs, onLeftBehind, rest.ifDue);
     }
   }
 }
 
-async function segments(objectsFolder: string) {
+async function segments(place: ObjectsPlace) {
   const { UsearchGraphs } = await import("./adapter/usearch/graphs.ts");
   const { ObjectSegmentLoader } = await import("./engine/collection/index/segment-loader.ts");
-  const objects = new FilesObjectStore(objectsFolder);
+  const objects = openObjects(place);
   const graphs = new UsearchGraphs(rest.ifDue);
   return { objects, graphs, loader: new ObjectSegmentLoader(objects, graphs) };
 }

@@ -36,7 +36,7 @@ const engine = new Engine(
   },
   testSettings,
 );
-await engine.start();
+await engine.own();
 await engine.metastore.createNamespace(namespace);
 await engine.streams.create({ namespace, stream: "one" }, 1, undefined);
 

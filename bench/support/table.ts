@@ -1,3 +1,5 @@
+import { keepRatios } from "../../scripts/figures.ts";
+
 /** One measured ratio with the bound that an issue sets for it. */
 export interface Row {
   readonly what: string;
@@ -26,4 +28,5 @@ export function printTable(title: string, rows: readonly Row[]): void {
     const { ratio, bound, verdict } = judged(row);
     console.log(`| ${row.what} | ${row.ours} | ${row.peer} | ${ratio} | ${bound} | ${verdict} |`);
   }
+  keepRatios(title, rows);
 }

@@ -163,7 +163,7 @@ export function parseJson(what: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new UsageError(`${what} is no JSON: ${(error as Error).message}`);
+    throw new UsageError(`${what} is not JSON: ${(error as Error).message}`);
   }
 }
 

@@ -20,7 +20,7 @@ function parseRow({ text, line }: Row): Json {
   try {
     parsed = JSON.parse(text);
   } catch (error) {
-    throw new CommandFailure("invalid_argument", `line ${line} is no JSON: ${(error as Error).message}`);
+    throw new CommandFailure("invalid_argument", `line ${line} is not JSON: ${(error as Error).message}`);
   }
   if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)) return parsed as Json;
   throw new CommandFailure("invalid_argument", `line ${line} must be a JSON object`);

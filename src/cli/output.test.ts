@@ -31,7 +31,13 @@ test("a cell has one line and no control characters", () => {
 
 test("sizes and times", () => {
   assert.deepEqual([0, 1023, 1536, 3 * 1024 ** 3].map(formatBytes), ["0 B", "1023 B", "1.5 KiB", "3.0 GiB"]);
-  assert.deepEqual([900, 61_000, 7_260_000, Infinity].map(formatDuration), ["1 s", "1 min 1 s", "2 h 1 min", "?"]);
+  assert.deepEqual([900, 61_000, 7_260_000, 2_592_000_000, Infinity].map(formatDuration), [
+    "1 s",
+    "1 min 1 s",
+    "2 h 1 min",
+    "30 d 0 h",
+    "?",
+  ]);
 });
 
 test("CSV quotes what needs it, and tells an empty text from a missing one", () => {

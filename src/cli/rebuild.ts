@@ -20,7 +20,7 @@ const lookMs = 50;
 /** What was made anew, or kept and why. */
 export type Rebuilt =
   | { readonly namespace: string; readonly collection: string; readonly documents: number }
-  | { readonly namespace: string; readonly link: string; readonly counters: "counted anew" | "kept"; why?: string };
+  | { readonly namespace: string; readonly link: string; readonly counters: "counted again" | "kept"; why?: string };
 
 /**
  * Makes what is derived anew, without a server: indexes and columnar datasets from the documents, counters from the log
@@ -44,7 +44,7 @@ export async function* rebuildDerived(
       random: new NodeRandom(),
       threads: new WorkerThreads(new URL("../worker.ts", import.meta.url), {
         dataDir,
-        objectsFolder: join(dataDir, "objects"),
+        objects: { kind: "files", folder: join(dataDir, "objects") },
       } satisfies WorkerData),
       sqlChildren: sqlChildren(dataDir, defaultSqlSettings),
     },
@@ -64,7 +64,7 @@ export async function* rebuildDerived(
     await checkFormat(store);
     await repair.forgetIndexes();
     for await (const link of repair.forgetCounters()) links.push(link);
-    await engine.start();
+    await engine.own();
     for (const { name: namespace } of [...engine.metastore.namespaces()]) {
       let page = "";
       do {
@@ -82,7 +82,7 @@ export async function* rebuildDerived(
       if (kept !== undefined) yield { namespace, link, counters: "kept", why: kept };
       else {
         await caughtUp(engine, namespace, link, AbortSignal.any([signal, stop.signal]));
-        yield { namespace, link, counters: "counted anew" };
+        yield { namespace, link, counters: "counted again" };
       }
     }
     if (failure !== undefined) throw failure;

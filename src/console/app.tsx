@@ -16,6 +16,7 @@ import {
 } from "./lib/session.ts";
 import { useShortcuts } from "./lib/shortcuts.ts";
 import { theme, toggleTheme } from "./lib/theme.ts";
+import { ClusterPage } from "./pages/cluster.tsx";
 import { CollectionPage } from "./pages/collection.tsx";
 import { CollectionsPage } from "./pages/collections.tsx";
 import { DocsPage } from "./pages/docs.tsx";
@@ -47,6 +48,7 @@ const namespacesOffered = 200;
 /** No name of a namespace. */
 const moreNamespaces = "…";
 
+const clusterItem: NavItem = { label: "Cluster", icon: "cluster", path: ["cluster"], key: "r" };
 const keysItem: NavItem = { label: "API keys", icon: "key", path: ["keys"], key: "k" };
 
 function instanceItems(): NavItem[] {
@@ -55,6 +57,7 @@ function instanceItems(): NavItem[] {
   return [
     { label: "Overview", icon: "overview", path: [], key: "o" },
     { label: "Namespaces", icon: "namespaces", path: ["namespaces"], key: "n" },
+    ...(instance.value?.features?.["cluster"] === true ? [clusterItem] : []),
     ...(may("instance-admin") ? [keysItem] : []),
     docs,
   ];
@@ -250,6 +253,7 @@ function Page() {
   // What there is to see of a caller's one namespace is its streams, not the instance.
   if (path.length === 0) return may("instance") ? <OverviewPage /> : <Own />;
   if (path[0] === "namespaces") return <NamespacesPage />;
+  if (path[0] === "cluster") return <ClusterPage />;
   if (path[0] === "keys") return <KeysPage />;
   if (path[0] === "docs") return <DocsPage page={path[1]} />;
   const [, ns, kind, name] = path;

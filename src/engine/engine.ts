@@ -4,7 +4,7 @@ import type { Clock } from "../port/clock.ts";
 import type { ObjectStore } from "../port/object-store.ts";
 import type { Ownership } from "../port/ownership.ts";
 import type { Random } from "../port/random.ts";
-import type { Store } from "../port/store.ts";
+import type { Store, WriteOp } from "../port/store.ts";
 import type { Threads } from "../port/threads.ts";
 import { ObjectHold } from "./backup/object-hold.ts";
 import { Catalog } from "./collection/catalog.ts";
@@ -20,6 +20,7 @@ import type { CollectionSettings } from "./collection/settings.ts";
 import { type CommitGroup, Committer } from "./commit/committer.ts";
 import { DedupIndex } from "./event/dedup/dedup-index.ts";
 import { Events } from "./event/events.ts";
+import { Follower } from "./follower.ts";
 import { checkFormat } from "./format.ts";
 import { limits } from "./limits.ts";
 import { CollectionTarget } from "./link/collection-target.ts";
@@ -39,6 +40,7 @@ import { SqlEngine, type SqlOutcome } from "./sql/sql-engine.ts";
 import { IdempotencyRecords } from "./stream/idempotency.ts";
 import { Streams } from "./stream/streams.ts";
 import { TokenWaiter } from "./stream/token-waiter.ts";
+import type { ConsistencyToken } from "./token.ts";
 
 export interface EnginePorts {
   readonly store: Store;
@@ -94,6 +96,7 @@ export class Engine {
   readonly #ports: EnginePorts;
   readonly #dedup: DedupIndex;
   readonly #maintenance: Maintenance;
+  readonly #follower: Follower;
   readonly #draining = new AbortController();
   #started = false;
 
@@ -199,6 +202,8 @@ export class Engine {
       settings: settings.sql,
       onStatement: (outcome, ms) => observer.onStatement?.(outcome, ms),
     });
+    const { links, live } = this;
+    this.#follower = new Follower({ ...shared, metastore, links, live, settings: settings.collections });
     this.#maintenance = new Maintenance({
       store,
       clock,
@@ -233,7 +238,25 @@ export class Engine {
     return this.#draining.signal.aborted;
   }
 
-  async start(): Promise<void> {
+  /** Serves as one who reads what another node writes, and is told of it by `onApplied` from here on. */
+  follow(): void {
+    this.quotas.load();
+    this.#follower.start();
+    this.#started = true;
+  }
+
+  /** Another node's commit, which the store has had since this very turn. */
+  onApplied(ops: readonly WriteOp[]): void {
+    this.#follower.onApplied(ops);
+  }
+
+  /** Of one who follows: resolves with whether all that a token names is here, once it is. */
+  reaches(token: ConsistencyToken, signal: AbortSignal): Promise<boolean> {
+    return this.#follower.reaches(token, AbortSignal.any([signal, this.#draining.signal]));
+  }
+
+  /** Serves as the one who writes, with all that goes on in the background. */
+  async own(): Promise<void> {
     await this.#ports.ownership.acquire(this.#draining.signal);
     await checkFormat(this.#ports.store);
     this.#dedup.load();
@@ -253,6 +276,7 @@ export class Engine {
   /** Ends background work and waits for every write that was accepted. The store is the caller's to close. */
   async stop(): Promise<void> {
     this.drain();
+    await this.#follower.stop();
     await this.links.stop();
     await this.live.stop();
     // Ended before the sealer: a build under way would hold the stop for as long as it takes.

@@ -132,6 +132,11 @@ export function logKeyOffset(key: Uint8Array): number {
   return readU64(key, 13);
 }
 
+/** Of a batch, and of a partition itself. */
+export function logKeyPlace(key: Uint8Array): { stream: number; partition: number } {
+  return { stream: readU64(key, 1), partition: readU32(key, 9) };
+}
+
 export function partitionKey(stream: number, partition: number): Buffer {
   const key = Buffer.allocUnsafe(13);
   key[0] = tables.partition;

@@ -42,6 +42,19 @@ export function forEachOp(bytes: Bytes, visit: (keyStart: number, valueStart: nu
   }
 }
 
+function opAt(entry: Buffer, keyStart: number, valueStart: number, valueEnd: number): WriteOp {
+  const key = entry.subarray(keyStart, valueStart);
+  return valueEnd < 0 ? { kind: "delete", key } : { kind: "put", key, value: entry.subarray(valueStart, valueEnd) };
+}
+
+/** The ops of an entry in their order, as views of its memory. */
+export function decodeOps(bytes: Bytes): WriteOp[] {
+  const entry = asBuffer(bytes);
+  const ops: WriteOp[] = [];
+  forEachOp(entry, (keyStart, valueStart, valueEnd) => ops.push(opAt(entry, keyStart, valueStart, valueEnd)));
+  return ops;
+}
+
 /**
  * What entries leave, one after another, as one list in the order of the keys: of each key its last op. Views of the entries' memory.
  * Ascending keys let a B-tree fill a page before it goes on to the next.
@@ -51,12 +64,7 @@ export function foldEntries(entries: readonly Bytes[]): WriteOp[] {
   for (const bytes of entries) {
     const entry = asBuffer(bytes);
     forEachOp(entry, (keyStart, valueStart, valueEnd) => {
-      const key = entry.subarray(keyStart, valueStart);
-      const name = entry.latin1Slice(keyStart, valueStart);
-      last.set(
-        name,
-        valueEnd < 0 ? { kind: "delete", key } : { kind: "put", key, value: entry.subarray(valueStart, valueEnd) },
-      );
+      last.set(entry.latin1Slice(keyStart, valueStart), opAt(entry, keyStart, valueStart, valueEnd));
     });
   }
   const names = [...last.keys()].sort();

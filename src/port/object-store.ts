@@ -4,6 +4,14 @@ export interface ObjectInfo {
   readonly bytes: number;
 }
 
+/** Objects as files of this machine, for native code that writes and maps files. */
+export interface ObjectFiles {
+  /** What `write` leaves in the file whose name it is given becomes the object, durable when this resolves. */
+  write<T>(path: string, write: (file: string) => Promise<T>): Promise<T>;
+  /** The file is there until `read` is over; what it has opened stays readable. Undefined where the object is known to be missing. */
+  read<T>(path: string, read: (file: string) => Promise<T>): Promise<T | undefined>;
+}
+
 export interface ObjectStore {
   /** Writes a whole object, durable when it resolves. A path is written once; writing it again replaces it whole. */
   put(path: string, data: Uint8Array): Promise<void>;
@@ -16,6 +24,8 @@ export interface ObjectStore {
   delete(path: string): Promise<void>;
   /** The address under which an outside reader finds an object or folder. */
   uri(path: string): string;
-  /** A path on this machine, for native code that maps files; undefined where objects live elsewhere. */
-  localPath(path: string): string | undefined;
+  /** Where native code keeps a dataset: a folder of this machine, or an address; undefined where it can't. */
+  datasetPlace(path: string): string | undefined;
+  /** Undefined where objects are no files, not even copies of them. */
+  readonly files: ObjectFiles | undefined;
 }

@@ -27,7 +27,10 @@ export interface SharedLog {
    * never be there. So may a second copy of it.
    */
   append(bytes: Bytes): Promise<number>;
-  /** Records from an offset on. Where there are none yet, it waits for one, at most so long. */
+  /**
+   * Records from an offset on. Where there are none yet, it waits for one, at most so long. Rejects with a StoreError `damaged` where the
+   * offset is no longer in the log.
+   */
   read(from: number, waitMs: number, signal?: AbortSignal): Promise<SharedRecords>;
   /** The first offset that can still be read, and the one after the last. */
   bounds(): Promise<{ readonly start: number; readonly end: number }>;

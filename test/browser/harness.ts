@@ -5,11 +5,12 @@ import { type Browser, type BrowserContext, chromium, type Page } from "playwrig
 import { ask, base64 } from "../support/http.ts";
 
 const executablePath = process.env["CHROMIUM_PATH"] ?? "/usr/bin/chromium";
+export const hasChromium = existsSync(executablePath);
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 export async function launch(): Promise<Browser> {
   assert.ok(
-    existsSync(executablePath),
+    hasChromium,
     `no Chromium at ${executablePath}: install the package chromium, or name its path in CHROMIUM_PATH`,
   );
   const quiet = ["gpu", "quic", "background-networking", "component-update", "sync"].map((each) => `--disable-${each}`);

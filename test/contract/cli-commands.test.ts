@@ -151,7 +151,7 @@ test("collections: create from a file, fields, aliases, versions, documents, que
   await cli.ok(["collection", "create", "items", "--schema", `@${schema}`]);
   await cli.ok(["collection", "create", "items", "--schema", `@${schema}`]);
   await cli.fails(["collection", "create", "items", "--schema", "{}"], 1, /already_exists/);
-  await cli.fails(["collection", "create", "items", "--schema", "{"], 2, /--schema is no JSON/);
+  await cli.fails(["collection", "create", "items", "--schema", "{"], 2, /--schema is not JSON/);
   const rows = [
     { id: 1, title: "red apple", price: 1.5, v: [1, 0] },
     { id: 2, title: "green pear", price: 2, v: [0, 1] },

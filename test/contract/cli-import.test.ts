@@ -113,7 +113,7 @@ test("a bad line is named, what came before it stays, and the mended file goes o
   const path = await file("broken.jsonl", '{"id":1,"n":1}\n\n{"id":2,"n":"many"}\n');
   await cli.fails(["import", path, "-c", "broken", "--schema", schema, "--batch", "1"], 1, /line 3: ops\[0\]/);
   assert.equal((await cli.json(["document", "count", "broken"])).count, 1);
-  await cli.fails(["import", await file("no.jsonl", "{\n"), "-c", "broken"], 1, /line 1 is no JSON/);
+  await cli.fails(["import", await file("no.jsonl", "{\n"), "-c", "broken"], 1, /line 1 is not JSON/);
   await cli.fails(["import", path], 2, /either --collection or --stream/);
   await cli.fails(["import", path, "-c", "missing"], 5, /not_found/);
   await cli.fails(["import", join(folder, "data.bin"), "-c", "broken"], 2, /give --format/);

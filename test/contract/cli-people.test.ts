@@ -62,7 +62,7 @@ test("a document is put, merged into, and edited in an editor", async () => {
   assert.deepEqual([source, vectors], [{ title: "b", m: 2 }, { v: [1, 0] }]);
   assert.match(await edited.ok(["document", "edit", "items", "1"]), /unchanged/);
   const broken = new CommandLine(server, "shop", { EDITOR: "echo { >" });
-  await broken.fails(["document", "edit", "items", "1"], 2, /the edited document is no JSON/);
+  await broken.fails(["document", "edit", "items", "1"], 2, /the edited document is not JSON/);
   const meanwhile = join(folder, "meanwhile.sh");
   const put = [process.execPath, join(root, "src/main.ts"), "document", "put", "items", "1", `'{"title":"c"}'`];
   await writeFile(meanwhile, `${put.join(" ")} >/dev/null\nsed -i 's/"b"/"d"/' "$1"\n`);

@@ -5,11 +5,13 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import mysql from "mysql2/promise";
 import pg from "pg";
+import { CommandStatementQuerySchema } from "../../src/gen/arrow/flight/protocol/FlightSql_pb.ts";
 import { QueryService } from "../../src/gen/service/collection/v1/query_pb.ts";
 import { ask, base64 } from "../support/http.ts";
 import { liveClient } from "../support/live.ts";
 import { ServerProcess, temporaryFolder } from "../support/process.ts";
 import { assertError, eventually } from "../support/streams.ts";
+import { FlightTestClient } from "../wire/flight/client.ts";
 import { infoOf } from "../wire/rpc/clients.ts";
 
 const boss = "b".repeat(40);
@@ -121,6 +123,11 @@ test("requests over the quota are refused on every edge, with when to come again
     stop.abort();
   });
   assert.equal(ConnectError.from(watched).code, Code.ResourceExhausted);
+
+  const flight = new FlightTestClient(server.url, { ...bearer(), namespace: "busy" });
+  const refusedFlight = await refusalOf(() => flight.get(CommandStatementQuerySchema, { query: "SELECT 1" }));
+  assert.equal(ConnectError.from(refusedFlight).code, Code.ResourceExhausted);
+  assert.match(ConnectError.from(refusedFlight).message, /the quota of namespace "busy" is 1 requests a second/);
 
   const postgres = new pg.Client({ ...server.postgres, user: "boss", password: boss, database: "busy" });
   await postgres.connect();

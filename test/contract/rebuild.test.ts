@@ -94,7 +94,7 @@ test("doctor --rebuild makes everything derived anew", async (t) => {
         assert.deepEqual(JSON.parse(done.stdout).rebuilt, [
           { namespace: "first", collection: "c", documents: 60 },
           { namespace: "first", collection: "filled", documents: 10 },
-          { namespace: "first", link: "count", counters: "counted anew" },
+          { namespace: "first", link: "count", counters: "counted again" },
         ]);
         const looked = await runCommand(["doctor", "--data-dir", dataDir, "--listen", "127.0.0.1:0", "--json"]);
         const { findings } = JSON.parse(looked.stdout) as { findings: { check: string; state: string }[] };

@@ -96,7 +96,7 @@ function engineOn(store: Store, folder: string): Engine {
 async function fill(folder: string, streams: number, partitions: number, rounds: number): Promise<void> {
   const store = new LmdbStore(join(folder, "store"));
   const engine = engineOn(store, folder);
-  await engine.start();
+  await engine.own();
   await engine.metastore.createNamespace("n");
   const names = Array.from({ length: streams }, (_, i) => `s${i}`);
   await Promise.all(names.map((stream) => engine.streams.create({ namespace: "n", stream }, partitions, undefined)));
@@ -117,7 +117,7 @@ async function fill(folder: string, streams: number, partitions: number, rounds:
 async function readsToStart(folder: string): Promise<{ start: number; append: number }> {
   const store = new CountingStore(new LmdbStore(join(folder, "store"), { exclusive: true }));
   const engine = engineOn(store, folder);
-  await engine.start();
+  await engine.own();
   assert(engine.isReady);
   const start = store.reads;
   const records = [{ value: Buffer.alloc(1) }];

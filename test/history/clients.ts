@@ -45,9 +45,13 @@ export class UnexpectedAnswer extends Error {
   }
 }
 
-/** Undefined without an answer, or with one that says to try again: whether it happened stays open. */
+/**
+ * Undefined without an answer, or with one that says to try again: whether it happened stays open. So does a conflict without a word about what
+ * is in the way: the owner of a cluster was another one by then.
+ */
 function definite(reply: Reply | undefined): Reply | undefined {
-  return reply === undefined || reply.status === 503 || reply.status === 429 ? undefined : reply;
+  if (reply === undefined || reply.status === 503 || reply.status === 429) return undefined;
+  return reply.json?.error === "conflict" && reply.json.high_watermark === undefined ? undefined : reply;
 }
 
 /** Appends and reads partitions until it is over. */
@@ -104,7 +108,7 @@ function fetchPage(context: ClientContext, object: string, input: PartitionInput
   const token = isTold ? shared.tokens.get(object) : undefined;
   return history.partitions.record(object, name, input, async () => {
     const path = `${partitionPath(object)}?offset=${input.offset}&max_bytes=16777216`;
-    const reply = definite(await connection.call(path, undefined, tokenHeader(token)));
+    const reply = definite(await connection.call(path, undefined, strongHeader(token)));
     if (reply === undefined) return undefined;
     const { status, json } = reply;
     if (status === 416) return { kind: "out_of_range", end: json.high_watermark };
@@ -154,8 +158,13 @@ function readEnd({ connection, history, name }: ClientContext, object: string) {
   });
 }
 
-function tokenHeader(token: Token | undefined): Record<string, string> {
-  return token === undefined ? {} : { "service-consistency-token": JSON.stringify(token) };
+function tokenHeader(token: Token): Record<string, string> {
+  return { "service-consistency-token": JSON.stringify(token) };
+}
+
+/** What the history is made of are strong reads: in a cluster a token alone may be answered by a node that has no more than it names. */
+function strongHeader(token: Token | undefined): Record<string, string> {
+  return token === undefined ? {} : { ...tokenHeader(token), "service-consistency": "strong" };
 }
 
 /** Writes and reads pairs of documents until it is over. */
@@ -229,7 +238,7 @@ function writePair(context: ClientContext, pair: number, ops: readonly ModelOp[]
 function getPair(context: ClientContext, pair: number, ids: readonly number[]) {
   const { connection, history, shared, name, random } = context;
   const object = `documents ${2 * pair} and ${2 * pair + 1}`;
-  const headers = tokenHeader(random.chance(0.3) ? shared.tokens.get(object) : undefined);
+  const headers = strongHeader(random.chance(0.3) ? shared.tokens.get(object) : undefined);
   return history.documents.record(object, name, { kind: "get", ids }, async () => {
     const reply = definite(await connection.call(`${documentsPath}/get`, { ids }, headers));
     if (reply === undefined) return undefined;

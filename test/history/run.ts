@@ -49,9 +49,44 @@ export async function runHistory({
   await using victim = await Victim.start(() => history.processEnded());
   await using proxy = isStale ? await StaleProxy.start(victim.port, random.fork()) : undefined;
   const port = proxy?.port ?? victim.port;
+  const kinds = isCalm ? [] : kindsOf(victim);
+  const during = async () => {
+    await harm(victim, random.fork(), kinds, seconds);
+  };
+  let tokenReads: number;
+  try {
+    tokenReads = await runClients({ history, random, portOf: () => port, during, after: () => victim.revive() });
+  } catch (error) {
+    throw new Error(`${(error as Error).message}\n${victim.logs.slice(-20).join("\n")}`, { cause: error });
+  }
+  const states = checked(history, seed, isStale);
+  const { partitions, documents } = history;
+  return {
+    "operations answered": partitions.answered + documents.answered,
+    "operations left open": partitions.open + documents.open,
+    "objects checked": partitions.objects.size + documents.objects.size,
+    "states searched": states,
+    "reads with a token": tokenReads,
+    ...Object.fromEntries(Object.entries(victim.faults).map(([kind, count]) => [`fault: ${kind}`, count])),
+  };
+}
+
+export interface ClientsOptions {
+  readonly history: History;
+  readonly random: SeededRandom;
+  /** Where a client asks, by its number. */
+  readonly portOf: (client: number) => number;
+  /** The clients work until it is over. */
+  readonly during: () => Promise<void>;
+  /** Makes whole again what was harmed. */
+  readonly after?: () => Promise<void>;
+}
+
+/** Has clients work, and read everything once more at the end. Returns how many reads with a token were answered. */
+export async function runClients({ history, random, portOf, during, after }: ClientsOptions): Promise<number> {
   const shared = new Shared();
   let over = false;
-  const contextOf = (name: string): ClientContext => ({
+  const contextOf = (name: string, port: number): ClientContext => ({
     name,
     connection: new Connection(port, timeoutMs),
     history,
@@ -59,11 +94,11 @@ export async function runHistory({
     random: random.fork(),
     isOver: () => over,
   });
-  await create(new Connection(port, 20_000));
+  await create(new Connection(portOf(0), 20_000));
   const contexts: ClientContext[] = [];
   const start = (count: number, kind: string, use: (context: ClientContext, number: number) => Promise<unknown>) =>
     Array.from({ length: count }, (_, number) => {
-      const context = contextOf(`${kind}-${number}`);
+      const context = contextOf(`${kind}-${number}`, portOf(contexts.length));
       contexts.push(context);
       return use(context, number);
     });
@@ -75,32 +110,19 @@ export async function runHistory({
     ...tokens,
   ]);
   try {
-    await Promise.race([work, harm(victim, random.fork(), isCalm ? [] : kindsOf(victim), seconds)]);
+    await Promise.race([work, during()]);
   } finally {
     over = true;
   }
   await work;
-  await victim.revive();
-  try {
-    await readLast({ ...contextOf("last"), connection: new Connection(port, 20_000) });
-  } catch (error) {
-    throw new Error(`${(error as Error).message}\n${victim.logs.slice(-20).join("\n")}`, { cause: error });
-  }
+  await after?.();
+  await readLast({ ...contextOf("last", portOf(0)), connection: new Connection(portOf(0), 20_000) });
   for (const { connection } of contexts) connection.close();
-  const states = checked(history, seed, isStale);
-  const { partitions, documents } = history;
-  return {
-    "operations answered": partitions.answered + documents.answered,
-    "operations left open": partitions.open + documents.open,
-    "objects checked": partitions.objects.size + documents.objects.size,
-    "states searched": states,
-    "reads with a token": (await Promise.all(tokens)).reduce((sum, reads) => sum + reads, 0),
-    ...Object.fromEntries(Object.entries(victim.faults).map(([kind, count]) => [`fault: ${kind}`, count])),
-  };
+  return (await Promise.all(tokens)).reduce((sum, reads) => sum + reads, 0);
 }
 
 /** A history that is not explained is kept: its timing is not to be had again. */
-function checked(history: History, seed: number, isStale: boolean): number {
+export function checked(history: History, seed: number, isStale: boolean): number {
   try {
     return history.check();
   } catch (error) {

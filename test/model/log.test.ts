@@ -148,7 +148,7 @@ class World {
       testSettings,
       { onBackgroundError: (error) => this.#errors.push(error) },
     );
-    await this.#engine.start();
+    await this.#engine.own();
   }
 
   async #same(work: () => Promise<unknown>, expected: Outcome): Promise<void> {

@@ -110,7 +110,7 @@ export class LinkClients {
     const known = [...(this.#applied.get(name) ?? [])];
     const ends = source.partitions.map(({ next }) => next);
     const outcome = await this.#session.ask(`link ${name} ${JSON.stringify(token)}`, [], () =>
-      world.engine.links.detail(namespace, name, token),
+      world.engine.links.detail(namespace, name, { token, consistency: "strong" }),
     );
     if (outcome.kind !== "answer") return undefined;
     const detail = outcome.value;

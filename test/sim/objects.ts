@@ -44,6 +44,7 @@ export class ObjectsUnderWay {
 
 /** The object store as one thread sees it. */
 export class SimulatedObjects implements ObjectStore {
+  readonly files = undefined;
   readonly #durable: MemoryObjectStore;
   readonly #life: Life;
   readonly #world: ObjectWorld;
@@ -103,8 +104,8 @@ export class SimulatedObjects implements ObjectStore {
     return this.#durable.uri(path);
   }
 
-  localPath(path: string): string | undefined {
-    return this.#durable.localPath(path);
+  datasetPlace(path: string): string | undefined {
+    return this.#durable.datasetPlace(path);
   }
 
   #fail(what: string): never {

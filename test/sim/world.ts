@@ -124,7 +124,7 @@ export class World {
       this.#life = life;
       const started = this.call(async () => {
         const engine = await this.#makeEngine(life);
-        await engine.start();
+        await engine.own();
         return engine;
       });
       const outcome = await this.drive(started);

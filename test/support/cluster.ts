@@ -11,6 +11,7 @@ export interface Readiness {
   readonly owner: string | null;
   readonly epoch: number;
   readonly position: number;
+  readonly snapshot_position: number;
 }
 
 /** Real nodes on real brokers. */
@@ -18,18 +19,25 @@ export class NodeCluster implements AsyncDisposable {
   readonly nodes: (ServerProcess | undefined)[] = [];
   readonly #folder: string;
   readonly #address: string;
+  readonly #env: Readonly<Record<string, string>>;
   readonly #ports: string[] = [];
 
-  private constructor(folder: string, address: string) {
+  private constructor(folder: string, address: string, env: Readonly<Record<string, string>>) {
     this.#folder = folder;
     this.#address = address;
+    this.#env = env;
   }
 
-  static async start(kafka: KafkaCluster, prefix: string, count = 3): Promise<NodeCluster> {
+  /** Objects are in a folder, unless the settings say otherwise. */
+  static async start(
+    kafka: KafkaCluster,
+    prefix: string,
+    { count = 3, env = {} }: { readonly count?: number; readonly env?: Readonly<Record<string, string>> } = {},
+  ): Promise<NodeCluster> {
     const folder = await temporaryFolder();
     await mkdir(join(folder, "objects"));
     await createTopic({ brokers: kafka.brokers, topic: `${prefix}.0` }, { replicas: 3, flush: false });
-    const cluster = new NodeCluster(folder, `kafka://${kafka.brokers.join(",")}/${prefix}`);
+    const cluster = new NodeCluster(folder, `kafka://${kafka.brokers.join(",")}/${prefix}`, env);
     for (let i = 0; i < count; i++) await cluster.launch(i);
     return cluster;
   }
@@ -37,15 +45,16 @@ export class NodeCluster implements AsyncDisposable {
   /** On the port that it had before, if it had one. */
   async launch(i: number): Promise<void> {
     const node = await ServerProcess.start({
-      dataDir: join(this.#folder, `node-${i}`),
+      dataDir: this.folderOf(i),
       ...(this.#ports[i] !== undefined && { listen: this.#ports[i] }),
       env: {
         SERVICE_CLUSTER_LOG: this.#address,
-        SERVICE_CLUSTER_OBJECTS: `file://${join(this.#folder, "objects")}`,
+        SERVICE_CLUSTER_OBJECTS: `file://${this.objectsFolder}`,
         SERVICE_NODE_ID: `n${i}`,
         // Often, so that objects are written while owners change.
         SERVICE_COLLECTION_SEAL_RECORDS: "50",
         SERVICE_COLLECTION_SEAL_IDLE: "500ms",
+        ...this.#env,
       },
     });
     this.nodes[i] = node;
@@ -75,6 +84,27 @@ export class NodeCluster implements AsyncDisposable {
       }
       await sleep(50);
     }
+  }
+
+  get objectsFolder(): string {
+    return join(this.#folder, "objects");
+  }
+
+  /** Makes a node the owner. */
+  async move(i: number): Promise<void> {
+    while ((await this.owner()) !== i) {
+      await fetch(`${this.urlOf(i)}/v1/cluster/move`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ to: `n${i}` }),
+      }).catch(() => undefined);
+      await sleep(500);
+    }
+  }
+
+  /** Where a node keeps its data. */
+  folderOf(i: number): string {
+    return join(this.#folder, `node-${i}`);
   }
 
   async kill(i: number): Promise<void> {

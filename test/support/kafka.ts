@@ -47,7 +47,7 @@ export async function installKafka(): Promise<void> {
   await run("mvn", args, { cwd: toolsFolder, maxBuffer: 16 * 1024 * 1024 });
 }
 
-async function freePorts(count: number): Promise<number[]> {
+export async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(
     Array.from({ length: count }, async () => {
       const server = createServer().listen(0, "127.0.0.1");

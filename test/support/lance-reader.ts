@@ -14,8 +14,12 @@ function plain(value: unknown): Plain {
   throw new Error(`unexpected value ${String(value)}`);
 }
 
-export async function readRows(path: string, version?: number): Promise<Record<string, Plain>[]> {
-  const connection = await connect(dirname(path));
+export async function readRows(
+  path: string,
+  version?: number,
+  storage?: Readonly<Record<string, string>>,
+): Promise<Record<string, Plain>[]> {
+  const connection = await connect(dirname(path), storage && { storageOptions: { ...storage } });
   const table = await connection.openTable(basename(path, ".lance"));
   if (version !== undefined) await table.checkout(version);
   const names = (await table.schema()).fields.map((field) => field.name);

@@ -38,6 +38,6 @@ export async function startMemoryEngine(
     },
     { ...testSettings, collections: { ...defaultCollectionSettings, ...settings } },
   );
-  await engine.start();
+  await engine.own();
   return engine;
 }

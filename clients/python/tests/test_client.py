@@ -213,7 +213,9 @@ def test_writes_survive_a_killed_server(tmp_path: Path) -> None:
     server = Server(str(tmp_path))
     try:
         waits: list[str] = []
-        with Client(server.url, on_retry=lambda error, _: waits.append(error.reason)) as client:
+        # A start takes as long as the machine lets it.
+        patient = RetryOptions(attempts_max=1_000, wait_ms_max=500)
+        with Client(server.url, retry=patient, on_retry=lambda error, _: waits.append(error.reason)) as client:
             client.create_namespace("n")
             ns = client.namespace("n")
             ns.create_stream("s")

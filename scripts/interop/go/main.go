@@ -68,6 +68,12 @@ func withPgx(url string) {
 		return errors.Join(err, check(count == 2, "rows", count))
 	})
 	told("introspect", func() error {
+		// The form in which Grafana asks: text, by the simple protocol, several statements at once.
+		query := `select floor(extract(epoch from timestamp)/1800)*1800 as "time", count(*) from streams.orders group by 1; select 1`
+		results, err := connection.PgConn().Exec(ctx, query).ReadAll()
+		if err != nil || len(results) != 2 || results[0].FieldDescriptions[0].DataTypeOID != 701 {
+			return errors.Join(err, fmt.Errorf("two results: %v", results))
+		}
 		kind, err := connection.LoadType(ctx, "_text")
 		return errors.Join(err, check(err != nil || kind.OID == 1009, "the type of a list"))
 	})

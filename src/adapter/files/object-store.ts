@@ -2,13 +2,17 @@ import { createReadStream } from "node:fs";
 import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { ObjectInfo, ObjectStore } from "../../port/object-store.ts";
+import type { ObjectFiles, ObjectInfo, ObjectStore } from "../../port/object-store.ts";
 
 const partial = ".partial";
 const pieceBytes = 256 * 1024;
 
 /** Objects as files below one folder. A file appears under its name only when it is whole and synced. */
 export class FilesObjectStore implements ObjectStore {
+  readonly files: ObjectFiles = {
+    write: (path, write) => write(this.localPath(path)),
+    read: (path, read) => read(this.localPath(path)),
+  };
   readonly #root: string;
   /** Folders whose names are known to be on the disk. */
   readonly #durable = new Set<string>();
@@ -104,6 +108,10 @@ export class FilesObjectStore implements ObjectStore {
 
   uri(path: string): string {
     return pathToFileURL(this.localPath(path)).href;
+  }
+
+  datasetPlace(path: string): string {
+    return this.localPath(path);
   }
 
   localPath(path: string): string {

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { findErrorBy } from "@platformatic/kafka";
 import { asBuffer } from "../../port/bytes.ts";
 import type { SharedLog, SharedRecord, SharedRecords } from "../../port/shared-log.ts";
 import { type Bytes, StoreError } from "../../port/store.ts";
@@ -72,9 +73,21 @@ export class KafkaSharedLog implements SharedLog {
     try {
       return await within(requestMs + maxWaitTime, "read", () => this.#fetch(from, maxWaitTime));
     } catch (error) {
+      if (findErrorBy(error as Error, "apiId", "OFFSET_OUT_OF_RANGE") !== null) await this.#checkReach(from);
       this.#clients.renewConsumer();
       throw error;
     }
+  }
+
+  /** Throws where the log no longer has an offset. */
+  async #checkReach(from: number): Promise<void> {
+    const { start, end } = await this.bounds();
+    if (from >= start && from <= end) return;
+    const what =
+      from < start
+        ? `was trimmed to ${start}, beyond ${from}`
+        : `ends at ${end}, before ${from}: it has lost what it had acknowledged`;
+    throw new StoreError("damaged", `the shared log ${what}; this node can't follow it any more`);
   }
 
   async #fetch(from: number, maxWaitTime: number): Promise<SharedRecords> {

@@ -54,11 +54,18 @@ function checkIds(change: ColumnarChange): void {
   }
 }
 
+export interface DatasetPlace {
+  /** Files of this machine, which have to be synced. */
+  readonly isLocal: boolean;
+  readonly isShared: boolean;
+}
+
 export class LanceDataset implements ColumnarDataset {
   readonly uri: string;
   readonly #connection: Connection;
   readonly #table: Table;
   readonly #arrow: Arrow;
+  readonly #place: DatasetPlace;
   readonly #sync: DatasetSync;
   readonly #syncedVersion: SyncedVersion;
   #schema: ColumnarSchema;
@@ -68,8 +75,16 @@ export class LanceDataset implements ColumnarDataset {
   #last: Promise<unknown> = Promise.resolve();
   #closed = false;
 
-  constructor(uri: string, connection: Connection, table: Table, schema: ColumnarSchema, stored: Schema) {
+  constructor(
+    uri: string,
+    connection: Connection,
+    table: Table,
+    schema: ColumnarSchema,
+    stored: Schema,
+    place: DatasetPlace,
+  ) {
     this.uri = uri;
+    this.#place = place;
     this.#connection = connection;
     this.#table = table;
     this.#arrow = loadLance().arrow;
@@ -107,6 +122,8 @@ export class LanceDataset implements ColumnarDataset {
   /** The newest version, once it would survive a power cut. */
   async synced(): Promise<number> {
     const version = await this.#table.version();
+    // What is in a bucket is durable.
+    if (!this.#place.isLocal) return version;
     await this.#sync.run();
     await this.#syncedVersion.write(version);
     return version;
@@ -213,8 +230,9 @@ export class LanceDataset implements ColumnarDataset {
     }
     for (const [name, version] of wanted) await tags.create(name, version);
     try {
-      // Files of no version are left by a crash: no other writer can be at work on them.
-      await this.#table.optimize({ cleanupOlderThan: new Date(keepFromMs), deleteUnverified: true });
+      // Files of no version are left by a crash, or a writer that was deposed is at work on them. Lance frees these after a week.
+      const deleteUnverified = !this.#place.isShared;
+      await this.#table.optimize({ cleanupOlderThan: new Date(keepFromMs), deleteUnverified });
     } catch (error) {
       if (!(error instanceof Error) || !error.message.includes("tagged version")) throw error;
     }

@@ -7,6 +7,7 @@ import {
   type Bytes,
   type Entry,
   type Range,
+  type Reader,
   type Snapshot,
   type Store,
   StoreError,
@@ -61,6 +62,8 @@ export interface LoggedOptions {
   readonly settings?: Partial<LoggedSettings>;
   /** Bytes that the device still takes. */
   readonly freeBytes?: () => number;
+  /** Told of each commit of another process in the turn in which readers begin to see it. Its memory is lent. */
+  readonly onIngested?: (entry: Bytes) => void;
   /** Called when a step could not be applied; it is tried again. */
   readonly onError?: (error: unknown) => void;
 }
@@ -224,6 +227,7 @@ export class LoggedStore implements Store {
     let at = 0;
     for (const part of parts) at = copyInto(place.bytes, at, part);
     this.#add(position, place);
+    this.#options.onIngested?.(place.bytes);
   }
 
   /** Whether another entry has to wait until the view has applied some. */
@@ -350,7 +354,7 @@ function applierOf(view: Store): Applier {
   };
 }
 
-interface Mark {
+export interface Mark {
   readonly log: string;
   /** The position of the last entry that the view holds. */
   readonly applied: number;
@@ -359,9 +363,14 @@ interface Mark {
 }
 
 /** What the log of a view must be told to go on after what the view has applied; undefined for a new one. */
-export function storedCursor(view: Store, mark: Bytes): unknown {
+export function storedCursor(view: Reader, mark: Bytes): unknown {
+  return storedMark(view, mark)?.cursor;
+}
+
+/** Undefined for a new view. */
+export function storedMark(view: Reader, mark: Bytes): Mark | undefined {
   const stored = view.get(mark);
-  return stored === undefined ? undefined : decodeMark(stored).cursor;
+  return stored === undefined ? undefined : decodeMark(stored);
 }
 
 function encodeMark(mark: Mark): Buffer {

@@ -2,6 +2,7 @@ import { copyBytes } from "../../port/bytes.ts";
 import type { ObjectInfo, ObjectStore } from "../../port/object-store.ts";
 
 export class MemoryObjectStore implements ObjectStore {
+  readonly files = undefined;
   readonly #objects = new Map<string, Uint8Array>();
 
   async put(path: string, data: Uint8Array): Promise<void> {
@@ -41,7 +42,7 @@ export class MemoryObjectStore implements ObjectStore {
     return `memory:///${path}`;
   }
 
-  localPath(_path: string): string | undefined {
+  datasetPlace(_path: string): string | undefined {
     return undefined;
   }
 }

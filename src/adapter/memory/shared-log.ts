@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { copyBytes } from "../../port/bytes.ts";
 import type { SharedLog, SharedRecord, SharedRecords } from "../../port/shared-log.ts";
-import type { Bytes } from "../../port/store.ts";
+import { type Bytes, StoreError } from "../../port/store.ts";
 
 const pollMs = 5;
 
@@ -27,7 +27,9 @@ export class MemorySharedLog implements SharedLog {
       if (signal?.aborted) break;
       await sleep(pollMs);
     }
-    const records = this.#records.slice(Math.max(from, this.#start));
+    if (from < this.#start)
+      throw new StoreError("damaged", `the shared log was trimmed to ${this.#start}, beyond ${from}`);
+    const records = this.#records.slice(from);
     const end = this.#records.length;
     return { records, next: Math.max(from, end), end };
   }

@@ -107,6 +107,8 @@ export class ReplicatedLog implements CommitLog {
   async *read(from: number): AsyncIterable<LogEntry> {
     const { log } = this.#options;
     const { end } = this;
+    // A log that was trimmed can't be read from its beginning, and need not be.
+    if (from >= end) return;
     const fold = new Fold(await firstCursor(log));
     while (fold.position + 1 < end) {
       const { records, next } = await log.read(fold.next, 0);

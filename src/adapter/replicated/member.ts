@@ -63,6 +63,8 @@ export class Member {
   #wake = new AbortController();
   /** When the last read began that came to the end of the log. */
   #caughtUpMs = -Infinity;
+  /** Where the log ended at the last read. */
+  #end = 0;
   /** When the log could last not be read. */
   #unreadMs = -Infinity;
   #toldMs = -Infinity;
@@ -114,6 +116,13 @@ export class Member {
   /** Since an accepted entry was read. */
   get silentMs(): number {
     return this.#fence.silentMs;
+  }
+
+  /** How far this node is behind the log: in entries, as far as it knows, and since it last had all of them. */
+  get lag(): { readonly entries: number; readonly ms: number } {
+    if (this.#isMine) return { entries: 0, ms: 0 };
+    const ms = this.#options.clock.steadyMs() - this.#caughtUpMs;
+    return { entries: Math.max(0, this.#end - this.#fold.next), ms };
   }
 
   /** This node and the others that it has heard of. */
@@ -311,6 +320,8 @@ export class Member {
     try {
       found = await log.read(this.#fold.next, waitMs, this.#closing.signal);
     } catch (error) {
+      // What it lacks is gone from the log.
+      if (error instanceof StoreError && error.kind === "damaged") throw error;
       this.#unreadMs = clock.steadyMs();
       onError?.(error);
       return false;
@@ -320,6 +331,7 @@ export class Member {
       await this.#take(record);
     }
     this.#fold.skipTo(found.next);
+    this.#end = found.end;
     if (this.#fold.next >= found.end) this.#caughtUpMs = beganMs;
     return true;
   }

@@ -35,7 +35,7 @@ export const append: Run = async (context) => {
     const parse = parser(context, format);
     for await (const batch of batches(readLines(source))) await flush(batch.map(parse));
   }
-  await context.out.value({ records, requests }, () => `appended ${records} records`);
+  await context.out.value({ records, requests }, () => `appended ${records} ${records === 1 ? "record" : "records"}`);
   return undefined;
 };
 
@@ -79,7 +79,7 @@ function parseLine({ text, number }: Line): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new CommandFailure("invalid_argument", `line ${number} is no JSON: ${(error as Error).message}`);
+    throw new CommandFailure("invalid_argument", `line ${number} is not JSON: ${(error as Error).message}`);
   }
 }
 

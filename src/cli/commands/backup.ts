@@ -13,7 +13,7 @@ export const backup: Run = async (context) => {
   const file = context.arg(0);
   if (context.flag("verify")) {
     const summary = await verified(createReadStream(file, { highWaterMark: 1024 * 1024 }));
-    await tell(context, file, summary, "is whole");
+    await tell(context, file, summary, "is complete");
     return undefined;
   }
   if (existsSync(file)) throw new CommandFailure("already_exists", `${file} exists; a backup replaces nothing`);

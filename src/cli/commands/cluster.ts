@@ -17,6 +17,7 @@ interface ClusterAnswer {
     readonly position: number;
     readonly lag: number;
     readonly silent_ms: number;
+    readonly problem: string | null;
   }[];
 }
 
@@ -65,6 +66,7 @@ export const clusterStatus: Run = async ({ client, out, signal }) => {
       POSITION: ({ position }) => position,
       LAG: ({ lag }) => lag,
       "SEEN AGO": ({ silent_ms }) => `${(silent_ms / 1000).toFixed(1)} s`,
+      PROBLEM: ({ problem }) => problem ?? "",
     });
   }
   return undefined;

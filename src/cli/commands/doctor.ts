@@ -146,16 +146,13 @@ async function rebuild(context: Context, dataDir: string): Promise<number> {
     rebuilt.push(done);
     if ("collection" in done) {
       const { namespace, collection, documents } = done;
-      context.out.say(`${namespace}/${collection}: index and dataset of ${documents} documents are made anew`);
+      context.out.say(`${namespace}/${collection}: index and dataset rebuilt, documents: ${documents}`);
     } else {
       const why = done.why === undefined ? "" : `: ${done.why}`;
       context.out.say(`${done.namespace}/${done.link}: counters ${done.counters}${why}`);
     }
   }
   if (context.json) await context.out.line(JSON.stringify({ rebuilt }));
-  else
-    context.out.say(
-      `\n${rebuilt.length} looked after; records, documents, names and remembered requests are kept as they are`,
-    );
+  else context.out.say(`\n${rebuilt.length} done; records, documents, names and recorded answers are as they were`);
   return exitCodes.done;
 }

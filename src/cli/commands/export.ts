@@ -39,7 +39,11 @@ export const exportRows: Run = async (context) => {
   } finally {
     progress.end();
   }
-  if (file !== "-") await context.out.value({ rows: count, file }, () => `exported ${count} rows to ${file}`);
+  if (file !== "-")
+    await context.out.value(
+      { rows: count, file },
+      () => `exported ${count} ${count === 1 ? "row" : "rows"} to ${file}`,
+    );
   return undefined;
 };
 

@@ -55,9 +55,10 @@ export const importRows: Run = async (context) => {
   const imported = end.rows - start.position.rows;
   const rate = Math.round(progress.rate(end.rows));
   await context.out.value({ imported, resumed_after: start.position.rows, rows: end.rows }, () => {
-    if (start.done) return `${file} is in ${target.name} already, with ${end.rows} rows; --restart imports it again`;
-    const resumed = start.position.rows === 0 ? "" : `, after the ${start.position.rows} of before`;
-    return `imported ${imported} rows into ${target.name}${resumed} (${rate}/s)`;
+    if (start.done)
+      return `${file} is already in ${target.name} (${end.rows} ${end.rows === 1 ? "row" : "rows"}); --restart imports it again`;
+    const resumed = start.position.rows === 0 ? "" : `, after ${start.position.rows} from an earlier run`;
+    return `imported ${imported} ${imported === 1 ? "row" : "rows"} into ${target.name}${resumed} (${rate}/s)`;
   });
   return undefined;
 };

@@ -192,6 +192,24 @@ export interface InstanceInfo {
   readonly signInMethods?: readonly { readonly kind: string; readonly displayName: string }[];
 }
 
+export interface ClusterNode {
+  readonly node: string;
+  readonly address: string;
+  readonly version: string | null;
+  readonly role: string;
+  readonly position: number;
+  readonly lag: number;
+  readonly silent_ms: number;
+  readonly problem: string | null;
+}
+
+export interface ClusterInfo {
+  readonly owner: string;
+  readonly epoch: number;
+  readonly position: number;
+  readonly nodes: readonly ClusterNode[];
+}
+
 /** What the caller may do; kept to one namespace where one is named. */
 export interface Access {
   readonly role: "reader" | "writer" | "admin";

@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
 import { pipeline, type Readable, type Writable } from "node:stream";
+import { type ConsistencyToken, parseToken } from "../../engine/token.ts";
 import type { Address } from "../../listener/address.ts";
 import type { ExpressHandler } from "../../listener/express.ts";
 import { liftRequestDeadline } from "../../listener/listener.ts";
@@ -8,6 +9,7 @@ import type { AnyRequest, AnyResponse } from "../../listener/registry.ts";
 import type { Mount } from "./mount.ts";
 import { forwardedHeader, type OwnerProxy, pipePath, portHeader } from "./proxy.ts";
 import { refuseUnavailable, sendJson } from "./refusal.ts";
+import { tokenHeader, type Wish, wishOf, wishOfBody } from "./wish.ts";
 
 /** What a node knows of its cluster when a request comes. */
 export interface ClusterView {
@@ -15,8 +17,17 @@ export interface ClusterView {
   readonly mayAnswer: boolean;
   /** Where the owner is, if it is another node; undefined where there is none. */
   readonly ownerAddress: string | undefined;
+  /** Whether this node has lately known all that the log holds. */
+  readonly isFresh: boolean;
   /** What `/ready` tells. */
   readonly status: object;
+}
+
+/** The server of a standby: for reads that need not be the owner's. */
+export interface Following {
+  readonly main: Mount;
+  /** Resolves with whether all that a token names is here, once it is. */
+  reaches(token: ConsistencyToken, signal: AbortSignal): Promise<boolean>;
 }
 
 /** The server of the owner, while this node is it. */
@@ -32,11 +43,15 @@ const pausedMax = 2_000;
 const draining = "the server is draining";
 const noOwner = "the metastore has no leader yet; retry";
 
-/** Every node takes every request: the owner answers, and the others pass on to it. */
+/** Every node takes every request: the owner answers, and the others pass on to it what they may not answer themselves. */
 export class ClusterFront {
   readonly #view: ClusterView;
   readonly #proxy: OwnerProxy;
   mounted: Mounted | undefined;
+  /** While this node is not the owner. */
+  following: Following | undefined;
+  /** Requests that this node has passed on to the owner, and reads that it has answered in its place. */
+  readonly counts = { passedOn: 0, answered: 0 };
   #pause: Promise<void> | undefined;
   #paused = 0;
   isDraining = false;
@@ -49,6 +64,7 @@ export class ClusterFront {
   readonly handleMain = (request: AnyRequest, response: AnyResponse): void => {
     const path = (request.url ?? "").split("?", 1)[0]!;
     if (path === "/ready" || path === "/health") this.#probe(path, request, response);
+    else if (path === "/metrics") this.#tell(request, response);
     else if (path.startsWith(pipePath)) this.#pipe(path.slice(pipePath.length), request, response);
     else this.#route(request, response, undefined);
   };
@@ -87,14 +103,63 @@ export class ClusterFront {
     void until.then(goOn, goOn);
   }
 
-  #send(request: AnyRequest, response: AnyResponse, port: string | undefined): void {
+  /** Each node tells its own metrics. */
+  #tell(request: AnyRequest, response: AnyResponse): void {
+    const mount = this.mounted?.main ?? this.following?.main;
+    if (mount !== undefined) mount.handle(request, response);
+    else {
+      request.resume();
+      refuseUnavailable(request, response, noOwner);
+    }
+  }
+
+  #send(request: AnyRequest, response: AnyResponse, port: string | undefined, mayFollow = true): void {
     const { mayAnswer, ownerAddress } = this.#view;
+    const { following } = this;
     const isForwarded = request.headers[forwardedHeader] !== undefined;
     const wanted = port ?? (isForwarded ? request.headers[portHeader] : undefined);
     const mount = wanted === "live" ? this.mounted?.live : this.mounted?.main;
     if (mount !== undefined && mayAnswer) mount.handle(request, response);
-    else if (ownerAddress !== undefined && !isForwarded) this.#proxy.forward(ownerAddress, request, response, port);
-    else refuseUnavailable(request, response, noOwner);
+    else if (mayFollow && following !== undefined && wanted === undefined && !isForwarded) {
+      this.#read(following, request, response);
+    } else if (ownerAddress !== undefined && !isForwarded) {
+      this.counts.passedOn++;
+      this.#proxy.forward(ownerAddress, request, response, port);
+    } else refuseUnavailable(request, response, noOwner);
+  }
+
+  /** A request to a node that follows: a read that asks for no more is answered here. */
+  #read(following: Following, request: AnyRequest, response: AnyResponse): void {
+    const wish = wishOf(request);
+    const passOn = () => this.#send(request, response, undefined, false);
+    if (wish === "strong") passOn();
+    else {
+      this.#mayAnswer(following, wish, request, response).then((may) => {
+        if (!may || this.following !== following) return passOn();
+        this.counts.answered++;
+        following.main.handle(request, response);
+      }, passOn);
+    }
+  }
+
+  async #mayAnswer(
+    following: Following,
+    given: Wish | undefined,
+    request: AnyRequest,
+    response: AnyResponse,
+  ): Promise<boolean> {
+    const wish = given ?? (await wishOfBody(request));
+    // Where the log can't be reached, an old answer is better than none.
+    if (wish === "eventual") return this.#view.isFresh || this.#view.ownerAddress === undefined;
+    if (wish === "strong") return false;
+    const gone = new AbortController();
+    const leave = () => gone.abort();
+    (response as NodeJS.EventEmitter).once("close", leave);
+    try {
+      return await following.reaches(parseToken(tokenHeader, String(request.headers[tokenHeader])), gone.signal);
+    } finally {
+      (response as NodeJS.EventEmitter).off("close", leave);
+    }
   }
 
   #probe(path: string, request: AnyRequest, response: AnyResponse): void {

@@ -8,6 +8,7 @@ import type { WireConnection } from "../wire/connection.ts";
 import { type Catalog, informationSchema } from "./catalog.ts";
 import { constantSelect, type SessionFunctions } from "./constant-select.ts";
 import { mysqlError } from "./error.ts";
+import { explained, isExplain, planColumns, planTable } from "./explain.ts";
 import { informationQueries, isEmptyTable, isInformationTable, literal } from "./information-schema.ts";
 import type { KeptBytes } from "./kept-bytes.ts";
 import { mysqlLimits } from "./limits.ts";
@@ -80,6 +81,7 @@ export class StatementRunner {
       { namespace, query, params: all, token: [], consistency: "strong", dialect: "mysql" },
       signal,
     );
+    if (isExplain(statement.tokens)) return rowsOf(await planTable(result));
     const limit = Number(this.#state.variables.get("sql_select_limit"));
     return Number.isSafeInteger(limit) && limit >= 0 ? limitRows(result, limit) : result;
   }
@@ -95,8 +97,9 @@ export class StatementRunner {
     const { query, namespace } = await this.#rewrite(statement);
     try {
       const found = await this.#deps.sql.describe({ namespace, query, params: [], dialect: "mysql" }, signal);
+      const columns = isExplain(statement.tokens) ? planColumns : found.columns;
       // Strings that stand beside the query are not the client's to fill.
-      return { columns: found.columns, parameters: parameters.map((_, i) => found.parameters[i]) };
+      return { columns, parameters: parameters.map((_, i) => found.parameters[i]) };
     } catch (error) {
       // A column whose type is that of a parameter is known only when it runs; then its columns are told with its rows.
       if (faultOf(error)?.kind === "unsupported" && parameters.length > 0) return { columns: [], parameters };
@@ -135,7 +138,7 @@ export class StatementRunner {
     if (isWord(first, "CHECK", "ANALYZE") && isWord(tokens[1], "TABLE")) {
       return checkTables(tokens, { ...this.#deps, ...this.#state });
     }
-    if (isWord(first, "DESCRIBE", "DESC", "EXPLAIN")) return describeTable(tokens, { ...this.#deps, ...this.#state });
+    if (isExplain(tokens)) return describeTable(tokens, { ...this.#deps, ...this.#state });
     if (isWord(first, "SELECT")) return constantSelect(source, tokens, variables, this.#functions);
     return undefined;
   }
@@ -300,16 +303,6 @@ const commands = [
   "PREPARE",
   "DEALLOCATE",
 ];
-
-/** `EXPLAIN FORMAT=… SELECT` and DESCRIBE of a statement, as the engine's EXPLAIN. */
-function explained(tokens: readonly MysqlToken[]): readonly MysqlToken[] {
-  const [first] = tokens;
-  if (!isWord(first, "EXPLAIN", "DESCRIBE", "DESC")) return tokens;
-  let from = 1;
-  while (isWord(tokens[from], "EXTENDED", "PARTITIONS")) from++;
-  if (isWord(tokens[from], "FORMAT") && isOperator(tokens[from + 1], "=")) from += 3;
-  return [{ ...first!, value: "EXPLAIN" }, ...tokens.slice(from)];
-}
 
 function withoutGroups(tokens: readonly MysqlToken[]): readonly MysqlToken[] {
   const from = tokens.findIndex((token, i) => isWord(token, "GROUP") && isWord(tokens[i + 1], "BY"));

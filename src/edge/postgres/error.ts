@@ -72,7 +72,8 @@ export function postgresError(error: unknown): PostgresError {
   if (error instanceof PostgresError) return error;
   const engineError = EngineError.from(error);
   const fault = engineError.details["sql"] as SqlFault | undefined;
-  const hint = engineError.details["hint"] ?? engineError.metadata["hint"];
+  const hint =
+    engineError.details["hint"] ?? engineError.metadata["hint"] ?? systemColumnHint(engineError.message, fault);
   return new PostgresError(
     fault === undefined ? (reasonStates[engineError.reason] ?? "XX000") : faultStates[fault.kind],
     engineError.message.replace(/^(?:query|params(?:\[\d+\])?): /, ""),
@@ -82,6 +83,12 @@ export function postgresError(error: unknown): PostgresError {
       cause: engineError.cause,
     },
   );
+}
+
+/** Clients that watch rows for changes ask for the columns that every table of Postgres has. */
+function systemColumnHint(message: string, fault: SqlFault | undefined): string | undefined {
+  if (fault?.kind !== "unknown_column" || !/"(?:[xc]m(?:in|ax)|ctid|tableoid)"/.test(message)) return undefined;
+  return "Rows of collections, streams and links have no system columns; the key of a collection is _id.";
 }
 
 /** How many characters, of which some are two units of a string, the first `units` units are. */

@@ -1,7 +1,7 @@
 import type { StatementText } from "../../engine/sql/dialect/postgres-lexer.ts";
 import type { SqlResult } from "../../engine/sql/sql.ts";
 import type { SqlColumnInfo } from "../../engine/sql/type.ts";
-import { readValue } from "../../engine/sql/value.ts";
+import { planText } from "../wire/plan-text.ts";
 import { PostgresError } from "./error.ts";
 import { textResult } from "./local-result.ts";
 import { madeStatement } from "./statement-part.ts";
@@ -59,10 +59,7 @@ export function planColumns(format: ExplainFormat): readonly SqlColumnInfo[] {
 /** The engine's plan as Postgres gives one: a line a row, or the tree of its nodes as one value. */
 export async function planResult(result: SqlResult, format: ExplainFormat): Promise<SqlResult> {
   await using plan = result;
-  let text = "";
-  for (let batch = await plan.next(); batch !== undefined; batch = await plan.next()) {
-    for (let row = 0; row < batch.rows; row++) text += String(readValue(batch.columns.at(-1)!, row));
-  }
+  const text = await planText(plan);
   const rows =
     format === "json" ? [JSON.stringify([{ Plan: planNode(JSON.parse(text)) }])] : text.trimEnd().split("\n");
   return textResult(

@@ -1,7 +1,7 @@
 import { invalid } from "../../engine/errors.ts";
 import { limits } from "../../engine/limits.ts";
 import type { FetchCommand } from "../../engine/stream/streams.ts";
-import { count, type Schema } from "./schemas.ts";
+import { consistency, count, type Schema } from "./schemas.ts";
 
 export interface FetchQuery {
   readonly offset?: number;
@@ -25,6 +25,7 @@ export const fetchQuery: Readonly<Record<string, Schema>> = {
     default: 0,
     description: `How long to wait when no records are ready; lowered to ${limits.fetchWaitMsMax}`,
   },
+  consistency,
 };
 
 /** Where a fetch starts: an offset, or a time in its place. */

@@ -28,8 +28,8 @@ export interface PublisherDeps {
 /** Makes manifests current, and frees what they leave behind. */
 export class Publisher {
   readonly #deps: PublisherDeps;
-  /** Collections that may have objects which could not be deleted yet. */
-  readonly #unfreed = new WeakSet<CollectionRuntime>();
+  /** Collections that may have objects which could not be deleted yet, and when to look again, by the steady clock. */
+  readonly #unfreed = new WeakMap<CollectionRuntime, number>();
 
   constructor(deps: PublisherDeps) {
     this.#deps = deps;
@@ -56,16 +56,20 @@ export class Publisher {
 
   /**
    * Deletes the objects that nobody reads any more. Old manifests are kept for the datasets that they name, not for
-   * their segments: an index that is open holds its own, and one that is being opened is left its objects.
+   * their segments: an index that is open holds its own, and one that is being opened is left its objects. Other nodes
+   * open what was current a while ago, too.
    */
   async collectGarbage(runtime: CollectionRuntime): Promise<void> {
-    const { objects, hold, ownership } = this.#deps;
+    const { objects, hold, ownership, clock, settings } = this.#deps;
     // A later publication frees what this one leaves.
     if (hold.isHeld) return;
     const { manifest, openingManifest } = runtime;
-    this.#unfreed.add(runtime);
+    const recent = this.#recentlyCurrent(runtime);
+    this.#unfreed.set(runtime, recent.length > 0 ? clock.steadyMs() + settings.objectGraceMs : 0);
     const named = new Set<string>();
-    for (const { segments } of openingManifest === undefined ? [manifest] : [manifest, openingManifest]) {
+    for (const { segments } of openingManifest === undefined
+      ? [manifest, ...recent]
+      : [manifest, openingManifest, ...recent]) {
       for (const { path, deletesPath, graphs } of segments) {
         named.add(path);
         if (deletesPath !== null) named.add(deletesPath);
@@ -81,12 +85,23 @@ export class Publisher {
     // An owner that was deposed unknowingly would delete what the next one has just written.
     if (unnamed.length > 0) await ownership.confirm();
     for (const path of unnamed) await objects.delete(path);
-    if (openingManifest === undefined) this.#unfreed.delete(runtime);
+    if (openingManifest === undefined && recent.length === 0) this.#unfreed.delete(runtime);
+  }
+
+  /** Those that were followed by another within the grace. */
+  #recentlyCurrent(runtime: CollectionRuntime): Manifest[] {
+    const { store, clock, settings } = this.#deps;
+    if (settings.objectGraceMs === 0) return [];
+    const sinceMs = clock.nowMs() - settings.objectGraceMs;
+    const stored = readManifests(store, runtime.meta.id);
+    return stored.filter((_, i) => (stored[i + 1]?.createdAtMs ?? 0) > sinceMs);
   }
 
   /** Does the same again where it failed, or left what was being opened. */
   async collectLeftGarbage(runtime: CollectionRuntime): Promise<void> {
-    if (this.#unfreed.has(runtime) && runtime.openingManifest === undefined) await this.collectGarbage(runtime);
+    const dueMs = this.#unfreed.get(runtime) ?? Infinity;
+    if (this.#deps.clock.steadyMs() >= dueMs && runtime.openingManifest === undefined)
+      await this.collectGarbage(runtime);
   }
 
   /** The documents hold all that the log below the manifest told; what follows it is needed to rebuild the tail. */

@@ -43,6 +43,8 @@ export class CollectionRuntime {
   readonly followers = new Map<object, (changes: Uint8Array, next: number, total: number) => void>();
   /** An object of the index can't be trusted: it is made again from the documents before it is used. */
   damaged = false;
+  /** Another node makes its index, and may replace it at any time. */
+  follows = false;
   /** Changes before this offset were indexed without the fields that were added since. */
   #fieldsSince = 0;
   readonly stream: LogStream;
@@ -113,6 +115,9 @@ export class CollectionRuntime {
     const session = this.#startSession(0);
     session.ready = this.#load(session).catch((error: unknown) => {
       this.#end(session);
+      // What it was opened from is no longer there.
+      if (this.follows && !this.#dropped && this.manifest !== session.manifest) return this.open();
+      if (this.follows && damagedObject(error) !== undefined) throw unavailable("the index is being replaced; retry");
       if (damagedObject(error) === undefined) throw error;
       this.markDamaged(error);
       throw rebuilding();
@@ -139,7 +144,7 @@ export class CollectionRuntime {
   async #load(session: IndexSession): Promise<void> {
     const { schema, schemaVersion } = this.meta;
     const { manifest, place } = session;
-    const shared = await session.open(formatSchema(schema), place === 0 ? {} : this.#shared);
+    const shared = await session.open(formatSchema(schema), this.#shared);
     let next = manifest.applied;
     this.#check(session);
     if (place === 0) this.#shared = shared;
@@ -288,10 +293,22 @@ export class CollectionRuntime {
     const before = this.manifest;
     this.manifest = manifest;
     this.tailSinceMs = this.backlogRecords === 0 ? undefined : nowMs;
+    const isOpen = this.#first?.following === true;
+    const shared = this.#shared;
     for (const session of this.#sessions) {
       if (session?.following && !session.fits(manifest, before)) this.#close(session);
     }
     if (this.#first?.following) this.#publishAll(manifest);
+    else if (this.follows && isOpen) {
+      // Only what is new of it has to be read.
+      this.#shared = shared;
+      this.open().catch(() => {});
+    }
+  }
+
+  /** Whether anybody is told of the changes. */
+  get isFollowed(): boolean {
+    return this.followers.size > 0 || this.#sessions.some((session) => session?.following);
   }
 
   /** The first thread loads what is new; the others then take what it has loaded. */

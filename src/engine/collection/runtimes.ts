@@ -5,11 +5,13 @@ import {
   type CollectionMeta,
   collectionKey,
   decodeCollection,
+  manifestBytes,
   readCollectionTotals,
   readManifest,
 } from "./collection-store.ts";
 import type { IndexThreads } from "./index-threads.ts";
 import { CollectionRuntime } from "./runtime.ts";
+import type { CollectionSettings } from "./settings.ts";
 
 /** The collections in use. */
 export class Runtimes {
@@ -18,6 +20,8 @@ export class Runtimes {
   readonly #index: IndexThreads;
   readonly #onError: (error: unknown) => void;
   readonly #runtimes = new Map<number, CollectionRuntime>();
+  /** Another node writes and builds what these read. */
+  follows = false;
 
   constructor(store: Store, log: Log, index: IndexThreads, onError: (error: unknown) => void) {
     this.#store = store;
@@ -40,6 +44,7 @@ export class Runtimes {
     const manifest = readManifest(this.#store, meta.id);
     const totals = readCollectionTotals(this.#store, meta.id);
     const made = new CollectionRuntime(meta, manifest, totals, this.#index, this.#log, this.#store, this.#onError);
+    made.follows = this.follows;
     this.#runtimes.set(meta.id, made);
     return made;
   }
@@ -53,7 +58,23 @@ export class Runtimes {
     this.#runtimes.delete(collectionId);
   }
 
+  /** Closes indexes that nobody asked for a while, and the least recently used ones when all together are too large. */
+  closeIdle({ openBytesMax, openIdleMs }: CollectionSettings, nowMs: number): void {
+    const open = [...this.all()].filter(({ state }) => state !== "cold");
+    let bytes = open.reduce((sum, runtime) => sum + bytesOf(runtime), 0);
+    const closable = open.filter(({ state, meta, backlogRecords }) => state === "hot" && !meta.hot && !backlogRecords);
+    for (const runtime of closable.sort((a, b) => a.lastUseMs - b.lastUseMs)) {
+      if (bytes <= openBytesMax && nowMs - runtime.lastUseMs < openIdleMs) return;
+      bytes -= bytesOf(runtime);
+      runtime.close();
+    }
+  }
+
   *all(): Iterable<CollectionRuntime> {
     yield* this.#runtimes.values();
   }
+}
+
+function bytesOf({ manifest, backlogBytes }: CollectionRuntime): number {
+  return manifestBytes(manifest) + backlogBytes;
 }

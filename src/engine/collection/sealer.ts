@@ -10,7 +10,7 @@ import type { Log } from "../log/log.ts";
 import { decode } from "../metastore/metastore.ts";
 import { Builder } from "./builder.ts";
 import type { Catalog } from "./catalog.ts";
-import { type Manifest, manifestBytes } from "./collection-store.ts";
+import type { Manifest } from "./collection-store.ts";
 import type { BuildThread } from "./engine-thread.ts";
 import { damagedObject } from "./index/damage.ts";
 import { chooseMerge, type WritePace } from "./merge-policy.ts";
@@ -82,7 +82,7 @@ export class Sealer {
   }
 
   async #loop(): Promise<void> {
-    const { clock, runtimes, pins, hold, onError } = this.#deps;
+    const { clock, runtimes, pins, hold, settings, onError } = this.#deps;
     // What a build wrote before the process ended, and no manifest came to name.
     for (const runtime of [...runtimes.all()]) {
       await hold.step(() => this.#publisher.collectGarbage(runtime)).catch(onError);
@@ -93,7 +93,7 @@ export class Sealer {
         if (this.#stop.signal.aborted) return;
         await this.#look(runtime);
       }
-      this.#closeIdle();
+      runtimes.closeIdle(settings, clock.nowMs());
       pins.sweep();
       await clock.sleep(lookMs, this.#stop.signal);
     }
@@ -153,20 +153,6 @@ export class Sealer {
     return runtime.backlogRecords > 0 && isSealDue(runtime, settings, clock.nowMs(), isSearched);
   }
 
-  /** Closes indexes that nobody asked for a while, and the least recently used ones when all together are too large. */
-  #closeIdle(): void {
-    const { clock, runtimes, settings } = this.#deps;
-    const nowMs = clock.nowMs();
-    const open = [...runtimes.all()].filter(({ state }) => state !== "cold");
-    let bytes = open.reduce((sum, runtime) => sum + bytesOf(runtime), 0);
-    const closable = open.filter(({ state, meta, backlogRecords }) => state === "hot" && !meta.hot && !backlogRecords);
-    for (const runtime of closable.sort((a, b) => a.lastUseMs - b.lastUseMs)) {
-      if (bytes <= settings.openBytesMax && nowMs - runtime.lastUseMs < settings.openIdleMs) return;
-      bytes -= bytesOf(runtime);
-      runtime.close();
-    }
-  }
-
   async #reclaimDropped(): Promise<void> {
     const { store, committer, objects, hold } = this.#deps;
     if (hold.isHeld) return;
@@ -192,8 +178,4 @@ export class Sealer {
 /** Segments that were made before fields were added hold no values of them. */
 function lacksFields({ meta, manifest }: CollectionRuntime): boolean {
   return manifest.segments.some(({ schemaVersion }) => schemaVersion < meta.fillVersion);
-}
-
-function bytesOf({ manifest, backlogBytes }: CollectionRuntime): number {
-  return manifestBytes(manifest) + backlogBytes;
 }

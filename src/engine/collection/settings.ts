@@ -13,6 +13,8 @@ export interface CollectionSettings {
   readonly sealAgeMs: number;
   /** Manifests kept at least this long, for readers that hold a plan. */
   readonly manifestKeepMs: number;
+  /** Objects that no manifest names any more are kept this long for other nodes, which learn of it later. */
+  readonly objectGraceMs: number;
   /** An index that is not kept hot is closed when nobody used it for this long, */
   readonly openIdleMs: number;
   /** or, the least recently used first, when the open indexes take more than this. */
@@ -31,6 +33,7 @@ export const defaultCollectionSettings: CollectionSettings = {
   sealIdleMs: 1_000,
   sealAgeMs: 10_000,
   manifestKeepMs: 3_900_000,
+  objectGraceMs: 0,
   openIdleMs: 600_000,
   openBytesMax: 2048 * MiB,
   searchThreads: 2,

@@ -135,6 +135,11 @@ export class Committer {
     this.#watchers.push({ tables, onChanged });
   }
 
+  /** Another node has written to these tables. */
+  onApplied(written: ReadonlySet<number>): void {
+    for (const { tables, onChanged } of this.#watchers) if (tables.some((each) => written.has(each))) onChanged();
+  }
+
   /** Resolves when nothing waits, or the store does not answer any more. New changes are refused. */
   async close(): Promise<void> {
     this.#closing.abort();

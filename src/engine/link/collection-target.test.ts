@@ -25,8 +25,8 @@ test("a throttled collection holds a link back without an error", async () => {
   try {
     await startLink(engine);
     // A detail waits a moment for the link, so that two in a row show that it stands still.
-    const first = appliedOf(await engine.links.detail("n", "l", []));
-    const second = await engine.links.detail("n", "l", []);
+    const first = appliedOf(await engine.links.detail("n", "l", { token: [], consistency: "strong" }));
+    const second = await engine.links.detail("n", "l", { token: [], consistency: "strong" });
     assert(first > 0 && first < records, `applied ${first}`);
     assert.deepEqual([appliedOf(second), second.error], [first, undefined]);
     assert.equal(engine.collections.get("n", "c").backpressure.throttled, true);
@@ -40,7 +40,7 @@ test("a link goes on when the indexes have caught up", async () => {
   try {
     await startLink(engine);
     for (;;) {
-      const detail = await engine.links.detail("n", "l", []);
+      const detail = await engine.links.detail("n", "l", { token: [], consistency: "strong" });
       assert.equal(detail.error, undefined);
       if (appliedOf(detail) === records) break;
     }

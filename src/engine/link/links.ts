@@ -101,6 +101,23 @@ export class Links {
     }
   }
 
+  /** Another node does the work: what it has applied is read from the store. */
+  follow(): void {
+    for (const link of this.#all()) if (!this.#workers.has(link.id)) this.#addWorker(link);
+  }
+
+  /** Another node has stored something of a link; `undefined`: of what any of them may depend on. */
+  onStored(linkId: number | undefined): void {
+    if (linkId === undefined) for (const worker of this.#workers.values()) worker.onStored();
+    else this.#workers.get(linkId)?.onStored();
+  }
+
+  /** Another node has deleted a link. */
+  onDeleted(linkId: number): void {
+    const link = this.#workers.get(linkId)?.link;
+    if (link !== undefined) void this.#stopWorker(link);
+  }
+
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#stopListening?.();
@@ -214,9 +231,9 @@ export class Links {
     return ends.filter(({ offset }) => offset >= 0);
   }
 
-  async detail(namespace: string, name: string, token: ConsistencyToken, signal?: AbortSignal): Promise<LinkDetail> {
+  async detail(namespace: string, name: string, read: LinkRead, signal?: AbortSignal): Promise<LinkDetail> {
     const { link, source, worker } = this.find(namespace, name);
-    if (worker !== undefined && source !== undefined) await this.#catchUp(worker, source, token, signal);
+    if (worker !== undefined && source !== undefined) await this.#catchUp(worker, source, read, signal);
     const { log, store } = this.#deps;
     // One view, so that the counters are those of exactly the applied offsets.
     using view = store.snapshot();
@@ -287,11 +304,16 @@ export class Links {
 
   /**
    * A read sees what was acknowledged before it began. With a token it waits for the token's offsets or fails; without
-   * one it waits a moment for the worker, and then shows the lag instead of failing.
+   * one it waits a moment for the worker, unless it is eventual, and then shows the lag instead of failing.
    */
-  async #catchUp(worker: LinkWorker, source: StreamMeta, token: ConsistencyToken, signal?: AbortSignal): Promise<void> {
+  async #catchUp(
+    worker: LinkWorker,
+    source: StreamMeta,
+    { token, consistency }: LinkRead,
+    signal?: AbortSignal,
+  ): Promise<void> {
     const { clock, log } = this.#deps;
-    const endMs = clock.steadyMs() + catchUpMsMax;
+    const endMs = clock.steadyMs() + (consistency === "eventual" ? 0 : catchUpMsMax);
     const until = this.#until(signal);
     for (let partition = 0; partition < source.partitions; partition++) {
       const leftMs = endMs - clock.steadyMs();
@@ -375,8 +397,13 @@ export class Links {
   }
 
   #startWorker(link: LinkMeta): void {
+    this.#addWorker(link)?.start();
+  }
+
+  /** Undefined where nobody knows its kind of target. */
+  #addWorker(link: LinkMeta): LinkWorker | undefined {
     const target = this.#targets.get(link.target.kind);
-    if (target === undefined) return;
+    if (target === undefined) return undefined;
     const { store, log, committer, clock } = this.#deps;
     const worker = new LinkWorker(link, target, {
       store,
@@ -393,7 +420,7 @@ export class Links {
     const known = this.#bySource.get(link.sourceId) ?? new Set();
     known.add(worker);
     this.#bySource.set(link.sourceId, known);
-    worker.start();
+    return worker;
   }
 
   async #stopWorker(link: LinkMeta): Promise<void> {

@@ -99,6 +99,12 @@ export class LinkWorker {
     this.#wake?.();
   }
 
+  /** Another node works for the link, and has stored something of it. */
+  onStored(): void {
+    this.#applied.clear();
+    for (const check of [...this.#progressWaiters]) check();
+  }
+
   applied(partition: number): number {
     const known = this.#applied.get(partition);
     if (known !== undefined) return known;

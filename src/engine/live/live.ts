@@ -98,6 +98,11 @@ export class Live {
     this.#collector.start();
   }
 
+  /** Another node has changed a namespace's tables: what is known of them is read again. */
+  onApplied(namespaceId: number): void {
+    this.#open.delete(namespaceId);
+  }
+
   async stop(): Promise<void> {
     await this.#collector.stop();
     await this.#runners.close();

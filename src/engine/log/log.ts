@@ -3,7 +3,7 @@ import type { Clock } from "../../port/clock.ts";
 import type { Entry, Range, Store } from "../../port/store.ts";
 import type { Draft } from "../commit/draft.ts";
 import { damaged } from "../errors.ts";
-import { logKey, logKeyOffset, partitionKey } from "../keys.ts";
+import { logKey, logKeyOffset, logKeyPlace, partitionKey } from "../keys.ts";
 import { limits } from "../limits.ts";
 import { decodePartition, emptyTail, encodePartition, setTail, type Tail } from "./partition-state.ts";
 import { goneState, type PartitionStart, type PartitionState, PartitionStates } from "./partition-states.ts";
@@ -237,8 +237,26 @@ export class Log {
     return state.durableNext > offset;
   }
 
+  /** A batch that another node has appended. */
+  onApplied(key: Uint8Array, value: Uint8Array): void {
+    const { stream, partition } = logKeyPlace(key);
+    const state = this.#states.get(stream, partition);
+    if (state === undefined) return;
+    const tail = tailOf(decodeHeader(key, value.subarray(0, headerBytes)));
+    if (tail.next <= state.durableNext) return;
+    setTail(state, tail);
+    this.#publish(state);
+  }
+
+  /** Another node has freed batches of a partition. */
+  onTrimmed(key: Uint8Array, value: Uint8Array): void {
+    const { stream, partition } = logKeyPlace(key);
+    const state = this.#states.get(stream, partition);
+    if (state !== undefined) state.storedStart = decodePartition(value).storedStart;
+  }
+
   /** Forgets a dropped stream and wakes its waiting readers. */
-  forget(stream: LogStream): void {
+  forget(stream: Pick<LogStream, "id" | "partitions">): void {
     this.#noteDropped(stream.id);
     for (let partition = 0; partition < stream.partitions; partition++) {
       this.#states.forget(stream.id, partition);

@@ -83,6 +83,13 @@ class StreamCache {
   endChange(): void {
     this.#changing--;
   }
+
+  /** Some stream was changed by another node. */
+  clear(): void {
+    this.#changes++;
+    this.#byNamespace.clear();
+    this.#size = 0;
+  }
 }
 
 /** A stream by its names, for somebody who asks for it again and again, with what was found under them the last time. */
@@ -133,6 +140,12 @@ export class Metastore {
     for (const { key, value } of this.#store.range(prefixRange(tables.namespace))) {
       yield decodeNamespace(asBuffer(key).toString("latin1", 1), value);
     }
+  }
+
+  /** Another node has changed namespaces or streams: what is known by name is looked for again. */
+  onApplied(): void {
+    this.#namespaces.clear();
+    this.#streams.clear();
   }
 
   async createNamespace(name: string): Promise<NamespaceMeta> {

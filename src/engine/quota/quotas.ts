@@ -67,7 +67,7 @@ export class Quotas {
 
   constructor(deps: QuotasDeps) {
     this.#deps = deps;
-    deps.committer.watch([tables.quota], () => this.#load());
+    deps.committer.watch([tables.quota], () => this.load());
   }
 
   /** Requests that were refused since the start. */
@@ -76,7 +76,7 @@ export class Quotas {
   }
 
   async start(): Promise<void> {
-    this.#load();
+    this.load();
     if (this.#held.size === 0) return;
     const over = new AbortController();
     await Promise.race([this.maintain(), this.#deps.clock.sleep(startMsMax, over.signal)]);
@@ -158,7 +158,8 @@ export class Quotas {
     }
   }
 
-  #load(): void {
+  /** Reads the bounds; what is used is not measured. */
+  load(): void {
     const { store, clock } = this.#deps;
     const held = new Map<string, Held>();
     for (const { key, value } of store.range(prefixRange(tables.quota))) {

@@ -104,7 +104,7 @@ export class EngineHarness implements AsyncDisposable {
       { dedupWindowMs: 3_600_000, sql: defaultSqlSettings, collections: this.#settings },
       { onBackgroundError: (error) => this.errors.push(error) },
     );
-    await this.engine.start();
+    await this.engine.own();
   }
 
   #openDisk(): Store {

@@ -74,6 +74,27 @@ test("objects that could not be deleted are deleted later, with nothing written 
   harness.errors.splice(0);
 });
 
+test("objects that other nodes may open are kept for the grace, and then deleted with nothing written meanwhile", async () => {
+  const objectGraceMs = 60_000;
+  await using harness = await EngineHarness.start("memory", { objectGraceMs });
+  await create(harness);
+  await put(harness, numbers(0, 10));
+  await harness.sealed("c");
+  const [first] = harness.engine.collections.get("n", "c").manifest.segments;
+  await put(harness, numbers(0, 10));
+  await harness.sealed("c");
+  for (let turn = 0; turn < 100; turn++) {
+    harness.clock.advance(objectGraceMs / 200);
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.ok((await paths(harness)).includes(first!.path), "kept");
+  }
+  for (let turn = 0; (await paths(harness)).includes(first!.path); turn++) {
+    assert.ok(turn < 1_000, "deleted");
+    harness.clock.advance(objectGraceMs / 100);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+});
+
 test("a lost index thread is opened anew and the question asked again", async () => {
   await using harness = await EngineHarness.start("memory");
   await create(harness);

@@ -11,6 +11,8 @@ export interface ClusterSabotage {
   readonly makeFold?: (cursor: Cursor | undefined) => Fold;
   /** Answers reads without asking for the lease. */
   readonly ignoresLease?: boolean;
+  /** What a snapshot keeps of where its node was in the log. */
+  readonly snapshotCursor?: (cursor: Cursor) => Cursor;
 }
 
 /** What one commit holds. */
@@ -27,11 +29,20 @@ interface Disk {
   readonly cursor: Cursor | undefined;
 }
 
+/** What all machines reach: the newest snapshots of stores, the last one first. */
+export class SimulatedBucket {
+  snapshots: readonly Disk[] = [];
+}
+
+/** So many stay, and the log reaches back to the oldest of them. */
+const snapshotsKept = 2;
+
 /** A machine of the cluster, with a disk that outlives its processes. Its store is the list of all commits. */
 export class SimulatedNode {
   readonly name: string;
   readonly #world: World;
   readonly #broker: SimulatedBroker;
+  readonly #bucket: SimulatedBucket;
   readonly #sabotage: ClusterSabotage;
   readonly #settings: Partial<LeaseSettings>;
   #lives = 0;
@@ -46,12 +57,14 @@ export class SimulatedNode {
     name: string,
     world: World,
     broker: SimulatedBroker,
+    bucket: SimulatedBucket,
     settings: Partial<LeaseSettings>,
     sabotage: ClusterSabotage,
   ) {
     this.name = name;
     this.#world = world;
     this.#broker = broker;
+    this.#bucket = bucket;
     this.#settings = { ...settings, ...sabotage.settings };
     this.#sabotage = sabotage;
   }
@@ -60,6 +73,7 @@ export class SimulatedNode {
     // Clocks drift by up to a tenth, either way.
     const life = new NodeLife(0.9 + this.#world.dice.next() * 0.2);
     this.life = life;
+    if ((this.#disk.cursor?.next ?? 0) < this.#broker.start) this.#restore();
     this.commits = [...this.#disk.commits];
     this.#isCommitting = false;
     const { makeFold } = this.#sabotage;
@@ -72,7 +86,9 @@ export class SimulatedNode {
       settings: this.#settings,
       onRole: (role) => this.#world.note(`${this.name} ${role} ${this.log?.member.epoch}`),
       onFatal: (error) => {
-        this.fatal = error;
+        // The log went on without it for too long: it starts anew, from a snapshot.
+        if (this.life === life && /was trimmed/.test(error.message)) this.kill();
+        else this.fatal = error;
       },
       ...(makeFold && { makeFold }),
     });
@@ -104,6 +120,31 @@ export class SimulatedNode {
     if (log === undefined || applied <= this.#disk.commits.length) return;
     this.#disk = { commits: commits.slice(0, applied), cursor: log.cursorAfter(applied) };
     log.trim(applied + 1);
+  }
+
+  /** Its disk is gone; the next start finds an empty one. */
+  lose(): void {
+    this.kill();
+    this.#disk = { commits: [], cursor: undefined };
+    if (this.#world.dice.chance(0.8)) this.#restore();
+  }
+
+  #restore(): void {
+    this.#disk = this.#bucket.snapshots[0] ?? { commits: [], cursor: undefined };
+    this.#world.note(`${this.name} begins with ${this.#disk.commits.length} commits`);
+  }
+
+  /** Puts what is on its disk into the bucket, and trims the log below what stays there. */
+  snapshot(): void {
+    const { commits, cursor } = this.#disk;
+    const { snapshotCursor = (each: Cursor) => each } = this.#sabotage;
+    const newest = this.#bucket.snapshots[0]?.commits.length ?? 0;
+    if (cursor === undefined || commits.length <= newest) return;
+    const made = { commits, cursor: snapshotCursor(cursor) };
+    this.#bucket.snapshots = [made, ...this.#bucket.snapshots].slice(0, snapshotsKept);
+    const oldest = this.#bucket.snapshots[snapshotsKept - 1];
+    if (oldest?.cursor !== undefined) this.#broker.trim(oldest.cursor.next);
+    this.#world.note(`${this.name} makes a snapshot of ${commits.length}; the log begins at ${this.#broker.start}`);
   }
 
   /** Undefined while another one is under way: a committer sends one group at a time. */

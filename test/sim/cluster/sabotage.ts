@@ -60,6 +60,11 @@ export const weaknesses: readonly Weakness[] = [
     found: /JSON|has what the log has|was acknowledged/,
   },
   {
+    what: "a snapshot forgets an entry of its owner",
+    sabotage: { snapshotCursor: (cursor) => ({ ...cursor, seq: cursor.seq - 1 }) },
+    found: /a stale read|comes after commit|has what the log has|one owner/,
+  },
+  {
     what: "a late owner answers",
     sabotage: { ignoresLease: true },
     found: /a stale read/,

@@ -1,6 +1,6 @@
 import { copyBytes } from "../../../src/port/bytes.ts";
 import type { SharedLog, SharedRecord, SharedRecords } from "../../../src/port/shared-log.ts";
-import type { Bytes } from "../../../src/port/store.ts";
+import { type Bytes, StoreError } from "../../../src/port/store.ts";
 import type { NodeLife, World } from "./world.ts";
 
 /** How bad the way between the nodes and the log is; each a probability. */
@@ -21,7 +21,9 @@ const pollMs = 25;
 
 /** The log itself, which loses nothing that is in it. */
 export class SimulatedBroker {
+  /** All that ever were, for the checker; readers get those from `start` on. */
   readonly records: Bytes[] = [];
+  start = 0;
   weather: Weather = fairWeather;
   readonly #world: World;
   /** Nodes that don't reach it, for reads, for writes, or both. */
@@ -39,10 +41,14 @@ export class SimulatedBroker {
       recordBytesMax: 400,
       append: (bytes) => this.#append(node, life, copyBytes(bytes)),
       read: (from, waitMs) => this.#read(node, life, from, waitMs),
-      bounds: async () => ({ start: 0, end: this.records.length }),
-      trim: async () => {},
+      bounds: async () => ({ start: this.start, end: this.records.length }),
+      trim: async (before) => this.trim(before),
       close: async () => {},
     };
+  }
+
+  trim(before: number): void {
+    this.start = Math.max(this.start, before);
   }
 
   #delayMs(): number {
@@ -78,6 +84,7 @@ export class SimulatedBroker {
       await world.wait(timeoutMs / life.rate, life);
       throw new Error("the log can't be read");
     }
+    if (from < this.start) throw new StoreError("damaged", `the log was trimmed to ${this.start}, beyond ${from}`);
     const end = this.records.length;
     const records: SharedRecord[] = this.records
       .slice(from, from + recordsMax)

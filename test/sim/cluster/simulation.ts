@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { decodeRecord } from "../../../src/adapter/replicated/entry.ts";
 import type { LeaseSettings } from "../../../src/adapter/replicated/lease.ts";
 import { StoreError } from "../../../src/port/store.ts";
-import { type ClusterSabotage, SimulatedNode, type Written } from "./node.ts";
+import { type ClusterSabotage, SimulatedBucket, SimulatedNode, type Written } from "./node.ts";
 import { fairWeather, SimulatedBroker } from "./shared-log.ts";
 import { World } from "./world.ts";
 
@@ -39,6 +39,7 @@ class ClusterSimulation {
     const world = new World(seed);
     this.#world = world;
     this.#broker = new SimulatedBroker(world);
+    const bucket = new SimulatedBucket();
     const { dice } = world;
     const count = dice.between(2, 5);
     // Some clusters claim so eagerly that owners depose each other all the time; that must be slow, never wrong.
@@ -46,7 +47,7 @@ class ClusterSimulation {
     const settings = dice.chance(0.4) ? eager : {};
     this.#nodes = Array.from(
       { length: count },
-      (_, i) => new SimulatedNode(`n${i}`, world, this.#broker, settings, sabotage),
+      (_, i) => new SimulatedNode(`n${i}`, world, this.#broker, bucket, settings, sabotage),
     );
   }
 
@@ -77,7 +78,7 @@ class ClusterSimulation {
   async #misfortune(): Promise<void> {
     const { dice } = this.#world;
     const node = dice.pick(this.#nodes);
-    switch (dice.below(9)) {
+    switch (dice.below(12)) {
       case 0:
         this.#world.note(`kill ${node.name}`);
         node.kill();
@@ -104,6 +105,14 @@ class ClusterSimulation {
         break;
       case 7:
         if (node.log?.member.role === "owner") node.log.member.leave().catch(() => undefined);
+        break;
+      case 8:
+        this.#world.note(`${node.name} loses its disk`);
+        node.lose();
+        break;
+      case 9:
+        node.checkpoint();
+        node.snapshot();
         break;
       default:
         node.checkpoint();

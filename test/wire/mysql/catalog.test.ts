@@ -72,7 +72,9 @@ describe("what tools ask about the server, its tables and the session", () => {
       ["SHOW CHARACTER SET", "Maxlen"],
       ["SHOW PROCESSLIST", "Command"],
       ["SHOW GRANTS", "Grants for tester@%"],
-      ["EXPLAIN SELECT * FROM docs", "explain_value"],
+      ["EXPLAIN SELECT * FROM docs", "EXPLAIN"],
+      ["DESCRIBE SELECT 1+1", "EXPLAIN"],
+      ["EXPLAIN FORMAT=JSON SELECT 1", "EXPLAIN"],
     ] as const) {
       const found = await all(sql);
       assert.ok(found.length > 0 && column in found[0]!, sql);

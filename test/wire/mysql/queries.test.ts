@@ -42,6 +42,13 @@ describe("statements of mysql2", () => {
     assert.deepEqual(json, [{ _source: { title: 'it\'s \\ "quoted"' } }]);
   });
 
+  test("NULL is smaller than every value in an order that does not say so", async () => {
+    const ids = async (order: string) =>
+      (await rows(connection, `SELECT _id FROM docs ORDER BY price ${order}`)).map(({ _id }) => _id);
+    assert.deepEqual(await ids(""), [3, 2, 1]);
+    assert.deepEqual(await ids("DESC"), [1, 2, 3]);
+  });
+
   const literals = `SELECT 1::TINYINT AS i8, (-300)::SMALLINT AS i16, 70000::INTEGER AS i32, (-5)::BIGINT AS i64,
     255::UTINYINT AS u8, 12.50::DECIMAL(10,2) AS de, 170141183460469231731687303715884105727::HUGEINT AS huge,
     0.1::FLOAT AS f, 1e100::DOUBLE AS d, DATE '2024-01-31' AS da, TIME '01:02:03' AS ti,

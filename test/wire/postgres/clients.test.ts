@@ -171,6 +171,10 @@ for (const [query, code, position] of [
   ["explain (format yaml) select 1", "0A000", undefined],
   ["explain select nope from items", "42703", 16],
   ["select 'x'::int", "22P02", undefined],
+  ["select 'nope'::regclass", "42P01", undefined],
+  ["select oid from pg_class where oid = 'streams.nope'::regclass", "42P01", undefined],
+  ["select 'nope'::regtype", "22P02", undefined],
+  ["select 'now'::regproc::oid", "0A000", 22],
   ["set client_encoding = latin1", "22023", undefined],
   ["set no_such_setting = 1", "42704", undefined],
 ] as const) {
@@ -180,6 +184,14 @@ for (const [query, code, position] of [
     if (position !== undefined) assert.equal(error.position, String(position), error.message);
   });
 }
+
+test("a column that every table of Postgres has is refused with a hint", async () => {
+  for (const column of ["xmin", "items.ctid"]) {
+    const error = await failure(`select ${column} from items`);
+    assert.equal(error.code, "42703");
+    assert.match(error.hint ?? "", /no system columns/);
+  }
+});
 
 test("a transaction goes through its states and takes nothing after an error", async () => {
   await client.query("begin");
@@ -323,6 +335,12 @@ for (const [expression, want] of [
   ["encode('a'::bytea, 'hex')", "61"],
   ["current_schema()", "collections"],
   ["'streams.orders'::regclass::oid::regclass::text", "streams.orders"],
+  ["initcap('o''NEIL x_y 2nd älter')", "O'Neil X_Y 2nd Älter"],
+  ["'items'::regclass", "items"],
+  ["'items'::regclass::text", "items"],
+  ["'pg_class'::regclass::oid", 1259],
+  ["to_regclass('nope')", null],
+  ["null::regclass", null],
 ] as const) {
   test(`${expression} is what Postgres gives`, async () => {
     assert.deepEqual(await rows(`select ${expression} as x`), [{ x: want }]);
@@ -338,6 +356,10 @@ test("sets are rows in a select list and in FROM", async () => {
     ["select x from unnest(array[4, 5]) x", [4, 5]],
     ["select string_to_array as x from string_to_array('a,b', ',')", [["a", "b"]]],
     ["select string_to_table('a,b', ',') as x", ["a", "b"]],
+    ["select abs(generate_series(-2, -1)) as x", [2, 1]],
+    ["select upper(unnest(array['a', 'b'])) as x, count(*) from items group by 1 order by x", ["A", "B"]],
+    ["select count(*), length(upper(string_to_table(color, 'e'))) as x from items group by x order by x", [0, 1, 3]],
+    ["select list_sum(generate_series(1, 4)) as x", [10]],
   ] as const) {
     assert.deepEqual(
       (await rows(query)).map((row) => {
@@ -369,6 +391,16 @@ test("the key of a collection is told", async () => {
   assert.deepEqual(await rows(key), [{ conname: "items_pkey", conkey: [1], def: "PRIMARY KEY (_id)" }]);
   const usage = "select column_name from information_schema.key_column_usage where table_name = 'items'";
   assert.deepEqual(await rows(usage), [{ column_name: "_id" }]);
+});
+
+test("NULL is larger than every value in an order that does not say so", async () => {
+  const ordered = async (order: string) =>
+    (await rows(`select x from (values (1), (null), (2)) t(x) order by x ${order}`)).map(
+      (row) => (row as { x: unknown }).x,
+    );
+  assert.deepEqual(await ordered(""), [1, 2, null]);
+  assert.deepEqual(await ordered("desc"), [null, 2, 1]);
+  assert.deepEqual(await ordered("desc nulls last"), [2, 1, null]);
 });
 
 test("a large result comes whole", async () => {

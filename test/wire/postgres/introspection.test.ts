@@ -18,6 +18,10 @@ after(async () => {
   await server[Symbol.asyncDispose]();
 });
 
+/** Grafana's way to tell whether a schema is in the search path. */
+const isVisible =
+  "quote_ident(table_schema) in (select case when trim(s[i]) = '\"$user\"' then user else trim(s[i]) end from generate_series(array_lower(string_to_array(current_setting('search_path'), ','), 1), array_upper(string_to_array(current_setting('search_path'), ','), 1)) as i, string_to_array(current_setting('search_path'), ',') s)";
+
 /** What tools ask the catalogs when they connect and list tables, in short, with how many rows answer each. */
 for (const [what, query, count] of [
   [
@@ -29,6 +33,11 @@ for (const [what, query, count] of [
     "psql: a table by its name",
     "select c.oid, n.nspname from pg_catalog.pg_class c left join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.relname operator(pg_catalog.~) '^(items)$' collate pg_catalog.default and pg_catalog.pg_table_is_visible(c.oid)",
     1,
+  ],
+  [
+    "psql: the columns of a catalog by its name",
+    "select a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod) from pg_catalog.pg_attribute a join pg_catalog.pg_class c on c.oid = a.attrelid where c.relname operator(pg_catalog.~) '^(pg_am)$' collate pg_catalog.default and pg_catalog.pg_table_is_visible(c.oid) and a.attnum > 0 and not a.attisdropped order by a.attnum",
+    4,
   ],
   [
     "psql: its indexes",
@@ -75,6 +84,23 @@ for (const [what, query, count] of [
     "select quote_ident(table_schema) || '.' || quote_ident(table_name) as t from information_schema.columns where data_type in ('timestamp without time zone', 'timestamp with time zone') and table_schema not in ('information_schema', 'pg_catalog') and (table_schema = any(current_schemas(true)) or table_schema = 'streams') group by 1 order by 1",
     1,
   ],
+  ["Grafana: the version", "select current_setting('server_version_num')::int / 100 as version", 1],
+  ["Grafana: an extension", "select extversion from pg_extension where extname = 'timescaledb'", 0],
+  [
+    "Grafana: schemas",
+    "select schema_name as name from information_schema.schemata where schema_name not in ('information_schema', 'pg_catalog', 'pg_toast') order by schema_name",
+    5,
+  ],
+  [
+    "Grafana: tables",
+    `select case when ${isVisible} then quote_ident(table_name) else quote_ident(table_schema) || '.' || quote_ident(table_name) end as t from information_schema.tables where quote_ident(table_schema) not in ('information_schema', 'pg_catalog') order by case when ${isVisible} then 0 else 1 end, 1`,
+    2,
+  ],
+  ...(["streams.orders", "items"] as const).map((table, i) => {
+    const isNamed = `case when array_length(parse_ident('${table}'), 1) = 2 then quote_ident(table_schema) = (parse_ident('${table}'))[1] and quote_ident(table_name) = (parse_ident('${table}'))[2] else quote_ident(table_name) = '${table}' and ${isVisible} end`;
+    const query = `select quote_ident(column_name), data_type from information_schema.columns where ${isNamed}`;
+    return [`Grafana: columns of ${table}`, query, [6, 5][i]!] as const;
+  }),
   [
     "Tableau: where it is",
     "select current_schema(), current_database(), set_config('extra_float_digits', '2', false)",
@@ -84,6 +110,31 @@ for (const [what, query, count] of [
     "Metabase: privileges",
     "with p as (select c.oid, t.schemaname as schema, t.tablename as name, pg_catalog.has_any_column_privilege(current_user, '\"' || replace(t.schemaname, '\"', '\"\"') || '\".\"' || t.tablename || '\"', 'update') as writes, pg_catalog.has_table_privilege(current_user, c.oid, 'select') as reads from pg_catalog.pg_tables t join pg_catalog.pg_class c on c.relname = t.tablename where t.schemaname !~ '^pg_') select schema, name from p where reads and not writes",
     2,
+  ],
+  [
+    "Metabase: tables",
+    "select n.nspname as schema, c.relname as name, case c.relkind when 'r' then 'TABLE' when 'v' then 'VIEW' else null end as type, d.description, stat.n_live_tup from pg_catalog.pg_class c inner join pg_catalog.pg_namespace n on c.relnamespace = n.oid left join pg_catalog.pg_description d on (c.oid = d.objoid) and (d.objsubid = 0) and (d.classoid = 'pg_class'::regclass) left join pg_stat_user_tables stat on (n.nspname = stat.schemaname) and (c.relname = stat.relname) where n.nspname !~ '^pg_' and n.nspname <> 'information_schema' and c.relkind in ('r', 'p', 'v', 'f', 'm') and n.nspname in ('collections', 'streams') order by type, schema, name",
+    2,
+  ],
+  [
+    "Metabase: fields",
+    "select c.column_name as name, case when c.udt_schema in ('public', 'pg_catalog') then format('%s', c.udt_name) else format('\"%s\".\"%s\"', c.udt_schema, c.udt_name) end as \"database-type\", c.ordinal_position - 1 as position, pk.column_name is not null as \"pk?\", col_description(cast(cast(format('%I.%I', cast(c.table_schema as text), cast(c.table_name as text)) as regclass) as oid), c.ordinal_position) as comment, (column_default is null or lower(column_default) = 'null') and is_nullable = 'NO' and not ((column_default is not null and column_default like '%nextval(%') or is_identity <> 'NO') as required from information_schema.columns c left join (select tc.table_schema, tc.table_name, kc.column_name from information_schema.table_constraints tc inner join information_schema.key_column_usage kc on tc.constraint_name = kc.constraint_name and tc.table_schema = kc.table_schema and tc.table_name = kc.table_name where tc.constraint_type = 'PRIMARY KEY') pk on c.table_schema = pk.table_schema and c.table_name = pk.table_name and c.column_name = pk.column_name where c.table_schema !~ '^information_schema|catalog_history|pg_' union all select pa.attname, pt.typname, pa.attnum - 1, false, null, false from pg_catalog.pg_class pc inner join pg_catalog.pg_attribute pa on pa.attrelid = pc.oid inner join pg_catalog.pg_type pt on pt.oid = pa.atttypid where pc.relkind = 'm' and pa.attnum >= 1 order by name, position",
+    11,
+  ],
+  [
+    "Metabase: foreign keys",
+    "select fk_table.relname, fk_column.attname, pk_column.attname from pg_constraint c inner join pg_class fk_table on c.conrelid = fk_table.oid inner join pg_namespace fk_ns on c.connamespace = fk_ns.oid inner join pg_attribute fk_column on c.conrelid = fk_column.attrelid inner join pg_attribute pk_column on c.confrelid = pk_column.attrelid where fk_ns.nspname !~ '^information_schema|catalog_history|pg_' and c.contype = 'f'::char and fk_column.attnum = any(c.conkey) and pk_column.attnum = any(c.confkey)",
+    0,
+  ],
+  [
+    "Metabase: indexes",
+    "select tmp.name, trim(both '\"' from pg_catalog.pg_get_indexdef(tmp.ci_oid, tmp.pos, false)) as field from (select ct.relname as name, ci.oid as ci_oid, (information_schema._pg_expandarray(i.indkey)).n as pos from pg_catalog.pg_class ct inner join pg_catalog.pg_index i on ct.oid = i.indrelid inner join pg_catalog.pg_class ci on ci.oid = i.indexrelid where pg_catalog.pg_get_expr(i.indpred, i.indrelid) is null) tmp where tmp.pos = 1",
+    1,
+  ],
+  [
+    "Metabase: enums",
+    "select nspname, typname from pg_type t join pg_namespace n on n.oid = t.typnamespace where t.oid in (select distinct enumtypid from pg_enum e)",
+    0,
   ],
   [
     "drizzle-kit: constraints",

@@ -13,11 +13,25 @@ export interface ClusterNodeStatus {
   readonly silentMs: number;
 }
 
-/** The owner's hand on its cluster. */
+/** What a node knows of itself. */
+export interface OwnStatus {
+  readonly role: string;
+  /** How far it is behind the log. */
+  readonly lagEntries: number;
+  readonly lagMs: number;
+  /** Since an accepted entry was read. */
+  readonly silentMs: number;
+  /** Requests it has passed on to the owner, and reads it has answered itself. */
+  readonly passedOn: number;
+  readonly answered: number;
+}
+
+/** A node's hand on its cluster. */
 export interface ClusterControl {
   readonly node: string;
   readonly epoch: number;
   readonly position: number;
+  readonly own: OwnStatus;
   nodes(): readonly ClusterNodeStatus[];
   /** Gives the place to another node. Resolves when that is under way. */
   move(to: string | undefined): Promise<void>;
@@ -31,7 +45,19 @@ const nodeJson = {
   position: count,
   lag: count,
   silent_ms: count,
+  problem: { ...optional(text), description: "What is wrong with it, where something is" },
 };
+
+/** Nodes are heard of every two seconds. */
+const silentMsMax = 6_000;
+/** Commits: more than a standby has on its way while the owner is busy. */
+const lagMax = 1_000;
+
+function problemOf({ isOwner, silentMs, position }: ClusterNodeStatus, newest: number): string | null {
+  if (isOwner) return null;
+  if (silentMs > silentMsMax) return `not heard of for ${Math.round(silentMs / 1000)} s`;
+  return newest - position > lagMax ? `behind by ${newest - position} commits` : null;
+}
 
 /** Only where the server is a node of a cluster. */
 export function clusterRoutes(cluster: ClusterControl): Route[] {
@@ -62,6 +88,7 @@ export function clusterRoutes(cluster: ClusterControl): Route[] {
           position: each.position,
           lag: Math.max(0, position - each.position),
           silent_ms: Math.round(each.silentMs),
+          problem: problemOf(each, position),
         }));
         return { owner, epoch, position, nodes };
       },

@@ -1,10 +1,11 @@
 import type { FastifyReply } from "fastify";
 import type { Engine } from "../../../engine/engine.ts";
-import type { LinkDetail, LinkView } from "../../../engine/link/links.ts";
+import type { LinkDetail, LinkRead, LinkView } from "../../../engine/link/links.ts";
 import { clientSignal, type Route, readToken } from "../route.ts";
 import {
   answer,
   array,
+  consistency,
   count,
   name,
   namespacePath,
@@ -56,13 +57,8 @@ function detailText({ link, status, applied, lag, fields, error }: LinkDetail): 
   return `{${members.join(",")}}`;
 }
 
-async function sendDetail(
-  engine: Engine,
-  params: LinkParams,
-  reply: FastifyReply,
-  token: ReturnType<typeof readToken>,
-) {
-  const detail = await engine.links.detail(params.ns, params.link, token, clientSignal(reply));
+async function sendDetail(engine: Engine, params: LinkParams, reply: FastifyReply, read: LinkRead) {
+  const detail = await engine.links.detail(params.ns, params.link, read, clientSignal(reply));
   reply.header("content-type", "application/json; charset=utf-8");
   return reply.send(detailText(detail));
 }
@@ -115,6 +111,7 @@ export function linkRoutes(engine: Engine): Route[] {
         summary: "Get a link with its lag and what its target tells",
         params: linkPath,
         headers: tokenHeader,
+        querystring: object({ consistency }),
         response: {
           200: answer("The link", {
             id: positive,
@@ -133,7 +130,10 @@ export function linkRoutes(engine: Engine): Route[] {
           }),
         },
       },
-      handler: (request, reply) => sendDetail(engine, request.params as LinkParams, reply, readToken(request)),
+      handler: (request, reply) => {
+        const { consistency = "strong" } = request.query as Partial<LinkRead>;
+        return sendDetail(engine, request.params as LinkParams, reply, { token: readToken(request), consistency });
+      },
     },
     {
       method: "DELETE",

@@ -7,6 +7,7 @@ import { clientSignal, type Route, readToken } from "../route.ts";
 import {
   answer,
   array,
+  consistency,
   count,
   name,
   namespacePath,
@@ -137,6 +138,7 @@ export function streamRoutes(engine: Engine): Route[] {
         summary: "Get a stream with its partitions' watermarks",
         params: streamPath,
         headers: tokenHeader,
+        querystring: object({ consistency }),
         response: { 200: detailAnswer },
       },
       handler: async (request, reply) => {

@@ -182,10 +182,12 @@ export class BuildService implements ThreadService {
     for (const [i, { name }] of job.schema.vectors.entries()) {
       const rows = segment.vectors(name);
       const path = `${job.folder}/graphs/${id}-${i}`;
-      const local = this.#objects.localPath(path);
-      if (this.#graphs === undefined || local === undefined || rows === undefined || !suitsGraph(rows)) continue;
+      const graphs = this.#graphs;
+      const { files } = this.#objects;
+      if (graphs === undefined || files === undefined || rows === undefined || !suitsGraph(rows)) continue;
       const { data, dim, distance } = rows;
-      await this.#graphs.build(local, { rows: data.subarray(0, rows.rowCount * dim), dim, distance });
+      const input = { rows: data.subarray(0, rows.rowCount * dim), dim, distance };
+      await files.write(path, (file) => graphs.build(file, input));
       written[name] = path;
     }
     return written;

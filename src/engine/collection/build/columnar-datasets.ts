@@ -23,7 +23,7 @@ export class ColumnarDatasets {
   }
 
   /**
-   * Commits a change; undefined where objects have no place on this machine. `keeps`: frees no version, in use or not.
+   * Commits a change; undefined where datasets have no place. `keeps`: frees no version, in use or not.
    */
   async apply(
     folder: string,
@@ -32,38 +32,38 @@ export class ColumnarDatasets {
     keeps = false,
   ): Promise<{ path: string; version: number } | undefined> {
     const path = `${folder}/dataset.lance`;
-    const local = this.#objects.localPath(path);
-    if (local === undefined) return undefined;
+    const place = this.#objects.datasetPlace(path);
+    if (place === undefined) return undefined;
     try {
-      const dataset = await this.#dataset(local, schema);
+      const dataset = await this.#dataset(place, schema);
       const version = await dataset.apply(change);
       if (keeps) return { path, version };
       const maintained = await dataset.maintain({ keepFromMs: this.#clock.nowMs() - keepMs, pinned: [version] });
       return { path, version: maintained.done ? maintained.version : version };
     } catch (error) {
       // What is wrong with a handle may be right with a new one.
-      await this.#close(local);
+      await this.#close(place);
       throw error;
     }
   }
 
-  async #dataset(local: string, schema: Schema): Promise<ColumnarDataset> {
-    const known = this.#open.get(local);
+  async #dataset(place: string, schema: Schema): Promise<ColumnarDataset> {
+    const known = this.#open.get(place);
     if (known !== undefined) {
       if (known.schema.fields.length !== schema.fields.length) await known.dataset.addColumns(columnarSchema(schema));
-      this.#open.delete(local);
-      this.#open.set(local, { dataset: known.dataset, schema });
+      this.#open.delete(place);
+      this.#open.set(place, { dataset: known.dataset, schema });
       return known.dataset;
     }
     if (this.#open.size >= openMax) await this.#close(this.#open.keys().next().value!);
-    const dataset = await this.#columnar.open(local, columnarSchema(schema));
-    this.#open.set(local, { dataset, schema });
+    const dataset = await this.#columnar.open(place, columnarSchema(schema));
+    this.#open.set(place, { dataset, schema });
     return dataset;
   }
 
-  async #close(local: string): Promise<void> {
-    const known = this.#open.get(local);
-    this.#open.delete(local);
+  async #close(place: string): Promise<void> {
+    const known = this.#open.get(place);
+    this.#open.delete(place);
     await known?.dataset.close();
   }
 }

@@ -51,10 +51,10 @@ export class ObjectSegmentLoader implements SegmentLoader {
   async graphs(entry: SegmentEntry, verify = true): Promise<SegmentGraphs> {
     const found = new Map<string, VectorGraph>();
     for (const [field, path] of Object.entries(entry.graphs)) {
-      const local = this.#objects.localPath(path);
-      if (local === undefined || this.#graphs === undefined) continue;
+      const graphs = this.#graphs;
       try {
-        found.set(field, await this.#graphs.open(local, { verify }));
+        const graph = await this.#objects.files?.read(path, async (file) => graphs?.open(file, { verify }));
+        if (graph !== undefined) found.set(field, graph);
       } catch (error) {
         if (!(error instanceof VectorGraphError) || error.kind !== "damaged") throw unreadable(error);
       }

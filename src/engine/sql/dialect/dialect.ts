@@ -30,6 +30,8 @@ export interface Dialect {
   relation?(schema: string | undefined, name: string): Relation | undefined;
   /** Table functions that its statements may call, besides those that all may. In lower case. */
   readonly tableFunctions?: readonly string[];
+  /** Where NULL goes in an ORDER BY that does not say so, in DuckDB's words. */
+  readonly nullOrder: "nulls_last_on_asc_first_on_desc" | "nulls_first_on_asc_last_on_desc";
   /** Macros of its own that its statements may call without naming the schema. In lower case. */
   readonly macros: ReadonlySet<string>;
 }

@@ -33,5 +33,6 @@ export const mysql: Dialect = {
     ...Object.entries(macros).map(([name, body]) => `CREATE OR REPLACE MACRO ${schema}.${name}${body}`),
   ],
   schemas: [schema],
+  nullOrder: "nulls_first_on_asc_last_on_desc",
   macros: new Set(Object.keys(macros)),
 };

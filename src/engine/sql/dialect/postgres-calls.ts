@@ -104,12 +104,22 @@ function rewriteSet(draft: PostgresDraft, { first, last, name, end }: Call): boo
     );
     return true;
   }
+  if (draft.listToken(first) === -1 || isList(draft, first, end, name)) return false;
   const isGrouped = draft.isGrouped(first);
   if (isGrouped) draft.moveToFrom(first, end, isItem(draft, first, end) ? ` AS ${name}` : "");
-  if (clause !== "select" || before === "") return isGrouped;
+  if (before === "") return isGrouped;
   draft.replace(first, last + 1, `unnest(${before}`);
   draft.replace(end, end, `${after})${!isGrouped && isItem(draft, first, end) ? ` AS ${name}` : ""}`);
   return true;
+}
+
+/** DuckDB's own series is a list: what takes lists may have it so, `list_sum(generate_series(1, 3))`. */
+function isList(draft: PostgresDraft, first: number, end: number, name: string): boolean {
+  if (name !== "generate_series" || draft.clauseOf(first) === "select") return false;
+  return (
+    draft.isSymbol(end + 1, "[") ||
+    /^(?:list_|array_(?!agg)|unnest$|len$|cardinality$)/.test(draft.nameAt(draft.around(first) - 1))
+  );
 }
 
 /** `unnest(a, b) [WITH ORDINALITY]`: the lists side by side. */
@@ -278,6 +288,7 @@ function rewriteAge(draft: PostgresDraft, { first, last, end }: Call): boolean {
   const argument = draft.tokens[end - 1]?.text ?? "";
   if (!transactionNumbers.has(argument) && argument !== "xid") return false;
   draft.replace(first, last, `${catalogSchema}.xid_age`);
+  if (isItem(draft, first, end)) draft.insertAfter(end, " AS age");
   return true;
 }
 

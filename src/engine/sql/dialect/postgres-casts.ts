@@ -34,17 +34,34 @@ export function rewriteCast(draft: PostgresDraft, i: number): number {
   const name = draft.nameAt(last).toLowerCase();
   const lookup = Object.hasOwn(lookups, name) ? lookups[name] : undefined;
   if (lookup === undefined) {
+    if (name === "oid") refuseFunctionNumber(draft, i);
     const end = renamedType(draft, i + 1, last, name);
     return end - i + 1;
   }
   const start = draft.operandStart(i - 1);
   const isText = isTextual(draft.tokens[start]!) && isPlainText(draft, start, i);
   const isArray = draft.isSymbol(last + 1, "[") && draft.isSymbol(last + 2, "]");
-  const call = `${catalogSchema}.${lookup}_${isText ? "oid" : "name"}${isArray ? "s" : ""}(`;
-  draft.insertBefore(start, call);
   const end = isArray ? last + 2 : last;
-  draft.replace(i, end, isArray && isText ? "::VARCHAR[])" : ")");
+  const call = `${catalogSchema}.${lookup}_${isText ? "oid" : "name"}${isArray ? "s" : ""}(`;
+  const isName = isText && !isArray && isShown(draft, start, last);
+  draft.insertBefore(start, isName ? `${catalogSchema}.${lookup}_name(${call}` : call);
+  draft.replace(i, end, isName ? "))" : isArray && isText ? "::VARCHAR[])" : ")");
   return end - i + 1;
+}
+
+/** Whether a name that is looked up is shown, as a column of the answer or a text, and not compared with numbers. */
+function isShown(draft: PostgresDraft, start: number, last: number): boolean {
+  if (draft.isSymbol(last + 1, "::")) return textTypes.has(draft.nameAt(typeToken(draft, last + 2)));
+  const [before, after] = [draft.tokens[start - 1]?.text ?? "", draft.tokens[last + 1]?.text ?? ";"];
+  const isColumn = draft.clauseOf(start) === "select" && draft.around(start) === -1;
+  return isColumn && ["select", ","].includes(before) && [";", ",", "as", "from"].includes(after);
+}
+
+function refuseFunctionNumber(draft: PostgresDraft, i: number): void {
+  const type = draft.nameAt(i - 1).toLowerCase();
+  const isCast = draft.isSymbol(i - 2, "::") || (draft.isSymbol(i - 2, ".") && draft.isSymbol(i - 4, "::"));
+  if (!isCast || !Object.hasOwn(lookups, type) || lookups[type] !== "regproc") return;
+  throw draft.unsupported(i, `functions and operators have no numbers here: a ${type} is told by its name`);
 }
 
 /** `CAST(x AS type)`; `i` is the AS. */

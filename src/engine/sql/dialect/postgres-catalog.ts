@@ -47,6 +47,8 @@ export const catalogOids: Readonly<Record<string, number>> = {
 
 const s = catalogSchema;
 const owner = fixedOids.owner;
+/** The number of nothing. */
+const none = "0::UINTEGER";
 
 function text(value: string): string {
   return `'${value.replaceAll("'", "''")}'`;
@@ -72,6 +74,8 @@ const typeLabels = postgresTypes.flatMap(([oid, , , array, , , label]) => [
   ...(array === 0 ? [] : [[String(array), text(`${label}[]`)] as const]),
 ]);
 
+const catalogNumbers = Object.entries(catalogOids).map(([name, oid]) => [text(name), String(oid)] as const);
+
 /** What the views below are made with. */
 const helpers: readonly string[] = [
   `CREATE MACRO ${s}.quoted_name(name) AS CASE WHEN regexp_full_match(name, '[a-z_][a-z0-9_$]*') THEN name
@@ -94,6 +98,22 @@ const helpers: readonly string[] = [
 
 /** The columns of tables with the numbers of their types, each found once. */
 const typedColumns = `(SELECT *, ${s}.type_oid(data_type) AS type, ${s}.type_modifier(data_type) AS modifier FROM shown.columns)`;
+
+/** A view of information_schema has its own prefix: the names of both schemas may be the same. */
+const informationPrefix = "information_";
+
+/** The columns of the catalogs themselves. A table, because they never change. */
+const catalogColumns = `CREATE TABLE ${s}.catalog_columns (table_oid UINTEGER, table_schema VARCHAR, table_name VARCHAR, column_name VARCHAR,
+  data_type VARCHAR, type UINTEGER, ordinal_position INTEGER)`;
+
+/** They are those of the views that stand for them. What is not a part of `SELECT *` in Postgres has its number there. */
+const catalogColumnsFilled = `INSERT INTO ${s}.catalog_columns
+  SELECT coalesce(CASE schema_name WHEN 'pg_catalog' THEN ${lookup(catalogNumbers, "name")} END, ${s}.table_oid(schema_name, name)), schema_name, name,
+    column_name, data_type, ${s}.type_oid(data_type),
+    CASE column_name WHEN 'tableoid' THEN -6 WHEN 'xmin' THEN -2 ELSE ordinal_position END
+  FROM (SELECT *, CASE WHEN starts_with(table_name, '${informationPrefix}') THEN 'information_schema' ELSE 'pg_catalog' END AS schema_name,
+      regexp_replace(table_name, '^${informationPrefix}', '') AS name FROM information_schema.columns
+    WHERE table_catalog = current_database() AND table_schema = '${s}' AND table_name NOT IN ('key_indexes', 'catalog_columns'))`;
 
 /** The index of each collection's key. */
 const keyIndexes = `SELECT ${s}.table_oid('keys', table_name) AS oid, table_name || '_pkey' AS index_name, table_name,
@@ -118,16 +138,22 @@ const populated: Readonly<Record<string, string>> = {
       false AS relforcerowsecurity, true AS relispopulated, 'n' AS relreplident, false AS relispartition, 0::UINTEGER AS relrewrite,
       0 AS relfrozenxid, 0 AS relminmxid, ['=r/engine'] AS relacl, NULL::VARCHAR[] AS reloptions, NULL::VARCHAR AS relpartbound,
       1259::UINTEGER AS tableoid, false AS relhasoids, 0::UINTEGER AS xmin FROM shown.tables t
-    UNION ALL SELECT oid, index_name, namespace, 0, 0, ${owner}, ${fixedOids.btree}, 0, 0, 0, -1, 0, 0, false, false, 'p', 'i', 1, 0, false, false, false,
-      false, false, true, 'n', false, 0, 0, 0, NULL, NULL, NULL, 1259, false, 0 FROM ${s}.key_indexes`,
-  pg_attribute: `SELECT ${s}.table_oid(table_schema, table_name) AS attrelid, column_name AS attname, type::UINTEGER AS atttypid,
+    UNION ALL SELECT oid, index_name, namespace, ${none}, ${none}, ${owner}::UINTEGER, ${fixedOids.btree}::UINTEGER, ${none}, ${none}, 0, -1, 0, ${none}, false,
+      false, 'p', 'i', 1::SMALLINT, 0::SMALLINT, false, false, false, false, false, true, 'n', false, ${none}, 0, 0, NULL, NULL, NULL, 1259::UINTEGER, false, ${none}
+    FROM ${s}.key_indexes
+    UNION ALL SELECT table_oid, table_name, ${s}.namespace_oid(table_schema)::UINTEGER, ${none}, ${none}, ${owner}::UINTEGER, ${fixedOids.heap}::UINTEGER, ${none},
+      ${none}, 0, -1, 0, ${none}, false, false, 'p', 'v',
+      (count(*) FILTER (ordinal_position > 0))::SMALLINT, 0::SMALLINT, false, false, false, false, false, true, 'n', false, ${none}, 0, 0, ['=r/engine'], NULL,
+      NULL, 1259::UINTEGER, false, ${none} FROM ${s}.catalog_columns GROUP BY ALL`,
+  pg_attribute: `SELECT table_oid AS attrelid, column_name AS attname, type::UINTEGER AS atttypid,
       -1 AS attstattarget, (-1)::SMALLINT AS attlen, ordinal_position::SMALLINT AS attnum,
       CASE WHEN data_type LIKE '%]' THEN 1 ELSE 0 END AS attndims, -1 AS attcacheoff, modifier AS atttypmod,
       false AS attbyval, 'i' AS attalign, 'p' AS attstorage, '' AS attcompression,
       table_schema = 'collections' AND column_name = '_id' AS attnotnull, false AS atthasdef, false AS atthasmissing, '' AS attidentity,
       '' AS attgenerated, false AS attisdropped, true AS attislocal, 0 AS attinhcount, 0::UINTEGER AS attcollation, NULL::VARCHAR[] AS attacl,
       NULL::VARCHAR[] AS attoptions, NULL::VARCHAR[] AS attfdwoptions, NULL::VARCHAR AS attmissingval, 1249::UINTEGER AS tableoid, 0::UINTEGER AS xmin
-    FROM ${typedColumns}`,
+    FROM (SELECT ${s}.table_oid(table_schema, table_name) AS table_oid, table_schema, column_name, data_type, type, modifier, ordinal_position FROM ${typedColumns}
+      UNION ALL SELECT table_oid, table_schema, column_name, data_type, type, -1, ordinal_position FROM ${s}.catalog_columns)`,
   pg_type: `SELECT oid::UINTEGER AS oid, typname, ${fixedOids.pg_catalog}::UINTEGER AS typnamespace, ${owner}::UINTEGER AS typowner, typlen::SMALLINT AS typlen,
       typlen BETWEEN 1 AND 8 AS typbyval, CASE typcategory WHEN 'P' THEN 'p' ELSE 'b' END AS typtype, typcategory, false AS typispreferred,
       true AS typisdefined, ',' AS typdelim, 0::UINTEGER AS typrelid, CASE typcategory WHEN 'A' THEN 'array_subscript_handler' ELSE '-' END AS typsubscript,
@@ -224,6 +250,14 @@ const sessionRelations: Readonly<Record<string, string>> = {
       FROM (SELECT unnest(names) AS usename)`,
 };
 
+/** What a session is not asked for has no rows; its columns are listed as those of any other catalog. */
+const sessionRows: Readonly<Record<string, string>> = {
+  pg_database: "session_databases([]::VARCHAR[])",
+  pg_settings: "session_settings([]::VARCHAR[], []::VARCHAR[])",
+  pg_roles: "session_roles([]::VARCHAR[])",
+  pg_user: "session_users([]::VARCHAR[])",
+};
+
 /** Functions that are read like tables. */
 const tableFunctions: Readonly<Record<string, string>> = {
   pg_get_keywords: `() AS TABLE SELECT keyword_name AS word, CASE keyword_category WHEN 'reserved' THEN 'R' WHEN 'unreserved' THEN 'U'
@@ -231,9 +265,6 @@ const tableFunctions: Readonly<Record<string, string>> = {
 };
 
 export const tableFunctionNames: readonly string[] = Object.keys({ ...sessionRelations, ...tableFunctions });
-
-/** A view of information_schema has its own prefix: the names of both schemas may be the same. */
-const informationPrefix = "information_";
 
 export function catalogSetUp(namespace: string): string[] {
   const views = [
@@ -251,7 +282,10 @@ export function catalogSetUp(namespace: string): string[] {
       ([name, rest]) => `CREATE MACRO ${s}.${name}${rest}`,
     ),
     `CREATE VIEW ${s}.key_indexes AS ${keyIndexes}`,
+    catalogColumns,
+    ...Object.entries(sessionRows).map(([name, call]) => `CREATE VIEW ${s}.${name} AS FROM ${s}.${call}`),
     ...views.map(([name, query]) => `CREATE VIEW ${s}.${name} AS ${query.replaceAll(databaseName, text(namespace))}`),
+    catalogColumnsFilled,
   ];
 }
 

@@ -162,12 +162,20 @@ export class PostgresDraft {
     return this.#clauses[i] ?? "other";
   }
 
+  /** The token of a select's list that token `i` is, or that opens the brackets around it; -1 where it is in none. */
+  listToken(i: number): number {
+    let at = i;
+    while (at !== -1 && this.clauseOf(at) !== "select" && this.#selects[at] === undefined) at = this.around(at);
+    return at !== -1 && this.clauseOf(at) === "select" ? at : -1;
+  }
+
   /** Whether token `i` belongs to a column of a select's list that the select groups by: by its name or its number. */
   isGrouped(i: number): boolean {
-    const select = this.#selects[i];
-    if (this.clauseOf(i) !== "select" || select === undefined || select.groupAt === -1) return false;
+    const at = this.listToken(i);
+    const select = this.#selects[at];
+    if (select === undefined || select.groupAt === -1) return false;
     select.grouped ??= this.#groupedTokens(select);
-    return select.grouped.has(i);
+    return select.grouped.has(at);
   }
 
   #groupedTokens({ at, groupAt }: Select): ReadonlySet<number> {
@@ -205,7 +213,7 @@ export class PostgresDraft {
    * `text` may follow what stands for it in the list. Calls of one select go together, as their rows do.
    */
   moveToFrom(first: number, last: number, text: string): void {
-    const select = this.#selects[first]!;
+    const select = this.#selects[this.listToken(first)]!;
     const table = `sets_${select.at}`;
     const name = `value_${first}`;
     if (select.moved === undefined) {

@@ -55,6 +55,12 @@ const typeNumbers = (() => {
   return `map([${names.join(", ")}], [${numbers.join(", ")}])[lower(replace(name, '"', ''))]`;
 })();
 
+/** The number of a name that must be there; that of NULL is NULL. */
+function named(kind: string, lookup: string): Forms {
+  const missing = `error('${kind} "' || replace(name, '"', '') || '" does not exist')`;
+  return [["name", `CASE WHEN name IS NOT NULL THEN coalesce(${s}.${lookup}(name), ${missing}::UINTEGER) END`]];
+}
+
 const functions: Readonly<Record<string, Forms>> = {
   pg_is_in_recovery: [["", "false"]],
   pg_encoding_to_char: [["e", "CASE e WHEN 6 THEN 'UTF8' WHEN 0 THEN 'SQL_ASCII' ELSE '' END"]],
@@ -98,7 +104,7 @@ const functions: Readonly<Record<string, Forms>> = {
     [
       "path, t",
       `coalesce(list_contains((SELECT list(c.oid) FROM ${s}.pg_class c JOIN ${s}.pg_namespace n ON n.oid = c.relnamespace
-       WHERE list_contains(path, n.nspname)), t), false)`,
+       WHERE n.nspname = 'pg_catalog' OR list_contains(path, n.nspname)), t), false)`,
     ],
   ],
   pg_type_is_visible: [["t", "true"]],
@@ -170,7 +176,12 @@ const functions: Readonly<Record<string, Forms>> = {
     ["t", "trim(t)"],
     ["t, c", "trim(t, c)"],
   ],
-  initcap: [["t", "array_to_string(list_transform(string_split(lower(t), ' '), lambda w: upper(w[1]) || w[2:]), ' ')"]],
+  initcap: [
+    [
+      "t",
+      "array_to_string(list_transform(regexp_extract_all(lower(t), '[\\pL\\pN]+|[^\\pL\\pN]+'), lambda w: upper(w[1]) || w[2:]), '')",
+    ],
+  ],
   clock_timestamp: always("now()", ""),
   statement_timestamp: always("now()", ""),
   transaction_timestamp: always("now()", ""),
@@ -195,25 +206,29 @@ const functions: Readonly<Record<string, Forms>> = {
        || CASE WHEN ends_with(typeof(x), ']') THEN '[]' ELSE '' END`,
     ],
   ],
-  regclass_oid: [
+  to_regclass: [
     [
       "name",
       `coalesce(${catalogName}, (SELECT c.oid FROM ${s}.pg_class c JOIN ${s}.pg_namespace n ON n.oid = c.relnamespace
        WHERE replace(name, '"', '') IN (c.relname, n.nspname || '.' || c.relname) ORDER BY c.relnamespace LIMIT 1), try_cast(name AS UINTEGER))`,
     ],
   ],
+  regclass_oid: named("relation", "to_regclass"),
   regclass_name: [
     [
       "o",
-      `coalesce((SELECT map(list(c.oid), list(CASE n.nspname WHEN 'collections' THEN c.relname ELSE n.nspname || '.' || c.relname END))
+      `coalesce((SELECT map(list(c.oid), list(CASE WHEN n.nspname IN ('collections', 'pg_catalog') THEN c.relname ELSE n.nspname || '.' || c.relname END))
        FROM ${s}.pg_class c JOIN ${s}.pg_namespace n ON n.oid = c.relnamespace)[try_cast(o AS UINTEGER)],
        CASE WHEN o::VARCHAR = '0' THEN '-' ELSE o::VARCHAR END)`,
     ],
   ],
   // Of what is known without a look at a table, so that lists can be looked up too.
-  regtype_oid: [["name", `coalesce(${typeNumbers}, try_cast(name AS UINTEGER))`]],
+  to_regtype: [["name", `coalesce(${typeNumbers}, try_cast(name AS UINTEGER))`]],
+  regtype_oid: named("type", "to_regtype"),
   regtype_name: [["o", `CASE WHEN o::VARCHAR = '0' THEN '-' ELSE ${s}.type_label(try_cast(o AS UINTEGER)) END`]],
-  regnamespace_oid: [["name", `${s}.namespace_oid(replace(name, '"', ''))::UINTEGER`]],
+  to_regnamespace: [["name", `${s}.namespace_oid(replace(name, '"', ''))::UINTEGER`]],
+  // Clients take it for granted; it has no tables here.
+  regnamespace_oid: [["name", `CASE WHEN name <> 'public' THEN ${named("schema", "to_regnamespace")[0]![1]} END`]],
   regnamespace_name: [
     [
       "o",
@@ -225,9 +240,6 @@ const functions: Readonly<Record<string, Forms>> = {
   regproc_name: [["o", "CASE WHEN o::VARCHAR = '0' THEN '-' ELSE o::VARCHAR END"]],
   regrole_oid: [["name", `${fixedOids.owner}::UINTEGER`]],
   regrole_name: [["o", "'engine'"]],
-  to_regclass: [["name", `${s}.regclass_oid(name)`]],
-  to_regtype: [["name", `${s}.regtype_oid(name)`]],
-  to_regnamespace: [["name", `${s}.regnamespace_oid(name)`]],
   to_regproc: always("NULL::VARCHAR", "name"),
   _pg_expandarray: [["a", "unnest(list_transform(a, lambda e, i: {'x': e, 'n': i::INTEGER}))"]],
 };

@@ -41,7 +41,8 @@ for (const [text, want] of [
   ["select a !~* 'x'", "select a !~ '(?si).*(?:x).*'"],
   ["select a ~ b, ~1", "select a ~ ('(?s).*(?:' || b || ').*'), ~1"],
   ["select 1::pg_catalog.int4, 'a'::name", "select 1::int4, 'a'::text"],
-  ["select 'pg_class'::regclass", "select postgres_catalog.regclass_oid('pg_class')"],
+  ["select 1 = 'pg_class'::regclass", "select 1 = postgres_catalog.regclass_oid('pg_class')"],
+  ["select 'pg_class'::regclass", "select postgres_catalog.regclass_name(postgres_catalog.regclass_oid('pg_class'))"],
   ["select c.oid::pg_catalog.regclass::pg_catalog.text", "select postgres_catalog.regclass_name(c.oid)::text"],
   ["select f(1, 2)::regtype", "select postgres_catalog.regtype_name(f(1, 2))"],
   ["select cast(c.oid as regclass)", "select postgres_catalog.regclass_name(c.oid )"],
@@ -85,7 +86,7 @@ for (const [text, want] of [
   ["select c.types::regtype[]", "select postgres_catalog.regtype_names(c.types)"],
   [
     "select pg_get_serial_sequence('items'::regclass::text, 'a')::regclass",
-    "select postgres_catalog.regclass_name(postgres_catalog.pg_get_serial_sequence(postgres_catalog.regclass_oid('items')::text, 'a'))",
+    "select postgres_catalog.regclass_name(postgres_catalog.pg_get_serial_sequence(postgres_catalog.regclass_name(postgres_catalog.regclass_oid('items'))::text, 'a'))",
   ],
   ["select x::regclass::regclass", "select postgres_catalog.regclass_name(postgres_catalog.regclass_name(x))"],
   ["select case when a then b end::regclass", "select postgres_catalog.regclass_name(case when a then b end)"],
@@ -111,7 +112,7 @@ for (const [text, want] of [
   ],
   ["select * from orders, items", "select * from streams.orders, items"],
   ["with orders as (select 1) select * from orders", "with orders as (select 1) select * from orders"],
-  ["select age(datfrozenxid), age(now())", "select postgres_catalog.xid_age(datfrozenxid), age(now())"],
+  ["select age(datfrozenxid), age(now())", "select postgres_catalog.xid_age(datfrozenxid) AS age, age(now())"],
   ["select json_build_object('a', 1)", "select json_object('a', 1)"],
 ] as const) {
   test(`${text} becomes DuckDB's`, () => assert.equal(rewritten(text), want));

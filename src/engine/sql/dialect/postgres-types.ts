@@ -39,6 +39,7 @@ export const postgresTypes: readonly (readonly [number, string, number, number, 
   [2249, "record", -1, 2287, "P", 0, "record", "d"],
   [2275, "cstring", -2, 1263, "P", 0, "cstring", "c"],
   [2278, "void", 4, 0, "P", 0, "void", "i"],
+  [2279, "trigger", 4, 0, "P", 0, "trigger", "i"],
   [2950, "uuid", 16, 2951, "U", 0, "uuid", "c"],
   [3802, "jsonb", -1, 3807, "U", 0, "jsonb", "i"],
   // As an extension has it, with numbers of its own choice. Vectors are told as real[]; parameters may be of this type.

@@ -11,6 +11,7 @@ export const postgres: Dialect = {
   // One text, so that the many of them are one step.
   setUp: ({ namespace }) => [[...catalogSetUp(namespace), ...functionSetUp()].join(";\n")],
   schemas: [catalogSchema],
+  nullOrder: "nulls_last_on_asc_first_on_desc",
   macros: functionNames,
   relation(schema, name) {
     const view = catalogRelation(schema, name);

@@ -41,6 +41,7 @@ const advice = / Use "SET \w+ TO x" to [^.]*\.?$/;
 function kindOf({ type, subtype, entry, message }: DuckError): SqlFaultKind {
   if (/division by zero|divide by zero/i.test(message)) return "division_by_zero";
   if (/maximum memory|out of memory|memory limit/i.test(message) || type === "Out of Memory") return "memory";
+  if (/^(?:relation|schema) ".*" does not exist$/.test(message)) return "unknown_table";
   if (subtype === "COLUMN_NOT_FOUND") return "unknown_column";
   if (subtype === "NO_MATCHING_FUNCTION") return "type";
   if (type === "Catalog") {

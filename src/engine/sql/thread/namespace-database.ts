@@ -66,6 +66,8 @@ export class NamespaceDatabase {
         // A sum of so many terms takes half a second before it runs, and the time grows with the cube of them.
         "SET GLOBAL max_expression_depth = 250",
         "SET GLOBAL enable_external_access = false",
+        // What a connection of a dialect sets for itself; statements can't.
+        "SET GLOBAL allowed_configs = ['default_null_order']",
         "SET GLOBAL lock_configuration = true",
       ].join(";"),
     );
@@ -100,7 +102,9 @@ export class NamespaceDatabase {
     const schemas = ["collections", ...(dialect?.schemas ?? []), shownCatalogSchema].map(
       (schema) => `${quote(this.catalog)}.${quote(schema)}`,
     );
-    await connection.run(`SET search_path = '${schemas.join(",").replaceAll("'", "''")}'`);
+    const settings = [`SET search_path = '${schemas.join(",").replaceAll("'", "''")}'`];
+    if (dialect !== undefined) settings.push(`SET SESSION default_null_order = '${dialect.nullOrder}'`);
+    await connection.run(settings.join(";"));
     return connection;
   }
 
