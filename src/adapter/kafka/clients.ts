@@ -17,6 +17,8 @@ export const requestMs = 1_500;
 const connectMs = 1_000;
 /** What a fetch waits for besides. */
 export const fetchMsMax = 1_000;
+/** What a topic's description or creation may take: nobody's lease waits for it. */
+export const adminMs = 10_000;
 
 /**
  * Clients for one purpose each, so that a fetch that waits keeps no append waiting. After an error they are made anew and begin with the next
@@ -44,7 +46,7 @@ export class KafkaClients {
   }
 
   get admin(): Admin {
-    this.#admin ??= new Admin(this.#options());
+    this.#admin ??= new Admin({ ...this.#options(), requestTimeout: adminMs, timeout: adminMs });
     return this.#admin;
   }
 

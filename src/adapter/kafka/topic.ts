@@ -1,5 +1,5 @@
 import { ConfigResourceTypes } from "@platformatic/kafka";
-import { type KafkaAddress, KafkaClients, within } from "./clients.ts";
+import { adminMs, type KafkaAddress, KafkaClients, within } from "./clients.ts";
 
 export interface TopicDescription {
   readonly id: string;
@@ -11,7 +11,6 @@ export interface TopicDescription {
   readonly isKept: boolean;
 }
 
-const answerMsMax = 10_000;
 const messageBytesMax = 32 * 1024 * 1024;
 
 /** Undefined where there is none. */
@@ -56,9 +55,14 @@ export async function createTopic(address: KafkaAddress, { replicas, flush }: To
       ...(flush && { "flush.messages": "1" }),
     };
     const configs = Object.entries(settings).map(([name, value]) => ({ name, value }));
-    await asked(clients, "create", () =>
-      clients.admin.createTopics({ topics: [address.topic], partitions: 1, replicas, configs }),
-    );
+    try {
+      await asked(clients, "create", () =>
+        clients.admin.createTopics({ topics: [address.topic], partitions: 1, replicas, configs }),
+      );
+    } catch (error) {
+      // An earlier attempt may have made it and lost its answer.
+      if ((await describeTopic(clients, address.topic)) === undefined) throw error;
+    }
     return true;
   } finally {
     await clients.close();
@@ -69,7 +73,7 @@ export async function createTopic(address: KafkaAddress, { replicas, flush }: To
 async function asked<T>(clients: KafkaClients, what: string, run: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await within(answerMsMax, what, run);
+      return await within(adminMs, what, run);
     } catch (error) {
       clients.renewAdmin();
       if (attempt === 3) throw error;
