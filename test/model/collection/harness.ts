@@ -19,6 +19,7 @@ import { defaultSqlSettings } from "../../../src/engine/sql/settings.ts";
 import type { ObjectStore } from "../../../src/port/object-store.ts";
 import type { Store } from "../../../src/port/store.ts";
 import type { ThreadRole, ThreadService, Threads } from "../../../src/port/threads.ts";
+import type { WorkerData } from "../../../src/worker.ts";
 import { inlineSqlChildren } from "../../support/engine.ts";
 import { LosableThreads } from "../../support/losable-threads.ts";
 
@@ -130,8 +131,8 @@ export class EngineHarness implements AsyncDisposable {
     if (this.#adapters === "disk") {
       return new WorkerThreads(new URL("../../../src/worker.ts", import.meta.url), {
         dataDir: this.#folder,
-        objectsFolder: join(this.#folder, "objects"),
-      });
+        objects: { kind: "files", folder: join(this.#folder, "objects") },
+      } satisfies WorkerData);
     }
     const loader = new ObjectSegmentLoader(this.objects);
     this.#losable = new LosableThreads((role) =>
