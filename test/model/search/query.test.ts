@@ -97,7 +97,7 @@ const anyQuery = fc
 
 const query = fc.oneof({ weight: 3, arbitrary: anyQuery }, { weight: 1, arbitrary: browsing });
 
-const bounds = { numRuns: 150, seed: 11, interruptAfterTimeLimit: 20_000 } as const;
+const bounds = { numRuns: 150, seed: 11, interruptAfterTimeLimit: 60_000 } as const;
 
 const partsOf = (readers: readonly IndexReader[]): QueryParts => ({ readers, steadyMs: () => 0 });
 const planOf = (body: object) => structuredClone(searchPart(parseQuery(body, () => schema)));
