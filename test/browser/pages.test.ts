@@ -40,7 +40,7 @@ const pages: Readonly<Record<string, readonly [hash: string, shown: string]>> = 
   "no search": ["#/ns/empty/search", "text=No collections in empty"],
   sql: ["#/ns/shop/sql?query=SELECT+1", ".editor .cm-content"],
   docs: ["#/docs", "text=API reference"],
-  guide: ["#/docs/query", "text=What a query may say"],
+  guide: ["#/docs/query", "text=Fields of a query"],
   nowhere: ["#/nothing/here", "text=There is no such page"],
 };
 

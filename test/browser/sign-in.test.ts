@@ -55,7 +55,7 @@ test("an API key lets in, stays for the tab and is forgotten by signing out", as
     assert.equal(await page.getByRole("button", { name }).count(), 0, name);
   }
   await tab.go("#/docs/query");
-  await page.getByText("What a query may say").waitFor();
+  await page.getByText("Fields of a query").waitFor();
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.getByRole("heading", { name: "Sign in" }).waitFor();
   await page.reload();
