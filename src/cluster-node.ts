@@ -418,10 +418,16 @@ export class ClusterNode implements ClusterView {
           isOwner: node === name,
           position: node === name ? member.position : position,
           silentMs,
+          isDrained: member.drained.includes(node),
         })),
       // The answer goes out before the server that gives it ends.
       move: async (to) => {
         setImmediate(() => void this.#handOver(to));
+      },
+      hasHeir: (node) => member.hasHeir(node),
+      drain: async (node, isDrained) => {
+        await member.drain(node, isDrained);
+        if (isDrained && node === name) setImmediate(() => void this.#handOver());
       },
     };
   }

@@ -91,6 +91,8 @@ export interface NodeInfo {
   readonly version?: string;
   /** The newest commit that it has. */
   readonly position?: number;
+  /** Told by the owner: the nodes that are not to become one. */
+  readonly drained?: readonly string[];
 }
 
 export function encodeInfo(info: NodeInfo | { readonly to?: string }): Buffer {
