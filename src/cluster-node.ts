@@ -54,12 +54,16 @@ const freshMs = 5_000;
 /** The one shard that a cluster has. */
 const shard = 0;
 
-export function kafkaAddress(log: ClusterLogAddress, keys: ClusterKeys | undefined): KafkaAddress {
+export function kafkaAddress(
+  log: ClusterLogAddress,
+  keys: ClusterKeys | undefined,
+  caFile: string | undefined,
+): KafkaAddress {
   const { brokers, prefix, tls, mechanism } = log;
   return {
     brokers,
     topic: `${prefix}.${shard}`,
-    ...(tls && { tls: {} }),
+    ...(tls && { tls: caFile === undefined ? {} : trusting(caFile) }),
     ...(mechanism !== undefined && keys !== undefined && { sasl: { mechanism, ...keys } }),
   };
 }
@@ -221,11 +225,11 @@ export class ClusterNode implements ClusterView {
 
   /** Opens the store and the log, and begins to apply the one to the other. */
   async #follow(): Promise<void> {
-    const { dataDir, clusterLog, clusterKeys, advertise } = this.#config;
+    const { dataDir, clusterLog, clusterKeys, clusterLogCaFile, advertise } = this.#config;
     const log = this.#log;
     const objects = await openClusterObjects(clusterPlace(this.#config), log);
     const folder = join(dataDir, "store");
-    const shared = await KafkaSharedLog.open(kafkaAddress(clusterLog!, clusterKeys), clusterLog!);
+    const shared = await KafkaSharedLog.open(kafkaAddress(clusterLog!, clusterKeys, clusterLogCaFile), clusterLog!);
     const snapshots = new Snapshots(objects, shared.id);
     const view = await openReplica({ folder, log: shared, snapshots, logger: log, onFatal: this.#onFatal });
     const mark = commitMark;
@@ -483,5 +487,9 @@ export class ClusterNode implements ClusterView {
 
 /** Nodes that share a certificate trust each other by it. */
 function peerTls({ tlsCertFile }: ServerConfig): { ca: string[] } | undefined {
-  return tlsCertFile === undefined ? undefined : { ca: [readFileSync(tlsCertFile, "utf8"), ...rootCertificates] };
+  return tlsCertFile === undefined ? undefined : trusting(tlsCertFile);
+}
+
+function trusting(file: string): { ca: string[] } {
+  return { ca: [readFileSync(file, "utf8"), ...rootCertificates] };
 }

@@ -33,7 +33,11 @@ export const initCluster: Run = async (context) => {
       "with fewer than 3 replicas acknowledged writes can be lost: ?replication=any allows it, for a test",
     );
   }
-  const address = kafkaAddress(log, loadClusterKeys(log, context.env, readSecret));
+  const address = kafkaAddress(
+    log,
+    loadClusterKeys(log, context.env, readSecret),
+    context.env["SERVICE_CLUSTER_LOG_CA_FILE"] || undefined,
+  );
   let isNew: boolean;
   try {
     isNew = await createTopic(address, { replicas, flush: context.flag("flush") });
