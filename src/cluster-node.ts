@@ -51,6 +51,10 @@ const graceMs = 2_000;
 /** A standby answers eventual reads as long as it has known all of the log within this. */
 const freshMs = 5_000;
 
+/** With less than this free, another node had better be the owner. */
+const roomBytesMin = 64 * 1024 * 1024;
+const roomLookMs = 1_000;
+
 /** The one shard that a cluster has. */
 const shard = 0;
 
@@ -97,7 +101,7 @@ export class ClusterNode implements ClusterView {
   readonly #standby: StandbyServer;
   /** Servers begin and end one after another. */
   #changing: Promise<void> = Promise.resolve();
-  #isStopping = false;
+  readonly #stopping = new AbortController();
   #isHandingOver = false;
   #isLooking = false;
 
@@ -269,9 +273,19 @@ export class ClusterNode implements ClusterView {
       const keeper = this.#keepSnapshots(snapshots, view, shared, replicated.member);
       this.#ground = { store, replicated, keeper };
       replicated.follow((position, parts) => store.ingest(position, parts));
+      void this.#watchRoom(replicated.member);
     } catch (error) {
       await view.close();
       throw error;
+    }
+  }
+
+  /** Gives the place up where the disk is full and another node has room. */
+  async #watchRoom(member: Member): Promise<void> {
+    while (!this.#stopping.signal.aborted) {
+      member.isFull = freeBytes(this.#config.dataDir) < roomBytesMin;
+      if (member.isFull && member.role === "owner" && member.hasHeir(this.#node)) await this.#handOver();
+      await this.#clock.sleep(roomLookMs, this.#stopping.signal);
     }
   }
 
@@ -332,7 +346,7 @@ export class ClusterNode implements ClusterView {
     const member = this.#member!;
     const epoch = member.role === "owner" ? member.epoch : undefined;
     if (this.#server !== undefined && this.#server.epoch !== epoch) await this.#end(deposedMs);
-    if (this.#isStopping) return;
+    if (this.#stopping.signal.aborted) return;
     if (this.#server === undefined && epoch !== undefined) await this.#begin(epoch);
     if (epoch !== undefined) void this.#standby.end(graceMs);
     else if (member.role === "standby" && this.#standby.mayBegin(this.#ground!.store)) await this.#standby.begin();
@@ -415,7 +429,7 @@ export class ClusterNode implements ClusterView {
         return member.position;
       },
       nodes: () =>
-        member.nodes.map(({ node, address, version: build, position = 0, silentMs }) => ({
+        member.nodes.map(({ node, address, version: build, position = 0, silentMs, full }) => ({
           node,
           address,
           version: build ?? null,
@@ -423,6 +437,7 @@ export class ClusterNode implements ClusterView {
           position: node === name ? member.position : position,
           silentMs,
           isDrained: member.drained.includes(node),
+          isFull: full === true,
         })),
       // The answer goes out before the server that gives it ends.
       move: async (to) => {
@@ -465,7 +480,7 @@ export class ClusterNode implements ClusterView {
 
   /** Hands the place over where this node has it, answers what is in flight, and ends. */
   async stop(): Promise<void> {
-    this.#isStopping = true;
+    this.#stopping.abort();
     this.#front.isDraining = true;
     await this.#handOver();
     const { drainTimeoutMs } = this.#config;

@@ -12,6 +12,16 @@ export interface Readiness {
   readonly epoch: number;
   readonly position: number;
   readonly snapshot_position: number;
+  readonly problem: string | null;
+}
+
+export interface NodeClusterOptions {
+  readonly count?: number;
+  readonly env?: Readonly<Record<string, string>>;
+  /** A checkout of another build, which the nodes begin with. */
+  readonly build?: string | undefined;
+  /** Called with each node's folder, which is not there yet. */
+  readonly onFolder?: (i: number, folder: string) => Promise<void>;
 }
 
 /** Real nodes on real brokers. */
@@ -32,19 +42,23 @@ export class NodeCluster implements AsyncDisposable {
   static async start(
     kafka: KafkaCluster,
     prefix: string,
-    { count = 3, env = {} }: { readonly count?: number; readonly env?: Readonly<Record<string, string>> } = {},
+    { count = 3, env = {}, build, onFolder }: NodeClusterOptions = {},
   ): Promise<NodeCluster> {
     const folder = await temporaryFolder();
     await mkdir(join(folder, "objects"));
     await createTopic({ brokers: kafka.brokers, topic: `${prefix}.0` }, { replicas: 3, flush: false });
     const cluster = new NodeCluster(folder, `kafka://${kafka.brokers.join(",")}/${prefix}`, env);
-    for (let i = 0; i < count; i++) await cluster.launch(i);
+    for (let i = 0; i < count; i++) {
+      await onFolder?.(i, cluster.folderOf(i));
+      await cluster.launch(i, build);
+    }
     return cluster;
   }
 
   /** On the port that it had before, if it had one. */
-  async launch(i: number): Promise<void> {
+  async launch(i: number, build?: string): Promise<void> {
     const node = await ServerProcess.start({
+      ...(build !== undefined && { build }),
       dataDir: this.folderOf(i),
       ...(this.#ports[i] !== undefined && { listen: this.#ports[i] }),
       env: {
@@ -99,6 +113,19 @@ export class NodeCluster implements AsyncDisposable {
         body: JSON.stringify({ to: `n${i}` }),
       }).catch(() => undefined);
       await sleep(500);
+    }
+  }
+
+  /** Keeps a node from being the owner, or lets it again. */
+  async drain(i: number, drained: boolean): Promise<void> {
+    for (let status = 0; status !== 200; ) {
+      const response = await fetch(`${this.urlOf(i)}/v1/cluster/drain`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ node: `n${i}`, drained }),
+      }).catch(() => undefined);
+      status = response?.status ?? 0;
+      if (status !== 200) await sleep(200);
     }
   }
 

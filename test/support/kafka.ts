@@ -119,7 +119,7 @@ export class KafkaCluster implements AsyncDisposable {
       ]);
     }
     for (let i = 0; i < count; i++) cluster.launch(i);
-    await cluster.#ready();
+    await cluster.ready();
     return cluster;
   }
 
@@ -139,7 +139,7 @@ export class KafkaCluster implements AsyncDisposable {
   }
 
   /** Waits until every broker is in the cluster. */
-  async #ready(): Promise<void> {
+  async ready(): Promise<void> {
     const endMs = Date.now() + startMsMax;
     for (;;) {
       const admin = new Admin({

@@ -56,6 +56,8 @@ export class Member {
   readonly #fence: Fence;
   readonly #nodes: Nodes;
   readonly #closing = new AbortController();
+  /** This node's disk has no room: it is the owner only where no other one can be. */
+  isFull = false;
   #role: Role = "standby";
   readonly #waiting: Outgoing[] = [];
   /** The commit that is being sent. */
@@ -164,7 +166,7 @@ export class Member {
     await this.confirm();
   }
 
-  /** Whether there is a node that is alive and may become the owner, other than this one. */
+  /** Whether there is a node other than this one that is alive, has room, and may become the owner. */
   hasHeir(node: string): boolean {
     return this.#nodes.hasOther(node, this.drained);
   }
@@ -174,6 +176,7 @@ export class Member {
     return encodeInfo({
       ...this.#options.info,
       position: this.#fold.position,
+      ...(this.isFull && { full: true }),
       ...(drained.length > 0 && { drained }),
     });
   }
@@ -240,7 +243,7 @@ export class Member {
     const isFree = isReleased || epoch === 0;
     if (isFree && successor === info.node) return true;
     // Better it than nobody.
-    if (drained.includes(info.node) && this.#nodes.hasOther(info.node, drained)) return false;
+    if ((this.isFull || drained.includes(info.node)) && this.#nodes.hasOther(info.node, drained)) return false;
     const rank = this.#nodes.rank(info.node, epoch + 1, owner === undefined ? drained : [...drained, owner.node]);
     const isOther = successor !== undefined || nowMs < this.#yieldsUntilMs;
     const waitMs = isFree && !isOther ? 0 : settings.claimMs;
@@ -410,7 +413,8 @@ export class Member {
     const { epoch, position } = this.#fold;
     const head: EntryHead = { kind: "presence", epoch, writer, seq: 0, position, hasMore: false };
     try {
-      await log.append(encodeRecord(head, encodeInfo({ ...info, position })));
+      const full = this.isFull && ({ full: true } as const);
+      await log.append(encodeRecord(head, encodeInfo({ ...info, position, ...full })));
     } catch (error) {
       onError?.(error);
     } finally {

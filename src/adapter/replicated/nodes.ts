@@ -48,9 +48,9 @@ export class Nodes {
     return this.#others(node, except).filter((other) => weight(other, epoch) > own).length;
   }
 
-  /** Whether there is another one that is alive. */
+  /** Whether there is another one that is alive and has room. */
   hasOther(node: string, except: readonly string[]): boolean {
-    return this.#others(node, except).length > 0;
+    return this.#others(node, except).some((other) => this.#seen.get(other)!.info.full !== true);
   }
 
   #others(node: string, except: readonly string[]): string[] {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Member } from "../../../src/adapter/replicated/member.ts";
 import { SimulatedBucket, SimulatedNode } from "./node.ts";
 import { SimulatedBroker } from "./shared-log.ts";
 import { World } from "./world.ts";
@@ -45,4 +46,28 @@ test("a drained node leaves the place to others, over its restarts, and takes it
   await world.run(1_000);
   await undone;
   assert.deepEqual(a.log!.member.drained, ["c"]);
+});
+
+test("a node whose disk is full leaves the place to one that has room, and keeps it where none has", async () => {
+  const world = new World(4);
+  const broker = new SimulatedBroker(world);
+  const bucket = new SimulatedBucket();
+  const nodes = ["a", "b"].map((name) => new SimulatedNode(name, world, broker, bucket, {}, {}));
+  for (const node of nodes) {
+    await node.start();
+    await world.run(10_000);
+  }
+  const [a, b] = nodes.map(({ log }) => log!.member) as [Member, Member];
+  assert.equal(a.role, "owner");
+  assert.ok(a.hasHeir("a"));
+  b.isFull = true;
+  await world.run(5_000);
+  assert.ok(!a.hasHeir("a"), "the other one has told that it has no room");
+  const left = a.leave();
+  await world.run(20_000);
+  await left;
+  assert.equal(a.role, "owner");
+  nodes[0]!.kill();
+  await world.run(20_000);
+  assert.equal(b.role, "owner", "better it than nobody");
 });

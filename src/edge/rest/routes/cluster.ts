@@ -13,6 +13,8 @@ export interface ClusterNodeStatus {
   readonly silentMs: number;
   /** It is not to become the owner. */
   readonly isDrained: boolean;
+  /** Its disk has no room. */
+  readonly isFull: boolean;
 }
 
 /** What a node knows of itself. */
@@ -60,7 +62,8 @@ const silentMsMax = 6_000;
 /** Commits: more than a standby has on its way while the owner is busy. */
 const lagMax = 1_000;
 
-function problemOf({ isOwner, silentMs, position }: ClusterNodeStatus, newest: number): string | null {
+function problemOf({ isOwner, isFull, silentMs, position }: ClusterNodeStatus, newest: number): string | null {
+  if (isFull) return "the disk has no room";
   if (isOwner) return null;
   if (silentMs > silentMsMax) return `not heard of for ${Math.round(silentMs / 1000)} s`;
   return newest - position > lagMax ? `behind by ${newest - position} commits` : null;
