@@ -90,8 +90,11 @@ export class Ledger {
     await Promise.all(this.#running);
   }
 
-  /** Ends the clients; every node has what was acknowledged, once, and no strong read was stale. */
-  async verify(t: TestContext): Promise<void> {
+  /**
+   * Ends the clients; every node has what was acknowledged, once, and no strong read was stale. Others have written no more than
+   * `moreMax` records.
+   */
+  async verify(t: TestContext, moreMax = 0): Promise<void> {
     await this.stop();
     assert.deepEqual(this.stale, []);
     for (const i of this.#cluster.nodes.keys()) {
@@ -101,7 +104,9 @@ export class Ledger {
       for (const [value, offset] of this.acknowledged) assert.equal(contents.get(offset), value);
       let derived = await this.derived(i);
       while (derived.lag > 0) derived = await this.derived(i);
-      const counted = this.acknowledged.size;
+      const counted = contents.size;
+      const more = [...contents].filter(([, value]) => !this.acknowledged.has(value));
+      assert.ok(more.length <= moreMax, `records that nobody was told of: ${JSON.stringify(more)}`);
       assert.deepEqual(derived, { documents: this.documents, found: 2, counted, lag: 0 });
       assert.equal((await this.contents(i, "events")).size, this.events, "every event is there once");
     }

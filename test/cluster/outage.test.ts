@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { NodeCluster } from "../support/cluster.ts";
 import { ask } from "../support/http.ts";
 import { hasJava, KafkaCluster } from "../support/kafka.ts";
+import { temporaryFolder } from "../support/process.ts";
 import { Ledger } from "./ledger.ts";
 
 const skip = (await hasJava()) ? false : "needs java and mvn";
@@ -68,7 +69,8 @@ test("brokers die and freeze, one and all: nothing acknowledged is lost", { skip
   await sleep(goneMs / 2);
   for (const broker of [0, 1, 2]) kafka.signal(broker, "SIGCONT");
   await told("all brokers were gone, and are back");
-  await ledger.verify(t);
+  // What was refused above may have been written all the same.
+  await ledger.verify(t, 1);
 });
 
 test("nodes are drained, stopped and started again one after another", { skip }, async (t) => {
@@ -94,19 +96,15 @@ test("nodes are drained, stopped and started again one after another", { skip },
 });
 
 test("a node whose disk is full hands the place over, and follows again when there is room", { skip }, async (t) => {
-  const mounted: string[] = [];
+  const device = await temporaryFolder();
+  const { status } = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${256 * MiB}`, "tmpfs", device]);
   await using undo = new AsyncDisposableStack();
-  undo.defer(() => {
-    for (const folder of mounted) spawnSync("umount", [folder]);
+  undo.defer(async () => {
+    spawnSync("umount", [device]);
+    await rm(device, { recursive: true });
   });
-  const onFolder = async (i: number, folder: string) => {
-    if (i !== 0) return;
-    await mkdir(folder);
-    const { status } = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${256 * MiB}`, "tmpfs", folder]);
-    if (status === 0) mounted.push(folder);
-  };
-  await using cluster = await NodeCluster.start(kafka, "full", { onFolder });
-  if (mounted.length === 0) return t.skip("needs the right to mount a tmpfs");
+  if (status !== 0) return t.skip("needs the right to mount a tmpfs");
+  await using cluster = await NodeCluster.start(kafka, "full", { folders: [join(device, "data")] });
   const ledger = await started(cluster);
   await using running = new AsyncDisposableStack();
   running.defer(() => ledger.stop());
@@ -120,7 +118,6 @@ test("a node whose disk is full hands the place over, and follows again when the
   await rm(filler);
   await eventually(async () => (await cluster.readiness(0))?.problem === null);
   await ledger.verify(t);
-  await cluster[Symbol.asyncDispose]();
 });
 
 /** Writes until there is no room. */

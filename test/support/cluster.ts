@@ -20,19 +20,26 @@ export interface NodeClusterOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** A checkout of another build, which the nodes begin with. */
   readonly build?: string | undefined;
-  /** Called with each node's folder, which is not there yet. */
-  readonly onFolder?: (i: number, folder: string) => Promise<void>;
+  /** Where nodes keep their data that do not keep it with the others. */
+  readonly folders?: readonly string[];
 }
 
 /** Real nodes on real brokers. */
 export class NodeCluster implements AsyncDisposable {
   readonly nodes: (ServerProcess | undefined)[] = [];
   readonly #folder: string;
+  readonly #folders: readonly string[];
   readonly #address: string;
   readonly #env: Readonly<Record<string, string>>;
   readonly #ports: string[] = [];
 
-  private constructor(folder: string, address: string, env: Readonly<Record<string, string>>) {
+  private constructor(
+    folder: string,
+    address: string,
+    env: Readonly<Record<string, string>>,
+    folders: readonly string[],
+  ) {
+    this.#folders = folders;
     this.#folder = folder;
     this.#address = address;
     this.#env = env;
@@ -42,16 +49,13 @@ export class NodeCluster implements AsyncDisposable {
   static async start(
     kafka: KafkaCluster,
     prefix: string,
-    { count = 3, env = {}, build, onFolder }: NodeClusterOptions = {},
+    { count = 3, env = {}, build, folders = [] }: NodeClusterOptions = {},
   ): Promise<NodeCluster> {
     const folder = await temporaryFolder();
     await mkdir(join(folder, "objects"));
     await createTopic({ brokers: kafka.brokers, topic: `${prefix}.0` }, { replicas: 3, flush: false });
-    const cluster = new NodeCluster(folder, `kafka://${kafka.brokers.join(",")}/${prefix}`, env);
-    for (let i = 0; i < count; i++) {
-      await onFolder?.(i, cluster.folderOf(i));
-      await cluster.launch(i, build);
-    }
+    const cluster = new NodeCluster(folder, `kafka://${kafka.brokers.join(",")}/${prefix}`, env, folders);
+    for (let i = 0; i < count; i++) await cluster.launch(i, build);
     return cluster;
   }
 
@@ -131,7 +135,7 @@ export class NodeCluster implements AsyncDisposable {
 
   /** Where a node keeps its data. */
   folderOf(i: number): string {
-    return join(this.#folder, `node-${i}`);
+    return this.#folders[i] ?? join(this.#folder, `node-${i}`);
   }
 
   async kill(i: number): Promise<void> {
