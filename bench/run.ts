@@ -1,5 +1,6 @@
 // `npm run bench -- streams …`: runs the named benchmarks, or all of them.
 
+import { benchCluster } from "./cluster.ts";
 import { benchCollections } from "./collections.ts";
 import { benchCommitLog } from "./commit-log.ts";
 import { benchEvents } from "./events.ts";
@@ -24,6 +25,7 @@ const benches: Readonly<Record<string, (argv: readonly string[]) => Promise<void
   "commit-log": benchCommitLog,
   isolation: benchIsolation,
   live: benchLive,
+  cluster: benchCluster,
 };
 
 /** `--documents 5000` is the same as `--documents=5000`; so it is with a folder. */

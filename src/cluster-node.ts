@@ -51,15 +51,23 @@ const graceMs = 2_000;
 /** A standby answers eventual reads as long as it has known all of the log within this. */
 const freshMs = 5_000;
 
+/** With less than this free, another node had better be the owner. */
+const roomBytesMin = 64 * 1024 * 1024;
+const roomLookMs = 1_000;
+
 /** The one shard that a cluster has. */
 const shard = 0;
 
-export function kafkaAddress(log: ClusterLogAddress, keys: ClusterKeys | undefined): KafkaAddress {
+export function kafkaAddress(
+  log: ClusterLogAddress,
+  keys: ClusterKeys | undefined,
+  caFile: string | undefined,
+): KafkaAddress {
   const { brokers, prefix, tls, mechanism } = log;
   return {
     brokers,
     topic: `${prefix}.${shard}`,
-    ...(tls && { tls: {} }),
+    ...(tls && { tls: caFile === undefined ? {} : trusting(caFile) }),
     ...(mechanism !== undefined && keys !== undefined && { sasl: { mechanism, ...keys } }),
   };
 }
@@ -93,7 +101,7 @@ export class ClusterNode implements ClusterView {
   readonly #standby: StandbyServer;
   /** Servers begin and end one after another. */
   #changing: Promise<void> = Promise.resolve();
-  #isStopping = false;
+  readonly #stopping = new AbortController();
   #isHandingOver = false;
   #isLooking = false;
 
@@ -221,11 +229,11 @@ export class ClusterNode implements ClusterView {
 
   /** Opens the store and the log, and begins to apply the one to the other. */
   async #follow(): Promise<void> {
-    const { dataDir, clusterLog, clusterKeys, advertise } = this.#config;
+    const { dataDir, clusterLog, clusterKeys, clusterLogCaFile, advertise } = this.#config;
     const log = this.#log;
     const objects = await openClusterObjects(clusterPlace(this.#config), log);
     const folder = join(dataDir, "store");
-    const shared = await KafkaSharedLog.open(kafkaAddress(clusterLog!, clusterKeys), clusterLog!);
+    const shared = await KafkaSharedLog.open(kafkaAddress(clusterLog!, clusterKeys, clusterLogCaFile), clusterLog!);
     const snapshots = new Snapshots(objects, shared.id);
     const view = await openReplica({ folder, log: shared, snapshots, logger: log, onFatal: this.#onFatal });
     const mark = commitMark;
@@ -265,9 +273,19 @@ export class ClusterNode implements ClusterView {
       const keeper = this.#keepSnapshots(snapshots, view, shared, replicated.member);
       this.#ground = { store, replicated, keeper };
       replicated.follow((position, parts) => store.ingest(position, parts));
+      void this.#watchRoom(replicated.member);
     } catch (error) {
       await view.close();
       throw error;
+    }
+  }
+
+  /** Gives the place up where the disk is full and another node has room. */
+  async #watchRoom(member: Member): Promise<void> {
+    while (!this.#stopping.signal.aborted) {
+      member.isFull = freeBytes(this.#config.dataDir) < roomBytesMin;
+      if (member.isFull && member.role === "owner" && member.hasHeir(this.#node)) await this.#handOver();
+      await this.#clock.sleep(roomLookMs, this.#stopping.signal);
     }
   }
 
@@ -328,7 +346,7 @@ export class ClusterNode implements ClusterView {
     const member = this.#member!;
     const epoch = member.role === "owner" ? member.epoch : undefined;
     if (this.#server !== undefined && this.#server.epoch !== epoch) await this.#end(deposedMs);
-    if (this.#isStopping) return;
+    if (this.#stopping.signal.aborted) return;
     if (this.#server === undefined && epoch !== undefined) await this.#begin(epoch);
     if (epoch !== undefined) void this.#standby.end(graceMs);
     else if (member.role === "standby" && this.#standby.mayBegin(this.#ground!.store)) await this.#standby.begin();
@@ -411,17 +429,24 @@ export class ClusterNode implements ClusterView {
         return member.position;
       },
       nodes: () =>
-        member.nodes.map(({ node, address, version: build, position = 0, silentMs }) => ({
+        member.nodes.map(({ node, address, version: build, position = 0, silentMs, full }) => ({
           node,
           address,
           version: build ?? null,
           isOwner: node === name,
           position: node === name ? member.position : position,
           silentMs,
+          isDrained: member.drained.includes(node),
+          isFull: full === true,
         })),
       // The answer goes out before the server that gives it ends.
       move: async (to) => {
         setImmediate(() => void this.#handOver(to));
+      },
+      hasHeir: (node) => member.hasHeir(node),
+      drain: async (node, isDrained) => {
+        await member.drain(node, isDrained);
+        if (isDrained && node === name) setImmediate(() => void this.#handOver());
       },
     };
   }
@@ -455,7 +480,7 @@ export class ClusterNode implements ClusterView {
 
   /** Hands the place over where this node has it, answers what is in flight, and ends. */
   async stop(): Promise<void> {
-    this.#isStopping = true;
+    this.#stopping.abort();
     this.#front.isDraining = true;
     await this.#handOver();
     const { drainTimeoutMs } = this.#config;
@@ -477,5 +502,9 @@ export class ClusterNode implements ClusterView {
 
 /** Nodes that share a certificate trust each other by it. */
 function peerTls({ tlsCertFile }: ServerConfig): { ca: string[] } | undefined {
-  return tlsCertFile === undefined ? undefined : { ca: [readFileSync(tlsCertFile, "utf8"), ...rootCertificates] };
+  return tlsCertFile === undefined ? undefined : trusting(tlsCertFile);
+}
+
+function trusting(file: string): { ca: string[] } {
+  return { ca: [readFileSync(file, "utf8"), ...rootCertificates] };
 }

@@ -222,6 +222,12 @@ export const clusterSettingsTable = {
     "makes this server a node of a cluster: kafka://host:port,host:port,host:port/prefix",
     parseClusterLog,
   ),
+  clusterLogCaFile: named(
+    "cluster-log-ca-file",
+    "FILE",
+    "certificates of authorities, in PEM, that may have signed those of the log's brokers, besides those that Node knows",
+    (text) => resolve(text),
+  ),
   clusterObjects: named(
     "cluster-objects",
     "URL",

@@ -4,6 +4,7 @@ import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { ProducerPlan } from "./kafka-producer.ts";
 import type { LancePlan, LanceResult } from "./lance-peer.ts";
 import type { LanceQueryPeer, LanceQueryPlan } from "./lance-query-peer.ts";
 import type { LoadPlan, LoadResult } from "./load-plan.ts";
@@ -14,6 +15,12 @@ function script(name: string): string {
 
 export async function runLoad(plan: LoadPlan): Promise<LoadResult> {
   const child = fork(script("load.ts"), { stdio: "inherit" });
+  child.send(plan);
+  return answerOf(child);
+}
+
+export function runProducer(plan: ProducerPlan): Promise<LoadResult> {
+  const child = fork(script("kafka-producer.ts"), { stdio: "inherit" });
   child.send(plan);
   return answerOf(child);
 }

@@ -368,7 +368,8 @@ they were. Into a stream a row's JSON is the record's value; JSONL goes in as th
   {
     path: ["cluster", "drain"],
     args: ["NODE"],
-    summary: "Not implemented: send SIGTERM to the node's process",
+    summary: "Keep a node from being the owner; where it is, another one takes its place",
+    options: [{ name: "undo", help: "let it become the owner again" }],
     load: async () => (await import("./commands/cluster.ts")).drainNode,
   },
   {

@@ -1,3 +1,5 @@
+import assert from "node:assert/strict";
+import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { NodeCluster } from "../support/cluster.ts";
 
@@ -86,6 +88,30 @@ export class Ledger {
   async stop(): Promise<void> {
     this.#isOver = true;
     await Promise.all(this.#running);
+  }
+
+  /**
+   * Ends the clients; every node has what was acknowledged, once, and no strong read was stale. Others have written no more than
+   * `moreMax` records.
+   */
+  async verify(t: TestContext, moreMax = 0): Promise<void> {
+    await this.stop();
+    assert.deepEqual(this.stale, []);
+    for (const i of this.#cluster.nodes.keys()) {
+      const contents = await this.contents(i);
+      const values = [...contents.values()];
+      assert.equal(new Set(values).size, values.length, "no record is there twice");
+      for (const [value, offset] of this.acknowledged) assert.equal(contents.get(offset), value);
+      let derived = await this.derived(i);
+      while (derived.lag > 0) derived = await this.derived(i);
+      const counted = contents.size;
+      const more = [...contents].filter(([, value]) => !this.acknowledged.has(value));
+      assert.ok(more.length <= moreMax, `records that nobody was told of: ${JSON.stringify(more)}`);
+      assert.deepEqual(derived, { documents: this.documents, found: 2, counted, lag: 0 });
+      assert.equal((await this.contents(i, "events")).size, this.events, "every event is there once");
+    }
+    t.diagnostic(`${this.documents} documents, ${this.events} events`);
+    t.diagnostic(`${this.acknowledged.size} acknowledged, ${this.reads} strong reads, ${this.retries} retries`);
   }
 
   /** How long it took from now until a new record was acknowledged. */

@@ -12,17 +12,34 @@ export interface Readiness {
   readonly epoch: number;
   readonly position: number;
   readonly snapshot_position: number;
+  readonly problem: string | null;
+}
+
+export interface NodeClusterOptions {
+  readonly count?: number;
+  readonly env?: Readonly<Record<string, string>>;
+  /** A checkout of another build, which the nodes begin with. */
+  readonly build?: string | undefined;
+  /** Where nodes keep their data that do not keep it with the others. */
+  readonly folders?: readonly string[];
 }
 
 /** Real nodes on real brokers. */
 export class NodeCluster implements AsyncDisposable {
   readonly nodes: (ServerProcess | undefined)[] = [];
   readonly #folder: string;
+  readonly #folders: readonly string[];
   readonly #address: string;
   readonly #env: Readonly<Record<string, string>>;
   readonly #ports: string[] = [];
 
-  private constructor(folder: string, address: string, env: Readonly<Record<string, string>>) {
+  private constructor(
+    folder: string,
+    address: string,
+    env: Readonly<Record<string, string>>,
+    folders: readonly string[],
+  ) {
+    this.#folders = folders;
     this.#folder = folder;
     this.#address = address;
     this.#env = env;
@@ -32,19 +49,20 @@ export class NodeCluster implements AsyncDisposable {
   static async start(
     kafka: KafkaCluster,
     prefix: string,
-    { count = 3, env = {} }: { readonly count?: number; readonly env?: Readonly<Record<string, string>> } = {},
+    { count = 3, env = {}, build, folders = [] }: NodeClusterOptions = {},
   ): Promise<NodeCluster> {
     const folder = await temporaryFolder();
     await mkdir(join(folder, "objects"));
     await createTopic({ brokers: kafka.brokers, topic: `${prefix}.0` }, { replicas: 3, flush: false });
-    const cluster = new NodeCluster(folder, `kafka://${kafka.brokers.join(",")}/${prefix}`, env);
-    for (let i = 0; i < count; i++) await cluster.launch(i);
+    const cluster = new NodeCluster(folder, `kafka://${kafka.brokers.join(",")}/${prefix}`, env, folders);
+    for (let i = 0; i < count; i++) await cluster.launch(i, build);
     return cluster;
   }
 
   /** On the port that it had before, if it had one. */
-  async launch(i: number): Promise<void> {
+  async launch(i: number, build?: string): Promise<void> {
     const node = await ServerProcess.start({
+      ...(build !== undefined && { build }),
       dataDir: this.folderOf(i),
       ...(this.#ports[i] !== undefined && { listen: this.#ports[i] }),
       env: {
@@ -102,9 +120,22 @@ export class NodeCluster implements AsyncDisposable {
     }
   }
 
+  /** Keeps a node from being the owner, or lets it again. */
+  async drain(i: number, drained: boolean): Promise<void> {
+    for (let status = 0; status !== 200; ) {
+      const response = await fetch(`${this.urlOf(i)}/v1/cluster/drain`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ node: `n${i}`, drained }),
+      }).catch(() => undefined);
+      status = response?.status ?? 0;
+      if (status !== 200) await sleep(200);
+    }
+  }
+
   /** Where a node keeps its data. */
   folderOf(i: number): string {
-    return join(this.#folder, `node-${i}`);
+    return this.#folders[i] ?? join(this.#folder, `node-${i}`);
   }
 
   async kill(i: number): Promise<void> {

@@ -19,6 +19,14 @@ const dependencies = [
 const javaArgs = ["-Xmx160m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", join(libraries, "*")];
 const startMsMax = 120_000;
 
+/** Clients come over TLS and sign in. */
+export interface SecureKafka {
+  readonly cert: string;
+  readonly key: string;
+  readonly username: string;
+  readonly password: string;
+}
+
 export async function hasJava(): Promise<boolean> {
   try {
     await run("java", ["-version"]);
@@ -65,34 +73,53 @@ export class KafkaCluster implements AsyncDisposable {
   readonly brokers: readonly string[];
   readonly #folder: string;
   readonly #processes: (ChildProcess | undefined)[];
+  readonly #secure: SecureKafka | undefined;
 
-  private constructor(folder: string, brokers: readonly string[]) {
+  private constructor(folder: string, brokers: readonly string[], secure?: SecureKafka) {
     this.#folder = folder;
+    this.#secure = secure;
     this.brokers = brokers;
     this.#processes = brokers.map(() => undefined);
   }
 
-  /** `CLUSTER_KAFKA` names brokers that run already, as `host:port,host:port,host:port`. */
-  static async start(count = 3): Promise<KafkaCluster> {
+  /**
+   * With `secure`, clients need TLS and have to sign in as a user. `CLUSTER_KAFKA` names brokers that run already, as
+   * `host:port,host:port,host:port`; they are not asked where something is to be secure.
+   */
+  static async start(count = 3, secure?: SecureKafka): Promise<KafkaCluster> {
     const given = process.env["CLUSTER_KAFKA"];
-    if (given) return new KafkaCluster(await temporaryFolder(), given.split(","));
+    if (given && secure === undefined) return new KafkaCluster(await temporaryFolder(), given.split(","));
     await installKafka();
     const folder = await temporaryFolder();
-    const ports = await freePorts(2 * count);
-    const voters = ports.slice(count).map((port, i) => `${i + 1}@127.0.0.1:${port}`);
+    const ports = await freePorts(3 * count);
+    const voters = ports.slice(count, 2 * count).map((port, i) => `${i + 1}@127.0.0.1:${port}`);
     const cluster = new KafkaCluster(
       folder,
       ports.slice(0, count).map((port) => `127.0.0.1:${port}`),
+      secure,
     );
     for (let i = 0; i < count; i++) {
-      writeFileSync(cluster.#config(i), configText(i + 1, ports[i]!, ports[count + i]!, voters, join(folder, `${i}`)));
+      const text = configText(i + 1, ports[i]!, ports[count + i]!, voters, join(folder, `${i}`));
+      const more =
+        secure === undefined ? "" : secureText(secure, folder, ports[i]!, ports[2 * count + i]!, ports[count + i]!);
+      writeFileSync(cluster.#config(i), text + more);
     }
+    const users = secure === undefined ? [] : scramUsers(secure);
     const clusterId = "bmF0aXZlLWVuZ2luZS0xMQ";
     for (let i = 0; i < count; i++) {
-      await run("java", [...javaArgs, "kafka.tools.StorageTool", "format", "-t", clusterId, "-c", cluster.#config(i)]);
+      await run("java", [
+        ...javaArgs,
+        "kafka.tools.StorageTool",
+        "format",
+        "-t",
+        clusterId,
+        "-c",
+        cluster.#config(i),
+        ...users,
+      ]);
     }
     for (let i = 0; i < count; i++) cluster.launch(i);
-    await cluster.#ready();
+    await cluster.ready();
     return cluster;
   }
 
@@ -112,10 +139,18 @@ export class KafkaCluster implements AsyncDisposable {
   }
 
   /** Waits until every broker is in the cluster. */
-  async #ready(): Promise<void> {
+  async ready(): Promise<void> {
     const endMs = Date.now() + startMsMax;
     for (;;) {
-      const admin = new Admin({ clientId: "test", bootstrapBrokers: [...this.brokers], retries: 0 });
+      const admin = new Admin({
+        clientId: "test",
+        bootstrapBrokers: [...this.brokers],
+        retries: 0,
+        ...(this.#secure && {
+          tls: { ca: this.#secure.cert },
+          sasl: { mechanism: "PLAIN", username: this.#secure.username, password: this.#secure.password },
+        }),
+      });
       try {
         const { brokers } = await admin.metadata({ topics: [] });
         if (brokers.size === this.brokers.length) return;
@@ -172,4 +207,39 @@ function configText(
   })
     .map(([name, value]) => `${name}=${value}\n`)
     .join("");
+}
+
+/** Later lines of a file of properties replace earlier ones. */
+function secureText(
+  { cert, key, username, password }: SecureKafka,
+  folder: string,
+  port: number,
+  innerPort: number,
+  controllerPort: number,
+): string {
+  const store = join(folder, "broker.pem");
+  writeFileSync(store, key + cert, { mode: 0o600 });
+  const module = (name: string) => `org.apache.kafka.common.security.${name} required`;
+  const user = `username="${username}" password="${password}" user_${username}="${password}"`;
+  return Object.entries({
+    listeners: `INNER://127.0.0.1:${innerPort},CONTROLLER://127.0.0.1:${controllerPort},OUTER://127.0.0.1:${port}`,
+    "advertised.listeners": `INNER://127.0.0.1:${innerPort},OUTER://127.0.0.1:${port}`,
+    "listener.security.protocol.map": "INNER:PLAINTEXT,CONTROLLER:PLAINTEXT,OUTER:SASL_SSL",
+    "inter.broker.listener.name": "INNER",
+    "ssl.keystore.type": "PEM",
+    "ssl.keystore.location": store,
+    "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+    "listener.name.outer.plain.sasl.jaas.config": `${module("plain.PlainLoginModule")} ${user};`,
+    "listener.name.outer.scram-sha-256.sasl.jaas.config": `${module("scram.ScramLoginModule")};`,
+    "listener.name.outer.scram-sha-512.sasl.jaas.config": `${module("scram.ScramLoginModule")};`,
+  })
+    .map(([name, value]) => `${name}=${value}\n`)
+    .join("");
+}
+
+function scramUsers({ username, password }: SecureKafka): string[] {
+  return ["SCRAM-SHA-256", "SCRAM-SHA-512"].flatMap((mechanism) => [
+    "--add-scram",
+    `${mechanism}=[name=${username},password=${password}]`,
+  ]);
 }

@@ -1,10 +1,11 @@
+import { isIP } from "node:net";
 import { Admin, type BaseOptions, Consumer, Producer } from "@platformatic/kafka";
 
 export interface KafkaAddress {
   /** Each as `host:port`. */
   readonly brokers: readonly string[];
   readonly topic: string;
-  readonly tls?: { readonly ca?: string };
+  readonly tls?: { readonly ca?: string[] };
   readonly sasl?: {
     readonly mechanism: "PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512";
     readonly username: string;
@@ -89,7 +90,8 @@ export class KafkaClients {
       requestTimeout: requestMs + fetchMsMax,
       timeout: requestMs,
       metadataMaxAge: 60_000,
-      ...(tls && { tls: { ...(tls.ca !== undefined && { ca: tls.ca }) } }),
+      // Brokers behind one address are told apart by the name that is asked for; an IP address is none.
+      ...(tls && { tls, tlsServerName: brokers.every((broker) => isIP(hostOf(broker)) === 0) }),
       ...(sasl && { sasl }),
     };
   }
@@ -112,6 +114,10 @@ function drop(client: object | undefined): void {
 }
 
 function ignore(): void {}
+
+function hostOf(broker: string): string {
+  return broker.slice(0, broker.lastIndexOf(":")).replace(/^\[|\]$/g, "");
+}
 
 /** Rejects when an answer takes longer than it may. */
 export async function within<T>(ms: number, what: string, run: () => Promise<T>): Promise<T> {

@@ -76,7 +76,14 @@ async function asked<T>(clients: KafkaClients, what: string, run: () => Promise<
       return await within(adminMs, what, run);
     } catch (error) {
       clients.renewAdmin();
-      if (attempt === 3) throw error;
+      if (attempt === 3) throw new Error([...new Set(reasonsOf(error))].join("; "), { cause: error });
     }
   }
+}
+
+/** The library says why in errors below the one that it throws. */
+function reasonsOf(error: unknown): string[] {
+  const { errors = [], cause, message } = error as { errors?: unknown[]; cause?: unknown; message: string };
+  const below = [...errors, ...(cause === undefined ? [] : [cause])].flatMap(reasonsOf);
+  return below.length > 0 ? below : [message];
 }

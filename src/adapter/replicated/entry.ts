@@ -91,6 +91,10 @@ export interface NodeInfo {
   readonly version?: string;
   /** The newest commit that it has. */
   readonly position?: number;
+  /** Its disk has no room. */
+  readonly full?: true;
+  /** Told by the owner: the nodes that are not to become one. */
+  readonly drained?: readonly string[];
 }
 
 export function encodeInfo(info: NodeInfo | { readonly to?: string }): Buffer {

@@ -45,6 +45,7 @@ export class Fold {
   #isReleased = false;
   #successor: string | undefined;
   #owner: NodeInfo | undefined;
+  #drained: readonly string[] = [];
   #parts: Buffer[] = [];
   #partsBytes = 0;
   #partsAt = 0;
@@ -95,6 +96,11 @@ export class Fold {
     return this.#owner;
   }
 
+  /** The nodes that are not to become the owner, as the last one to tell of them has it. */
+  get drained(): readonly string[] {
+    return this.#drained;
+  }
+
   get cursor(): Cursor {
     return {
       next: this.#next,
@@ -135,11 +141,11 @@ export class Fold {
         this.#writer = writer;
         this.#isReleased = false;
         this.#successor = undefined;
-        this.#owner = decodeInfo(body);
+        this.#heard(body);
         this.dropParts();
         return { kind, record };
       case "beat":
-        this.#owner = decodeInfo(body) ?? this.#owner;
+        this.#heard(body);
         return { kind, record };
       case "handover":
         this.#isReleased = true;
@@ -148,6 +154,12 @@ export class Fold {
       default:
         return this.#part(offset, record);
     }
+  }
+
+  #heard(body: Buffer): void {
+    const told = decodeInfo(body);
+    this.#owner = told ?? this.#owner;
+    this.#drained = told?.drained ?? [];
   }
 
   #part(offset: number, record: LogRecord): Outcome {

@@ -56,6 +56,8 @@ export class Member {
   readonly #fence: Fence;
   readonly #nodes: Nodes;
   readonly #closing = new AbortController();
+  /** This node's disk has no room: it is the owner only where no other one can be. */
+  isFull = false;
   #role: Role = "standby";
   readonly #waiting: Outgoing[] = [];
   /** The commit that is being sent. */
@@ -72,6 +74,8 @@ export class Member {
   #isTelling = false;
   /** Until when this node leaves the place to the others: it has just given it up. */
   #yieldsUntilMs = -Infinity;
+  /** What this node, as the owner, has been told of drained nodes and the log may not have yet. */
+  #drainedNext: readonly string[] | undefined;
   #running: Promise<void> = Promise.resolve();
 
   constructor(options: MemberOptions) {
@@ -146,7 +150,35 @@ export class Member {
   /** Resolves when the log has accepted an entry that was sent after the call: this node was the owner then. */
   async confirm(): Promise<void> {
     if (this.#role !== "owner") throw fenced();
-    await this.#enqueue("beat", encodeInfo({ ...this.#options.info, position: this.#fold.position }));
+    await this.#enqueue("beat", this.#ownInfo());
+  }
+
+  /** The nodes that are not to become the owner as long as another one is alive. */
+  get drained(): readonly string[] {
+    return this.#drainedNext ?? this.#fold.drained;
+  }
+
+  /** Keeps a node from becoming the owner, or lets it again. Resolves when the log has it. */
+  async drain(node: string, isDrained: boolean): Promise<void> {
+    if (this.#role !== "owner") throw fenced();
+    const others = this.drained.filter((each) => each !== node);
+    this.#drainedNext = isDrained ? [...others, node] : others;
+    await this.confirm();
+  }
+
+  /** Whether there is a node other than this one that is alive, has room, and may become the owner. */
+  hasHeir(node: string): boolean {
+    return this.#nodes.hasOther(node, this.drained);
+  }
+
+  #ownInfo(): Buffer {
+    const { drained } = this;
+    return encodeInfo({
+      ...this.#options.info,
+      position: this.#fold.position,
+      ...(this.isFull && { full: true }),
+      ...(drained.length > 0 && { drained }),
+    });
   }
 
   /** Gives the place up, to a node that is named or to whichever comes first. Resolves when the log has it. */
@@ -207,10 +239,12 @@ export class Member {
     const nowMs = clock.steadyMs();
     // Who can't read would claim while the owner is well.
     if (nowMs - this.#caughtUpMs > 2 * settings.pollMs + settings.retryMs) return false;
-    const { isReleased, successor, epoch, owner } = this.#fold;
+    const { isReleased, successor, epoch, owner, drained } = this.#fold;
     const isFree = isReleased || epoch === 0;
     if (isFree && successor === info.node) return true;
-    const rank = this.#nodes.rank(info.node, epoch + 1, owner?.node);
+    // Better it than nobody.
+    if ((this.isFull || drained.includes(info.node)) && this.#nodes.hasOther(info.node, drained)) return false;
+    const rank = this.#nodes.rank(info.node, epoch + 1, owner === undefined ? drained : [...drained, owner.node]);
     const isOther = successor !== undefined || nowMs < this.#yieldsUntilMs;
     const waitMs = isFree && !isOther ? 0 : settings.claimMs;
     // While the log could not be read the owner could not write either: it gets its time anew.
@@ -219,12 +253,12 @@ export class Member {
   }
 
   async #claim(): Promise<void> {
-    const { info, writer } = this.#options;
+    const { writer } = this.#options;
     const epoch = this.#fold.epoch + 1;
     this.#setRole("claiming");
     const head: EntryHead = { kind: "begin", epoch, writer, seq: 0, position: this.#fold.position, hasMore: false };
     try {
-      await this.#decide(head, encodeInfo(info), () => this.#fold.epoch >= epoch);
+      await this.#decide(head, this.#ownInfo(), () => this.#fold.epoch >= epoch);
     } finally {
       if (this.#role === "claiming") {
         this.#setRole(this.#isMine && this.#fold.epoch === epoch ? "fenced" : "standby");
@@ -234,7 +268,7 @@ export class Member {
 
   /** Writes what waits, and a beat where nothing does. */
   async #own(): Promise<void> {
-    const { clock, settings, info } = this.#options;
+    const { clock, settings } = this.#options;
     while (this.#isMine && !this.#fold.isReleased && !this.#isClosing) {
       if (this.#role === "fenced" && this.#fence.leftMs === 0) this.#setRole("owner");
       const nowMs = clock.steadyMs();
@@ -243,7 +277,7 @@ export class Member {
       const next = isQuiet ? undefined : this.#waiting.shift();
       if (next !== undefined) await this.#send(next);
       else if (isQuiet || idleMs >= settings.beatMs) {
-        await this.#sendEntry("beat", encodeInfo({ ...info, position: this.#fold.position }));
+        await this.#sendEntry("beat", this.#ownInfo());
         this.#toldMs = clock.steadyMs();
       } else await this.#sleep(Math.max(1, Math.min(settings.beatMs - idleMs, this.#fence.leftMs || Infinity)));
     }
@@ -379,7 +413,8 @@ export class Member {
     const { epoch, position } = this.#fold;
     const head: EntryHead = { kind: "presence", epoch, writer, seq: 0, position, hasMore: false };
     try {
-      await log.append(encodeRecord(head, encodeInfo({ ...info, position })));
+      const full = this.isFull && ({ full: true } as const);
+      await log.append(encodeRecord(head, encodeInfo({ ...info, position, ...full })));
     } catch (error) {
       onError?.(error);
     } finally {
@@ -397,6 +432,7 @@ export class Member {
     const undecided = this.#isClosing && this.#isMine && !this.#fold.isReleased ? this.#sending : undefined;
     const open = [...(this.#sending === undefined ? [] : [this.#sending]), ...this.#waiting.splice(0)];
     this.#sending = undefined;
+    this.#drainedNext = undefined;
     this.#setRole("standby");
     // One that was sent and not decided stays open: it may still be accepted.
     for (const each of open) if (each !== undecided) each.reject(fenced());

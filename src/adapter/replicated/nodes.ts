@@ -43,13 +43,18 @@ export class Nodes {
   }
 
   /** How many of the others that are alive come before a node when an epoch has to be claimed. All nodes find the same order. */
-  rank(node: string, epoch: number, except: string | undefined): number {
+  rank(node: string, epoch: number, except: readonly string[]): number {
     const own = weight(node, epoch);
-    let rank = 0;
-    for (const other of this.#seen.keys()) {
-      if (other !== node && other !== except && this.isAlive(other) && weight(other, epoch) > own) rank++;
-    }
-    return rank;
+    return this.#others(node, except).filter((other) => weight(other, epoch) > own).length;
+  }
+
+  /** Whether there is another one that is alive and has room. */
+  hasOther(node: string, except: readonly string[]): boolean {
+    return this.#others(node, except).some((other) => this.#seen.get(other)!.info.full !== true);
+  }
+
+  #others(node: string, except: readonly string[]): string[] {
+    return [...this.#seen.keys()].filter((other) => other !== node && !except.includes(other) && this.isAlive(other));
   }
 }
 

@@ -4,7 +4,14 @@ import type { Member } from "./member.ts";
 const behindMs = 5_000;
 
 /** What is wrong with a node's part in the cluster, in words for its operator; null where nothing is. */
-export function troubleOf({ role, mayAnswer, owner, lag }: Pick<Member, "role" | "mayAnswer" | "owner" | "lag">) {
+export function troubleOf({
+  role,
+  mayAnswer,
+  owner,
+  lag,
+  isFull,
+}: Pick<Member, "role" | "mayAnswer" | "owner" | "lag" | "isFull">) {
+  if (isFull) return "the disk has no room";
   const seconds = Math.round(lag.ms / 1000);
   if (role === "owner") return mayAnswer ? null : "the log can't be written: this node may not answer as the owner";
   if (lag.ms === Infinity) return "the log has not been read to its end yet";

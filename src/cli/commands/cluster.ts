@@ -17,6 +17,7 @@ interface ClusterAnswer {
     readonly position: number;
     readonly lag: number;
     readonly silent_ms: number;
+    readonly drained: boolean;
     readonly problem: string | null;
   }[];
 }
@@ -32,7 +33,11 @@ export const initCluster: Run = async (context) => {
       "with fewer than 3 replicas acknowledged writes can be lost: ?replication=any allows it, for a test",
     );
   }
-  const address = kafkaAddress(log, loadClusterKeys(log, context.env, readSecret));
+  const address = kafkaAddress(
+    log,
+    loadClusterKeys(log, context.env, readSecret),
+    context.env["SERVICE_CLUSTER_LOG_CA_FILE"] || undefined,
+  );
   let isNew: boolean;
   try {
     isNew = await createTopic(address, { replicas, flush: context.flag("flush") });
@@ -60,7 +65,7 @@ export const clusterStatus: Run = async ({ client, out, signal }) => {
   else {
     await out.list("nodes", found.nodes, {
       NODE: ({ node }) => node,
-      ROLE: ({ role }) => role,
+      ROLE: ({ role, drained }) => (drained ? `${role}, drained` : role),
       ADDRESS: ({ address }) => address,
       VERSION: ({ version }) => version ?? "",
       POSITION: ({ position }) => position,
@@ -80,10 +85,12 @@ export const moveOwner: Run = async ({ client, out, args, signal }) => {
   return undefined;
 };
 
-export const drainNode: Run = async () => {
-  throw new CommandFailure(
-    "unimplemented",
-    "draining a node from afar is not implemented",
-    "send SIGTERM to its process: it hands the owner's place over, answers what is in flight and ends",
-  );
+export const drainNode: Run = async (context) => {
+  const { client, out, args, signal } = context;
+  const [node = ""] = args;
+  const drained = !context.flag("undo");
+  const body = { node, drained };
+  await client.request({ method: "POST", path: "/v1/cluster/drain", body, repeatable: true, kind: "write", signal });
+  await out.value(body, () => (drained ? `${node} is drained: it can be stopped` : `${node} may be the owner again`));
+  return undefined;
 };

@@ -60,9 +60,11 @@ export class Publisher {
    * open what was current a while ago, too.
    */
   async collectGarbage(runtime: CollectionRuntime): Promise<void> {
-    const { objects, hold, ownership, clock, settings } = this.#deps;
+    const { objects, hold, ownership, clock, settings, committer } = this.#deps;
     // A later publication frees what this one leaves.
     if (hold.isHeld) return;
+    // A manifest whose outcome is not known yet may name what would seem left over.
+    await committer.submit(() => {});
     const { manifest, openingManifest } = runtime;
     const recent = this.#recentlyCurrent(runtime);
     this.#unfreed.set(runtime, recent.length > 0 ? clock.steadyMs() + settings.objectGraceMs : 0);

@@ -31,6 +31,8 @@ const retryMsMax = 30_000;
 /** What one step has read: its effect is in `target`, the rest are the offsets that go with it. */
 interface Step {
   readonly target: LinkStep;
+  /** What was applied of each of these partitions when the step began. */
+  readonly from: Map<number, number>;
   /** The next offset to read, for each partition that was read from. */
   readonly next: Map<number, number>;
   records: number;
@@ -192,22 +194,38 @@ export class LinkWorker {
     if (this.#stop.signal.aborted) return false;
     // What kept the target from being ready is over.
     this.#commitError = undefined;
-    const step: Step = { target: this.#target.begin(this.link), next: new Map(), records: 0, lost: 0, full: false };
+    const step: Step = {
+      target: this.#target.begin(this.link),
+      from: new Map(),
+      next: new Map(),
+      records: 0,
+      lost: 0,
+      full: false,
+    };
     while (this.#collect(step)) {
       await this.#deps.turns.next();
       if (this.#stop.signal.aborted) return false;
     }
     if (step.next.size === 0) return false;
+    let isApplied = false;
     try {
-      await this.#commit(step);
-    } catch (error) {
-      for (const partition of step.next.keys()) this.#dirty.add(partition);
-      throw error;
+      isApplied = await this.#commit(step);
+    } finally {
+      if (!isApplied) this.#readAgain(step.next.keys());
     }
+    if (!isApplied) return true;
     for (const [partition, offset] of step.next) this.#applied.set(partition, offset);
     for (const check of [...this.#progressWaiters]) check();
     this.#deps.onApplied(step.records);
     return true;
+  }
+
+  /** From what the store has: a commit that failed may still have been made. */
+  #readAgain(partitions: Iterable<number>): void {
+    for (const partition of partitions) {
+      this.#applied.delete(partition);
+      this.#dirty.add(partition);
+    }
   }
 
   #startOver(source: LogStream): void {
@@ -216,9 +234,11 @@ export class LinkWorker {
     for (let partition = 0; partition < source.partitions; partition++) this.#dirty.add(partition);
   }
 
-  #commit(step: Step): Promise<void> {
+  /** False where the store has come further than the step knew: an earlier commit was made although its outcome was not known. */
+  #commit(step: Step): Promise<boolean> {
     const { id } = this.link;
     return this.#deps.committer.submit((draft) => {
+      for (const [partition, from] of step.from) if (readApplied(draft, id, partition) !== from) return false;
       const skipped = step.target.stage(draft);
       for (const [partition, offset] of step.next) stageApplied(draft, id, partition, offset);
       const before = readTotals(draft, id);
@@ -227,6 +247,7 @@ export class LinkWorker {
         skipped: before.skipped + skipped,
         lost: before.lost + step.lost,
       });
+      return true;
     });
   }
 
@@ -259,6 +280,7 @@ export class LinkWorker {
     const end = log.highWatermark(source, partition);
     const start = log.startOffset(source, partition);
     let next = step.next.get(partition) ?? this.applied(partition);
+    if (!step.from.has(partition)) step.from.set(partition, next);
     if (next < start) {
       step.lost += start - next;
       next = start;

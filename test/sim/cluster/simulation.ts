@@ -78,7 +78,7 @@ class ClusterSimulation {
   async #misfortune(): Promise<void> {
     const { dice } = this.#world;
     const node = dice.pick(this.#nodes);
-    switch (dice.below(12)) {
+    switch (dice.below(13)) {
       case 0:
         this.#world.note(`kill ${node.name}`);
         node.kill();
@@ -113,6 +113,11 @@ class ClusterSimulation {
       case 9:
         node.checkpoint();
         node.snapshot();
+        break;
+      case 10:
+        if (node.log?.member.role === "owner") {
+          node.log.member.drain(dice.pick(this.#nodes).name, dice.chance(0.5)).catch(() => undefined);
+        }
         break;
       default:
         node.checkpoint();
@@ -181,18 +186,22 @@ class ClusterSimulation {
     this.#broker.weather = fairWeather;
     this.#broker.cutReads.clear();
     this.#broker.cutWrites.clear();
-    for (const node of this.#nodes) {
-      node.freeze(0);
-      if (node.life === undefined) await node.start();
-    }
+    for (const node of this.#nodes) node.freeze(0);
+    await this.#startAll();
     await this.#world.run(20_000 + dice.below(100));
     this.#look();
     this.#isOver = true;
+    // One that stood still until now may have found that the log was trimmed beyond it, and ended.
+    await this.#startAll();
     await this.#world.run(20_000);
     this.#look();
     const owners = this.#nodes.filter(({ log }) => log?.member.role === "owner");
     assert.equal(owners.length, 1, "a healed cluster has one owner");
     assert.equal(owners[0]!.log!.member.mayAnswer, true, "a healed cluster answers");
+  }
+
+  async #startAll(): Promise<void> {
+    for (const node of this.#nodes) if (node.life === undefined) await node.start();
   }
 
   #check(): void {

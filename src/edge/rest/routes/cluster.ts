@@ -11,6 +11,10 @@ export interface ClusterNodeStatus {
   readonly position: number;
   /** Since it was heard of. */
   readonly silentMs: number;
+  /** It is not to become the owner. */
+  readonly isDrained: boolean;
+  /** Its disk has no room. */
+  readonly isFull: boolean;
 }
 
 /** What a node knows of itself. */
@@ -35,6 +39,10 @@ export interface ClusterControl {
   nodes(): readonly ClusterNodeStatus[];
   /** Gives the place to another node. Resolves when that is under way. */
   move(to: string | undefined): Promise<void>;
+  /** Keeps a node from being the owner, or lets it again; resolves when the log has it. The owner itself then gives its place up. */
+  drain(node: string, isDrained: boolean): Promise<void>;
+  /** Whether a node other than this one is alive and may become the owner. */
+  hasHeir(node: string): boolean;
 }
 
 const nodeJson = {
@@ -45,6 +53,7 @@ const nodeJson = {
   position: count,
   lag: count,
   silent_ms: count,
+  drained: { type: "boolean", description: "It does not become the owner as long as another node is there" },
   problem: { ...optional(text), description: "What is wrong with it, where something is" },
 };
 
@@ -53,7 +62,8 @@ const silentMsMax = 6_000;
 /** Commits: more than a standby has on its way while the owner is busy. */
 const lagMax = 1_000;
 
-function problemOf({ isOwner, silentMs, position }: ClusterNodeStatus, newest: number): string | null {
+function problemOf({ isOwner, isFull, silentMs, position }: ClusterNodeStatus, newest: number): string | null {
+  if (isFull) return "the disk has no room";
   if (isOwner) return null;
   if (silentMs > silentMsMax) return `not heard of for ${Math.round(silentMs / 1000)} s`;
   return newest - position > lagMax ? `behind by ${newest - position} commits` : null;
@@ -88,6 +98,7 @@ export function clusterRoutes(cluster: ClusterControl): Route[] {
           position: each.position,
           lag: Math.max(0, position - each.position),
           silent_ms: Math.round(each.silentMs),
+          drained: each.isDrained,
           problem: problemOf(each, position),
         }));
         return { owner, epoch, position, nodes };
@@ -106,12 +117,44 @@ export function clusterRoutes(cluster: ClusterControl): Route[] {
       handler: async (request, reply) => {
         const to = (request.body as { readonly to?: string | null }).to ?? undefined;
         if (to === cluster.node) throw new EngineError("already_exists", `${to} is the owner`);
-        if (to !== undefined && !cluster.nodes().some(({ node }) => node === to)) {
-          throw invalid("to", `the cluster has no node ${JSON.stringify(to)}`);
+        if (to !== undefined && found(cluster, "to", to).isDrained) {
+          throw new EngineError("failed_precondition", `${to} is drained: it is not to become the owner`);
         }
         await cluster.move(to);
         return reply.code(202).send({ owner: cluster.node });
       },
     },
+    {
+      method: "POST",
+      url: "/v1/cluster/drain",
+      access: "instance-admin",
+      tag: "operations",
+      schema: {
+        summary: "Keep a node from being the owner, or let it again",
+        body: object(
+          {
+            node: text,
+            drained: { type: "boolean", default: true, description: "false lets it become the owner again" },
+          },
+          ["node"],
+        ),
+        response: { 200: answer("Done", { node: text, drained: { type: "boolean" } }) },
+      },
+      handler: async (request) => {
+        const { node, drained = true } = request.body as { readonly node: string; readonly drained?: boolean };
+        found(cluster, "node", node);
+        if (drained && !cluster.hasHeir(node)) {
+          throw new EngineError("failed_precondition", "no other node is alive that could be the owner");
+        }
+        await cluster.drain(node, drained);
+        return { node, drained };
+      },
+    },
   ];
+}
+
+function found(cluster: ClusterControl, field: string, name: string): ClusterNodeStatus {
+  const node = cluster.nodes().find((each) => each.node === name);
+  if (node === undefined) throw invalid(field, `the cluster has no node ${JSON.stringify(name)}`);
+  return node;
 }
