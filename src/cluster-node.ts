@@ -1,8 +1,6 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { rootCertificates } from "node:tls";
 import type { Logger } from "pino";
-import type { KafkaAddress } from "./adapter/kafka/clients.ts";
 import { KafkaSharedLog } from "./adapter/kafka/shared-log.ts";
 import { LmdbApplier } from "./adapter/lmdb/applier.ts";
 import type { LmdbStore } from "./adapter/lmdb/store.ts";
@@ -18,10 +16,11 @@ import { Snapshots } from "./adapter/replicated/snapshot.ts";
 import { SnapshotKeeper } from "./adapter/replicated/snapshot-keeper.ts";
 import { troubleOf } from "./adapter/replicated/trouble.ts";
 import { SingleOwnership } from "./adapter/single/ownership.ts";
+import { kafkaAddress, peerTls } from "./cluster-address.ts";
 import { clusterPlace, openClusterObjects } from "./cluster-objects.ts";
 import { commitMark, markOf, openReplica } from "./cluster-replica.ts";
 import type { ServerConfig } from "./config.ts";
-import { type ClusterKeys, type ClusterLogAddress, defaultNodeId } from "./config-cluster.ts";
+import { defaultNodeId } from "./config-cluster.ts";
 import { checkAuthConfig } from "./edge/auth/config.ts";
 import { ClusterFront, type ClusterView } from "./edge/cluster/front.ts";
 import { Mount } from "./edge/cluster/mount.ts";
@@ -54,23 +53,6 @@ const freshMs = 5_000;
 /** With less than this free, another node had better be the owner. */
 const roomBytesMin = 64 * 1024 * 1024;
 const roomLookMs = 1_000;
-
-/** The one shard that a cluster has. */
-const shard = 0;
-
-export function kafkaAddress(
-  log: ClusterLogAddress,
-  keys: ClusterKeys | undefined,
-  caFile: string | undefined,
-): KafkaAddress {
-  const { brokers, prefix, tls, mechanism } = log;
-  return {
-    brokers,
-    topic: `${prefix}.${shard}`,
-    ...(tls && { tls: caFile === undefined ? {} : trusting(caFile) }),
-    ...(mechanism !== undefined && keys !== undefined && { sasl: { mechanism, ...keys } }),
-  };
-}
 
 interface Ground {
   readonly store: LoggedStore;
@@ -498,13 +480,4 @@ export class ClusterNode implements ClusterView {
     await this.#ground?.store.close();
     await this.#opened.disposeAsync();
   }
-}
-
-/** Nodes that share a certificate trust each other by it. */
-function peerTls({ tlsCertFile }: ServerConfig): { ca: string[] } | undefined {
-  return tlsCertFile === undefined ? undefined : trusting(tlsCertFile);
-}
-
-function trusting(file: string): { ca: string[] } {
-  return { ca: [readFileSync(file, "utf8"), ...rootCertificates] };
 }

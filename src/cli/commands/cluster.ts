@@ -1,5 +1,5 @@
 import { createTopic } from "../../adapter/kafka/topic.ts";
-import { kafkaAddress } from "../../cluster-node.ts";
+import { kafkaAddress } from "../../cluster-address.ts";
 import { readSecret } from "../../config.ts";
 import { loadClusterKeys, parseClusterLog } from "../../config-cluster.ts";
 import { CommandFailure, UsageError } from "../command.ts";
