@@ -70,7 +70,7 @@ test("an edge does not reach into another edge", () => {
 
 test("adapters are constructed by the composition roots, the command line and tests only", () => {
   const constructors =
-    /^src\/(?:server|cluster-node|cluster-objects|cluster-replica|objects|auth-store|main-store|main|worker|sql-children|sql-process|live-runner)\.ts$|^src\/cli\//;
+    /^src\/(?:server|cluster-node|cluster-address|cluster-objects|cluster-replica|objects|auth-store|main-store|main|worker|sql-children|sql-process|live-runner)\.ts$|^src\/cli\//;
   for (const { path, imports } of program) {
     if (layerOf(path) === "adapter" || constructors.test(path)) continue;
     for (const to of imports) assert.notEqual(layerOf(to), "adapter", `${path} imports ${to}`);
