@@ -45,7 +45,7 @@ export class Tab implements AsyncDisposable {
       const isTold = /^Failed to load resource|Content Security Policy/.test(message.text());
       if (message.type() === "error" && !isTold) this.faults.push(message.text());
     });
-    page.setDefaultTimeout(15_000);
+    page.setDefaultTimeout(60_000);
   }
 
   static async open(browser: Browser, url: string, hash: string, visit: Visit = {}): Promise<Tab> {
