@@ -85,7 +85,8 @@ test("nodes are drained, stopped and started again one after another", { skip },
       await eventually(async () => (await cluster.readiness(i))?.role === "standby");
     }
     t.diagnostic(`n${i} hands over: ${Math.round(await ledger.nextAcknowledgementMs())} ms`);
-    assert.equal(await cluster.nodes[i]!.stop(), 0);
+    const { logs } = cluster.nodes[i]!;
+    assert.equal(await cluster.nodes[i]!.stop(), 0, logs.slice(-5).join("\n"));
     cluster.nodes[i] = undefined;
     await cluster.launch(i);
     await eventually(async () => (await cluster.readiness(i))?.role !== undefined);
