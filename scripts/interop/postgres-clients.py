@@ -457,7 +457,45 @@ def with_adbc():
             cursor.execute(query, values)
             return cursor.fetch_arrow_table().to_pylist()
 
+    def cursors():
+        with c.cursor() as cursor:
+            cursor.execute("select i from range(200000) t(i)")
+            counts = [batch.num_rows for batch in cursor.fetch_record_batch()]
+            equal(sum(counts), 200000)
+
+    def cancel():
+        with c.cursor() as cursor:
+            timer = threading.Timer(0.5, cursor.adbc_cancel)
+            timer.start()
+            try:
+                cursor.execute(slow)
+                cursor.fetchall()
+            except adbc_driver_postgresql.dbapi.Error as error:
+                assert error.sqlstate == "57014" or "cancel" in str(error).lower(), error
+            else:
+                raise AssertionError("nothing was cancelled")
+        c.rollback()
+        equal(rows("select 1 as x"), [{"x": 1}])
+
+    def errors():
+        try:
+            rows("select nope from items")
+        except adbc_driver_postgresql.dbapi.Error as error:
+            c.rollback()
+            return equal(error.sqlstate, "42703")
+        raise AssertionError("an unknown column was found")
+
+    def pool():
+        def ask(i):
+            with c.adbc_clone() as one, one.cursor() as cursor:
+                cursor.execute(f"select {i}")
+                return cursor.fetchone()[0]
+
+        equal(in_parallel(ask), list(range(4)))
+
     told("copy", lambda: equal(rows("select v from items where _id = 1"), [{"v": [1.0, 0.0, 0.5]}]))
+    for work in (cursors, cancel, errors, pool):
+        told(work.__name__, work)
     told("parameters", lambda: equal(rows("select $1::bigint + 1 as x", (5,)), [{"x": 6}]))
     told("tls", lambda: adbc_driver_postgresql.dbapi.connect(secured).close())
     told("introspect", lambda: equal(c.adbc_get_table_schema("items").names[0], "_id") or c.adbc_get_objects(depth="all").read_all())
@@ -497,8 +535,17 @@ def with_pgcli():
         for ask in (x.schemata, x.table_columns, x.views, x.view_columns, x.foreignkeys, x.datatypes, x.functions, x.databases, x.casing):
             list(ask())
 
+    def rows(statement):
+        return [list(found) for _, found, *_ in state["x"].run(statement) if found is not None]
+
+    def errors():
+        ((*_, status, is_ok, _),) = state["x"].run("select nope from items", exception_formatter=str)
+        assert not is_ok and "nope" in str(status), status
+
     told("connect", connect)
     told("introspect", introspect)
+    told("types", lambda: equal(rows("select true, 7, 'ä', array[1, 2], null"), [[(True, 7, "ä", [1, 2], None)]]))
+    told("errors", errors)
     told("tls", lambda: PGExecute(dsn=secured))
 
 
