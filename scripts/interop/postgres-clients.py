@@ -507,17 +507,59 @@ def with_connectorx():
     def rows(query, where=url):
         return connectorx.read_sql(where, query, return_type="arrow").num_rows
 
+    def types():
+        query = "select true a, 7::int b, 1.5::float8 c, 'ä' d, date '2024-02-29' e, uuid '00000000-0000-0000-0000-00000000000f' f, v from items where _id = 1"
+        (row,) = connectorx.read_sql(url, query, return_type="arrow").to_pylist()
+        equal(tuple(row.values()), (True, 7, 1.5, "ä", datetime.date(2024, 2, 29), str(uuid.UUID(int=15)), [1.0, 0.0, 0.5]))
+
+    def errors():
+        try:
+            rows("select nope from items")
+        except RuntimeError as error:
+            assert "nope" in str(error), error
+        else:
+            raise AssertionError("an unknown column was found")
+
+    def pool():
+        query = "select _id, title from items"
+        equal(connectorx.read_sql(url, query, partition_on="_id", partition_num=3, return_type="arrow").num_rows, 3)
+
     told("connect", lambda: rows("select 1"))
+    for work in (types, errors, pool):
+        told(work.__name__, work)
     told("copy", lambda: equal(rows("select * from items"), 3))
     told("tls", lambda: rows("select 1", secured.replace("verify-full", "require")))
 
 
 def with_polars():
+    import adbc_driver_postgresql.dbapi
     import polars
+
+    def by_adbc(query, where=url, **options):
+        return polars.read_database_uri(query, where, engine="adbc", **options)
+
+    def parameters():
+        options = {"parameters": [2]}
+        equal(by_adbc("select title from items where _id = $1", execute_options=options).rows(), [("blue hat",)])
+
+    def cursors():
+        with adbc_driver_postgresql.dbapi.connect(url) as connection:
+            parts = polars.read_database("select i from range(5000) t(i)", connection, iter_batches=True, batch_size=1000)
+            equal(sum(each.height for each in parts), 5000)
+
+    def errors():
+        try:
+            by_adbc("select nope from items")
+        except adbc_driver_postgresql.dbapi.Error as error:
+            return equal(error.sqlstate, "42703")
+        raise AssertionError("an unknown column was found")
 
     told("connect", lambda: polars.read_database_uri("select 1 as x", url))
     told("copy", lambda: equal(polars.read_database_uri("select * from items", url).shape[0], 3))
     told("types", lambda: equal(polars.read_database_uri("select v from items where _id = 1", url, engine="adbc")["v"][0].to_list(), [1.0, 0.0, 0.5]))
+    for work in (parameters, cursors, errors):
+        told(work.__name__, work)
+    told("tls", lambda: by_adbc("select 1 as x", secured))
 
 
 def with_pgcli():
