@@ -11,6 +11,12 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /** Asks the MySQL wire through Connector/J: rows, parameters, cursors, metadata, errors. Ends with 1 at the first surprise. */
 class InteropMysql {
@@ -39,6 +45,14 @@ class InteropMysql {
       System.out.println("version " + connection.getMetaData().getDriverVersion());
     }
     System.out.println("connect ok\nintrospect ok\ntypes ok\nparameters ok\ncursors ok\nerrors ok");
+    try (Connection connection = DriverManager.getConnection(arguments[0], "tester", key)) {
+      cancel(connection);
+    }
+    System.out.println("cancel ok");
+    if (arguments[0].startsWith("jdbc:mariadb:")) {
+      pool(arguments[0] + "&pool=true&maxPoolSize=4&minPoolSize=2", key);
+      System.out.println("pool ok");
+    }
     try (Connection connection = DriverManager.getConnection(secured(arguments[0]), "tester", key)) {
       check(connection.isValid(5), "a valid connection over TLS");
     }
@@ -108,6 +122,57 @@ class InteropMysql {
     check(count(metadata.getTypeInfo()) > 10, "types");
     check(count(metadata.getTableTypes()) > 0, "types of tables");
     check(count(metadata.getUDTs("shop", null, "%", null)) == 0, "no type of one's own");
+  }
+
+  /** The driver asks on a connection of its own for the end of a statement that another thread waits for. */
+  static void cancel(Connection connection) throws Exception {
+    try (Statement statement = connection.createStatement()) {
+      AtomicBoolean ended = new AtomicBoolean();
+      Thread canceller = new Thread(() -> {
+        try {
+          // One that comes before the statement ends nothing.
+          for (Thread.sleep(500); !ended.get(); Thread.sleep(500)) statement.cancel();
+        } catch (InterruptedException | SQLException error) {
+          System.err.println(error);
+        }
+      });
+      canceller.start();
+      try {
+        statement.executeQuery("SELECT SUM(a.range * b.range) FROM range(100000) a, range(100000) b");
+        check(false, "nothing was cancelled");
+      } catch (SQLException error) {
+        // MySQL's driver tells it with an error of its own.
+        boolean isCancelled = error.getErrorCode() == 1317 || error.getClass().getSimpleName().equals("MySQLStatementCancelledException");
+        check(isCancelled, "a cancelled statement: " + error.getErrorCode() + " " + error);
+      } finally {
+        ended.set(true);
+        canceller.join();
+      }
+    }
+    check(connection.isValid(5), "a valid connection after a cancelled statement");
+  }
+
+  /** MariaDB's driver has a pool of its own: eight threads share four connections. */
+  static void pool(String url, String key) throws Exception {
+    ExecutorService threads = Executors.newFixedThreadPool(8);
+    try {
+      List<Future<Integer>> answers = new ArrayList<>();
+      for (int i = 0; i < 8; i++) {
+        int wanted = i;
+        answers.add(threads.submit(() -> {
+          try (Connection connection = DriverManager.getConnection(url, "tester", key);
+              PreparedStatement prepared = connection.prepareStatement("SELECT ?")) {
+            prepared.setInt(1, wanted);
+            ResultSet rows = prepared.executeQuery();
+            rows.next();
+            return rows.getInt(1);
+          }
+        }));
+      }
+      for (int i = 0; i < 8; i++) check(answers.get(i).get() == i, "its own answer");
+    } finally {
+      threads.shutdown();
+    }
   }
 
   static void errors(Connection connection) throws SQLException {

@@ -8,8 +8,13 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.sql.Timestamp;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 
 /** Asks the Postgres wire with the JDBC driver: what it wants to know of tables, types in both formats, portions. */
 class InteropPostgres {
@@ -106,6 +111,57 @@ class InteropPostgres {
     connection.setReadOnly(false);
   }
 
+  /** Another thread asks for the end of a statement. */
+  static void cancel(Connection connection) throws Exception {
+    try (Statement statement = connection.createStatement()) {
+      Thread canceller = new Thread(() -> {
+        try {
+          Thread.sleep(1_000);
+          statement.cancel();
+        } catch (InterruptedException | SQLException error) {
+          System.err.println(error);
+        }
+      });
+      canceller.start();
+      try {
+        statement.executeQuery("select count(*) from range(100000000000) a where a.range % 7 = 3");
+        throw new AssertionError("nothing was cancelled");
+      } catch (SQLException error) {
+        equal(error.getSQLState(), "57014", "the state of a cancelled statement");
+      }
+      canceller.join();
+    }
+  }
+
+  /** The driver's own pool: eight threads share four connections. */
+  @SuppressWarnings("deprecation")
+  static void pool(String url, String key) throws Exception {
+    org.postgresql.ds.PGPoolingDataSource source = new org.postgresql.ds.PGPoolingDataSource();
+    source.setDataSourceName("interop");
+    source.setURL(url);
+    source.setUser("tester");
+    source.setPassword(key);
+    source.setInitialConnections(2);
+    source.setMaxConnections(4);
+    ExecutorService threads = Executors.newFixedThreadPool(8);
+    try {
+      List<Future<String>> answers = new ArrayList<>();
+      for (int i = 0; i < 8; i++) {
+        int wanted = i;
+        answers.add(threads.submit(() -> {
+          try (Connection connection = source.getConnection(); PreparedStatement prepared = connection.prepareStatement("select ?::int as i")) {
+            prepared.setInt(1, wanted);
+            return column(prepared.executeQuery(), "i");
+          }
+        }));
+      }
+      for (int i = 0; i < 8; i++) equal(answers.get(i).get(), i, "its own answer");
+    } finally {
+      threads.shutdown();
+      source.close();
+    }
+  }
+
   public static void main(String[] arguments) throws Exception {
     String key = System.getenv("INTEROP_KEY");
     try (Connection connection = DriverManager.getConnection(arguments[0], "tester", key)) {
@@ -151,8 +207,11 @@ class InteropPostgres {
       } catch (SQLException error) {
         equal(error.getSQLState(), "57014", "the state of a time-out");
       }
+      cancel(connection);
       equal(connection.isValid(5), true, "valid");
       System.out.println("cancel ok");
+      pool(arguments[0], key);
+      System.out.println("pool ok");
     }
     String secured = arguments[0].replace("sslmode=disable", "sslmode=verify-full&sslrootcert=" + System.getenv("INTEROP_CA"));
     try (Connection connection = DriverManager.getConnection(secured, "tester", key)) {

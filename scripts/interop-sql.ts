@@ -154,11 +154,13 @@ async function securedServer(fill: (url: string) => Promise<unknown>) {
   return { server, access: { key, authority: certificate }, close };
 }
 
+const postgresChecks = { psql, "psycopg-formats": psycopg };
+
 async function postgresWire(): Promise<Wire> {
   const { server, access, close } = await securedServer(makeShop);
   const where = { ...server.postgres, ...access };
   const checks = {
-    ...bound({ psql, "psycopg-formats": psycopg }, where),
+    ...bound(postgresChecks, where),
     ...clientChecks(postgresClients, where, runs.postgres),
   };
   return { checks, [Symbol.asyncDispose]: close };
@@ -201,8 +203,17 @@ function bound<T>(checks: Readonly<Record<string, (where: T) => Promise<string>>
 const isRecorded = process.argv.includes("--record");
 const asked = process.argv.slice(2).filter((each) => each !== "--record");
 if (isRecorded && asked.length > 0) throw new Error("--record writes whole tables: name no check with it");
+const wires = [
+  { names: [...Object.keys(postgresChecks), ...postgresClients.map(({ name }) => name)], open: postgresWire },
+  { names: [...Object.keys(mysqlChecks), ...mysqlClients.map(({ name }) => name)], open: mysqlWire },
+  { names: Object.keys(flightChecks), open: flightWire },
+];
+const unknown = asked.filter((name) => !wires.some(({ names }) => names.includes(name)));
+if (unknown.length > 0) throw new Error(`there is no check of the name ${unknown.join(", ")}`);
 let failed = 0;
-for (const open of [postgresWire, mysqlWire, flightWire]) {
+for (const { names, open } of wires) {
+  // A server is started only for what is asked of it.
+  if (asked.length > 0 && !names.some((name) => asked.includes(name))) continue;
   await using wire = await open();
   for (const [name, check] of Object.entries(wire.checks)) {
     if (asked.length > 0 && !asked.includes(name)) continue;

@@ -1,6 +1,7 @@
 /** Asks the wires with Node's clients: node-clients.ts CLIENT HOST PORT. A line for each thing that it tries. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
+import { createConnection as createStreaming } from "mysql2";
 import { createConnection, createPool } from "mysql2/promise";
 import pg from "pg";
 import postgres from "postgres";
@@ -9,6 +10,8 @@ const [name = "", host = "", port = ""] = process.argv.slice(2);
 const ca = await readFile(process.env["INTEROP_CA"]!, "utf8");
 const where = { host, port: Number(port), user: "tester", password: process.env["INTEROP_KEY"]!, database: "shop" };
 const slow = "select count(*) from range(100000000000) a where a.range % 7 = 3";
+const columnsOf =
+  "select column_name, data_type from information_schema.columns where table_name = $1 order by ordinal_position";
 
 async function told(what: string, work: () => Promise<unknown>): Promise<void> {
   try {
@@ -31,6 +34,24 @@ async function withPg(): Promise<void> {
   await told("parameters", async () =>
     assert.deepEqual(await rows("select _id from items where _id = any($1) order by 1", [[3, 1]]), [["1"], ["3"]]),
   );
+  await told("introspect", async () => {
+    const { fields } = await client.query("select * from items");
+    assert.deepEqual(
+      fields.slice(0, 2).map((each) => [each.name, each.dataTypeID]),
+      [
+        ["_id", 20],
+        ["title", 25],
+      ],
+    );
+    assert.deepEqual((await rows(columnsOf, ["items"]))[0], ["_id", "bigint"]);
+  });
+  await told("cursors", async () => {
+    await rows("begin");
+    await rows("declare c scroll cursor for select i::int from range(10) t(i)");
+    assert.deepEqual(await rows("fetch 2 from c"), [[0], [1]]);
+    assert.deepEqual(await rows("fetch last from c"), [[9]]);
+    await rows("commit");
+  });
   await told("errors", () => assert.rejects(rows("select nope from items"), { code: "42703" }));
   await told("cancel", async () => {
     await rows("set statement_timeout = 300");
@@ -63,6 +84,11 @@ async function withPostgres(): Promise<void> {
   await told("parameters", async () =>
     assert.deepEqual([...(await sql`select title from items where _id = ${2}`.values())], [["blue hat"]]),
   );
+  await told("introspect", async () => {
+    const { types, columns } = await sql`select * from items where _id = ${1}`.describe();
+    assert.deepEqual([types, columns[0]?.name, columns[0]?.type], [[20], "_id", 20]);
+    assert.deepEqual({ ...(await sql.unsafe(columnsOf, ["items"]))[0] }, { column_name: "_id", data_type: "bigint" });
+  });
   await told("cursors", async () => {
     let count = 0;
     await sql`select i from range(250) t(i)`.cursor(100, (rows) => {
@@ -101,6 +127,12 @@ async function withMysql2(): Promise<void> {
   await told("parameters", async () =>
     assert.deepEqual(await rows("SELECT _id FROM docs WHERE title = ?", ["grüner Apfel"]), [[2]]),
   );
+  await told("cursors", async () => {
+    const connection = createStreaming(where);
+    const found = await Array.fromAsync(connection.query("SELECT range FROM range(10000)").stream());
+    connection.end();
+    assert.equal(found.length, 10_000);
+  });
   await told("cancel", async () => {
     const connection = await pool.getConnection();
     const running = assert.rejects(connection.query(slow), { errno: 1317 });

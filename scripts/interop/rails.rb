@@ -13,6 +13,25 @@ def equal(found, wanted)
   raise "#{found.inspect} is not #{wanted.inspect}" unless found == wanted
 end
 
+def in_parallel(&ask)
+  4.times.map { |i| Thread.new { ask.call(i) } }.map(&:value)
+end
+
+# Runs a statement that another thread ends.
+def cancelled(by, fault)
+  ended = false
+  # What comes before the statement ends nothing.
+  other = Thread.new { loop { sleep 0.3; break if ended; by.call } }
+  yield
+  raise "nothing was cancelled"
+rescue fault
+  nil
+ensure
+  ended = true
+  other.join
+end
+
+slow = "select count(*) from range(100000000000) a where a.range % 7 = 3"
 if client == "pg"
   require "pg"
   puts "version #{PG::VERSION}"
@@ -20,6 +39,38 @@ if client == "pg"
   where = { host: host, port: port, user: "tester", password: key, dbname: "shop" }
   told("connect") { connection = PG.connect(**where, sslmode: "disable") }
   told("parameters") { equal(connection.exec_params("select title from items where _id = $1", [2]).getvalue(0, 0), "blue hat") }
+  told("introspect") do
+    found = connection.exec("select * from items")
+    equal(found.fields.first(2), ["_id", "title"])
+    equal(found.ftype(0), 20)
+    columns = "select column_name, data_type from information_schema.columns where table_name = $1 order by ordinal_position"
+    equal(connection.exec_params(columns, ["items"]).values.first, ["_id", "bigint"])
+  end
+  told("cursors") do
+    connection.transaction do
+      connection.exec("declare c scroll cursor for select i from range(10) t(i)")
+      equal(connection.exec("fetch 2 from c").column_values(0), ["0", "1"])
+      equal(connection.exec("fetch last from c").column_values(0), ["9"])
+      connection.exec("close c")
+    end
+    connection.send_query("select i from range(1000) t(i)")
+    connection.set_single_row_mode
+    count = 0
+    connection.get_result.stream_each { count += 1 }
+    connection.get_last_result
+    equal(count, 1000)
+  end
+  told("cancel") do
+    cancelled(-> { connection.cancel }, PG::QueryCanceled) { connection.exec(slow) }
+    equal(connection.exec("select 1").getvalue(0, 0), "1")
+  end
+  told("pool") do
+    found = in_parallel do |i|
+      one = PG.connect(**where, sslmode: "disable")
+      one.exec_params("select $1::int", [i]).getvalue(0, 0).to_i.tap { one.close }
+    end
+    equal(found, [0, 1, 2, 3])
+  end
   told("copy") do
     rows = []
     connection.copy_data("copy (select 1, 'a') to stdout") { while (row = connection.get_copy_data) do rows << row end }
@@ -51,6 +102,15 @@ elsif client == "mysql2"
     connection.query("SELECT range FROM range(1000)", stream: true, cache_rows: false).each { count += 1 }
     equal(count, 1000)
   end
+  told("cancel") do
+    other = Mysql2::Client.new(**where)
+    kill = -> { other.query("KILL QUERY #{connection.thread_id}") }
+    cancelled(kill, Mysql2::Error) { connection.query(slow) }
+    equal(connection.query("SELECT 1", as: :array).first, [1])
+  end
+  told("pool") do
+    equal(in_parallel { |i| Mysql2::Client.new(**where).query("SELECT #{i}", as: :array).first }, [[0], [1], [2], [3]])
+  end
   told("errors") do
     connection.query("SELECT nope FROM docs")
     raise "an unknown column was found"
@@ -76,6 +136,20 @@ else
   end
   told("parameters") { equal(Item.where(color: "red").order(:_id).map(&:title).first, "red shoe") }
   told("types") { equal(Item.find(1)._source["title"], "red shoe") }
+  told("cursors") do
+    equal(Item.find_each(batch_size: 2).map(&:id), [1, 2, 3])
+    equal(Item.in_batches(of: 2).map(&:count), [2, 1])
+  end
+  told("copy") do
+    raw, rows = ActiveRecord::Base.connection.raw_connection, []
+    raw.copy_data("copy (select 1, 'a') to stdout") { while (row = raw.get_copy_data) do rows << row end }
+    equal(rows, ["1\ta\n"])
+  end
+  told("cancel") do
+    raw = ActiveRecord::Base.connection.raw_connection
+    cancelled(-> { raw.cancel }, ActiveRecord::QueryCanceled) { ActiveRecord::Base.connection.select_value(slow) }
+    equal(ActiveRecord::Base.connection.select_value("select 1"), 1)
+  end
   told("pool") { 3.times.map { |i| Thread.new { ActiveRecord::Base.connection_pool.with_connection { Item.find(i + 1) } } }.each(&:join) }
   told("errors") do
     Item.where("nope = 1").to_a

@@ -22,6 +22,8 @@ import (
 	"github.com/lib/pq"
 )
 
+const slow = "select count(*) from range(100000000000) a where a.range % 7 = 3"
+
 func told(what string, try func() error) {
 	if err := try(); err != nil {
 		fmt.Println(what, "no", strings.ReplaceAll(err.Error(), "\n", " "))
@@ -105,7 +107,7 @@ func withPgx(url string) {
 			return err
 		}
 		defer other.Close(ctx)
-		_, err = other.Exec(short, "select count(*) from range(100000000000) a where a.range % 7 = 3")
+		_, err = other.Exec(short, slow)
 		return check(err != nil, "the statement ended by itself")
 	})
 	told("errors", func() error {
@@ -150,7 +152,8 @@ func inParallel(try func(i int) error) error {
 	return errors.Join(faults...)
 }
 
-func withDatabase(driver, url, urlOfTls, table, label string, isFault func(error) bool) {
+// Asks a driver of database/sql; the drivers differ in how they read rows in portions and end a statement.
+func withDatabase(driver, url, urlOfTls, table, label string, isFault func(error) bool, cursors, cancel func(*sql.DB) error) {
 	database, err := sql.Open(driver, url)
 	told("connect", func() error { return errors.Join(err, database.Ping()) })
 	placeholder := map[string]string{"postgres": "$1", "mysql": "?"}[driver]
@@ -172,6 +175,19 @@ func withDatabase(driver, url, urlOfTls, table, label string, isFault func(error
 		}
 		return errors.Join(err, rows.Err(), check(len(kinds) > 3 && count == 3, "rows", count))
 	})
+	told("introspect", func() error {
+		rows, err := database.Query("select column_name, data_type from information_schema.columns where table_name = "+placeholder+" order by ordinal_position", table)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		var name, kind string
+		rows.Next()
+		err = rows.Scan(&name, &kind)
+		return errors.Join(err, check(name == "_id" && kind == "bigint", "the first column", name, kind))
+	})
+	told("cursors", func() error { return cursors(database) })
+	told("cancel", func() error { return cancel(database) })
 	told("errors", func() error {
 		_, err := database.Query("select nope from " + table)
 		return check(err != nil && isFault(err), "an unknown column", err)
@@ -186,6 +202,76 @@ func withDatabase(driver, url, urlOfTls, table, label string, isFault func(error
 		}
 		return errors.Join(other.Ping(), other.Close())
 	})
+}
+
+// A cursor of a transaction: lib/pq gives all rows of a statement otherwise.
+func declared(database *sql.DB) error {
+	transaction, err := database.Begin()
+	if err != nil {
+		return err
+	}
+	defer transaction.Rollback()
+	if _, err = transaction.Exec("declare c scroll cursor for select i from range(10) t(i)"); err != nil {
+		return err
+	}
+	var next, last int64
+	err = errors.Join(transaction.QueryRow("fetch next from c").Scan(&next), transaction.QueryRow("fetch last from c").Scan(&last))
+	return errors.Join(err, check(next == 0 && last == 9, "rows of a cursor", next, last))
+}
+
+// The context of a statement ends, and the driver asks the server to end it.
+func cancelledByContext(database *sql.DB) error {
+	short, stop := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer stop()
+	begun := time.Now()
+	_, err := database.ExecContext(short, slow)
+	var fault *pq.Error
+	isCancelled := errors.Is(err, context.DeadlineExceeded) || errors.As(err, &fault) && fault.Code == "57014"
+	return errors.Join(check(isCancelled && time.Since(begun) < 30*time.Second, "the statement ended otherwise", err), database.Ping())
+}
+
+// Rows are read from the connection one by one, and those that are left are skipped.
+func streamed(database *sql.DB) error {
+	rows, err := database.Query("select range from range(100000)")
+	if err != nil {
+		return err
+	}
+	for i := int64(0); i < 1000; i++ {
+		var found int64
+		if !rows.Next() || rows.Scan(&found) != nil || found != i {
+			return errors.Join(rows.Err(), rows.Close(), check(false, "a row", i, found))
+		}
+	}
+	return errors.Join(rows.Close(), database.Ping())
+}
+
+// Another connection kills the statement: the driver itself closes its connection only.
+func killed(database *sql.DB) error {
+	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
+	defer stop()
+	connection, err := database.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	var number int64
+	if err = connection.QueryRowContext(ctx, "select connection_id()").Scan(&number); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { _, err := connection.ExecContext(ctx, slow); ended <- err }()
+	for {
+		select {
+		case err = <-ended:
+			var fault *mysql.MySQLError
+			return errors.Join(check(errors.As(err, &fault) && fault.Number == 1317, "the statement ended otherwise", err), connection.PingContext(ctx))
+		case <-time.After(300 * time.Millisecond):
+			// One that comes before the statement ends nothing.
+			if _, err = database.Exec(fmt.Sprintf("kill query %d", number)); err != nil {
+				return err
+			}
+		}
+	}
 }
 
 func main() {
@@ -205,7 +291,7 @@ func main() {
 		withDatabase("postgres", url, secured(url), "items", "red shoe", func(err error) bool {
 			var fault *pq.Error
 			return errors.As(err, &fault) && fault.Code == "42703"
-		})
+		}, declared, cancelledByContext)
 	default:
 		authority, err := os.ReadFile(os.Getenv("INTEROP_CA"))
 		roots := x509.NewCertPool()
@@ -216,6 +302,6 @@ func main() {
 		withDatabase("mysql", url, url+"?tls=own", "docs", "red apple", func(err error) bool {
 			var fault *mysql.MySQLError
 			return errors.As(err, &fault) && fault.Number == 1054
-		})
+		}, streamed, killed)
 	}
 }

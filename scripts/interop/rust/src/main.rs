@@ -107,6 +107,26 @@ async fn mysql(url: &str) -> Tried {
         let described = pool.describe("SELECT _id, title FROM docs WHERE _id = ?").await?;
         check(described.columns().len() == 2, "columns of a statement")
     }.await);
+    told("cursors", async {
+        let mut rows = sqlx::query("SELECT range FROM range(2500)").fetch(&pool);
+        let mut count = 0;
+        while rows.try_next().await?.is_some() { count += 1; }
+        check(count == 2500, "a stream of rows")
+    }.await);
+    told("cancel", async {
+        let mut connection = pool.acquire().await?;
+        let number: u64 = sqlx::query("SELECT CONNECTION_ID()").fetch_one(&mut *connection).await?.try_get_unchecked(0)?;
+        let running = sqlx::query("SELECT SUM(a.range * b.range) FROM range(100000) a, range(100000) b").fetch_all(&mut *connection);
+        tokio::pin!(running);
+        // Another connection kills it; one that comes before the statement ends nothing.
+        let ended = loop {
+            tokio::select! {
+                ended = &mut running => break ended,
+                _ = tokio::time::sleep(Duration::from_millis(300)) => { pool.execute(format!("KILL QUERY {number}").as_str()).await?; }
+            }
+        };
+        check(ended.is_err_and(|each| each.to_string().contains("1317")), "a killed statement")
+    }.await);
     told("errors", async {
         let error = sqlx::query("SELECT nope FROM docs").fetch_all(&pool).await.err();
         check(error.is_some_and(|each| each.to_string().contains("nope")), "an unknown column")
