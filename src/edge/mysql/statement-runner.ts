@@ -177,8 +177,11 @@ export class StatementRunner {
   /** The value of an expression by a SELECT of it. */
   async #evaluate({ source, tokens }: Statement): Promise<Cell> {
     const select: MysqlToken = { ...tokens[0]!, kind: "word", value: "SELECT" };
+    // In brackets: the word before has no place of its own in the source.
+    const open: MysqlToken = { ...tokens[0]!, kind: "operator", value: "(" };
+    const close: MysqlToken = { ...tokens.at(-1)!, kind: "operator", value: ")" };
     const signal = AbortSignal.timeout(evaluateMsMax);
-    const rows = await this.run({ source, tokens: [select, ...tokens] }, [], signal);
+    const rows = await this.run({ source, tokens: [select, open, ...tokens, close] }, [], signal);
     if (rows === undefined) return null;
     await using result = rows;
     const batch = await result.next();

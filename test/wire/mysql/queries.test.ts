@@ -197,6 +197,22 @@ describe("statements of mysql2", () => {
     await several.end();
   });
 
+  test("a variable is set to what others are", async () => {
+    const session = await connectTo(port);
+    await session.query("SET @x = 5");
+    await session.query("SET @y = @x + 1, @z = 1 + @x, @c = IF(@x > 1, 'a', 'b')");
+    assert.deepEqual(await rows(session, "SELECT @y AS y, @z AS z, @c AS c"), [{ y: 6, z: 6, c: "a" }]);
+    await session.end();
+  });
+
+  test("a backslash takes a wildcard's meaning away, in a parameter too", async () => {
+    const [found] = await connection.execute("SELECT ? LIKE ? AS a, ? LIKE ? AS b", [
+      ...["50% off", "50\\%%"],
+      ...["50x off", "50\\%%"],
+    ]);
+    assert.deepEqual(found, [{ a: 1, b: 0 }]);
+  });
+
   test("messages of more than 16 MiB, both ways", async () => {
     const length = 17_000_000;
     const text = "x".repeat(length);

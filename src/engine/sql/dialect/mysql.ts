@@ -1,6 +1,10 @@
 import type { Dialect } from "./dialect.ts";
+import { likes } from "./postgres-sql-functions.ts";
 
 const schema = "mysql_functions";
+
+/** A backslash takes a wildcard's meaning away, in a parameter too. */
+const likeMacros = Object.entries(likes).map(([name, [form]]) => [name, `(${form![0]}) AS ${form![1]}`]);
 
 /** Functions of MySQL that the engine has not, as macros over what it has. */
 const macros: Readonly<Record<string, string>> = {
@@ -19,6 +23,7 @@ const macros: Readonly<Record<string, string>> = {
   strcmp: "(a, b) AS CASE WHEN a < b THEN -1 WHEN a > b THEN 1 ELSE 0 END",
   substring_index:
     "(a, delimiter, count) AS CASE WHEN count >= 0 THEN array_to_string(string_split(a, delimiter)[1:count], delimiter) ELSE array_to_string(string_split(a, delimiter)[count:], delimiter) END",
+  ...Object.fromEntries(likeMacros),
   truncate: "(a, digits) AS trunc(a * power(10, digits)) / power(10, digits)",
 };
 

@@ -123,6 +123,16 @@ const keyIndexes = `SELECT ${s}.table_oid('keys', table_name) AS oid, table_name
     'CREATE UNIQUE INDEX ' || ${s}.quoted_name(table_name || '_pkey') || ' ON collections.' || ${s}.quoted_name(table_name) || ' USING btree (_id)' AS indexdef
   FROM shown.tables t WHERE table_schema = 'collections'`;
 
+/** Most functions of a type are called by it and what they do; these have an underscore between. */
+const underscored =
+  `date time timetz timestamp timestamptz interval numeric uuid json jsonb xml inet cidr macaddr bit varbit cstring record void vector`
+    .split(" ")
+    .map((name) => `'${name}'`);
+
+function functionOfType(what: "in" | "out" | "recv" | "send"): string {
+  return `CASE WHEN typcategory = 'A' THEN 'array_${what}' WHEN typname IN (${underscored.join(", ")}) THEN typname || '_${what}' ELSE typname || '${what}' END`;
+}
+
 const populated: Readonly<Record<string, string>> = {
   pg_namespace: `SELECT * FROM (VALUES (${fixedOids.pg_catalog}::UINTEGER, 'pg_catalog', ${owner}::UINTEGER, NULL::VARCHAR[], 0::UINTEGER),
     (${fixedOids.information_schema}, 'information_schema', ${owner}, NULL, 0), (${fixedOids.collections}, 'collections', ${owner}, NULL, 0),
@@ -157,10 +167,8 @@ const populated: Readonly<Record<string, string>> = {
   pg_type: `SELECT oid::UINTEGER AS oid, typname, ${fixedOids.pg_catalog}::UINTEGER AS typnamespace, ${owner}::UINTEGER AS typowner, typlen::SMALLINT AS typlen,
       typlen BETWEEN 1 AND 8 AS typbyval, CASE typcategory WHEN 'P' THEN 'p' ELSE 'b' END AS typtype, typcategory, false AS typispreferred,
       true AS typisdefined, ',' AS typdelim, 0::UINTEGER AS typrelid, CASE typcategory WHEN 'A' THEN 'array_subscript_handler' ELSE '-' END AS typsubscript,
-      typelem::UINTEGER AS typelem, typarray::UINTEGER AS typarray, CASE typcategory WHEN 'A' THEN 'array_in' ELSE typname || 'in' END AS typinput,
-      CASE typcategory WHEN 'A' THEN 'array_out' ELSE typname || 'out' END AS typoutput,
-      CASE typcategory WHEN 'A' THEN 'array_recv' ELSE typname || 'recv' END AS typreceive,
-      CASE typcategory WHEN 'A' THEN 'array_send' ELSE typname || 'send' END AS typsend, '-' AS typmodin, '-' AS typmodout, '-' AS typanalyze,
+      typelem::UINTEGER AS typelem, typarray::UINTEGER AS typarray, ${functionOfType("in")} AS typinput, ${functionOfType("out")} AS typoutput,
+      ${functionOfType("recv")} AS typreceive, ${functionOfType("send")} AS typsend, '-' AS typmodin, '-' AS typmodout, '-' AS typanalyze,
       typalign, CASE WHEN typlen = -1 THEN 'x' ELSE 'p' END AS typstorage, false AS typnotnull, 0::UINTEGER AS typbasetype, -1 AS typtypmod, 0 AS typndims,
       CASE typcategory WHEN 'S' THEN 100 ELSE 0 END::UINTEGER AS typcollation, NULL::VARCHAR AS typdefaultbin, NULL::VARCHAR AS typdefault,
       NULL::VARCHAR[] AS typacl, 1247::UINTEGER AS tableoid, 0::UINTEGER AS xmin

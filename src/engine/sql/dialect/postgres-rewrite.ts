@@ -1,6 +1,6 @@
 import { tableSchemas } from "../table-schemas.ts";
 import { type Call, isItem, rewriteCall } from "./postgres-calls.ts";
-import { rewriteArrayText, rewriteCast, rewriteCastAs } from "./postgres-casts.ts";
+import { rewriteArrayText, rewriteByteText, rewriteCast, rewriteCastAs } from "./postgres-casts.ts";
 import { catalogSchema } from "./postgres-catalog.ts";
 import { notAlias, PostgresDraft, quotedText, type TextEdit } from "./postgres-draft.ts";
 import { nameOf, type StatementText, stringOf, type Token } from "./postgres-lexer.ts";
@@ -64,7 +64,9 @@ class Rewriter {
     const token = this.#tokens[i]!;
     if (token.kind === "word") return this.#word(i, token);
     if (token.kind === "quoted") return this.#quoted(i);
-    if (token.kind === "string") return rewriteArrayText(this.#draft, i, token);
+    if (token.kind === "string") {
+      return rewriteArrayText(this.#draft, i, token) || rewriteByteText(this.#draft, i, token);
+    }
     if (token.kind !== "symbol") return 0;
     return token.text === "::" ? rewriteCast(this.#draft, i) : rewriteOperator(this.#draft, i);
   }

@@ -8,6 +8,21 @@ function ofVectors(distance: string): string {
   return `CASE WHEN a IS NOT NULL AND b IS NOT NULL THEN ${distance}(${both}) END`;
 }
 
+/** LIKE and its kin by the names of their operators, and what DuckDB has for those with an escape. */
+export const likes: Readonly<Record<string, readonly (readonly [parameters: string, result: string])[]>> =
+  Object.fromEntries(
+    [
+      ["~~", "like_escape"],
+      ["!~~", "not_like_escape"],
+      ["~~*", "ilike_escape"],
+      ["!~~*", "not_ilike_escape"],
+    ].map(([operator, escaping]) => {
+      const plain = `system.main."${operator}"(a, b)`;
+      const result = `CASE WHEN contains(b, '\\') THEN ${escaping}(a, b, '\\') ELSE ${plain} END`;
+      return [`"${operator}"`, [["a, b", result]]] as const;
+    }),
+  );
+
 /**
  * Functions of Postgres's SQL that DuckDB has not, has under the same name for something else, or gives another answer
  * for; and those that statements are rewritten to. Each with its parameters and what it gives.
@@ -18,6 +33,8 @@ export const sqlFunctions: Readonly<Record<string, readonly (readonly [parameter
   '"%"': [["a, b", `CASE WHEN b = 0 THEN error('division by zero') ELSE system.main."%"(a, b) END`]],
   mod: [["a, b", `CASE WHEN b = 0 THEN error('division by zero') ELSE system.main."%"(a, b) END`]],
   div: [["a, b", `CASE WHEN b = 0 THEN error('division by zero') ELSE trunc(system.main."/"(a, b)) END`]],
+  // A backslash takes a wildcard's meaning away. Where the pattern is written out without one, DuckDB's own LIKE is left of this.
+  ...likes,
   text_of: [["x", "x::VARCHAR"]],
   json_pointer: [
     [
