@@ -81,7 +81,7 @@ test("sign-ins, refusals and administrative acts are in the audit log, over a re
   assert.equal(of(entries, "apikey:watched", "sign_in").length, 1, "once, not with each request");
   assert.equal(of(entries, "apikey:watched", "DELETE /v1/namespaces/:ns")[0]!.outcome, "403");
   const [made] = of(entries, "apikey:boss", "POST /v1/instance/keys");
-  assert.deepEqual([made!.target, made!.outcome], ["/v1/instance/keys", "ok"]);
+  assert.deepEqual([made!.target, made!.outcome], ["/v1/instance/keys/watched", "ok"]);
   for (const each of entries) assert.ok(!JSON.stringify(each).includes(key), "no secret");
   const [page, rest] = [await audited("?limit=2"), await audited(`?before=${entries[1]!.sequence}`)];
   assert.deepEqual([...page.slice(-2), ...rest].slice(-rest.length), rest);

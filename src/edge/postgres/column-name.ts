@@ -16,6 +16,7 @@ const castNames: Readonly<Record<string, string>> = {
   INTEGER: "int4",
   BIGINT: "int8",
   HUGEINT: "numeric",
+  DECIMAL: "numeric",
   FLOAT: "float4",
   DOUBLE: "float8",
   VARCHAR: "text",
@@ -52,6 +53,8 @@ function ownName(name: string): string {
 function castName(inner: string, type: string): string {
   // What DuckDB shows for true and false.
   if ((inner === "'t'" || inner === "'f'") && type === "BOOLEAN") return "?column?";
-  const name = /^"?\w+"?(?:\."?\w+"?)+$/.test(inner) ? inner.split(".").at(-1)!.replaceAll('"', "") : columnName(inner);
+  const name = /^"?[A-Za-z_]\w*"?(?:\."?\w+"?)+$/.test(inner)
+    ? inner.split(".").at(-1)!.replaceAll('"', "")
+    : columnName(inner);
   return name === "?column?" ? (castNames[type] ?? type.toLowerCase()) : name;
 }

@@ -91,6 +91,8 @@ for (const [given, want] of [
   ["CAST(t._id AS VARCHAR)", "_id"],
   ["CAST('x' AS DATE)", "date"],
   ["CAST(now() AS DATE)", "now"],
+  ["CAST(2.25 AS DECIMAL(18,3))", "numeric"],
+  ["CAST(2.5 AS DOUBLE)", "float8"],
   ["CASE  WHEN (a) THEN (1) ELSE NULL END", "case"],
 ] as const) {
   test(`a column that the engine calls ${given} is ${want}`, () => assert.equal(columnName(given), want));

@@ -266,12 +266,19 @@ function registerHooks(
   });
 }
 
+/** Of a name that is noted. */
+const nameLengthMax = 128;
+
 /** Notes what somebody changed, or was not allowed to change. */
 function auditAct(audit: AuditLog, request: FastifyRequest, status: number): void {
   const { url = "", config } = request.routeOptions;
   const isAct = request.act !== undefined || config.access === "admin" || config.access === "instance-admin";
   if (!isAct || request.method === "GET" || request.method === "HEAD" || request.principal === undefined) return;
-  const [target] = request.url.split("?", 1);
+  const [path] = request.url.split("?", 1);
+  // What is made has its name in the body.
+  const name =
+    request.method === "POST" ? (request.body as { readonly name?: unknown } | null | undefined)?.name : undefined;
+  const target = typeof name === "string" ? `${path}/${name.slice(0, nameLengthMax)}` : path;
   audit.record({
     action: request.act ?? `${request.method} ${url}`,
     principal: request.principal.id,

@@ -335,6 +335,8 @@ for (const [expression, want] of [
   ["to_char(date '2024-02-09', 'FMMonth FMDD, \"year\" YYYY Dy Q')", "February 9, year 2024 Fri 1"],
   ["to_char(1234.567, 'FM999,999.00')", "1,234.57"],
   ["to_char(-5, '999')", "  -5"],
+  ["to_char(12, '0000')", " 0012"],
+  ["to_char(7.5, 'FM000.00')", "007.50"],
   ["to_char(null::timestamp, 'YYYY')", null],
   ["to_date('09.02.2024', 'DD.MM.YYYY')::text", "2024-02-09"],
   ["to_timestamp('2024-02-09 15', 'YYYY-MM-DD HH24')::text", "2024-02-09 15:00:00+00"],

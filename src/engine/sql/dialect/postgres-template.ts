@@ -119,7 +119,9 @@ export function numberExpression(template: string): string | undefined {
   const size = `abs(round(t::DECIMAL(38, 10), ${scale}))`;
   const plain = isGrouped ? `format('{:,.${scale}f}', ${size})` : `format('{:.${scale}f}', ${size})`;
   const shown =
-    zeros > 0 ? `lpad(${plain}, greatest(length(${plain}), ${zeros + (scale > 0 ? scale + 1 : 0)}), '0')` : plain;
+    zeros > 0
+      ? `lpad(${plain}, greatest(length(${plain}), ${zeros + (scale > 0 ? scale + 1 : 0)})::INTEGER, '0')`
+      : plain;
   // Without a zero to stand for it, nothing stands before the point.
   const bare = zeros === 0 && scale > 0 ? `regexp_replace(${shown}, '^0\\.', '.')` : shown;
   const trimmed = isFilled ? trimmedFraction(bare, fraction) : bare;
