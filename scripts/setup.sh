@@ -49,7 +49,7 @@ is_built() {
 
 is_installed || install
 # Without these two the service is whole but for them; the console's page then says how to make it.
-if ! is_built build/console/index.html src/console scripts/console.ts; then
+if ! is_built build/console/index.html src/console src/client/json.ts scripts/console.ts; then
   echo "setup: bundling the console" >&2
   node_modules/.bin/node scripts/console.ts >&2 || echo "setup: the console could not be bundled; see above" >&2
 fi

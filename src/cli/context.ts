@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { Client, type NamespaceClient } from "../client/index.ts";
+import { parseExactly } from "../client/json.ts";
 import { UsageError } from "./command.ts";
 import type { Output } from "./output.ts";
 
@@ -110,7 +111,7 @@ export class Context {
   }
 
   clientWith(options: Partial<ConstructorParameters<typeof Client>[0] & object>): Client {
-    return new Client({ url: this.url, ...this.connection(), ...options });
+    return new Client({ url: this.url, exactNumbers: true, ...this.connection(), ...options });
   }
 
   /** What every client of a command has. */
@@ -159,9 +160,10 @@ export function parseWhole(what: string, text: string, min = 0, max = Number.MAX
   return value;
 }
 
-export function parseJson(what: string, text: string): unknown {
+/** Numbers stay as they are written, unless the reader knows doubles alone. */
+export function parseJson(what: string, text: string, parse: (text: string) => unknown = parseExactly): unknown {
   try {
-    return JSON.parse(text);
+    return parse(text);
   } catch (error) {
     throw new UsageError(`${what} is not JSON: ${(error as Error).message}`);
   }

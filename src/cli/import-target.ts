@@ -1,4 +1,5 @@
 import type { Client, CollectionSchema, NewRecord, WriteOp } from "../client/index.ts";
+import { isWrittenNumber, parseExactly } from "../client/json.ts";
 import { CommandFailure, UsageError } from "./command.ts";
 import type { Context } from "./context.ts";
 import type { Row } from "./rows.ts";
@@ -18,12 +19,16 @@ type Json = Readonly<Record<string, unknown>>;
 function parseRow({ text, line }: Row): Json {
   let parsed: unknown;
   try {
-    parsed = JSON.parse(text);
+    parsed = parseExactly(text);
   } catch (error) {
     throw new CommandFailure("invalid_argument", `line ${line} is not JSON: ${(error as Error).message}`);
   }
-  if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)) return parsed as Json;
+  if (isObject(parsed)) return parsed;
   throw new CommandFailure("invalid_argument", `line ${line} must be a JSON object`);
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !isWrittenNumber(value);
 }
 
 export async function openTarget(context: Context, client: Client): Promise<ImportTarget> {
@@ -86,7 +91,7 @@ function documentOf(row: Row, shape: Shape): Json {
     return document;
   }
   const idColumn = shape.idColumn ?? ["_id", "id"].find((name) => columns[name] !== undefined) ?? "#";
-  const id = idColumn === "#" ? row.after.rows - 1 : Number(columns[idColumn]);
+  const id = idColumn === "#" ? row.after.rows - 1 : idOf(columns[idColumn]);
   if (!Number.isSafeInteger(id) || id < 0 || (idColumn !== "#" && columns[idColumn] == null)) {
     const shown = JSON.stringify(columns[idColumn]) ?? "nothing";
     const hint = "--id names another column; --id '#' numbers the rows";
@@ -109,11 +114,16 @@ function documentOf(row: Row, shape: Shape): Json {
   };
 }
 
+/** A number that a double can't carry is none. */
+function idOf(value: unknown): number {
+  return isWrittenNumber(value) ? Number.NaN : Number(value);
+}
+
 /** CSV has no arrays: there one is JSON text. */
 function arrayOf(value: unknown): unknown {
   if (typeof value !== "string") return value;
   try {
-    return JSON.parse(value);
+    return parseExactly(value);
   } catch {
     return value;
   }

@@ -175,7 +175,7 @@ export class StreamClient {
       signal,
     };
     return await this.#transport.attempts(call, async (response) => ({
-      events: (await response.json()) as CloudEvent[],
+      events: this.#transport.parse(await response.text()) as CloudEvent[],
       next_offset: Number(response.headers.get("service-next-offset")),
       high_watermark: Number(response.headers.get("service-high-watermark")),
     }));
@@ -285,7 +285,7 @@ export class StreamClient {
         if (event === undefined) yield undefined;
         else if (event.event === "error") throw tailError(event.data);
         else {
-          yield storedRecord(partition, JSON.parse(event.data) as RecordJson, format);
+          yield storedRecord(partition, this.#transport.parse(event.data) as RecordJson, format);
           // The consumer may have taken its time, in which nothing was read.
           heard();
         }

@@ -1,4 +1,5 @@
 import { errorOf, ServiceError } from "./error.ts";
+import { parseExactly } from "./json.ts";
 import { type ConsistencyToken, isToken, Session } from "./session.ts";
 
 export interface RetryOptions {
@@ -25,6 +26,11 @@ export interface ClientOptions {
   readonly retry?: Partial<RetryOptions> | undefined;
   readonly attemptMs?: number | undefined;
   readonly fetch?: typeof fetch | undefined;
+  /**
+   * Numbers of answers that a double can't carry come as `JSON.rawJSON` objects, which `JSON.stringify` writes as they
+   * were. Without it they are rounded.
+   */
+  readonly exactNumbers?: boolean | undefined;
   /** Told before each wait for a retry. */
   readonly onRetry?: ((error: ServiceError, waitMs: number) => void) | undefined;
 }
@@ -72,10 +78,15 @@ export class Transport {
   async call<T>(call: Call): Promise<T> {
     return await this.attempts(call, async (response) => {
       const text = await response.text();
-      const reply = (text === "" ? undefined : JSON.parse(text)) as T;
+      const reply = (text === "" ? undefined : this.parse(text)) as T;
       if (call.kind === "write") this.#learn(reply, response);
       return reply;
     });
+  }
+
+  /** JSON of an answer, as the client's options want its numbers. */
+  parse(text: string): unknown {
+    return this.#options.exactNumbers === true ? parseExactly(text) : JSON.parse(text);
   }
 
   /** Runs attempts until one is answered and taken, or must not be repeated. */

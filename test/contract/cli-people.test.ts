@@ -1,7 +1,7 @@
 /** What people expect of a command line beyond its commands: where options may stand, names, hints, errors that point. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:https";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -71,6 +71,60 @@ test("a document is put, merged into, and edited in an editor", async () => {
   await cli.fails(["document", "put", "items", "1", "[]"], 2, /must be a JSON object/);
   await cli.fails(["document", "edit", "items", "9"], 5, /no document with the id 9/);
   assert.match(await cli.ok(["document", "delete", "items", "1"]), /^1 document deleted\n$/);
+});
+
+/** Numbers that a double can't carry, and how they are written. */
+const large = "12345678901234567890";
+const precise = "0.12345678901234567890123";
+const exact = `"n":${large},"p":${precise},"list":[1e400,${large}]`;
+
+test("documents keep numbers that a double can't carry: put, edit, get, SQL, export and import", async () => {
+  await cli.ok(["document", "put", "items", "21", `{"title":"big",${exact}}`]);
+  const edited = new CommandLine(server, "shop", { EDITOR: "sed -i s/big/huge/" });
+  assert.match(await edited.ok(["document", "edit", "items", "21"]), /21 updated, version 2/);
+  const source = `{"title":"huge",${exact}}`;
+  const got = await cli.ok(["document", "get", "items", "21", "--json"]);
+  assert.ok(got.includes(source), got);
+  assert.ok((await cli.ok(["document", "get", "items", "21"])).includes(`"n": ${large},`));
+  const select = ["sql", "-c", "SELECT _source FROM items WHERE _id = 21"];
+  const [shown, inCsv] = [await cli.ok([...select, "--json"]), await cli.ok([...select, "--csv"])];
+  assert.ok(shown.includes(source), shown);
+  assert.ok(inCsv.includes(source.replaceAll('"', '""')), inCsv);
+  const file = join(folder, "exact.jsonl");
+  await cli.ok(["export", "-c", "items", file]);
+  assert.ok((await readFile(file, "utf8")).includes(source));
+  await cli.ok(["import", file, "-c", "again", "--schema", '{"fields":[{"name":"title","kind":"text"}]}']);
+  const again = await cli.ok(["export", "-c", "again"]);
+  assert.ok(again.includes(source), again);
+  const columns = join(folder, "columns.jsonl");
+  await writeFile(columns, `{"id":22,"title":"huge",${exact}}\n`);
+  await cli.ok(["import", columns, "-c", "again"]);
+  const imported = await cli.ok(["document", "get", "again", "22", "--json"]);
+  assert.ok(imported.includes(exact), imported);
+  await writeFile(columns, `{"id":${large}}\n`);
+  await cli.fails(
+    ["import", columns, "-c", "again", "--restart"],
+    1,
+    /line 1: id is 12345678901234567890, which is no id/,
+  );
+  await writeFile(columns, `${large}\n`);
+  await cli.fails(["import", columns, "-c", "again", "--restart"], 1, /line 1 must be a JSON object/);
+  await cli.fails(["document", "put", "items", "21", large], 2, /must be a JSON object/);
+});
+
+test("records and parameters of SQL keep numbers that a double can't carry", async () => {
+  await cli.ok(["stream", "create", "exact"]);
+  const append = ["stream", "append", "exact", "--format", "json"];
+  await cli.ok(append, `{"key":${large},"value":{${exact}},"headers":{"h":${large}}}\n{"value":${precise}}\n`);
+  const shown = (await cli.ok(["stream", "tail", "exact", "--json"])).trim().split("\n");
+  const [first, second] = shown.map((line) => JSON.parse(line));
+  assert.deepEqual([first.key, first.value, first.headers[0].value], [large, `{${exact}}`, large]);
+  assert.equal(second.value, precise);
+  await cli.fails(append, 1, /line 1 must be a JSON object/, large);
+  await cli.fails(append, 1, /line 1: headers must be/, `{"headers":${large}}`);
+  await cli.fails(append, 1, /line 1: timestamp_ms must be an integer/, `{"timestamp_ms":${large}}`);
+  const select = ["sql", "--csv", "-c", "SELECT $1 AS b, $2 AS c"];
+  assert.equal(await cli.ok([...select, "9007199254740993", large]), `b,c\n9007199254740993,${large}\n`);
 });
 
 test("an error in SQL points at its place", async () => {

@@ -1,5 +1,6 @@
 import { createReadStream } from "node:fs";
 import type { CloudEvent, NewRecord } from "../../client/index.ts";
+import { isWrittenNumber, parseExactly } from "../../client/json.ts";
 import { CommandFailure, UsageError } from "../command.ts";
 import type { Context } from "../context.ts";
 import { type Line, readLines } from "../lines.ts";
@@ -77,7 +78,7 @@ function parser(context: Context, format: "lines" | "json" | "events"): (line: L
 
 function parseLine({ text, number }: Line): unknown {
   try {
-    return JSON.parse(text);
+    return parseExactly(text);
   } catch (error) {
     throw new CommandFailure("invalid_argument", `line ${number} is not JSON: ${(error as Error).message}`);
   }
@@ -116,7 +117,7 @@ function headersOf(given: unknown): { key: string; value?: string }[] | undefine
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !isWrittenNumber(value);
 }
 
 function textOf(value: unknown): string {

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Document, Filter, Json } from "../../client/index.ts";
+import { isWrittenNumber } from "../../client/json.ts";
 import { CommandFailure, UsageError } from "../command.ts";
 import { type Context, parseJson, parseWhole, readGiven } from "../context.ts";
 import type { Run } from "../spec.ts";
@@ -53,7 +54,7 @@ function vectorsOf(context: Context): Record<string, readonly number[]> {
 
 function parseSource(what: string, text: string): Json {
   const source = parseJson(what, text);
-  if (typeof source !== "object" || source === null || Array.isArray(source)) {
+  if (typeof source !== "object" || source === null || Array.isArray(source) || isWrittenNumber(source)) {
     throw new UsageError(`${what} must be a JSON object`);
   }
   return source as Json;

@@ -48,7 +48,8 @@ export const deploy: Run = async (context) => {
 
 export const run: Run = async (context) => {
   const name = context.arg(0);
-  const args = parseJson("ARGS", readGiven(context.args[1] ?? "{}")) as Record<string, unknown>;
+  // Functions have doubles, and larger integers as `$int64`.
+  const args = parseJson("ARGS", readGiven(context.args[1] ?? "{}"), JSON.parse) as Record<string, unknown>;
   const live = new LiveClient({ ...context.connection(), url: context.liveUrl, namespace: context.namespaceName });
   const value = await runEither(live, name, args, context.signal);
   await context.out.value(value, () => JSON.stringify(value, printable, 2));

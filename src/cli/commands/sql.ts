@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { createInterface, type Interface } from "node:readline";
 import { ServiceError, type SqlReply } from "../../client/index.ts";
+import { parseExactly } from "../../client/json.ts";
 import { UsageError } from "../command.ts";
 import { type Context, readText } from "../context.ts";
 import { csvLine } from "../csv.ts";
@@ -48,7 +49,7 @@ function params(context: Context): unknown[] | undefined {
   if (context.args.length === 0) return undefined;
   return context.args.map((given) => {
     try {
-      return JSON.parse(given) as unknown;
+      return parseExactly(given);
     } catch {
       return given;
     }

@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals";
+import { parseExactly } from "../../client/json.ts";
 import { tabStorage } from "./storage.ts";
 
 /** What the server says of a request that it refused. */
@@ -85,19 +86,10 @@ export async function call<T>(path: string, options: CallOptions = {}): Promise<
   return (await response.json()) as T;
 }
 
-/** What older browsers, and the declared type, do not have. */
-const json = JSON as typeof JSON & { readonly rawJSON?: (text: string) => unknown };
-type Reviver = (key: string, value: unknown, context?: { readonly source?: string }) => unknown;
-const keepWritten: Reviver = (_key, value, context) => {
-  const written = context?.source;
-  const isCarried = typeof value !== "number" || written === undefined || written.length <= 15;
-  return isCarried || json.rawJSON === undefined || String(value) === written ? value : json.rawJSON(written);
-};
-
 /** The same for documents: numbers that a double can't carry stay as they are written, so that editing does not round them. */
 export async function callDocuments<T>(path: string, options: CallOptions = {}): Promise<T> {
   const response = await request(path, options);
-  return JSON.parse(await response.text(), keepWritten as (key: string, value: unknown) => unknown) as T;
+  return parseExactly(await response.text()) as T;
 }
 
 interface ErrorBody {
