@@ -342,6 +342,12 @@ for (const [expression, want] of [
   ["to_timestamp('2024-02-09 15', 'YYYY-MM-DD HH24')::text", "2024-02-09 15:00:00+00"],
   ["'{\"a\":{\"b\":[1,2]}}'::jsonb #>> '{a,b,1}'", "2"],
   ["'{\"a\":{\"b\":[1,2]}}'::jsonb #> array['a']", { b: [1, 2] }],
+  [
+    "jsonb_typeof('1') || ' ' || json_typeof('-1.5') || ' ' || jsonb_typeof('\"a\"') || ' ' || jsonb_typeof('{}')",
+    "number number string object",
+  ],
+  ["jsonb_typeof('[]') || ' ' || jsonb_typeof('true') || ' ' || jsonb_typeof('null')", "array boolean null"],
+  ["jsonb_typeof(null)", null],
   ["overlay('abcdef' placing 'XY' from 2 for 1)", "aXYcdef"],
   ["width_bucket(5.35, 0.024, 10.06, 5)", 3],
   [

@@ -23,8 +23,6 @@ const functionAliases: Readonly<Record<string, string>> = {
   jsonb_agg: "json_group_array",
   json_object_agg: "json_group_object",
   jsonb_object_agg: "json_group_object",
-  json_typeof: "json_type",
-  jsonb_typeof: "json_type",
   jsonb_array_length: "json_array_length",
   jsonb_pretty: "json_pretty",
   to_jsonb: "to_json",

@@ -8,6 +8,10 @@ function ofVectors(distance: string): string {
   return `CASE WHEN a IS NOT NULL AND b IS NOT NULL THEN ${distance}(${both}) END`;
 }
 
+/** DuckDB tells numbers apart. */
+const jsonType = `CASE json_type(x) WHEN 'VARCHAR' THEN 'string' WHEN 'OBJECT' THEN 'object' WHEN 'ARRAY' THEN 'array'
+  WHEN 'BOOLEAN' THEN 'boolean' WHEN 'NULL' THEN 'null' ELSE CASE WHEN json_type(x) IS NOT NULL THEN 'number' END END`;
+
 /** LIKE and its kin by the names of their operators, and what DuckDB has for those with an escape. */
 export const likes: Readonly<Record<string, readonly (readonly [parameters: string, result: string])[]>> =
   Object.fromEntries(
@@ -36,6 +40,8 @@ export const sqlFunctions: Readonly<Record<string, readonly (readonly [parameter
   // A backslash takes a wildcard's meaning away. Where the pattern is written out without one, DuckDB's own LIKE is left of this.
   ...likes,
   text_of: [["x", "x::VARCHAR"]],
+  json_typeof: [["x", jsonType]],
+  jsonb_typeof: [["x", jsonType]],
   json_pointer: [
     [
       "keys",
