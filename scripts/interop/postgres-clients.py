@@ -457,6 +457,13 @@ def with_adbc():
             cursor.execute(query, values)
             return cursor.fetch_arrow_table().to_pylist()
 
+    def types():
+        query = (
+            "select true a, 7::int b, 1.5::float8 c, 'ä' d, date '2024-02-29' e, '\\x00ff'::bytea f,"
+            " array[1, 2]::int[] g, null::text h"
+        )
+        equal(tuple(rows(query)[0].values()), (True, 7, 1.5, "ä", datetime.date(2024, 2, 29), b"\x00\xff", [1, 2], None))
+
     def cursors():
         with c.cursor() as cursor:
             cursor.execute("select i from range(200000) t(i)")
@@ -494,7 +501,7 @@ def with_adbc():
         equal(in_parallel(ask), list(range(4)))
 
     told("copy", lambda: equal(rows("select v from items where _id = 1"), [{"v": [1.0, 0.0, 0.5]}]))
-    for work in (cursors, cancel, errors, pool):
+    for work in (types, cursors, cancel, errors, pool):
         told(work.__name__, work)
     told("parameters", lambda: equal(rows("select $1::bigint + 1 as x", (5,)), [{"x": 6}]))
     told("tls", lambda: adbc_driver_postgresql.dbapi.connect(secured).close())
