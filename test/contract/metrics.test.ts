@@ -48,6 +48,7 @@ test("the disk, backlogs, seals, links and queries are told", async () => {
   }
   assert.ok(metric(text, "service_collection_seals_total")! >= 1);
   assert.equal(metric(text, 'service_link_stuck{namespace="shop",link="counts"}'), 0);
+  assert.equal(metric(text, 'service_link_skipped_records_total{namespace="shop",link="counts"}'), 0);
   const [free, size] = [metric(text, "service_disk_free_bytes")!, metric(text, "service_disk_size_bytes")!];
   assert.ok(free > 0 && free <= size);
 });

@@ -87,6 +87,20 @@ export function observeEngine(registry: Registry, engine: Engine, dataDir: strin
       for (const [quota, refused] of Object.entries(engine.quotas.refusals)) this.inc({ quota }, refused);
     },
   });
+  new Counter({
+    name: "service_link_skipped_records_total",
+    help: "Records that a link has passed over, since they did not have what it needs",
+    labelNames: ["namespace", "link"],
+    registers,
+    collect() {
+      this.reset();
+      let left = namedMax;
+      for (const { link, skipped } of engine.links.lags()) {
+        if (left-- === 0) return;
+        this.inc({ namespace: link.namespace, link: link.name }, skipped);
+      }
+    },
+  });
   new Gauge({
     name: "service_link_stuck",
     help: "1 for a link that does not advance because of an error, which its detail tells",
