@@ -1,10 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
+import { createClient } from "@connectrpc/connect";
+import { createFlightSqlClient } from "@lakehouse-rs/flight-sql-client";
+import { tableFromIPC } from "apache-arrow";
+import { QueryService, SearchRequestSchema } from "../../src/gen/service/collection/v1/query_pb.ts";
 import { hasChromium, launch, Tab } from "../browser/harness.ts";
 import { NodeCluster } from "../support/cluster.ts";
 import { type Ask, ask, base64 } from "../support/http.ts";
 import { hasJava, KafkaCluster } from "../support/kafka.ts";
+import { transports } from "../wire/rpc/clients.ts";
 
 const body = { name: "body", source_path: "body", kind: { text: { analyzer: "standard" } }, indexed: true };
 const triesMax = 200;
@@ -141,6 +147,38 @@ test(name, { skip: !(await hasJava()) }, async (t) => {
           await done(url, given);
         }
         assert.ok((await counts(standby)).answered > before.answered, url);
+      }
+    }),
+  );
+
+  await t.test("searches over every protocol of RPC, and statements over Flight", () =>
+    calmly(cluster, async ({ standby, namespace }) => {
+      const ops = [{ upsert: { id: 1, source: { body: "word1 common" } } }];
+      const { token } = await done(`${namespace}/collections/c/documents`, { body: { ops } });
+      const request = create(SearchRequestSchema, { namespace: "n", from: "c", limit: 3 });
+      for (const [name, transport] of transports(standby)) {
+        const { search } = createClient(QueryService, transport);
+        for (const headers of [withToken(token), { "service-consistency": "eventual" }]) {
+          const before = await counts(standby);
+          const { rows } = await search(request, { headers });
+          assert.equal(rows.length, 3, name);
+          assert.ok((await counts(standby)).answered > before.answered, `${name}: the standby answers`);
+        }
+        const before = await counts(standby);
+        await search(request);
+        const after = await counts(standby);
+        assert.ok(after.answered === before.answered && after.passedOn > before.passedOn, `${name}: strong`);
+      }
+      const { hostname: host, port } = new URL(standby);
+      for (const [consistency, counted] of [
+        ["eventual", "answered"],
+        ["strong", "passedOn"],
+      ] as const) {
+        const headers = Object.entries({ namespace: "n", consistency }).map(([key, value]) => ({ key, value }));
+        const client = await createFlightSqlClient({ tls: false, host, port: Number(port), headers });
+        const before = await counts(standby);
+        assert.equal(tableFromIPC(await client.query("SELECT _id FROM collections.c LIMIT 2")).numRows, 2);
+        assert.ok((await counts(standby))[counted] > before[counted], consistency);
       }
     }),
   );
