@@ -155,7 +155,7 @@ export class Server {
     // Whatever fails below, what was opened before it is closed again, so that the process can end.
     await using opened = new AsyncDisposableStack();
     const { store, ownership, objects: place } = host ?? (await ownGround(config, log, onFatal, opened));
-    const objects = openObjects(place);
+    const objects = await openObjects(place);
     const clock = new NodeClock();
     const random = new NodeRandom();
     const metrics = new Metrics();

@@ -54,7 +54,7 @@ async function createService(role: ThreadRole, { dataDir, objects: place }: Work
 async function segments(place: ObjectsPlace) {
   const { UsearchGraphs } = await import("./adapter/usearch/graphs.ts");
   const { ObjectSegmentLoader } = await import("./engine/collection/index/segment-loader.ts");
-  const objects = openObjects(place);
+  const objects = await openObjects(place);
   const graphs = new UsearchGraphs(rest.ifDue);
   return { objects, graphs, loader: new ObjectSegmentLoader(objects, graphs) };
 }
