@@ -95,7 +95,7 @@ export function observeEngine(registry: Registry, engine: Engine, dataDir: strin
     collect() {
       this.reset();
       let left = namedMax;
-      for (const { link, skipped } of engine.links.lags()) {
+      for (const { link, skipped } of engine.links.skips()) {
         if (left-- === 0) return;
         this.inc({ namespace: link.namespace, link: link.name }, skipped);
       }

@@ -289,7 +289,7 @@ export class Links {
   }
 
   /** Lag of every link with a worker, for metrics. */
-  *lags(): Iterable<{ link: LinkMeta; records: number; skipped: number; error: string | undefined }> {
+  *lags(): Iterable<{ link: LinkMeta; records: number; error: string | undefined }> {
     for (const link of this.#all()) {
       const worker = this.#workers.get(link.id);
       const source = this.#source(link);
@@ -298,8 +298,14 @@ export class Links {
       for (let partition = 0; partition < source.partitions; partition++) {
         records += Math.max(0, this.#deps.log.highWatermark(source, partition) - worker.applied(partition));
       }
-      const { skipped } = readTotals(this.#deps.store, link.id);
-      yield { link, records, skipped, error: worker.error };
+      yield { link, records, error: worker.error };
+    }
+  }
+
+  /** Records that each link with a worker has passed over, for metrics. */
+  *skips(): Iterable<{ link: LinkMeta; skipped: number }> {
+    for (const { link } of this.#workers.values()) {
+      yield { link, skipped: readTotals(this.#deps.store, link.id).skipped };
     }
   }
 
