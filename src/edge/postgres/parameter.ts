@@ -1,3 +1,4 @@
+import { parseBytea } from "../../engine/sql/dialect/postgres-bytea.ts";
 import type { SqlParameter, SqlValue } from "../../engine/sql/sql.ts";
 import { intervalText, timeText } from "../../engine/sql/time-text.ts";
 import type { SqlType } from "../../engine/sql/type.ts";
@@ -69,27 +70,11 @@ function parseBoolean(text: string): boolean {
   throw invalidText("boolean", text);
 }
 
-/** `\x` and hexadecimal digits, or the older form: bytes as they are, with `\\` and octal `\ooo`. */
 function parseBytes(text: string): Uint8Array {
-  if (text.startsWith("\\x")) {
-    const digits = text.slice(2).replace(/\s/g, "");
-    if (!/^(?:[0-9a-fA-F]{2})*$/.test(digits)) throw invalidText("bytea", text);
-    return Uint8Array.from(Buffer.from(digits, "hex"));
-  }
-  // Escapes are longer than what they mean, so the bytes are put together in place.
-  const bytes = Buffer.from(text);
-  let length = 0;
-  for (let at = 0; at < bytes.length; length++) {
-    const octal = bytes[at] === backslash ? /^\\([0-3][0-7]{2})/.exec(bytes.toString("latin1", at, at + 4)) : null;
-    const isSlash = bytes[at] === backslash && bytes[at + 1] === backslash;
-    if (bytes[at] === backslash && octal === null && !isSlash) throw invalidText("bytea", text);
-    bytes[length] = octal === null ? bytes[at]! : Number.parseInt(octal[1]!, 8);
-    at += octal === null ? (isSlash ? 2 : 1) : 4;
-  }
-  return Uint8Array.from(bytes.subarray(0, length));
+  const bytes = parseBytea(text);
+  if (bytes === undefined) throw invalidText("bytea", text);
+  return Uint8Array.from(bytes);
 }
-
-const backslash = 0x5c;
 
 function invalidText(type: string, text: string): PostgresError {
   return new PostgresError("22P02", `invalid input syntax for type ${type}: ${JSON.stringify(text.slice(0, 100))}`);

@@ -1,3 +1,4 @@
+import { parseBytea } from "./postgres-bytea.ts";
 import { catalogSchema } from "./postgres-catalog.ts";
 import { type PostgresDraft, quotedText } from "./postgres-draft.ts";
 import { stringOf, type Token } from "./postgres-lexer.ts";
@@ -126,25 +127,11 @@ export function rewriteByteText(draft: PostgresDraft, i: number, token: Token): 
   const last = isCast ? typeToken(draft, i + 2) : -1;
   const isBytes = last === -1 ? draft.isWord(i - 1, "bytea") : draft.nameAt(last).toLowerCase() === "bytea";
   if (!isBytes || draft.isSymbol(last + 1, "[")) return 0;
-  const bytes = bytesOf(stringOf(token));
+  const bytes = parseBytea(stringOf(token));
   if (bytes === undefined) return 0;
   const text = bytes.toString("hex").replace(/../g, "\\x$&");
   draft.replace(i, i, quotedText(text));
   return 1;
-}
-
-/** Undefined for what is neither form. */
-function bytesOf(text: string): Buffer | undefined {
-  if (text.startsWith("\\x")) {
-    const digits = text.slice(2).replace(/\s/g, "");
-    return /^(?:[0-9a-f]{2})*$/i.test(digits) ? Buffer.from(digits, "hex") : undefined;
-  }
-  if (/\\(?!\\|[0-3][0-7]{2})/.test(text.replaceAll("\\\\", ""))) return undefined;
-  const latin = Buffer.from(text).toString("latin1");
-  const plain = latin.replace(/\\(?:\\|([0-3][0-7]{2}))/g, (_, octal?: string) =>
-    octal === undefined ? "\\" : String.fromCharCode(Number.parseInt(octal, 8)),
-  );
-  return Buffer.from(plain, "latin1");
 }
 
 const anyWords = new Set(["any", "all", "some"]);
