@@ -27,5 +27,10 @@ for (const [i, node] of nodes.nodes.entries()) {
     `n${i}: ${nodes.urlOf(i)}, process ${pid}, Postgres on ${postgres.port}, MySQL on ${mysql.port}\n`,
   );
 }
-process.stdout.write(`owner: n${await nodes.owner()}. Ctrl-C ends everything.\n`);
+const owner = await nodes.owner();
+const { pid } = nodes.nodes[owner]!.child;
+process.stdout.write(
+  `owner: n${owner}. Ctrl-C ends everything. For docs/cluster.md, in another terminal:\n\n` +
+    `  export SERVICE_URL=${nodes.urlOf((owner + 1) % 3)} OWNER=${nodes.urlOf(owner)} OWNER_PID=${pid}\n`,
+);
 await Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]);

@@ -34,6 +34,8 @@ const checkedFurther: readonly (readonly [path: string, why: string])[] = [
   ["POST /v1/namespaces/{ns}/streams/{stream}/records", "how a value is written is said by format"],
   ["POST /v1/namespaces/{ns}/streams/{stream}/partitions/{partition}/records", "as above"],
   ["POST /v1/namespaces/{ns}/streams/{stream}/events", "the headers tell the mode, and have a grammar in binary mode"],
+  ["POST /v1/namespaces/{ns}/live/query", "names of fields are not empty, however deep they are"],
+  ["POST /v1/namespaces/{ns}/live/mutate", "as above"],
   ["GET /v1/namespaces/{ns}/streams/{stream}/partitions/{partition}/records", "offset or timestamp_ms, not both"],
 ];
 

@@ -5,6 +5,7 @@ import java.sql.DatabaseMetaData;
 import java.sql.DriverManager;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
+import java.sql.ResultSetMetaData;
 import java.sql.SQLException;
 import java.sql.Statement;
 import java.sql.Timestamp;
@@ -44,12 +45,22 @@ class InteropPostgres {
     equal(column(about.getPrimaryKeys(null, "collections", "items"), "COLUMN_NAME"), "_id", "primary keys");
     equal(count(about.getImportedKeys(null, "collections", "items")), 0, "imported keys");
     equal(column(about.getIndexInfo(null, "collections", "items", true, false), "INDEX_NAME"), "items_pkey", "indexes");
-    equal(count(about.getFunctions(null, null, "%")), 0, "functions");
+    equal(count(about.getFunctions(null, "collections", "%")), 0, "functions");
+    equal(count(about.getFunctions(null, "pg_catalog", "boolin")), 1, "functions of types");
     equal(count(about.getProcedures(null, null, "%")), 0, "procedures");
     equal(count(about.getTypeInfo()) > 20, true, "types");
     equal(count(about.getTableTypes()) > 0, true, "table types");
     equal(count(about.getTablePrivileges(null, "collections", "items")) > 0, true, "privileges");
     equal(about.getSQLKeywords().length() > 0, true, "keywords");
+  }
+
+  static void columns(Connection connection) throws SQLException {
+    try (Statement statement = connection.createStatement();
+        ResultSet rows = statement.executeQuery("select title as t, upper(title) from items")) {
+      ResultSetMetaData about = rows.getMetaData();
+      equal(about.getTableName(1) + "." + about.unwrap(org.postgresql.PGResultSetMetaData.class).getBaseColumnName(1), "items.title", "table of a column");
+      equal(about.getTableName(2), "", "table of an expression");
+    }
   }
 
   /** From the fifth run on the driver asks for the binary format. */
@@ -178,6 +189,7 @@ class InteropPostgres {
       connection.setSchema("collections");
       System.out.println("introspect ok");
       asMetabase(connection);
+      columns(connection);
       types(connection);
       System.out.println("types ok\nparameters ok");
       connection.setAutoCommit(false);

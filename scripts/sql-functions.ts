@@ -44,7 +44,7 @@ const [begin, end] = [
 ];
 const code = (names: string) => names.replaceAll(/\S+/g, "`$&`");
 const rows = Object.entries(refusedFunctions).map(([why, names]) => `| ${why} | ${code(names)} |`);
-rows.push(`| the same: all that begin so | ${code(refusedPrefixes.join(" "))} |`);
+rows.push(`| the same: every name with this prefix | ${code(refusedPrefixes.join(" "))} |`);
 const table = ["| why | functions |", "| --- | --- |", ...rows].join("\n");
 const [before, rest] = readFileSync(page, "utf8").split(begin);
 writeFileSync(page, `${before}${begin}\n\n${table}\n\n${end}${rest!.split(end)[1]}`);

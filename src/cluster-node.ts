@@ -111,7 +111,8 @@ export class ClusterNode implements ClusterView {
         return node?.status ?? {};
       },
     };
-    const proxy = new OwnerProxy({ node: config.nodeId ?? defaultNodeId(), tls: peerTls(config) });
+    const owner = () => view.ownerAddress;
+    const proxy = new OwnerProxy({ node: config.nodeId ?? defaultNodeId(), tls: peerTls(config), owner });
     opened.defer(() => proxy.close());
     const front = new ClusterFront(view, proxy);
     const { wireConnectionsMax, postgresListen, mysqlListen } = config;
@@ -342,6 +343,7 @@ export class ClusterNode implements ClusterView {
       objects: clusterPlace(this.#config),
       ownership: new EpochOwnership(member),
       cluster: this.#control(member),
+      wirePeers: this.#front.wirePeers,
     };
   }
 
@@ -398,8 +400,12 @@ export class ClusterNode implements ClusterView {
   #control(member: Member): ClusterControl {
     const name = this.#node;
     const { counts } = this.#front;
+    const keeper = () => this.#ground!.keeper;
     return {
       node: name,
+      get snapshot() {
+        return keeper().newest;
+      },
       get own() {
         const { role, lag, silentMs } = member;
         return { role, lagEntries: lag.entries, lagMs: lag.ms, silentMs, ...counts };

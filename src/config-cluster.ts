@@ -225,19 +225,19 @@ export const clusterSettingsTable = {
   clusterLogCaFile: named(
     "cluster-log-ca-file",
     "FILE",
-    "certificates of authorities, in PEM, that may have signed those of the log's brokers, besides those that Node knows",
+    "CA certificates (PEM) to trust for the log's brokers, besides Node's own",
     (text) => resolve(text),
   ),
   clusterObjects: named(
     "cluster-objects",
     "URL",
-    "where all nodes of a cluster find index segments, datasets and snapshots: s3://bucket/prefix, or file:///folder, which they share",
+    "where the nodes of a cluster share index segments, datasets and snapshots: s3://bucket/prefix, or file:///folder",
     parseClusterObjects,
   ),
   clusterObjectsEndpoint: named(
     "cluster-objects-endpoint",
     "URL",
-    "the server of the bucket, https://host:port; without it, S3 of AWS in the region",
+    "the S3 endpoint, https://host:port; without it, AWS in the region",
     url,
   ),
   clusterObjectsRegion: withDefault(
@@ -250,14 +250,14 @@ export const clusterSettingsTable = {
   clusterCacheBytes: withDefault(
     "cluster-cache-bytes",
     "NUMBER",
-    "bytes of the data folder that copies of objects in S3 may take, about",
+    "approximate size limit of the local cache of objects in S3",
     10 * 1024 ** 3,
     wholeNumber(1, 2 ** 50),
   ),
   clusterSnapshotIntervalMs: withDefault(
     "cluster-snapshot-interval",
     "DURATION",
-    "how old the newest snapshot of the store gets before another one is made, if anything was written since",
+    "how often to take a snapshot of the store, if anything was written",
     3_600_000,
     durationWithin("1s", "7d"),
   ),
@@ -265,7 +265,7 @@ export const clusterSettingsTable = {
   advertise: named(
     "advertise",
     "HOST:PORT",
-    "where the other nodes of a cluster reach the main port of this one; without it, the address it listens on",
+    "the address at which other nodes reach this one's main port; without it, the address it listens on",
     parseAdvertise,
   ),
 } as const;

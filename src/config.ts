@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { nearest } from "./cli/nearest.ts";
 import { type ClusterSecrets, checkCluster, clusterSettingsTable, loadClusterSecrets } from "./config-cluster.ts";
 import { liveSettingsTable } from "./config-live.ts";
 import {
@@ -82,7 +83,7 @@ export const settings = {
     flag: "live-engine",
     env: "SERVICE_LIVE_ENGINE",
     value: "v8|quickjs",
-    help: "what runs live functions: V8 isolates, or QuickJS in WebAssembly (slower)",
+    help: "the sandbox of live functions: V8 isolates, or QuickJS in WebAssembly (slower)",
     fallback: "v8",
     parse: oneOf("v8", "quickjs"),
   }),
@@ -218,7 +219,7 @@ export const settings = {
     flag: "collection-seal-age",
     env: "SERVICE_COLLECTION_SEAL_AGE",
     value: "DURATION",
-    help: "age of the oldest change after which the tail is sealed although writes go on",
+    help: "age of the oldest change after which the tail is sealed even while writes continue",
     fallback: defaultCollectionSettings.sealAgeMs,
     parse: parseDuration,
   }),
@@ -431,7 +432,10 @@ function parseFlags(argv: readonly string[]): Map<string, string> {
     const argument = argv[i]!;
     const match = /^--([a-z0-9-]+)(?:=(.*))?$/s.exec(argument);
     if (match === null || !known.includes(match[1]!)) {
-      throw invalid(argument, `unknown argument; valid flags are ${known.map((name) => `--${name}`).join(", ")}`);
+      const valid = known.map((name) => `--${name}`);
+      const meant = nearest(argument.replace(/=.*/s, ""), valid);
+      const guess = meant === undefined ? "" : `did you mean ${meant}? `;
+      throw invalid(argument, `unknown argument; ${guess}valid flags are ${valid.join(", ")}`);
     }
     const value = match[2] ?? argv[++i];
     if (value === undefined) throw invalid(argument, "needs a value");

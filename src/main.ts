@@ -1,5 +1,5 @@
 import { setFlagsFromString } from "node:v8";
-import { normalised } from "./cli/spec.ts";
+import { normalised } from "./cli/words.ts";
 import { EngineError } from "./engine/errors.ts";
 import { version } from "./version.ts";
 
@@ -36,24 +36,15 @@ async function run(given: readonly string[]): Promise<number> {
       const { runServe } = await import("./cli/serve.ts");
       return await runServe(config);
     }
-    case "setup": {
-      const { runSetup } = await import("./cli/setup.ts");
-      return await runSetup(rest, process, process.env);
-    }
-    case "signing-key": {
-      const { runSigningKey } = await import("./cli/signing-key.ts");
-      return await runSigningKey(rest, process, process.env);
-    }
-    case "keys": {
-      const { runKeysCommand } = await import("./cli/keys-command.ts");
-      return await runKeysCommand(rest, process.env);
-    }
     case "--version":
+    case "-V":
+    case "version":
       process.stdout.write(`${version}\n`);
       return 0;
     case "--help":
     case "-h":
     case "help":
+      if (rest.length > 0 && !rest[0]!.startsWith("-")) return await run([...rest, "--help"]);
       process.stdout.write(await usage("all"));
       return 0;
     default: {

@@ -37,6 +37,7 @@ import { liveService } from "./edge/rpc/live.ts";
 import { ByteBudget } from "./edge/wire/byte-budget.ts";
 import type { WireListener } from "./edge/wire/listener.ts";
 import { MeasuredSql } from "./edge/wire/measured-sql.ts";
+import type { WirePeers } from "./edge/wire/peers.ts";
 import { WireTls } from "./edge/wire/tls.ts";
 import { type AuditEvent, AuditLog } from "./engine/auth/audit.ts";
 import { ApiKeys } from "./engine/auth/keys.ts";
@@ -69,6 +70,8 @@ export interface ServerHost {
   readonly listen: (handler: Handler, express: ExpressHandler | undefined) => HttpListener;
   readonly listenLive: (handler: Handler) => HttpListener | undefined;
   readonly cluster: ClusterControl;
+  /** Where connections of the SQL wires come from, which another socket has taken in. */
+  readonly wirePeers?: WirePeers;
   /** Of a standby: takes the engine, which from then on is to be told of each commit. */
   readonly follow?: (engine: Engine) => void;
 }
@@ -334,6 +337,7 @@ export class Server {
       version,
       log,
       limits: { connectionsMax: config.wireConnectionsMax },
+      peers: host?.wirePeers,
     });
     opened.defer(() => postgres?.close());
     const mysql = await startMysql({
@@ -354,6 +358,7 @@ export class Server {
       version,
       instanceId: instance.id,
       limits: { connectionsMax: config.wireConnectionsMax },
+      peers: host?.wirePeers,
     });
     opened.defer(() => mysql?.close());
     const console = createConsole({

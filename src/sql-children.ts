@@ -1,11 +1,6 @@
 import { ChildProcesses, type ChildrenOptions } from "./adapter/children/children.ts";
 import type { SqlSettings } from "./engine/sql/settings.ts";
-
-/** What a process of statements is told when it starts. */
-export interface SqlProcessData {
-  readonly dataDir: string;
-  readonly settings: SqlSettings;
-}
+import type { SqlProcessData } from "./sql-process.ts";
 
 const MiB = 1024 * 1024;
 /** What allocators keep of addresses beyond the memory that is in use. */

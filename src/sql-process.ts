@@ -2,8 +2,14 @@ import { join } from "node:path";
 import { serveParent } from "./adapter/children/serve-parent.ts";
 import { LmdbStore } from "./adapter/lmdb/store.ts";
 import { GarbageCollector } from "./adapter/threads/garbage.ts";
+import type { SqlSettings } from "./engine/sql/settings.ts";
 import { SqlService } from "./engine/sql/thread/sql-service.ts";
-import type { SqlProcessData } from "./sql-children.ts";
+
+/** What a process of statements is told when it starts. */
+export interface SqlProcessData {
+  readonly dataDir: string;
+  readonly settings: SqlSettings;
+}
 
 /** The composition root of a process of SQL statements. It reads the server's store by itself and writes nothing. */
 serveParent(async (data) => {

@@ -46,6 +46,13 @@ if client == "pg"
     columns = "select column_name, data_type from information_schema.columns where table_name = $1 order by ordinal_position"
     equal(connection.exec_params(columns, ["items"]).values.first, ["_id", "bigint"])
   end
+  told("types") do
+    # It joins the functions of the types, as the server tells them.
+    connection.type_map_for_results = PG::BasicTypeMapForResults.new(connection)
+    found = connection.exec("select _id, title, v, 1.5::numeric, date '2024-02-29', true from items where _id = 1")
+    equal(found.values, [[1, "red shoe", [1.0, 0.0, 0.5], BigDecimal("1.5"), Date.new(2024, 2, 29), true]])
+    connection.type_map_for_results = PG::TypeMapAllStrings.new
+  end
   told("cursors") do
     connection.transaction do
       connection.exec("declare c scroll cursor for select i from range(10) t(i)")

@@ -39,7 +39,7 @@ export function readCheckpoint(file: string): Checkpoint | undefined {
   } catch {
     // Falls through to the one refusal below.
   }
-  throw new CommandFailure("failed_precondition", `${file} is no checkpoint`, "--restart begins anew");
+  throw new CommandFailure("failed_precondition", `${file} is not a checkpoint`, "--restart starts over");
 }
 
 /** The file holds the old checkpoint or the new one, whenever the process is killed. */
@@ -56,7 +56,7 @@ export function saveCheckpoint(file: string, checkpoint: Checkpoint): void {
     renameSync(partial, file);
   } catch (error) {
     const why = `the checkpoint can't be written: ${(error as Error).message}`;
-    throw new CommandFailure("failed_precondition", why, "give a place for it with --checkpoint");
+    throw new CommandFailure("failed_precondition", why, "name a file for it with --checkpoint");
   }
 }
 

@@ -1,20 +1,17 @@
-import type { CommandSpec, OptionSpec } from "./spec.ts";
+import { instanceCommands } from "./instance-commands.ts";
+import { type CommandSpec, dataDir, type OptionSpec } from "./spec.ts";
 
 const partition: OptionSpec = { name: "partition", short: "p", value: "NUMBER", help: "one partition" };
-const dataDir: OptionSpec = {
-  name: "data-dir",
-  value: "FOLDER",
-  help: "the data directory (SERVICE_DATA_DIR; ./data)",
-};
 const liveUrl: OptionSpec = {
   name: "live-url",
   value: "URL",
   help: "the Live engine (SERVICE_LIVE_URL; the server's host on port 7710)",
 };
-const schemaHelp = "the schema: a file after @, - for standard input, or JSON in place";
+const schemaHelp = "the schema as JSON; or @FILE, or - for standard input";
 
-/** Every command that is not the server or its keys. The order is that of the help. */
+/** Every command but the server. The order is that of the help. */
 export const commands: readonly CommandSpec[] = [
+  ...instanceCommands,
   {
     path: ["ns", "list"],
     args: [],
@@ -25,7 +22,7 @@ export const commands: readonly CommandSpec[] = [
     path: ["ns", "create"],
     args: ["NAME"],
     summary: "Create a namespace",
-    options: [{ name: "if-missing", help: "no failure when it is there already" }],
+    options: [{ name: "if-missing", help: "do nothing if it already exists" }],
     load: async () => (await import("./commands/ns.ts")).createNamespace,
   },
   {
@@ -37,11 +34,15 @@ export const commands: readonly CommandSpec[] = [
   {
     path: ["ns", "quota"],
     args: ["NAME"],
-    summary: "Show what a namespace may store and how often it may be called; with options, replace it",
+    summary: "Show a namespace's quota and usage; with options, set the quota",
     options: [
-      { name: "max-bytes", value: "NUMBER", help: "bytes of records, documents and live tables" },
-      { name: "max-requests-per-second", value: "NUMBER", help: "requests and statements, over all edges" },
-      { name: "none", help: "take all bounds away" },
+      { name: "max-bytes", value: "NUMBER", help: "limit on the bytes of records, documents and live tables" },
+      {
+        name: "max-requests-per-second",
+        value: "NUMBER",
+        help: "limit on requests and statements, over all protocols",
+      },
+      { name: "none", help: "remove all limits" },
     ],
     load: async () => (await import("./commands/ns.ts")).namespaceQuota,
   },
@@ -62,10 +63,10 @@ export const commands: readonly CommandSpec[] = [
     args: ["NAME"],
     summary: "Create a stream",
     options: [
-      { name: "partitions", value: "NUMBER", help: "1 by default" },
+      { name: "partitions", value: "NUMBER", help: "default 1" },
       { name: "max-age", value: "DURATION", help: "keep records this long, for example 7d" },
-      { name: "max-bytes", value: "BYTES", help: "keep this much of each partition" },
-      { name: "if-missing", help: "no failure when it is there already" },
+      { name: "max-bytes", value: "BYTES", help: "keep at most this much per partition" },
+      { name: "if-missing", help: "do nothing if it already exists" },
     ],
     load: async () => (await import("./commands/stream.ts")).createStream,
   },
@@ -84,10 +85,10 @@ export const commands: readonly CommandSpec[] = [
   {
     path: ["stream", "retention"],
     args: ["NAME"],
-    summary: "Change how long records are kept; without options, for ever",
+    summary: "Set how long records are kept; without options, forever",
     options: [
       { name: "max-age", value: "DURATION", help: "keep records this long, for example 7d" },
-      { name: "max-bytes", value: "BYTES", help: "keep this much of each partition" },
+      { name: "max-bytes", value: "BYTES", help: "keep at most this much per partition" },
     ],
     load: async () => (await import("./commands/stream.ts")).setRetention,
   },
@@ -98,10 +99,10 @@ export const commands: readonly CommandSpec[] = [
     details: `lines: each line is a record's value. json: each line is {key, value, headers, timestamp_ms} as the API takes it, but key, value
 and the headers' values as text; headers may also be an object. events: each line is a CloudEvent. whole: all of it is one record's value.`,
     options: [
-      { name: "format", value: "FORMAT", choices: ["lines", "json", "events", "whole"], help: "lines by default" },
+      { name: "format", value: "FORMAT", choices: ["lines", "json", "events", "whole"], help: "default lines" },
       partition,
       { name: "key", short: "k", value: "TEXT", help: "the key of every record" },
-      { name: "key-separator", value: "TEXT", help: "each line is a key, this, and a value" },
+      { name: "key-separator", value: "TEXT", help: "each line is KEY, this text, VALUE" },
       { name: "header", value: "NAME=VALUE", multiple: true, help: "a header of every record" },
     ],
     load: async () => (await import("./commands/append.ts")).append,
@@ -109,13 +110,13 @@ and the headers' values as text; headers may also be an object. events: each lin
   {
     path: ["stream", "tail"],
     args: ["NAME"],
-    summary: "Show the last records of a stream, and with -f those that come",
+    summary: "Show the last records of a stream; with -f, follow it",
     options: [
-      { name: "follow", short: "f", help: "go on until Ctrl-C; a lost connection is taken up again" },
+      { name: "follow", short: "f", help: "follow until Ctrl-C; reconnects by itself" },
       partition,
-      { name: "lines", short: "l", value: "NUMBER", help: "records of each partition to begin with; 10 by default" },
+      { name: "lines", short: "l", value: "NUMBER", help: "records per partition to start with; default 10" },
       { name: "from", value: "WHERE", help: "start, end, an offset, or a time such as 2026-01-31T08:00:00Z" },
-      { name: "values", help: "only the values, as they are" },
+      { name: "values", help: "print only the values, unchanged" },
     ],
     load: async () => (await import("./commands/tail.ts")).tail,
   },
@@ -125,16 +126,16 @@ and the headers' values as text; headers may also be an object. events: each lin
     summary: "Deploy a folder of live functions and its schema",
     options: [
       liveUrl,
-      { name: "dry-run", help: "only tell what would change" },
-      { name: "allow-drops", help: "drop tables that hold documents and are not in the schema" },
-      { name: "expected-version", value: "NUMBER", help: "only when this is the deployed version" },
+      { name: "dry-run", help: "only show what would change" },
+      { name: "allow-drops", help: "drop tables that are not in the schema even if they hold documents" },
+      { name: "expected-version", value: "NUMBER", help: "fail unless this is the deployed version" },
     ],
     load: async () => (await import("./commands/live.ts")).deploy,
   },
   {
     path: ["live", "dev"],
     args: ["FOLDER"],
-    summary: "Deploy a folder of live functions at every change, with its types",
+    summary: "Deploy a folder of live functions after every change, and generate its types",
     options: [liveUrl],
     load: async () => (await import("./commands/live.ts")).dev,
   },
@@ -156,8 +157,8 @@ and the headers' values as text; headers may also be an object. events: each lin
     args: ["NAME"],
     summary: "Pipe a stream into a target",
     options: [
-      { name: "source", value: "STREAM", help: "where records come from" },
-      { name: "target", value: "KIND[:NAME]", help: "counter, or collection:NAME; a counter by default" },
+      { name: "source", value: "STREAM", help: "the stream to read" },
+      { name: "target", value: "KIND[:NAME]", help: "counter, or collection:NAME; default counter" },
       { name: "options", value: "JSON", help: "options of the target; or @FILE" },
     ],
     load: async () => (await import("./commands/link.ts")).createLink,
@@ -183,7 +184,7 @@ and the headers' values as text; headers may also be an object. events: each lin
   {
     path: ["collection", "create"],
     args: ["NAME"],
-    summary: "Create a collection; the same schema again is no failure",
+    summary: "Create a collection; repeating it with the same schema does nothing",
     options: [{ name: "schema", value: "JSON", help: schemaHelp }],
     load: async () => (await import("./commands/collection.ts")).createCollection,
   },
@@ -205,7 +206,7 @@ and the headers' values as text; headers may also be an object. events: each lin
     summary: "Show the fields of a collection, or add some",
     options: [
       { name: "add", value: "JSON", help: "an array of fields to add; or @FILE" },
-      { name: "expect-version", value: "NUMBER", help: "refuse when the schema has another version" },
+      { name: "expect-version", value: "NUMBER", help: "fail unless the schema has this version" },
     ],
     load: async () => (await import("./commands/collection.ts")).fields,
   },
@@ -218,8 +219,8 @@ and the headers' values as text; headers may also be an object. events: each lin
   {
     path: ["collection", "alias"],
     args: ["[ALIAS]", "[COLLECTION]"],
-    summary: "List the aliases, or point one to a collection",
-    options: [{ name: "remove", help: "take the alias away" }],
+    summary: "List the aliases, or point one at a collection",
+    options: [{ name: "remove", help: "remove the alias" }],
     load: async () => (await import("./commands/collection.ts")).alias,
   },
   {
@@ -231,10 +232,10 @@ and the headers' values as text; headers may also be an object. events: each lin
   {
     path: ["document", "put"],
     args: ["COLLECTION", "ID", "[JSON]"],
-    summary: "Write a document: JSON in place, @FILE, or standard input",
+    summary: "Write a document: JSON, @FILE, or standard input",
     options: [
       { name: "vector", short: "v", value: "NAME:JSON", multiple: true, help: "a vector; or NAME:@FILE" },
-      { name: "merge", help: "change only the fields and vectors that are given; null removes a field" },
+      { name: "merge", help: "change only the given fields and vectors; null removes a field" },
     ],
     load: async () => (await import("./commands/document.ts")).putDocument,
   },
@@ -261,26 +262,36 @@ and the headers' values as text; headers may also be an object. events: each lin
   {
     path: ["import"],
     args: ["FILE"],
-    summary: "Import JSONL, CSV or Parquet into a collection or stream; can be killed and resumed",
-    details: `Where it stands is kept in a checkpoint beside the file. The same command again goes on after the last batch that the server
-acknowledged, writes nothing twice, and does nothing once all is imported. FILE may be - for standard input, which then
-must be given again from its start.
+    summary: "Import JSONL, CSV or Parquet into a collection or stream; resumable",
+    details: `A checkpoint beside the file records the progress. Run the same command again to resume after the last batch that the server
+acknowledged: nothing is written twice, and once everything is imported it does nothing. FILE may be - for standard input; to
+resume, send the same input again from its start.
 
 Into a collection a row is a document: its id comes from --id (by default the column id or _id, else the row's number from
-0), columns that have the name of a vector are vectors, everything else is the source. Rows of "export" come back as
-they were. Into a stream a row's JSON is the record's value; JSONL goes in as the lines are.`,
+0), columns with the name of a vector are vectors, and everything else is the source. Rows written by "export" are restored
+unchanged. Into a stream, a row's JSON is the record's value; lines of JSONL are kept unchanged.`,
     options: [
       { name: "collection", short: "c", value: "NAME", help: "the collection to fill" },
       { name: "stream", short: "s", value: "NAME", help: "the stream to append to" },
-      { name: "format", value: "FORMAT", choices: ["jsonl", "csv", "parquet"], help: "by the file's name" },
-      { name: "id", value: "COLUMN", help: "the column of a document's id; # is the row's number" },
-      { name: "schema", value: "JSON", help: `creates the collection where it is missing; ${schemaHelp}` },
-      { name: "key", value: "COLUMN", help: "the column of a record's key, which chooses its partition" },
+      {
+        name: "format",
+        value: "FORMAT",
+        choices: ["jsonl", "csv", "parquet"],
+        help: "default: by the file's extension",
+      },
+      { name: "id", value: "COLUMN", help: "the column with the document's id; # for the row's number" },
+      { name: "schema", value: "JSON", help: `create the collection if it is missing; ${schemaHelp}` },
+      { name: "key", value: "COLUMN", help: "the column with the record's key, which decides its partition" },
       partition,
-      { name: "batch", value: "NUMBER", help: "rows of one request; 1000 by default" },
-      { name: "checkpoint", value: "FILE", help: "where to keep how far it came" },
-      { name: "restart", help: "forget the checkpoint and begin anew" },
-      { name: "assume", value: "WORD", choices: ["stored", "missing"], help: "see docs/cli.md; after a day's pause" },
+      { name: "batch", value: "NUMBER", help: "rows per request; default 1000" },
+      { name: "checkpoint", value: "FILE", help: "where to keep the progress" },
+      { name: "restart", help: "discard the checkpoint and start over" },
+      {
+        name: "assume",
+        value: "WORD",
+        choices: ["stored", "missing"],
+        help: "what to assume of the batch in doubt after a day's pause; see docs/cli.md",
+      },
     ],
     load: async () => (await import("./commands/import.ts")).importRows,
   },
@@ -291,10 +302,15 @@ they were. Into a stream a row's JSON is the record's value; JSONL goes in as th
     options: [
       { name: "collection", short: "c", value: "NAME", help: "the collection" },
       { name: "stream", short: "s", value: "NAME", help: "the stream" },
-      { name: "format", value: "FORMAT", choices: ["jsonl", "csv", "parquet"], help: "by the file's name, else jsonl" },
-      { name: "filter", value: "JSON", help: "of a collection: which documents; or @FILE" },
+      {
+        name: "format",
+        value: "FORMAT",
+        choices: ["jsonl", "csv", "parquet"],
+        help: "default: by the file's extension, else jsonl",
+      },
+      { name: "filter", value: "JSON", help: "which documents of a collection; or @FILE" },
       partition,
-      { name: "from", value: "WHERE", help: "of a stream: start, an offset, or a time" },
+      { name: "from", value: "WHERE", help: "where a stream begins: start, an offset, or a time" },
     ],
     load: async () => (await import("./commands/export.ts")).exportRows,
   },
@@ -302,27 +318,27 @@ they were. Into a stream a row's JSON is the record's value; JSONL goes in as th
     path: ["query"],
     args: ["[COLLECTION]"],
     summary: "Search a collection",
-    details: `The query is a JSON body (--body, a file after @ or - for standard input), or made from the other options:
+    details: `Give the whole query as JSON with --body, or build it from the other options:
   native-engine query articles --text 'body:sea ice' --vector embedding:@vector.json --filter '{"term":{"topic":"climate"}}'`,
     options: [
       { name: "body", value: "JSON", help: "the whole query; or @FILE, or -" },
       { name: "text", short: "t", value: "FIELD:WORDS", multiple: true, help: "search a text field" },
       { name: "vector", short: "v", value: "FIELD:JSON", multiple: true, help: "search by a vector; or FIELD:@FILE" },
       { name: "filter", short: "f", value: "JSON", help: "which documents; or @FILE" },
-      { name: "k", value: "NUMBER", help: "of each retriever" },
-      { name: "limit", value: "NUMBER", help: "rows; 10 by default" },
-      { name: "select", value: "FIELDS", help: "fields to show, with commas between" },
-      { name: "highlight", value: "FIELDS", help: "fields to highlight, with commas between" },
-      { name: "explain", help: "why each row ranks where it does" },
+      { name: "k", value: "NUMBER", help: "candidates per retriever" },
+      { name: "limit", value: "NUMBER", help: "rows; default 10" },
+      { name: "select", value: "FIELDS", help: "fields to show, separated by commas" },
+      { name: "highlight", value: "FIELDS", help: "fields to highlight, separated by commas" },
+      { name: "explain", help: "show why each row ranks where it does" },
     ],
     load: async () => (await import("./commands/query.ts")).query,
   },
   {
     path: ["sql"],
     args: ["[PARAM…]"],
-    summary: "Ask in SQL: interactive, or one statement with -c",
-    details: `A statement ends with a semicolon and may have several lines. \\dt lists tables, \\d TABLE shows one, \\x turns rows on their side,
-\\q ends. The history is kept in ~/.native-engine_history (SERVICE_HISTORY_FILE). PARAMs fill ? and $1 of -c.`,
+    summary: "Run SQL: interactive, or one statement with -c",
+    details: `A statement ends with a semicolon and may span several lines. \\dt lists tables, \\d TABLE describes one, \\x prints rows vertically,
+\\q quits. The history is kept in ~/.native-engine_history (SERVICE_HISTORY_FILE). Each PARAM fills a ? or $1 of the statement.`,
     options: [
       { name: "command", short: "c", value: "SQL", help: "one statement; - reads it from standard input" },
       { name: "csv", help: "rows as CSV" },
@@ -333,11 +349,11 @@ they were. Into a stream a row's JSON is the record's value; JSONL goes in as th
     path: ["doctor"],
     args: [],
     local: true,
-    summary: "Check the set-up and, while no server runs on them, the data",
+    summary: "Check the setup and, while no server uses it, the data",
     options: [
       dataDir,
-      { name: "listen", value: "ADDRESS", help: "the address that the server is to use (SERVICE_LISTEN)" },
-      { name: "rebuild", help: "make indexes and datasets anew from the documents, and counters from the log" },
+      { name: "listen", value: "ADDRESS", help: "the address that the server will use (SERVICE_LISTEN)" },
+      { name: "rebuild", help: "rebuild indexes and datasets from the documents, and counters from the log" },
     ],
     load: async () => (await import("./commands/doctor.ts")).doctor,
   },
@@ -345,10 +361,10 @@ they were. Into a stream a row's JSON is the record's value; JSONL goes in as th
     path: ["cluster", "init"],
     args: [],
     local: true,
-    summary: "Make the topic in which a cluster keeps its log",
+    summary: "Create the topic that holds a cluster's log",
     options: [
       { name: "cluster-log", value: "URL", help: "kafka://host:port,host:port,host:port/prefix (SERVICE_CLUSTER_LOG)" },
-      { name: "replicas", value: "NUMBER", help: "copies of the log; 3 by default" },
+      { name: "replicas", value: "NUMBER", help: "replicas of the log; default 3" },
       { name: "flush", help: "brokers sync every message before they acknowledge it (flush.messages=1)" },
     ],
     load: async () => (await import("./commands/cluster.ts")).initCluster,
@@ -362,25 +378,25 @@ they were. Into a stream a row's JSON is the record's value; JSONL goes in as th
   {
     path: ["cluster", "move"],
     args: ["[NODE]"],
-    summary: "Have another node become the owner",
+    summary: "Make another node the owner",
     load: async () => (await import("./commands/cluster.ts")).moveOwner,
   },
   {
     path: ["cluster", "drain"],
     args: ["NODE"],
-    summary: "Keep a node from being the owner; where it is, another one takes its place",
-    options: [{ name: "undo", help: "let it become the owner again" }],
+    summary: "Keep a node from being the owner; if it is, another one takes over",
+    options: [{ name: "undo", help: "allow it to be the owner again" }],
     load: async () => (await import("./commands/cluster.ts")).drainNode,
   },
   {
     path: ["backup"],
     args: ["FILE"],
     summary: "Back up a running server, or with --data-dir a stopped one, into one file",
-    details: `The backup holds every write that was acknowledged before it began. It holds the instance's signing keys too: keep it as
-secret as the data. FILE appears only when all of it was verified.`,
+    details: `The backup contains every write that was acknowledged before it began, and the instance's signing keys: keep it as
+secret as the data. FILE appears only once it is complete and verified.`,
     options: [
       { ...dataDir, help: "back up this data directory, which no server may use" },
-      { name: "verify", help: "only read FILE again and verify every checksum" },
+      { name: "verify", help: "only verify every checksum of an existing FILE" },
     ],
     load: async () => (await import("./commands/backup.ts")).backup,
   },
@@ -394,11 +410,18 @@ secret as the data. FILE appears only when all of it was verified.`,
   },
   {
     path: ["completion"],
-    args: ["SHELL", "[KIND]"],
-    summary: "Print the completion of bash, zsh or fish",
+    args: ["SHELL"],
+    summary: "Print the completion script for bash, zsh or fish",
     details: `bash: source <(native-engine completion bash)
 zsh:  source <(native-engine completion zsh)
 fish: native-engine completion fish | source`,
     load: async () => (await import("./commands/completion.ts")).completion,
+  },
+  {
+    path: ["completion", "words"],
+    args: ["[WORD…]"],
+    hidden: true,
+    summary: "Complete the last word of a command line, for the scripts of the shells",
+    load: async () => (await import("./commands/completion.ts")).completeWords,
   },
 ];

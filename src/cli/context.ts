@@ -13,8 +13,11 @@ export interface Streams {
   readonly stderr: NodeJS.WriteStream;
 }
 
-/** Somebody waits for the answer: a server that is away is told of within a second or two. */
-const shortRetry = { attemptsMax: 4, waitMs: 100, waitMsMax: 1_000 };
+/**
+ * Somebody waits for the answer: a server that is away is told of within a second or two. One that asks for patience gets it: a cluster has its next
+ * owner after five seconds.
+ */
+const shortRetry = { attemptsMax: 10, unansweredMax: 4, waitMs: 100, waitMsMax: 1_000 };
 
 /** What a command is run with: its arguments, the server it talks to, and where it writes. */
 export class Context {
@@ -128,7 +131,7 @@ export class Context {
       setDefaultCACertificates([...getCACertificates("default"), readText(file)]);
     } catch (error) {
       if (error instanceof UsageError) throw error;
-      throw new UsageError(`${file} is no certificate in PEM: ${(error as Error).message}`);
+      throw new UsageError(`${file} is not a PEM certificate: ${(error as Error).message}`);
     }
   }
 

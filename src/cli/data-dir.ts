@@ -1,21 +1,17 @@
+import { onAuthStore } from "../auth-store.ts";
 import { loadConfig } from "../config.ts";
 import { makeDataFolder } from "../data-folder.ts";
+import type { Context } from "./context.ts";
 
-/** The data directory that a command works on, made where it is missing, and the command's own arguments. */
-export function takeDataDir(
-  argv: readonly string[],
-  env: NodeJS.ProcessEnv,
-): { readonly dataDir: string; readonly rest: string[] } {
-  const own: string[] = [];
-  const rest: string[] = [];
-  // `--data-dir` may stand anywhere.
-  for (let i = 0; i < argv.length; i++) {
-    const argument = argv[i]!;
-    if (argument === "--data-dir") own.push(argument, ...argv.slice(++i, i + 1));
-    else if (argument.startsWith("--data-dir=")) own.push(argument);
-    else rest.push(argument);
-  }
-  const { dataDir } = loadConfig({ argv: own, env });
+/** The data directory that a command works on, made where it is missing. */
+export function dataDirOf(context: Context): string {
+  const given = context.text("data-dir");
+  const { dataDir } = loadConfig({ argv: given === undefined ? [] : ["--data-dir", given], env: context.env });
   makeDataFolder(dataDir);
-  return { dataDir, rest };
+  return dataDir;
+}
+
+/** Works on the instance's own store, whether or not a server runs on the data directory. */
+export async function onInstance<T>(context: Context, run: Parameters<typeof onAuthStore<T>>[1]): Promise<T> {
+  return await onAuthStore(dataDirOf(context), run);
 }

@@ -1,7 +1,14 @@
 import { version } from "../version.ts";
 import { commands } from "./commands.ts";
-import { nearest } from "./nearest.ts";
-import { type CommandSpec, connectionOptions, exitCodesHelp, globalOptions, type OptionSpec } from "./spec.ts";
+import { nearest, nearestOption } from "./nearest.ts";
+import {
+  type CommandSpec,
+  commonOptions,
+  connectionOptions,
+  exitCodesHelp,
+  globalOptions,
+  type OptionSpec,
+} from "./spec.ts";
 
 const nameWidth = 34;
 
@@ -31,36 +38,32 @@ export function groupHelp(name: string, group: readonly CommandSpec[]): string {
   return `native-engine ${name} …\n\n${lines.join("\n")}\n\nEach has its own --help.\n`;
 }
 
-/** The commands that main runs by hand, since they work on the data directory or are the server itself. */
-const otherCommands: readonly (readonly [string, string])[] = [
-  ["serve [flags]", "run the server"],
-  ["setup …", "first-run setup: the org and its owner"],
-  ["keys …", "create, list and revoke API keys"],
-  ["signing-key …", "rotate the key with which the instance signs"],
-];
-
-export const otherCommandNames = otherCommands.map(([words]) => words.split(" ")[0]!);
+/** The first words of all commands; `serve` alone is not in the table. */
+export const firstWords: readonly string[] = [...new Set(["serve", ...commands.map(({ path }) => path[0]!)])];
 
 /** Every command on a line. */
 function commandList(): string {
   const groups = new Map<string, CommandSpec[]>();
-  for (const spec of commands) groups.set(spec.path[0]!, [...(groups.get(spec.path[0]!) ?? []), spec]);
+  for (const spec of commands.filter(({ hidden }) => !hidden))
+    groups.set(spec.path[0]!, [...(groups.get(spec.path[0]!) ?? []), spec]);
   const lines = [...groups].map(([name, group]) => {
     const [first] = group;
     if (group.length === 1 && first!.path.length === 1) return [[name, ...first!.args].join(" "), first!.summary];
     const words = [...new Set(group.map(({ path }) => path[1]!))].join(", ");
     return [`${name} …`, words];
   });
-  return [...otherCommands, ...lines]
+  return [["serve [flags]", "run the server"], ...lines]
     .map(([words, summary]) => `  native-engine ${words!.padEnd(30)} ${summary![0]!.toLowerCase()}${summary!.slice(1)}`)
     .join("\n");
 }
 
 /** What to say to a first word that is no command. */
 export function unknownCommand(given: string): string {
-  const names = [...new Set([...otherCommandNames, ...commands.map(({ path }) => path[0]!)])];
-  const meant = nearest(given, names);
-  const wrong = `native-engine: unknown command ${given}${meant === undefined ? "" : `; did you mean ${meant}?`}`;
+  const isOption = given.startsWith("-");
+  const name = isOption ? given.replace(/=.*/s, "") : given;
+  const meant = isOption ? nearestOption(name, commonOptions) : nearest(name, firstWords);
+  const what = isOption ? "unknown option" : "unknown command";
+  const wrong = `native-engine: ${what} ${name}${meant === undefined ? "" : `; did you mean ${meant}?`}`;
   return `${wrong}\n\n${commandList()}\n\nSee native-engine --help\n`;
 }
 
@@ -68,12 +71,12 @@ export function unknownCommand(given: string): string {
 export const shortHelp = `native-engine: no command given
 
   native-engine serve                       run the server on http://127.0.0.1:8080, with its data in ./data
-  native-engine ns create NAME              then streams, collections and links in it:
+  native-engine ns create NAME              create a namespace, then streams and collections in it:
   native-engine stream create NAME -n NS
   native-engine stream append NAME FILE     records from a file or standard input
   native-engine import FILE -c NAME         documents from JSONL, CSV or Parquet
   native-engine query NAME -t FIELD:WORDS   search a collection
-  native-engine sql                         ask in SQL
+  native-engine sql                         run SQL
 
 native-engine --help lists all commands; each has its own --help.
 `;
@@ -81,13 +84,13 @@ native-engine --help lists all commands; each has its own --help.
 export function serveHelp(settings: string): string {
   return `native-engine serve [flags]
 
-Run the server until SIGTERM or SIGINT. Without flags it listens on http://127.0.0.1:8080, keeps its data in ./data and asks
-nobody who they are, which it does on loopback addresses only.
+Run the server until SIGTERM or SIGINT. Without flags it listens on http://127.0.0.1:8080, keeps its data in ./data and needs
+no credentials, which it allows on loopback addresses only.
 
-Flags, which win over environment variables, and those over the configuration file:
+Flags override environment variables, which override the configuration file:
 ${settings}
 
-Who may call is set by variables alone (SERVICE_AUTH_MODE and others, see docs/security.md). A secret can come from a file: NAME_FILE.
+Authentication is set by variables only (SERVICE_AUTH_MODE and others, see docs/security.md). A secret can come from a file: NAME_FILE.
 `;
 }
 
@@ -95,15 +98,15 @@ export function mainHelp(settings: string): string {
   return `native-engine ${version}: durable streams, hybrid search and SQL in one process
 
 ${commandList()}
-  native-engine ${"--help".padEnd(30)} this text; every command has its own
-  native-engine ${"--version".padEnd(30)} the version
+  native-engine ${"--help".padEnd(30)} show this help; every command has its own
+  native-engine ${"--version".padEnd(30)} print the version
 
 Options of the commands that talk to a server:
 ${[...connectionOptions, ...globalOptions].map(optionLine).join("\n")}
 
 ${exitCodesHelp}
 
-Flags of serve (flags win over environment variables, those over the configuration file):
+Flags of serve (flags override environment variables, which override the configuration file):
 ${settings}
 `;
 }

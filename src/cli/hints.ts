@@ -24,14 +24,13 @@ export function hintOf(error: ServiceError): string | undefined {
         return "the server's certificate is not trusted: name it, or the authority that signed it, with --ca-file or SERVICE_CA_FILE";
       }
       if (causeOf(error) === "ERR_TLS_CERT_ALTNAME_INVALID")
-        return "the certificate is for another name: use that one in --url";
+        return "the certificate is for another host name: use that name in --url";
       if (causeOf(error) === "CERT_HAS_EXPIRED") return "the server's certificate has expired: renew it";
       return error.status === 0
         ? "is the server running? start it with `native-engine serve`, or name it with --url or SERVICE_URL"
-        : "the server has no room for it now; try again";
+        : "the server can't answer now; try again in a moment";
     case "resource_exhausted":
-      if (error.details["quota"] !== undefined)
-        return "`native-engine ns quota` shows and sets what a namespace may take";
+      if (error.details["quota"] !== undefined) return "`native-engine ns quota` shows and sets a namespace's limits";
       return "the indexes are behind the writes; try again in a moment";
     case "unauthenticated":
       return "give a key with --api-key, SERVICE_API_KEY or SERVICE_API_KEY_FILE; `native-engine keys create` makes one";
@@ -44,7 +43,7 @@ export function hintOf(error: ServiceError): string | undefined {
     case "unimplemented":
       return "the server is older than this command";
     case "internal":
-      return "the server's log has more, under the request's id";
+      return "look for the request id in the server's log";
     default:
       return undefined;
   }

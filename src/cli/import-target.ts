@@ -95,7 +95,7 @@ function documentOf(row: Row, shape: Shape): Json {
   if (!Number.isSafeInteger(id) || id < 0 || (idColumn !== "#" && columns[idColumn] == null)) {
     const shown = JSON.stringify(columns[idColumn]) ?? "nothing";
     const hint = "--id names another column; --id '#' numbers the rows";
-    throw new CommandFailure("invalid_argument", `line ${row.line}: ${idColumn} is ${shown}, which is no id`, hint);
+    throw new CommandFailure("invalid_argument", `line ${row.line}: ${idColumn} is ${shown}, which is not an id`, hint);
   }
   const source: Record<string, unknown> = {};
   const vectors: Record<string, unknown> = {};

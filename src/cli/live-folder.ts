@@ -14,7 +14,7 @@ const ending = /\.[cm]?[jt]sx?$/;
 
 /** The modules of a folder of functions, each with what it imports but the library that the server brings. */
 export async function buildFolder(folder: string): Promise<BuiltModule[]> {
-  if (!existsSync(folder) || !statSync(folder).isDirectory()) throw new UsageError(`${folder} is no folder`);
+  if (!existsSync(folder) || !statSync(folder).isDirectory()) throw new UsageError(`${folder} is not a folder`);
   const files = modulesOf(folder);
   if (files.length === 0) throw new UsageError(`${folder} has no modules (.ts or .js)`);
   const root = resolve(folder);

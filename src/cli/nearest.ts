@@ -1,3 +1,5 @@
+import type { OptionSpec } from "./spec.ts";
+
 /** Letters that may be wrong. */
 const distanceMax = 2;
 
@@ -8,6 +10,14 @@ export function nearest(given: string, words: readonly string[]): string | undef
     .filter(([word, far]) => far <= Math.min(distanceMax, word.length - 1))
     .sort(([, a], [, b]) => a - b);
   return near[0]?.[0];
+}
+
+/** The option that was most likely meant, as it is written; `given` has its dashes. */
+export function nearestOption(given: string, options: readonly OptionSpec[]): string | undefined {
+  return nearest(
+    given,
+    options.map(({ name }) => `--${name}`),
+  );
 }
 
 /** How many letters have to be put in, taken out or changed. */

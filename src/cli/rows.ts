@@ -43,7 +43,7 @@ export function formatOf(file: string, given: string | undefined): RowFormat {
   if (/\.(?:jsonl|ndjson|json)$/i.test(file) || file === "-") return "jsonl";
   if (/\.(?:csv|tsv)(?:\.gz)?$/i.test(file)) return "csv";
   if (/\.(?:parquet|pq)$/i.test(file)) return "parquet";
-  throw new UsageError(`the format of ${file} can't be told from its name; give --format`);
+  throw new UsageError(`the format of ${file} can't be determined from its name; give --format`);
 }
 
 export function openRows(file: string, format: RowFormat, stdin: AsyncIterable<Uint8Array>): RowSource {

@@ -1,13 +1,14 @@
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import { ServiceError } from "../client/index.ts";
-import { CommandFailure, optionMessage, UsageError } from "./command.ts";
+import { EngineError } from "../engine/errors.ts";
+import { CommandFailure, UsageError } from "./command.ts";
 import { commands } from "./commands.ts";
 import { Context, type Streams } from "./context.ts";
 import { commandHelp, groupHelp } from "./help.ts";
 import { hintOf } from "./hints.ts";
-import { nearest } from "./nearest.ts";
+import { nearest, nearestOption } from "./nearest.ts";
 import { Output } from "./output.ts";
-import { type CommandSpec, exitCodes, optionsOf } from "./spec.ts";
+import { type CommandSpec, exitCodes, type OptionSpec, optionsOf } from "./spec.ts";
 
 /** Runs a command of the table and resolves to its exit code; undefined where the table has none of that name. */
 export async function runTable(
@@ -67,9 +68,9 @@ async function runSpec(
   }
   let parsed: ReturnType<typeof parseArgs>;
   try {
-    parsed = parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
+    parsed = parseArgs({ args: withAttached(argv), options, allowPositionals: true, strict: true });
   } catch (error) {
-    throw new UsageError(optionMessage(error));
+    throw new UsageError(optionFault(error as Error, optionsOf(spec)));
   }
   const { values, positionals } = parsed;
   if (values["help"] === true) {
@@ -104,6 +105,26 @@ async function runSpec(
   }
 }
 
+/** `-n=shop` is `-nshop`, as many programs have it. */
+function withAttached(argv: readonly string[]): string[] {
+  const end = argv.indexOf("--");
+  return argv.map((each, i) => (end >= 0 && i > end ? each : each.replace(/^-(\w)=/s, "-$1")));
+}
+
+/** What is wrong with an option, in place of Node's words for it. */
+function optionFault({ message }: Error, options: readonly OptionSpec[]): string {
+  const [, given = ""] = /^(?:Unknown option|Option) '(-[^' ,]*)/.exec(message) ?? [];
+  if (message.startsWith("Unknown option")) {
+    const meant = nearestOption(given, options);
+    return `unknown option ${given}${meant === undefined ? "" : `; did you mean ${meant}?`}`;
+  }
+  const option = options.find(({ name, short }) => given === `--${name}` || given === `-${short}`);
+  if (option === undefined) return message;
+  if (option.value === undefined) return `--${option.name} takes no value`;
+  const dashed = message.includes("ambiguous") ? `; one that begins with a dash is given as --${option.name}=…` : "";
+  return `--${option.name} needs a value: --${option.name} ${option.value}${dashed}`;
+}
+
 class Interrupted extends Error {}
 
 function checkCount(spec: CommandSpec, given: readonly string[]): void {
@@ -111,7 +132,7 @@ function checkCount(spec: CommandSpec, given: readonly string[]): void {
   const endless = spec.args.at(-1)?.endsWith("…]") ?? false;
   if (given.length >= needed && (endless || given.length <= spec.args.length)) return;
   if (given.length < needed) throw new UsageError(`${spec.args[given.length]} is missing`);
-  throw new UsageError(`${given[spec.args.length]} is too much`);
+  throw new UsageError(`unexpected argument ${given[spec.args.length]}`);
 }
 
 /** A file that can't be opened, read or written is nothing that went wrong in the program. */
@@ -125,7 +146,7 @@ function fileFailure(error: unknown): CommandFailure | undefined {
       return new CommandFailure("not_found", `there is no file or folder ${file}`, "check the path");
     case "EACCES":
     case "EPERM":
-      return new CommandFailure("permission_denied", `${file} may not be used`, "check who may read and write it");
+      return new CommandFailure("permission_denied", `no permission to use ${file}`, "check its owner and its mode");
     case "EISDIR":
       return new CommandFailure("invalid_argument", `${file} is a folder`, "name a file");
     default:
@@ -133,7 +154,8 @@ function fileFailure(error: unknown): CommandFailure | undefined {
   }
 }
 
-function tellFailure(error: unknown, spec: CommandSpec, io: Streams, json: boolean): number {
+function tellFailure(thrown: unknown, spec: CommandSpec, io: Streams, json: boolean): number {
+  const error = thrown instanceof EngineError ? new CommandFailure(thrown.reason, thrown.message) : thrown;
   if (error instanceof Interrupted) return exitCodes.interrupted;
   if (error instanceof UsageError) {
     const words = `native-engine ${spec.path.join(" ")}`;

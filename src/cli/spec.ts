@@ -20,6 +20,8 @@ export interface CommandSpec {
   /** More lines for its own help. */
   readonly details?: string;
   readonly options?: readonly OptionSpec[];
+  /** For programs, not for people: no help names it. */
+  readonly hidden?: boolean;
   /** Without a server: the options of the connection are not shown. */
   readonly local?: boolean;
   /** Each command loads its own part of the program. */
@@ -29,46 +31,25 @@ export interface CommandSpec {
 export type Run = (context: import("./context.ts").Context) => Promise<number | undefined>;
 
 export const globalOptions: readonly OptionSpec[] = [
-  { name: "json", help: "JSON in place of tables" },
-  { name: "help", short: "h", help: "this text" },
+  { name: "json", help: "print JSON instead of tables" },
+  { name: "help", short: "h", help: "show this help" },
 ];
 
 export const connectionOptions: readonly OptionSpec[] = [
   { name: "url", value: "URL", help: "the server (SERVICE_URL; http://127.0.0.1:8080)" },
-  { name: "api-key", value: "KEY", help: "the credential (SERVICE_API_KEY, or a file: SERVICE_API_KEY_FILE)" },
-  { name: "ca-file", value: "FILE", help: "trust this certificate too, of a server or an authority (SERVICE_CA_FILE)" },
+  { name: "api-key", value: "KEY", help: "the credential (SERVICE_API_KEY, or in a file: SERVICE_API_KEY_FILE)" },
+  { name: "ca-file", value: "FILE", help: "also trust this certificate (PEM), of a server or a CA (SERVICE_CA_FILE)" },
   { name: "namespace", short: "n", value: "NAME", help: "the namespace (SERVICE_NAMESPACE; default)" },
 ];
 
-/** Other words for the first word of a command; alone they list. */
-const groupNames: Readonly<Record<string, string>> = {
-  namespace: "ns",
-  namespaces: "ns",
-  streams: "stream",
-  links: "link",
-  collections: "collection",
-  documents: "document",
+export const dataDir: OptionSpec = {
+  name: "data-dir",
+  value: "FOLDER",
+  help: "the data directory (SERVICE_DATA_DIR; ./data)",
 };
 
-/**
- * The command line as the table knows it: options that stand before the command go behind it, and `streams` is `stream list`,
- * `streams get` is `stream get`.
- */
-export function normalised(argv: readonly string[]): readonly string[] {
-  const options = [...connectionOptions, ...globalOptions];
-  let at = 0;
-  while (at < argv.length && argv[at]!.startsWith("-")) {
-    const [, name, short, inline] = /^(?:--([\w-]+)|-(\w))(=.*)?$/s.exec(argv[at]!) ?? [];
-    const option = options.find((each) => each.name === name || (short !== undefined && each.short === short));
-    if (option === undefined || option.name === "help") break;
-    at += option.value === undefined || inline !== undefined ? 1 : 2;
-  }
-  const [first, ...rest] = argv.slice(at);
-  if (first === undefined || first.startsWith("-")) return argv;
-  const group = groupNames[first];
-  const isAlone = group !== undefined && first.endsWith("s") && group !== "document" && !/^\w/.test(rest[0] ?? "");
-  return [group ?? first, ...(isAlone ? ["list"] : []), ...rest, ...argv.slice(0, at)];
-}
+/** Those that mean the same to every command that has them, and so may stand before it. */
+export const commonOptions: readonly OptionSpec[] = [...connectionOptions, dataDir, ...globalOptions];
 
 export function optionsOf(spec: CommandSpec): readonly OptionSpec[] {
   return [...(spec.options ?? []), ...(spec.local ? [] : connectionOptions), ...globalOptions];

@@ -51,7 +51,7 @@ export class Client {
     return (await this.#transport.call<{ keys: KeyInfo[] }>(call)).keys;
   }
 
-  /** The answer has the key itself, which nobody is told again. */
+  /** The answer has the key itself, which is shown only once. */
   createKey(key: NewKey, options: CallOptions = {}): Promise<KeyInfo & { readonly key: string }> {
     return this.#transport.call({
       ...options,

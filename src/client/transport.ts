@@ -8,6 +8,8 @@ export interface RetryOptions {
   /** The wait before the first retry; it doubles from one to the next, up to `waitMsMax`. */
   readonly waitMs: number;
   readonly waitMsMax: number;
+  /** Attempts where nobody answers at all; as many as `attemptsMax` unless it is given. */
+  readonly unansweredMax?: number;
 }
 
 export const retryDefaults: RetryOptions = { attemptsMax: 8, waitMs: 100, waitMsMax: 5_000 };
@@ -98,7 +100,9 @@ export class Transport {
       } catch (error) {
         call.signal?.throwIfAborted();
         const failure = failureOf(error);
-        if (attempt >= this.#retry.attemptsMax || !isRetryable(failure, call.repeatable)) throw failure;
+        const { attemptsMax, unansweredMax = attemptsMax } = this.#retry;
+        const most = failure.status === 0 ? unansweredMax : attemptsMax;
+        if (attempt >= most || !isRetryable(failure, call.repeatable)) throw failure;
         await this.waitBefore(attempt, failure, call.signal);
       }
     }

@@ -23,8 +23,10 @@ export type KeyRole = "reader" | "writer" | "admin";
 export interface NewKey {
   readonly name: string;
   readonly role: KeyRole;
-  /** The only one that the key is for; without it all of them. */
+  /** The only namespace that the key may use. Default: all of them. */
   readonly namespace?: string;
+  /** Several of them, in place of `namespace`. */
+  readonly namespaces?: readonly string[];
   readonly lifetime_ms?: number;
 }
 
@@ -32,7 +34,10 @@ export interface KeyInfo {
   readonly name: string;
   readonly id: string;
   readonly role: KeyRole;
+  /** The namespace, where the key is limited to one. */
   readonly namespace: string | null;
+  /** The namespaces that the key is limited to; null: all of them. */
+  readonly namespaces: readonly string[] | null;
   readonly status: "live" | "expired" | "revoked";
   readonly created_at: string;
   readonly expires_at: string | null;

@@ -250,7 +250,7 @@ function NavList({ label, items }: { readonly label: string; readonly items: rea
 
 function Page() {
   const { path } = route.value;
-  // What there is to see of a caller's one namespace is its streams, not the instance.
+  // A caller that is limited to namespaces sees the streams of one, not the instance.
   if (path.length === 0) return may("instance") ? <OverviewPage /> : <Own />;
   if (path[0] === "namespaces") return <NamespacesPage />;
   if (path[0] === "cluster") return <ClusterPage />;
@@ -278,15 +278,15 @@ function Page() {
 }
 
 function Own() {
-  const ns = access.value?.namespace ?? "";
   if (namespace.value !== "") return <StreamsPage ns={namespace.value} />;
-  return <PageHead title={ns} note={`The namespace ${ns}, which your credential is for, does not exist yet.`} />;
+  const own = access.value?.namespaces?.join(", ") ?? "";
+  return <PageHead title={own} note={`Your credential is limited to ${own}, which does not exist yet.`} />;
 }
 
 function NotFound() {
   return (
     <>
-      <PageHead title="There is no such page" note="The address names nothing that the console shows." />
+      <PageHead title="Page not found" note="The console has no page at this address." />
       <p>
         <a href="#/">Go to the overview</a>
       </p>

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { continueHttp1 } from "./continue.ts";
-import { type Connection, errorBody, type Registry, refuse } from "./registry.ts";
+import { type Connection, errorBody, type Registry, refuse, servedMethods } from "./registry.ts";
 import { WriteStall } from "./write-stall.ts";
 
 const kConnection = Symbol("http1 connection");
@@ -324,6 +324,7 @@ export function rawAnswer(status: number, message: string, field: string): strin
     "connection: close",
     "content-type: application/json",
     `content-length: ${Buffer.byteLength(body)}`,
+    ...(status === 405 ? [`allow: ${servedMethods}`] : []),
   ];
   return `${head.join("\r\n")}\r\n\r\n${body}`;
 }

@@ -129,6 +129,9 @@ export function isProbe(target: string | undefined): boolean {
   return target === "/health" || target === "/ready";
 }
 
+/** Of all paths together: where a method is refused, its path was not looked at. */
+export const servedMethods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
+
 /** `field` is what is at fault in the request, and stands before the message, as everywhere in the API. */
 export function errorBody(error: string, message: string, field?: string): string {
   return JSON.stringify(field === undefined ? { error, message } : { error, message: `${field}: ${message}`, field });
@@ -139,5 +142,6 @@ export function refuse(response: AnyResponse, status: number, error: string, mes
   response.statusCode = status;
   response.setHeader("content-type", "application/json");
   response.setHeader("content-length", Buffer.byteLength(body));
+  if (status === 405) response.setHeader("allow", servedMethods);
   (response as ServerResponse).end(body);
 }

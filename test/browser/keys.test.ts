@@ -54,7 +54,7 @@ test("an admin makes a key, which is shown once and works, revokes it, and sets 
   await page.getByText("take 0 B").waitFor();
   assert.deepEqual(await tab.violations(), []);
   await page.getByLabel("Bytes at most").fill("2 KiB");
-  await page.getByLabel("Requests a second at most").fill("100");
+  await page.getByLabel("Requests per second at most").fill("100");
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("Quota of shop changed").waitFor();
   const quota = await ask(`${server.url}/v1/namespaces/shop/quota`, as(boss));

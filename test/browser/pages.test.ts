@@ -41,7 +41,7 @@ const pages: Readonly<Record<string, readonly [hash: string, shown: string]>> = 
   sql: ["#/ns/shop/sql?query=SELECT+1", ".editor .cm-content"],
   docs: ["#/docs", "text=API reference"],
   guide: ["#/docs/query", "text=Fields of a query"],
-  nowhere: ["#/nothing/here", "text=There is no such page"],
+  nowhere: ["#/nothing/here", "text=Page not found"],
 };
 
 for (const [name, [hash, shown]] of Object.entries(pages)) {
@@ -328,7 +328,7 @@ test("the guides are read in the console and link to each other", async () => {
   const { page } = tab;
   await page.getByRole("link", { name: "Collections and documents" }).click();
   await page.waitForURL(/#\/docs\/collections/);
-  await page.locator(".prose a", { hasText: "How search decides" }).first().click();
+  await page.locator(".prose a", { hasText: "How search works" }).first().click();
   await page.waitForURL(/#\/docs\/search/);
 });
 

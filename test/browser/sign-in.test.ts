@@ -66,7 +66,7 @@ test("a key for one namespace lands there and is offered what its role allows", 
   const dataDir = await temporaryFolder();
   const store = openAuthStore(dataDir);
   const made = new ApiKeys({ store, clock: new NodeClock(), random: new NodeRandom() });
-  const { key } = await made.create({ name: "carol", role: "writer", namespace: "shop" });
+  const { key } = await made.create({ name: "carol", role: "writer", namespaces: ["shop"] });
   await store.close();
   await using server = await ServerProcess.start({
     dataDir,

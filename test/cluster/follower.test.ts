@@ -132,13 +132,15 @@ test(name, { skip: !(await hasJava()) }, async (t) => {
   );
 
   await t.test("eventual reads are answered where they come", () =>
-    calmly(cluster, async ({ standby, namespace }) => {
+    calmly(cluster, async ({ standby, namespace, records }) => {
       const query = "SELECT count(*) AS n FROM streams.s";
       for (const [url, given] of [
         [`${namespace}/query`, { body: { from: "c", consistency: "eventual", limit: 3 } }],
         [`${namespace}/sql`, { body: { query, consistency: "eventual" } }],
         [`${namespace}/streams/s?consistency=eventual`, {}],
         [`${namespace}/links/l?consistency=eventual`, {}],
+        [`${records}?offset=0&consistency=eventual`, {}],
+        [`${records}?offset=0`, { headers: { "service-consistency": "eventual" } }],
         [`${namespace}/collections`, { headers: { "service-consistency": "eventual" } }],
       ] as const) {
         const before = await counts(standby);

@@ -60,7 +60,7 @@ for (const [what, more] of wrong) {
   test(`${what} is told, without the password`, { skip }, async () => {
     const { code, stderr } = await runCommand(["cluster", "init", "--replicas", "1"], settings("plain", more));
     assert.notEqual(code, 0);
-    assert.match(stderr, /could not be made: .*(authentication|certificate)/is);
+    assert.match(stderr, /could not be created: .*(authentication|certificate)/is);
     assert.ok(!stderr.includes(password) && !stderr.includes("not-the-one"));
   });
 }

@@ -45,7 +45,7 @@ before(async () => {
   const made = new ApiKeys({ store, clock: new NodeClock(), random: new NodeRandom() });
   for (const role of roles) {
     keys.set(role, (await made.create({ name: role, role })).key);
-    keys.set(`own ${role}`, (await made.create({ name: `own-${role}`, role, namespace: ownNamespace })).key);
+    keys.set(`own ${role}`, (await made.create({ name: `own-${role}`, role, namespaces: [ownNamespace] })).key);
     keys.set(`other ${role}`, keys.get(`own ${role}`)!);
   }
   await store.close();

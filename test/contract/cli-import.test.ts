@@ -76,7 +76,7 @@ test("rows without an id are numbered, and the id's column can be named", async 
   await cli.ok(["import", path, "-c", "named", "--schema", schema, "--id", "n"]);
   assert.deepEqual((await cli.json(["document", "get", "named", "20"])).source, { n: 20, title: "twenty" });
   const bad = await file("bad.jsonl", '{"id":1}\n{"id":"x"}\n');
-  await cli.fails(["import", bad, "-c", "named"], 1, /line 2: id is "x", which is no id\nhint: --id/);
+  await cli.fails(["import", bad, "-c", "named"], 1, /line 2: id is "x", which is not an id\nhint: --id/);
 });
 
 test("into a stream: lines as they are, keys choose partitions, and records come back", async () => {
@@ -92,7 +92,7 @@ test("into a stream: lines as they are, keys choose partitions, and records come
   assert.equal(new Set(records.map(({ key, partition }) => `${key}/${partition}`)).size, 7);
 });
 
-test("the same import again does nothing; another file, target or batch is refused; --restart begins anew", async () => {
+test("the same import again does nothing; another file, target or batch is refused; --restart starts over", async () => {
   await cli.ok(["stream", "create", "again"]);
   const path = await file("again.jsonl", '{"a":1}\n{"a":2}\n');
   const args = ["import", path, "-s", "again", "-p", "0"];

@@ -27,10 +27,13 @@ after(async () => {
   await rm(folder, { recursive: true });
 });
 
-test("options may stand before the command", async () => {
+test("options may stand before the command, between its words and behind it", async () => {
   for (const args of [
     ["--url", server.url, "-n", "shop", "--json", "stream", "list"],
     [`--url=${server.url}`, "--json", "stream", "list", "--namespace", "shop"],
+    ["stream", "-n", "shop", "--json", "list", "--url", server.url],
+    ["--url", server.url, "-nshop", "streams", "--json"],
+    ["stream", "list", "-n=shop", "--json", `--url=${server.url}`],
     ["stream", "list", "--json", "-n", "shop", "--url", server.url],
   ]) {
     const { code, stdout, stderr } = await runCommand(args);
@@ -39,11 +42,62 @@ test("options may stand before the command", async () => {
   }
 });
 
+test("common words for list, get and delete are understood, and help comes before a command too", async () => {
+  assert.equal((await cli.json(["stream", "ls"])).streams[0].name, "orders");
+  assert.equal((await cli.json(["collection", "show", "items"])).name, "items");
+  await cli.ok(["stream", "create", "gone"]);
+  assert.match(await cli.ok(["-nshop", "stream", "rm", "gone"]), /stream gone is deleted/);
+  assert.match(await cli.ok(["help", "stream", "create"]), /^native-engine stream create NAME/);
+  assert.match(await cli.ok(["-h", "stream", "create"]), /^native-engine stream create NAME/);
+});
+
 test("plurals are understood, and alone they list", async () => {
   const { streams } = await cli.json(["streams"]);
   assert.equal(streams[0].name, "orders");
   assert.equal((await cli.json(["collections", "get", "items"])).name, "items");
   assert.match(await cli.ok(["namespaces"]), /shop/);
+});
+
+for (const [args, want] of [
+  [["stream", "list", "--jsn"], /stream list: unknown option --jsn; did you mean --json\?\nSee .* stream list --help/],
+  [["stream", "--partitons", "4", "create", "s"], /unknown option --partitons; did you mean --partitions\?/],
+  [["--ulr", "x", "stream", "list"], /unknown option --ulr; did you mean --url\?/],
+  [["stream", "list", "--nothing-like-it"], /unknown option --nothing-like-it\nSee/],
+  [["stream", "list", "-x"], /unknown option -x\nSee/],
+  [["stream", "list", "-n"], /--namespace needs a value: --namespace NAME\n/],
+  [["stream", "list", "-n", "--json"], /--namespace needs a value: --namespace NAME; .*--namespace=…/],
+  [["stream", "list", "--json=yes"], /--json takes no value/],
+  [["streams", "orders"], /unknown command stream orders/],
+  [["sql", "select 1"], /the statement goes after -c: native-engine sql -c 'select 1'\n/],
+  [["sql", "select $1, 'a'", "5"], /native-engine sql -c 'select \$1, '\\''a'\\''' '5'\n/],
+  [["sql", "select", "1"], /native-engine sql -c 'select 1'\n/],
+] as const) {
+  test(`${args.join(" ")} is told what is wrong`, () => cli.fails(args, 2, want));
+}
+
+test("a key for a namespace that does not exist is made, with a warning where the server can be asked", async () => {
+  const create = (name: string, namespace: string, url = server.url) =>
+    runCommand([
+      "keys",
+      "create",
+      name,
+      "--role",
+      "reader",
+      "-n",
+      namespace,
+      "--data-dir",
+      server.dataDir,
+      "--url",
+      url,
+    ]);
+  const missing = await create("a", "shop,shp");
+  assert.equal(missing.code, 0, missing.stderr);
+  assert.match(missing.stderr, /^warning: there is no namespace shp yet; .*ns create shp/);
+  assert.doesNotMatch(missing.stderr, /namespace shop yet/);
+  for (const made of [await create("b", "shop"), await create("c", "shp", "http://127.0.0.1:1")]) {
+    assert.equal(made.code, 0, made.stderr);
+    assert.doesNotMatch(made.stderr, /warning/);
+  }
 });
 
 test("a bare command says shortly what there is", async () => {
@@ -67,7 +121,7 @@ test("a document is put, merged into, and edited in an editor", async () => {
   const put = [process.execPath, join(root, "src/main.ts"), "document", "put", "items", "1", `'{"title":"c"}'`];
   await writeFile(meanwhile, `${put.join(" ")} >/dev/null\nsed -i 's/"b"/"d"/' "$1"\n`);
   const slow = new CommandLine(server, "shop", { EDITOR: `sh ${meanwhile}` });
-  await slow.fails(["document", "edit", "items", "1"], 1, /conflict: document 1 was changed meanwhile/);
+  await slow.fails(["document", "edit", "items", "1"], 1, /conflict: document 1 was changed in the meantime/);
   await cli.fails(["document", "put", "items", "1", "[]"], 2, /must be a JSON object/);
   await cli.fails(["document", "edit", "items", "9"], 5, /no document with the id 9/);
   assert.match(await cli.ok(["document", "delete", "items", "1"]), /^1 document deleted\n$/);
@@ -105,7 +159,7 @@ test("documents keep numbers that a double can't carry: put, edit, get, SQL, exp
   await cli.fails(
     ["import", columns, "-c", "again", "--restart"],
     1,
-    /line 1: id is 12345678901234567890, which is no id/,
+    /line 1: id is 12345678901234567890, which is not an id/,
   );
   await writeFile(columns, `${large}\n`);
   await cli.fails(["import", columns, "-c", "again", "--restart"], 1, /line 1 must be a JSON object/);
@@ -135,30 +189,53 @@ test("an error in SQL points at its place", async () => {
   assert.ok(line!.length <= 80 && line!.slice(mark!.indexOf("^")).startsWith("nothing"), stderr);
 });
 
-test("bash completes names of streams, collections and namespaces", async (t) => {
+test("bash completes commands, options, values and names, wherever options stand", async (t) => {
   if (spawnSync("bash", ["--version"]).error !== undefined) return t.diagnostic("there is no bash here");
   const script = await cli.ok(["completion", "bash"]);
   const command = `native-engine() { "${process.execPath}" "${join(root, "src/main.ts")}" "$@"; }`;
-  const complete = (...words: string[]) => {
-    const quoted = words.map((word) => `'${word}'`).join(" ");
-    const asked = `COMP_WORDS=(${quoted}); COMP_CWORD=${words.length - 1}; _native_engine; echo "\${COMPREPLY[*]}"`;
-    const env = { ...process.env, SERVICE_URL: server.url };
-    return spawnSync("bash", ["-c", `${command}\n${script}\n${asked}`], { encoding: "utf8", env }).stdout.trim();
+  const complete = (line: readonly string[], more: Readonly<Record<string, string>>) => {
+    const quoted = line.map((word) => `'${word}'`).join(" ");
+    const asked = `COMP_WORDS=(native-engine ${quoted}); COMP_CWORD=${line.length}; _native_engine; echo "\${COMPREPLY[*]}"`;
+    const env = { ...process.env, SERVICE_URL: server.url, ...more };
+    const options = { encoding: "utf8", env, cwd: join(root, "proto") } as const;
+    return spawnSync("bash", ["-c", `${command}\n${script}\n${asked}`], options).stdout.trim();
   };
-  assert.equal(complete("native-engine", "stream", "tail", "-n", "sh"), "shop");
-  assert.equal(complete("native-engine", "stream", "get", "o"), "");
-  assert.equal(complete("native-engine", "export", "-n", "shop", "-c", "it"), "items");
-  const inShop = (...words: string[]) => {
-    process.env["SERVICE_NAMESPACE"] = "shop";
-    try {
-      return complete(...words);
-    } finally {
-      delete process.env["SERVICE_NAMESPACE"];
-    }
-  };
-  assert.equal(inShop("native-engine", "stream", "get", "o"), "orders");
-  assert.equal(inShop("native-engine", "document", "get", "i"), "items");
-  assert.equal(inShop("native-engine", "query", "i"), "items");
+  const shop = { SERVICE_NAMESPACE: "shop" };
+  const streamWords = "list create get delete retention append tail";
+  for (const [line, want, env = {}] of [
+    [["str"], "stream"],
+    [["stream", "ap"], "append"],
+    [["stream", ""], streamWords],
+    [["streams", ""], streamWords],
+    [["streams", "get", "o"], "orders", shop],
+    [["-n", "shop", "stream", "get", "o"], "orders"],
+    [["-nshop", "stream", "get", "o"], "orders"],
+    [["stream", "-n", "shop", "get", "o"], "orders"],
+    [["--url", "http", ":", "//127.0.0.1", ":", "1", "stream", "g"], "get"],
+    [["--json", "col"], "collection"],
+    [["keys", ""], "create list revoke"],
+    [["keys", "create", "--ro"], "--role"],
+    [["keys", "create", "--role", "w"], "writer"],
+    [["keys", "create", "-n", "sh"], "shop"],
+    [["signing-key", "r"], "rotate"],
+    [["stream", "append", "s", "--key-s"], "--key-separator"],
+    [["export", "--format", "par"], "parquet"],
+    [["export", "--format", "=", "par"], "parquet"],
+    [["export", "--format", "="], "jsonl csv parquet"],
+    [["serve", "--postgres-l"], "--postgres-listen"],
+    [["stream", "tail", "-n", "sh"], "shop"],
+    [["stream", "get", "o"], ""],
+    [["export", "-n", "shop", "-c", "it"], "items"],
+    [["document", "get", "i"], "items", shop],
+    [["document", "get", "items", "i"], "", shop],
+    [["query", "i"], "items", shop],
+    [["stream", "create", "o"], "", shop],
+    [["import", "serv"], "service", shop],
+    [["restore", "backup", "--data-dir", "serv"], "service"],
+    [["completion", "z"], "zsh"],
+  ] as const) {
+    assert.equal(complete(line, env), want, line.join(" "));
+  }
 });
 
 test("a certificate that nobody signed is trusted when it is named, and the hint says how", async () => {
@@ -178,6 +255,16 @@ test("a certificate that nobody signed is trusted when it is named, and the hint
   } finally {
     tls.close();
   }
+});
+
+test("a file that is not there is named, and text in its place gets a hint", async () => {
+  await cli.fails(["stream", "append", "orders", "hello"], 5, /there is no file hello\nhint: .*echo TEXT \|/);
+  const missing = join(folder, "missing.tar");
+  await cli.fails(
+    ["restore", missing, "--data-dir", join(folder, "none")],
+    5,
+    /there is no file or folder .*missing\.tar/,
+  );
 });
 
 test("a restore says which folder to serve", async () => {

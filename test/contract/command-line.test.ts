@@ -17,10 +17,12 @@ const flags = ["--listen", "--data-dir", "--mode", "--cloudevents-dedup-window",
 
 test("--version prints the package's version", async () => {
   const manifest = JSON.parse(await readFile(new URL("../../package.json", import.meta.url), "utf8"));
-  assert.deepEqual(await runCommand(["--version"]), { code: 0, stdout: `${manifest.version}\n`, stderr: "" });
+  for (const word of ["--version", "-V", "version"]) {
+    assert.deepEqual(await runCommand([word]), { code: 0, stdout: `${manifest.version}\n`, stderr: "" });
+  }
 });
 
-for (const args of [["--help"], ["help"], ["serve", "--help"]]) {
+for (const args of [["--help"], ["help"], ["serve", "--help"], ["help", "serve"]]) {
   test(`${args.join(" ")} names the commands, flags and variables`, async () => {
     const { code, stdout } = await runCommand(args);
     assert.equal(code, 0);
@@ -47,6 +49,7 @@ for (const [args, want] of [
 // Every other setting is refused in the same way; src/config.test.ts has them all.
 for (const [args, env, want] of [
   [["--prot", "1"], {}, [/--prot/, ...flags.map((flag) => new RegExp(flag))]],
+  [["--data-dri=x"], {}, [/did you mean --data-dir\?/]],
   [["--mode", "fast"], {}, [/--mode/, /development, production/]],
   [[], { SERVICE_LISTEN: "nowhere" }, [/SERVICE_LISTEN/, /port/]],
   [[], { SERVICE_LIVE_LISTEN: "nowhere" }, [/SERVICE_LIVE_LISTEN/, /port/]],

@@ -3,8 +3,7 @@ import { globSync } from "node:fs";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { commands } from "../../src/cli/commands.ts";
-import { otherCommandNames } from "../../src/cli/help.ts";
+import { firstWords } from "../../src/cli/help.ts";
 import { loadConfig, settingsTable } from "../../src/config.ts";
 import { blocksOf, DocsRun, titleOf } from "../support/docs.ts";
 import { type Embeddings, startEmbeddings } from "../support/embeddings.ts";
@@ -123,7 +122,7 @@ for (const page of pages) {
       const isThere = open === "" ? script! in scripts : Object.keys(scripts).some((name) => name.startsWith(script!));
       assert.ok(isThere, `npm run ${script}`);
     }
-    const words = new Set([...commands.map(({ path }) => path[0]!), ...otherCommandNames]);
+    const words = new Set(firstWords);
     for (const [, command] of text.matchAll(/`(?:bin\/)?native-engine ([a-z][\w-]*)/g)) {
       assert.ok(words.has(command!), `native-engine ${command}`);
     }

@@ -63,6 +63,7 @@ for (const [line, status] of [
     const text = await new RawClient(Number(new URL(server.url).port)).send(`${line}\r\nHost: h\r\n\r\n`).closed;
     assert.match(text, new RegExp(`^HTTP/1.1 ${status} `));
     assert.match(text, /"error":"invalid_argument"/);
+    assert.equal(/^allow: GET, HEAD, POST, /m.test(text), status === 405);
   });
 }
 

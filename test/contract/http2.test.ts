@@ -79,6 +79,7 @@ test("errors over HTTP/2 have their body and status", { timeout: 50_000 }, async
     ["GET", "/nowhere", undefined, 404, "not_found"],
     ["PUT", "/v1/namespaces", undefined, 405, "invalid_argument"],
     ["BREW", "/v1/namespaces", undefined, 405, "invalid_argument"],
+    ["TRACE", "/v1/namespaces", undefined, 405, "invalid_argument"],
     ["POST", "/v1/namespaces", "{", 400, "invalid_argument"],
     ["POST", "/v1/namespaces", Buffer.alloc(16 * 1024 * 1024 + 1, " "), 413, "invalid_argument"],
     ["GET", "/v1/namespaces/%zz", undefined, 400, "invalid_argument"],
@@ -87,6 +88,9 @@ test("errors over HTTP/2 have their body and status", { timeout: 50_000 }, async
     assert.equal(answer.status, status, `${method} ${path}: ${answer.text}`);
     assert.equal(JSON.parse(answer.text).error, error);
     assert.equal(typeof JSON.parse(answer.text).message, "string");
+    if (status !== 405) continue;
+    assert.equal(JSON.parse(answer.text).message, `method: ${method} is not served here; use POST, GET, HEAD`);
+    assert.equal(answer.headers["allow"], "POST, GET, HEAD");
   }
 });
 

@@ -26,6 +26,7 @@ interface Entry {
   readonly sequence: number;
   readonly action: string;
   readonly principal: string | null;
+  readonly namespace: string | null;
   readonly target: string | null;
   readonly outcome: string;
 }
@@ -55,8 +56,42 @@ test("a key is created, works within its scope, is listed without itself, and is
   assertError(await call("instance/keys/till", { method: "DELETE" }), 404, "not_found");
 });
 
+test("a key for several namespaces works in each of them and nowhere else", async () => {
+  for (const name of ["one", "two", "three"]) await call("namespaces", { body: { name } });
+  const body = { name: "both", role: "admin", namespaces: ["two", "one", "two"] };
+  const { status, json, text } = await call("instance/keys", { body });
+  assert.equal(status, 201, text);
+  assert.deepEqual([json.namespace, json.namespaces], [null, ["one", "two"]]);
+  const mine = (path: string, options = {}) => call(path, options, json.key);
+  for (const [name, want] of [
+    ["one", 201],
+    ["two", 201],
+    ["three", 403],
+  ] as const) {
+    assert.equal((await mine(`namespaces/${name}/streams`, { body: { name: "s" } })).status, want, name);
+  }
+  assert.deepEqual(
+    (await mine("namespaces")).json.namespaces.map((each: { name: string }) => each.name),
+    ["one", "two"],
+  );
+  assert.deepEqual((await mine("access")).json, { role: "admin", namespace: null, namespaces: ["one", "two"] });
+  assertError(await mine("instance/keys"), 403, "permission_denied");
+  const rpc = (namespace: string) =>
+    ask(`${server.url}/service.collection.v1.CollectionService/ListCollections`, {
+      body: { namespace },
+      headers: as(json.key),
+    });
+  assert.deepEqual([(await rpc("two")).status, (await rpc("three")).status], [200, 403]);
+  await server.stop();
+  server = await ServerProcess.start({ dataDir, env });
+  assert.equal((await mine("namespaces/two/streams")).status, 200);
+  assert.equal((await mine("namespaces/three/streams")).status, 403);
+});
+
 for (const [body, field] of [
   [{ role: "reader" }, "name"],
+  [{ name: "a", role: "reader", namespaces: [] }, "namespaces"],
+  [{ name: "a", role: "reader", namespace: "a", namespaces: ["b"] }, "namespaces"],
   [{ name: "a", role: "king" }, "role"],
   [{ name: "a", role: "reader", namespace: "no/name" }, "namespace"],
   [{ name: "a", role: "reader", lifetime_ms: 0 }, "lifetime_ms"],
@@ -94,14 +129,35 @@ test("sign-ins, refusals and administrative acts are in the audit log, over a re
   assert.deepEqual(later.slice(-entries.length), entries);
 });
 
-test("an administrative RPC is noted", async () => {
-  const path = "service.collection.v1.NamespaceService/CreateNamespace";
-  const { status } = await ask(`${server.url}/${path}`, { body: { name: "by-rpc" }, headers: as(boss) });
-  assert.equal(status, 200);
-  await eventually(
-    () => audited(),
-    (entries) => entries.some(({ action }) => action === path),
-  );
+test("administrative RPCs are noted with what they act on", async () => {
+  const schema = { fields: [{ name: "title", kind: { text: {} } }] };
+  const add = (alias: string) => ({ add: { alias, collection: "items" } });
+  for (const [method, body, namespace, target] of [
+    ["NamespaceService/CreateNamespace", { name: "by-rpc" }, null, ""],
+    [
+      "CollectionService/CreateCollection",
+      { namespace: "by-rpc", name: "items", schema },
+      "by-rpc",
+      "/collections/items",
+    ],
+    [
+      "CollectionService/UpdateAliases",
+      { namespace: "by-rpc", actions: [add("a"), add("b")] },
+      "by-rpc",
+      "/aliases/a,b",
+    ],
+    ["CollectionService/DropCollection", { namespace: "by-rpc", collection: "items" }, "by-rpc", "/collections/items"],
+  ] as const) {
+    const path = `service.collection.v1.${method}`;
+    const { status, text } = await ask(`${server.url}/${path}`, { body, headers: as(boss) });
+    assert.equal(status, 200, text);
+    const entries = await eventually(
+      () => audited(),
+      (found) => found.some(({ action }) => action === path),
+    );
+    const entry = entries.find(({ action }) => action === path)!;
+    assert.deepEqual([entry.namespace, entry.target], [namespace, `/v1/namespaces/by-rpc${target}`]);
+  }
 });
 
 for (const [door, base] of [
@@ -123,10 +179,13 @@ for (const [door, base] of [
     const acts = await eventually(
       async () => {
         const entries = (await audited()).filter(({ sequence, action }) => sequence > before && !/^POST/.test(action));
-        return entries.map(({ action, outcome }) => `${action} ${outcome}`).filter((each) => !/^sign_in /.test(each));
+        return entries
+          .map(({ action, target, outcome }) => `${action} ${target} ${outcome}`)
+          .filter((each) => !/^sign_in /.test(each));
       },
       ({ length }) => length > 1,
     );
-    assert.deepEqual(acts.sort(), ["_tables:create ok", "_tables:events ok"]);
+    const table = `/v1/namespaces/by-live/live/${door}`;
+    assert.deepEqual(acts.sort(), [`_tables:create ${table} ok`, `_tables:events ${table} ok`]);
   });
 }

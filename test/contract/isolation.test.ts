@@ -36,7 +36,7 @@ before(async () => {
   const store = openAuthStore(dataDir);
   const made = new ApiKeys({ store, clock: new NodeClock(), random: new NodeRandom() });
   keys.set("boss", (await made.create({ name: "boss", role: "admin" })).key);
-  for (const role of roles) keys.set(role, (await made.create({ name: role, role, namespace: "own" })).key);
+  for (const role of roles) keys.set(role, (await made.create({ name: role, role, namespaces: ["own"] })).key);
   await store.close();
   server = await ServerProcess.start({ dataDir, env: { SERVICE_AUTH_MODE: "apikey" } });
   mysqlPort = Number(/"mysql":"127\.0\.0\.1:(\d+)"/.exec(server.logs.join("\n"))?.[1]);

@@ -92,6 +92,17 @@ test("JSON is shown as it was written, on one line in a tail", async () => {
   );
 });
 
+test("numbers of JSON values are kept as they are written", async () => {
+  const values = ["12345678901234567890", '{"a":[0.12345678901234567890,1]}', "1.50", '"1e400"'];
+  const body = `{"records":[${values.map((value) => `{"value":${value}}`).join(",")}]}`;
+  const { status, json } = await ask(`${records}?format=json`, { body });
+  assert.equal(status, 200);
+  const page = await ask(`${records}?offset=${json.base_offset}&format=json`);
+  for (const value of ["12345678901234567890", '{"a":[0.12345678901234567890,1]}', '"1e400"']) {
+    assert.ok(page.text.includes(`"value":${value}`), page.text);
+  }
+});
+
 test("a page of many records stays within its size and goes on", async () => {
   const given = Array.from({ length: 500 }, (_, i) => ({ key: `k${i}`, value: { i, pad: "x".repeat(50) } }));
   let at = await appended("json", given);

@@ -94,7 +94,7 @@ class HostileRun {
     const store = openAuthStore(dataDir);
     const made = new ApiKeys({ store, clock: new NodeClock(), random: new NodeRandom() });
     const boss = (await made.create({ name: "boss", role: "admin" })).key;
-    const eve = (await made.create({ name: "eve", role: "reader", namespace: "own" })).key;
+    const eve = (await made.create({ name: "eve", role: "reader", namespaces: ["own"] })).key;
     await store.close();
     const env = {
       SERVICE_AUTH_MODE: "apikey",

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { basename } from "node:path";
 import { test } from "node:test";
 import { sourceFiles } from "../support/source.ts";
 
@@ -55,6 +56,22 @@ for (const { path, imports } of program) {
     }
   });
 }
+
+test("no file imports itself through others, for types neither", () => {
+  // A command that is loaded when it is called may know the table of commands.
+  const isStatic = (text: string, to: string) => text.includes(`/${basename(to)}";`);
+  const importsOf = new Map(
+    program.map(({ path, text, imports }) => [path, imports.filter((to) => isStatic(text, to))]),
+  );
+  const done = new Set<string>();
+  const visit = (path: string, way: readonly string[]): void => {
+    assert.ok(!way.includes(path), `a circle: ${[...way.slice(way.indexOf(path)), path].join(" → ")}`);
+    if (done.has(path)) return;
+    for (const to of importsOf.get(path) ?? []) visit(to, [...way, path]);
+    done.add(path);
+  };
+  for (const path of importsOf.keys()) visit(path, []);
+});
 
 /** What edges share: who is asking, and what every request of the port has, is settled in one place for all of them. */
 const sharedEdges = ["auth", "front", "wire"];

@@ -24,41 +24,40 @@ export class ChurnClients {
   }
 
   async create(): Promise<void> {
-    const { collections } = this.#session.world.engine;
+    const { world } = this.#session;
     // With fields added since, the same name has another schema; one that was there may be dropped before the answer.
     await this.#session.ask(`create ${this.#name}`, ["already_exists", "not_found"], async () => {
-      await collections.create(namespace, this.#name, parseSchema({ fields: this.#fields }));
+      await world.engine.collections.create(namespace, this.#name, parseSchema({ fields: this.#fields }));
     });
   }
 
   async act(): Promise<void> {
     const { dice, world } = this.#session;
-    const { collections, documents, queries } = world.engine;
     const name = this.#name;
     const ref = { namespace, collection: name };
     const alias = `alias${dice.below(2)}`;
     const [what, run] = dice.pick<readonly [string, () => Promise<unknown>]>([
       ["create", () => this.create()],
       ["create", () => this.create()],
-      ["drop", () => collections.drop(namespace, name)],
-      ["hot", () => collections.setHot(namespace, name, dice.chance(0.5))],
-      ["count", () => documents.count(ref, undefined, strong)],
-      ["scroll", () => documents.scroll(ref, { filter: undefined, limit: 5, cursor: undefined }, strong)],
-      ["alias", () => collections.updateAliases(namespace, [{ kind: "add", alias, collection: name }])],
+      ["drop", () => world.engine.collections.drop(namespace, name)],
+      ["hot", () => world.engine.collections.setHot(namespace, name, dice.chance(0.5))],
+      ["count", () => world.engine.documents.count(ref, undefined, strong)],
+      ["scroll", () => world.engine.documents.scroll(ref, { filter: undefined, limit: 5, cursor: undefined }, strong)],
+      ["alias", () => world.engine.collections.updateAliases(namespace, [{ kind: "add", alias, collection: name }])],
       [
         "fields",
         async () => {
           const field = { name: `f${this.#nextField++ % 3}`, kind: "keyword" };
-          await collections.addFields(namespace, name, parseFields("fields", [field]), undefined);
+          await world.engine.collections.addFields(namespace, name, parseFields("fields", [field]), undefined);
         },
       ],
       [
         "search",
         () => {
           const plan = parseQuery({ from: name, filter: { match_all: {} } }, (each) =>
-            queries.schemaOf(namespace, each),
+            world.engine.queries.schemaOf(namespace, each),
           );
-          return queries.run(namespace, plan, []);
+          return world.engine.queries.run(namespace, plan, []);
         },
       ],
     ]);

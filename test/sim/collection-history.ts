@@ -7,7 +7,7 @@ import {
   type ModelResult,
   Refused,
 } from "../model/collection/model.ts";
-import { demand, Violation } from "./world.ts";
+import { demand, Violation } from "./outcome.ts";
 
 export type Documents = ReadonlyMap<number, ModelDocument>;
 

@@ -9,7 +9,7 @@ import type { Schema } from "../../src/engine/collection/schema.ts";
 import { parseSchema } from "../../src/engine/collection/schema-parse.ts";
 import { parseQuery } from "../../src/engine/query/parse.ts";
 import { fingerprint } from "../../src/engine/stream/idempotency.ts";
-import type { ConsistencyToken } from "../../src/engine/token.ts";
+import { type ConsistencyToken, mergeTokens, tokenAt } from "../../src/engine/token.ts";
 import {
   type ModelDocument,
   type ModelField,
@@ -19,8 +19,8 @@ import {
 } from "../model/collection/model.ts";
 import type { Moment } from "./clock.ts";
 import { CollectionHistory, type Documents, type DocumentWrite, isChange } from "./collection-history.ts";
+import { demand, Violation } from "./outcome.ts";
 import type { Session } from "./session.ts";
-import { demand, Violation } from "./world.ts";
 
 const ref = { namespace: "n", collection: "direct" };
 const idCount = 14;
@@ -226,13 +226,14 @@ export class DocumentClients {
     const filter = dice.chance(0.5) ? this.#makeFilter() : undefined;
     const limit = dice.between(2, 20);
     await this.#read(`scroll ${limit} ${JSON.stringify(filter)}`, "ids", async (options) => {
-      const parsed = parseFilterField("filter", filter, this.#documents.find(ref).schema);
+      const documents = this.#documents;
+      const parsed = parseFilterField("filter", filter, documents.find(ref).schema);
       const found: [number, ModelDocument][] = [];
       let cursor: string | null | undefined;
       let token: ConsistencyToken | undefined;
       do {
         const page = { filter: parsed, limit, cursor: parseCursor("cursor", cursor) };
-        const reply = await this.#documents.scroll(ref, page, { ...options, eventual: false });
+        const reply = await documents.scroll(ref, page, { ...options, eventual: false });
         found.push(...reply.documents.map((document) => [document.id, shown(document)] as [number, ModelDocument]));
         // Another moment tells that the scroll was given up and began anew: then its pages need not agree.
         if (token !== undefined && !isDeepStrictEqual(token, reply.token)) return { found, token, holds: () => true };
@@ -305,15 +306,22 @@ export class DocumentClients {
     const token = this.#session.someToken();
     const isStrong = kind === "ids" || kind === "exact";
     const least = Math.max(isStrong ? history.known : -1, this.#offsetOf(token));
-    const outcome = await this.#session.ask(`${what} ${JSON.stringify(token)}`, [], () => run({ token }));
+    const known = tokenAt(history.streamId, history.known + 1);
+    const outcome = await this.#session.ask(
+      `${what} ${JSON.stringify(token)}`,
+      [],
+      () => run({ token }),
+      mergeTokens(token, known),
+    );
     if (outcome.kind !== "answer") return;
     const { found, token: given, holds } = outcome.value;
     const seen = this.#offsetOf(given);
     demand(seen >= least, () => `${what} tells of ${seen}, but ${least} was known`);
-    if (isStrong) history.see(seen);
+    const isOrdered = isStrong && !outcome.isFollowers;
+    if (isOrdered) history.see(seen);
     if (kind === "unchecked") return;
     const text = `${what} (${least}, ${seen}) found ${JSON.stringify(found)}`;
-    history.claim(begunAt, text, isStrong ? seen : least, kind === "exact" ? seen : undefined, isStrong, holds);
+    history.claim(begunAt, text, isStrong ? seen : least, kind === "exact" ? seen : undefined, isOrdered, holds);
   }
 
   #offsetOf(token: ConsistencyToken): number {
@@ -323,11 +331,9 @@ export class DocumentClients {
   /** Reads all documents from the store, which faults do not reach, and settles everything since the last time. */
   async audit(): Promise<void> {
     const ids = Array.from({ length: idCount }, (_, id) => id);
-    const outcome = await this.#session.ask("audit direct", [], () =>
+    const { documents, token } = await this.#session.insist("audit direct", () =>
       this.#documents.get(ref, ids, { token: [], eventual: false }),
     );
-    if (outcome.kind !== "answer") throw new Violation("the documents could not be read");
-    const { documents, token } = outcome.value;
     const found = new Map(documents.flatMap((each) => (each === undefined ? [] : [[each.id, shown(each)] as const])));
     this.history.settle(found, this.#offsetOf(token));
   }

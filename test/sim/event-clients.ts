@@ -1,7 +1,7 @@
 import type { CloudEvent } from "../../src/engine/event/cloud-event.ts";
 import type { LogHistory, LogWrite } from "./log-history.ts";
+import { demand } from "./outcome.ts";
 import type { Session } from "./session.ts";
-import { demand } from "./world.ts";
 
 const namespace = "n";
 const eventIds = 12;
@@ -59,7 +59,7 @@ export class EventClients {
     const partition = dice.below(history.partitions.length);
     const known = history.next(partition);
     const offset = Math.max(0, known - dice.below(10));
-    const outcome = await this.#session.ask(`read events/${partition} from ${offset}`, [], async () => {
+    const read = async () => {
       const names: string[] = [];
       const command = { namespace, stream: history.name, partition, from: { offset }, waitMs: 0, token: [] };
       const { nextOffset, highWatermark } = await world.engine.events.read(command, ({ id, extensions }) => {
@@ -67,7 +67,9 @@ export class EventClients {
         return "taken";
       });
       return { names, nextOffset, highWatermark };
-    });
+    };
+    const what = `read events/${partition} from ${offset}`;
+    const outcome = await this.#session.ask(what, [], read, history.tokenOf(partition));
     if (outcome.kind !== "answer") return;
     const { names, nextOffset, highWatermark } = outcome.value;
     demand(nextOffset === highWatermark && highWatermark >= known && names.length === highWatermark - offset, () => {

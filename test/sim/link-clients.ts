@@ -5,10 +5,11 @@ import { parseQuery } from "../../src/engine/query/parse.ts";
 import type { ConsistencyToken } from "../../src/engine/token.ts";
 import { CollectionModel, type ModelDocument, type ModelField } from "../model/collection/model.ts";
 import type { LogHistory, SentRecord } from "./log-history.ts";
+import { demand, Violation } from "./outcome.ts";
 import type { Session } from "./session.ts";
-import { demand, Violation } from "./world.ts";
 
 const namespace = "n";
+const triesMax = 50;
 
 interface Fields {
   readonly version: number;
@@ -69,9 +70,7 @@ export class LinkClients {
   async readFilled(): Promise<void> {
     const link = this.#links.find(({ kind, remake }) => kind === "collection" && remake === undefined)!;
     const { source, name } = link;
-    const token = source.partitions.flatMap(({ next }, partition) => {
-      return next === 0 ? [] : [{ stream: source.id, partition, offset: next - 1 }];
-    });
+    const token = source.partitions.flatMap((_, partition) => source.tokenOf(partition));
     const least = source.partitions.map((_, partition) => this.#applied.get(name)?.[partition] ?? 0);
     for (const { stream, partition, offset } of token) {
       if (stream === source.id) least[partition] = Math.max(least[partition]!, offset + 1);
@@ -81,11 +80,11 @@ export class LinkClients {
   }
 
   async #scroll(name: string, token: ConsistencyToken): Promise<Filled | undefined> {
-    const { documents } = this.#session.world.engine;
+    const { world } = this.#session;
     const page = { filter: undefined, limit: 1_000, cursor: undefined };
-    const outcome = await this.#session.ask(`filled ${name} ${JSON.stringify(token)}`, [], () =>
-      documents.scroll({ namespace, collection: name }, page, { token, eventual: false }),
-    );
+    const read = () => world.engine.documents.scroll({ namespace, collection: name }, page, { token, eventual: false });
+    const at = token.length === 0 ? undefined : token;
+    const outcome = await this.#session.ask(`filled ${name} ${JSON.stringify(token)}`, [], read, at);
     if (outcome.kind !== "answer") return undefined;
     return outcome.value.documents.map(({ id, version, source }) => {
       return [id, { version, source: JSON.parse(source), vectors: {} }] as const;
@@ -170,8 +169,12 @@ export class LinkClients {
   }
 
   async #checkFilled({ name, source }: LinkRule): Promise<void> {
-    const found = await this.#scroll(name, []);
-    if (found === undefined) throw new Violation("the filled collection could not be read");
+    let found = await this.#scroll(name, []);
+    for (let tries = 1; found === undefined; tries++) {
+      if (tries > triesMax) throw new Violation("the filled collection could not be read");
+      await this.#session.pause();
+      found = await this.#scroll(name, []);
+    }
     const wanted = sorted(
       new Map(source.partitions.flatMap(({ next }, partition) => [...filledFrom(source, partition, next)])),
     );
@@ -181,8 +184,8 @@ export class LinkClients {
 
   /** The index behind the collection says the same. */
   async #checkIndex(name: string, wanted: Filled): Promise<void> {
-    const { queries } = this.#session.world.engine;
     const outcome = await this.#session.insist(`filled ${name} by its index`, () => {
+      const { queries } = this.#session.world.engine;
       const body = { from: name, limit: 1_000, select: ["n", "tag"], filter: { match_all: {} } };
       return queries.run(
         namespace,

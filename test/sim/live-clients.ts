@@ -2,8 +2,8 @@ import { devLoopback } from "../../src/engine/auth/principal.ts";
 import type { LiveObject, LiveValue } from "../../src/engine/live/value.ts";
 import type { Moment } from "./clock.ts";
 import { accountsTable, movesTable } from "./live-runners.ts";
+import { demand, Violation } from "./outcome.ts";
 import type { Session } from "./session.ts";
-import { demand, Violation } from "./world.ts";
 
 const namespace = "n";
 const accountCount = 4;
@@ -193,9 +193,8 @@ export class LiveClients {
   }
 
   async #list(table: string): Promise<LiveObject[]> {
-    const { live } = this.#session.world.engine;
     const done = await this.#session.insist(`live list ${table}`, () =>
-      live.query(this.#request("_tables:list", { table }), undefined, []),
+      this.#session.world.engine.live.query(this.#request("_tables:list", { table }), undefined, []),
     );
     if (done.outcome.kind !== "value") throw new Violation(`live: ${table} can't be listed`);
     return done.outcome.value as LiveObject[];

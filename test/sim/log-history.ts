@@ -1,8 +1,10 @@
 import { encodeBatch } from "../../src/engine/log/record-batch.ts";
 import { partitionOfKey } from "../../src/engine/murmur2.ts";
 import type { FetchResult } from "../../src/engine/stream/streams.ts";
+import type { ConsistencyToken } from "../../src/engine/token.ts";
 import type { Moment, WorldTime } from "./clock.ts";
-import { dedupWindowMs, demand } from "./world.ts";
+import { demand } from "./outcome.ts";
+import { dedupWindowMs } from "./process.ts";
 
 /** A record as it was sent. */
 export interface SentRecord {
@@ -120,6 +122,12 @@ export class LogHistory {
     return this.partitions[partition]!.next;
   }
 
+  /** Names all that is known of a partition. */
+  tokenOf(partition: number): ConsistencyToken {
+    const next = this.next(partition);
+    return next === 0 ? [] : [{ stream: this.id, partition, offset: next - 1 }];
+  }
+
   /** A record of the write is there. */
   place(write: LogWrite, index: number, place: Place): void {
     const { cells } = this.partitions[place.partition]!;
@@ -169,7 +177,13 @@ export class LogHistory {
   }
 
   /** A page from `offset` to the end of the partition; `least` is the end that was known when it was asked for. */
-  sawPage(partition: number, page: Omit<FetchResult, "read">, found: readonly FoundRecord[], least: number): void {
+  sawPage(
+    partition: number,
+    page: Omit<FetchResult, "read">,
+    found: readonly FoundRecord[],
+    least: number,
+    isOwners = true,
+  ): void {
     const history = this.partitions[partition]!;
     const where = `${this.name}/${partition}`;
     demand(page.highWatermark >= least, () => `${where} ends at ${page.highWatermark}, but ${least} was known`);
@@ -182,7 +196,7 @@ export class LogHistory {
       demand(record.offset === at.offset, () => `${where}: offset ${record.offset} instead of ${at.offset}`);
       this.#identify(record, at);
     }
-    this.#raise(partition, page.highWatermark);
+    if (isOwners) this.#raise(partition, page.highWatermark);
     this.#checkWhole(history, where, page);
     if (page.offset === page.logStartOffset) this.#checkBytes(history, where, page);
   }

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { EngineError } from "../../src/engine/errors.ts";
 import { readPage } from "./log-history.ts";
+import { demand, isRetryable } from "./outcome.ts";
 import type { Session } from "./session.ts";
-import { demand, isRetryable } from "./world.ts";
 
 /** A namespace that comes and goes, with one stream that does: `null` is what does not exist. */
 interface Scratch {
@@ -79,7 +79,6 @@ export class ScratchClients {
 
   #makeChange(slot: Slot): Change {
     const { dice, world } = this.#session;
-    const { metastore, streams } = world.engine;
     const { name } = slot;
     const [now] = slot.states;
     const { hasNamespace, records } = now!;
@@ -92,32 +91,36 @@ export class ScratchClients {
         what: `make ${name}`,
         after: { hasNamespace: true, records },
         refusal: hasNamespace ? "already_exists" : undefined,
-        run: () => metastore.createNamespace(name),
+        run: () => world.engine.metastore.createNamespace(name),
       }),
       () => ({
         what: `delete ${name}`,
         after: { hasNamespace: false, records: null },
         refusal: records === null ? missing : "failed_precondition",
-        run: () => metastore.deleteNamespace(name),
+        run: () => world.engine.metastore.deleteNamespace(name),
       }),
       () => ({
         what: `make ${name}/${stream}`,
         after: { hasNamespace, records: [] },
         refusal: missing ?? (records === null ? undefined : "already_exists"),
-        run: () => streams.create(ref, 1, undefined),
+        run: () => world.engine.streams.create(ref, 1, undefined),
       }),
       () => ({
         what: `drop ${name}/${stream}`,
         after: { hasNamespace, records: null },
         refusal: streamMissing,
-        run: async () => streams.drop(ref),
+        run: async () => world.engine.streams.drop(ref),
       }),
       () => ({
         what: `append ${name}/${stream}`,
         after: { hasNamespace, records: [...(records ?? []), value] },
         refusal: streamMissing,
         run: async () => {
-          const { reply } = await streams.append({ ...ref, partition: 0, records: [{ value: Buffer.from(value) }] });
+          const { reply } = await world.engine.streams.append({
+            ...ref,
+            partition: 0,
+            records: [{ value: Buffer.from(value) }],
+          });
           demand(reply.baseOffset === records!.length, () => `${name}/${stream}: ${value} at ${reply.baseOffset}`);
         },
       }),

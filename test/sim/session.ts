@@ -1,6 +1,7 @@
 import type { ConsistencyToken } from "../../src/engine/token.ts";
 import type { Dice } from "./dice.ts";
-import { isRetryable, messageOf, type Outcome, Violation, type World } from "./world.ts";
+import { isRetryable, messageOf, type Outcome, Violation } from "./outcome.ts";
+import type { World } from "./world.ts";
 
 const triesMax = 50;
 
@@ -32,9 +33,17 @@ export class Session {
     return this.#tokens.length > 0 && this.dice.chance(0.4) ? this.dice.pick(this.#tokens) : [];
   }
 
-  /** Asks the engine. An error that tells of a bug ends the run; those that `expected` names are the caller's. */
-  async ask<T>(what: string, expected: readonly string[], call: () => T | Promise<T>): Promise<Outcome<T>> {
-    const outcome = await this.world.call(call);
+  /**
+   * Asks the engine. An error that tells of a bug ends the run; those that `expected` names are the caller's. With a token that names all that the
+   * caller knows of, any node may answer.
+   */
+  async ask<T>(
+    what: string,
+    expected: readonly string[],
+    call: () => T | Promise<T>,
+    token?: ConsistencyToken,
+  ): Promise<Outcome<T>> {
+    const outcome = await this.world.call(call, token);
     const kind = what.split(" ")[0]!;
     if (outcome.kind === "answer") {
       this.#count(`${kind} ok`);
@@ -58,9 +67,15 @@ export class Session {
     for (let tries = 1; tries <= triesMax; tries++) {
       const outcome = await this.ask(what, [], call);
       if (outcome.kind === "answer") return outcome.value;
-      await new Promise((resolve) => setImmediate(resolve));
+      await this.pause();
     }
     throw new Violation(`${what} is not answered any more`);
+  }
+
+  /** Before a call is tried again. */
+  async pause(): Promise<void> {
+    do await new Promise((resolve) => setImmediate(resolve));
+    while (!this.world.mayAnswer);
   }
 
   #count(what: string): void {

@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { EngineError } from "../../src/engine/errors.ts";
 import { fingerprint } from "../../src/engine/stream/idempotency.ts";
 import type { AppendReply, Replayable, RoutedAppendReply } from "../../src/engine/stream/streams.ts";
+import { mergeTokens } from "../../src/engine/token.ts";
 import { inputsOf, type LogHistory, type LogWrite, type Place, readPage, type SentRecord } from "./log-history.ts";
+import { demand, type Outcome } from "./outcome.ts";
 import type { Session } from "./session.ts";
-import { demand, type Outcome } from "./world.ts";
 
 const namespace = "n";
 /** Well inside the engine's own: the clock may jump while a request is under way. */
@@ -214,11 +215,13 @@ export class StreamClients {
         });
         return { page, found: readPage(page) };
       },
+      // Where retention has its say, a node that follows may still have what is gone elsewhere.
+      history.retention === undefined ? mergeTokens(token, history.tokenOf(partition)) : undefined,
     );
     if (outcome.kind === "crash") return;
     if (outcome.kind === "error") return this.#checkOutside(history, partition, offset, known, outcome.error);
     const { page, found } = outcome.value;
-    history.sawPage(partition, page, found, leastOf(history, partition, token, known));
+    history.sawPage(partition, page, found, leastOf(history, partition, token, known), !outcome.isFollowers);
     if (timestampMs !== undefined) history.sawSeek(partition, timestampMs, page);
   }
 
@@ -230,24 +233,22 @@ export class StreamClients {
   }
 
   /** Reads every stream from its start to its end. Only the log is read, which faults do not reach. */
-  async audit(histories: readonly LogHistory[]): Promise<boolean> {
+  async audit(histories: readonly LogHistory[]): Promise<void> {
     const { world } = this.#session;
     for (const history of histories) {
       for (const partition of history.partitions.keys()) {
         const known = history.next(partition);
-        const outcome = await this.#session.ask(`audit ${history.name}/${partition}`, [], async () => {
+        const { page, found } = await this.#session.insist(`audit ${history.name}/${partition}`, async () => {
           const ref = { namespace, stream: history.name };
           const { partitions } = await world.engine.streams.detail(ref, []);
           const from = { offset: partitions[partition]!.logStartOffset };
-          const page = await world.engine.streams.fetch({ ...ref, partition, from, waitMs: 0, token: [] });
-          return { page, found: readPage(page) };
+          const fetched = await world.engine.streams.fetch({ ...ref, partition, from, waitMs: 0, token: [] });
+          return { page: fetched, found: readPage(fetched) };
         });
-        if (outcome.kind !== "answer") return false;
-        history.sawPage(partition, outcome.value.page, outcome.value.found, known);
+        history.sawPage(partition, page, found, known);
       }
     }
     for (const history of histories) history.settle();
-    return true;
   }
 }
 

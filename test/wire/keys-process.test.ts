@@ -10,12 +10,7 @@ import { LmdbStore } from "../../src/adapter/lmdb/store.ts";
 import { NodeClock } from "../../src/adapter/node/clock.ts";
 import { NodeRandom } from "../../src/adapter/node/random.ts";
 import { ApiKeys } from "../../src/engine/auth/keys.ts";
-
-interface Reply {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+import type { Order, Reply } from "../support/keys-process.ts";
 
 async function setup() {
   const folder = await mkdtemp(join(tmpdir(), "keys-"));
@@ -43,9 +38,9 @@ async function setup() {
   };
 }
 
-async function tell(child: ChildProcess, ...argv: string[]): Promise<Reply> {
+async function tell(child: ChildProcess, order: Order): Promise<Reply> {
   const reply = once(child, "message");
-  child.send(argv);
+  child.send(order);
   const [message] = await reply;
   return message as Reply;
 }
@@ -62,14 +57,14 @@ test("a key that another process makes and revokes works and stops at once", asy
   };
   load();
   for (let n = 0; n < 50; n++) {
-    const made = await tell(child, "create", "--name", "ci", "--role", "writer");
-    assert.equal(made.code, 0, made.stderr);
-    const key = made.stdout.trim();
+    const made = await tell(child, { create: "ci", role: "writer" });
+    assert.equal(made.failure, undefined);
+    const key = made.printed!;
     const principal = it.keys.verify(key);
     assert.equal(typeof principal === "object" && principal.id, "apikey:ci");
     last = key;
-    const revoked = await tell(child, "revoke", "ci");
-    assert.equal(revoked.code, 0, revoked.stderr);
+    const revoked = await tell(child, { revoke: "ci" });
+    assert.equal(revoked.failure, undefined);
     // The store is asked once in a millisecond. No command ends faster than that; the message of this one may come faster.
     const answeredMs = Date.now();
     while (Date.now() === answeredMs) await nextTurn();
@@ -83,24 +78,22 @@ test("processes that race for a name leave one key at most, and whoever was show
   const children = [it.child(), it.child(), it.child()];
   for (let n = 0; n < 10; n++) {
     const name = `race-${n}`;
-    const replies = await Promise.all(
-      children.map((child) => tell(child, "create", "--name", name, "--role", "reader")),
-    );
-    const shown = replies.filter((reply) => reply.code === 0);
+    const replies = await Promise.all(children.map((child) => tell(child, { create: name, role: "reader" })));
+    const shown = replies.filter((reply) => reply.failure === undefined);
     const live = it.keys.list().filter((key) => key.name === name && key.status === "live");
     assert.ok(shown.length <= 1);
     assert.equal(live.length, shown.length);
-    for (const reply of shown) assert.equal(typeof it.keys.verify(reply.stdout.trim()), "object");
+    for (const reply of shown) assert.equal(typeof it.keys.verify(reply.printed!), "object");
   }
 });
 
 test("keys outlive the processes that made them", async () => {
   await using it = await setup();
   const child = it.child();
-  const { stdout } = await tell(child, "create", "--name", "ci", "--role", "writer");
+  const { printed } = await tell(child, { create: "ci", role: "writer" });
   child.kill("SIGKILL");
   await once(child, "exit");
-  const list = await tell(it.child(), "list", "--json");
-  assert.equal(JSON.parse(list.stdout).keys[0].name, "ci");
-  assert.equal(typeof it.keys.verify(stdout.trim()), "object");
+  const list = await tell(it.child(), { list: true });
+  assert.equal(JSON.parse(list.printed!)[0].name, "ci");
+  assert.equal(typeof it.keys.verify(printed!), "object");
 });

@@ -284,7 +284,9 @@ def test_credentials(tmp_path: Path) -> None:
                 with pytest.raises(ServiceError) as denied:
                     till.namespace("n").set_quota()
                 assert denied.value.reason == "permission_denied"
-            assert [each["name"] for each in client.keys()] == ["till"]
+            both = client.create_key("both", "reader", namespaces=["n", "m"])
+            assert (both["namespace"], both["namespaces"]) == (None, ["m", "n"])
+            assert [each["name"] for each in client.keys()] == ["both", "till"]
             assert client.revoke_key("till")["status"] == "revoked"
     finally:
         server.kill()

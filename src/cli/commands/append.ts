@@ -1,4 +1,4 @@
-import { createReadStream } from "node:fs";
+import { createReadStream, existsSync } from "node:fs";
 import type { CloudEvent, NewRecord } from "../../client/index.ts";
 import { isWrittenNumber, parseExactly } from "../../client/json.ts";
 import { CommandFailure, UsageError } from "../command.ts";
@@ -17,6 +17,10 @@ const batchLimits = {
 export const append: Run = async (context) => {
   const format = context.choice("format", ["lines", "json", "events", "whole"], "lines");
   const file = context.args[1];
+  if (file !== undefined && file !== "-" && !existsSync(file)) {
+    const hint = `check the path; records can also come from standard input: echo TEXT | native-engine stream append ${context.arg(0)}`;
+    throw new CommandFailure("not_found", `there is no file ${file}`, hint);
+  }
   const source: AsyncIterable<Buffer> =
     file === undefined || file === "-" ? context.io.stdin : createReadStream(file, { highWaterMark: 1024 * 1024 });
   const send = sender(context, format === "events");

@@ -41,9 +41,6 @@ export async function verified(...given: Parameters<typeof verifyArchive>): Prom
     return await verifyArchive(...given);
   } catch (error) {
     if (error instanceof ArchiveError) throw new CommandFailure("data_loss", error.message, "take another backup");
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") {
-      throw new CommandFailure("not_found", (error as Error).message);
-    }
     throw error;
   }
 }

@@ -9,6 +9,8 @@ interface ClusterAnswer {
   readonly owner: string;
   readonly epoch: number;
   readonly position: number;
+  readonly snapshot_position: number;
+  readonly snapshot_age_ms: number;
   readonly nodes: readonly {
     readonly node: string;
     readonly address: string;
@@ -25,7 +27,7 @@ interface ClusterAnswer {
 /** Makes the topic that a cluster keeps its log in. */
 export const initCluster: Run = async (context) => {
   const text = context.text("cluster-log") ?? context.env["SERVICE_CLUSTER_LOG"];
-  if (!text) throw new UsageError("--cluster-log or SERVICE_CLUSTER_LOG must say where the log is to be");
+  if (!text) throw new UsageError("--cluster-log or SERVICE_CLUSTER_LOG must name the cluster's log");
   const log = parseClusterLog(text, "cluster-log");
   const replicas = context.whole("replicas", 1, 9) ?? 3;
   if (replicas < 3 && !log.allowsLoss) {
@@ -42,7 +44,7 @@ export const initCluster: Run = async (context) => {
   try {
     isNew = await createTopic(address, { replicas, flush: context.flag("flush") });
   } catch (error) {
-    throw new CommandFailure("unavailable", `the topic could not be made: ${(error as Error).message}`);
+    throw new CommandFailure("unavailable", `the topic could not be created: ${(error as Error).message}`);
   }
   const value = { topic: address.topic, created: isNew };
   await context.out.value(value, () => `topic ${address.topic} ${isNew ? "is made" : "was there already"}`);
@@ -59,6 +61,8 @@ export const clusterStatus: Run = async ({ client, out, signal }) => {
   });
   if (!out.json) {
     out.say(`owner ${found.owner}, epoch ${found.epoch}, position ${found.position}`);
+    const { snapshot_position: at, snapshot_age_ms: ageMs } = found;
+    out.say(at === 0 ? "no snapshot yet" : `snapshot of position ${at}, ${Math.round(ageMs / 1000)} s old`);
     out.say("");
   }
   if (out.json) await out.value(found, () => "");

@@ -1,155 +1,178 @@
 import { UsageError } from "../command.ts";
-import { commands } from "../commands.ts";
-import type { Context } from "../context.ts";
-import { otherCommandNames } from "../help.ts";
-import { optionsOf, type Run } from "../spec.ts";
+import { Context } from "../context.ts";
+import { firstWords } from "../help.ts";
+import { type CommandSpec, type OptionSpec, optionsOf, type Run } from "../spec.ts";
+import { givenIn, type Item, itemsOf, optionsAfter, specsAfter } from "../words.ts";
 
 export const completion: Run = async (context) => {
-  if (context.arg(0) === "names") return await names(context, context.args[1] ?? "");
-  if (context.args.length > 1) throw new UsageError(`${context.arg(1)} is too much`);
-  const shells: Readonly<Record<string, () => string>> = { bash, zsh, fish };
-  const make = shells[context.arg(0)];
-  if (make === undefined) throw new UsageError(`the shell must be one of ${Object.keys(shells).join(", ")}`);
-  await context.out.write(make());
+  const script = shells[context.arg(0)];
+  if (script === undefined) throw new UsageError(`the shell must be one of ${Object.keys(shells).join(", ")}`);
+  await context.out.write(script);
   return undefined;
 };
+
+export const completeWords: Run = async (context) => {
+  for (const { word, help = "" } of await completions(context, context.args)) {
+    await context.out.line(`${word}\t${help}`);
+  }
+  return undefined;
+};
+
+interface Completion {
+  readonly word: string;
+  readonly help?: string;
+}
+
+/** The shell completes the name of a file. */
+const files: readonly Completion[] = [{ word: ":files" }];
+
+/** What the last of the words can become. */
+async function completions(context: Context, given: readonly string[]): Promise<readonly Completion[]> {
+  const { words, hidden } = rejoined(given);
+  const current = words.at(-1) ?? "";
+  const items = itemsOf(words.slice(0, -1));
+  const [, option, start = ""] = /^(--[^=]+=)(.*)$/s.exec(current) ?? [];
+  const found =
+    option === undefined
+      ? await following(context, items, current)
+      : await valuesOf(context, givenIn(itemsOf([...words.slice(0, -1), option])).at(-1)?.option, items);
+  const prefix = option ?? "";
+  if (found === files) return files;
+  return found
+    .filter(({ word }) => word.startsWith(option === undefined ? current : start))
+    .map(({ word, help }) => ({ word: `${prefix}${word}`.slice(hidden), ...(help === undefined ? {} : { help }) }));
+}
+
+/** bash takes `=` and `:` for words of their own; `hidden` is how much of the last word it has no part in then. */
+function rejoined(given: readonly string[]): { readonly words: readonly string[]; readonly hidden: number } {
+  const words: string[] = [];
+  let hidden = 0;
+  let isOpen = false;
+  for (const [i, each] of given.entries()) {
+    const isBreak = /^[=:]+$/.test(each);
+    if (i > 0 && (isBreak || isOpen)) {
+      hidden = words.at(-1)!.length + (isBreak ? each.length : 0);
+      words.push(words.pop()! + each);
+    } else {
+      hidden = 0;
+      words.push(each);
+    }
+    isOpen = isBreak;
+  }
+  return { words, hidden };
+}
+
+async function following(context: Context, items: readonly Item[], current: string): Promise<readonly Completion[]> {
+  const last = items.at(-1);
+  if (last?.kind === "option" && last.option?.value !== undefined && givenIn([last])[0]!.value === undefined) {
+    return await valuesOf(context, last.option, items);
+  }
+  const words = items.flatMap(({ kind, tokens }) => (kind === "word" ? tokens : []));
+  const specs = specsAfter(words);
+  const spec = specs.find(({ path }) => path.length <= words.length);
+  if (current.startsWith("-")) {
+    if (words[0] === "serve") return await serveFlags();
+    return uniqueOptions(spec === undefined ? optionsAfter(words) : optionsOf(spec));
+  }
+  if (words.length === 0) return firstWords.map((word) => ({ word }));
+  if (spec !== undefined) return await argumentsOf(context, spec, words.length - spec.path.length, items);
+  return specs.map(({ path, summary }) => ({ word: path[words.length]!, help: summary }));
+}
+
+function uniqueOptions(options: readonly OptionSpec[]): readonly Completion[] {
+  return [...new Map(options.map(({ name, help }) => [name, { word: `--${name}`, help }])).values()];
+}
+
+async function serveFlags(): Promise<readonly Completion[]> {
+  const { settingsTable } = await import("../../config.ts");
+  return settingsTable().flatMap(({ flag, help }) => (flag === undefined ? [] : [{ word: `--${flag}`, help }]));
+}
+
+/** What a word after the command names. */
+const kindsOfGroups: Readonly<Record<string, Kind>> = {
+  ns: "namespaces",
+  stream: "streams",
+  link: "links",
+  collection: "collections",
+};
+const kindsOfOptions: Readonly<Record<string, Kind>> = {
+  namespace: "namespaces",
+  stream: "streams",
+  source: "streams",
+  collection: "collections",
+};
+
+async function argumentsOf(context: Context, { path, args }: CommandSpec, at: number, items: readonly Item[]) {
+  const name = (args[at] ?? "").replace(/[[\]…]/g, "");
+  if (name === "FILE" || name === "FOLDER") return files;
+  if (name === "SHELL") return Object.keys(shells).map((word) => ({ word }));
+  if (name === "COLLECTION") return await namesOf(context, "collections", items);
+  const kind = name === "NAME" && path[1] !== "create" ? kindsOfGroups[path[0]!] : undefined;
+  return kind === undefined ? [] : await namesOf(context, kind, items);
+}
+
+async function valuesOf(
+  context: Context,
+  option: OptionSpec | undefined,
+  items: readonly Item[],
+): Promise<readonly Completion[]> {
+  if (option?.choices !== undefined) return option.choices.map((word) => ({ word }));
+  if (option?.value === "FILE" || option?.value === "FOLDER") return files;
+  const kind = kindsOfOptions[option?.name ?? ""];
+  return kind === undefined ? [] : await namesOf(context, kind, items);
+}
+
+type Kind = "namespaces" | "streams" | "links" | "collections";
 
 /** How long a shell waits for names, which it asks for while somebody types. */
 const namesMsMax = 2_000;
 
-/** The names that there are, a line each; none where the server can't be asked. */
-async function names(context: Context, kind: string): Promise<undefined> {
-  const client = context.clientWith({ retry: { attemptsMax: 1 }, attemptMs: namesMsMax });
-  const namespace = client.namespace(context.namespaceName);
-  const kinds: Readonly<Record<string, () => AsyncIterable<Named> | Promise<Iterable<Named>>>> = {
-    namespaces: () => client.namespaces(),
-    streams: () => namespace.streams(),
-    links: () => namespace.links(),
-    collections: () => namespace.collections(),
-  };
-  const list = kinds[kind];
-  if (list === undefined) throw new UsageError(`the kind must be one of ${Object.keys(kinds).join(", ")}`);
-  for await (const { name } of await list()) await context.out.line(name);
-  return undefined;
-}
-
-interface Named {
-  readonly name: string;
-}
-
-/** What the first word after a command names. */
-const namedKinds: Readonly<Record<string, string>> = {
-  "ns get|ns delete": "namespaces",
-  "stream get|stream delete|stream retention|stream append|stream tail": "streams",
-  "link get|link delete": "links",
-  "collection get|collection drop|collection fields|collection versions": "collections",
-  "document get|document put|document edit|document count|document delete": "collections",
-};
-
-function firstWords(): string[] {
-  return [...new Set([...otherCommandNames, ...commands.map(({ path }) => path[0]!)])];
-}
-
-function secondWords(): ReadonlyMap<string, string[]> {
-  const words = new Map<string, string[]>();
-  for (const { path } of commands) {
-    if (path.length === 2) words.set(path[0]!, [...(words.get(path[0]!) ?? []), path[1]!]);
-  }
-  return words;
-}
-
-/** The words of the command line so far choose what may follow. */
-function bash(): string {
-  const groups = [...secondWords()].map(([name, words]) => `    ${name}) words="${words.join(" ")}" ;;`);
-  const options = commands.map(
-    (spec) =>
-      `    "${spec.path.join(" ")}") words="${optionsOf(spec)
-        .map(({ name }) => `--${name}`)
-        .join(" ")}" ;;`,
-  );
-  const choices = new Map<string, Set<string>>();
-  for (const { options: own = [] } of commands) {
-    for (const { name, choices: given = [] } of own) {
-      if (given.length > 0) choices.set(name, new Set([...(choices.get(name) ?? []), ...given]));
+/** The names that there are on the server and in the namespace that the line names; none where it can't be asked. */
+async function namesOf(context: Context, kind: Kind, items: readonly Item[]): Promise<readonly Completion[]> {
+  const values = Object.fromEntries(givenIn(items).map(({ option, value }) => [option.name, value]));
+  const { io, out, env, signal } = context;
+  const asked = new Context({ args: [], values, io, out, env, signal });
+  try {
+    const client = asked.clientWith({ retry: { attemptsMax: 1 }, attemptMs: namesMsMax });
+    const namespace = client.namespace(asked.namespaceName);
+    const found: Completion[] = [];
+    for await (const { name } of await (kind === "namespaces" ? client.namespaces() : namespace[kind]())) {
+      found.push({ word: name });
     }
+    return found;
+  } catch {
+    return [];
   }
-  const values = [...choices].map(([name, words]) => `    --${name}) words="${[...words].join(" ")}" ;;`);
-  const kinds = Object.entries(namedKinds).map(
-    ([paths, kind]) => `    "${paths.replaceAll("|", '"|"')}") [[ $COMP_CWORD -eq 3 ]] && kind=${kind} ;;`,
-  );
-  return `_native_engine() {
-  local cur="\${COMP_WORDS[COMP_CWORD]}" prev="\${COMP_WORDS[COMP_CWORD-1]}" words="" path="\${COMP_WORDS[1]}" kind="" given="" i
-  case "\${COMP_WORDS[1]}" in
-    ${[...secondWords().keys()].join("|")}) path="\${COMP_WORDS[1]} \${COMP_WORDS[2]}" ;;
-  esac
-  if [[ $COMP_CWORD -eq 1 ]]; then words="${firstWords().join(" ")} --help --version"
-  elif [[ $COMP_CWORD -eq 2 && "$cur" != -* && "$path" != query ]]; then
-    case "$prev" in
-${groups.join("\n")}
-    completion) words="bash zsh fish" ;;
-    esac
-  elif [[ "$cur" == -* ]]; then
-    case "$path" in
-${options.join("\n")}
-    esac
-  else
-    case "$prev" in
-${values.join("\n")}
-    -n|--namespace) kind=namespaces ;;
-    -s|--stream|--source) kind=streams ;;
-    -c|--collection) [[ $path != sql ]] && kind=collections ;;
-    *)
-      case "$path" in
-${kinds.join("\n")}
-      query) [[ $COMP_CWORD -eq 2 ]] && kind=collections ;;
-      esac ;;
-    esac
-    if [[ -n $kind ]]; then
-      for ((i = 1; i < COMP_CWORD; i++)); do
-        case "\${COMP_WORDS[i-1]}" in -n|--namespace|--url|--ca-file) given+=" \${COMP_WORDS[i-1]} \${COMP_WORDS[i]}" ;; esac
-      done
-      words="$(native-engine completion names $kind$given 2>/dev/null)"
-    fi
-  fi
-  COMPREPLY=($(compgen -W "$words" -- "$cur"))
-  if [[ \${#COMPREPLY[@]} -eq 0 && "$cur" != -* ]]; then COMPREPLY=($(compgen -f -- "$cur")); fi
 }
-complete -o filenames -F _native_engine native-engine
+
+const bash = `_native_engine() {
+  local cur="\${COMP_WORDS[COMP_CWORD]}" line
+  COMPREPLY=()
+  while IFS=$'\\t' read -r line _; do
+    if [[ $line == :files ]]; then
+      compopt -o filenames 2>/dev/null
+      COMPREPLY=($(compgen -f -- "\${cur/#[=:]/}"))
+    else COMPREPLY+=("$line"); fi
+  done < <(native-engine completion words -- "\${COMP_WORDS[@]:1:$COMP_CWORD}" 2>/dev/null)
+}
+complete -F _native_engine native-engine
 `;
-}
 
-function zsh(): string {
-  return `autoload -Uz bashcompinit && bashcompinit
-${bash()}`;
-}
+const fish = `function __native_engine
+  set -l words (commandline -opc) (commandline -ct)
+  for line in (native-engine completion words -- $words[2..-1] 2>/dev/null)
+    if string match -q ':files*' -- $line
+      __fish_complete_path (commandline -ct)
+    else
+      echo $line
+    end
+  end
+end
+complete -c native-engine -f -a '(__native_engine)'
+`;
 
-function fish(): string {
-  const quote = (text: string) => `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
-  const base = "complete -c native-engine";
-  const groups = secondWords();
-  const lines = [`${base} -n __fish_use_subcommand -f -a ${quote(firstWords().join(" "))}`];
-  for (const [name, words] of groups) {
-    const unless = `not __fish_seen_subcommand_from ${words.join(" ")}`;
-    const condition = `__fish_seen_subcommand_from ${name}; and ${unless}`;
-    lines.push(`${base} -n ${quote(condition)} -f -a ${quote(words.join(" "))}`);
-  }
-  const namesOf = (kind: string) => quote(`(native-engine completion names ${kind} 2>/dev/null)`);
-  for (const [paths, kind] of Object.entries(namedKinds)) {
-    for (const path of paths.split("|")) {
-      const condition = path.split(" ").map((word) => `__fish_seen_subcommand_from ${word}`);
-      lines.push(`${base} -n ${quote(condition.join("; and "))} -f -a ${namesOf(kind)}`);
-    }
-  }
-  lines.push(`${base} -n '__fish_seen_subcommand_from query' -f -a ${namesOf("collections")}`);
-  for (const spec of commands) {
-    const condition = spec.path.map((word) => `__fish_seen_subcommand_from ${word}`).join("; and ");
-    for (const { name, short, value, help, choices = [] } of optionsOf(spec)) {
-      const parts = [base, "-n", quote(condition), "-l", name];
-      if (short !== undefined) parts.push("-s", short);
-      if (value !== undefined) parts.push("-r");
-      if (choices.length > 0) parts.push("-f", "-a", quote(choices.join(" ")));
-      lines.push([...parts, "-d", quote(help)].join(" "));
-    }
-  }
-  return `${lines.join("\n")}\n`;
-}
+const shells: Readonly<Record<string, string>> = {
+  bash,
+  zsh: `autoload -Uz bashcompinit && bashcompinit\n${bash}`,
+  fish,
+};

@@ -98,7 +98,7 @@ export const editDocument: Run = async (context) => {
     const { results } = await collection.write([{ upsert: { ...changed, id, if_version: version } }], { signal });
     const [{ status: done, version: now }] = results as [(typeof results)[number]];
     if (done === "condition_failed") {
-      throw new CommandFailure("conflict", `document ${id} was changed meanwhile`, "edit it again");
+      throw new CommandFailure("conflict", `document ${id} was changed in the meantime`, "edit it again");
     }
     await context.out.value({ id, status: done, version: now }, () => `document ${id} ${done}, version ${now}`);
   } finally {

@@ -98,7 +98,7 @@ function begin(
   const other = difference(found.identity, identity);
   if (other !== undefined) {
     const message = `the checkpoint ${file} is of another import: its ${other} was ${found.identity[other as keyof ImportIdentity]}`;
-    throw new CommandFailure("failed_precondition", message, "--restart begins anew, --checkpoint names another one");
+    throw new CommandFailure("failed_precondition", message, "--restart starts over; --checkpoint names another file");
   }
   if (target.repeatable || found.done || Date.now() - found.savedAtMs < importLimits.keyMs) {
     return { start: found, skipsBatch: false };

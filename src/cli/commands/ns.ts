@@ -27,7 +27,7 @@ export const namespaceQuota: Run = async (context) => {
   const bytes = context.whole("max-bytes", 1);
   const requests = context.whole("max-requests-per-second", 1);
   const isGiven = bytes !== undefined || requests !== undefined;
-  if (isGiven && context.flag("none")) throw new UsageError("--none takes all bounds away: give it alone");
+  if (isGiven && context.flag("none")) throw new UsageError("--none removes all limits: use it on its own");
   const quota = {
     ...(bytes === undefined ? {} : { max_bytes: bytes }),
     ...(requests === undefined ? {} : { max_requests_per_second: requests }),

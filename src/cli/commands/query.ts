@@ -45,7 +45,7 @@ function queryOf(context: Context): Query {
 
 function fieldAnd(option: string, text: string): [string, string] {
   const at = text.indexOf(":");
-  if (at < 1) throw new UsageError(`${option} ${text} must be a field, a colon and what to search`);
+  if (at < 1) throw new UsageError(`${option} ${text} must be FIELD:WHAT, for example title:apple`);
   return [text.slice(0, at), text.slice(at + 1)];
 }
 

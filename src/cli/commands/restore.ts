@@ -47,7 +47,7 @@ export const restore: Run = async (context) => {
     const { head, bytes, entries } = await verified(pieces, target);
     await target.close();
     if (target.written.store !== entries.store || target.written.auth !== entries.auth) {
-      throw new CommandFailure("data_loss", "the backup has another number of entries than it says");
+      throw new CommandFailure("data_loss", "the backup's number of entries does not match its manifest");
     }
     for (const name of readdirSync(work)) await rename(join(work, name), join(dataDir, name));
     rmSync(work, { recursive: true });
@@ -91,7 +91,8 @@ class RestoreTarget {
   async object(path: string, data: AsyncIterable<Uint8Array>): Promise<void> {
     const root = resolve(this.#folder, "objects");
     const target = resolve(root, path);
-    if (!target.startsWith(root + sep)) throw new CommandFailure("data_loss", `the object ${path} leaves its folder`);
+    if (!target.startsWith(root + sep))
+      throw new CommandFailure("data_loss", `the path of object ${path} leads outside its folder`);
     await mkdir(dirname(target), { recursive: true });
     this.#folders.add(dirname(target));
     const handle = await open(target, "wx");

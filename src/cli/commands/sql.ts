@@ -25,9 +25,18 @@ export const sql: Run = async (context) => {
     await show(context, reply, false);
     return undefined;
   }
-  if (context.args.length > 0) throw new UsageError("PARAMs need -c");
+  if (context.args.length > 0) throw new UsageError(`the statement goes after -c: ${asCommand(context)}`);
   return await interactive(context);
 };
+
+/** What was most likely meant, for the shell: a statement without -c, perhaps without quotes, or parameters alone. */
+function asCommand({ args }: Context): string {
+  const [first = "", ...rest] = args;
+  if (!/^\W*[a-z]+/i.test(first)) return ["native-engine sql -c SQL", ...args].join(" ");
+  const [statement, params] = /\s/.test(first) ? [first, rest] : [args.join(" "), []];
+  const quoted = [statement, ...params].map((each) => `'${each.replaceAll("'", "'\\''")}'`);
+  return `native-engine sql -c ${quoted.join(" ")}`;
+}
 
 /** Columns of a statement's line that are shown around a fault. */
 const caretColumns = 76;
@@ -102,7 +111,7 @@ async function interactive(context: Context): Promise<number | undefined> {
     stdout.write("\n");
     prompt();
   });
-  if (terminal) context.out.note(`${context.url}; \\? for help, \\q to end`);
+  if (terminal) context.out.note(`${context.url}; \\? for help, \\q to quit`);
   prompt();
   for await (const line of linesOf(lines)) {
     if (!reader.isOpen && line.trim().startsWith("\\")) {
@@ -165,10 +174,10 @@ async function meta(context: Context, word: string, rest: string): Promise<boole
     case "\\d":
       return await ask(context, rest === "" ? tablesQuery : `DESCRIBE ${quoted(rest)}`, false);
     case "\\?":
-      context.out.note("\\dt tables · \\d TABLE columns · \\x rows on their side · \\q end · a statement ends with ;");
+      context.out.note("\\dt tables · \\d TABLE columns · \\x vertical rows · \\q quit · a statement ends with ;");
       return true;
     default:
-      context.out.note(`${word} is not known; \\? for help`);
+      context.out.note(`${word} is not a command; \\? for help`);
       return false;
   }
 }

@@ -11,7 +11,7 @@ function retentionText(retention: Retention | undefined): string {
     ...(max_age_ms == null ? [] : [formatDuration(max_age_ms)]),
     ...(max_bytes == null ? [] : [formatBytes(max_bytes)]),
   ];
-  return parts.length === 0 ? "for ever" : parts.join(", ");
+  return parts.length === 0 ? "forever" : parts.join(", ");
 }
 
 function retentionOf(context: Context): Retention | undefined {

@@ -46,8 +46,8 @@ export type Need = "write" | "admin" | "instance" | "instance-admin";
 
 /** Whether the caller may do what needs so much. The server has the last word; this is for what to offer. */
 export function may(need: Need): boolean {
-  const { role, namespace } = access.value ?? { role: "reader", namespace: null };
-  if (need.startsWith("instance") && namespace !== null) return false;
+  const { role, namespaces } = access.value ?? { role: "reader", namespaces: null };
+  if (need.startsWith("instance") && namespaces !== null) return false;
   return need === "instance" || role === "admin" || (need === "write" && role === "writer");
 }
 

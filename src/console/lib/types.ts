@@ -207,13 +207,15 @@ export interface ClusterInfo {
   readonly owner: string;
   readonly epoch: number;
   readonly position: number;
+  readonly snapshot_position: number;
+  readonly snapshot_age_ms: number;
   readonly nodes: readonly ClusterNode[];
 }
 
-/** What the caller may do; kept to one namespace where one is named. */
+/** What the caller may do, and the namespaces that it is limited to; null: all of them. */
 export interface Access {
   readonly role: "reader" | "writer" | "admin";
-  readonly namespace: string | null;
+  readonly namespaces: readonly string[] | null;
 }
 
 export interface WhoAmI {

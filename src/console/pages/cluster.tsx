@@ -45,6 +45,11 @@ export function ClusterPage() {
             <Stat label="Owner" value={data.owner} />
             <Stat label="Epoch" value={format.count(data.epoch)} />
             <Stat label="Position" value={format.count(data.position)} note="commits" />
+            <Stat
+              label="Snapshot"
+              value={data.snapshot_position === 0 ? "none" : format.count(data.snapshot_position)}
+              note={data.snapshot_position === 0 ? undefined : `${format.seconds(data.snapshot_age_ms / 1000)} old`}
+            />
             <Stat label="Nodes" value={format.count(data.nodes.length)} />
           </dl>
           <Nodes nodes={data.nodes} />

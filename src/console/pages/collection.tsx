@@ -187,7 +187,7 @@ function AliasDialog({ ns, collection, onClose, onDone }: AliasDialogProps) {
   };
   return (
     <FormDialog title="Add alias" submit="Add" onClose={onClose} onSubmit={add}>
-      <p class="muted">An alias that names another collection moves here, at once for all readers.</p>
+      <p class="muted">An alias of another collection moves here, for all readers at once.</p>
       <TextField label="Alias" value={alias} onInput={setAlias} required mono autoFocus pattern={namePattern} />
     </FormDialog>
   );

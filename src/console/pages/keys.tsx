@@ -11,7 +11,7 @@ interface Key {
   readonly name: string;
   readonly id: string;
   readonly role: string;
-  readonly namespace: string | null;
+  readonly namespaces: readonly string[] | null;
   readonly status: "live" | "expired" | "revoked";
   readonly created_at: string;
   readonly expires_at: string | null;
@@ -38,22 +38,22 @@ export function KeysPage() {
     <>
       <ListPage
         title="API keys"
-        note="Who may call, and what they may do. A key is shown once, when it is made."
+        note="Who may call, and what they may do. A key is shown once, when it is created."
         what="key"
         list={list}
         // A name may be used again once its key has ended.
         nameOf={({ name, id }) => `${name} ${id}`}
         empty={{
           title: "No keys yet",
-          text: "Keys that the settings give are not listed.",
+          text: "Keys from SERVICE_API_KEYS are not listed.",
           command: postCommand(keysPath, '{"name":"ci","role":"writer"}'),
         }}
         row={(key) => (
           <div class="list-row">
             <span class="grow">{key.name}</span>
-            <span class="muted">{key.namespace ?? "all namespaces"}</span>
+            <span class="muted">{key.namespaces?.join(", ") ?? "all namespaces"}</span>
             <Badge>{key.role}</Badge>
-            <span class="muted">{key.expires_at === null ? "no end" : `until ${day(key.expires_at)}`}</span>
+            <span class="muted">{key.expires_at === null ? "never expires" : `until ${day(key.expires_at)}`}</span>
             {key.status === "live" ? (
               <Button
                 small
@@ -87,9 +87,9 @@ export function KeysPage() {
         </FormDialog>
       )}
       {made === undefined ? null : (
-        <Dialog title="The key, shown only now" onClose={() => setMade(undefined)}>
+        <Dialog title="Your new key, shown only once" onClose={() => setMade(undefined)}>
           <CodeBlock label="API key" text={made} />
-          <p class="muted">Send it as “Authorization: Bearer …”. What is stored is its hash.</p>
+          <p class="muted">Send it as “Authorization: Bearer …”. Only its hash is stored.</p>
         </Dialog>
       )}
     </>
@@ -106,12 +106,13 @@ function CreateKey({ onClose, onMade, reload }: CreateKeyProps) {
   const [name, setName] = useState("");
   const [role, setRole] = useState("reader");
   const [namespace, setNamespace] = useState("");
+  const [others, setOthers] = useState("");
   const [days, setDays] = useState("90");
   const create = async () => {
     const body = {
       name,
       role,
-      ...(namespace === "" ? {} : { namespace }),
+      ...(namespace === "" ? {} : { namespaces: [namespace, ...(others.match(/[^\s,]+/g) ?? [])] }),
       ...(days === "" ? {} : { lifetime_ms: Number(days) * dayMs }),
     };
     onMade((await call<{ key: string }>(keysPath, { body })).key);
@@ -123,7 +124,23 @@ function CreateKey({ onClose, onMade, reload }: CreateKeyProps) {
       <TextField label="Name" value={name} onInput={setName} required mono autoFocus pattern={namePattern} />
       <SelectField label="Role" value={role} onChange={setRole} options={roles} />
       <SelectField label="Namespace" value={namespace} onChange={setNamespace} options={scopes as [string, string][]} />
-      <TextField label="Days" type="number" min={1} value={days} onInput={setDays} hint="Empty: the key has no end." />
+      {namespace === "" ? null : (
+        <TextField
+          label="Other namespaces"
+          value={others}
+          onInput={setOthers}
+          mono
+          hint="Optional, separated by commas."
+        />
+      )}
+      <TextField
+        label="Days"
+        type="number"
+        min={1}
+        value={days}
+        onInput={setDays}
+        hint="Leave it empty for a key that never expires."
+      />
     </FormDialog>
   );
 }

@@ -57,7 +57,7 @@ export function LinkPage({ ns, name }: { readonly ns: string; readonly name: str
                   status: 0,
                   reason: "stopped",
                   message: data.error,
-                  hint: "The link goes on by itself once the cause is gone.",
+                  hint: "The link continues by itself once the cause is fixed.",
                 }}
               />
             )}
@@ -146,7 +146,7 @@ function Counters({ link }: { readonly link: LinkDetail }) {
 function Errors({ link }: { readonly link: LinkDetail }) {
   if (link.errors === undefined || link.errors.length === 0) return null;
   return (
-    <Card title="Records that became no document" flush>
+    <Card title="Skipped records" flush>
       <TableFrame label="Errors">
         <thead>
           <tr>

@@ -36,7 +36,7 @@ export function LinksPage({ ns }: { readonly ns: string }) {
       nameOf={({ name }) => name}
       empty={{
         title: `No links in ${ns}`,
-        text: "A link counts what a stream brings, or keeps a collection in step with it.",
+        text: "A link counts the records of a stream, or keeps a collection up to date with it.",
         command: postCommand(nsPath(ns, "links"), '{"name":"totals","source":"orders"}'),
       }}
       row={(link) => (

@@ -43,7 +43,7 @@ export function QuotaDialog({ ns, onClose }: { readonly ns: string; readonly onC
           hint="512 MiB, 20 GiB"
         />
         <TextField
-          label="Requests a second at most"
+          label="Requests per second at most"
           type="number"
           min={1}
           value={requests}

@@ -285,7 +285,7 @@ function FilterEffect({ found, state }: { readonly found: Found; readonly state:
         </span>
       </div>
       {removed.length === 0 ? (
-        <p class="muted">Without it the same results would be on top.</p>
+        <p class="muted">Without the filter, the top results would be the same.</p>
       ) : (
         <>
           <p class="muted">

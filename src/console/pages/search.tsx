@@ -96,7 +96,10 @@ function Workbench({ ns, collections }: { readonly ns: string; readonly collecti
   };
   return (
     <>
-      <PageHead title="Search" note="Text and vectors side by side, fused, with the reasons." />
+      <PageHead
+        title="Search"
+        note="Rankings by text and by vector side by side, and the fused one with its reasons."
+      />
       <div class="workbench">
         <Card>
           <SearchForm

@@ -52,7 +52,7 @@ export function SignInPage({ problem }: { readonly problem: Problem }) {
             required
             mono
             autoFocus={provider === undefined}
-            hint="Kept in this tab only, until it is closed."
+            hint="Kept in this tab only, until you close it."
           />
           <Button type="submit" kind={provider === undefined ? "primary" : "plain"} busy={enter.busy}>
             Sign in

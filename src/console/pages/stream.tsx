@@ -382,7 +382,7 @@ function RetentionDialog({ ns, name, detail, onClose, onDone }: RetentionDialogP
   return (
     <FormDialog title="Retention" submit="Save" onClose={onClose} onSubmit={save}>
       <p class="muted">
-        Records past either limit are trimmed from the start of each partition. Empty keeps them for ever.
+        Records past either limit are trimmed from the start of each partition. Leave both empty to keep them forever.
       </p>
       <RetentionFields value={retention} onChange={setRetention} />
     </FormDialog>

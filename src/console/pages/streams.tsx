@@ -100,7 +100,7 @@ function CreateStream({ ns, onClose }: { readonly ns: string; readonly onClose: 
         value={partitions}
         onInput={setPartitions}
         required
-        hint="Order is kept within a partition; the number can't be changed later."
+        hint="Records are ordered within a partition. The number can't be changed later."
       />
       <RetentionFields value={retention} onChange={setRetention} />
     </CreateDialog>

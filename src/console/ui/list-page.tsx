@@ -100,7 +100,7 @@ function FilteredList<T>({
       </div>
       {shown.length === 0 ? (
         <Empty
-          title={`No ${what} has such a name`}
+          title={`No ${what} matches`}
           action={<Button onClick={() => replaceParams({ filter: undefined })}>Clear the filter</Button>}
         >
           The filter looks for a part of the name, in upper or lower case.

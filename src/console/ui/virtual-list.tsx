@@ -21,9 +21,14 @@ export function VirtualList<T>({ label, items, rowHeight, keyOf, row, follow = f
   useEffect(() => {
     const element = frame.current!;
     const measure = () => setView({ top: element.scrollTop, height: element.clientHeight });
+    let lastTop = element.scrollTop;
     const onScroll = () => {
       measure();
-      atEnd.current = element.scrollTop + element.clientHeight >= element.scrollHeight - rowHeight;
+      const { scrollTop, clientHeight, scrollHeight } = element;
+      // The list may have grown since it was scrolled to its end: only somebody who scrolls up leaves it.
+      if (scrollTop + clientHeight >= scrollHeight - rowHeight) atEnd.current = true;
+      else if (scrollTop < lastTop) atEnd.current = false;
+      lastTop = scrollTop;
     };
     measure();
     element.addEventListener("scroll", onScroll, { passive: true });

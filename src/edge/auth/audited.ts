@@ -66,8 +66,8 @@ export class AuditedAuthenticator implements Authenticator {
     const noted = addresses.get(address);
     if (noted !== undefined && nowMs - noted < signInMs) return;
     addresses.set(address, nowMs);
-    const { id, namespace } = principal;
-    this.#audit.record({ action: "sign_in", principal: id, address, namespace, outcome: "ok" });
+    const { id, namespaces } = principal;
+    this.#audit.record({ action: "sign_in", principal: id, address, namespace: namespaces?.join(","), outcome: "ok" });
   }
 
   #turnedAway(error: unknown, { remoteAddress: address = "", authorization }: AuthRequest): void {

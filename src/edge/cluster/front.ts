@@ -1,13 +1,14 @@
 import type { ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
-import { pipeline, type Readable, type Writable } from "node:stream";
+import { type Duplex, pipeline, type Readable, type Writable } from "node:stream";
 import { type ConsistencyToken, parseToken } from "../../engine/token.ts";
 import type { Address } from "../../listener/address.ts";
 import type { ExpressHandler } from "../../listener/express.ts";
 import { liftRequestDeadline } from "../../listener/listener.ts";
 import type { AnyRequest, AnyResponse } from "../../listener/registry.ts";
+import { WirePeers } from "../wire/peers.ts";
 import type { Mount } from "./mount.ts";
-import { forwardedHeader, type OwnerProxy, pipePath, portHeader } from "./proxy.ts";
+import { clientHeader, forwardedHeader, type OwnerProxy, pipePath, portHeader } from "./proxy.ts";
 import { refuseUnavailable, sendJson } from "./refusal.ts";
 import { tokenHeader, type Wish, wishOf, wishOfBody } from "./wish.ts";
 
@@ -52,6 +53,7 @@ export class ClusterFront {
   following: Following | undefined;
   /** Requests that this node has passed on to the owner, and reads that it has answered in its place. */
   readonly counts = { passedOn: 0, answered: 0 };
+  readonly wirePeers = new WirePeers();
   #pause: Promise<void> | undefined;
   #paused = 0;
   isDraining = false;
@@ -69,10 +71,18 @@ export class ClusterFront {
     else this.#route(request, response, undefined);
   };
 
-  /** Small requests while this node is the owner; all others go the ordinary way. */
+  /** Small requests that this node may answer itself, as is known from their heads; all others go the ordinary way. */
   readonly handleExpress: ExpressHandler = (request, reply) => {
-    const express = this.#pause === undefined && this.#view.mayAnswer ? this.mounted?.main.express : undefined;
-    return express !== undefined && request.head.target.startsWith("/v1/") && express(request, reply);
+    if (this.#pause !== undefined || !request.head.target.startsWith("/v1/")) return false;
+    if (this.#view.mayAnswer) return this.mounted?.main.express?.(request, reply) ?? false;
+    const { following } = this;
+    if (following?.main.express === undefined || !this.#view.isFresh) return false;
+    const { method, target, headers } = request.head;
+    if (headers[forwardedHeader] !== undefined) return false;
+    if (wishOf({ method, url: target, headers }) !== "eventual" || !following.main.express(request, reply))
+      return false;
+    this.counts.answered++;
+    return true;
   };
 
   readonly handleLive = (request: AnyRequest, response: AnyResponse): void => {
@@ -83,14 +93,18 @@ export class ClusterFront {
     // A caller that leaves is no error of ours; without a listener it would end the process.
     request.on("error", ignore);
     (response as Writable).on("error", ignore);
+    this.#afterPause(() => this.#send(request, response, port));
+  }
+
+  #afterPause(run: () => void): void {
     if (this.#pause === undefined || this.#paused >= pausedMax) {
-      this.#send(request, response, port);
+      run();
       return;
     }
     this.#paused++;
     void this.#pause.then(() => {
       this.#paused--;
-      this.#send(request, response, port);
+      run();
     });
   }
 
@@ -184,7 +198,7 @@ export class ClusterFront {
       return;
     }
     liftRequestDeadline(request);
-    const socket = connect(target);
+    const socket = this.#connect(target, String(request.headers[clientHeader] ?? ""));
     (response as ServerResponse).writeHead(200, { "content-type": "application/octet-stream" });
     pipeline(request as Readable, socket, ignore);
     pipeline(socket, response as unknown as Writable, ignore);
@@ -195,23 +209,39 @@ export class ClusterFront {
     return this.mounted?.[wire];
   }
 
-  /** A connection of a SQL wire: to this node's own server, or to the owner's. */
+  /** A connection of a SQL wire: to this node's own server, or to the owner's. One that comes during a handover waits for its end. */
   readonly takeWire = (wire: "postgres" | "mysql", client: Socket): void => {
     client.on("error", ignore);
+    this.#afterPause(() => this.#passWire(wire, client));
+  };
+
+  #passWire(wire: "postgres" | "mysql", client: Socket): void {
     const local = this.#wire(wire);
     const { ownerAddress } = this.#view;
-    if (local !== undefined) both(client, connect(local));
-    else if (ownerAddress !== undefined) {
-      try {
-        both(client, this.#proxy.pipe(ownerAddress, wire));
-      } catch {
-        client.destroy();
-      }
-    } else client.destroy();
-  };
+    const from = client.remoteAddress ?? "";
+    if (client.destroyed) return;
+    if (local !== undefined) both(client, this.#connect(local, from));
+    else if (ownerAddress === undefined) client.destroy();
+    else
+      this.#proxy.pipe(ownerAddress, wire, from, (server) =>
+        server === undefined ? client.destroy() : both(client, server),
+      );
+  }
+
+  /** To the wire of this node's own server, which is to know where the client is. */
+  #connect(target: Address, from: string): Socket {
+    const socket = connect(target);
+    let port = 0;
+    socket.once("connect", () => {
+      port = socket.localPort ?? 0;
+      this.wirePeers.enter(port, from);
+    });
+    socket.once("close", () => this.wirePeers.leave(port));
+    return socket;
+  }
 }
 
-function both(client: Socket, server: Socket | ReturnType<OwnerProxy["pipe"]>): void {
+function both(client: Socket, server: Duplex): void {
   server.on("error", ignore);
   pipeline(client, server, ignore);
   pipeline(server, client, ignore);

@@ -5,7 +5,7 @@ import {
   type IncomingMessage,
   type OutgoingHttpHeaders,
 } from "node:http";
-import { type ClientHttp2Session, connect } from "node:http2";
+import { type ClientHttp2Session, connect, constants, type ServerHttp2Stream } from "node:http2";
 import { request as httpsRequest, Agent as TlsAgent } from "node:https";
 import { type Duplex, pipeline, type Readable, type Writable } from "node:stream";
 import type { SecureContextOptions } from "node:tls";
@@ -16,6 +16,8 @@ import { refuseUnavailable } from "./refusal.ts";
 export const forwardedHeader = "service-forwarded-by";
 /** Which port the request came to, where it was not the main one. */
 export const portHeader = "service-forwarded-port";
+/** Where the client of a SQL wire is, whose bytes another node passes on. */
+export const clientHeader = "service-forwarded-for";
 /** Carries the bytes of a SQL wire. */
 export const pipePath = "/.cluster/pipe/";
 
@@ -36,6 +38,9 @@ const hopHeaders: ReadonlySet<string> = new Set([
 
 const socketsMax = 4_096;
 const connectMs = 2_000;
+/** How often it is looked whether the owner has changed, and how long an earlier one has to finish what it was asked. */
+const lookMs = 250;
+const abandonMs = 1_000;
 /** A listener takes no more at once on one connection. */
 const streamsMax = 200;
 
@@ -46,9 +51,19 @@ interface Answering extends Writable {
   addTrailers(headers: OutgoingHttpHeaders): void;
 }
 
+/** What is passed on to a node. */
+interface Exchange {
+  readonly address: string;
+  /** Since when that node is not the owner any more. */
+  sinceMs: number | undefined;
+  end(): void;
+}
+
 export interface ProxyOptions {
   /** This node's name. */
   readonly node: string;
+  /** Where the owner is, as far as this node knows. */
+  readonly owner: () => string | undefined;
   /** The nodes talk TLS to each other where their main ports do. */
   readonly tls?: SecureContextOptions | undefined;
 }
@@ -57,15 +72,19 @@ export interface ProxyOptions {
 export class OwnerProxy {
   readonly #options: ProxyOptions;
   readonly #agent: Agent;
+  readonly #exchanges = new Set<Exchange>();
+  readonly #timer: NodeJS.Timeout;
   readonly #sessions = new Map<string, Set<{ session: ClientHttp2Session; streams: number }>>();
 
   constructor(options: ProxyOptions) {
     this.#options = options;
     const pool = { keepAlive: true, maxSockets: socketsMax };
+    this.#timer = setInterval(() => this.#look(), lookMs).unref();
     this.#agent = options.tls === undefined ? new Agent(pool) : new TlsAgent({ ...pool, ...options.tls });
   }
 
   close(): void {
+    clearInterval(this.#timer);
     this.#agent.destroy();
     for (const sessions of this.#sessions.values()) for (const { session } of sessions) session.destroy();
   }
@@ -98,7 +117,7 @@ export class OwnerProxy {
       response.writeHead(incoming.statusCode ?? 502, passedOn(incoming.headers));
       pipeline(incoming, response, ignore);
     });
-    this.#exchange(request, response, outgoing, () => outgoing.destroy());
+    this.#exchange(address, request, response, outgoing, () => outgoing.destroy());
   }
 
   #forwardHttp2(address: string, request: AnyRequest, response: Answering, extra: OutgoingHttpHeaders): void {
@@ -119,29 +138,86 @@ export class OwnerProxy {
     outgoing.once("response", (headers) => {
       response.writeHead(headers[":status"] ?? 502, passedOn(headers));
       outgoing.once("trailers", (trailers) => response.addTrailers(passedOn(trailers)));
-      pipeline(outgoing as Readable, response, ignore);
+      // Where the owner dies its streams end without an error; the answer must not look whole.
+      outgoing.pipe(response, { end: false });
+      outgoing.once("end", () => {
+        if (!outgoing.rstCode) response.end();
+      });
     });
-    this.#exchange(request, response, outgoing, () => outgoing.close());
+    const fail = this.#exchange(address, request, response, outgoing, () => outgoing.close());
+    outgoing.once("close", () => {
+      if (outgoing.rstCode) fail();
+    });
   }
 
   /** The body goes out as it comes; what breaks before the answer is told, and after it ends the answer. */
-  #exchange(request: AnyRequest, response: Answering, outgoing: Writable, leave: () => void): void {
-    outgoing.on("error", () => {
-      if (response.headersSent) response.destroy();
+  #exchange(
+    address: string,
+    request: AnyRequest,
+    response: Answering,
+    outgoing: Writable,
+    leave: () => void,
+  ): () => void {
+    const fail = () => {
+      if (response.headersSent) cutOff(response);
       else refuseUnavailable(request, response as unknown as AnyResponse, "the owner can't be reached; retry");
+    };
+    const exchange: Exchange = {
+      address,
+      sinceMs: undefined,
+      end: () => {
+        fail();
+        leave();
+      },
+    };
+    this.#exchanges.add(exchange);
+    outgoing.on("error", fail);
+    response.once("close", () => {
+      this.#exchanges.delete(exchange);
+      leave();
     });
-    response.once("close", leave);
     request.on("error", leave);
     (request as Readable).pipe(outgoing);
+    return fail;
   }
 
-  /** The bytes of a SQL wire, both ways. Throws where the owner can't be reached. */
-  pipe(address: string, wire: string): Duplex {
-    return this.#stream(address, {
-      ":method": "POST",
-      ":path": `${pipePath}${wire}`,
-      [forwardedHeader]: this.#options.node,
+  /** The bytes of a SQL wire, both ways; undefined where the owner does not take them. */
+  pipe(address: string, wire: string, client: string, take: (server: Duplex | undefined) => void): void {
+    let stream: ReturnType<ClientHttp2Session["request"]>;
+    try {
+      stream = this.#stream(address, {
+        ":method": "POST",
+        ":path": `${pipePath}${wire}`,
+        [forwardedHeader]: this.#options.node,
+        [clientHeader]: client,
+      });
+    } catch {
+      take(undefined);
+      return;
+    }
+    const exchange: Exchange = { address, sinceMs: undefined, end: () => stream.destroy() };
+    this.#exchanges.add(exchange);
+    let isTaken = false;
+    const once = (server: Duplex | undefined) => {
+      if (!isTaken) take(server);
+      isTaken = true;
+    };
+    stream.on("error", ignore);
+    stream.once("response", (headers) => once(headers[":status"] === 200 ? stream : undefined));
+    stream.once("close", () => {
+      this.#exchanges.delete(exchange);
+      once(undefined);
     });
+  }
+
+  /** Ends what waits for a node that is no longer the owner and does not say so itself, as one that is frozen. */
+  #look(): void {
+    const nowMs = performance.now();
+    for (const exchange of this.#exchanges) {
+      const isOwner = exchange.address === this.#options.owner();
+      exchange.sinceMs = isOwner ? undefined : (exchange.sinceMs ?? nowMs);
+      if (exchange.sinceMs !== undefined && nowMs - exchange.sinceMs >= abandonMs) exchange.end();
+    }
   }
 
   #stream(address: string, headers: OutgoingHttpHeaders): ReturnType<ClientHttp2Session["request"]> {
@@ -188,6 +264,13 @@ function passedOn(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
     kept[name] = value;
   }
   return kept;
+}
+
+/** An answer that has begun ends so that its reader knows that it is not whole. */
+function cutOff(response: Answering): void {
+  const { stream } = response as { stream?: ServerHttp2Stream };
+  if (stream === undefined) response.destroy();
+  else stream.close(constants.NGHTTP2_INTERNAL_ERROR);
 }
 
 function ignore(): void {}

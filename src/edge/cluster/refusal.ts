@@ -22,6 +22,7 @@ export function sendJson(request: AnyRequest, response: AnyResponse, status: num
   const text = JSON.stringify(body);
   const headers = {
     "content-type": "application/json; charset=utf-8",
+    ...(status === 405 && { allow: "GET, HEAD" }),
     ...(status === 503 && { "retry-after": retryAfterSeconds }),
   };
   send(response, status, headers, request.method === "HEAD" ? "" : text);

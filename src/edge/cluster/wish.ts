@@ -22,8 +22,10 @@ const flightCalls = /^\/arrow\.flight\.protocol\.FlightService\/\w+$/;
 /** A longer body is not looked into: what it may say can be said in the header. A request buffers no less by itself. */
 const bodyBytesMax = 16 * 1024;
 
+type Head = Pick<AnyRequest, "method" | "url" | "headers">;
+
 /** What the head of a request asks for; undefined where its body has to tell. */
-export function wishOf(request: AnyRequest): Wish | undefined {
+export function wishOf(request: Head): Wish | undefined {
   const { headers, method } = request;
   const [path, search] = splitTarget(request.url ?? "");
   if (flightCalls.test(path)) return headers[flightHeader] === "eventual" ? "eventual" : "strong";
@@ -40,7 +42,7 @@ function splitTarget(target: string): [string, string] {
   return at < 0 ? [target, ""] : [target.slice(0, at), target.slice(at + 1)];
 }
 
-function isShortJson({ headers }: AnyRequest): boolean {
+function isShortJson({ headers }: Head): boolean {
   const length = Number(headers["content-length"]);
   return /^application\/json\b/.test(headers["content-type"] ?? "") && length > 0 && length <= bodyBytesMax;
 }

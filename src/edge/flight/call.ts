@@ -60,9 +60,10 @@ export function namespacesOf({ principal, namespace }: FlightCall, all: Iterable
 
 /** The namespace of a statement, which the caller may read. */
 export function namespaceOf(call: FlightCall, query: string, all: Iterable<string>): string {
-  const own = call.namespace ?? call.principal.namespace;
+  const { namespaces } = call.principal;
+  const own = call.namespace ?? (namespaces?.length === 1 ? namespaces[0] : undefined);
   if (own !== undefined) return own;
-  const names = [...all];
+  const names = [...all].filter((each) => seesNamespace(call.principal, each));
   const namespace = namespaceIn(query, names) ?? names.sort()[0];
   if (namespace === undefined) throw invalid("namespace", "there is none yet");
   authorize(call.principal, needs.readIn(namespace));

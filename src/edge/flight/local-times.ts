@@ -17,6 +17,7 @@ export function sqlFor(sql: Sql, { timestamps }: Pick<FlightCall, "timestamps">)
       return withoutZones(await sql.run(statement, signal));
     },
     tables: (namespace) => sql.tables(namespace),
+    columnsOf: (namespace, schema, name) => sql.columnsOf(namespace, schema, name),
   };
 }
 

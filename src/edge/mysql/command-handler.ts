@@ -14,8 +14,9 @@ import { type Cursor, type Prepared, PreparedStatements } from "./prepared-state
 import { writeEnd, writeEof, writeOk } from "./reply.ts";
 import { type ResultOptions, ResultWriter, type RowFormat } from "./result-writer.ts";
 import { rowsOf } from "./rows.ts";
-import type { SignedIn } from "./session.ts";
-import { type Outcome, type RunnerDeps, type Statement, StatementRunner } from "./statement-runner.ts";
+import type { SignedIn } from "./signed-in.ts";
+import type { Statement } from "./statement.ts";
+import { type Outcome, type RunnerDeps, StatementRunner } from "./statement-runner.ts";
 import { likePattern } from "./where.ts";
 
 export interface CommandDeps extends RunnerDeps {

@@ -71,10 +71,16 @@ function labelOf(source: string, tokens: readonly MysqlToken[], used: number): s
   const rest = tokens.slice(used);
   if (rest.length === 0) {
     const [first] = tokens;
-    if (first!.kind === "string" || first!.kind === "doubled") return first!.value;
+    if (isText(first)) return first!.value;
     return source.slice(first!.start, tokens[used - 1]!.end);
   }
   const label = isWord(rest[0], "AS") ? rest[1] : rest[0];
-  const isLabel = isName(label) || label?.kind === "string" || label?.kind === "doubled";
+  // Strings side by side are one, which the engine puts together.
+  if (isText(tokens[0]) && isText(rest[0])) return undefined;
+  const isLabel = isName(label) || isText(label);
   return isLabel && rest.length === (isWord(rest[0], "AS") ? 2 : 1) ? label!.value : undefined;
+}
+
+function isText(token: MysqlToken | undefined): boolean {
+  return token?.kind === "string" || token?.kind === "doubled";
 }

@@ -1,5 +1,5 @@
 import { EngineError, type Reason } from "../../engine/errors.ts";
-import type { SqlFault, SqlFaultKind } from "../../engine/sql/sql.ts";
+import type { SqlFault, SqlFaultKind } from "../../engine/sql/fault.ts";
 import { mysqlLimits } from "./limits.ts";
 import type { PacketWriter } from "./packet-writer.ts";
 

@@ -4,7 +4,7 @@ import { mysqlError } from "./error.ts";
 import type { KeptBytes } from "./kept-bytes.ts";
 import { mysqlLimits } from "./limits.ts";
 import { bytesOf, noRoom } from "./prepared-statements.ts";
-import type { Statement } from "./statement-runner.ts";
+import type { Statement } from "./statement.ts";
 import type { Variables } from "./variables.ts";
 
 /**
@@ -22,7 +22,12 @@ export class NamedStatements {
     this.#kept = kept;
   }
 
-  prepare(tokens: readonly MysqlToken[], variables: Variables, parse: (text: string) => Statement[]): void {
+  async prepare(
+    tokens: readonly MysqlToken[],
+    variables: Variables,
+    parse: (text: string) => Statement[],
+    check: (statement: Statement) => Promise<unknown>,
+  ): Promise<void> {
     const [, name, from, text, more] = tokens;
     const isText = text?.kind === "string" || text?.kind === "doubled" || text?.kind === "user-variable";
     if (!isName(name) || !isWord(from, "FROM") || !isText || more !== undefined) throw wrong(from ?? name);
@@ -37,6 +42,7 @@ export class NamedStatements {
       throw mysqlError("tooManyStatements", `Can't create more than ${mysqlLimits.statementsMax} statements`);
     }
     this.#forget(key);
+    await check(statement!);
     if (!this.#kept.grow(bytesOf(statement!))) throw noRoom();
     this.#statements.set(key, statement!);
   }

@@ -6,7 +6,7 @@ import { KeptBytes } from "./kept-bytes.ts";
 import { mysqlLimits } from "./limits.ts";
 import type { ParameterType } from "./parameter.ts";
 import type { Rows } from "./rows.ts";
-import type { Statement } from "./statement-runner.ts";
+import type { Statement } from "./statement.ts";
 
 /** Rows that are fetched bit by bit: the batch in hand and the row that comes next. */
 export interface Cursor {

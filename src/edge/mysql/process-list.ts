@@ -84,6 +84,6 @@ export class ProcessList {
 
 /** One's own sessions, and an administrator of the whole instance those of all. */
 function mayControl(principal: Principal, session: Process): boolean {
-  if (principal.role === "admin" && principal.namespace === undefined) return true;
+  if (principal.role === "admin" && principal.namespaces === undefined) return true;
   return session.principal?.id === principal.id;
 }

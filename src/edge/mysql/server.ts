@@ -7,6 +7,7 @@ import type { WireAddress } from "../wire/address.ts";
 import type { ByteBudget } from "../wire/byte-budget.ts";
 import type { WireLimits } from "../wire/limits.ts";
 import type { WireListener } from "../wire/listener.ts";
+import type { WirePeers } from "../wire/peers.ts";
 import { startWire } from "../wire/start.ts";
 import { WireTls } from "../wire/tls.ts";
 import { PasswordKey } from "./auth.ts";
@@ -34,6 +35,7 @@ export interface MysqlOptions {
   readonly version: string;
   readonly instanceId: string;
   readonly limits?: Partial<WireLimits>;
+  readonly peers?: WirePeers | undefined;
 }
 
 /** The version whose ways are spoken; drivers choose by it what to send. */
@@ -75,6 +77,7 @@ export async function startMysql(options: MysqlOptions): Promise<WireListener | 
     setting: "SERVICE_MYSQL_LISTEN",
     listen: options.listen,
     limits: { ...wireLimits, ...options.limits },
+    peers: options.peers,
     log,
     bytes: options.bytes,
     open: (connection) => new Session(connection, deps),

@@ -29,7 +29,8 @@ import { PacketWriter } from "./packet-writer.ts";
 import type { Process, ProcessList } from "./process-list.ts";
 import { writeOk } from "./reply.ts";
 import { ClientGone } from "./result-writer.ts";
-import type { RunnerDeps, SessionState } from "./statement-runner.ts";
+import type { SignedIn } from "./signed-in.ts";
+import type { RunnerDeps } from "./statement-runner.ts";
 import { type ServerFacts, Variables } from "./variables.ts";
 
 export interface SessionDeps extends Omit<RunnerDeps, "connection"> {
@@ -46,16 +47,6 @@ export interface SessionDeps extends Omit<RunnerDeps, "connection"> {
   readonly facts: () => ServerFacts;
   readonly isDraining: () => boolean;
   readonly onError?: (errno: number) => void;
-}
-
-/** What a session knows once its client has signed in. */
-export interface SignedIn extends SessionState {
-  principal: Principal;
-  user: string;
-  readonly capabilities: number;
-  /** Looks at the credential again; undefined where there is none to look at. */
-  recheck: (() => Promise<Principal>) | undefined;
-  checkedMs: number;
 }
 
 /** One connection: greeting, TLS, sign-in, then one command after another. */

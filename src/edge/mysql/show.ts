@@ -274,8 +274,9 @@ function statusRows({ processes, variables, connection: { cipher } }: ShowContex
 }
 
 function grants({ principal, user }: ShowContext): Table {
-  const on = principal.namespace === undefined ? "*.*" : `${quote(principal.namespace)}.*`;
-  return { columns: textColumns(`Grants for ${user}@%`), rows: [[`GRANT SELECT ON ${on} TO \`${user}\`@\`%\``]] };
+  const on = principal.namespaces?.map((namespace) => `${quote(namespace)}.*`) ?? ["*.*"];
+  const rows = on.map((each) => [`GRANT SELECT ON ${each} TO \`${user}\`@\`%\``]);
+  return { columns: textColumns(`Grants for ${user}@%`), rows };
 }
 
 const statusColumns = tableColumns(

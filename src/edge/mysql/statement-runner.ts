@@ -17,6 +17,7 @@ import type { ProcessList } from "./process-list.ts";
 import { type Cell, limitRows, type Rows, rowsOf, type Table } from "./rows.ts";
 import { setStatement } from "./set-statement.ts";
 import { checkTables, describe as describeTable, show } from "./show.ts";
+import type { Statement } from "./statement.ts";
 import type { Variables } from "./variables.ts";
 
 /** Who asks, and what of the session a statement may read and change. */
@@ -35,12 +36,6 @@ export interface RunnerDeps {
   readonly catalog: Catalog;
   readonly processes: ProcessList;
   readonly connection: Pick<WireConnection, "cipher">;
-}
-
-/** One statement's words, and the text they are of. */
-export interface Statement {
-  readonly source: string;
-  readonly tokens: readonly MysqlToken[];
 }
 
 /** What SET waits for an expression at most. */
@@ -150,7 +145,12 @@ export class StatementRunner {
         await setStatement(tokens, state.variables, (expression) => this.#evaluate({ source, tokens: expression }));
         return;
       case "PREPARE":
-        this.#named.prepare(tokens, state.variables, (text) => this.parse(text));
+        await this.#named.prepare(
+          tokens,
+          state.variables,
+          (text) => this.parse(text),
+          (statement) => this.describe(statement, AbortSignal.timeout(evaluateMsMax)),
+        );
         return;
       case "DEALLOCATE":
       case "DROP":

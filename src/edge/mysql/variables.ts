@@ -1,4 +1,5 @@
 import { mysqlError } from "./error.ts";
+import { isKnownVariable } from "./known-variables.ts";
 import { mysqlLimits } from "./limits.ts";
 import type { Cell } from "./rows.ts";
 
@@ -179,7 +180,7 @@ export class Variables {
     const { scope, key } = split(name);
     const value = scope === "global" ? undefined : this.#set.get(key);
     if (value !== undefined) return value;
-    if (!Object.hasOwn(this.#defaults, key)) throw mysqlError("unknownVariable", `Unknown system variable '${key}'`);
+    if (!Object.hasOwn(this.#defaults, key)) throw unknownVariable(key);
     return this.#defaults[key]!;
   }
 
@@ -188,6 +189,7 @@ export class Variables {
     if (scope === "global" || scope === "persist" || scope === "persist_only") {
       throw mysqlError("privilegeNeeded", "Access denied; settings of the server are not changed by SQL");
     }
+    if (!Object.hasOwn(this.#defaults, key) && !isKnownVariable(key)) throw unknownVariable(key);
     if (fixed.has(key)) throw mysqlError("readOnlyVariable", `Variable '${key}' is a read only variable`);
     if (given === undefined) {
       this.#set.delete(key);
@@ -253,6 +255,10 @@ export class Variables {
   get #modes(): string[] {
     return String(this.get("sql_mode")).toUpperCase().split(",");
   }
+}
+
+function unknownVariable(key: string) {
+  return mysqlError("unknownVariable", `Unknown system variable '${key.slice(0, 64)}'`);
 }
 
 function lengthOf(value: Cell): number {

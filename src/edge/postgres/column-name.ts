@@ -1,3 +1,27 @@
+import { writtenNames } from "../../engine/sql/dialect/postgres-names.ts";
+import type { SqlColumnInfo } from "../../engine/sql/type.ts";
+import type { Field, FieldSource } from "./message/backend.ts";
+import { typeInfo } from "./oid.ts";
+import type { PreparedStatement } from "./prepared.ts";
+
+/** The columns of a statement as they are told to a client, with those of tables that they are. */
+export function fieldsOf(
+  { statement, command }: PreparedStatement,
+  columns: readonly SqlColumnInfo[],
+  sources: readonly (FieldSource | undefined)[] = [],
+): Field[] {
+  const isPlan = command.kind === "query" && command.explain !== undefined;
+  // Names of columns and those that were given are the engine's, too.
+  const isNamed = columns.every(({ name }) => /^[A-Za-z_]\w*$/.test(name) && name !== "NULL");
+  const written = statement === undefined || isPlan || isNamed ? undefined : writtenNames(statement);
+  const names = written?.length === columns.length ? written : [];
+  return columns.map(({ name, type }, i) => ({
+    name: names[i] ?? columnName(name),
+    type: typeInfo(type),
+    source: sources.length === columns.length ? sources[i] : undefined,
+  }));
+}
+
 /** Functions that the engine makes of what is no call in the statement. */
 const notCalls: Readonly<Record<string, string>> = {
   count_star: "count",

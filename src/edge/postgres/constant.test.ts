@@ -14,6 +14,7 @@ async function rowOf(text: string): Promise<unknown> {
 
 for (const [text, want] of [
   ["select 1", [["?column?", 1]]],
+  ["select null", [["?column?", null]]],
   [
     "SELECT 1 AS x, 'it''s' AS \"Y\", true",
     [
@@ -35,7 +36,6 @@ for (const text of [
   "select 1.5",
   "select 10000000000",
   "select $1",
-  "select null",
   "select E'a'",
   "select title",
   "select 1 as",

@@ -44,6 +44,10 @@ function literalColumn(token: Token): SqlColumn | undefined {
     const data = Buffer.from(stringOf(token));
     return { layout: "bytes", type: { kind: "text" }, validity, offsets: Int32Array.of(0, data.length), data };
   }
+  if (isWord(token, "null")) {
+    const nothing = { offsets: Int32Array.of(0, 0), data: new Uint8Array() };
+    return { layout: "bytes", type: { kind: "text" }, validity: Uint8Array.of(0), ...nothing };
+  }
   if (!isWord(token, "true") && !isWord(token, "false")) return undefined;
   return { layout: "bits", type: { kind: "boolean" }, validity, data: Uint8Array.of(token.text === "true" ? 1 : 0) };
 }

@@ -2,7 +2,7 @@ import type { StatementText } from "../../engine/sql/dialect/postgres-lexer.ts";
 import type { SqlDescription, SqlResult } from "../../engine/sql/sql.ts";
 import type { ByteBudget } from "../wire/byte-budget.ts";
 import type { WireConnection } from "../wire/connection.ts";
-import { columnName } from "./column-name.ts";
+import { fieldsOf } from "./column-name.ts";
 import type { Command, DeclareCommand } from "./command.ts";
 import type { CopyCommand } from "./copy/command.ts";
 import { CopyEncoder } from "./copy/encoder.ts";
@@ -22,7 +22,6 @@ import {
 } from "./message/backend.ts";
 import type { Format } from "./message/frontend.ts";
 import type { MessageWriter } from "./message/writer.ts";
-import { typeInfo } from "./oid.ts";
 import { Portal, type RowEncoder } from "./portal.ts";
 import { Portals } from "./portals.ts";
 import type { PrepareCommand } from "./prepare-command.ts";
@@ -126,10 +125,13 @@ export class Executor {
   }
 
   /** The columns of a statement that `description` was asked of. */
-  describedFields({ command, description }: PreparedStatement): readonly Field[] | undefined {
-    if (command.kind === "show") return fieldsOf(this.#show(command.name));
+  describedFields(prepared: PreparedStatement): readonly Field[] | undefined {
+    const { command, description } = prepared;
+    if (command.kind === "show") return fieldsOf(prepared, this.#show(command.name).columns);
     if (command.kind === "fetch" && !command.isMove) return this.#portals.cursor(command.name).fields;
-    return description?.columns.map(({ name, type }) => ({ name: columnName(name), type: typeInfo(type) }));
+    return description === undefined
+      ? undefined
+      : fieldsOf(prepared, description.columns, this.#runner.sources(prepared));
   }
 
   portal(name: string): Portal {
@@ -147,12 +149,18 @@ export class Executor {
   /** The columns of a portal, which is run to find them: its rows are what is asked for next. */
   async fieldsOf(portal: Portal): Promise<readonly Field[] | undefined> {
     const { command, statement } = portal.statement;
-    if (portal.fields !== undefined) return portal.fields;
+    if (portal.fields !== undefined) return this.#withSources(portal);
     if (command.kind === "show") portal.start(this.#show(command.name), true);
     else if (command.kind === "fetch" && !command.isMove) return this.#cursorFields(command.name);
     else if (command.kind === "query" && statement !== undefined) await this.#start(portal);
     else return noRows;
-    return portal.fields;
+    return this.#withSources(portal);
+  }
+
+  /** Only who asks for the columns is told which tables they are of. */
+  #withSources({ statement, fields }: Portal): readonly Field[] | undefined {
+    const sources = this.#runner.sources(statement);
+    return sources.length === fields?.length ? fields.map((field, i) => ({ ...field, source: sources[i] })) : fields;
   }
 
   async #cursorFields(name: string): Promise<readonly Field[] | undefined> {
@@ -314,7 +322,12 @@ export class Executor {
   async #prepare({ name, types, query }: PrepareCommand, { source }: PreparedStatement): Promise<string> {
     const parameterCount = countParameters(query, types);
     const read = this.read(source, query);
-    const prepared: PreparedStatement = { ...read, types, parameterCount, description: undefined, told: undefined };
+    if (read.command.kind !== "query") {
+      const word = query.tokens[0]?.text.toUpperCase() ?? "";
+      throw new PostgresError("42601", `${word} can't be prepared: PREPARE takes a query`);
+    }
+    const made = { types, parameterCount, description: undefined, told: undefined, isFromSql: true };
+    const prepared: PreparedStatement = { ...read, ...made };
     await this.description(prepared);
     this.#statements.set(name, prepared);
     return "PREPARE";
@@ -383,10 +396,6 @@ export class Executor {
   #warn(code: string, message: string): void {
     noticeResponse(this.#out, new PostgresError(code, message));
   }
-}
-
-function fieldsOf(result: SqlResult): readonly Field[] {
-  return result.columns.map(({ name, type }) => ({ name, type: typeInfo(type) }));
 }
 
 function tagOf(result: SqlResult | undefined, rows: number): string {

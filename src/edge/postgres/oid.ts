@@ -90,7 +90,8 @@ export function typeName(type: SqlType): { readonly name: TypeName; readonly isA
 export function typeInfo(type: SqlType): TypeInfo {
   const { name, isArray } = typeName(type);
   if (isArray) return { oid: oids[name].array, size: -1, modifier: -1 };
-  const modifier = type.kind === "decimal" ? ((type.width << 16) | type.scale) + 4 : -1;
+  // The widest is what sums and numerics without digits are, which say none.
+  const modifier = type.kind === "decimal" && type.width < 38 ? ((type.width << 16) | type.scale) + 4 : -1;
   return { oid: oids[name].oid, size: oids[name].size, modifier };
 }
 

@@ -190,6 +190,7 @@ function start(deps: SessionDeps, opened: Opened): Executor {
     process: backend.process,
     version: deps.version,
     namespaces: () => deps.namespaces(signedIn.principal),
+    prepared: () => statements.listed,
   };
   const runner = new StatementRunner({ sql: deps.sql, facts, settings });
   const { keptBytes } = deps;

@@ -52,6 +52,12 @@ export function typeNumber(name: string): number | undefined {
   return suffix === undefined ? known?.oid : known?.array;
 }
 
+/** What people call the type of a number. */
+export function typeLabel(oid: number): string | undefined {
+  const found = postgresTypes.find((type) => type[0] === oid || (oid !== 0 && type[3] === oid));
+  return found === undefined ? undefined : found[0] === oid ? found[6] : `${found[6]}[]`;
+}
+
 const distances = new Set(["<->", "<=>", "<#>"]);
 
 /** Whether a parameter stands beside an operator of two vectors. */

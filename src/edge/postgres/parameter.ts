@@ -1,6 +1,8 @@
 import { parseBytea } from "../../engine/sql/dialect/postgres-bytea.ts";
+import { jsonbText } from "../../engine/sql/dialect/postgres-jsonb.ts";
+import { timeText } from "../../engine/sql/dialect/postgres-literals.ts";
 import type { SqlParameter, SqlValue } from "../../engine/sql/sql.ts";
-import { intervalText, timeText } from "../../engine/sql/time-text.ts";
+import { timeText as clockText, intervalText } from "../../engine/sql/time-text.ts";
 import type { SqlType } from "../../engine/sql/type.ts";
 import { PostgresError } from "./error.ts";
 import { postgresLimits } from "./limits.ts";
@@ -27,6 +29,7 @@ export function decodeParameter(
   if (format === 1) return binaryParameter(value, oid, type);
   const text = decodeText(value);
   if (type === undefined) return { value: text };
+  if (given?.name === "jsonb" && !given.isArray) return { value: ordered(text), type };
   if (type.kind === "list") return { value: parseArray(text, type), type };
   return { value: scalarOf(text, type), type };
 }
@@ -35,7 +38,8 @@ export function decodeParameter(
 function scalarOf(text: string, type: SqlType): SqlValue {
   if (type.kind === "bytes") return parseBytes(text);
   if (type.kind === "boolean") return parseBoolean(text);
-  return text;
+  const isTime = type.kind === "date" || type.kind === "timestamp" || type.kind === "timestamptz";
+  return isTime ? (timeText(text) ?? text) : text;
 }
 
 /** Items have no type of their own on their way, so numbers become numbers here. */
@@ -61,6 +65,11 @@ function itemOf(text: string, type: SqlType): SqlValue {
     default:
       return scalarOf(text, type);
   }
+}
+
+/** Equal values of jsonb have one text. */
+function ordered(json: string): string {
+  return jsonbText(json) ?? json;
 }
 
 function parseBoolean(text: string): boolean {
@@ -169,7 +178,7 @@ function readScalar(reader: MessageReader, name: TypeName, length: number): SqlV
     case "date":
       return textOfBinaryDate(reader.int32());
     case "time":
-      return timeText(reader.int64());
+      return clockText(reader.int64());
     case "timestamp":
       return textOfBinaryTimestamp(reader.int64(), "");
     case "timestamptz":
@@ -183,7 +192,7 @@ function readScalar(reader: MessageReader, name: TypeName, length: number): SqlV
     case "jsonb":
       // Its version, which is 1.
       reader.byte();
-      return decodeText(reader.take(length - 1));
+      return ordered(decodeText(reader.take(length - 1)));
     case "vector": {
       // dimensions: int16, unused: int16, each: float4
       const dimensions = reader.int16();

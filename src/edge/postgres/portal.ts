@@ -2,13 +2,12 @@ import type { SqlBatch } from "../../engine/sql/batch.ts";
 import type { SqlParameter, SqlResult } from "../../engine/sql/sql.ts";
 import { checkWeight } from "../../engine/sql/value.ts";
 import type { WireConnection } from "../wire/connection.ts";
-import { columnName } from "./column-name.ts";
+import { fieldsOf } from "./column-name.ts";
 import { PostgresError } from "./error.ts";
 import { postgresLimits } from "./limits.ts";
 import type { Field } from "./message/backend.ts";
 import type { Format } from "./message/frontend.ts";
 import type { MessageWriter } from "./message/writer.ts";
-import { typeInfo } from "./oid.ts";
 import type { PreparedStatement } from "./prepared.ts";
 import { type Move, ScrollRows } from "./scroll.ts";
 import type { RowWriter } from "./value/row.ts";
@@ -87,7 +86,7 @@ export class Portal implements AsyncDisposable {
   start(result: SqlResult, isLocal = false): void {
     this.#result = result;
     this.isLocal = isLocal;
-    this.#fields = result.columns.map(({ name, type }) => ({ name: columnName(name), type: typeInfo(type) }));
+    this.#fields = fieldsOf(this.statement, result.columns);
   }
 
   get fields(): readonly Field[] | undefined {

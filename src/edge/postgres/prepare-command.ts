@@ -1,8 +1,7 @@
-import type { StatementText } from "../../engine/sql/dialect/postgres-lexer.ts";
+import { type StatementText, tokenize } from "../../engine/sql/dialect/postgres-lexer.ts";
 import { PostgresError } from "./error.ts";
 import { postgresLimits } from "./limits.ts";
-import { typeNumber } from "./parameter-types.ts";
-import type { PreparedStatement } from "./prepared.ts";
+import { typeLabel, typeNumber, vectorParameters } from "./parameter-types.ts";
 import { statementPart } from "./statement-part.ts";
 import { TokenReader } from "./token-reader.ts";
 
@@ -56,23 +55,41 @@ export function parseExecute({ text, tokens }: StatementText): Executed | undefi
   return { name, values };
 }
 
+/** What is known of a statement that was prepared. */
+interface Prepared {
+  /** Undefined for one that says nothing. */
+  readonly statement: StatementText | undefined;
+  readonly types: readonly number[];
+  readonly parameterCount: number;
+}
+
 /** The text of a prepared statement with its values in place of its parameters. */
-export function filledText({ statement, parameterCount }: PreparedStatement, { name, values }: Executed): string {
+export function filledText({ statement, parameterCount, types }: Prepared, { name, values }: Executed): string {
   if (values.length !== parameterCount) {
     throw new PostgresError("42601", `wrong number of parameters for prepared statement "${name}"`, {
       detail: `Expected ${parameterCount} parameters but got ${values.length}.`,
     });
   }
+  const vectors = statement === undefined ? new Set() : vectorParameters(statement);
   const parts: string[] = [];
   let at = 0;
   let length = 0;
   for (const { kind, text, start, end } of statement?.tokens ?? []) {
     if (kind !== "parameter") continue;
-    const value = `(${values[Number(text.slice(1)) - 1] ?? "NULL"})`;
+    const index = Number(text.slice(1)) - 1;
+    const value = typed(values[index] ?? "NULL", vectors.has(index) ? 0 : (types[index] ?? 0));
     length += value.length;
     if (length > postgresLimits.messageBytesMax) throw new PostgresError("54000", "the values are too long");
     parts.push(statement!.text.slice(at, start), value);
     at = end;
   }
   return parts.join("") + (statement?.text.slice(at) ?? "");
+}
+
+/** A value of the type that PREPARE gave its parameter, if any. */
+function typed(value: string, oid: number): string {
+  const label = typeLabel(oid);
+  if (label === undefined) return `(${value})`;
+  // A string is read as a literal of the type where the cast follows it at once.
+  return tokenize(value).length === 1 ? `(${value}::${label})` : `((${value})::${label})`;
 }

@@ -1,6 +1,8 @@
+import type { PreparedText } from "../../engine/sql/dialect/postgres-rewrite.ts";
 import { type ByteAccount, statementBytes } from "../wire/byte-budget.ts";
 import { PostgresError } from "./error.ts";
 import { postgresLimits } from "./limits.ts";
+import { typeLabel } from "./parameter-types.ts";
 import type { PreparedStatement } from "./prepared.ts";
 
 /** The prepared statements of one session, and how much of them there may be. */
@@ -17,6 +19,17 @@ export class PreparedStatements {
     const found = this.#statements.get(name);
     if (found === undefined) throw new PostgresError("26000", `prepared statement "${name}" does not exist`);
     return found;
+  }
+
+  /** Those that have a name, as the catalogs list them. */
+  get listed(): PreparedText[] {
+    const named = [...this.#statements].filter(([name]) => name !== "");
+    return named.map(([name, { source, statement, types, isFromSql = false }]) => ({
+      name,
+      text: isFromSql ? source : (statement?.text ?? ""),
+      types: types.map((oid) => typeLabel(oid) ?? "unknown"),
+      isFromSql,
+    }));
   }
 
   /** Throws where no statement of this name can be prepared. */

@@ -16,6 +16,8 @@ export interface PreparedStatement {
   description: SqlDescription | undefined;
   /** The types of its columns as the client was told them. */
   told: readonly number[] | undefined;
+  /** Made by PREPARE, and not by the protocol. */
+  readonly isFromSql?: boolean;
 }
 
 /** A query that stands within another statement, such as that of a cursor. */

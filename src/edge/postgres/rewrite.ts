@@ -1,6 +1,6 @@
-import type { TextEdit } from "../../engine/sql/dialect/postgres-draft.ts";
 import type { StatementText } from "../../engine/sql/dialect/postgres-lexer.ts";
-import { postgresEdits, UnknownSetting } from "../../engine/sql/dialect/postgres-rewrite.ts";
+import type { TextEdit } from "../../engine/sql/dialect/postgres-moved.ts";
+import { type PreparedText, postgresEdits, UnknownSetting } from "../../engine/sql/dialect/postgres-rewrite.ts";
 import { EditedQuery } from "../../engine/sql/thread/edits.ts";
 import type { SqlType } from "../../engine/sql/type.ts";
 import { typeName } from "../../engine/sql/value.ts";
@@ -12,6 +12,7 @@ export interface SessionFacts {
   readonly process: number;
   readonly version: string;
   readonly namespaces: () => readonly string[];
+  readonly prepared: () => readonly PreparedText[];
 }
 
 export interface GivenTypes {

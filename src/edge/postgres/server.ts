@@ -8,6 +8,7 @@ import type { WireAddress } from "../wire/address.ts";
 import type { ByteBudget } from "../wire/byte-budget.ts";
 import type { WireLimits } from "../wire/limits.ts";
 import type { WireListener } from "../wire/listener.ts";
+import type { WirePeers } from "../wire/peers.ts";
 import { startWire } from "../wire/start.ts";
 import type { WireTls } from "../wire/tls.ts";
 import { Backends } from "./backends.ts";
@@ -31,6 +32,7 @@ export interface PostgresOptions {
   /** Told the SQLSTATE of each error that a client is told. */
   readonly onError?: (code: string) => void;
   readonly limits?: Partial<WireLimits>;
+  readonly peers?: WirePeers | undefined;
 }
 
 /** The version of Postgres whose catalogs and answers clients may count on. */
@@ -54,6 +56,7 @@ export async function startPostgres(options: PostgresOptions): Promise<WireListe
     setting: "SERVICE_POSTGRES_LISTEN",
     listen,
     limits,
+    peers: options.peers,
     log,
     bytes,
     open: (connection) => new PostgresSession(deps, connection),

@@ -1,8 +1,12 @@
+import { tableOid } from "../../engine/sql/dialect/postgres-oids.ts";
+import { plainOrigin } from "../../engine/sql/dialect/postgres-origin.ts";
 import type { Sql, SqlDescription, SqlResult } from "../../engine/sql/sql.ts";
+import { isTableSchema, type TableSchema } from "../../engine/sql/table-schemas.ts";
 import type { SqlType } from "../../engine/sql/type.ts";
 import { emptyToken, parseToken } from "../../engine/token.ts";
 import { constantResult } from "./constant.ts";
 import { characters, PostgresError, postgresError } from "./error.ts";
+import type { FieldSource } from "./message/backend.ts";
 import { parameterType } from "./oid.ts";
 import { castParameters, listParameters, vectorParameters, vectorType } from "./parameter-types.ts";
 import type { Portal } from "./portal.ts";
@@ -103,6 +107,24 @@ export class StatementRunner {
         abort.signal,
       ),
     );
+  }
+
+  /** Which columns of a table those of a plain statement are; nothing for any other. */
+  sources({ statement }: PreparedStatement): readonly (FieldSource | undefined)[] {
+    const origin = statement === undefined ? undefined : plainOrigin(statement);
+    if (origin === undefined) return [];
+    const [first, more] = this.#settings.searchPath;
+    const schema =
+      origin.schema ?? (more === undefined && isTableSchema(first ?? "") ? (first as TableSchema) : undefined);
+    const { namespace } = this.#facts;
+    const columns = schema === undefined ? undefined : this.#sql.columnsOf(namespace, schema, origin.table);
+    if (schema === undefined || columns === undefined) return [];
+    const table = tableOid(schema, origin.table);
+    const all = columns.map((_, i) => ({ table, column: i + 1 }));
+    return origin.items.flatMap((item) => {
+      if (item === "*") return all;
+      return [all[columns.findIndex(({ name }) => name === item)]];
+    });
   }
 
   async #prepare(): Promise<void> {

@@ -28,7 +28,7 @@ const sourcePath: Schema = {
   ...text,
   maxLength: searchLimits.sourcePathLengthMax,
   pattern: "^[^.]+(\\.[^.]+)*$",
-  description: "Where its values stand in a source, dotted; without it, at its name",
+  description: "Dotted path to its values in a source; default: its name",
 };
 const textKind = optional(
   object({
@@ -104,7 +104,7 @@ const filterShape = oneKey({
   bool: object({ must: clauses, should: clauses, must_not: clauses, filter: clauses }),
 });
 
-const filterText = { description: "Which documents, of the collection's own fields" };
+const filterText = { description: "Which documents, by the collection's own fields" };
 /** A filter that may be left out, and one that may not. */
 export const filterField = described({ type: ["object", "null"] }, { ...optionalFilter, ...filterText });
 export const neededFilter = described(anyObject, { ...filterRef, ...filterText });
@@ -197,7 +197,7 @@ export const namedShapes: Readonly<Record<string, Schema>> = { Filter: filterSha
 const attribute: Schema = { ...text, minLength: 1 };
 const eventShape: Schema = {
   ...anyObject,
-  description: "A CloudEvent in its JSON format; extension attributes stand beside the others",
+  description: "A CloudEvent in its JSON format; extension attributes are top-level fields",
   properties: {
     specversion: { enum: ["1.0"] },
     id: attribute,

@@ -15,6 +15,16 @@ export function observeCluster(registry: Registry, cluster: ClusterControl): voi
       () => cluster.own.lagMs / 1000,
     ],
     ["silent_seconds", "Time since this node has read an entry of the owner", () => cluster.own.silentMs / 1000],
+    [
+      "snapshot_position",
+      "The last commit in the newest snapshot that this node knows, 0 without one",
+      () => cluster.snapshot.position,
+    ],
+    [
+      "snapshot_age_seconds",
+      "Time since this node has known its newest snapshot, or has been up without one",
+      () => cluster.snapshot.ageMs / 1000,
+    ],
   ];
   for (const [name, help, read] of gauges) {
     new Gauge({

@@ -4,13 +4,14 @@ import { isWrittenNumber, memberMayExceedDoubles, parseWritten } from "../../eng
 const ways = ["ops", "upsert", "insert", "patch"] as const;
 
 /**
- * As JSON.parse, but for what must not be rounded to doubles: the sources of documents keep numbers as they were written, and large whole
- * numbers among the parameters of a statement become bigints.
+ * As JSON.parse, but for what must not be rounded to doubles: the sources of documents and the values of records keep numbers as they were
+ * written, and large whole numbers among the parameters of a statement become bigints.
  */
 export function parseBody(text: string): unknown {
   const body: unknown = JSON.parse(text);
   if (memberMayExceedDoubles(text, "source")) keepSources(body, parseWritten(text));
   if (memberMayExceedDoubles(text, "params")) keepParameters(body, parseWritten(text));
+  if (hasJsonValues(body) && memberMayExceedDoubles(text, "value")) keepValues(body, parseWritten(text));
   return body;
 }
 
@@ -21,6 +22,21 @@ function keepParameters(body: unknown, written: unknown): void {
     const given = exact[i];
     return isWrittenNumber(given) && /^-?\d{1,38}$/.test(given.rawJSON) ? BigInt(given.rawJSON) : value;
   });
+}
+
+/** Records whose values are no texts came as JSON. */
+function hasJsonValues(body: unknown): body is { readonly records: readonly unknown[] } {
+  if (!isObject(body) || !Array.isArray(body["records"])) return false;
+  return body["records"].some(
+    (record) => isObject(record) && !["string", "undefined"].includes(typeof record["value"]),
+  );
+}
+
+function keepValues({ records }: { readonly records: readonly unknown[] }, written: unknown): void {
+  const exact = (written as { readonly records: readonly unknown[] }).records;
+  for (const [i, record] of records.entries()) {
+    if (isObject(record) && Object.hasOwn(record, "value")) record["value"] = (exact[i] as typeof record)["value"];
+  }
 }
 
 function keepSources(given: unknown, written: unknown): void {

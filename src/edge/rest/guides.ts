@@ -29,7 +29,7 @@ export const guideGroups: readonly { readonly title: string; readonly pages: rea
     title: "Start",
     pages: ["readme", "quickstart-search", "quickstart-events", "quickstart-sql", "quickstart-operate"],
   },
-  { title: "Concepts", pages: ["concepts", "comparison", "migration"] },
+  { title: "Concepts", pages: ["concepts", "comparison"] },
   { title: "Guides", pages: ["console", "cli", "client", "python", "live", "operations", "cluster", "security"] },
   {
     title: "Reference",
@@ -50,6 +50,7 @@ export const guideGroups: readonly { readonly title: string; readonly pages: rea
       "threat-model",
     ],
   },
+  { title: "Migrating", pages: ["migration"] },
 ];
 const order = guideGroups.flatMap(({ pages }) => pages);
 

@@ -50,6 +50,12 @@ export const name: Schema = {
   description: `Starts with a letter or digit; up to ${limits.nameLengthMax} of A-Z a-z 0-9 . _ -`,
 };
 
+/** Where a credential may act. */
+export const scopeAnswer = {
+  namespace: { ...optional(text), description: "The namespace, where it is limited to one" },
+  namespaces: { ...optional(array(text)), description: "The namespaces that it is limited to; null: all of them" },
+};
+
 /** An object of one field, which says what kind it is. */
 export function oneKey(kinds: Readonly<Record<string, Schema>>): Schema {
   return { ...object(kinds), minProperties: 1, maxProperties: 1 };
@@ -72,7 +78,7 @@ export const token: Schema = {
 
 export const retention: Schema = {
   type: "object",
-  description: "Without it records are kept for ever",
+  description: "Without it, records are kept forever",
   properties: { max_age_ms: optional(positive), max_bytes: optional(positive) },
   additionalProperties: false,
 };
@@ -82,7 +88,7 @@ export const streamPath = object({ ns: name, stream: name }, ["ns", "stream"]);
 export const partitionPath = object({ ns: name, stream: name, partition: count }, ["ns", "stream", "partition"]);
 
 export const errorAnswer: Schema = {
-  description: "Every failure has this form; some add fields",
+  description: "Every error has this form; some have more fields",
   type: "object",
   properties: {
     error: { type: "string" },
@@ -100,7 +106,7 @@ export const tokenHeader: Schema = {
   type: "object",
   properties: {
     "service-consistency-token": described(
-      { type: "string", description: "The read reflects the writes that this token names, a JSON array" },
+      { type: "string", description: "The read includes the writes that this token names; a JSON array" },
       { pattern: tokenPattern },
     ),
   },

@@ -2,7 +2,6 @@ import { type IncomingMessage, METHODS, type ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import swagger from "@fastify/swagger";
 import fastify, {
-  type FastifyBaseLogger,
   type FastifyError,
   type FastifyInstance,
   type FastifyReply,
@@ -11,27 +10,22 @@ import fastify, {
 } from "fastify";
 import { authorize } from "../../engine/auth/access.ts";
 import type { AuditLog } from "../../engine/auth/audit.ts";
-import type { ApiKeys } from "../../engine/auth/keys.ts";
 import type { Principal } from "../../engine/auth/principal.ts";
-import type { Backups } from "../../engine/backup/backups.ts";
-import type { Engine } from "../../engine/engine.ts";
 import { type EngineError, invalid, notFound, unavailable } from "../../engine/errors.ts";
+import { tablePathIn } from "../../engine/live/builtins.ts";
 import { unknownFields } from "../../engine/unknown-fields.ts";
 import type { ExpressHandler } from "../../listener/express.ts";
-import type { Authenticator } from "../auth/authenticator.ts";
-import type { RequestIds } from "../front/request-id.ts";
-import type { ByteBudget } from "../wire/byte-budget.ts";
 import { registerBodyParser } from "./body.ts";
 import { describeApi } from "./description.ts";
 import { docsPage, docsPolicy, guidePage, searchPage } from "./docs-page.ts";
 import { errorReply, toEngineError } from "./error.ts";
 import { loadGuides } from "./guides.ts";
 import { createHotLane } from "./hot/lane.ts";
-import type { Metrics } from "./metrics.ts";
+import type { RestOptions } from "./options.ts";
 import { type Access, isInside, isRead, needOf, type Route, readToken } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
 import { backupRoutes } from "./routes/backup.ts";
-import { type ClusterControl, clusterRoutes } from "./routes/cluster.ts";
+import { clusterRoutes } from "./routes/cluster.ts";
 import { collectionRoutes } from "./routes/collections.ts";
 import { documentRoutes } from "./routes/documents.ts";
 import { eventRoutes } from "./routes/events.ts";
@@ -59,23 +53,6 @@ declare module "fastify" {
   }
 }
 
-export interface RestOptions {
-  readonly engine: Engine;
-  /** Without it there is no route for backups. */
-  readonly backups?: Backups;
-  readonly metrics: Metrics;
-  readonly log: FastifyBaseLogger;
-  readonly version: string;
-  readonly authenticator: Authenticator;
-  /** Keys to be managed, and the log of who did what. */
-  readonly instance?: { readonly keys: ApiKeys; readonly audit: AuditLog };
-  /** Of a server that is the owner of a cluster. */
-  readonly cluster?: ClusterControl;
-  readonly requestId: RequestIds;
-  /** What all edges hold of requests. */
-  readonly bytes: ByteBudget;
-}
-
 /** HTTP/1 requests, or HTTP/2 ones in Node's compatible form. */
 export type RequestHandler = (
   request: IncomingMessage | Http2ServerRequest,
@@ -88,10 +65,17 @@ export type RequestHandler = (
  */
 const knownMethods: ReadonlySet<string> = new Set(METHODS);
 const unknownMethod = "TRACE";
+/** What such a request said, for its answer. */
+const saidMethods = new WeakMap<object, string>();
+const saidMethodLengthMax = 64;
 
 /** HTTP/2 tells by its frames that a body comes. The router looks for a header, and would take it for absent. */
-function fitRouter({ method, headers, stream }: Http2ServerRequest): void {
-  if (!knownMethods.has(method)) headers[":method"] = unknownMethod;
+function fitRouter(request: Http2ServerRequest): void {
+  const { method, headers, stream } = request;
+  if (!knownMethods.has(method)) {
+    saidMethods.set(request, method.slice(0, saidMethodLengthMax));
+    headers[":method"] = unknownMethod;
+  }
   if (!stream.endAfterHeaders && headers["content-length"] === undefined) headers["transfer-encoding"] = "chunked";
 }
 
@@ -204,7 +188,8 @@ function registerHooks(
 ): void {
   const checkRoute = (request: FastifyRequest, reply: FastifyReply) => {
     const { method, url, routeOptions } = request;
-    const refused = request.is404 ? table.refuse(method, url) : table.mistaken(method, url, routeOptions.url ?? "");
+    const said = saidMethods.get(request.raw) ?? method;
+    const refused = request.is404 ? table.refuse(said, url) : table.mistaken(method, url, routeOptions.url ?? "");
     if (refused === undefined) return;
     if (refused.allow !== undefined) reply.header("allow", refused.allow);
     if (method !== "OPTIONS" || refused.allow === undefined) throw refused.error;
@@ -274,19 +259,24 @@ function auditAct(audit: AuditLog, request: FastifyRequest, status: number): voi
   const { url = "", config } = request.routeOptions;
   const isAct = request.act !== undefined || config.access === "admin" || config.access === "instance-admin";
   if (!isAct || request.method === "GET" || request.method === "HEAD" || request.principal === undefined) return;
-  const [path] = request.url.split("?", 1);
-  // What is made has its name in the body.
-  const name =
-    request.method === "POST" ? (request.body as { readonly name?: unknown } | null | undefined)?.name : undefined;
-  const target = typeof name === "string" ? `${path}/${name.slice(0, nameLengthMax)}` : path;
+  const { ns } = request.params as { readonly ns?: string };
   audit.record({
     action: request.act ?? `${request.method} ${url}`,
     principal: request.principal.id,
     address: request.socket.remoteAddress,
-    namespace: (request.params as { readonly ns?: string }).ns,
-    target,
+    namespace: ns,
+    target: targetOf(request, ns),
     outcome: status < 400 ? "ok" : String(status),
   });
+}
+
+function targetOf(request: FastifyRequest, ns: string | undefined): string {
+  const [path = ""] = request.url.split("?", 1);
+  const body = request.body as { readonly name?: unknown; readonly args?: unknown } | null | undefined;
+  if (request.act !== undefined) return `/v1/namespaces/${ns}/live${tablePathIn(body?.args)}`;
+  // What is made has its name in the body.
+  const name = request.method === "POST" ? body?.name : undefined;
+  return typeof name === "string" ? `${path}/${name.slice(0, nameLengthMax)}` : path;
 }
 
 const eventsPath = /^\/v1\/namespaces\/([^/?]+)\/streams\/[^/?]+\/events(?:\?|$)/;
@@ -392,7 +382,7 @@ function descriptionRoutes(app: FastifyInstance): Route[] {
       access: "signed-in",
       tag: "operations",
       schema: {
-        summary: "The list of guides and this API as a page; with `q`, the sections that have all of its words",
+        summary: "The guides and this API as a page; with `q`, the sections that contain all its words",
         querystring: object({ q: { ...text, maxLength: 200 } }),
         response: { 200: textAnswer("The page", "text/html") },
       },

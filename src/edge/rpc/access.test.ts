@@ -20,7 +20,7 @@ function allows(step: () => void): boolean {
 }
 
 test("no call of the collection package escapes the check of its namespace", () => {
-  const scoped: Principal = { ...base, role: "admin", namespace: "mine" };
+  const scoped: Principal = { ...base, role: "admin", namespaces: ["mine"] };
   for (const service of [NamespaceService, CollectionService, DocumentService, QueryService]) {
     for (const method of service.methods) {
       const path = `/${service.typeName}/${method.name}`;

@@ -59,7 +59,7 @@ export function isAdministrative(path: string): boolean {
 /** Before the message is read: the role, with the namespace left open. */
 export function authorizeCall(principal: Principal, path: string): void {
   const need = needOf(path);
-  authorize(principal, typeof need === "function" ? need(principal.namespace ?? "") : need);
+  authorize(principal, typeof need === "function" ? need(principal.namespaces?.[0] ?? "") : need);
 }
 
 /** Once the message is read: also the namespace that it names, which is returned. */

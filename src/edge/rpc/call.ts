@@ -21,6 +21,7 @@ export class Call {
   principal: Principal | undefined;
   /** What it changes beside data, where its method alone does not tell. */
   act: string | undefined;
+  message: object | undefined;
   /** The outcome; a later error replaces an earlier one. */
   code = "ok";
   isAnswered = false;

@@ -16,7 +16,7 @@ import { file_service_errors_v1_errors } from "../../gen/service/errors/v1/error
 import { InstanceService } from "../../gen/service/instance/v1/instance_pb.ts";
 import { file_service_live_v1_live } from "../../gen/service/live/v1/live_pb.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
-import type { Cors } from "../front/cors.ts";
+import { type Cors, isPreflight } from "../front/cors.ts";
 import type { RequestIds } from "../front/request-id.ts";
 import type { ByteBudget } from "../wire/byte-budget.ts";
 import { authorizeCall, isAdministrative, needsCredential } from "./access.ts";
@@ -42,6 +42,7 @@ import {
 import { type Protocol, protocolOf } from "./protocol.ts";
 import { addReflection, Reflection, reflectionServices } from "./reflection.ts";
 import { type ExtraHeaders, writeError, writeReply } from "./respond.ts";
+import { subjectOf } from "./subject.ts";
 
 /** A service and what answers its calls; a method left out answers `not_implemented`. */
 export interface ServedService {
@@ -213,8 +214,11 @@ class Handler implements RpcHandler {
     const extra: ExtraHeaders = { "x-request-id": requestId, ...this.#deps.cors.headersFor(request) };
     if (path === jwksPath) {
       this.#writeKeySet(request, response, extra);
-    } else if (request.method === "OPTIONS") {
+    } else if (isPreflight(request)) {
       this.#deps.cors.preflight(request, response);
+    } else if (request.method === "OPTIONS") {
+      request.resume();
+      writeAllowed(response, extra);
     } else {
       const call = new Call(requestId, path, request, this.#deps.log, this.#deps.admitRequest);
       this.#answer(call, request, response, extra).catch((error: unknown) => void call.report(error));
@@ -324,7 +328,9 @@ class Handler implements RpcHandler {
     onCall?.(method, call.code, ms);
     const action = call.act ?? (isAdministrative(call.path) ? method : undefined);
     if (audit !== undefined && call.principal !== undefined && action !== undefined) {
-      audit({ action, principal: call.principal.id, address: call.peer.remoteAddress, outcome: call.code });
+      const subject = subjectOf(call.path, call.message);
+      const address = call.peer.remoteAddress;
+      audit({ action, principal: call.principal.id, address, ...subject, outcome: call.code });
     }
     log.debug({ reqId: call.requestId, method, code: call.code, ms }, "answered");
   }
@@ -354,6 +360,12 @@ class Handler implements RpcHandler {
 const letters = { s: 0x73, g: 0x67, a: 0x61, dot: 0x2e } as const;
 
 function ignore(): void {}
+
+/** What OPTIONS of a call is told. */
+function writeAllowed(response: NodeResponse, headers: ExtraHeaders): void {
+  response.writeHead(204, { ...headers, allow: "POST, OPTIONS" });
+  response.end();
+}
 
 /** An answer that is no reply to a call. */
 function writeJson(

@@ -69,6 +69,7 @@ export const guard: Interceptor = (next) => async (request) => {
   };
   try {
     if (call.principal !== undefined && !request.stream) {
+      call.message = request.message;
       const namespace = authorizeMessage(call.principal, call.path, request.message);
       if (namespace !== undefined) call.admitRequest(namespace);
     }

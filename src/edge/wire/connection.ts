@@ -4,6 +4,7 @@ import { EngineError } from "../../engine/errors.ts";
 import { WriteStall } from "../../listener/write-stall.ts";
 import type { ByteAccount } from "./byte-budget.ts";
 import type { WireLimits } from "./limits.ts";
+import type { WirePeers } from "./peers.ts";
 
 /** What a connection waits for: the sweep keeps another deadline for each. */
 export type WirePhase =
@@ -29,6 +30,7 @@ export class WireConnection {
   readonly overLimit: boolean;
   phase: WirePhase = "handshake";
   readonly #limits: WireLimits;
+  readonly #peers: WirePeers | undefined;
   readonly #gone = new AbortController();
   #socket: Socket;
   #stall: WriteStall;
@@ -45,7 +47,8 @@ export class WireConnection {
   #sinceMs = 0;
   #watched: WirePhase | "message" | undefined;
 
-  constructor(socket: Socket, limits: WireLimits, overLimit: boolean, account: ByteAccount) {
+  constructor(socket: Socket, limits: WireLimits, overLimit: boolean, account: ByteAccount, peers?: WirePeers) {
+    this.#peers = peers;
     this.signal = this.#gone.signal;
     this.overLimit = overLimit;
     this.#limits = limits;
@@ -56,7 +59,8 @@ export class WireConnection {
   }
 
   get remoteAddress(): string | undefined {
-    return this.#socket.remoteAddress;
+    // Who is not known is taken for somebody on another machine.
+    return this.#peers === undefined ? this.#socket.remoteAddress : this.#peers.addressOf(this.#socket.remotePort);
   }
 
   get remotePort(): number | undefined {

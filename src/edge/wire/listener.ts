@@ -4,6 +4,7 @@ import type { ListenerLog } from "../../listener/registry.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import { type Overdue, WireConnection } from "./connection.ts";
 import { type WireLimits, wireLimits } from "./limits.ts";
+import type { WirePeers } from "./peers.ts";
 
 /** What a protocol makes of one connection. */
 export interface WireSession {
@@ -26,6 +27,8 @@ export interface WireOptions {
   readonly log: ListenerLog;
   /** Of what is received and not yet dealt with. */
   readonly bytes: ByteBudget;
+  /** Of a wire whose connections come through another socket of this process. */
+  readonly peers?: WirePeers | undefined;
   /** Called for each connection, while draining too. */
   open(connection: WireConnection): WireSession;
 }
@@ -140,7 +143,13 @@ export class WireListener {
     this.counters.accepted++;
     const overLimit = this.#sessions.size >= this.#limits.connectionsMax;
     if (overLimit) this.counters.refused++;
-    const connection = new WireConnection(socket, this.#limits, overLimit, this.#options.bytes.account());
+    const connection = new WireConnection(
+      socket,
+      this.#limits,
+      overLimit,
+      this.#options.bytes.account(),
+      this.#options.peers,
+    );
     const session = this.#options.open(connection);
     this.#sessions.set(connection, session);
     socket.once("close", () => {

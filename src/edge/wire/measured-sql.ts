@@ -1,6 +1,7 @@
 import type { SqlBatch } from "../../engine/sql/batch.ts";
+import type { SqlFaultKind } from "../../engine/sql/fault.ts";
 import { faultOf } from "../../engine/sql/fault.ts";
-import type { Sql, SqlDescription, SqlFaultKind, SqlResult, SqlStatement, SqlTable } from "../../engine/sql/sql.ts";
+import type { Sql, SqlDescription, SqlResult, SqlStatement, SqlTable } from "../../engine/sql/sql.ts";
 
 /** What came of a statement: its rows, its fault, or an error that is not the statement's. */
 export type StatementOutcome = "ok" | SqlFaultKind | "error";
@@ -25,6 +26,10 @@ export class MeasuredSql implements Sql {
 
   tables(namespace: string): Promise<readonly SqlTable[]> {
     return this.#sql.tables(namespace);
+  }
+
+  columnsOf(...[namespace, schema, name]: Parameters<Sql["columnsOf"]>): ReturnType<Sql["columnsOf"]> {
+    return this.#sql.columnsOf(namespace, schema, name);
   }
 
   async run(statement: SqlStatement, signal?: AbortSignal): Promise<SqlResult> {

@@ -11,7 +11,7 @@ function keyOf(role: Role, namespace?: string): Principal {
     displayName: "k",
     role,
     method: "apikey",
-    ...(namespace === undefined ? {} : { namespace }),
+    ...(namespace === undefined ? {} : { namespaces: [namespace] }),
   };
 }
 

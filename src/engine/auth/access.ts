@@ -37,18 +37,21 @@ export function authorize(principal: Principal, need: Need): void {
   if (rank[principal.role] < rank[need.action]) {
     throw new EngineError("permission_denied", `the role ${principal.role} may not do this; it needs ${need.action}`);
   }
-  if (principal.namespace === undefined) return;
+  if (principal.namespaces === undefined) return;
   if (need.scope === "instance") {
-    throw new EngineError("permission_denied", "a credential for one namespace may not act on the whole instance");
+    throw new EngineError(
+      "permission_denied",
+      "a credential that is limited to namespaces may not act on the whole instance",
+    );
   }
-  if (need.namespace !== principal.namespace) {
+  if (!principal.namespaces.includes(need.namespace)) {
     throw new EngineError("permission_denied", "this credential is for another namespace");
   }
 }
 
 /** Whether the principal may know of this namespace. */
 export function seesNamespace(principal: Principal, namespace: string): boolean {
-  return principal.namespace === undefined || principal.namespace === namespace;
+  return principal.namespaces?.includes(namespace) ?? true;
 }
 
 /** The part of a list of namespaces that the principal may see. */

@@ -6,7 +6,7 @@ import { isRole, type Role } from "./principal.ts";
 export interface KeyRecord {
   readonly name: string;
   readonly role: Role;
-  readonly namespace?: string;
+  readonly namespaces?: readonly string[];
   readonly hash: Uint8Array;
   readonly createdMs: number;
   readonly expiresMs?: number;
@@ -21,8 +21,11 @@ export function statusOf(record: KeyRecord, nowMs: number): KeyStatus {
 }
 
 export function encodeRecord(record: KeyRecord): Buffer {
-  const { hash, ...rest } = record;
-  return Buffer.from(JSON.stringify({ format: 1, ...rest, hash: Buffer.from(hash).toString("base64url") }));
+  const { hash, namespaces, ...rest } = record;
+  // An older build knows one namespace alone. It must not take a key for several as one for all.
+  const scope =
+    namespaces?.length === 1 ? { format: 1, namespace: namespaces[0] } : { format: namespaces ? 2 : 1, namespaces };
+  return Buffer.from(JSON.stringify({ ...scope, ...rest, hash: Buffer.from(hash).toString("base64url") }));
 }
 
 /** Reads a record back; one that does not hold together admits nobody. */
@@ -34,10 +37,13 @@ export function decodeRecord(id: string, bytes: Uint8Array): KeyRecord {
     throw damaged(id);
   }
   if (typeof value !== "object" || value === null) throw damaged(id);
-  const { format, name, role, namespace, hash, createdMs, expiresMs, revokedMs } = value as Record<string, unknown>;
+  const { format, name, role, hash, createdMs, expiresMs, revokedMs, ...scope } = value as Record<string, unknown>;
   const digest = typeof hash === "string" ? Buffer.from(hash, "base64url") : undefined;
-  if (format !== 1 || typeof name !== "string" || !isRole(role) || digest?.length !== keyHashBytes) throw damaged(id);
-  if (namespace !== undefined && typeof namespace !== "string") throw damaged(id);
+  if (typeof name !== "string" || !isRole(role) || digest?.length !== keyHashBytes) throw damaged(id);
+  const namespaces =
+    format === 2 ? scope["namespaces"] : scope["namespace"] === undefined ? undefined : [scope["namespace"]];
+  if (format !== 1 && (format !== 2 || namespaces === undefined)) throw damaged(id);
+  if (namespaces !== undefined && !isScope(namespaces)) throw damaged(id);
   if (!isTime(createdMs)) throw damaged(id);
   if (expiresMs !== undefined && !isTime(expiresMs)) throw damaged(id);
   if (revokedMs !== undefined && !isTime(revokedMs)) throw damaged(id);
@@ -46,10 +52,14 @@ export function decodeRecord(id: string, bytes: Uint8Array): KeyRecord {
     role,
     hash: digest,
     createdMs,
-    ...(namespace === undefined ? {} : { namespace }),
+    ...(namespaces === undefined ? {} : { namespaces }),
     ...(expiresMs === undefined ? {} : { expiresMs }),
     ...(revokedMs === undefined ? {} : { revokedMs }),
   };
+}
+
+function isScope(value: unknown): value is string[] {
+  return Array.isArray(value) && value.length > 0 && value.every((each) => typeof each === "string");
 }
 
 function isTime(value: unknown): value is number {

@@ -32,7 +32,7 @@ function failsWith(reason: Reason, pattern?: RegExp) {
 
 test("a created key stands for its principal", async () => {
   const { keys } = open();
-  const { key, info } = await keys.create({ name: "ci", role: "writer", namespace: "logs" });
+  const { key, info } = await keys.create({ name: "ci", role: "writer", namespaces: ["logs"] });
   assert.match(key, /^nek_[0-9a-f]{16}_[A-Za-z0-9_-]{49}$/);
   assert.equal(info.status, "live");
   assert.deepEqual(keys.verify(key), {
@@ -40,7 +40,7 @@ test("a created key stands for its principal", async () => {
     kind: "service_account",
     displayName: "ci",
     role: "writer",
-    namespace: "logs",
+    namespaces: ["logs"],
     method: "apikey",
   });
 });
@@ -174,7 +174,8 @@ test("bad arguments name their field", async () => {
     [{ name: "", role: "reader" as Role }, "name"],
     [{ name: "a b", role: "reader" as Role }, "name"],
     [{ name: "a", role: "owner" as Role }, "role"],
-    [{ name: "a", role: "reader" as Role, namespace: "../x" }, "namespace"],
+    [{ name: "a", role: "reader" as Role, namespaces: ["../x"] }, "namespace"],
+    [{ name: "a", role: "reader" as Role, namespaces: [] }, "namespaces"],
     [{ name: "a", role: "reader" as Role, lifetimeMs: 0 }, "expires"],
     [{ name: "a", role: "reader" as Role, lifetimeMs: Number.NaN }, "expires"],
     [{ name: "a", role: "reader" as Role, lifetimeMs: 1e15 }, "expires"],

@@ -25,6 +25,8 @@ export const keyLimits = {
   decodedKeysMax: 1_000,
   /** Keys in use whose hash needs not be made again. */
   verifiedKeysMax: 256,
+  /** Namespaces that one key is for. */
+  namespacesMax: 100,
   lifetimeMsMax: 100 * 365 * 24 * 3_600_000,
   /** How long an ended key stays in the list before a later creation removes it. */
   endedKeyKeptMs: 90 * 24 * 3_600_000,
@@ -34,7 +36,7 @@ export interface ApiKeyInfo {
   readonly id: string;
   readonly name: string;
   readonly role: Role;
-  readonly namespace?: string;
+  readonly namespaces?: readonly string[];
   readonly createdMs: number;
   readonly expiresMs?: number;
   readonly revokedMs?: number;
@@ -46,7 +48,8 @@ export interface ApiKeyInfo {
 export interface CreateKey {
   readonly name: string;
   readonly role: Role;
-  readonly namespace?: string;
+  /** The only ones that the key is for; without them, all. They need not exist yet. */
+  readonly namespaces?: readonly string[];
   /** Time from now after which the key is refused; without it the key does not expire. */
   readonly lifetimeMs?: number;
 }
@@ -150,7 +153,7 @@ export class ApiKeys {
 
   async create(command: CreateKey): Promise<CreatedKey> {
     const name = parseName("name", command.name);
-    const namespace = command.namespace === undefined ? undefined : parseName("namespace", command.namespace);
+    const namespaces = command.namespaces === undefined ? undefined : parseScope(command.namespaces);
     if (!isRole(command.role)) throw invalid("role", "must be admin, writer or reader");
     const createdMs = this.#clock.nowMs();
     const { lifetimeMs } = command;
@@ -171,7 +174,7 @@ export class ApiKeys {
       role: command.role,
       hash: hashKey(text),
       createdMs,
-      ...(namespace === undefined ? {} : { namespace }),
+      ...(namespaces === undefined ? {} : { namespaces }),
       ...(expiresMs === undefined ? {} : { expiresMs }),
     };
     await this.#store.commit([
@@ -236,7 +239,7 @@ export class ApiKeys {
     }
     if (known?.bytes.equals(bytes)) return known;
     const record = decodeRecord(id, bytes);
-    const principal = principalOf(record.name, record.role, record.namespace);
+    const principal = principalOf(record.name, record.role, record.namespaces);
     const decoded: Decoded = {
       bytes: Buffer.from(bytes),
       record,
@@ -255,14 +258,22 @@ export class ApiKeys {
   }
 }
 
-function principalOf(name: string, role: Role, namespace: string | undefined): Principal {
+function parseScope(given: readonly string[]): readonly string[] {
+  const namespaces = [...new Set(given.map((each) => parseName("namespace", each)))].sort();
+  if (namespaces.length === 0 || namespaces.length > keyLimits.namespacesMax) {
+    throw invalid("namespaces", `must be 1 to ${keyLimits.namespacesMax} names`);
+  }
+  return namespaces;
+}
+
+function principalOf(name: string, role: Role, namespaces: readonly string[] | undefined): Principal {
   return {
     id: `apikey:${name}`,
     kind: "service_account",
     displayName: name,
     role,
     method: "apikey",
-    ...(namespace === undefined ? {} : { namespace }),
+    ...(namespaces === undefined ? {} : { namespaces }),
   };
 }
 

@@ -8,8 +8,8 @@ export interface Principal {
   readonly displayName: string;
   readonly email?: string;
   readonly role: Role;
-  /** Set when the principal may act only inside this one namespace. */
-  readonly namespace?: string;
+  /** Set when the principal may act only inside these namespaces; never empty. */
+  readonly namespaces?: readonly string[];
   readonly method: "off" | "apikey" | "oidc" | "mesh";
 }
 

@@ -1,4 +1,5 @@
 import { EngineError, invalid } from "../errors.ts";
+import { limits } from "../limits.ts";
 import type { Steps } from "../turns.ts";
 import { documentFields } from "./document.ts";
 import { parseTableName } from "./schema.ts";
@@ -40,6 +41,12 @@ export const setEvents = "_tables:events";
 export const setEventsArgs: Fields = { table: text, stream: { type: "union", of: [text, { type: "null" }] } };
 /** Those that change what there is, rather than data in it. */
 export const administrative: ReadonlySet<string> = new Set([createTable, setEvents]);
+
+/** The table that a built-in mutation names, as the end of a path; empty where it names none. */
+export function tablePathIn(args: unknown): string {
+  const table = (args as { readonly table?: unknown } | null | undefined)?.table;
+  return typeof table === "string" ? `/${encodeURIComponent(table.slice(0, limits.nameLengthMax))}` : "";
+}
 
 export const builtIns: ReadonlyMap<string, BuiltIn> = new Map([
   [

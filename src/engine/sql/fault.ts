@@ -1,5 +1,35 @@
 import { EngineError, type Reason } from "../errors.ts";
-import type { SqlFault, SqlFaultKind } from "./sql.ts";
+
+export interface SqlFault {
+  readonly kind: SqlFaultKind;
+  /** Where in the query, in characters from 0. */
+  readonly position?: number;
+}
+
+export type SqlFaultKind =
+  | "syntax"
+  | "read_only"
+  | "unsupported"
+  | "unknown_table"
+  | "unknown_column"
+  | "unknown_function"
+  | "unknown_namespace"
+  | "ambiguous"
+  | "type"
+  | "grouping"
+  | "parameter"
+  | "division_by_zero"
+  | "out_of_range"
+  | "invalid_value"
+  | "duplicate_name"
+  | "forbidden"
+  | "timeout"
+  | "cancelled"
+  | "memory"
+  | "lost"
+  | "too_many_rows"
+  | "busy"
+  | "internal";
 
 /** Reasons of the faults that are not the statement's own. */
 const reasonOf: Partial<Record<SqlFaultKind, Reason>> = {

@@ -1,9 +1,10 @@
 import { EngineError } from "../errors.ts";
 import type { ConsistencyToken } from "../token.ts";
 import { batchBytes, type SqlBatch } from "./batch.ts";
+import type { SqlFaultKind } from "./fault.ts";
 import { sqlFault } from "./fault.ts";
 import type { NextReply, RunReply } from "./messages.ts";
-import type { SqlFaultKind, SqlResult, SqlStatementKind } from "./sql.ts";
+import type { SqlResult, SqlStatementKind } from "./sql.ts";
 import type { StatementWork } from "./statement-work.ts";
 import type { SqlColumnInfo } from "./type.ts";
 

@@ -17,8 +17,10 @@ import type { Sql, SqlDescription, SqlResult, SqlStatement, SqlTable } from "./s
 import { type ProcessSlot, SqlProcesses } from "./sql-processes.ts";
 import { StatementWork } from "./statement-work.ts";
 import { type ResolverDeps, TableResolver } from "./table-resolver.ts";
+import type { TableSchema } from "./table-schemas.ts";
 import { checkLength } from "./text-limits.ts";
 import { StatementTurns } from "./turns.ts";
+import type { SqlColumnInfo } from "./type.ts";
 
 export type { SqlOutcome };
 
@@ -79,6 +81,10 @@ export class SqlEngine implements Sql {
   async tables(namespace: string): Promise<readonly SqlTable[]> {
     this.#namespace(namespace);
     return this.#catalog.shown(namespace);
+  }
+
+  columnsOf(namespace: string, schema: TableSchema, name: string): readonly SqlColumnInfo[] | undefined {
+    return this.#catalog.columnsOf(namespace, schema, name);
   }
 
   async describe(

@@ -72,35 +72,6 @@ export interface Sql {
   /** `signal` stops the statement, also while its rows are read. */
   run(statement: SqlStatement, signal?: AbortSignal): Promise<SqlResult>;
   tables(namespace: string): Promise<readonly SqlTable[]>;
+  /** The columns of a collection, stream or link; undefined where there is none of the name. */
+  columnsOf(namespace: string, schema: TableSchema, name: string): readonly SqlColumnInfo[] | undefined;
 }
-
-export interface SqlFault {
-  readonly kind: SqlFaultKind;
-  /** Where in the query, in characters from 0. */
-  readonly position?: number;
-}
-
-export type SqlFaultKind =
-  | "syntax"
-  | "read_only"
-  | "unsupported"
-  | "unknown_table"
-  | "unknown_column"
-  | "unknown_function"
-  | "unknown_namespace"
-  | "ambiguous"
-  | "type"
-  | "grouping"
-  | "parameter"
-  | "division_by_zero"
-  | "out_of_range"
-  | "invalid_value"
-  | "duplicate_name"
-  | "forbidden"
-  | "timeout"
-  | "cancelled"
-  | "memory"
-  | "lost"
-  | "too_many_rows"
-  | "busy"
-  | "internal";

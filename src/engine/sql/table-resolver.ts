@@ -26,6 +26,7 @@ import type {
 import { type Condition, type Constant, rowsOf } from "./retrieval.ts";
 import type { SqlParameter, SqlTable } from "./sql.ts";
 import { streamBounds } from "./stream-bounds.ts";
+import type { TableSchema } from "./table-schemas.ts";
 import type { SqlColumnInfo } from "./type.ts";
 
 export interface ResolverDeps {
@@ -262,6 +263,18 @@ export class TableResolver {
       tables.push(countersTable(name, found));
     }
     return [...tables, ...live.tables(namespace)];
+  }
+
+  columnsOf(namespace: string, schema: TableSchema, name: string): readonly SqlColumnInfo[] | undefined {
+    if (schema === "streams") return streamColumns;
+    if (schema === "links") return linkColumns;
+    if (schema !== "collections") return undefined;
+    try {
+      return collectionColumns(this.#deps.catalog.find(namespace, name).schema);
+    } catch (error) {
+      if (EngineError.from(error).reason === "not_found") return undefined;
+      throw error;
+    }
   }
 
   shown(namespace: string): SqlTable[] {

@@ -24,6 +24,7 @@ const session = {
   settings: () => [["search_path", "collections"]] as const,
   setting: (name: string) => (name === "search_path" ? "collections" : undefined),
   configure: (_name: string, value: string) => value,
+  prepared: () => [],
   searchPath: () => ["collections"],
   schemaOf: (table: string) => (table === "orders" ? "streams" : undefined),
 };

@@ -41,7 +41,7 @@ const snapshotsKept = 2;
 export class SimulatedNode {
   readonly name: string;
   readonly #world: World;
-  readonly #broker: SimulatedBroker;
+  readonly #broker: SimulatedBroker<NodeLife>;
   readonly #bucket: SimulatedBucket;
   readonly #sabotage: ClusterSabotage;
   readonly #settings: Partial<LeaseSettings>;
@@ -56,7 +56,7 @@ export class SimulatedNode {
   constructor(
     name: string,
     world: World,
-    broker: SimulatedBroker,
+    broker: SimulatedBroker<NodeLife>,
     bucket: SimulatedBucket,
     settings: Partial<LeaseSettings>,
     sabotage: ClusterSabotage,

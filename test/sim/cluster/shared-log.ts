@@ -1,7 +1,20 @@
 import { copyBytes } from "../../../src/port/bytes.ts";
 import type { SharedLog, SharedRecord, SharedRecords } from "../../../src/port/shared-log.ts";
 import { type Bytes, StoreError } from "../../../src/port/store.ts";
-import type { NodeLife, World } from "./world.ts";
+import type { Dice } from "../dice.ts";
+
+/** The life of a process, and how fast its clocks run. */
+export interface BrokerLife {
+  readonly rate: number;
+}
+
+/** The time in which the log lives. What belongs to a life is lost with it. */
+export interface BrokerWorld<L extends BrokerLife> {
+  readonly dice: Dice;
+  readonly nowMs: number;
+  after(ms: number, run: () => void, life?: L): void;
+  wait(ms: number, life?: L): Promise<void>;
+}
 
 /** How bad the way between the nodes and the log is; each a probability. */
 export interface Weather {
@@ -20,25 +33,27 @@ const recordsMax = 20;
 const pollMs = 25;
 
 /** The log itself, which loses nothing that is in it. */
-export class SimulatedBroker {
+export class SimulatedBroker<L extends BrokerLife> {
   /** All that ever were, for the checker; readers get those from `start` on. */
   readonly records: Bytes[] = [];
   start = 0;
   weather: Weather = fairWeather;
-  readonly #world: World;
+  readonly #world: BrokerWorld<L>;
+  readonly #recordBytesMax: number;
   /** Nodes that don't reach it, for reads, for writes, or both. */
   readonly cutReads = new Set<string>();
   readonly cutWrites = new Set<string>();
 
-  constructor(world: World) {
+  constructor(world: BrokerWorld<L>, recordBytesMax = 400) {
     this.#world = world;
+    this.#recordBytesMax = recordBytesMax;
   }
 
   /** The log as a node sees it. */
-  linkOf(node: string, life: NodeLife): SharedLog {
+  linkOf(node: string, life: L): SharedLog {
     return {
       id: "simulated",
-      recordBytesMax: 400,
+      recordBytesMax: this.#recordBytesMax,
       append: (bytes) => this.#append(node, life, copyBytes(bytes)),
       read: (from, waitMs) => this.#read(node, life, from, waitMs),
       bounds: async () => ({ start: this.start, end: this.records.length }),
@@ -56,7 +71,7 @@ export class SimulatedBroker {
     return dice.chance(this.weather.slow) ? dice.between(50, 900) : dice.between(1, 8);
   }
 
-  #append(node: string, life: NodeLife, bytes: Bytes): Promise<number> {
+  #append(node: string, life: L, bytes: Bytes): Promise<number> {
     const world = this.#world;
     const { dice } = world;
     const { lostAppend, lostAnswer, lateAppend, doubleAppend } = this.weather;
@@ -73,7 +88,7 @@ export class SimulatedBroker {
     });
   }
 
-  async #read(node: string, life: NodeLife, from: number, waitMs: number): Promise<SharedRecords> {
+  async #read(node: string, life: L, from: number, waitMs: number): Promise<SharedRecords> {
     const world = this.#world;
     const endMs = world.nowMs + waitMs / life.rate;
     await world.wait(this.#delayMs(), life);

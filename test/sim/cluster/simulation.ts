@@ -4,7 +4,7 @@ import type { LeaseSettings } from "../../../src/adapter/replicated/lease.ts";
 import { StoreError } from "../../../src/port/store.ts";
 import { type ClusterSabotage, SimulatedBucket, SimulatedNode, type Written } from "./node.ts";
 import { fairWeather, SimulatedBroker } from "./shared-log.ts";
-import { World } from "./world.ts";
+import { type NodeLife, World } from "./world.ts";
 
 export interface ClusterRun {
   readonly seed: number;
@@ -24,7 +24,7 @@ export interface ClusterReport {
 /** One cluster, its clients and its bad luck. */
 class ClusterSimulation {
   readonly #world: World;
-  readonly #broker: SimulatedBroker;
+  readonly #broker: SimulatedBroker<NodeLife>;
   readonly #nodes: SimulatedNode[];
   readonly counts = { acknowledged: 0, refused: 0, unknown: 0, reads: 0, epochs: 0 };
   /** Of each write that was acknowledged, its position. */

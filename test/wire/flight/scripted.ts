@@ -27,6 +27,10 @@ export class ScriptedSql implements Sql {
     return { kind: "select" as const, columns, parameters };
   }
 
+  columnsOf() {
+    return undefined;
+  }
+
   async run(statement: SqlStatement, signal?: AbortSignal): Promise<SqlResult> {
     this.statements.push(statement);
     if (statement.query.startsWith("bad")) throw invalid("query", "syntax error at or near bad");

@@ -265,7 +265,7 @@ test("a ticket of one namespace is of no use in another", async () => {
       role: "reader",
     };
     return {
-      authorization: `Bearer ${JSON.stringify(namespace === undefined ? principal : { ...principal, namespace })}`,
+      authorization: `Bearer ${JSON.stringify(namespace === undefined ? principal : { ...principal, namespaces: [namespace] })}`,
     };
   };
   const everyone = new FlightTestClient(server.url, { ...reader(), namespace: "shop" });

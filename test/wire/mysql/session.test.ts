@@ -49,6 +49,26 @@ test("statements are prepared, executed and dropped in SQL", async () => {
   await assert.rejects(connection.query("PREPARE u FROM 'EXECUTE t'"), { errno: 1235 });
 });
 
+test("columns without a name are called as MySQL calls them", async () => {
+  for (const [query, want] of [
+    ["SELECT 'abc' REGEXP 'B'", { "'abc' REGEXP 'B'": 1 }],
+    ['SELECT title NOT REGEXP "2" FROM docs WHERE _id = 1', { 'title NOT REGEXP "2"': 1 }],
+    ['SELECT "q", _id FROM docs WHERE _id = 1', { q: "q", _id: 1 }],
+    ["SELECT 'a' 'b'", { a: "ab" }],
+    ["SELECT 'a_b' LIKE 'a\\_b' AS x, 'axb' LIKE 'a\\_b' AS y, 'axb' NOT LIKE 'a\\_b' AS z", { x: 1, y: 0, z: 1 }],
+    ["SELECT UNIX_TIMESTAMP('2024-01-01 00:00:00') AS x", { x: 1_704_067_200 }],
+  ] as const) {
+    assert.deepEqual(await rows(query), [want], query);
+  }
+});
+
+test("the time has as many digits as are asked for", async () => {
+  const told = "SELECT CAST(NOW() AS CHAR) AS a, CAST(CURRENT_TIMESTAMP AS CHAR) AS b, CAST(CURTIME() AS CHAR) AS c";
+  const [found] = await rows(told);
+  for (const text of Object.values(found!)) assert.match(text, /\d\d:\d\d:\d\d(?:\+00)?$/);
+  await connection.query("SELECT NOW(6), SYSDATE(6), CURRENT_TIMESTAMP(3), UTC_TIMESTAMP(6), CURTIME(2)");
+});
+
 test("tables are checked, and files and privileges asked for", async () => {
   assert.deepEqual(await rows("CHECK TABLE docs, `streams.events`"), [
     { Table: "shop.docs", Op: "check", Msg_type: "status", Msg_text: "OK" },

@@ -88,15 +88,15 @@ test("roles and namespaces bound what a credential may do", async () => {
     const error = await failureOf(() => create({ ...ada, role }, "a"));
     assert.deepEqual([error.code, infoOf(error).reason], [Code.PermissionDenied, "permission_denied"]);
   }
-  const scoped = await failureOf(() => create({ ...ada, role: "admin", namespace: "mine" }, "mine"));
+  const scoped = await failureOf(() => create({ ...ada, role: "admin", namespaces: ["mine"] }, "mine"));
   assert.equal(infoOf(scoped).reason, "permission_denied");
   await create({ ...ada, role: "admin" }, "other");
 
   const search = async (principal: Principal, namespace: string) =>
     await createClient(QueryService, transport).search({ namespace }, as(principal));
   await search(ada, "any");
-  await search({ ...ada, namespace: "mine" }, "mine");
-  const elsewhere = await failureOf(() => search({ ...ada, namespace: "mine" }, "other"));
+  await search({ ...ada, namespaces: ["mine"] }, "mine");
+  const elsewhere = await failureOf(() => search({ ...ada, namespaces: ["mine"] }, "other"));
   assert.equal(infoOf(elsewhere).reason, "permission_denied");
 });
 

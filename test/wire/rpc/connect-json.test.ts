@@ -122,6 +122,9 @@ test("other methods and content types", async () => {
   assert.equal(get.status, 405);
   assert.equal(get.headers.get("allow"), "POST");
   assert.equal(infoOfJson((await get.json()) as JsonError).reason, "not_implemented");
+  const options = await fetch(server.url + create, { method: "OPTIONS" });
+  assert.equal(options.status, 204);
+  assert.equal(options.headers.get("allow"), "POST, OPTIONS");
   const xml = await post(server.url + create, "<x/>", { "content-type": "text/xml" });
   assert.equal(xml.status, 415);
   assert.equal(infoOfJson(xml.json as JsonError).reason, "invalid_argument");

@@ -191,7 +191,7 @@ test("a reader of one namespace may not call it", async (t) => {
     t,
     createHttp1((_, response) => void response.end("{}")),
   );
-  const authenticate = (): Principal => ({ ...devLoopback, role: "reader", namespace: "n" });
+  const authenticate = (): Principal => ({ ...devLoopback, role: "reader", namespaces: ["n"] });
   await using server = await startServer({
     rpc: { houseUrl, authenticator: { screen: () => undefined, authenticate } },
   });

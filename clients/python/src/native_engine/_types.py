@@ -41,6 +41,7 @@ class KeyInfo(TypedDict):
     id: str
     role: Literal["reader", "writer", "admin"]
     namespace: str | None
+    namespaces: list[str] | None
     status: Literal["live", "expired", "revoked"]
     created_at: str
     expires_at: str | None
@@ -48,7 +49,7 @@ class KeyInfo(TypedDict):
 
 
 class NewKey(KeyInfo):
-    """With the key itself, which nobody is told again."""
+    """With the key itself, which is shown only once."""
 
     key: str
 

@@ -43,6 +43,14 @@ export function readyForQuery(out: MessageWriter, status: TransactionStatus): vo
 export interface Field {
   readonly name: string;
   readonly type: TypeInfo;
+  /** The column of a table that it is, where that is known. */
+  readonly source?: FieldSource | undefined;
+}
+
+/** Their numbers in pg_class and pg_attribute. */
+export interface FieldSource {
+  readonly table: number;
+  readonly column: number;
 }
 
 /**
@@ -51,8 +59,12 @@ export interface Field {
  */
 export function rowDescription(out: MessageWriter, fields: readonly Field[], format: (i: number) => Format): void {
   out.begin("T").int16(fields.length);
-  for (const [i, { name, type }] of fields.entries()) {
-    out.cstring(name).int32(0).int16(0).uint32(type.oid).int16(type.size).int32(type.modifier).int16(format(i));
+  for (const [i, { name, type, source }] of fields.entries()) {
+    out
+      .cstring(name)
+      .uint32(source?.table ?? 0)
+      .int16(source?.column ?? 0);
+    out.uint32(type.oid).int16(type.size).int32(type.modifier).int16(format(i));
   }
   out.end();
 }

@@ -3,7 +3,7 @@ import { int128 } from "../../../engine/sql/value.ts";
 import type { MessageWriter } from "../message/writer.ts";
 import { oids, typeName } from "../oid.ts";
 import { binaryDate, binaryTimestamp } from "./calendar.ts";
-import { writeNumeric } from "./number.ts";
+import { isOpenDecimal, writeNumeric, writeOpenNumeric } from "./number.ts";
 import { bitAt, isNull, slice, textReader } from "./text.ts";
 
 /** Writes a value that is there in Postgres's binary format, without its length. */
@@ -57,8 +57,10 @@ function fixedWriter(column: Fixed): BinaryWriter {
       return (out, row) => writeNumeric(out, int128(data as BigInt64Array, row), 0);
     case "uint128":
       return (out, row) => writeNumeric(out, BigInt.asUintN(128, int128(data as BigInt64Array, row)), 0);
-    case "decimal":
-      return (out, row) => writeNumeric(out, int128(data as BigInt64Array, row), type.scale);
+    case "decimal": {
+      const write = isOpenDecimal(type.width, type.scale) ? writeOpenNumeric : writeNumeric;
+      return (out, row) => write(out, int128(data as BigInt64Array, row), type.scale);
+    }
     case "float32":
       return (out, row) => out.float32(Number(data[row]));
     case "float64":

@@ -1,3 +1,4 @@
+import { timeText } from "../../../engine/sql/dialect/postgres-literals.ts";
 import { dateText, timestampText } from "../../../engine/sql/time-text.ts";
 
 /** Dates and times of Postgres's binary format, which counts from 2000-01-01 where the engine counts from 1970-01-01. */
@@ -23,11 +24,16 @@ export function binaryTimestamp(micros: bigint): bigint {
 /** The text of a date that came in the binary format. */
 export function textOfBinaryDate(days: number): string {
   if (days === infiniteDate) return "infinity";
-  return days === -(2 ** 31) ? "-infinity" : dateText(days + epochDays);
+  return days === -(2 ** 31) ? "-infinity" : readable(dateText(days + epochDays));
 }
 
 export function textOfBinaryTimestamp(micros: bigint, zone: "" | "+00"): string {
   if (micros === infiniteTimestamp) return "infinity";
   if (micros === -(2n ** 63n)) return "-infinity";
-  return timestampText(micros + epochMicros, { separator: " ", zone });
+  return readable(timestampText(micros + epochMicros, { separator: " ", zone }));
+}
+
+/** As the engine reads it. */
+function readable(text: string): string {
+  return timeText(text) ?? text;
 }

@@ -1,4 +1,29 @@
+import { openScale } from "../../../engine/sql/dialect/postgres-numeric.ts";
+import { decimalText } from "../../../engine/sql/time-text.ts";
 import type { MessageWriter } from "../message/writer.ts";
+
+/** Whether a decimal stands for a numeric whose digits nobody has given: zeros at its end are none of its value's. */
+export function isOpenDecimal(width: number, scale: number): boolean {
+  return width === 38 && scale >= openScale;
+}
+
+/** How many digits after the point such a value needs. */
+function neededScale(scaled: bigint, scale: number): number {
+  const digits = String(scaled);
+  let needed = scale;
+  while (needed > 0 && digits.at(-1 - scale + needed) === "0") needed--;
+  return scaled === 0n ? 0 : needed;
+}
+
+export function openDecimalText(scaled: bigint, scale: number): string {
+  const needed = neededScale(scaled, scale);
+  return decimalText(scaled / 10n ** BigInt(scale - needed), needed);
+}
+
+export function writeOpenNumeric(out: MessageWriter, scaled: bigint, scale: number): void {
+  const needed = neededScale(scaled, scale);
+  writeNumeric(out, scaled / 10n ** BigInt(scale - needed), needed);
+}
 
 /**
  * numeric: digits: int16 (their count), weight: int16 (power of 10,000 of the first), sign: int16 (0 or 0x4000),

@@ -9,6 +9,7 @@ import {
 } from "../../../engine/sql/time-text.ts";
 import { float32Text, int128, isValid, jsonText, numberText } from "../../../engine/sql/value.ts";
 import { typeName } from "../oid.ts";
+import { isOpenDecimal, openDecimalText } from "./number.ts";
 
 /** What a session's settings say of texts. */
 export interface TextStyle {
@@ -71,8 +72,10 @@ function fixedReader({ type, data }: Fixed, style: TextStyle): TextReader {
       return (row) => float32Text(Number(data[row]));
     case "float64":
       return (row) => numberText(Number(data[row]));
-    case "decimal":
-      return (row) => decimalText(int128(data as BigInt64Array, row), type.scale);
+    case "decimal": {
+      const write = isOpenDecimal(type.width, type.scale) ? openDecimalText : decimalText;
+      return (row) => write(int128(data as BigInt64Array, row), type.scale);
+    }
     case "int128":
       return (row) => String(int128(data as BigInt64Array, row));
     case "uint128":

@@ -17,12 +17,15 @@ import { answerQuery, queryRoute } from "../routes/query.ts";
 import { compileSchema } from "../validation.ts";
 import { type Asked, bodyFault, type HotRoute, namePattern } from "./route.ts";
 
+/** What a node of a cluster has looked at by now. */
+const consistency = "consistency=(?:eventual|strong)";
 const fetchPath = new RegExp(
   `^/v1/namespaces/${namePattern}/streams/${namePattern}/partitions/(0|[1-9]\\d{0,4})/records` +
-    "\\?offset=(0|[1-9]\\d{0,14})(?:&max_bytes=([1-9]\\d{0,6}))?$",
+    "\\?offset=(0|[1-9]\\d{0,14})(?:&max_bytes=([1-9]\\d{0,6}))?" +
+    `(?:&${consistency})?$`,
 );
 const documentPath = new RegExp(
-  `^/v1/namespaces/${namePattern}/collections/${namePattern}/documents/(0|[1-9]\\d{0,14})$`,
+  `^/v1/namespaces/${namePattern}/collections/${namePattern}/documents/(0|[1-9]\\d{0,14})(?:\\?${consistency})?$`,
 );
 const countPath = new RegExp(`^/v1/namespaces/${namePattern}/collections/${namePattern}/documents/count$`);
 const queryPath = new RegExp(`^/v1/namespaces/${namePattern}/query$`);

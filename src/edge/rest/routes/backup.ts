@@ -21,7 +21,7 @@ export function backupRoutes(backups: Backups): Route[] {
       access: "instance-admin",
       tag: "operations",
       schema: {
-        summary: "A backup of the whole instance, with its keys, as an archive that is sent as fast as it is read",
+        summary: "Back up the whole instance, including its keys, as a streamed archive",
         response: {
           200: textAnswer("The archive; complete only if its last member is checksums.sha256", "application/x-tar"),
         },

@@ -30,12 +30,21 @@ export interface OwnStatus {
   readonly answered: number;
 }
 
+/** The newest snapshot of the store that a node knows of. */
+export interface SnapshotStatus {
+  /** The last commit that is in it; 0 where there is none. */
+  readonly position: number;
+  /** Since the node has known it, or has been up where there is none. */
+  readonly ageMs: number;
+}
+
 /** A node's hand on its cluster. */
 export interface ClusterControl {
   readonly node: string;
   readonly epoch: number;
   readonly position: number;
   readonly own: OwnStatus;
+  readonly snapshot: SnapshotStatus;
   nodes(): readonly ClusterNodeStatus[];
   /** Gives the place to another node. Resolves when that is under way. */
   move(to: string | undefined): Promise<void>;
@@ -53,8 +62,8 @@ const nodeJson = {
   position: count,
   lag: count,
   silent_ms: count,
-  drained: { type: "boolean", description: "It does not become the owner as long as another node is there" },
-  problem: { ...optional(text), description: "What is wrong with it, where something is" },
+  drained: { type: "boolean", description: "It does not become the owner while another node can" },
+  problem: { ...optional(text), description: "What is wrong with it, if anything" },
 };
 
 /** Nodes are heard of every two seconds. */
@@ -84,12 +93,14 @@ export function clusterRoutes(cluster: ClusterControl): Route[] {
             owner: text,
             epoch: count,
             position: count,
+            snapshot_position: { ...count, description: "The last commit in the newest snapshot, 0 without one" },
+            snapshot_age_ms: { ...count, description: "Since the owner has known that snapshot" },
             nodes: array({ type: "object", properties: nodeJson }),
           }),
         },
       },
       handler: () => {
-        const { node: owner, epoch, position } = cluster;
+        const { node: owner, epoch, position, snapshot } = cluster;
         const nodes = cluster.nodes().map((each) => ({
           node: each.node,
           address: each.address,
@@ -101,7 +112,8 @@ export function clusterRoutes(cluster: ClusterControl): Route[] {
           drained: each.isDrained,
           problem: problemOf(each, position),
         }));
-        return { owner, epoch, position, nodes };
+        const told = { snapshot_position: snapshot.position, snapshot_age_ms: Math.round(snapshot.ageMs) };
+        return { owner, epoch, position, ...told, nodes };
       },
     },
     {
@@ -110,15 +122,21 @@ export function clusterRoutes(cluster: ClusterControl): Route[] {
       access: "instance-admin",
       tag: "operations",
       schema: {
-        summary: "Have another node become the owner",
-        body: object({ to: { ...optional(text), description: "The node; without it, whichever comes first" } }, []),
-        response: { 202: answer("Under way", { owner: text }) },
+        summary: "Make another node the owner",
+        body: object({ to: { ...optional(text), description: "The node; default: any" } }, []),
+        response: { 202: answer("Started", { owner: text }) },
       },
       handler: async (request, reply) => {
         const to = (request.body as { readonly to?: string | null }).to ?? undefined;
         if (to === cluster.node) throw new EngineError("already_exists", `${to} is the owner`);
-        if (to !== undefined && found(cluster, "to", to).isDrained) {
+        const heir = to === undefined ? undefined : found(cluster, "to", to);
+        if (heir?.isDrained) {
           throw new EngineError("failed_precondition", `${to} is drained: it is not to become the owner`);
+        }
+        const problem = heir && problemOf(heir, cluster.position);
+        if (problem != null) throw new EngineError("failed_precondition", `${to} can't be the owner: ${problem}`);
+        if (!cluster.hasHeir(cluster.node)) {
+          throw new EngineError("failed_precondition", "no other node is alive that could be the owner");
         }
         await cluster.move(to);
         return reply.code(202).send({ owner: cluster.node });
@@ -130,7 +148,7 @@ export function clusterRoutes(cluster: ClusterControl): Route[] {
       access: "instance-admin",
       tag: "operations",
       schema: {
-        summary: "Keep a node from being the owner, or let it again",
+        summary: "Keep a node from being the owner, or allow it again",
         body: object(
           {
             node: text,

@@ -72,7 +72,7 @@ export function collectionRoutes(engine: Engine): Route[] {
       access: "admin",
       tag,
       schema: {
-        summary: "Create a collection; the same name and schema again give the same one",
+        summary: "Create a collection; repeating it with the same schema returns the existing one",
         params: namespacePath,
         body: object({ name, schema: collectionSchema }, ["name", "schema"]),
         response: { 200: infoAnswer },
@@ -146,7 +146,7 @@ export function collectionRoutes(engine: Engine): Route[] {
       access: "admin",
       tag,
       schema: {
-        summary: "Add fields to the schema; stored documents are filled in behind",
+        summary: "Add fields to the schema; existing documents are filled in in the background",
         params: collectionPath,
         body: object({ fields: array(schemaField, { minItems: 1 }), expected_schema_version: optional(positive) }, [
           "fields",
@@ -222,7 +222,7 @@ export function collectionRoutes(engine: Engine): Route[] {
       access: "admin",
       tag,
       schema: {
-        summary: "Keep a collection's index in memory, or no longer",
+        summary: "Keep a collection's index in memory, or stop doing so",
         params: collectionPath,
         body: object({ enabled: flag }, ["enabled"]),
         response: { 200: answer("The state", { hot: anyObject }) },
@@ -256,7 +256,7 @@ export function collectionRoutes(engine: Engine): Route[] {
       access: "read",
       tag,
       schema: {
-        summary: "Pin a version of the columnar dataset for readers outside",
+        summary: "Pin a version of the columnar dataset for external readers",
         params: collectionPath,
         headers: tokenHeader,
         body: object({ consistency: optionalConsistency }),

@@ -177,7 +177,7 @@ export function documentRoutes(engine: Engine): Route[] {
       access: "read",
       tag,
       schema: {
-        summary: "Get documents by id, in the order asked for",
+        summary: "Get documents by id, in the given order",
         params: collectionPath,
         headers: tokenHeader,
         body: object({ ids: array(count, { maxItems: limits.getIdsMax }), consistency: optionalConsistency }, ["ids"]),
@@ -258,7 +258,7 @@ export function documentRoutes(engine: Engine): Route[] {
       access: "write",
       tag,
       schema: {
-        summary: "Delete what matches a filter now",
+        summary: "Delete the documents that match a filter",
         params: collectionPath,
         headers: tokenHeader,
         body: object(filterWriteBody, ["filter"]),
@@ -279,7 +279,7 @@ export function documentRoutes(engine: Engine): Route[] {
       access: "write",
       tag,
       schema: {
-        summary: "Patch what matches a filter now; never creates a document",
+        summary: "Patch the documents that match a filter; never creates one",
         params: collectionPath,
         headers: tokenHeader,
         body: object({ ...filterWriteBody, patch: patchShape }, ["filter", "patch"]),

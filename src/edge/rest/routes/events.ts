@@ -167,13 +167,16 @@ export function eventRoutes(engine: Engine): Route[] {
       tag: "events",
       rawBody: true,
       schema: {
-        summary: "Append CloudEvents in binary, structured or batch mode, each source and id once inside the window",
+        summary:
+          "Append CloudEvents in binary, structured or batch mode; each source and id is stored once within the window",
         params: streamPath,
         headers: idempotencyHeader,
         body: eventBody,
-        querystring: object({ partition: { ...count, description: "Where all events go; else by their own keys" } }),
+        querystring: object({
+          partition: { ...count, description: "The partition of all events; default: by their own keys" },
+        }),
         response: {
-          200: answer("Appended, or known from before", {
+          200: answer("Appended, or a duplicate", {
             events: array({ type: "object", properties: eventAnswer }),
             token,
           }),
@@ -192,7 +195,10 @@ export function eventRoutes(engine: Engine): Route[] {
         headers: tokenHeader,
         querystring: object({
           ...fetchQuery,
-          timestamp_ms: { ...count, description: "In place of offset: from the first record at or after this time" },
+          timestamp_ms: {
+            ...count,
+            description: "Instead of `offset`: start at the first record at or after this time",
+          },
           mode: { type: "string", enum: ["binary"] },
         }),
         response: {

@@ -2,16 +2,17 @@ import type { AuditEntry, AuditLog } from "../../../engine/auth/audit.ts";
 import { auditLimits } from "../../../engine/auth/audit.ts";
 import { type ApiKeys, keyLimits } from "../../../engine/auth/keys.ts";
 import { type Role, roles } from "../../../engine/auth/principal.ts";
+import { invalid } from "../../../engine/errors.ts";
 import { keyJson, timeText } from "../key-json.ts";
 import type { Route } from "../route.ts";
-import { answer, array, count, described, name, object, optional, positive, text } from "../schemas.ts";
+import { answer, array, count, described, name, object, optional, positive, scopeAnswer, text } from "../schemas.ts";
 
 const time = { ...optional(text), description: "RFC 3339" };
 const keyAnswer = {
   name: text,
   id: text,
   role: { type: "string", enum: roles },
-  namespace: optional(text),
+  ...scopeAnswer,
   status: { type: "string", enum: ["live", "expired", "revoked"] },
   created_at: time,
   expires_at: time,
@@ -32,7 +33,7 @@ export function instanceRoutes(keys: ApiKeys, audit: AuditLog): Route[] {
       access: "instance-admin",
       tag: "instance",
       schema: {
-        summary: "List the API keys that were created here, ended ones too",
+        summary: "List the API keys, including revoked and expired ones",
         response: { 200: answer("The keys", { keys: array({ type: "object", properties: keyAnswer }) }) },
       },
       handler: () => ({ keys: keys.list().map(keyJson) }),
@@ -43,7 +44,7 @@ export function instanceRoutes(keys: ApiKeys, audit: AuditLog): Route[] {
       access: "instance-admin",
       tag: "instance",
       schema: {
-        summary: "Create an API key: the answer shows it, once",
+        summary: "Create an API key; the answer contains it, once",
         body: object(
           {
             name,
@@ -53,10 +54,20 @@ export function instanceRoutes(keys: ApiKeys, audit: AuditLog): Route[] {
               description: "reader reads, writer also writes, admin also creates and drops",
             },
             namespace: described(
-              { ...optional(text), description: "The only one that the key is for; without it all of them" },
+              { ...optional(text), description: "The only namespace that the key may use. Default: all of them" },
               { pattern: name["pattern"] },
             ),
-            lifetime_ms: { ...optional(positive), maximum: keyLimits.lifetimeMsMax, description: "Without it, no end" },
+            namespaces: {
+              ...optional(array(name)),
+              minItems: 1,
+              maxItems: keyLimits.namespacesMax,
+              description: "The namespaces that the key may use, in place of `namespace`",
+            },
+            lifetime_ms: {
+              ...optional(positive),
+              maximum: keyLimits.lifetimeMsMax,
+              description: "Default: it never expires",
+            },
           },
           ["name", "role"],
         ),
@@ -67,12 +78,17 @@ export function instanceRoutes(keys: ApiKeys, audit: AuditLog): Route[] {
           readonly name: string;
           readonly role: Role;
           readonly namespace?: string | null;
+          readonly namespaces?: readonly string[] | null;
           readonly lifetime_ms?: number | null;
         };
+        if (body.namespace != null && body.namespaces != null) {
+          throw invalid("namespaces", "can't be given together with namespace");
+        }
+        const namespaces = body.namespace == null ? body.namespaces : [body.namespace];
         const { info, key } = await keys.create({
           name: body.name,
           role: body.role,
-          ...(body.namespace == null ? {} : { namespace: body.namespace }),
+          ...(namespaces == null ? {} : { namespaces }),
           ...(body.lifetime_ms == null ? {} : { lifetimeMs: body.lifetime_ms }),
         });
         reply.code(201).header("cache-control", "no-store");
@@ -85,7 +101,7 @@ export function instanceRoutes(keys: ApiKeys, audit: AuditLog): Route[] {
       access: "instance-admin",
       tag: "instance",
       schema: {
-        summary: "Revoke the live key of this name, from the next request on",
+        summary: "Revoke the active key of this name; it is refused from the next request on",
         params: object({ key: name }, ["key"]),
         response: { 200: answer("Revoked", keyAnswer) },
       },
@@ -97,10 +113,10 @@ export function instanceRoutes(keys: ApiKeys, audit: AuditLog): Route[] {
       access: "instance-admin",
       tag: "instance",
       schema: {
-        summary: "Sign-ins and administrative acts, from new to old",
+        summary: "List sign-ins and administrative actions, newest first",
         querystring: object({
           limit: { type: "integer", minimum: 1, maximum: auditLimits.pageMax, default: 100 },
-          before: { ...positive, description: "Entries older than the one of this sequence" },
+          before: { ...positive, description: "Entries older than this sequence" },
         }),
         response: {
           200: answer("A page; continue with the last sequence as `before`", {

@@ -33,7 +33,7 @@ const linkPath = object({ ns: name, link: name }, ["ns", "link"]);
 const target: Schema = object({ kind: { type: "string", minLength: 1, maxLength: 128 }, name: optional(name) }, [
   "kind",
 ]);
-const options: Schema = { type: "object", description: "What the target's kind takes" };
+const options: Schema = { type: "object", description: "Options of the target's kind" };
 const listed = { name: text, source: text, target, status: text };
 
 function listItem({ link, status }: LinkView) {
@@ -108,7 +108,7 @@ export function linkRoutes(engine: Engine): Route[] {
       access: "read",
       tag: "links",
       schema: {
-        summary: "Get a link with its lag and what its target tells",
+        summary: "Get a link with its lag and the state of its target",
         params: linkPath,
         headers: tokenHeader,
         querystring: object({ consistency }),
@@ -123,9 +123,9 @@ export function linkRoutes(engine: Engine): Route[] {
             counters: { type: "object" },
             skipped: count,
             errors: array(object({ partition: count, offset: count, reason: text }), {
-              description: "Collection targets: the last records that became no document, and why",
+              description: "Collection targets: the last skipped records, and why they were skipped",
             }),
-            lost: { ...count, description: "Records that retention trimmed before the link had read them" },
+            lost: { ...count, description: "Records that retention trimmed before the link read them" },
             error: { type: "string", description: "Why the link does not advance" },
           }),
         },
@@ -141,7 +141,7 @@ export function linkRoutes(engine: Engine): Route[] {
       access: "admin",
       tag: "links",
       schema: {
-        summary: "Delete a link and what it has counted; documents it wrote stay",
+        summary: "Delete a link and its counters; documents that it wrote stay",
         params: linkPath,
         response: { 200: answer("Deleted", { dropped: { type: "boolean" } }) },
       },

@@ -15,9 +15,9 @@ interface CallBody {
 
 const callSchema = object({ function: text, args: { type: ["object", "null"] } }, ["function"]);
 const number = { type: "number" };
-const outcomeAnswer = answer("What the function gave, or threw", {
+const outcomeAnswer = answer("What the function returned or threw", {
   value: {},
-  error: { type: "object", description: "kind, message and data of what was thrown" },
+  error: { type: "object", description: "kind, message and data of the thrown error" },
   tick: { type: "integer" },
   logs: array(text),
 });
@@ -34,7 +34,7 @@ export function liveRoutes({ live }: Engine): Route[] {
         summary: "Tables, functions and sessions of the Live engine",
         params: namespacePath,
         response: {
-          200: answer("What there is", {
+          200: answer("Tables, functions and sessions", {
             version: { type: "integer" },
             tick: { type: "integer" },
             tables: array({ type: "object" }),
@@ -72,7 +72,7 @@ export function liveRoutes({ live }: Engine): Route[] {
       access: "admin",
       tag: "live",
       schema: {
-        summary: "The newest open sessions, and what they watch",
+        summary: "List the newest open sessions and what they watch",
         params: namespacePath,
         response: {
           200: answer("Sessions, the newest first", {

@@ -2,17 +2,29 @@ import { visibleNamespaces } from "../../../engine/auth/access.ts";
 import { roles } from "../../../engine/auth/principal.ts";
 import type { Engine } from "../../../engine/engine.ts";
 import type { Quota, QuotaState } from "../../../engine/quota/quotas.ts";
+import { scopeJson } from "../key-json.ts";
 import type { Route } from "../route.ts";
-import { answer, array, count, name, namespacePath, object, optional, positive, text } from "../schemas.ts";
+import {
+  answer,
+  array,
+  count,
+  name,
+  namespacePath,
+  object,
+  optional,
+  positive,
+  scopeAnswer,
+  text,
+} from "../schemas.ts";
 
 const namespaceAnswer = { name: text, id: positive };
 
 const requestsPerSecondMax = 1_000_000;
 const quotaFields = {
-  max_bytes: optional({ ...positive, description: "Bytes of records, documents and live tables; null: no bound" }),
-  max_requests_per_second: optional({ ...positive, maximum: requestsPerSecondMax, description: "Null: no bound" }),
+  max_bytes: optional({ ...positive, description: "Bytes of records, documents and live tables; null: no limit" }),
+  max_requests_per_second: optional({ ...positive, maximum: requestsPerSecondMax, description: "null: no limit" }),
 };
-const quotaAnswer = answer("The quota, and what is used of it", { ...quotaFields, used_bytes: count });
+const quotaAnswer = answer("The quota and the usage", { ...quotaFields, used_bytes: count });
 
 interface QuotaBody {
   readonly max_bytes?: number | null;
@@ -72,12 +84,12 @@ export function namespaceRoutes(engine: Engine): Route[] {
       access: "signed-in",
       tag: "namespaces",
       schema: {
-        summary: "What the caller may do: its role, and the one namespace that it is kept to, if any",
+        summary: "What the caller may do: its role, and the namespaces that it is limited to, if any",
         response: {
-          200: answer("The caller's access", { role: { type: "string", enum: roles }, namespace: optional(text) }),
+          200: answer("The caller's access", { role: { type: "string", enum: roles }, ...scopeAnswer }),
         },
       },
-      handler: ({ principal }) => ({ role: principal?.role ?? "admin", namespace: principal?.namespace ?? null }),
+      handler: ({ principal }) => ({ role: principal?.role ?? "admin", ...scopeJson(principal ?? {}) }),
     },
     {
       method: "GET",
@@ -113,7 +125,7 @@ export function namespaceRoutes(engine: Engine): Route[] {
       access: "instance-admin",
       tag: "namespaces",
       schema: {
-        summary: "Replace a namespace's quota; an empty one takes all bounds away",
+        summary: "Replace a namespace's quota; an empty one removes all limits",
         params: namespacePath,
         body: object(quotaFields),
         response: { 200: quotaAnswer },

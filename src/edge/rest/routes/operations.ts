@@ -31,7 +31,7 @@ export function operationRoutes(engine: Engine, metrics: Metrics): Route[] {
       access: "open",
       tag: "operations",
       schema: {
-        summary: "Whether the metastore has a leader and the server takes work",
+        summary: "Whether the metastore has a leader and the server accepts work",
         response: { 200: statusAnswer },
       },
       handler: () => readyStatus(engine),

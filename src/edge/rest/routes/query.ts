@@ -82,7 +82,7 @@ export function queryRoutes(engine: Engine): Route[] {
       access: "read",
       tag: "query",
       schema: {
-        summary: "Measure how much of the exact answer the vector index finds",
+        summary: "Measure the recall of the vector index",
         params: collectionPath,
         headers: tokenHeader,
         body: object(

@@ -43,16 +43,16 @@ const record = object({
   key: optional(base64),
   value: optional(base64),
   headers: optional(array(object({ key: text, value: optional(base64) }, ["key"]))),
-  timestamp_ms: optional({ ...count, description: "Epoch milliseconds; the writer's clock when absent" }),
+  timestamp_ms: optional({ ...count, description: "Epoch milliseconds; default: the server's clock" }),
 });
 /** A value that `format` can't tell stands under the other name. */
-const fetchedValue = { value: { description: "Base64, text or JSON, as `format` says" }, value_base64: base64 };
+const fetchedValue = { value: { description: "Base64, text or JSON, depending on `format`" }, value_base64: base64 };
 const fetched = {
   type: "object",
   properties: {
     offset: count,
     timestamp_ms: count,
-    key: { description: "As the value" },
+    key: { description: "Like the value" },
     key_base64: base64,
     ...fetchedValue,
     headers: array({ type: "object", properties: { key: text, ...fetchedValue } }),
@@ -106,7 +106,7 @@ export function recordRoutes(engine: Engine): Route[] {
       access: "write",
       tag: "records",
       schema: {
-        summary: "Append records to a partition: atomic, durable before the answer",
+        summary: "Append records to a partition: atomic, and durable before the answer",
         params: partitionPath,
         headers: idempotencyHeader,
         querystring: object(formatQuery),
@@ -137,7 +137,7 @@ export function recordRoutes(engine: Engine): Route[] {
       access: "write",
       tag: "records",
       schema: {
-        summary: "Append records to the partitions of their keys: atomic over the request",
+        summary: "Append records to the partitions of their keys: one atomic write",
         params: streamPath,
         headers: idempotencyHeader,
         querystring: object(formatQuery),
@@ -185,7 +185,10 @@ export function recordRoutes(engine: Engine): Route[] {
         querystring: object({
           ...fetchQuery,
           ...formatQuery,
-          timestamp_ms: { ...count, description: "In place of offset: from the first record at or after this time" },
+          timestamp_ms: {
+            ...count,
+            description: "Instead of `offset`: start at the first record at or after this time",
+          },
         }),
         response: {
           200: answerIn("A page of records; continue from next_offset", {

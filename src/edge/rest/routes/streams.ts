@@ -108,13 +108,13 @@ export function streamRoutes(engine: Engine): Route[] {
         summary: "List the streams of a namespace, sorted by name: all of them, or a page",
         params: namespacePath,
         querystring: object({
-          page_size: { type: "integer", minimum: 1, maximum: limits.pageSizeMax, description: "All without it" },
+          page_size: { type: "integer", minimum: 1, maximum: limits.pageSizeMax, description: "Default: all" },
           page_token: text,
         }),
         response: {
           200: answer("The streams", {
             streams: array({ type: "object", properties: { name: text, partitions: positive, retention } }),
-            next_page_token: { ...text, description: "Of a page; empty at the end" },
+            next_page_token: { ...text, description: "Token of the next page; empty at the end" },
           }),
         },
       },
@@ -154,7 +154,7 @@ export function streamRoutes(engine: Engine): Route[] {
       access: "admin",
       tag: "streams",
       schema: {
-        summary: "Change a stream's retention; null keeps records for ever",
+        summary: "Change a stream's retention; null keeps records forever",
         params: streamPath,
         body: object({ retention: optional(retention) }, ["retention"]),
         response: { 200: detailAnswer },

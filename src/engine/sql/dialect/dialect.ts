@@ -1,6 +1,3 @@
-import { mysql } from "./mysql.ts";
-import { postgres } from "./postgres.ts";
-
 export type DialectName = "postgres" | "mysql";
 
 export interface DialectContext {
@@ -34,10 +31,6 @@ export interface Dialect {
   readonly nullOrder: "nulls_last_on_asc_first_on_desc" | "nulls_first_on_asc_last_on_desc";
   /** Macros of its own that its statements may call without naming the schema. In lower case. */
   readonly macros: ReadonlySet<string>;
-}
-
-const dialects: Readonly<Record<DialectName, Dialect>> = { postgres, mysql };
-
-export function findDialect(name: DialectName | undefined): Dialect | undefined {
-  return name === undefined ? undefined : dialects[name];
+  /** Those of them that look into what tables there are. */
+  readonly catalogMacros?: ReadonlySet<string>;
 }

@@ -24,13 +24,10 @@ const forms: Readonly<Record<string, Form>> = {
     draft.out[close] = ") IS NULL";
   },
   CURDATE: (draft, name, close) => replaceCall(draft, name, close, "current_date"),
-  CURTIME: (draft, name, close) => replaceCall(draft, name, close, "localtime"),
-  UTC_TIMESTAMP: (draft, name, close) => replaceCall(draft, name, close, "(now() AT TIME ZONE 'UTC')"),
   UTC_DATE: (draft, name, close) => replaceCall(draft, name, close, "current_date"),
-  SYSDATE: (draft, name, close) => replaceCall(draft, name, close, "now()"),
   UNIX_TIMESTAMP: (draft, name, close) => {
     if (close === name + 2) replaceCall(draft, name, close, "epoch(now())::BIGINT");
-    else draft.out[name] = "epoch";
+    else unixTime(draft, name, close);
   },
   FROM_UNIXTIME: (draft, name) => {
     draft.out[name] = "to_timestamp";
@@ -58,20 +55,61 @@ const forms: Readonly<Record<string, Form>> = {
   CAST: (draft, name, close) => castType(draft, name + 2, close),
 };
 
+/** What the time is, in whole seconds or with as many digits as the brackets say. */
+const clocks: Readonly<Record<string, (instant: string) => string>> = {
+  NOW: (instant) => instant,
+  SYSDATE: (instant) => instant,
+  CURRENT_TIMESTAMP: (instant) => instant,
+  LOCALTIME: (instant) => instant,
+  LOCALTIMESTAMP: (instant) => instant,
+  UTC_TIMESTAMP: (instant) => `(${instant} AT TIME ZONE 'UTC')`,
+  CURTIME: (instant) => `CAST((${instant} AT TIME ZONE 'UTC') AS TIME)`,
+  CURRENT_TIME: (instant) => `CAST((${instant} AT TIME ZONE 'UTC') AS TIME)`,
+  UTC_TIME: (instant) => `CAST((${instant} AT TIME ZONE 'UTC') AS TIME)`,
+};
+
+/** Those that need no brackets. */
+export const bareClocks = ["CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP", "CURRENT_TIME"];
+
+function clockText(name: string, digits: number): string {
+  const instant =
+    digits === 0 ? "date_trunc('second', now())" : digits > 3 ? "now()" : "date_trunc('millisecond', now())";
+  return clocks[name]!(instant);
+}
+
+/** `NOW(6)`: the digits that stand in the brackets; -1 where something else does. */
+function clockDigits({ tokens }: Draft, name: number, close: number): number {
+  if (close === name + 2) return 0;
+  return close === name + 3 && /^[0-6]$/.test(tokens[name + 2]!.value) ? Number(tokens[name + 2]!.value) : -1;
+}
+
+/** The seconds of an instant, which a text may tell. */
+function unixTime({ tokens, out }: Draft, name: number, close: number): void {
+  const argument = tokens[name + 2]!;
+  const isText = close === name + 3 && (argument.kind === "string" || argument.kind === "doubled");
+  out[name] = "epoch";
+  if (!isText) return;
+  out[name + 1] = "(CAST(";
+  out[close] = argument.value.includes(".") ? " AS TIMESTAMP))" : " AS TIMESTAMP))::BIGINT";
+}
+
 export function rewriteFunctions(draft: Draft, sessionFunction: SessionFunction): void {
   const { tokens } = draft;
   for (const [i, token] of tokens.entries()) {
     if (token.kind !== "word" || isOperator(tokens[i - 1], ".")) continue;
     const name = token.value.toUpperCase();
     if (!isOperator(tokens[i + 1], "(")) {
-      // The one of them that is a function without parentheses.
+      // Functions without parentheses.
       if (name === "CURRENT_USER") draft.out[i] = sessionFunction(name) ?? draft.out[i]!;
+      else if (bareClocks.includes(name) && !isWord(tokens[i - 1], "AS")) draft.out[i] = clockText(name, 0);
       continue;
     }
     const close = draft.closing(i + 1);
     if (close === -1) continue;
     const literal = close === i + 2 ? sessionFunction(name) : undefined;
+    const digits = Object.hasOwn(clocks, name) ? clockDigits(draft, i, close) : -1;
     if (literal !== undefined) replaceCall(draft, i, close, literal);
+    else if (digits !== -1) replaceCall(draft, i, close, clockText(name, digits));
     else if (Object.hasOwn(forms, name)) forms[name]!(draft, i, close);
     else if (Object.hasOwn(renamed, name)) draft.out[i] = renamed[name]!;
   }

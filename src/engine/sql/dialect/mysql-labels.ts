@@ -1,4 +1,5 @@
 import { type Draft, quoteName } from "./mysql-draft.ts";
+import { bareClocks } from "./mysql-functions.ts";
 import { isName, isOperator, isWord, type MysqlToken } from "./mysql-lexer.ts";
 
 const labelCharactersMax = 256;
@@ -61,8 +62,14 @@ function labelItem(draft: Draft, start: number, end: number): void {
   }
   let last = end - 1;
   while (last > start && out[last] === "") last--;
-  const label = source.slice(tokens[start]!.start, tokens[end - 1]!.end).slice(0, labelCharactersMax);
-  out[last] = `${out[last]} AS ${quoteName(label)}`;
+  // A string alone is called by what it says.
+  const isText = tokens.slice(start, end).every(isString);
+  const text = isText ? tokens[start]!.value : source.slice(tokens[start]!.start, tokens[end - 1]!.end);
+  out[last] = `${out[last]} AS ${quoteName(text.slice(0, labelCharactersMax) || " ")}`;
+}
+
+function isString({ kind }: MysqlToken): boolean {
+  return kind === "string" || kind === "doubled";
 }
 
 /** Only what is surely an expression without an alias; in doubt the engine's own name stays. */
@@ -70,9 +77,12 @@ function needsLabel(tokens: readonly MysqlToken[], start: number, end: number): 
   const first = tokens[start]!;
   const last = tokens[end - 1]!;
   const before = tokens[end - 2];
+  if (isString(last) && isWord(before, "LIKE", "REGEXP", "RLIKE", "AND", "OR")) return true;
   // A column, a star with or without its exceptions, and what stands for several columns.
   if (tokens.slice(start, end).every((token) => isName(token) || token.kind === "doubled" || isOperator(token, "."))) {
-    return end - start === 1 && isWord(first, ...valueWords, "CURRENT_USER");
+    return (
+      end - start === 1 && (first.kind === "doubled" || isWord(first, ...valueWords, ...bareClocks, "CURRENT_USER"))
+    );
   }
   if (tokens.slice(start, Math.min(end, start + 6)).some((token, i) => isStar(token, i, tokens, start))) return false;
   if (isWord(first, "COLUMNS", "UNNEST", "UNPACK")) return false;
@@ -81,7 +91,8 @@ function needsLabel(tokens: readonly MysqlToken[], start: number, end: number): 
   if (closers.some((closer) => isOperator(last, closer))) return true;
   if (isWord(last, ...valueWords)) return true;
   const afterOperator = before?.kind === "operator" && before.value !== "." && !closers.includes(before.value);
-  if (last.kind === "string" || last.kind === "doubled") {
+  if (isString(last)) {
+    if (tokens.slice(start, end).every(isString)) return true;
     const isTyped = isWord(before, "DATE", "TIME", "TIMESTAMP") && !isOperator(tokens[end - 3], ".");
     return end - start === 1 || afterOperator || isTyped;
   }

@@ -1,5 +1,5 @@
 import { EngineError } from "../../errors.ts";
-import type { SqlFault } from "../sql.ts";
+import type { SqlFault } from "../fault.ts";
 import { checkTokens, sqlTextLimits } from "../text-limits.ts";
 
 /** The words of a statement as MySQL reads them; comments and spaces are gone. */

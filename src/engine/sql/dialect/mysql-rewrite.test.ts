@@ -20,7 +20,7 @@ function rewrite(source: string, given: Partial<MysqlContext> = {}) {
 for (const [given, want] of [
   // Quotes and comments.
   ["SELECT `a b`, `x``y` FROM `t`", 'SELECT "a b", "x`y" FROM "t"'],
-  ["select 'it\\'s', 'a''b' as q", `select 'it''s' AS "'it\\'s'", 'a''b' as q`],
+  ["select 'it\\'s', 'a''b' as q", `select 'it''s' AS "it's", 'a''b' as q`],
   ['select x from t where a = "b"', "select x from t where a = 'b'"],
   ['select x as "Label", y as \'other\' from "t"', 'select x as "Label", y as "other" from "t"'],
   ['select t."x" from t', 'select t."x" from t'],
@@ -38,7 +38,7 @@ for (const [given, want] of [
   ["select a from t limit ?, ?", "select a from t limit $2 OFFSET $1"],
   ["select a from t where a <=> null && b", "select a from t where a IS NOT DISTINCT FROM null AND b"],
   ["select a div 2 as x, b mod 3 as y from t", "select a // 2 as x, b % 3 as y from t"],
-  ["select a from t where a like 'x\\_y%'", "select a from t where a like 'x\\_y%' ESCAPE '\\'"],
+  ["select a from t where a like 'x\\_y%'", "select a from t where a like 'x\\_y%'"],
   ["select a from t where a regexp '^b'", "select a from t where a ~ '(?is).*(?:^b).*'"],
   ["select a from t where a not rlike 'b'", "select a from t where a !~ '(?is).*(?:b).*'"],
   ["select a from t where a = 'x' collate utf8mb4_bin", "select a from t where a = 'x'"],
@@ -89,7 +89,19 @@ for (const [given, want] of [
     "select datediff(a, b) as x, timestampdiff(day, a, b) as y",
     "select days_between(a, b) as x, date_sub('day', a, b) as y",
   ],
+  [
+    "select now(6) as a, now() as b, curtime(3) as c",
+    "select now() as a, date_trunc('second', now()) as b, CAST((date_trunc('millisecond', now()) AT TIME ZONE 'UTC') AS TIME) as c",
+  ],
+  [
+    "select unix_timestamp('2024-01-01 00:00:00') as a",
+    "select epoch(CAST('2024-01-01 00:00:00' AS TIMESTAMP))::BIGINT as a",
+  ],
   // Labels.
+  [
+    "select \"q\", 'a' 'b', a regexp 'x' from t",
+    `select 'q' AS "q", 'ab' AS "a", a ~ '(?is).*(?:x).*' AS "a regexp 'x'" from t`,
+  ],
   ["SELECT date '2024-01-01', t.date 'd' FROM t", `SELECT date '2024-01-01' AS "date '2024-01-01'", t.date 'd' FROM t`],
   ["SELECT COUNT(*), a, t.b FROM t", 'SELECT COUNT(*) AS "COUNT(*)", a, t.b FROM t'],
   ["select a + b, a c, 1 from t", 'select a + b AS "a + b", a c, 1 AS "1" from t'],

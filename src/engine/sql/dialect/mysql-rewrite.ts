@@ -59,7 +59,7 @@ function quoteTokens(draft: Draft, context: MysqlContext, parameters: number): s
       const value = last === i ? token.value : joinedValue(draft, i, last);
       draft.drop(i, last);
       const isLong = value.length > stringCharactersMax;
-      draft.out[last] = isLong ? `$${parameters + strings.push(value)}` : stringText(draft, i, last, value);
+      draft.out[last] = isLong ? `$${parameters + strings.push(value)}` : quoteText(value);
       i = last;
     } else draft.out[i] = quoteToken(draft, i, token, context);
   }
@@ -145,12 +145,6 @@ function isPlaceOfName({ tokens }: Draft, i: number): boolean {
   return (
     isOperator(tokens[i - 1], ".") || isOperator(tokens[i + 1], ".") || isWord(tokens[i - 1], "FROM", "JOIN", "TABLE")
   );
-}
-
-/** A backslash before a wildcard needs LIKE to be told of it. */
-function stringText({ tokens }: Draft, first: number, last: number, value: string): string {
-  const isPattern = isWord(tokens[first - 1], "LIKE") && value.includes("\\") && !isWord(tokens[last + 1], "ESCAPE");
-  return isPattern ? `${quoteText(value)} ESCAPE '\\'` : quoteText(value);
 }
 
 const words: Readonly<Record<string, string>> = { "<=>": "IS NOT DISTINCT FROM", "&&": "AND" };

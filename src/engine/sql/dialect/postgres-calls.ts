@@ -1,17 +1,11 @@
+import { rewriteLookup } from "./postgres-casts.ts";
 import { catalogSchema } from "./postgres-catalog.ts";
-import { notAlias, type PostgresDraft, quotedText } from "./postgres-draft.ts";
+import type { Call, PostgresDraft } from "./postgres-draft.ts";
+import { rewritePart } from "./postgres-extract.ts";
+import { rewriteFormat, rewriteToChar, rewriteToDate } from "./postgres-formats.ts";
 import { functionNames } from "./postgres-functions.ts";
+import { aliasAt, columnOf, hasAlias, isItem } from "./postgres-items.ts";
 import { stringOf } from "./postgres-lexer.ts";
-import { isNumberTemplate, numberExpression, readingFormat, timeExpression } from "./postgres-template.ts";
-
-/** A call: its name is token `last`, with what qualifies it from token `first` on. */
-export interface Call {
-  readonly first: number;
-  readonly last: number;
-  readonly name: string;
-  /** The bracket that closes it. */
-  readonly end: number;
-}
 
 /** Functions that DuckDB has under another name. */
 const functionAliases: Readonly<Record<string, string>> = {
@@ -88,6 +82,7 @@ function rewriteSet(draft: PostgresDraft, { first, last, name, end }: Call): boo
   const [before, after, column] = sets[name]!;
   const clause = draft.clauseOf(first);
   if (end === -1 || draft.isSymbol(last + 2, ")")) return false;
+  if (name === "generate_series") stepInterval(draft, last + 1, end);
   if (clause === "from") {
     if (name === "unnest" && zipped(draft, first, last, end)) return true;
     if (column === "") {
@@ -109,6 +104,12 @@ function rewriteSet(draft: PostgresDraft, { first, last, name, end }: Call): boo
   draft.replace(first, last + 1, `unnest(${before}`);
   draft.replace(end, end, `${after})${!isGrouped && isItem(draft, first, end) ? ` AS ${name}` : ""}`);
   return true;
+}
+
+/** The step of instants may be a text: `generate_series(a, b, '1 day')`. */
+function stepInterval(draft: PostgresDraft, open: number, end: number): void {
+  const step = draft.commas(open)[1] ?? end;
+  if (step + 2 === end && draft.tokens[step + 1]!.kind === "string") draft.insertBefore(step + 1, "INTERVAL ");
 }
 
 /** DuckDB's own series is a list: what takes lists may have it so, `list_sum(generate_series(1, 3))`. */
@@ -139,36 +140,6 @@ function nameColumn(draft: PostgresDraft, end: number): void {
   draft.insertAfter(at, `(${draft.text.slice(start, stop)})`);
 }
 
-function columnOf(draft: PostgresDraft, end: number, column: string): string {
-  const at = aliasAt(draft, end);
-  if (at === -1 || draft.isSymbol(at + 1, "(") || column === "value") return column;
-  return draft.text.slice(draft.tokens[at]!.start, draft.tokens[at]!.end);
-}
-
-function hasAlias(draft: PostgresDraft, end: number): boolean {
-  return aliasAt(draft, end) !== -1;
-}
-
-/** The other name of what ends with token `end`; -1 where there is none. */
-function aliasAt(draft: PostgresDraft, end: number): number {
-  const at = draft.isWord(end + 1, "as") ? end + 2 : end + 1;
-  const token = draft.tokens[at];
-  const isName = token?.kind === "quoted" || (token?.kind === "word" && !notAlias.has(token.text));
-  return isName ? at : -1;
-}
-
-/** Whether tokens are a whole column of a select list without a name of its own. */
-export function isItem(draft: PostgresDraft, first: number, last: number): boolean {
-  if (draft.clauseOf(first) !== "select") return false;
-  const before = draft.tokens[first - 1];
-  const after = draft.tokens[last + 1];
-  const begins = before === undefined || ["select", ",", "distinct", "all"].includes(before.text);
-  return (
-    begins &&
-    (after === undefined || [",", "from", "union", ")", "where", "limit", "order", "group"].includes(after.text))
-  );
-}
-
 /** `FROM f(x)` of a function that gives one value. */
 function rewriteReadAsTable(draft: PostgresDraft, { first, last, name, end }: Call): boolean {
   const before = draft.tokens[first - 1]?.text;
@@ -178,74 +149,6 @@ function rewriteReadAsTable(draft: PostgresDraft, { first, last, name, end }: Ca
   draft.insertBefore(first, "(SELECT ");
   draft.insertAfter(end, ` AS ${column})${hasAlias(draft, end) ? "" : ` AS ${name}`}`);
   return false;
-}
-
-/** `format('%s and %I', a, b)`: the texts between what is filled in, joined with that. */
-function rewriteFormat(draft: PostgresDraft, { first, last, end }: Call): boolean {
-  const template = draft.tokens[last + 2];
-  const commas = draft.commas(last + 1);
-  const isLone = (commas[0] ?? end) === last + 3;
-  if (end === -1 || template?.kind !== "string" || !isLone) {
-    throw draft.unsupported(first, "format takes a text that is written out");
-  }
-  const pieces = stringOf(template).split(/%([sIL%])/);
-  const texts: string[] = [""];
-  const kinds: string[] = [];
-  for (const [i, piece] of pieces.entries()) {
-    if (i % 2 === 0 && piece.includes("%")) throw draft.unsupported(last + 2, "format takes %s, %I, %L and %% alone");
-    if (i % 2 === 0 || piece === "%") texts[texts.length - 1] += piece;
-    else {
-      kinds.push(piece);
-      texts.push("");
-    }
-  }
-  if (kinds.length > commas.length) throw draft.unsupported(first, "too few arguments for format()");
-  if (kinds.length < commas.length) throw draft.unsupported(first, "format has more arguments than places for them");
-  const wrap = (kind: string | undefined) =>
-    `${catalogSchema}.${kind === "I" ? "quote_ident" : kind === "L" ? "quote_nullable" : "text_of"}(`;
-  draft.replace(first, last, "concat");
-  draft.replace(last + 2, last + 2, quotedText(texts[0]!));
-  for (const [i, comma] of commas.entries()) {
-    draft.replace(comma, comma, `${i === 0 ? "" : `), ${quotedText(texts[i]!)}`}, ${wrap(kinds[i])}`);
-  }
-  draft.replace(end, end, commas.length === 0 ? ")" : `), ${quotedText(texts[commas.length]!)})`);
-  return true;
-}
-
-/** The template of a call with two arguments, which must be written out. */
-function templateOf(
-  draft: PostgresDraft,
-  { last, end, name }: Call,
-): { readonly comma: number; readonly text: string } {
-  const [comma, more] = draft.commas(last + 1);
-  const template = comma === undefined ? undefined : draft.tokens[comma + 1];
-  if (comma === undefined || more !== undefined || comma + 2 !== end || template?.kind !== "string") {
-    throw draft.unsupported(last, `${name} takes a value and a template that is written out`);
-  }
-  return { comma, text: stringOf(template) };
-}
-
-function rewriteToChar(draft: PostgresDraft, call: Call): boolean {
-  const { comma, text } = templateOf(draft, call);
-  const made = isNumberTemplate(text) ? numberExpression(text) : timeExpression(text);
-  if (made === undefined) throw draft.unsupported(comma + 1, `the template ${quotedText(text)} is not supported`);
-  const name = isItem(draft, call.first, call.end) ? " AS to_char" : "";
-  draft.replace(call.first, call.last + 1, "list_transform([");
-  draft.replace(comma, call.end, `], lambda t: ${made})[1]${name}`);
-  return true;
-}
-
-function rewriteToDate(draft: PostgresDraft, call: Call): boolean {
-  const { first, last, end, name } = call;
-  // Of one number it is DuckDB's own.
-  if (name === "to_timestamp" && draft.commas(last + 1).length === 0) return false;
-  const { comma, text } = templateOf(draft, call);
-  const format = readingFormat(text);
-  if (format === undefined) throw draft.unsupported(comma + 1, `the template ${quotedText(text)} is not supported`);
-  const column = isItem(draft, first, end) ? ` AS ${name}` : "";
-  draft.replace(first, last + 1, "CAST(strptime(");
-  draft.replace(comma, end, `, ${quotedText(format)}) AS ${name === "to_date" ? "DATE" : "TIMESTAMPTZ"})${column}`);
-  return true;
 }
 
 /** `overlay(a placing b from 2 [for 3])` */
@@ -290,6 +193,12 @@ function rewriteAge(draft: PostgresDraft, { first, last, end }: Call): boolean {
   return true;
 }
 
+function rewritePartCall(draft: PostgresDraft, { first, last, name, end }: Call): boolean {
+  const isDone = rewritePart(draft, first, last + 1);
+  if (isItem(draft, first, end)) draft.insertAfter(end, ` AS ${name}`);
+  return isDone;
+}
+
 const specials: Readonly<Record<string, Special>> = {
   ...Object.fromEntries(Object.keys(sets).map((name) => [name, rewriteSet])),
   ...Object.fromEntries(readAsTables.map((name) => [name, rewriteReadAsTable])),
@@ -300,4 +209,9 @@ const specials: Readonly<Record<string, Special>> = {
   overlay: rewriteOverlay,
   substring: rewriteSubstring,
   age: rewriteAge,
+  to_regclass: rewriteLookup,
+  to_regtype: rewriteLookup,
+  to_regnamespace: rewriteLookup,
+  extract: rewritePartCall,
+  date_part: rewritePartCall,
 };

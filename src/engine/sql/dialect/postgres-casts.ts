@@ -1,7 +1,10 @@
-import { parseBytea } from "./postgres-bytea.ts";
+import { type CastCall, sizedCall, textCall } from "./postgres-cast-calls.ts";
 import { catalogSchema } from "./postgres-catalog.ts";
-import { type PostgresDraft, quotedText } from "./postgres-draft.ts";
-import { stringOf, type Token } from "./postgres-lexer.ts";
+import type { Call, PostgresDraft } from "./postgres-draft.ts";
+import { isFunctionColumn } from "./postgres-function-columns.ts";
+import type { Token } from "./postgres-lexer.ts";
+import { isOpenNumeric, numericOfLiteral, openNumeric } from "./postgres-numeric.ts";
+import { isArrayAt, typeToken } from "./postgres-type-token.ts";
 
 /** Types that stand for names of things, and the functions that look these up. */
 const lookups: Readonly<Record<string, string>> = {
@@ -36,22 +39,53 @@ export function rewriteCast(draft: PostgresDraft, i: number): number {
   const lookup = Object.hasOwn(lookups, name) ? lookups[name] : undefined;
   if (lookup === undefined) {
     if (name === "oid") refuseFunctionNumber(draft, i);
-    const end = renamedType(draft, i + 1, last, name);
-    return end - i + 1;
+    const call = castCall(draft, i - 1, last) ?? textCall(draft, i, last);
+    if (call === undefined) return renamedType(draft, i + 1, last, i - 1) - i + 1;
+    draft.insertBefore(draft.operandStart(i - 1), `${catalogSchema}.${call.name}(`);
+    draft.replace(i, call.end, `${call.more})`);
+    return call.end - i + 1;
   }
   const start = draft.operandStart(i - 1);
   const isText = isTextual(draft.tokens[start]!) && isPlainText(draft, start, i);
-  const isArray = draft.isSymbol(last + 1, "[") && draft.isSymbol(last + 2, "]");
+  const isArray = isArrayAt(draft, last + 1);
   const end = isArray ? last + 2 : last;
-  const call = `${catalogSchema}.${lookup}_${isText ? "oid" : "name"}${isArray ? "s" : ""}(`;
+  if (!isText && !isArray && isComparedWithName(draft, last + 1)) {
+    draft.replace(i, end, "");
+    return end - i + 1;
+  }
+  const scope = lookup === "regclass" ? `${draft.path}, ` : "";
+  const call = `${catalogSchema}.${lookup}_${isText ? "oid" : "name"}${isArray ? "s" : ""}(${scope}`;
   const isName = isText && !isArray && isShown(draft, start, last);
-  draft.insertBefore(start, isName ? `${catalogSchema}.${lookup}_name(${call}` : call);
+  draft.insertBefore(start, isName ? `${catalogSchema}.${lookup}_name(${scope}${call}` : call);
   draft.replace(i, end, isName ? "))" : isArray && isText ? "::VARCHAR[])" : ")");
   return end - i + 1;
 }
 
+/** `… = 'name'::regtype`, where both sides are numbers; `i` is the operator. */
+function isComparedWithName(draft: PostgresDraft, i: number): boolean {
+  const sign = ["=", "<>", "!="].find((each) => draft.isOperator(i, each));
+  const text = sign === undefined ? -1 : i + sign.length;
+  if (draft.tokens[text]?.kind !== "string" || !draft.isSymbol(text + 1, "::")) return false;
+  return Object.hasOwn(lookups, draft.nameAt(typeToken(draft, text + 2)).toLowerCase());
+}
+
+/** `to_regclass('x')` and its kin, whose answers are shown by their names too. */
+export function rewriteLookup(draft: PostgresDraft, { first, last, name, end }: Call): boolean {
+  if (end === -1) return false;
+  const lookup = name.slice("to_".length);
+  const scope = lookup === "regclass" ? `${draft.path}, ` : "";
+  const isName = isShown(draft, first, end);
+  draft.replace(
+    first,
+    last + 1,
+    `${isName ? `${catalogSchema}.${lookup}_name(${scope}` : ""}${catalogSchema}.${name}(${scope}`,
+  );
+  if (isName) draft.insertAfter(end, ")");
+  return true;
+}
+
 /** Whether a name that is looked up is shown, as a column of the answer or a text, and not compared with numbers. */
-function isShown(draft: PostgresDraft, start: number, last: number): boolean {
+export function isShown(draft: PostgresDraft, start: number, last: number): boolean {
   if (draft.isSymbol(last + 1, "::")) return textTypes.has(draft.nameAt(typeToken(draft, last + 2)));
   const [before, after] = [draft.tokens[start - 1]?.text ?? "", draft.tokens[last + 1]?.text ?? ";"];
   const isColumn = draft.clauseOf(start) === "select" && draft.around(start) === -1;
@@ -72,19 +106,36 @@ export function rewriteCastAs(draft: PostgresDraft, i: number): number {
   if (last === -1 || !draft.isWord(open - 1, "cast")) return 0;
   const name = draft.nameAt(last).toLowerCase();
   const lookup = Object.hasOwn(lookups, name) ? lookups[name] : undefined;
+  const operand = open === i - 2 ? i - 1 : -1;
   if (lookup === undefined) {
-    const end = renamedType(draft, i + 1, last, name);
-    return end - i + 1;
+    const call = castCall(draft, operand, last);
+    if (call === undefined) return renamedType(draft, i + 1, last, operand) - i + 1;
+    draft.replace(open - 1, open - 1, `${catalogSchema}.${call.name}`);
+    draft.replace(i, call.end, call.more);
+    return call.end - i + 1;
   }
   const isText = open === i - 2 && isTextual(draft.tokens[i - 1]!);
-  draft.replace(open - 1, open - 1, `${catalogSchema}.${lookup}_${isText ? "oid" : "name"}`);
+  const scope = lookup === "regclass" ? `${draft.path}, ` : "";
+  draft.replace(open - 1, open, `${catalogSchema}.${lookup}_${isText ? "oid" : "name"}(${scope}`);
   draft.replace(i, last, "");
   return last - i + 1;
 }
 
+/** The function that stands for a cast to the type of token `last`. `operand` is the token that is cast, if it is one. */
+function castCall(draft: PostgresDraft, operand: number, last: number): CastCall | undefined {
+  if (isArrayAt(draft, last + 1)) return undefined;
+  const isNumber = draft.nameAt(last).toLowerCase() === "oid" && operand !== -1 && isFunctionColumn(draft, operand);
+  if (isNumber) return { name: "function_oid", more: "", end: last };
+  if (!isOpenNumeric(draft, last)) return sizedCall(draft, last);
+  const isKnown = draft.tokens[operand]?.kind === "parameter" || numericOfLiteral(draft, operand) !== undefined;
+  return isKnown ? undefined : { name: "numeric_of", more: "", end: last };
+}
+
 /** Gives the last token that it has dealt with. */
-function renamedType(draft: PostgresDraft, first: number, last: number, name: string): number {
-  const known = Object.hasOwn(typeNames, name) ? typeNames[name] : undefined;
+function renamedType(draft: PostgresDraft, first: number, last: number, operand: number): number {
+  const name = draft.nameAt(last).toLowerCase();
+  const numeric = isOpenNumeric(draft, last) ? (numericOfLiteral(draft, operand) ?? openNumeric) : undefined;
+  const known = numeric ?? (Object.hasOwn(typeNames, name) ? typeNames[name] : undefined);
   if (last === first && known === undefined) return last;
   // A vector's number of dimensions is no bound of its type here.
   const dimensions = name === "vector" && draft.isSymbol(last + 1, "(") ? draft.closing(last + 1) : -1;
@@ -93,62 +144,12 @@ function renamedType(draft: PostgresDraft, first: number, last: number, name: st
   return end;
 }
 
-/** The last token of a type's name that may have a schema before it; -1 where there is no name. */
-function typeToken(draft: PostgresDraft, i: number): number {
-  if (!draft.isName(i)) return -1;
-  if (!draft.isSymbol(i + 1, ".")) return i;
-  const schema = draft.nameAt(i).toLowerCase();
-  return draft.isName(i + 2) && (schema === "pg_catalog" || schema === "information_schema") ? i + 2 : -1;
-}
-
-/** A string that holds an array: `'{1,2}'::int[]`, `= any('{1,2}')`, `conkey = '{1}'`. */
-export function rewriteArrayText(draft: PostgresDraft, i: number, token: Token): number {
-  const value = stringOf(token);
-  if (!/^\s*\{/.test(value) || !/\}\s*$/.test(value)) return 0;
-  if (draft.isSymbol(i + 1, "::") && isArrayType(draft, i + 2)) {
-    draft.replace(i, i, quotedText(bracketed(value)));
-    return 1;
-  }
-  const isAny = draft.isSymbol(i - 1, "(") && draft.isSymbol(i + 1, ")") && anyWords.has(draft.nameAt(i - 2));
-  if (isAny) {
-    draft.replace(i, i, listOf(value));
-    return 1;
-  }
-  const isCompared = /^\{[\d,\s]*\}$/.test(value) && (draft.isSymbol(i - 1, "=") || draft.isSymbol(i - 1, ">"));
-  if (!isCompared) return 0;
-  draft.replace(i, i, quotedText(bracketed(value)));
+/** `numeric '1.5'`; `i` is the type. */
+export function rewriteTypedNumber(draft: PostgresDraft, i: number): number {
+  const type = isOpenNumeric(draft, i) ? numericOfLiteral(draft, i + 1) : undefined;
+  if (type === undefined || draft.tokens[i + 1]?.kind !== "string") return 0;
+  draft.replace(i, i, type);
   return 1;
-}
-
-/** A string that holds bytes, `'\x00ff'::bytea` or in the older form with octal digits, as DuckDB writes them. */
-export function rewriteByteText(draft: PostgresDraft, i: number, token: Token): number {
-  const isCast =
-    draft.isSymbol(i + 1, "::") || (draft.isWord(i + 1, "as") && draft.isWord(draft.around(i) - 1, "cast"));
-  const last = isCast ? typeToken(draft, i + 2) : -1;
-  const isBytes = last === -1 ? draft.isWord(i - 1, "bytea") : draft.nameAt(last).toLowerCase() === "bytea";
-  if (!isBytes || draft.isSymbol(last + 1, "[")) return 0;
-  const bytes = parseBytea(stringOf(token));
-  if (bytes === undefined) return 0;
-  const text = bytes.toString("hex").replace(/../g, "\\x$&");
-  draft.replace(i, i, quotedText(text));
-  return 1;
-}
-
-const anyWords = new Set(["any", "all", "some"]);
-
-function isArrayType(draft: PostgresDraft, i: number): boolean {
-  const last = typeToken(draft, i);
-  if (last === -1) return false;
-  const name = draft.nameAt(last).toLowerCase();
-  if (name === "oidvector" || name === "int2vector") return true;
-  // A type may be of several words, and have a size in brackets.
-  for (let at = last + 1; at < last + 6; at++) {
-    if (draft.isSymbol(at, "[")) return true;
-    if (draft.isSymbol(at, "(")) at = draft.closing(at);
-    else if (!draft.isName(at)) return false;
-    if (at === -1) return false;
-  }
-  return false;
 }
 
 const textTypes = new Set(["text", "varchar", "name"]);
@@ -161,54 +162,4 @@ function isPlainText(draft: PostgresDraft, start: number, i: number): boolean {
 /** The name of a thing, and not its number: as text it comes from the client. */
 function isTextual({ kind }: Token): boolean {
   return kind === "string" || kind === "parameter";
-}
-
-/** The text of an array in DuckDB's brackets. */
-function bracketed(array: string): string {
-  const parts: string[] = [];
-  let isQuoted = false;
-  for (let at = 0; at < array.length; at++) {
-    const character = array[at]!;
-    if (character === '"') isQuoted = !isQuoted;
-    if (isQuoted && character === "\\") parts.push(character, array[++at] ?? "");
-    else if (isQuoted) parts.push(character);
-    else parts.push(character === "{" ? "[" : character === "}" ? "]" : character);
-  }
-  return parts.join("");
-}
-
-/** The items of an array of no type: numbers where all are, else texts. */
-function listOf(array: string): string {
-  const items = itemsOf(array);
-  const isNumbers = items.every((item) => item === undefined || /^\s*-?\d+(?:\.\d+)?\s*$/.test(item));
-  const shown = items.map((item) => (item === undefined ? "NULL" : isNumbers ? item : quotedText(item)));
-  return `[${shown.join(", ")}]`;
-}
-
-/** Undefined is NULL. */
-export function itemsOf(array: string): (string | undefined)[] {
-  const inner = array.trim().slice(1, -1);
-  const items: (string | undefined)[] = [];
-  if (inner.trim() === "") return items;
-  let item: string[] = [];
-  let isQuoted = false;
-  let wasQuoted = false;
-  const finish = () => {
-    const text = item.join("");
-    if (wasQuoted) items.push(text);
-    else items.push(text.trim().toLowerCase() === "null" ? undefined : text.trim());
-    item = [];
-    wasQuoted = false;
-  };
-  for (let at = 0; at < inner.length; at++) {
-    const character = inner[at]!;
-    if (character === "\\") item.push(inner[++at] ?? "");
-    else if (character === '"') {
-      isQuoted = !isQuoted;
-      wasQuoted = true;
-    } else if (character === "," && !isQuoted) finish();
-    else item.push(character);
-  }
-  finish();
-  return items;
 }

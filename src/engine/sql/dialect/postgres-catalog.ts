@@ -1,51 +1,15 @@
+import { catalogOids, fixedOids } from "./postgres-oids.ts";
+import { procQuery } from "./postgres-procs.ts";
 import { emptyCatalog, emptyInformation, emptyRelation } from "./postgres-relations.ts";
+import { sessionRelations, sessionRows, tableFunctions } from "./postgres-session-relations.ts";
 import { duckTypes, postgresTypes } from "./postgres-types.ts";
 
 /** Where the views and macros of the dialect are. */
 export const catalogSchema = "postgres_catalog";
 
-/** The numbers of what is always there, as in Postgres. */
-export const fixedOids = {
-  pg_catalog: 11,
-  information_schema: 13_000,
-  collections: 16_384,
-  streams: 16_385,
-  links: 16_386,
-  counters: 16_387,
-  live: 16_388,
-  owner: 10,
-  heap: 2,
-  btree: 403,
-  tablespace: 1_663,
-} as const;
-
-/** Tables whose numbers clients ask for by name (`'pg_class'::regclass`). */
-export const catalogOids: Readonly<Record<string, number>> = {
-  pg_type: 1247,
-  pg_attribute: 1249,
-  pg_proc: 1255,
-  pg_class: 1259,
-  pg_database: 1262,
-  pg_authid: 1260,
-  pg_namespace: 2615,
-  pg_constraint: 2606,
-  pg_attrdef: 2604,
-  pg_index: 2610,
-  pg_description: 2609,
-  pg_extension: 3079,
-  pg_trigger: 2620,
-  pg_rewrite: 2618,
-  pg_operator: 2617,
-  pg_language: 2612,
-  pg_am: 2601,
-  pg_enum: 3501,
-  pg_policy: 3256,
-  pg_foreign_server: 1417,
-  pg_foreign_data_wrapper: 2328,
-  pg_tablespace: 1213,
-};
-
 const s = catalogSchema;
+/** That of pgvector whose operators are there. */
+const vectorVersion = "0.8.0";
 const owner = fixedOids.owner;
 /** The number of nothing. */
 const none = "0::UINTEGER";
@@ -80,7 +44,7 @@ const catalogNumbers = Object.entries(catalogOids).map(([name, oid]) => [text(na
 const helpers: readonly string[] = [
   `CREATE MACRO ${s}.quoted_name(name) AS CASE WHEN regexp_full_match(name, '[a-z_][a-z0-9_$]*') THEN name
      ELSE '"' || replace(name, '"', '""') || '"' END`,
-  `CREATE MACRO ${s}.table_oid(schema_name, table_name) AS ((hash(schema_name || '.' || table_name) % 1000000000) + 100000)::UINTEGER`,
+  `CREATE MACRO ${s}.table_oid(schema_name, table_name) AS (md5_number_upper(schema_name || '.' || table_name) % 1000000000 + 100000)::UINTEGER`,
   `CREATE MACRO ${s}.namespace_oid(name) AS CASE name WHEN 'collections' THEN ${fixedOids.collections} WHEN 'streams' THEN ${fixedOids.streams}
      WHEN 'links' THEN ${fixedOids.links} WHEN 'counters' THEN ${fixedOids.counters} WHEN 'live' THEN ${fixedOids.live} WHEN 'pg_catalog' THEN ${fixedOids.pg_catalog} WHEN 'information_schema' THEN ${fixedOids.information_schema} END`,
   `CREATE MACRO ${s}.scalar_type_oid(type) AS coalesce(${lookup(scalarOids, "type")},
@@ -192,6 +156,13 @@ const populated: Readonly<Record<string, string>> = {
       NULL::VARCHAR[] AS spcoptions, 1213::UINTEGER AS tableoid, 0::UINTEGER AS xmin`,
   pg_language: `SELECT 14::UINTEGER AS oid, 'sql' AS lanname, ${owner}::UINTEGER AS lanowner, false AS lanispl, true AS lanpltrusted, 0::UINTEGER AS lanplcallfoid,
       0::UINTEGER AS laninline, 0::UINTEGER AS lanvalidator, NULL::VARCHAR[] AS lanacl, 2612::UINTEGER AS tableoid, 0::UINTEGER AS xmin`,
+  pg_proc: procQuery,
+  // What psql's \\dx lists: the type and its operators are built in.
+  pg_extension: `SELECT 16394::UINTEGER AS oid, 'vector' AS extname, ${owner}::UINTEGER AS extowner, ${fixedOids.pg_catalog}::UINTEGER AS extnamespace,
+      false AS extrelocatable, '${vectorVersion}' AS extversion, NULL::UINTEGER[] AS extconfig, NULL::VARCHAR[] AS extcondition,
+      3079::UINTEGER AS tableoid, 0::UINTEGER AS xmin`,
+  pg_available_extensions: `SELECT 'vector' AS name, '${vectorVersion}' AS default_version, '${vectorVersion}' AS installed_version,
+      'vector data type and distances' AS comment`,
   pg_tables: `SELECT table_schema AS schemaname, table_name AS tablename, 'engine' AS tableowner, NULL::VARCHAR AS tablespace, false AS hasindexes,
       false AS hasrules, false AS hastriggers, false AS rowsecurity FROM shown.tables`,
   pg_views: `SELECT NULL::VARCHAR AS schemaname, NULL::VARCHAR AS viewname, NULL::VARCHAR AS viewowner, NULL::VARCHAR AS definition WHERE false`,
@@ -238,38 +209,6 @@ const information: Readonly<Record<string, string>> = {
   constraint_column_usage: `SELECT ${databaseName} AS table_catalog, 'collections' AS table_schema, table_name, '_id' AS column_name,
       ${databaseName} AS constraint_catalog, 'collections' AS constraint_schema, index_name AS constraint_name FROM ${s}.key_indexes`,
   information_schema_catalog_name: `SELECT ${databaseName} AS catalog_name`,
-};
-
-/** Relations whose rows are those of the session: the wire names them by a call that has the rows in it. */
-const sessionRelations: Readonly<Record<string, string>> = {
-  session_databases: `(names) AS TABLE SELECT (row_number() OVER ())::UINTEGER + 90000 AS oid, datname, ${owner}::UINTEGER AS datdba, 6 AS encoding,
-      'c' AS datlocprovider, false AS datistemplate, true AS datallowconn, -1 AS datconnlimit, 0 AS datfrozenxid, 0 AS datminmxid,
-      ${fixedOids.tablespace}::UINTEGER AS dattablespace, 'C.UTF-8' AS datcollate, 'C.UTF-8' AS datctype, NULL::VARCHAR AS daticulocale,
-      NULL::VARCHAR AS datcollversion, NULL::VARCHAR[] AS datacl, 1262::UINTEGER AS tableoid, 0::UINTEGER AS xmin FROM (SELECT unnest(names) AS datname)`,
-  session_settings: `(names, given) AS TABLE SELECT name, setting, NULL::VARCHAR AS unit, 'Session' AS category, '' AS short_desc, '' AS extra_desc,
-      'user' AS context, 'string' AS vartype, 'default' AS source, NULL::VARCHAR AS min_val, NULL::VARCHAR AS max_val,
-      NULL::VARCHAR[] AS enumvals, setting AS boot_val, setting AS reset_val, NULL::VARCHAR AS sourcefile, NULL::INTEGER AS sourceline,
-      false AS pending_restart FROM (SELECT unnest(names) AS name, unnest(given) AS setting)`,
-  session_roles: `(names) AS TABLE SELECT rolname, false AS rolsuper, true AS rolinherit, false AS rolcreaterole, false AS rolcreatedb, true AS rolcanlogin,
-      false AS rolreplication, -1 AS rolconnlimit, '********' AS rolpassword, NULL::TIMESTAMPTZ AS rolvaliduntil, false AS rolbypassrls,
-      NULL::VARCHAR[] AS rolconfig, (row_number() OVER ())::UINTEGER + 9 AS oid FROM (SELECT unnest(names) AS rolname)`,
-  session_users: `(names) AS TABLE SELECT usename, (row_number() OVER ())::UINTEGER + 9 AS usesysid, false AS usecreatedb, false AS usesuper, false AS userepl,
-      false AS usebypassrls, '********' AS passwd, NULL::TIMESTAMPTZ AS valuntil, NULL::VARCHAR[] AS useconfig
-      FROM (SELECT unnest(names) AS usename)`,
-};
-
-/** What a session is not asked for has no rows; its columns are listed as those of any other catalog. */
-const sessionRows: Readonly<Record<string, string>> = {
-  pg_database: "session_databases([]::VARCHAR[])",
-  pg_settings: "session_settings([]::VARCHAR[], []::VARCHAR[])",
-  pg_roles: "session_roles([]::VARCHAR[])",
-  pg_user: "session_users([]::VARCHAR[])",
-};
-
-/** Functions that are read like tables. */
-const tableFunctions: Readonly<Record<string, string>> = {
-  pg_get_keywords: `() AS TABLE SELECT keyword_name AS word, CASE keyword_category WHEN 'reserved' THEN 'R' WHEN 'unreserved' THEN 'U'
-      WHEN 'column_name' THEN 'C' ELSE 'T' END AS catcode, true AS barelabel, keyword_category AS catdesc, '' AS baredesc FROM duckdb_keywords()`,
 };
 
 export const tableFunctionNames: readonly string[] = Object.keys({ ...sessionRelations, ...tableFunctions });

@@ -1,12 +1,15 @@
 import { sqlFault } from "../fault.ts";
 import { checkDepth } from "../text-limits.ts";
 import { nameOf, type StatementText, type Token } from "./postgres-lexer.ts";
-import type { Moved } from "./postgres-moved.ts";
+import type { Moved, TextEdit } from "./postgres-moved.ts";
 
-export interface TextEdit {
-  readonly start: number;
+/** A call: its name is token `last`, with what qualifies it from token `first` on. */
+export interface Call {
+  readonly first: number;
+  readonly last: number;
+  readonly name: string;
+  /** The bracket that closes it. */
   readonly end: number;
-  readonly text: string;
 }
 
 /** The part of a select that a token stands in. */
@@ -63,6 +66,8 @@ const addedCharactersMax = 8 * 1024 * 1024;
 export class PostgresDraft {
   readonly text: string;
   readonly tokens: readonly Token[];
+  /** The schemas in which a bare name is looked for, as a list of DuckDB's. */
+  readonly path: string;
   readonly #closing: Int32Array;
   readonly #opening: Int32Array;
   readonly #around: Int32Array;
@@ -75,7 +80,8 @@ export class PostgresDraft {
   readonly #replaced: TextEdit[] = [];
   #added = 0;
 
-  constructor({ text, tokens }: StatementText) {
+  constructor({ text, tokens }: StatementText, searchPath: readonly string[] = []) {
+    this.path = textList(searchPath);
     this.text = text;
     this.tokens = tokens;
     this.#closing = new Int32Array(tokens.length).fill(-1);
@@ -180,9 +186,9 @@ export class PostgresDraft {
 
   #groupedTokens({ at, groupAt }: Select): ReadonlySet<number> {
     const isQuantified = this.isWord(at + 1, "distinct") || this.isWord(at + 1, "all");
-    const items = this.#items(isQuantified ? at + 2 : at + 1);
+    const items = this.items(isQuantified ? at + 2 : at + 1);
     const names = new Set<string>();
-    for (const [first, last] of this.#items(groupAt + 2)) if (first === last) names.add(this.nameAt(first));
+    for (const [first, last] of this.items(groupAt + 2)) if (first === last) names.add(this.nameAt(first));
     const grouped = new Set<number>();
     for (const [i, [first, last]] of items.entries()) {
       if (!names.has(String(i + 1)) && !(last > first && this.isName(last) && names.has(this.nameAt(last)))) continue;
@@ -192,7 +198,7 @@ export class PostgresDraft {
   }
 
   /** What stands between the commas from token `from` on, to the end of its clause. */
-  #items(from: number): (readonly [first: number, last: number])[] {
+  items(from: number): (readonly [first: number, last: number])[] {
     const found: (readonly [number, number])[] = [];
     let first = from;
     for (let at = from; ; at++) {
@@ -335,4 +341,8 @@ export const notAlias = new Set(
 
 export function quotedText(value: string): string {
   return `'${value.replaceAll("'", "''")}'`;
+}
+
+export function textList(values: readonly string[]): string {
+  return `[${values.map(quotedText).join(", ")}]::VARCHAR[]`;
 }

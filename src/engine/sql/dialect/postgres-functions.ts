@@ -1,4 +1,5 @@
-import { catalogOids, catalogSchema, fixedOids, tableFunctionNames } from "./postgres-catalog.ts";
+import { catalogSchema, tableFunctionNames } from "./postgres-catalog.ts";
+import { catalogOids, fixedOids } from "./postgres-oids.ts";
 import { sqlFunctions } from "./postgres-sql-functions.ts";
 import { duckTypes, postgresTypes } from "./postgres-types.ts";
 
@@ -56,9 +57,9 @@ const typeNumbers = (() => {
 })();
 
 /** The number of a name that must be there; that of NULL is NULL. */
-function named(kind: string, lookup: string): Forms {
+function foundOr(kind: string, found: string): string {
   const missing = `error('${kind} "' || replace(name, '"', '') || '" does not exist')`;
-  return [["name", `CASE WHEN name IS NOT NULL THEN coalesce(${s}.${lookup}(name), ${missing}::UINTEGER) END`]];
+  return `CASE WHEN name IS NOT NULL THEN coalesce(${found}, ${missing}::UINTEGER) END`;
 }
 
 const functions: Readonly<Record<string, Forms>> = {
@@ -208,27 +209,31 @@ const functions: Readonly<Record<string, Forms>> = {
   ],
   to_regclass: [
     [
-      "name",
+      "path, name",
       `coalesce(${catalogName}, (SELECT c.oid FROM ${s}.pg_class c JOIN ${s}.pg_namespace n ON n.oid = c.relnamespace
-       WHERE replace(name, '"', '') IN (c.relname, n.nspname || '.' || c.relname) ORDER BY c.relnamespace LIMIT 1), try_cast(name AS UINTEGER))`,
+       WHERE replace(name, '"', '') = n.nspname || '.' || c.relname OR (replace(name, '"', '') = c.relname AND list_contains(path, n.nspname))
+       ORDER BY list_position(path, n.nspname) LIMIT 1), try_cast(name AS UINTEGER))`,
     ],
   ],
-  regclass_oid: named("relation", "to_regclass"),
+  regclass_oid: [["path, name", foundOr("relation", `${s}.to_regclass(path, name)`)]],
   regclass_name: [
     [
-      "o",
-      `coalesce((SELECT map(list(c.oid), list(CASE WHEN n.nspname IN ('collections', 'pg_catalog') THEN c.relname ELSE n.nspname || '.' || c.relname END))
+      "path, o",
+      `coalesce((SELECT map(list(c.oid), list(CASE WHEN n.nspname = 'pg_catalog' OR list_contains(path, n.nspname) THEN ${s}.quoted_name(c.relname)
+       ELSE n.nspname || '.' || ${s}.quoted_name(c.relname) END))
        FROM ${s}.pg_class c JOIN ${s}.pg_namespace n ON n.oid = c.relnamespace)[try_cast(o AS UINTEGER)],
        CASE WHEN o::VARCHAR = '0' THEN '-' ELSE o::VARCHAR END)`,
     ],
   ],
   // Of what is known without a look at a table, so that lists can be looked up too.
   to_regtype: [["name", `coalesce(${typeNumbers}, try_cast(name AS UINTEGER))`]],
-  regtype_oid: named("type", "to_regtype"),
+  regtype_oid: [["name", foundOr("type", `${s}.to_regtype(name)`)]],
   regtype_name: [["o", `CASE WHEN o::VARCHAR = '0' THEN '-' ELSE ${s}.type_label(try_cast(o AS UINTEGER)) END`]],
   to_regnamespace: [["name", `${s}.namespace_oid(replace(name, '"', ''))::UINTEGER`]],
   // Clients take it for granted; it has no tables here.
-  regnamespace_oid: [["name", `CASE WHEN name <> 'public' THEN ${named("schema", "to_regnamespace")[0]![1]} END`]],
+  regnamespace_oid: [
+    ["name", `CASE WHEN name <> 'public' THEN ${foundOr("schema", `${s}.to_regnamespace(name)`)} END`],
+  ],
   regnamespace_name: [
     [
       "o",
@@ -249,6 +254,17 @@ export const functionNames: ReadonlySet<string> = new Set([
   ...Object.keys(functions),
   ...Object.keys(sqlFunctions),
   ...tableFunctionNames,
+]);
+
+/** Those that look into what tables there are. */
+export const catalogMacros: ReadonlySet<string> = new Set([
+  "to_regclass",
+  "regclass_oid",
+  "regclass_oids",
+  "regclass_name",
+  "regclass_names",
+  "pg_table_is_visible_in",
+  "pg_get_indexdef",
 ]);
 
 /** Each after those that it uses. */

@@ -1,4 +1,8 @@
-import type { TextEdit } from "./postgres-draft.ts";
+export interface TextEdit {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
 
 /** A part of a statement that is moved: what stands in its place, and its name where it goes. */
 export interface MovedPart {

@@ -1,7 +1,7 @@
-import { itemsOf } from "./postgres-casts.ts";
 import { catalogSchema } from "./postgres-catalog.ts";
 import { type PostgresDraft, quotedText } from "./postgres-draft.ts";
 import { stringOf } from "./postgres-lexer.ts";
+import { itemsOf } from "./postgres-literals.ts";
 
 /** What a symbol that begins an operator becomes; gives how many tokens were dealt with. */
 export function rewriteOperator(draft: PostgresDraft, i: number): number {
@@ -109,20 +109,4 @@ export function rewriteSimilar(draft: PostgresDraft, i: number): number {
   const made = similarPattern(stringOf(pattern), hasEscape ? stringOf(escaping) : "\\");
   draft.replace(i + 2, hasEscape ? i + 4 : i + 2, quotedText(made));
   return hasEscape ? 5 : 3;
-}
-
-/** Columns that hold functions, which Postgres compares with numbers too: one that is not there is `-`. */
-const functionColumns = new Set(
-  `typinput typoutput typreceive typsend typmodin typmodout typanalyze typsubscript aggfnoid aggtransfn aggfinalfn
-   amhandler`.split(/\s+/),
-);
-
-/** `typreceive <> 0`; `i` is the column. */
-export function rewriteFunctionColumn(draft: PostgresDraft, i: number): number {
-  if (!functionColumns.has(draft.tokens[i]!.text)) return 0;
-  const sign = ["=", "<>", "!=", ">"].find((each) => draft.isOperator(i + 1, each));
-  const number = sign === undefined ? undefined : draft.tokens[i + 1 + sign.length];
-  if (number?.kind !== "number" || number.text !== "0") return 0;
-  draft.replace(i + 1 + sign!.length, i + 1 + sign!.length, "'-'");
-  return sign!.length + 2;
 }

@@ -44,7 +44,6 @@ export const emptyCatalog: Readonly<Record<string, string>> = {
     rolbypassrls:b rolconnlimit:i rolpassword rolvaliduntil:z`,
   pg_available_extension_versions: `
     name version installed:b superuser:b trusted:b relocatable:b schema requires:T comment`,
-  pg_available_extensions: "name default_version installed_version comment",
   pg_cast: "oid:o castsource:o casttarget:o castfunc:o castcontext castmethod",
   pg_collation: `
     oid:o collname collnamespace:o collowner:o collprovider collisdeterministic:b collencoding:i collcollate
@@ -57,7 +56,6 @@ export const emptyCatalog: Readonly<Record<string, string>> = {
   pg_description: "objoid:o classoid:o objsubid:i description",
   pg_enum: "oid:o enumtypid:o enumsortorder:f enumlabel",
   pg_event_trigger: "oid:o evtname evtevent evtowner:o evtfoid:o evtenabled evttags:T",
-  pg_extension: "oid:o extname extowner:o extnamespace:o extrelocatable:b extversion extconfig:O extcondition:T",
   pg_foreign_data_wrapper: "oid:o fdwname fdwowner:o fdwhandler:o fdwvalidator:o fdwacl:T fdwoptions:T",
   pg_foreign_server: "oid:o srvname srvowner:o srvfdw:o srvtype srvversion srvacl:T srvoptions:T",
   pg_foreign_table: "ftrelid:o ftserver:o ftoptions:T",
@@ -80,14 +78,7 @@ export const emptyCatalog: Readonly<Record<string, string>> = {
     partrelid:o partstrat partnatts:s partdefid:o partattrs:S partclass:O partcollation:O partexprs`,
   pg_policies: "schemaname tablename policyname permissive roles:T cmd qual with_check",
   pg_policy: "oid:o polname polrelid:o polcmd polpermissive:b polroles:O polqual polwithcheck",
-  pg_prepared_statements: `
-    name statement prepare_time:z parameter_types:T from_sql:b generic_plans:l custom_plans:l`,
   pg_prepared_xacts: "transaction:i gid prepared:z owner database",
-  pg_proc: `
-    oid:o proname pronamespace:o proowner:o prolang:o procost:f prorows:f provariadic:o prosupport prokind
-    prosecdef:b proleakproof:b proisstrict:b proretset:b provolatile proparallel pronargs:s
-    pronargdefaults:s prorettype:o proargtypes:O proallargtypes:O proargmodes:T proargnames:T proargdefaults
-    protrftypes:O prosrc probin prosqlbody proconfig:T proacl:T`,
   pg_publication: `
     oid:o pubname pubowner:o puballtables:b pubinsert:b pubupdate:b pubdelete:b pubtruncate:b pubviaroot:b`,
   pg_publication_namespace: "oid:o pnpubid:o pnnspid:o",

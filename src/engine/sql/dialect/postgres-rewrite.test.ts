@@ -17,6 +17,7 @@ const session: PostgresSession = {
     set.push(`${name}=${value}${isLocal ? " local" : ""}`);
     return value;
   },
+  prepared: () => [],
   searchPath: () => ["collections"],
   schemaOf: (table) => (table === "orders" ? "streams" : undefined),
 };
@@ -41,12 +42,21 @@ for (const [text, want] of [
   ["select a !~* 'x'", "select a !~ '(?si).*(?:x).*'"],
   ["select a ~ b, ~1", "select a ~ ('(?s).*(?:' || b || ').*'), ~1"],
   ["select 1::pg_catalog.int4, 'a'::name", "select 1::int4, 'a'::text"],
-  ["select 1 = 'pg_class'::regclass", "select 1 = postgres_catalog.regclass_oid('pg_class')"],
-  ["select 'pg_class'::regclass", "select postgres_catalog.regclass_name(postgres_catalog.regclass_oid('pg_class'))"],
-  ["select c.oid::pg_catalog.regclass::pg_catalog.text", "select postgres_catalog.regclass_name(c.oid)::text"],
+  [
+    "select 1 = 'pg_class'::regclass",
+    "select 1 = postgres_catalog.regclass_oid(['collections']::VARCHAR[], 'pg_class')",
+  ],
+  [
+    "select 'pg_class'::regclass",
+    "select postgres_catalog.regclass_name(['collections']::VARCHAR[], postgres_catalog.regclass_oid(['collections']::VARCHAR[], 'pg_class'))",
+  ],
+  [
+    "select c.oid::pg_catalog.regclass::pg_catalog.text",
+    "select postgres_catalog.regclass_name(['collections']::VARCHAR[], c.oid)::text",
+  ],
   ["select f(1, 2)::regtype", "select postgres_catalog.regtype_name(f(1, 2))"],
-  ["select cast(c.oid as regclass)", "select postgres_catalog.regclass_name(c.oid )"],
-  ["select cast($1 as pg_catalog.regclass)", "select postgres_catalog.regclass_oid($1 )"],
+  ["select cast(c.oid as regclass)", "select postgres_catalog.regclass_name(['collections']::VARCHAR[], c.oid )"],
+  ["select cast($1 as pg_catalog.regclass)", "select postgres_catalog.regclass_oid(['collections']::VARCHAR[], $1 )"],
   ["select '{1,2}'::int[]", "select '[1,2]'::int[]"],
   ["select '{1,2}'", "select '{1,2}'"],
   ["select pg_catalog.pg_class.oid from pg_catalog.pg_class", "select pg_class.oid from pg_catalog.pg_class"],
@@ -69,7 +79,7 @@ for (const [text, want] of [
   ],
   [
     "select unnest(f(a::regclass)), generate_series(1, 2) g, count(*) group by 1, g",
-    "select sets_0.value_1 AS unnest, sets_0.value_11 g, count(*) FROM (SELECT unnest(f(postgres_catalog.regclass_name(a))) AS value_1, unnest(generate_series(1, 2)) AS value_11) AS sets_0 group by 1, g",
+    "select sets_0.value_1 AS unnest, sets_0.value_11 g, count(*) FROM (SELECT unnest(f(postgres_catalog.regclass_name(['collections']::VARCHAR[], a))) AS value_1, unnest(generate_series(1, 2)) AS value_11) AS sets_0 group by 1, g",
   ],
   ["select unnest(array_agg(a)), b from t group by b", "select unnest(array_agg(a)), b from t group by b"],
   [
@@ -86,15 +96,21 @@ for (const [text, want] of [
   ["select c.types::regtype[]", "select postgres_catalog.regtype_names(c.types)"],
   [
     "select pg_get_serial_sequence('items'::regclass::text, 'a')::regclass",
-    "select postgres_catalog.regclass_name(postgres_catalog.pg_get_serial_sequence(postgres_catalog.regclass_name(postgres_catalog.regclass_oid('items'))::text, 'a'))",
+    "select postgres_catalog.regclass_name(['collections']::VARCHAR[], postgres_catalog.pg_get_serial_sequence(postgres_catalog.regclass_name(['collections']::VARCHAR[], postgres_catalog.regclass_oid(['collections']::VARCHAR[], 'items'))::text, 'a'))",
   ],
-  ["select x::regclass::regclass", "select postgres_catalog.regclass_name(postgres_catalog.regclass_name(x))"],
-  ["select case when a then b end::regclass", "select postgres_catalog.regclass_name(case when a then b end)"],
+  [
+    "select x::regclass::regclass",
+    "select postgres_catalog.regclass_name(['collections']::VARCHAR[], postgres_catalog.regclass_name(['collections']::VARCHAR[], x))",
+  ],
+  [
+    "select case when a then b end::regclass",
+    "select postgres_catalog.regclass_name(['collections']::VARCHAR[], case when a then b end)",
+  ],
   ["select 1::oid, $1::oid[], x::vector(3)", "select 1::uinteger, $1::uinteger[], x::float[]"],
   ["select 1 from t where typreceive != 0", "select 1 from t where typreceive != '-'"],
   [
     "select format('%s is %I%%', a, f(b, c))",
-    "select concat('', postgres_catalog.text_of( a), ' is ', postgres_catalog.quote_ident( f(b, c)), '%')",
+    "select concat('', postgres_catalog.text_of( a), ' is ', postgres_catalog.identifier_of( f(b, c)), '%')",
   ],
   ["select a similar to 'a%|b_.' escape '!'", "select a similar to 'a(?s:.*)|b(?s:.)\\.'"],
   ["select a #>> '{b,0}', a #> b.c", "select a ->> '/b/0', a -> postgres_catalog.json_pointer(b.c)"],
@@ -114,6 +130,17 @@ for (const [text, want] of [
   ["with orders as (select 1) select * from orders", "with orders as (select 1) select * from orders"],
   ["select age(datfrozenxid), age(now())", "select postgres_catalog.xid_age(datfrozenxid) AS age, age(now())"],
   ["select json_build_object('a', 1)", "select json_object('a', 1)"],
+  ["select 1.50::numeric, cast('1e-3' as numeric)", "select 1.50::decimal(38,2), cast('1e-3' as decimal(38,3))"],
+  ["select x::numeric, $1::numeric", "select postgres_catalog.numeric_of(x), $1::decimal(38,12)"],
+  ["select numeric '1.5', x::numeric(9,2)", "select decimal(38,1) '1.5', x::numeric(9,2)"],
+  ["select timestamp '0044-03-15 12:00 BC'", "select timestamp '0044-03-15 (BC) 12:00'"],
+  ["values (1, 2) limit 1", 'SELECT * FROM (values (1, 2)) AS "*VALUES*"(column1, column2) limit 1'],
+  ["select * from (values (1)) t(x)", "select * from (values (1)) t(x)"],
+  ["select cast(x as varchar(2))", "select postgres_catalog.varchar_of(x , 2)"],
+  [
+    "select a.oid from a join b on a.oid = b.typinput",
+    "select a.oid from a join b on a.oid = postgres_catalog.function_oid(b.typinput)",
+  ],
 ] as const) {
   test(`${text} becomes DuckDB's`, () => assert.equal(rewritten(text), want));
 }

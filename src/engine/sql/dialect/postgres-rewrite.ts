@@ -1,11 +1,16 @@
 import { tableSchemas } from "../table-schemas.ts";
-import { type Call, isItem, rewriteCall } from "./postgres-calls.ts";
-import { rewriteArrayText, rewriteByteText, rewriteCast, rewriteCastAs } from "./postgres-casts.ts";
+import { rewriteCall } from "./postgres-calls.ts";
+import { rewriteCast, rewriteCastAs, rewriteTypedNumber } from "./postgres-casts.ts";
 import { catalogSchema } from "./postgres-catalog.ts";
-import { notAlias, PostgresDraft, quotedText, type TextEdit } from "./postgres-draft.ts";
+import { type Call, notAlias, PostgresDraft, quotedText, textList } from "./postgres-draft.ts";
+import { rewriteFunctionColumn } from "./postgres-function-columns.ts";
+import { isItem } from "./postgres-items.ts";
 import { nameOf, type StatementText, stringOf, type Token } from "./postgres-lexer.ts";
+import { rewriteArrayText, rewriteTypedText } from "./postgres-literals.ts";
+import type { TextEdit } from "./postgres-moved.ts";
 import { withMoved } from "./postgres-moved.ts";
-import { rewriteFunctionColumn, rewriteNamedOperator, rewriteOperator, rewriteSimilar } from "./postgres-operators.ts";
+import { rewriteNamedOperator, rewriteOperator, rewriteSimilar } from "./postgres-operators.ts";
+import { rewriteNull, rewriteValues } from "./postgres-values.ts";
 
 /** What a statement's words mean in the session that says them. */
 export interface PostgresSession {
@@ -19,10 +24,20 @@ export interface PostgresSession {
   setting(name: string): string | undefined;
   /** For `set_config`; gives what is set then. */
   configure(name: string, value: string, isLocal: boolean): string;
+  /** The statements that it has prepared. */
+  prepared(): readonly PreparedText[];
   /** The schemas in which a bare name is looked for. */
   searchPath(): readonly string[];
   /** The first of them that has the table, where it is not `collections`. */
   schemaOf(table: string): string | undefined;
+}
+
+export interface PreparedText {
+  readonly name: string;
+  readonly text: string;
+  readonly types: readonly string[];
+  /** By PREPARE, and not by the protocol. */
+  readonly isFromSql: boolean;
 }
 
 /** What has to be changed in a statement so that DuckDB understands it as Postgres would. Linear in its length. */
@@ -31,7 +46,7 @@ export function postgresEdits(
   session: PostgresSession,
   more: readonly TextEdit[] = [],
 ): TextEdit[] {
-  const draft = new PostgresDraft(statement);
+  const draft = new PostgresDraft(statement, session.searchPath());
   return withMoved(statement.text, [...new Rewriter(draft, session).edits(), ...more], draft.moves);
 }
 
@@ -65,7 +80,7 @@ class Rewriter {
     if (token.kind === "word") return this.#word(i, token);
     if (token.kind === "quoted") return this.#quoted(i);
     if (token.kind === "string") {
-      return rewriteArrayText(this.#draft, i, token) || rewriteByteText(this.#draft, i, token);
+      return rewriteArrayText(this.#draft, i, token) || rewriteTypedText(this.#draft, i, token);
     }
     if (token.kind !== "symbol") return 0;
     return token.text === "::" ? rewriteCast(this.#draft, i) : rewriteOperator(this.#draft, i);
@@ -77,11 +92,14 @@ class Rewriter {
     if (text === "collate") return this.#collate(i);
     if (text === "as") return rewriteCastAs(draft, i);
     if (text === "similar") return rewriteSimilar(draft, i);
+    if (text === "values") return rewriteValues(draft, i);
+    if (text === "null") return rewriteNull(draft, i);
     if (text === "for") this.#refuseLock(i);
     const column = rewriteFunctionColumn(draft, i);
     if (column > 0 || draft.isSymbol(i - 1, ".")) return column;
     if (draft.isSymbol(i + 1, ".")) return this.#qualified(i);
     if (draft.isSymbol(i + 1, "(")) return this.#call(i, i);
+    if (this.#tokens[i + 1]?.kind === "string") return rewriteTypedNumber(draft, i);
     if (text === "current_user" || text === "session_user" || text === "current_role") {
       return this.#constant(i, text, this.#session.user);
     }
@@ -129,7 +147,7 @@ class Rewriter {
       return told === undefined ? 0 : this.#answer(first, end, name, told);
     }
     if (end === -1) return 0;
-    const path = texts(this.#session.searchPath());
+    const { path } = this.#draft;
     if (name === "current_schemas" || name === "pg_table_is_visible") {
       this.#draft.replace(first, last + 1, `${catalogSchema}.${name}_in(${path}, `);
       return last + 2 - first;
@@ -172,7 +190,7 @@ class Rewriter {
   #looseSetting(first: number, last: number): number {
     const settings = this.#session.settings();
     const [names, values] = [settings.map(([each]) => each), settings.map(([, value]) => value)];
-    this.#draft.replace(first, last + 1, `${catalogSchema}.setting_of(${texts(names)}, ${texts(values)}, `);
+    this.#draft.replace(first, last + 1, `${catalogSchema}.setting_of(${textList(names)}, ${textList(values)}, `);
     return last + 2 - first;
   }
 
@@ -228,15 +246,21 @@ class Rewriter {
     const people = user === "engine" ? [user] : ["engine", user];
     switch (name) {
       case "pg_database":
-        return `session_databases(${texts(this.#session.namespaces())})`;
+        return `session_databases(${textList(this.#session.namespaces())})`;
       case "pg_settings": {
         const settings = this.#session.settings();
-        return `session_settings(${texts(settings.map(([each]) => each))}, ${texts(settings.map(([, value]) => value))})`;
+        return `session_settings(${textList(settings.map(([each]) => each))}, ${textList(settings.map(([, value]) => value))})`;
+      }
+      case "pg_prepared_statements": {
+        const prepared = this.#session.prepared();
+        const types = `[${prepared.map((each) => textList(each.types)).join(", ")}]::VARCHAR[][]`;
+        const fromSql = `[${prepared.map((each) => each.isFromSql).join(", ")}]::BOOLEAN[]`;
+        return `session_statements(${textList(prepared.map(({ name: each }) => each))}, ${textList(prepared.map(({ text }) => text))}, ${types}, ${fromSql})`;
       }
       case "pg_roles":
-        return `session_roles(${texts(people)})`;
+        return `session_roles(${textList(people)})`;
       case "pg_user":
-        return `session_users(${texts(people)})`;
+        return `session_users(${textList(people)})`;
       default:
         return undefined;
     }
@@ -260,8 +284,4 @@ export class UnknownSetting extends Error {
     super(`unrecognized configuration parameter "${setting}"`);
     this.setting = setting;
   }
-}
-
-function texts(values: readonly string[]): string {
-  return `[${values.map(quotedText).join(", ")}]::VARCHAR[]`;
 }

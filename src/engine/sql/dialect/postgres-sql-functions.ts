@@ -1,4 +1,6 @@
 import { catalogSchema } from "./postgres-catalog.ts";
+import { openNumeric } from "./postgres-numeric.ts";
+import { functionOid } from "./postgres-procs.ts";
 
 const s = catalogSchema;
 
@@ -11,6 +13,24 @@ function ofVectors(distance: string): string {
 /** DuckDB tells numbers apart. */
 const jsonType = `CASE json_type(x) WHEN 'VARCHAR' THEN 'string' WHEN 'OBJECT' THEN 'object' WHEN 'ARRAY' THEN 'array'
   WHEN 'BOOLEAN' THEN 'boolean' WHEN 'NULL' THEN 'null' ELSE CASE WHEN json_type(x) IS NOT NULL THEN 'number' END END`;
+
+const padded = (number: string, size: number) =>
+  `lpad((${number})::VARCHAR, greatest(length((${number})::VARCHAR), ${size})::INTEGER, '0')`;
+
+/** A part of an interval `t` by a format of an instant. */
+const intervalPart = `CASE format
+  WHEN '%H' THEN CASE WHEN date_part('hour', t) < 0 THEN '-' ELSE '' END || ${padded("abs(date_part('hour', t))", 2)}
+  WHEN '%I' THEN ${padded("(date_part('hour', t) + 11) % 12 + 1", 2)} WHEN '%M' THEN ${padded("date_part('minute', t)", 2)}
+  WHEN '%S' THEN ${padded("date_part('second', t)", 2)} WHEN '%g' THEN ${padded("date_part('millisecond', t) % 1000", 3)}
+  WHEN '%f' THEN ${padded("date_part('microsecond', t) % 1000000", 6)} WHEN '%m' THEN ${padded("date_part('month', t)", 2)}
+  WHEN '%d' THEN ${padded("date_part('day', t)", 2)} WHEN '%j' THEN ${padded("date_part('day', t)", 3)}
+  WHEN '%p' THEN CASE WHEN date_part('hour', t) % 24 < 12 THEN 'AM' ELSE 'PM' END
+  ELSE error('this template is not one of an interval') END`;
+
+function yearOf(part: string): string {
+  const year = `date_part('${part}', x)`;
+  return `CASE WHEN ${year} > 0 OR typeof(x) = 'INTERVAL' THEN ${year} ELSE ${year} - 1 END`;
+}
 
 /** LIKE and its kin by the names of their operators, and what DuckDB has for those with an escape. */
 export const likes: Readonly<Record<string, readonly (readonly [parameters: string, result: string])[]>> =
@@ -40,6 +60,51 @@ export const sqlFunctions: Readonly<Record<string, readonly (readonly [parameter
   // A backslash takes a wildcard's meaning away. Where the pattern is written out without one, DuckDB's own LIKE is left of this.
   ...likes,
   text_of: [["x", "x::VARCHAR"]],
+  function_oid: [["name", functionOid]],
+  identifier_of: [
+    [
+      "x",
+      `CASE WHEN x IS NULL THEN error('null values cannot be formatted as an SQL identifier') ELSE ${s}.quote_ident(x) END`,
+    ],
+  ],
+  vector_dims: [["v", "len(v::FLOAT[])::INTEGER"]],
+  vector_norm: [["v", "sqrt(list_inner_product(v::FLOAT[], v::FLOAT[]))::DOUBLE"]],
+  // By their texts, because a float that is multiplied to a decimal brings digits that it was never written with.
+  numeric_of: [
+    ["x BIGINT", "x::DECIMAL(38, 0)"],
+    ["x", `x::VARCHAR::${openNumeric}`],
+  ],
+  numeric_text: [["x", "regexp_replace(x::VARCHAR, '(\\.[0-9]*[1-9])0+$|\\.0+$', '\\1')"]],
+  time_text: [["x", "regexp_replace(x::VARCHAR, '^(.*) \\(BC\\)(.*)$', '\\1\\2 BC')"]],
+  array_text: [
+    [
+      "a",
+      `'{' || array_to_string(list_transform(a, lambda e: CASE WHEN e IS NULL THEN 'NULL'
+         WHEN typeof(e) = 'BOOLEAN' THEN left(e::VARCHAR, 1) WHEN regexp_matches(e::VARCHAR, '^$|[{},"\\\\\\s]|^(?i:null)$')
+         THEN '"' || regexp_replace(e::VARCHAR, '(["\\\\])', '\\\\\\1', 'g') || '"' ELSE e::VARCHAR END), ',') || '}'`,
+    ],
+  ],
+  varchar_of: [["x, n", "left(x::VARCHAR, n)"]],
+  char_of: [["x, n", "rpad(left(x::VARCHAR, n), n, ' ')"]],
+  // There is no year 0 before the year 1.
+  instant_part: [
+    ["t INTERVAL, format", intervalPart],
+    ["t, format", "strftime(t, format)"],
+  ],
+  ordinal_ending: [
+    [
+      "n",
+      "CASE WHEN n[-2:] BETWEEN '11' AND '13' THEN 'th' ELSE CASE n[-1:] WHEN '1' THEN 'st' WHEN '2' THEN 'nd' WHEN '3' THEN 'rd' ELSE 'th' END END",
+    ],
+  ],
+  part_year: [["x", yearOf("year")]],
+  part_isoyear: [["x", yearOf("isoyear")]],
+  part_decade: [
+    [
+      "x",
+      "CASE WHEN typeof(x) = 'INTERVAL' THEN date_part('decade', x) ELSE floor(date_part('year', x) / 10)::BIGINT END",
+    ],
+  ],
   json_typeof: [["x", jsonType]],
   jsonb_typeof: [["x", jsonType]],
   json_pointer: [
@@ -108,8 +173,8 @@ export const sqlFunctions: Readonly<Record<string, readonly (readonly [parameter
     ],
   ],
   xid_age: [["x", "0"]],
-  regclass_oids: [["names", `(SELECT list(${s}.regclass_oid(each)) FROM (SELECT unnest(names) AS each))`]],
-  regclass_names: [["oids", `(SELECT list(${s}.regclass_name(each)) FROM (SELECT unnest(oids) AS each))`]],
+  regclass_oids: [["path, names", `(SELECT list(${s}.regclass_oid(path, each)) FROM (SELECT unnest(names) AS each))`]],
+  regclass_names: [["path, oids", `(SELECT list(${s}.regclass_name(path, each)) FROM (SELECT unnest(oids) AS each))`]],
   regtype_oids: [["names", `list_transform(names, lambda each: ${s}.regtype_oid(each))`]],
   regtype_names: [["oids", `list_transform(oids, lambda each: ${s}.regtype_name(each))`]],
   regproc_oids: [["names", "names"]],

@@ -1,6 +1,7 @@
+import { catalogSchema } from "./postgres-catalog.ts";
 import { quotedText } from "./postgres-draft.ts";
 
-/** The patterns of `to_char` and `to_date`, longest first, and how DuckDB writes and reads each. */
+/** The patterns of `to_char` and `to_date`, and how DuckDB writes and reads each. */
 const timePatterns: readonly (readonly [pattern: string, format: string])[] = [
   ["HH24", "%H"],
   ["HH12", "%I"],
@@ -27,13 +28,35 @@ const timePatterns: readonly (readonly [pattern: string, format: string])[] = [
   ["OF", "%z"],
 ];
 
-/** Patterns that DuckDB has not, as expressions of the instant `t`. */
-const timeExpressions: readonly (readonly [pattern: string, expression: string])[] = [
-  ["WW", "lpad(((date_part('doy', t) - 1) // 7 + 1)::VARCHAR, 2, '0')"],
-  ["Q", "date_part('quarter', t)::VARCHAR"],
-  ["D", "(date_part('dow', t) + 1)::VARCHAR"],
-  ["J", "date_part('julian', t)::BIGINT::VARCHAR"],
-];
+const year = `abs(${catalogSchema}.part_year(t))::VARCHAR`;
+const meridiem = `${catalogSchema}.instant_part(t, '%p')`;
+const era = `CASE WHEN ${catalogSchema}.part_year(t) < 0 THEN 'BC' ELSE 'AD' END`;
+const dotted = (letters: string) => `(${letters})[1] || '.' || (${letters})[2] || '.'`;
+
+/** Patterns that DuckDB has not or writes in another way, as expressions of the instant `t`. */
+const timeExpressions: Readonly<Record<string, string>> = {
+  YYYY: `lpad(${year}, greatest(length(${year}), 4)::INTEGER, '0')`,
+  "Y,YYY": `format('{:,}', abs(${catalogSchema}.part_year(t))::BIGINT)`,
+  YYY: `right(lpad(${year}, 4, '0'), 3)`,
+  YY: `right(lpad(${year}, 4, '0'), 2)`,
+  Y: `right(${year}, 1)`,
+  CC: "lpad(date_part('century', t)::VARCHAR, 2, '0')",
+  BC: era,
+  AD: era,
+  "B.C.": dotted(era),
+  "A.D.": dotted(era),
+  "A.M.": dotted(meridiem),
+  "P.M.": dotted(meridiem),
+  SSSSS: "(date_part('epoch', t)::BIGINT % 86400)::VARCHAR",
+  SSSS: "(date_part('epoch', t)::BIGINT % 86400)::VARCHAR",
+  WW: "lpad(((date_part('doy', t) - 1) // 7 + 1)::VARCHAR, 2, '0')",
+  W: "((date_part('day', t) - 1) // 7 + 1)::VARCHAR",
+  Q: "date_part('quarter', t)::VARCHAR",
+  D: "(date_part('dow', t) + 1)::VARCHAR",
+  J: "date_part('julian', t)::BIGINT::VARCHAR",
+};
+
+const wordPatterns = new Set("MONTH DAY MON DY AM PM A.M. P.M. BC AD B.C. A.D.".split(" "));
 
 interface Part {
   /** A pattern in upper case, or undefined for a text. */
@@ -41,11 +64,13 @@ interface Part {
   readonly text: string;
   /** Without padding. */
   readonly isFilled: boolean;
+  /** With the ending of an ordinal, in capitals or not. */
+  readonly ending?: "TH" | "th";
 }
 
-const patternNames = [...timePatterns, ...timeExpressions]
-  .map(([pattern]) => pattern)
-  .sort((a, b) => b.length - a.length);
+const patternNames = [...new Set([...timePatterns.map(([pattern]) => pattern), ...Object.keys(timeExpressions)])].sort(
+  (a, b) => b.length - a.length,
+);
 
 function partsOf(template: string): Part[] {
   const parts: Part[] = [];
@@ -63,8 +88,11 @@ function partsOf(template: string): Part[] {
     } else {
       const pattern = patternNames.find((each) => upper.startsWith(each));
       const text = template.slice(at, at + (pattern?.length ?? 1));
-      parts.push({ pattern, text, isFilled });
       at += text.length;
+      const hasEnding = pattern !== undefined && !wordPatterns.has(pattern) && /^th/i.test(template.slice(at, at + 2));
+      const ending = hasEnding ? (template[at] === "T" ? "TH" : "th") : undefined;
+      parts.push({ pattern, text, isFilled, ...(ending === undefined ? {} : { ending }) });
+      if (hasEnding) at += 2;
       if (pattern !== undefined) isFilled = false;
     }
   }
@@ -76,29 +104,38 @@ export function isNumberTemplate(template: string): boolean {
   return /[90]/.test(template) && !partsOf(template).some(({ pattern }) => pattern !== undefined && pattern.length > 1);
 }
 
-/** The text of an instant `t` by a template, as an expression. */
+/** The text of an instant or an interval `t` by a template, as an expression. */
 export function timeExpression(template: string): string {
-  const pieces = partsOf(template).map(({ pattern, text, isFilled }) => {
-    const expression = timeExpressions.find(([each]) => each === pattern)?.[1];
-    if (expression !== undefined) return expression;
-    const format = timePatterns.find(([each]) => each === pattern)?.[1];
-    if (format === undefined) return quotedText(text);
-    const written = `strftime(t, '${format}')`;
-    if (!/^(?:%B|%A|%b|%a|%p)$/.test(format)) {
-      return isFilled && /^%[mdHISMjyV]$/.test(format) ? `ltrim(${written}, '0')` : written;
-    }
-    const cased =
-      text === text.toUpperCase() ? `upper(${written})` : text === text.toLowerCase() ? `lower(${written})` : written;
-    // Names of months and days are as long as the longest, unless they are told not to be.
-    return !isFilled && (format === "%B" || format === "%A") ? `rpad(${cased}, 9, ' ')` : cased;
-  });
+  const pieces = partsOf(template).map(partExpression);
   return `CASE WHEN t IS NULL THEN NULL ELSE concat(${["''", ...pieces].join(", ")}) END`;
+}
+
+function partExpression({ pattern, text, isFilled, ending }: Part): string {
+  if (pattern === undefined) return quotedText(text);
+  const written = expressionOf(pattern);
+  if (!wordPatterns.has(pattern)) {
+    const shown = isFilled && pattern !== "Y,YYY" && !/^[TO]/.test(pattern) ? `(${written})::BIGINT::VARCHAR` : written;
+    if (ending === undefined) return shown;
+    const suffix = `${catalogSchema}.ordinal_ending(${written})`;
+    return `${shown} || ${ending === "TH" ? `upper(${suffix})` : suffix}`;
+  }
+  const cased =
+    text === text.toUpperCase() ? `upper(${written})` : text === text.toLowerCase() ? `lower(${written})` : written;
+  // Names of months and days are as long as the longest, unless they are told not to be.
+  return !isFilled && (pattern === "MONTH" || pattern === "DAY") ? `rpad(${cased}, 9, ' ')` : cased;
+}
+
+function expressionOf(pattern: string): string {
+  if (Object.hasOwn(timeExpressions, pattern)) return timeExpressions[pattern]!;
+  const format = timePatterns.find(([each]) => each === pattern)![1];
+  return `${catalogSchema}.instant_part(t, '${format}')`;
 }
 
 /** The format by which DuckDB reads a text of a template; undefined where it has a pattern that can't be read. */
 export function readingFormat(template: string): string | undefined {
   let format = "";
-  for (const { pattern, text } of partsOf(template)) {
+  for (const { pattern, text, ending } of partsOf(template)) {
+    if (ending !== undefined) return undefined;
     const known = timePatterns.find(([each]) => each === pattern)?.[1];
     if (pattern !== undefined && known === undefined) return undefined;
     format += known ?? text.replaceAll("%", "%%");

@@ -1,6 +1,6 @@
 import type { Dialect } from "./dialect.ts";
 import { catalogRelation, catalogSchema, catalogSetUp, tableFunctionNames } from "./postgres-catalog.ts";
-import { functionNames, functionSetUp } from "./postgres-functions.ts";
+import { catalogMacros, functionNames, functionSetUp } from "./postgres-functions.ts";
 
 /**
  * What PostgreSQL's clients expect. Their words become DuckDB's at the edge, which knows the session that they speak of
@@ -13,6 +13,7 @@ export const postgres: Dialect = {
   schemas: [catalogSchema],
   nullOrder: "nulls_last_on_asc_first_on_desc",
   macros: functionNames,
+  catalogMacros,
   relation(schema, name) {
     const view = catalogRelation(schema, name);
     return view === undefined ? undefined : { schema: catalogSchema, name: view };

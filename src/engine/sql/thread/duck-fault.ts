@@ -1,6 +1,6 @@
 import { EngineError } from "../../errors.ts";
+import type { SqlFaultKind } from "../fault.ts";
 import { sqlFault } from "../fault.ts";
-import type { SqlFaultKind } from "../sql.ts";
 import { DuckError } from "./duckdb.ts";
 import { characterAt, type EditedQuery } from "./edits.ts";
 

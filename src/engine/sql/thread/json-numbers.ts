@@ -1,4 +1,7 @@
-import type { Bytes } from "./read-chunk.ts";
+export interface Bytes {
+  readonly offsets: Int32Array;
+  readonly data: Uint8Array;
+}
 
 /** How such a number may begin. Most texts hold none of these, which is quickly seen. */
 const beginnings = ["Inf", "inf", "INF", "NaN", "nan", "NAN"].map((text) => Buffer.from(text));

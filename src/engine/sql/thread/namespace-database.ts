@@ -1,5 +1,6 @@
 import { unavailable } from "../../errors.ts";
-import { type Dialect, findDialect } from "../dialect/dialect.ts";
+import type { Dialect } from "../dialect/dialect.ts";
+import { findDialect } from "../dialect/dialects.ts";
 import type { NamespaceRef } from "../messages.ts";
 import { tableSchemas } from "../table-schemas.ts";
 import type { SqlColumnInfo } from "../type.ts";

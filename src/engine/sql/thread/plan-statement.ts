@@ -1,5 +1,5 @@
 import { Brackets } from "../dialect/brackets.ts";
-import { findDialect } from "../dialect/dialect.ts";
+import { findDialect } from "../dialect/dialects.ts";
 import { sqlFault } from "../fault.ts";
 import type { UsedColumns } from "../found-rows.ts";
 import type { NamedTable, StatementNeeds, StatementText } from "../messages.ts";
@@ -243,6 +243,7 @@ class Planner {
     const dialect = findDialect(this.#text.dialect);
     if ((node.class === "FUNCTION" || node.class === "WINDOW") && !this.#tableCalls.has(node)) {
       checkFunction(node as FunctionCall, dialect, this.#placeOf(node));
+      if (dialect?.catalogMacros?.has((node as FunctionCall).function_name) === true) this.#catalog = true;
     }
     checkType(node);
     if (node.class === "STAR") this.#allColumns = true;

@@ -3,7 +3,7 @@ import { sqlFault } from "../fault.ts";
 import { checkValueBytes } from "../value.ts";
 import type { ColumnType } from "./duck-type.ts";
 import { type Chunk, lib, Type, type Vector } from "./duckdb.ts";
-import { withKnownNumbers } from "./json-numbers.ts";
+import { type Bytes, withKnownNumbers } from "./json-numbers.ts";
 
 /** Rows of a chunk as columns of their own memory. */
 export function readChunk(types: readonly ColumnType[], chunk: Chunk): SqlBatch {
@@ -174,11 +174,6 @@ const chunkBytesMax = 512 * 1024 * 1024;
 
 /** Strings of up to 12 bytes lie in the vector itself, longer ones where it points to. */
 const inlineBytesMax = 12;
-
-export interface Bytes {
-  readonly offsets: Int32Array;
-  readonly data: Uint8Array;
-}
 
 function readBytes(vector: Vector, validity: Validity, rows: number): Bytes {
   const raw = rows === 0 ? new Uint8Array() : lib.vector_get_data(vector, rows * 16);

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Literal
 
@@ -79,10 +79,12 @@ class AsyncClient:
         role: Literal["reader", "writer", "admin"],
         *,
         namespace: str | None = None,
+        namespaces: Sequence[str] | None = None,
         lifetime_ms: int | None = None,
     ) -> NewKey:
-        """The answer has the key itself, which nobody is told again."""
-        body = {"name": name, "role": role, **given(namespace=namespace, lifetime_ms=lifetime_ms)}
+        """For one namespace, several, or all of them. The answer has the key itself, which is shown only once."""
+        scope = given(namespace=namespace, namespaces=None if namespaces is None else list(namespaces))
+        body = {"name": name, "role": role, **scope, **given(lifetime_ms=lifetime_ms)}
         key: NewKey = await self._transport.call(Call("POST", "/v1/instance/keys", "write", False, body=body))
         return key
 
