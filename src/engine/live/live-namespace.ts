@@ -16,6 +16,7 @@ import {
 } from "../metastore/metastore.ts";
 import type { ConsistencyToken } from "../token.ts";
 import { changeEvents, stageEvents } from "./change-events.ts";
+import { Contention } from "./contention.ts";
 import { encodeKeys } from "./expiry.ts";
 import { Gate } from "./gate.ts";
 import type { ReadSet, WriteSet } from "./read-set.ts";
@@ -54,7 +55,15 @@ export interface LiveNamespaceDeps {
 }
 
 /** A later commit has changed what a run had read: it has to run again. */
-export class Conflict extends Error {}
+export class Conflict extends Error {
+  /** What both had to do with; undefined where the run stood on commits that failed. */
+  readonly over: string | undefined;
+
+  constructor(over?: string) {
+    super(over === undefined ? "a commit that was seen has failed" : `a later commit has changed ${over}`);
+    this.over = over;
+  }
+}
 
 interface Pending extends Moment {
   readonly writes: SortedWrites;
@@ -81,6 +90,7 @@ export class LiveNamespace {
   readonly id: number;
   readonly name: string;
   readonly gate = new Gate();
+  readonly contention = new Contention();
   readonly snapshots: Snapshots;
   tables: ReadonlyMap<string, LiveTable> = new Map();
   tablesByNumber: ReadonlyMap<number, LiveTable> = new Map();
@@ -200,7 +210,9 @@ export class LiveNamespace {
     if (view.generation !== this.#generation) throw new Conflict();
     for (let tick = view.tick + 1; tick < this.#nextTick; tick++) {
       const written = this.#recent.get(tick);
-      if (written === undefined || read.touchedBy(written)) throw new Conflict();
+      if (written === undefined) throw new Conflict();
+      const over = read.touchOf(written);
+      if (over !== undefined) throw new Conflict(over);
     }
   }
 
@@ -208,7 +220,7 @@ export class LiveNamespace {
   firstTouch(read: ReadSet, afterTick: number): number | undefined {
     for (let tick = afterTick + 1; tick <= this.#durable.tick; tick++) {
       const written = this.#recent.get(tick);
-      if (written === undefined || read.touchedBy(written)) return tick;
+      if (written === undefined || read.touchOf(written) !== undefined) return tick;
     }
     return undefined;
   }

@@ -108,17 +108,26 @@ export class Mutations {
     if (call.function === createTable) return await this.#createTable(namespace, call, idempotency);
     if (call.function === setEvents) return await this.#setEvents(namespace, call, idempotency);
     for (let conflicts = 0; ; conflicts++) {
-      const isAlone = conflicts >= liveLimits.conflictsMax;
-      const entered = isAlone ? namespace.gate.alone() : namespace.gate.together();
-      const leave = entered instanceof Promise ? await entered : entered;
+      const leave = await this.#enter(namespace, call, conflicts >= liveLimits.conflictsMax);
       try {
         return await this.#attempt(namespace, call, idempotency, leave);
       } catch (error) {
         if (!(error instanceof Conflict)) throw error;
+        if (error.over !== undefined) namespace.contention.note(call, error.over);
       } finally {
         leave();
       }
     }
+  }
+
+  /** Waits for those that it would conflict with, then for the gate. */
+  async #enter({ contention, gate }: LiveNamespace, call: LiveCall, isAlone: boolean): Promise<() => void> {
+    const next = await contention.enter(call);
+    const leave = await (isAlone ? gate.alone() : gate.together());
+    return () => {
+      leave();
+      next();
+    };
   }
 
   /** `leave` is called once it is decided: others need not wait until it is durable. */

@@ -14,13 +14,15 @@ export class ReadSet {
   readonly documents = new Set<string>();
   readonly ranges: KeyRange[] = [];
 
-  /** Whether anything that was looked at is different after the commit. */
-  touchedBy(written: WriteSet): boolean {
-    if (written.schema) return true;
-    if (this.documents.size > 0 && written.documents.some((each) => this.documents.has(each))) return true;
-    return this.ranges.some((range) =>
-      written.places.some(({ space, key }) => space === range.space && inRange(key, range)),
+  /** The first of what was looked at that is different after the commit, by a name of its own. */
+  touchOf(written: WriteSet): string | undefined {
+    if (written.schema) return "schema";
+    const document = this.documents.size > 0 ? written.documents.find((each) => this.documents.has(each)) : undefined;
+    if (document !== undefined || this.ranges.length === 0) return document;
+    const place = written.places.find(({ space, key }) =>
+      this.ranges.some((range) => space === range.space && inRange(key, range)),
     );
+    return place?.space;
   }
 }
 
