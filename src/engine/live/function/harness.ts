@@ -19,7 +19,8 @@ export function installHarness(): void {
   const logLengthMax = 1_000;
   const pageSize = 128;
   /** Made ahead: when it is needed there is no room for it. */
-  const outOfMemory = { error: { name: "InternalError", message: "out of memory" } };
+  const outOfMemory = '{"error":{"name":"InternalError","message":"out of memory"}}';
+  const noValue = '{"error":{"message":"waits for something that never comes"}}';
 
   function encodeBase64(bytes: Uint8Array): string {
     let text = "";
@@ -64,24 +65,44 @@ export function installHarness(): void {
     return result;
   }
 
-  function decode(value: Json): Json {
-    if (typeof value !== "object" || value === null) return value;
-    if (Array.isArray(value)) return value.map(decode);
-    if (typeof value.$int64 === "string") return BigIntOf(value.$int64);
-    if (typeof value.$bytes === "string") return decodeBase64(value.$bytes);
-    const result: Json = {};
-    for (const name of keys(value)) {
-      defineProperty(result, name, {
-        value: decode(value[name]),
-        enumerable: true,
-        writable: true,
-        configurable: true,
-      });
+  /** Whether JSON says the value as it is. Throws where it is none. */
+  function isPlain(value: Json): boolean {
+    if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") return true;
+    if (value === null || value === undefined) return true;
+    if (typeof value === "bigint" || value instanceof Bytes) return false;
+    if (Array.isArray(value)) {
+      for (let i = 0; i < value.length; i++) if (!isPlain(value[i])) return false;
+      return true;
     }
-    return result;
+    if (typeof value !== "object") throw new TypeError(`a ${typeof value} is no value`);
+    const prototype = getPrototypeOf(value);
+    if (prototype !== Object.prototype && prototype !== null) throw new TypeError("only plain objects are values");
+    for (const name of keys(value)) if (!isPlain(value[name])) return false;
+    return true;
   }
 
-  function ask(op: Json): Promise<Json> {
+  function textOf(value: Json): string {
+    return stringify(isPlain(value) ? (value ?? null) : encode(value));
+  }
+
+  /** What was parsed just now, with the values that JSON has not; in its place. */
+  function decode(value: Json): Json {
+    if (typeof value !== "object" || value === null) return value;
+    if (Array.isArray(value)) {
+      for (let i = 0; i < value.length; i++) value[i] = decode(value[i]);
+      return value;
+    }
+    if (typeof value.$int64 === "string") return BigIntOf(value.$int64);
+    if (typeof value.$bytes === "string") return decodeBase64(value.$bytes);
+    for (const name of keys(value)) {
+      const item = value[name];
+      if (typeof item === "object" && item !== null) value[name] = decode(item);
+    }
+    return value;
+  }
+
+  /** An operation as text: nothing of the bundle's runs when the step's output is made. */
+  function ask(op: string): Promise<Json> {
     const { run } = state;
     if (run === undefined || run.end !== undefined) return Promise.reject(new Error("the run is over"));
     return new Promise((resolve, reject) => {
@@ -91,7 +112,7 @@ export function installHarness(): void {
   }
 
   function tableQuery(spec: Json): Json {
-    const scan = (more: Json) => ask(assign({ op: "scan" }, spec.range, more));
+    const scan = (more: Json) => ask(stringify(assign({ op: "scan" }, spec.range, more)));
     /** Pages until enough documents pass the filter. */
     const gather = async (count: number): Promise<Json[]> => {
       const found: Json[] = [];
@@ -138,7 +159,7 @@ export function installHarness(): void {
         return one ?? null;
       },
       count: async () =>
-        spec.keep === undefined ? await ask({ op: "count", ...spec.range }) : (await gather(Infinity)).length,
+        spec.keep === undefined ? await ask(stringify({ op: "count", ...spec.range })) : (await gather(Infinity)).length,
       paginate: async ({ cursor, limit }: Json) => {
         const { documents, cursor: next } = await scan({ limit, cursor: cursor ?? undefined });
         const page = decode(documents).filter(spec.keep ?? (() => true));
@@ -148,24 +169,25 @@ export function installHarness(): void {
   }
 
   const reader = {
-    get: async (id: Json) => decode(await ask({ op: "get", id: encode(id) })),
+    get: async (id: Json) => decode(await ask(`{"op":"get","id":${textOf(id)}}`)),
     query: (table: string) => tableQuery({ range: { table } }),
   };
   const writer = {
     ...reader,
-    insert: (table: string, document: Json) => ask({ op: "insert", table, document: encode(document) }),
+    insert: (table: string, document: Json) =>
+      ask(`{"op":"insert","table":${textOf(table)},"document":${textOf(document)}}`),
     patch: async (id: Json, patch: Json) => {
       const unset = keys(patch).filter((name) => patch[name] === undefined);
-      await ask({ op: "patch", id: encode(id), patch: encode(patch), unset });
+      await ask(`{"op":"patch","id":${textOf(id)},"patch":${textOf(patch)},"unset":${stringify(unset)}}`);
     },
     replace: async (id: Json, document: Json) => {
-      await ask({ op: "replace", id: encode(id), document: encode(document) });
+      await ask(`{"op":"replace","id":${textOf(id)},"document":${textOf(document)}}`);
     },
     delete: async (id: Json) => {
-      await ask({ op: "delete", id: encode(id) });
+      await ask(`{"op":"delete","id":${textOf(id)}}`);
     },
   };
-  const auth = freeze({ principal: () => ask({ op: "principal" }) });
+  const auth = freeze({ principal: () => ask('{"op":"principal"}') });
   const contexts: Json = {
     query: freeze({ db: freeze(reader), auth }),
     mutation: freeze({ db: freeze(writer), auth }),
@@ -175,7 +197,7 @@ export function installHarness(): void {
     if (typeof value === "string") return value;
     if (value instanceof Error) return `${value.name}: ${value.message}`;
     try {
-      return stringify(encode(value)) ?? String(value);
+      return textOf(value);
     } catch {
       return String(value);
     }
@@ -197,15 +219,15 @@ export function installHarness(): void {
     try {
       const modules = scope.bundle();
       if (request.describe) {
-        run.end = { value: describe(modules) };
+        run.end = `{"value":${stringify(describe(modules))}}`;
         return;
       }
       const found = findFunction(modules, request.function);
       const value = await found.handler(contexts[found.kind], decode(request.args));
-      run.end = { value: encode(value) };
+      run.end = `{"value":${textOf(value)}}`;
     } catch (error) {
       run.end = outOfMemory;
-      run.end = { error: errorOf(error) };
+      run.end = `{"error":${stringify(errorOf(error))}}`;
     }
   }
 
@@ -214,7 +236,7 @@ export function installHarness(): void {
     const message = isError ? `${error.message}` : shown(error);
     let data: Json;
     try {
-      data = isError && "data" in error ? encode(error.data) : undefined;
+      data = isError && "data" in error ? parse(textOf(error.data)) : undefined;
     } catch {
       data = undefined;
     }
@@ -259,10 +281,8 @@ export function installHarness(): void {
 
   function output(): string {
     const { run } = state;
-    if (run.end !== undefined) return stringify({ end: run.end, logs: run.logs });
-    if (run.ops.length === 0)
-      return stringify({ end: { error: { message: "waits for something that never comes" } }, logs: run.logs });
-    return stringify({ ops: run.ops.splice(0) });
+    if (run.end === undefined && run.ops.length > 0) return `{"ops":[${run.ops.splice(0).join()}]}`;
+    return `{"end":${run.end ?? noValue},"logs":${stringify(run.logs)}}`;
   }
 
   function random(): number {

@@ -28,43 +28,49 @@ export class RunHost {
 
   async answer(text: string): Promise<string> {
     const answers: string[] = [];
-    for (const operation of JSON.parse(text) as Operation[]) answers.push(await this.#answerOne(operation));
+    for (const operation of JSON.parse(text) as Operation[]) {
+      try {
+        const value = this.#do(operation);
+        answers.push(`{"value":${typeof value === "string" ? value : await value}}`);
+      } catch (error) {
+        answers.push(JSON.stringify({ error: this.#messageOf(error) }));
+      }
+    }
     return `[${answers.join()}]`;
   }
 
-  async #answerOne(operation: Operation): Promise<string> {
-    try {
-      return `{"value":${await this.#do(operation)}}`;
-    } catch (error) {
-      if (error instanceof FunctionFault && error.kind === "thrown") return JSON.stringify({ error: error.message });
-      const isOfFunction = error instanceof EngineError && /^(invalid_argument|not_found)$/.test(error.reason);
-      if (!isOfFunction) this.fault ??= error;
-      return JSON.stringify({
-        error: isOfFunction || error instanceof FunctionFault ? error.message : "internal error",
-      });
-    }
+  /** What the function is told of an error. */
+  #messageOf(error: unknown): string {
+    if (error instanceof FunctionFault && error.kind === "thrown") return error.message;
+    const isOfFunction = error instanceof EngineError && /^(invalid_argument|not_found)$/.test(error.reason);
+    if (!isOfFunction) this.fault ??= error;
+    return isOfFunction || error instanceof FunctionFault ? error.message : "internal error";
   }
 
-  /** The value as JSON. */
-  async #do(operation: Operation): Promise<string> {
+  /** The value as JSON; a promise where it may take more than this turn. */
+  #do(operation: Operation): string | Promise<string> {
     const transaction = this.#transaction;
     switch (operation.op) {
       case "get": {
         const found = transaction.get("id", operation.id);
         return found === undefined ? "null" : documentText(found);
       }
-      case "scan": {
-        const { documents, cursor = null } = await runInTurns(transaction.scan(checkedScan(operation)), this.#clock);
-        return `{"documents":[${documents.map(documentText).join()}],"cursor":${JSON.stringify(cursor)}}`;
-      }
+      case "scan":
+        return this.#scan(operation);
       case "count":
-        return String(await runInTurns(transaction.count(operation), this.#clock));
+        return runInTurns(transaction.count(operation), this.#clock).then(String);
       case "principal":
         return JSON.stringify(this.#caller());
       default:
         if (this.#kind === "query") throw new FunctionFault("thrown", "a query can't write");
         return JSON.stringify(this.#write(operation));
     }
+  }
+
+  async #scan(operation: Extract<Operation, { op: "scan" }>): Promise<string> {
+    const scan = this.#transaction.scan(checkedScan(operation));
+    const { documents, cursor = null } = await runInTurns(scan, this.#clock);
+    return `{"documents":[${documents.map(documentText).join()}],"cursor":${JSON.stringify(cursor)}}`;
   }
 
   #write(operation: Extract<Operation, { op: "insert" | "patch" | "replace" | "delete" }>): LiveValue {

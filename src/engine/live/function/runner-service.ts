@@ -64,7 +64,8 @@ export class RunnerService implements ChildService {
   }
 
   async #take({ bundle, heapBytes, cpuMs }: RunRequest): Promise<Kept> {
-    const at = this.#idle.findIndex((each) => each.bundle === bundle);
+    // The last one used: its code and data are in the processor's caches.
+    const at = this.#idle.findLastIndex((each) => each.bundle === bundle);
     if (at >= 0) return this.#idle.splice(at, 1)[0]!;
     const code = (await this.#parent.request({ kind: "bundle", bundle })) as string;
     const sandbox = await this.#sandboxes.create(sandboxScript(code), { heapBytes, cpuMs });
