@@ -1,6 +1,12 @@
 import { constants } from "node:http2";
-import type { DescService } from "@bufbuild/protobuf";
-import { type ConnectRouter, createConnectRouter, createContextValues, type ServiceImpl } from "@connectrpc/connect";
+import type { DescMethodUnary, DescService } from "@bufbuild/protobuf";
+import {
+  type ConnectRouter,
+  createConnectRouter,
+  createContextValues,
+  type MethodImpl,
+  type ServiceImpl,
+} from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import type { AuditEvent } from "../../engine/auth/audit.ts";
@@ -43,11 +49,14 @@ import { type Protocol, protocolOf } from "./protocol.ts";
 import { addReflection, Reflection, reflectionServices } from "./reflection.ts";
 import { type ExtraHeaders, writeError, writeReply } from "./respond.ts";
 import { subjectOf } from "./subject.ts";
+import { UnaryLane } from "./unary-lane.ts";
 
 /** A service and what answers its calls; a method left out answers `not_implemented`. */
 export interface ServedService {
   readonly descriptor: DescService;
   addTo(router: ConnectRouter): void;
+  /** Ways past the library, by path. */
+  readonly lanes?: ReadonlyMap<string, UnaryLane>;
   /** The Authorization header as this edge knows it, of a service whose clients sign in in another way too. */
   authorization?(given: string | undefined): string | undefined;
   /** What is put around its handlers, for a service with a way of its own to write its replies. */
@@ -55,7 +64,15 @@ export interface ServedService {
 }
 
 export function served<S extends DescService>(descriptor: S, implementation: Partial<ServiceImpl<S>>): ServedService {
-  return { descriptor, addTo: (router) => void router.service(descriptor, implementation) };
+  const lanes = new Map<string, UnaryLane>();
+  for (const method of descriptor.methods) {
+    const path = `/${descriptor.typeName}/${method.name}`;
+    const answer = implementation[method.localName as keyof typeof implementation];
+    if (method.methodKind !== "unary" || typeof answer !== "function" || !needsCredential(path)) continue;
+    const unary = answer.bind(implementation) as MethodImpl<DescMethodUnary>;
+    lanes.set(path, new UnaryLane(method as DescMethodUnary, unary));
+  }
+  return { descriptor, lanes, addTo: (router) => void router.service(descriptor, implementation) };
 }
 
 export interface RpcDeps {
@@ -112,6 +129,7 @@ function landedServices(deps: RpcDeps): ServedService[] {
 
 interface Paths {
   readonly handlers: ReadonlyMap<string, UniversalHandler>;
+  readonly lanes: ReadonlyMap<string, UnaryLane>;
   /** Of services whose clients sign in in a way of their own. */
   readonly authorizations: ReadonlyMap<string, NonNullable<ServedService["authorization"]>>;
 }
@@ -158,7 +176,8 @@ function createPaths(deps: RpcDeps): Paths {
   const handlers = new Map(
     served.map((handler) => [handler.requestPath, around.get(handler.service.typeName)?.(handler) ?? handler]),
   );
-  return { handlers, authorizations };
+  const lanes = new Map(services.flatMap((service) => [...(service.lanes ?? [])]));
+  return { handlers, lanes, authorizations };
 }
 
 /** Why a call that nothing answers is refused. */
@@ -179,6 +198,7 @@ function checkVersion(request: NodeRequest): void {
 class Handler implements RpcHandler {
   readonly #deps: RpcDeps;
   readonly #paths: Paths["handlers"];
+  readonly #lanes: Paths["lanes"];
   readonly #authorizations: Paths["authorizations"];
   readonly #house: HouseProxy | undefined;
   /** The last one found good, so that the calls of one client cost a comparison each. */
@@ -186,8 +206,9 @@ class Handler implements RpcHandler {
 
   constructor(deps: RpcDeps) {
     this.#deps = deps;
-    const { handlers, authorizations } = createPaths(deps);
+    const { handlers, lanes, authorizations } = createPaths(deps);
     this.#paths = handlers;
+    this.#lanes = lanes;
     this.#authorizations = authorizations;
     this.#house = deps.houseUrl === undefined ? undefined : new HouseProxy(deps.houseUrl);
   }
@@ -264,16 +285,22 @@ class Handler implements RpcHandler {
       account.release();
       call.left();
     });
-    const values = createContextValues().set(callKey, call);
-    const deadline = deadlineMs(request);
+    call.input = handler.method.input;
     const isUnary = handler.method.methodKind === "unary" || handler.method.methodKind === "server_streaming";
-    const universal = universalRequest(request, call.signal, values, {
+    const meter = {
       account,
       countedBytesMax: isUnary ? Number.POSITIVE_INFINITY : rpcLimits.readBytesMax,
       bytesMax: needsCredential(call.path) ? Number.POSITIVE_INFINITY : rpcLimits.openBytesMax,
-    });
+    };
+    const lane = UnaryLane.takes(request) ? this.#lanes.get(call.path) : undefined;
+    if (lane !== undefined) {
+      await lane.serve(call, request, response, meter, extra);
+      return;
+    }
+    const values = createContextValues().set(callKey, call);
+    const deadline = deadlineMs(request);
+    const universal = universalRequest(request, call.signal, values, meter);
     cutDeadline(universal.header, deadline);
-    call.input = handler.method.input;
     const reply = await within(
       sentJson.run(call.sent, () => handler(universal)),
       deadline === undefined ? undefined : deadline + rpcLimits.timeoutGraceMs,

@@ -1,7 +1,7 @@
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { EngineError } from "../../engine/errors.ts";
 import { authorizeMessage } from "./access.ts";
-import { callKey } from "./call.ts";
+import { type Call, callKey } from "./call.ts";
 
 /** Settles as the promise does, or fails as soon as the signal is aborted. Leaves no listener behind. */
 async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
@@ -55,24 +55,31 @@ function hasDeadline(header: Headers): boolean {
   return header.has("connect-timeout-ms") || header.has("grpc-timeout");
 }
 
+/** Checks the namespace of the credential and its quota. */
+export function admitMessage(call: Call, message: object): void {
+  if (call.principal === undefined) return;
+  call.message = message;
+  const namespace = authorizeMessage(call.principal, call.path, message);
+  if (namespace !== undefined) call.admitRequest(namespace);
+}
+
+/** What is thrown as an error for the wire. */
+export function explainEnd(call: Call, signal: AbortSignal, error: unknown): ConnectError {
+  const known = error instanceof EngineError || error instanceof ConnectError;
+  // What a handler throws once its call is over is no bug.
+  return call.explain(signal.aborted && !known ? abortError(signal) : error);
+}
+
 /**
- * Around every handler: checks the namespace of the credential and its quota, ends the wait when the deadline passes even where
- * the handler does not listen to its signal, and turns what is thrown into an error for the wire.
+ * Around every handler: admits the message, ends the wait when the deadline passes even where the handler does not listen
+ * to its signal, and turns what is thrown into an error for the wire.
  */
 export const guard: Interceptor = (next) => async (request) => {
   const call = request.contextValues.get(callKey);
   if (call === undefined) throw new Error("a call without its context");
-  const explain = (error: unknown) => {
-    const known = error instanceof EngineError || error instanceof ConnectError;
-    // What a handler throws once its call is over is no bug.
-    return call.explain(request.signal.aborted && !known ? abortError(request.signal) : error);
-  };
+  const explain = (error: unknown) => explainEnd(call, request.signal, error);
   try {
-    if (call.principal !== undefined && !request.stream) {
-      call.message = request.message;
-      const namespace = authorizeMessage(call.principal, call.path, request.message);
-      if (namespace !== undefined) call.admitRequest(namespace);
-    }
+    if (!request.stream) admitMessage(call, request.message);
     const reply = next(request);
     const response = hasDeadline(request.header) ? await orAborted(reply, request.signal) : await reply;
     if (!response.stream) return response;

@@ -9,20 +9,22 @@ export interface BodyMeter {
   readonly bytesMax: number;
 }
 
-/** A body that is counted as it comes, and ends with an error where it is too long or there is no room for it. */
-export async function* meteredBody(
-  body: AsyncIterable<Uint8Array>,
-  { account, countedBytesMax, bytesMax }: BodyMeter,
-): AsyncGenerator<Uint8Array> {
+/** Counts what has come of a body; throws where it is too long or there is no room for it. */
+export function countBytes({ account, countedBytesMax, bytesMax }: BodyMeter, bytes: number): void {
+  if (bytes > bytesMax) {
+    throw new ConnectError(`the call is larger than ${bytesMax} bytes`, Code.ResourceExhausted);
+  }
+  if (!account.hold(Math.min(bytes, countedBytesMax))) {
+    throw new ConnectError("too many bytes of requests are under way; retry", Code.Unavailable);
+  }
+}
+
+/** A body that is counted as it comes. */
+export async function* meteredBody(body: AsyncIterable<Uint8Array>, meter: BodyMeter): AsyncGenerator<Uint8Array> {
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.byteLength;
-    if (bytes > bytesMax) {
-      throw new ConnectError(`the call is larger than ${bytesMax} bytes`, Code.ResourceExhausted);
-    }
-    if (!account.hold(Math.min(bytes, countedBytesMax))) {
-      throw new ConnectError("too many bytes of requests are under way; retry", Code.Unavailable);
-    }
+    countBytes(meter, bytes);
     yield chunk;
   }
 }

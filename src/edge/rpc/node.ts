@@ -49,7 +49,7 @@ function bodyOf(request: NodeRequest): AsyncIterable<Uint8Array> {
   return { [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }) };
 }
 
-function headersOf(request: NodeRequest): Headers {
+export function headersOf(request: NodeRequest): Headers {
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers)) {
     if (value === undefined || name.startsWith(":")) continue;
@@ -57,6 +57,11 @@ function headersOf(request: NodeRequest): Headers {
     else for (const each of value) headers.append(name, each);
   }
   return headers;
+}
+
+export function urlOf(request: NodeRequest): string {
+  const scheme = "encrypted" in request.socket && request.socket.encrypted === true ? "https" : "http";
+  return `${scheme}://${authorityOf(request)}${request.url}`;
 }
 
 /**
@@ -69,11 +74,10 @@ export function universalRequest(
   contextValues: ContextValues,
   meter: BodyMeter,
 ): UniversalServerRequest {
-  const scheme = "encrypted" in request.socket && request.socket.encrypted === true ? "https" : "http";
   return {
     httpVersion: request.httpVersion,
     method: request.method ?? "",
-    url: `${scheme}://${authorityOf(request)}${request.url}`,
+    url: urlOf(request),
     header: headersOf(request),
     body: meteredBody(bodyOf(request), meter),
     signal,

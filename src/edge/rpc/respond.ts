@@ -13,6 +13,7 @@ import {
 import { findTrailerError, setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { trailerFlag, trailerParse, trailerSerialize } from "@connectrpc/connect/protocol-grpc-web";
 import { rpcLimits } from "./limits.ts";
+import { jsonOptions } from "./message-parts.ts";
 import { isGone, type NodeRequest, type NodeResponse } from "./node.ts";
 import type { Protocol } from "./protocol.ts";
 
@@ -123,7 +124,7 @@ export async function writeReply(
   if (bare !== undefined) {
     if (reply.status === 405) header.set("allow", "POST");
     const error = new ConnectError(bare[1], bare[0]);
-    sendJson(request, response, reply.status, header, extra, errorToJsonBytes(explain(error), undefined));
+    sendJson(request, response, reply.status, header, extra, errorToJsonBytes(explain(error), jsonOptions));
     return;
   }
   if (protocol === "connect") {
@@ -137,7 +138,7 @@ export async function writeReply(
     }
     const error = explain(readError(plain(whole, header.get("content-encoding"))));
     header.delete("content-encoding");
-    sendJson(request, response, codeToHttpStatus(error.code), header, extra, errorToJsonBytes(error, undefined));
+    sendJson(request, response, codeToHttpStatus(error.code), header, extra, errorToJsonBytes(error, jsonOptions));
     return;
   }
   await writeStream(body ?? [], request, response, protocol, { status: reply.status, header, trailer, extra }, explain);
@@ -218,7 +219,7 @@ export function writeError(
       error.metadata.forEach((value, key) => {
         header.set(key, value);
       });
-      sendJson(request, response, codeToHttpStatus(error.code), header, extra, errorToJsonBytes(error, undefined));
+      sendJson(request, response, codeToHttpStatus(error.code), header, extra, errorToJsonBytes(error, jsonOptions));
       return;
     }
     case "connect-stream": {

@@ -14,12 +14,11 @@ const typePrefix = "service.live.v1";
 /** The changes of a commit as CloudEvents, by the stream that their tables name. Of most commits there are none. */
 export function changeEvents(namespace: string, changes: Iterable<Change>, { tick, micros }: Moment) {
   const streams = new Map<string, CloudEvent[]>();
-  const time = new Date(micros / 1_000).toISOString();
   for (const change of changes) {
     const { events } = change.table;
     if (events === undefined || (change.before === undefined && change.after === undefined)) continue;
     const made = streams.get(events) ?? [];
-    made.push(eventOf(namespace, change, `${tick}-${made.length}`, time));
+    made.push(eventOf(namespace, change, `${tick}-${made.length}`, new Date(micros / 1_000).toISOString()));
     streams.set(events, made);
   }
   return streams;

@@ -159,7 +159,9 @@ export function installHarness(): void {
         return one ?? null;
       },
       count: async () =>
-        spec.keep === undefined ? await ask(stringify({ op: "count", ...spec.range })) : (await gather(Infinity)).length,
+        spec.keep === undefined
+          ? await ask(stringify({ op: "count", ...spec.range }))
+          : (await gather(Infinity)).length,
       paginate: async ({ cursor, limit }: Json) => {
         const { documents, cursor: next } = await scan({ limit, cursor: cursor ?? undefined });
         const page = decode(documents).filter(spec.keep ?? (() => true));
