@@ -275,3 +275,11 @@ test("a restore says which folder to serve", async () => {
   const said = await cli.ok(["restore", backup, "--data-dir", target]);
   assert.ok(said.includes(`native-engine serve --data-dir ${target}`), said);
 });
+
+test("commands for a cluster say of a single server that it is none", async () => {
+  for (const args of [["status"], ["move"], ["drain", "n1"]]) {
+    const { code, stderr } = await runCommand(["cluster", ...args, "--url", server.url]);
+    assert.notEqual(code, 0);
+    assert.match(stderr, /this server is no node of a cluster\nhint: .*docs\/cluster\.md/);
+  }
+});

@@ -1,4 +1,5 @@
 import { createTopic } from "../../adapter/kafka/topic.ts";
+import { type Client, ServiceError } from "../../client/index.ts";
 import { kafkaAddress } from "../../cluster-address.ts";
 import { readSecret } from "../../config.ts";
 import { loadClusterKeys, parseClusterLog } from "../../config-cluster.ts";
@@ -51,8 +52,19 @@ export const initCluster: Run = async (context) => {
   return undefined;
 };
 
+/** A server that is no node has no such routes. */
+async function askNode<T>(client: Client, call: Parameters<Client["request"]>[0]): Promise<T> {
+  try {
+    return await client.request<T>(call);
+  } catch (error) {
+    if (!(error instanceof ServiceError && error.reason === "not_found")) throw error;
+    const hint = "A server joins a cluster with SERVICE_CLUSTER_LOG: see docs/cluster.md.";
+    throw new CommandFailure("failed_precondition", "this server is no node of a cluster", hint);
+  }
+}
+
 export const clusterStatus: Run = async ({ client, out, signal }) => {
-  const found = await client.request<ClusterAnswer>({
+  const found = await askNode<ClusterAnswer>(client, {
     method: "GET",
     path: "/v1/cluster",
     repeatable: true,
@@ -84,7 +96,7 @@ export const clusterStatus: Run = async ({ client, out, signal }) => {
 export const moveOwner: Run = async ({ client, out, args, signal }) => {
   const [to] = args;
   const body = to === undefined ? {} : { to };
-  await client.request({ method: "POST", path: "/v1/cluster/move", body, repeatable: false, kind: "write", signal });
+  await askNode(client, { method: "POST", path: "/v1/cluster/move", body, repeatable: false, kind: "write", signal });
   await out.value({ moving: true, to: to ?? null }, () => `the owner's place goes to ${to ?? "another node"}`);
   return undefined;
 };
@@ -94,7 +106,7 @@ export const drainNode: Run = async (context) => {
   const [node = ""] = args;
   const drained = !context.flag("undo");
   const body = { node, drained };
-  await client.request({ method: "POST", path: "/v1/cluster/drain", body, repeatable: true, kind: "write", signal });
+  await askNode(client, { method: "POST", path: "/v1/cluster/drain", body, repeatable: true, kind: "write", signal });
   await out.value(body, () => (drained ? `${node} is drained: it can be stopped` : `${node} may be the owner again`));
   return undefined;
 };

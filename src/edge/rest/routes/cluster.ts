@@ -173,6 +173,6 @@ export function clusterRoutes(cluster: ClusterControl): Route[] {
 
 function found(cluster: ClusterControl, field: string, name: string): ClusterNodeStatus {
   const node = cluster.nodes().find((each) => each.node === name);
-  if (node === undefined) throw invalid(field, `the cluster has no node ${JSON.stringify(name)}`);
+  if (node === undefined) throw invalid(field, "must be the name of a node of the cluster");
   return node;
 }
