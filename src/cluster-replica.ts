@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { open, rename, rm } from "node:fs/promises";
+import { rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Logger } from "pino";
 import { LmdbStore } from "./adapter/lmdb/store.ts";
@@ -9,6 +9,7 @@ import type { MarkReader, Snapshots } from "./adapter/replicated/snapshot.ts";
 import { makeKey, tables } from "./engine/keys.ts";
 import type { SharedLog } from "./port/shared-log.ts";
 import { StoreError } from "./port/store.ts";
+import { syncFolder } from "./port/sync-folder.ts";
 
 export interface ReplicaOptions {
   readonly folder: string;
@@ -74,10 +75,5 @@ async function restoreNewest({ folder, log, snapshots, logger }: ReplicaOptions,
 async function replaceFolder(from: string, to: string): Promise<void> {
   await rm(to, { recursive: true, force: true });
   await rename(from, to);
-  const parent = await open(dirname(to), "r");
-  try {
-    await parent.sync();
-  } finally {
-    await parent.close();
-  }
+  await syncFolder(dirname(to));
 }

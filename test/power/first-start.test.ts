@@ -38,3 +38,24 @@ test("the power fails soon after the first write of a new server", async (t) => 
     ["first"],
   );
 });
+
+/**
+ * Proves: a first start that the power ends can be made again. The store must not tell of a commit log whose folder the
+ * disk may not have.
+ */
+test("the power fails during the first start of a new server", async (t) => {
+  for (let killAt = 30; killAt < 62; killAt += 4) {
+    await using machine = await Machine.make();
+    if (machine === undefined) return t.skip("needs a C compiler");
+    await assert.rejects(machine.start(killAt), /SIGKILL/);
+    machine.losePower(worstOf(machine));
+    await using server = await machine.start();
+    assert.equal((await ask(`${server.url}/health`)).status, 200, `cut at change ${killAt}`);
+  }
+});
+
+/** The choice of those tried that loses the most names. */
+function worstOf(machine: Machine): SeededRandom {
+  const names = Array.from({ length: 20 }, (_, seed) => machine.outcome(new SeededRandom(seed)).size);
+  return new SeededRandom(names.indexOf(Math.min(...names)));
+}

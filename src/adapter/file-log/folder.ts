@@ -12,8 +12,9 @@ import {
   writevSync,
 } from "node:fs";
 import { type FileHandle, open, rename, rm, truncate } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { syncFolder, syncFolderNow } from "../../port/sync-folder.ts";
 import type { LogDisk, LogFile } from "./disk.ts";
 import { pageBytes, zeroPage } from "./format.ts";
 
@@ -36,6 +37,8 @@ export class LogFolder implements LogDisk {
   constructor(path: string) {
     this.#path = path;
     mkdirSync(path, { recursive: true, mode: 0o700 });
+    // Also where an earlier start has made it: that one may have ended before it was on the disk.
+    syncFolderNow(dirname(path));
   }
 
   list(): string[] {
@@ -79,8 +82,7 @@ export class LogFolder implements LogDisk {
 
   async rename(from: string, to: string): Promise<void> {
     await rename(join(this.#path, from), join(this.#path, to));
-    await using folder = await open(this.#path, "r");
-    await folder.sync();
+    await syncFolder(this.#path);
   }
 
   async remove(name: string): Promise<void> {

@@ -3,6 +3,7 @@ import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promis
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { ObjectFiles, ObjectInfo, ObjectStore } from "../../port/object-store.ts";
+import { syncFolder } from "../../port/sync-folder.ts";
 
 const partial = ".partial";
 const pieceBytes = 256 * 1024;
@@ -125,15 +126,6 @@ export class FilesObjectStore implements ObjectStore {
 
 function readdirDeep(folder: string) {
   return readdir(folder, { recursive: true, withFileTypes: true });
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
 
 /** Undefined where the file was deleted a moment ago. */

@@ -1,5 +1,6 @@
 import { open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { syncFolder } from "../../port/sync-folder.ts";
 
 const versionsFolder = "_versions";
 const hint = "latest_version_hint.json";
@@ -57,12 +58,7 @@ export class SyncedVersion {
       await file.close();
     }
     await rename(partial, this.#file);
-    const folder = await open(dirname(this.#file), "r");
-    try {
-      await folder.sync();
-    } finally {
-      await folder.close();
-    }
+    await syncFolder(dirname(this.#file));
   }
 
   async drop(): Promise<void> {

@@ -1,5 +1,6 @@
-import { closeSync, fdatasyncSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
+import { closeSync, fdatasyncSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
+import { syncFolderNow } from "../../port/sync-folder.ts";
 
 /**
  * Makes the store's file so that it appears under its name only when it is whole and synced. LMDB by itself writes the
@@ -13,7 +14,7 @@ export function makeFile(file: string, create: (path: string) => void): void {
   };
   remove();
   create(fresh);
-  sync(fresh, fdatasyncSync);
+  syncFile(fresh);
   renameSync(fresh, file);
   remove();
 }
@@ -21,18 +22,18 @@ export function makeFile(file: string, create: (path: string) => void): void {
 /** The names of the file, of its folder, and of the data folder, which may all be new, are on the disk after this. */
 export function syncNames(directory: string): void {
   const data = dirname(directory);
-  for (const folder of [directory, data]) sync(folder, fsyncSync);
+  for (const folder of [directory, data]) syncFolderNow(folder);
   try {
-    sync(dirname(data), fsyncSync);
+    syncFolderNow(dirname(data));
   } catch {
     // The folder above the data folder is the operator's, and may not be ours to open.
   }
 }
 
-function sync(path: string, how: (descriptor: number) => void): void {
+function syncFile(path: string): void {
   const descriptor = openSync(path, "r");
   try {
-    how(descriptor);
+    fdatasyncSync(descriptor);
   } finally {
     closeSync(descriptor);
   }

@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { Index, MetricKind, ScalarKind } from "usearch";
 import { crc32 } from "../../port/checksum.ts";
+import { syncFolder } from "../../port/sync-folder.ts";
 import {
   type VectorGraph,
   VectorGraphError,
@@ -184,14 +185,5 @@ async function readFooter(path: string, verify: boolean): Promise<Footer> {
     return footer;
   } finally {
     await file.close();
-  }
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }

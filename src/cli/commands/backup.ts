@@ -3,6 +3,7 @@ import { open } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ArchiveError } from "../../engine/backup/tar.ts";
 import { type ArchiveSummary, verifyArchive } from "../../engine/backup/verify.ts";
+import { syncFolder } from "../../port/sync-folder.ts";
 import { CommandFailure } from "../command.ts";
 import type { Context } from "../context.ts";
 import { formatBytes } from "../output.ts";
@@ -102,15 +103,6 @@ async function write(context: Context, partial: string, pieces: AsyncIterable<Ui
     progress.end();
     // A connection that is still open is ended with it.
     await tee.return(undefined);
-    await handle.close();
-  }
-}
-
-export async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
     await handle.close();
   }
 }

@@ -6,11 +6,12 @@ import { SingleOwnership } from "../../adapter/single/ownership.ts";
 import { loadConfig } from "../../config.ts";
 import { makeDataFolder } from "../../data-folder.ts";
 import { decodeEntries, type StoreName, storeNames } from "../../engine/backup/archive.ts";
+import { syncFolder } from "../../port/sync-folder.ts";
 import { CommandFailure } from "../command.ts";
 import { formatBytes } from "../output.ts";
 import { Progress } from "../progress.ts";
 import type { Run } from "../spec.ts";
-import { syncFolder, verified } from "./backup.ts";
+import { verified } from "./backup.ts";
 
 /** Below the data directory, so that what was verified is put in its place by renames alone. */
 const workFolder = ".restoring";
