@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { NodeClock } from "../src/adapter/node/clock.ts";
 import { NodeRandom } from "../src/adapter/node/random.ts";
-import { openAuthStore } from "../src/auth-store.ts";
+import { openAuthStore } from "../src/composition/auth-store.ts";
 import { ApiKeys } from "../src/engine/auth/keys.ts";
 import { ask } from "../test/support/http.ts";
 import { ServerProcess, temporaryFolder } from "../test/support/process.ts";

@@ -18,7 +18,7 @@ import {
   ServiceError,
   type WriteOp,
 } from "../src/client/index.ts";
-import { loadConfig } from "../src/config.ts";
+import { loadConfig } from "../src/composition/config/config.ts";
 import { type Address, formatAddress } from "../src/listener/address.ts";
 
 const namespaceName = "demo";

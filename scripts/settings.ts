@@ -5,7 +5,7 @@
  *   node scripts/settings.ts --check   fail when the page is not in step
  */
 import { readFileSync, writeFileSync } from "node:fs";
-import { settingsTable } from "../src/config.ts";
+import { settingsTable } from "../src/composition/config/config.ts";
 
 const page = new URL("../docs/configuration.md", import.meta.url);
 const [begin, end] = ["<!-- settings: written by scripts/settings.ts -->", "<!-- end of settings -->"];
@@ -27,6 +27,8 @@ if (before === undefined || after === undefined) throw new Error("docs/configura
 const wanted = `${before}${begin}\n\n${table()}\n\n${end}${after}`;
 if (process.argv[2] !== "--check") writeFileSync(page, wanted);
 else if (wanted !== text) {
-  console.error("docs/configuration.md: the settings are not those of src/config.ts; run node scripts/settings.ts");
+  console.error(
+    "docs/configuration.md: the settings are not those of src/composition/config/config.ts; run node scripts/settings.ts",
+  );
   process.exitCode = 1;
 }

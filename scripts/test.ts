@@ -5,7 +5,7 @@
 //   npm run test:console                 the console in Chromium
 //   npm run test:cluster                 nodes on a real Kafka, where there is Java
 //   npm run test:packages                what people install, from the packed files
-//   npm test -- src/config.test.ts       these files only
+//   npm test -- src/composition/config/config.test.ts       these files only
 //   npm test -- --test-name-pattern=key  options of the test runner, written with `=`
 import { spawn } from "node:child_process";
 import { join } from "node:path";

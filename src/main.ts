@@ -1,11 +1,14 @@
 import { setFlagsFromString } from "node:v8";
 import { normalised } from "./cli/words.ts";
+import { version } from "./composition/version.ts";
 import { EngineError } from "./engine/errors.ts";
-import { version } from "./version.ts";
 
 /** The text of help: made only when it is shown, since the settings it names bring much of the server along. */
 async function usage(of: "all" | "serve"): Promise<string> {
-  const [{ settingsHelp }, help] = await Promise.all([import("./config.ts"), import("./cli/help.ts")]);
+  const [{ settingsHelp }, help] = await Promise.all([
+    import("./composition/config/config.ts"),
+    import("./cli/help.ts"),
+  ]);
   return of === "all" ? help.mainHelp(settingsHelp()) : help.serveHelp(settingsHelp());
 }
 
@@ -28,7 +31,7 @@ async function run(given: readonly string[]): Promise<number> {
         process.stdout.write(await usage("serve"));
         return 0;
       }
-      const { loadServerConfig } = await import("./config.ts");
+      const { loadServerConfig } = await import("./composition/config/config.ts");
       const config = loadServerConfig({ argv: rest, env: process.env });
       // Before the pool is first used.
       process.env["UV_THREADPOOL_SIZE"] ??= String(poolThreads);

@@ -8,11 +8,11 @@ import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { MemoryObjectStore } from "../../src/adapter/memory/object-store.ts";
 import { NodeClock } from "../../src/adapter/node/clock.ts";
 import { NodeRandom } from "../../src/adapter/node/random.ts";
+import { openMainStore } from "../../src/composition/main-store.ts";
 import { devLoopback } from "../../src/engine/auth/principal.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import type { LiveObject, LiveValue } from "../../src/engine/live/value.ts";
 import { LiveService } from "../../src/gen/service/live/v1/live_pb.ts";
-import { openMainStore } from "../../src/main-store.ts";
 import { inlineFunctions, inlineSqlChildren, inlineThreads, testSettings } from "../../test/support/engine.ts";
 
 const namespace = "bench";

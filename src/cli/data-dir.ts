@@ -1,6 +1,6 @@
-import { onAuthStore } from "../auth-store.ts";
-import { loadConfig } from "../config.ts";
-import { makeDataFolder } from "../data-folder.ts";
+import { onAuthStore } from "../composition/auth-store.ts";
+import { loadConfig } from "../composition/config/config.ts";
+import { makeDataFolder } from "../composition/data-folder.ts";
 import type { Context } from "./context.ts";
 
 /** The data directory that a command works on, made where it is missing. */

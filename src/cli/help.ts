@@ -1,6 +1,6 @@
-import { version } from "../version.ts";
+import { nearest, nearestOption } from "../composition/config/nearest.ts";
+import { version } from "../composition/version.ts";
 import { commands } from "./commands.ts";
-import { nearest, nearestOption } from "./nearest.ts";
 import {
   type CommandSpec,
   commonOptions,

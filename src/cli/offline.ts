@@ -3,12 +3,12 @@ import { FilesObjectStore } from "../adapter/files/object-store.ts";
 import { filesOfVersion } from "../adapter/lance/files.ts";
 import { NodeClock } from "../adapter/node/clock.ts";
 import { SingleOwnership } from "../adapter/single/ownership.ts";
-import { openAuthStore } from "../auth-store.ts";
+import { openAuthStore } from "../composition/auth-store.ts";
+import { openMainStore } from "../composition/main-store.ts";
+import { version } from "../composition/version.ts";
 import { Backups } from "../engine/backup/backups.ts";
 import { ObjectHold } from "../engine/backup/object-hold.ts";
-import { openMainStore } from "../main-store.ts";
 import { type Store, StoreError } from "../port/store.ts";
-import { version } from "../version.ts";
 import { CommandFailure } from "./command.ts";
 
 /** A data directory that no server uses, opened for as long as a command needs it. */

@@ -3,14 +3,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { NodeClock } from "../adapter/node/clock.ts";
 import { NodeRandom } from "../adapter/node/random.ts";
 import { WorkerThreads } from "../adapter/threads/threads.ts";
+import type { WorkerData } from "../composition/process/worker.ts";
+import { sqlChildren } from "../composition/sql-children.ts";
 import { defaultCollectionSettings } from "../engine/collection/settings.ts";
 import { Engine } from "../engine/engine.ts";
 import { checkFormat } from "../engine/format.ts";
 import { Log } from "../engine/log/log.ts";
 import { type LinkRepair, Repair } from "../engine/repair.ts";
 import { defaultSqlSettings } from "../engine/sql/settings.ts";
-import { sqlChildren } from "../sql-children.ts";
-import type { WorkerData } from "../worker.ts";
 import type { OfflineData } from "./offline.ts";
 
 /** Longer than any server's: what it remembers of events is not ours to forget. */
@@ -42,7 +42,7 @@ export async function* rebuildDerived(
       ownership,
       clock,
       random: new NodeRandom(),
-      threads: new WorkerThreads(new URL("../worker.ts", import.meta.url), {
+      threads: new WorkerThreads(new URL("../composition/process/worker.ts", import.meta.url), {
         dataDir,
         objects: { kind: "files", folder: join(dataDir, "objects") },
       } satisfies WorkerData),

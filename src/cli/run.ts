@@ -1,12 +1,12 @@
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import { ServiceError } from "../client/index.ts";
+import { nearest, nearestOption } from "../composition/config/nearest.ts";
 import { EngineError } from "../engine/errors.ts";
 import { CommandFailure, UsageError } from "./command.ts";
 import { commands } from "./commands.ts";
 import { Context, type Streams } from "./context.ts";
 import { commandHelp, groupHelp } from "./help.ts";
 import { hintOf } from "./hints.ts";
-import { nearest, nearestOption } from "./nearest.ts";
 import { Output } from "./output.ts";
 import { type CommandSpec, exitCodes, type OptionSpec, optionsOf } from "./spec.ts";
 

@@ -1,9 +1,9 @@
 import { pino } from "pino";
 import { IdleCollector } from "../adapter/threads/idle-collector.ts";
-import type { ClusterNode } from "../cluster-node.ts";
-import type { ServerConfig } from "../config.ts";
-import { makeDataFolder } from "../data-folder.ts";
-import type { Server } from "../server.ts";
+import type { ClusterNode } from "../composition/cluster/node.ts";
+import type { ServerConfig } from "../composition/config/config.ts";
+import { makeDataFolder } from "../composition/data-folder.ts";
+import type { Server } from "../composition/server.ts";
 import { LogForPeople } from "./log-for-people.ts";
 
 /** Runs the server until it is told to stop. Resolves with the exit code. */
@@ -26,10 +26,10 @@ export async function runServe(config: ServerConfig): Promise<number> {
       process.exit(1);
     };
     if (config.clusterLog === undefined) {
-      const { Server } = await import("../server.ts");
+      const { Server } = await import("../composition/server.ts");
       server = await Server.start(config, log, onFatal);
     } else {
-      const { ClusterNode } = await import("../cluster-node.ts");
+      const { ClusterNode } = await import("../composition/cluster/node.ts");
       server = await ClusterNode.start(config, log, onFatal);
     }
   } catch (error) {

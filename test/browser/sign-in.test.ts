@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
 import { NodeClock } from "../../src/adapter/node/clock.ts";
 import { NodeRandom } from "../../src/adapter/node/random.ts";
-import { openAuthStore } from "../../src/auth-store.ts";
+import { openAuthStore } from "../../src/composition/auth-store.ts";
 import { ApiKeys } from "../../src/engine/auth/keys.ts";
 import { IdentityProvider } from "../support/identity-provider.ts";
 import { ServerProcess, temporaryFolder } from "../support/process.ts";

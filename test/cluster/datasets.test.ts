@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { LanceColumnar } from "../../src/adapter/lance/columnar.ts";
 import { S3ObjectStore } from "../../src/adapter/s3/object-store.ts";
-import { lanceOptions } from "../../src/objects.ts";
+import { lanceOptions } from "../../src/composition/objects.ts";
 import { readRows } from "../support/lance-reader.ts";
 import { numberedChange, writerSchema } from "../support/lance-writer.ts";
 import { hasGo, S3Server } from "../support/s3.ts";

@@ -8,7 +8,7 @@ import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { NodeClock } from "../../src/adapter/node/clock.ts";
 import { NodeRandom } from "../../src/adapter/node/random.ts";
-import { openAuthStore } from "../../src/auth-store.ts";
+import { openAuthStore } from "../../src/composition/auth-store.ts";
 import { ApiKeys } from "../../src/engine/auth/keys.ts";
 import { roles } from "../../src/engine/auth/principal.ts";
 import { ErrorInfoSchema } from "../../src/gen/service/errors/v1/errors_pb.ts";

@@ -46,7 +46,7 @@ for (const [args, want] of [
   });
 }
 
-// Every other setting is refused in the same way; src/config.test.ts has them all.
+// Every other setting is refused in the same way; src/composition/config/config.test.ts has them all.
 for (const [args, env, want] of [
   [["--prot", "1"], {}, [/--prot/, ...flags.map((flag) => new RegExp(flag))]],
   [["--data-dri=x"], {}, [/did you mean --data-dir\?/]],

@@ -4,7 +4,7 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { firstWords } from "../../src/cli/help.ts";
-import { loadConfig, settingsTable } from "../../src/config.ts";
+import { loadConfig, settingsTable } from "../../src/composition/config/config.ts";
 import { blocksOf, DocsRun, titleOf } from "../support/docs.ts";
 import { type Embeddings, startEmbeddings } from "../support/embeddings.ts";
 import { ServerProcess, temporaryFolder } from "../support/process.ts";

@@ -4,7 +4,7 @@ import { chmod, mkdir, readdir, rm, stat, symlink, writeFile } from "node:fs/pro
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { after, before, test } from "node:test";
-import { makeDataFolder } from "../../src/data-folder.ts";
+import { makeDataFolder } from "../../src/composition/data-folder.ts";
 import { startCommand, temporaryFolder } from "../support/process.ts";
 
 let folder: string;

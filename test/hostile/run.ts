@@ -6,7 +6,7 @@ import { createConnection } from "mysql2/promise";
 import pg from "pg";
 import { NodeClock } from "../../src/adapter/node/clock.ts";
 import { NodeRandom } from "../../src/adapter/node/random.ts";
-import { openAuthStore } from "../../src/auth-store.ts";
+import { openAuthStore } from "../../src/composition/auth-store.ts";
 import { ApiKeys } from "../../src/engine/auth/keys.ts";
 import { ask } from "../support/http.ts";
 import { ServerProcess, temporaryFolder } from "../support/process.ts";

@@ -8,10 +8,10 @@ const sources = sourceFiles("src/**/*.{ts,tsx}");
 const isTest = (path: string) => path.endsWith(".test.ts");
 const program = sources.filter(({ path }) => !isTest(path));
 
-/** The first folder below src; a file that lies in none of them composes the others. */
+/** The first folder below src; `main.ts` lies in none of them. */
 function layerOf(path: string): string {
   const [, first, second] = path.split("/");
-  return second === undefined ? "root" : first!;
+  return second === undefined ? "main" : first!;
 }
 
 /**
@@ -31,8 +31,9 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   client: ["client"],
   // What live functions import, in a sandbox: nothing of the server may come along.
   live: ["live"],
-  cli: ["cli", "client", "root", "adapter", "edge", "engine", "listener", "port", "gen"],
-  root: ["root", "live", "cli", "adapter", "edge", "engine", "listener", "port", "gen"],
+  composition: ["composition", "live", "adapter", "edge", "engine", "listener", "port", "gen"],
+  cli: ["cli", "client", "composition", "adapter", "edge", "engine", "port"],
+  main: ["cli", "composition", "engine"],
 };
 /** How JSON is read without rounding, for both programs of browsers. */
 const jsonOfBrowsers = "src/client/json.ts";
@@ -40,7 +41,7 @@ const wordsOfAll = ["src/engine/errors.ts", "src/engine/limits.ts"];
 
 test("the import rule sees the imports", () => {
   assert.ok(sources.length > 40);
-  const server = sources.find(({ path }) => path === "src/server.ts");
+  const server = sources.find(({ path }) => path === "src/composition/server.ts");
   assert.ok(server?.imports.includes("src/engine/engine.ts"));
 });
 
@@ -88,11 +89,9 @@ test("an edge does not reach into another edge", () => {
   }
 });
 
-test("adapters are constructed by the composition roots, the command line and tests only", () => {
-  const constructors =
-    /^src\/(?:server|cluster-node|cluster-address|cluster-objects|cluster-replica|objects|auth-store|main-store|main|worker|sql-children|sql-process|live-runner)\.ts$|^src\/cli\//;
+test("adapters are constructed by the composition, the command line and tests only", () => {
   for (const { path, imports } of program) {
-    if (layerOf(path) === "adapter" || constructors.test(path)) continue;
+    if (["adapter", "composition", "cli"].includes(layerOf(path))) continue;
     for (const to of imports) assert.notEqual(layerOf(to), "adapter", `${path} imports ${to}`);
   }
 });
@@ -133,7 +132,7 @@ test("time and randomness are injected into the engine", () => {
 const entries = [
   "src/main.ts",
   "src/console/main.tsx",
-  "src/live-runner.ts",
+  "src/composition/process/live-runner.ts",
   "src/live/index.ts",
   "src/console/theme-first.ts",
 ];

@@ -1,5 +1,5 @@
 /** A process that opens the shared store for every step, as each command of the command line does. */
-import { onAuthStore } from "../../src/auth-store.ts";
+import { onAuthStore } from "../../src/composition/auth-store.ts";
 
 const [dataDir = "", name = ""] = process.argv.slice(2);
 

@@ -3,7 +3,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { rm } from "node:fs/promises";
 import { test } from "node:test";
-import { onAuthStore } from "../../src/auth-store.ts";
+import { onAuthStore } from "../../src/composition/auth-store.ts";
 import { temporaryFolder } from "../support/process.ts";
 
 const rounds = 60;

@@ -1,8 +1,8 @@
 import { createTopic } from "../../adapter/kafka/topic.ts";
 import { type Client, ServiceError } from "../../client/index.ts";
-import { kafkaAddress } from "../../cluster-address.ts";
-import { readSecret } from "../../config.ts";
-import { loadClusterKeys, parseClusterLog } from "../../config-cluster.ts";
+import { kafkaAddress } from "../../composition/cluster/address.ts";
+import { loadClusterKeys, parseClusterLog } from "../../composition/config/cluster.ts";
+import { readSecret } from "../../composition/config/config.ts";
 import { CommandFailure, UsageError } from "../command.ts";
 import type { Run } from "../spec.ts";
 

@@ -84,7 +84,7 @@ function uniqueOptions(options: readonly OptionSpec[]): readonly Completion[] {
 }
 
 async function serveFlags(): Promise<readonly Completion[]> {
-  const { settingsTable } = await import("../../config.ts");
+  const { settingsTable } = await import("../../composition/config/config.ts");
   return settingsTable().flatMap(({ flag, help }) => (flag === undefined ? [] : [{ word: `--${flag}`, help }]));
 }
 

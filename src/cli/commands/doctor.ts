@@ -3,7 +3,7 @@ import { access, stat, statfs } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { checkPages, everyPage } from "../../adapter/lmdb/pages.ts";
-import { loadConfig } from "../../config.ts";
+import { loadConfig } from "../../composition/config/config.ts";
 import { CommandFailure } from "../command.ts";
 import type { Context } from "../context.ts";
 import { formatBytes } from "../output.ts";

@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers";
 import { after, test } from "node:test";
 import { NodeClock } from "../../adapter/node/clock.ts";
 import { NodeRandom } from "../../adapter/node/random.ts";
-import { onAuthStore } from "../../auth-store.ts";
+import { onAuthStore } from "../../composition/auth-store.ts";
 import { ApiKeys } from "../../engine/auth/keys.ts";
 import type { Streams } from "../context.ts";
 import { runTable } from "../run.ts";

@@ -11,6 +11,7 @@ import { SimulatedClock } from "../../../src/adapter/simulated/clock.ts";
 import { SeededRandom } from "../../../src/adapter/simulated/random.ts";
 import { SingleOwnership } from "../../../src/adapter/single/ownership.ts";
 import { WorkerThreads } from "../../../src/adapter/threads/threads.ts";
+import type { WorkerData } from "../../../src/composition/process/worker.ts";
 import { BuildService } from "../../../src/engine/collection/build/build-service.ts";
 import { IndexService } from "../../../src/engine/collection/index/index-service.ts";
 import { ObjectSegmentLoader } from "../../../src/engine/collection/index/segment-loader.ts";
@@ -20,7 +21,6 @@ import { defaultSqlSettings } from "../../../src/engine/sql/settings.ts";
 import type { ObjectStore } from "../../../src/port/object-store.ts";
 import type { Store } from "../../../src/port/store.ts";
 import type { ThreadRole, ThreadService, Threads } from "../../../src/port/threads.ts";
-import type { WorkerData } from "../../../src/worker.ts";
 import { inlineSqlChildren } from "../../support/engine.ts";
 import { LosableThreads } from "../../support/losable-threads.ts";
 
@@ -136,7 +136,7 @@ export class EngineHarness implements AsyncDisposable {
 
   #threads(): Threads {
     if (this.#adapters === "disk") {
-      return new WorkerThreads(new URL("../../../src/worker.ts", import.meta.url), {
+      return new WorkerThreads(new URL("../../../src/composition/process/worker.ts", import.meta.url), {
         dataDir: this.#folder,
         objects: { kind: "files", folder: join(this.#folder, "objects") },
       } satisfies WorkerData);

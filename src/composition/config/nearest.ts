@@ -1,5 +1,3 @@
-import type { OptionSpec } from "./spec.ts";
-
 /** Letters that may be wrong. */
 const distanceMax = 2;
 
@@ -13,7 +11,7 @@ export function nearest(given: string, words: readonly string[]): string | undef
 }
 
 /** The option that was most likely meant, as it is written; `given` has its dashes. */
-export function nearestOption(given: string, options: readonly OptionSpec[]): string | undefined {
+export function nearestOption(given: string, options: readonly { readonly name: string }[]): string | undefined {
   return nearest(
     given,
     options.map(({ name }) => `--${name}`),

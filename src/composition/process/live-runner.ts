@@ -1,7 +1,7 @@
-import { serveParent } from "./adapter/children/serve-parent.ts";
-import { IsolatedSandboxes } from "./adapter/isolated-vm/sandbox.ts";
-import { QuickJsSandboxes } from "./adapter/quickjs/sandbox.ts";
-import { RunnerService } from "./engine/live/function/runner-service.ts";
+import { serveParent } from "../../adapter/children/serve-parent.ts";
+import { IsolatedSandboxes } from "../../adapter/isolated-vm/sandbox.ts";
+import { QuickJsSandboxes } from "../../adapter/quickjs/sandbox.ts";
+import { RunnerService } from "../../engine/live/function/runner-service.ts";
 
 export interface RunnerData {
   readonly engine: "v8" | "quickjs";

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { rootCertificates } from "node:tls";
-import type { KafkaAddress } from "./adapter/kafka/clients.ts";
-import type { ServerConfig } from "./config.ts";
-import type { ClusterKeys, ClusterLogAddress } from "./config-cluster.ts";
+import type { KafkaAddress } from "../../adapter/kafka/clients.ts";
+import type { ClusterKeys, ClusterLogAddress } from "../config/cluster.ts";
+import type { ServerConfig } from "../config/config.ts";
 
 /** The one shard that a cluster has. */
 const shard = 0;

@@ -1,7 +1,7 @@
-import { FilesObjectStore } from "./adapter/files/object-store.ts";
-import type { LanceOptions } from "./adapter/lance/columnar.ts";
-import type { S3Address } from "./adapter/s3/client.ts";
-import type { ObjectStore } from "./port/object-store.ts";
+import { FilesObjectStore } from "../adapter/files/object-store.ts";
+import type { LanceOptions } from "../adapter/lance/columnar.ts";
+import type { S3Address } from "../adapter/s3/client.ts";
+import type { ObjectStore } from "../port/object-store.ts";
 
 /** Where objects are, as every thread is told. */
 export type ObjectsPlace =
@@ -21,8 +21,8 @@ export type ObjectsPlace =
 /** What only a bucket needs is loaded only for one: every thread opens its objects when it starts. */
 export async function openObjects(place: ObjectsPlace): Promise<ObjectStore> {
   if (place.kind === "files") return new FilesObjectStore(place.folder);
-  const { CachedObjectStore } = await import("./adapter/files/cached-object-store.ts");
-  const { S3ObjectStore } = await import("./adapter/s3/object-store.ts");
+  const { CachedObjectStore } = await import("../adapter/files/cached-object-store.ts");
+  const { S3ObjectStore } = await import("../adapter/s3/object-store.ts");
   return new CachedObjectStore(new S3ObjectStore(place.address), place.cacheFolder, place.cacheBytesMax);
 }
 

@@ -1,6 +1,6 @@
-import { ChildProcesses, type ChildrenOptions } from "./adapter/children/children.ts";
-import type { SqlSettings } from "./engine/sql/settings.ts";
-import type { SqlProcessData } from "./sql-process.ts";
+import { ChildProcesses, type ChildrenOptions } from "../adapter/children/children.ts";
+import type { SqlSettings } from "../engine/sql/settings.ts";
+import type { SqlProcessData } from "./process/sql-process.ts";
 
 const MiB = 1024 * 1024;
 /** What allocators keep of addresses beyond the memory that is in use. */
@@ -18,7 +18,7 @@ export function sqlChildren(
 ): ChildProcesses {
   const residentBytesMax = settings.memoryBytes + settings.processBytesMax;
   return new ChildProcesses({
-    entry: new URL("./sql-process.ts", import.meta.url),
+    entry: new URL("./process/sql-process.ts", import.meta.url),
     nodeArgs: [`--max-old-space-size=${heapMegabytes}`, "--max-semi-space-size=4"],
     env: { UV_THREADPOOL_SIZE: String(poolThreads + settings.runningMax) },
     data: { dataDir, settings } satisfies SqlProcessData,

@@ -1,8 +1,23 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { nearest } from "./cli/nearest.ts";
-import { type ClusterSecrets, checkCluster, clusterSettingsTable, loadClusterSecrets } from "./config-cluster.ts";
-import { liveSettingsTable } from "./config-live.ts";
+import { type AuthConfig, authSettings, parseAuthConfig } from "../../edge/auth/config.ts";
+import { defaultWireAddress, parseWireAddress, type WireAddress } from "../../edge/wire/address.ts";
+import { wireLimits } from "../../edge/wire/limits.ts";
+import { defaultCollectionSettings } from "../../engine/collection/settings.ts";
+import { invalid } from "../../engine/errors.ts";
+import {
+  defaultInstanceSettings,
+  type PushSettings,
+  parseInstanceName,
+  parseMinAppVersions,
+  parsePush,
+} from "../../engine/instance/settings.ts";
+import { defaultSqlSettings } from "../../engine/sql/settings.ts";
+import { type Address, parseAddress } from "../../listener/address.ts";
+import { listenerLimits } from "../../listener/limits.ts";
+import { type ClusterSecrets, checkCluster, clusterSettingsTable, loadClusterSecrets } from "./cluster.ts";
+import { liveSettingsTable } from "./live.ts";
+import { nearest } from "./nearest.ts";
 import {
   durationWithin,
   formatDuration,
@@ -13,22 +28,7 @@ import {
   parseDuration,
   url,
   wholeNumber,
-} from "./config-values.ts";
-import { type AuthConfig, authSettings, parseAuthConfig } from "./edge/auth/config.ts";
-import { defaultWireAddress, parseWireAddress, type WireAddress } from "./edge/wire/address.ts";
-import { wireLimits } from "./edge/wire/limits.ts";
-import { defaultCollectionSettings } from "./engine/collection/settings.ts";
-import { invalid } from "./engine/errors.ts";
-import {
-  defaultInstanceSettings,
-  type PushSettings,
-  parseInstanceName,
-  parseMinAppVersions,
-  parsePush,
-} from "./engine/instance/settings.ts";
-import { defaultSqlSettings } from "./engine/sql/settings.ts";
-import { type Address, parseAddress } from "./listener/address.ts";
-import { listenerLimits } from "./listener/limits.ts";
+} from "./values.ts";
 
 /** One typed value, parsed once: flags over environment over file over defaults. */
 interface Setting<T> {

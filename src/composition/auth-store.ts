@@ -1,10 +1,10 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { LmdbStore } from "./adapter/lmdb/store.ts";
-import { SingleOwnership } from "./adapter/single/ownership.ts";
-import { unavailable } from "./engine/errors.ts";
-import { checkFormat } from "./engine/format.ts";
+import { LmdbStore } from "../adapter/lmdb/store.ts";
+import { SingleOwnership } from "../adapter/single/ownership.ts";
+import { unavailable } from "../engine/errors.ts";
+import { checkFormat } from "../engine/format.ts";
 
 const folderName = "auth";
 const lockWaitMsMax = 10_000;

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, rmdirSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { invalid } from "./engine/errors.ts";
+import { invalid } from "../engine/errors.ts";
 
 /** Made and removed at once, to see whether the folder can be written to. */
 const probeName = ".probe";

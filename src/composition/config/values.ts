@@ -1,4 +1,4 @@
-import { invalid } from "./engine/errors.ts";
+import { invalid } from "../../engine/errors.ts";
 
 /** What the texts of settings stand for; `field` names the setting in the error. */
 

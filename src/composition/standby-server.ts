@@ -1,13 +1,13 @@
 import type { Logger } from "pino";
-import type { ServerConfig } from "./config.ts";
-import type { ClusterFront } from "./edge/cluster/front.ts";
-import { Mount } from "./edge/cluster/mount.ts";
-import type { Engine } from "./engine/engine.ts";
-import { instanceKeys } from "./engine/instance/keys.ts";
-import type { Listener } from "./listener/listener.ts";
-import type { Clock } from "./port/clock.ts";
-import { decodeOps } from "./port/commit-entry.ts";
-import type { Bytes, Store } from "./port/store.ts";
+import type { ClusterFront } from "../edge/cluster/front.ts";
+import { Mount } from "../edge/cluster/mount.ts";
+import type { Engine } from "../engine/engine.ts";
+import { instanceKeys } from "../engine/instance/keys.ts";
+import type { Listener } from "../listener/listener.ts";
+import type { Clock } from "../port/clock.ts";
+import { decodeOps } from "../port/commit-entry.ts";
+import type { Bytes, Store } from "../port/store.ts";
+import type { ServerConfig } from "./config/config.ts";
 import { Server, type ServerHost } from "./server.ts";
 
 export interface StandbyOptions {

@@ -1,9 +1,9 @@
 import type { Logger } from "pino";
-import type { ServerConfig } from "./config.ts";
-import { formatAddress } from "./listener/address.ts";
-import type { ExpressHandler } from "./listener/express.ts";
-import { Listener } from "./listener/listener.ts";
-import type { Handler } from "./listener/registry.ts";
+import { formatAddress } from "../listener/address.ts";
+import type { ExpressHandler } from "../listener/express.ts";
+import { Listener } from "../listener/listener.ts";
+import type { Handler } from "../listener/registry.ts";
+import type { ServerConfig } from "./config/config.ts";
 
 /** The hosts of every address that any edge listens on. */
 export function listenHosts({ listen, postgresListen, mysqlListen, liveListen }: ServerConfig): string[] {

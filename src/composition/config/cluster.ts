@@ -1,9 +1,9 @@
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { durationWithin, url, wholeNumber } from "./config-values.ts";
-import { invalid } from "./engine/errors.ts";
-import { type Address, parseAddress } from "./listener/address.ts";
+import { invalid } from "../../engine/errors.ts";
+import { type Address, parseAddress } from "../../listener/address.ts";
+import { durationWithin, url, wholeNumber } from "./values.ts";
 
 /** Where the shared log of a cluster is. */
 export interface ClusterLogAddress {

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { EngineError } from "../../engine/errors.ts";
 import { loadConfig, loadServerConfig, settings, settingsHelp } from "./config.ts";
-import { parseDuration } from "./config-values.ts";
-import { EngineError } from "./engine/errors.ts";
+import { parseDuration } from "./values.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "native-engine-config-"));
 after(() => rmSync(folder, { recursive: true }));

@@ -1,14 +1,14 @@
 import { join } from "node:path";
 import type { Logger } from "pino";
-import { CachedObjectStore } from "./adapter/files/cached-object-store.ts";
-import { FilesObjectStore } from "./adapter/files/object-store.ts";
-import { NodeRandom } from "./adapter/node/random.ts";
-import { S3ObjectStore } from "./adapter/s3/object-store.ts";
-import { probeBucket } from "./adapter/s3/probe.ts";
-import type { ServerConfig } from "./config.ts";
-import { invalid } from "./engine/errors.ts";
-import type { ObjectsPlace } from "./objects.ts";
-import type { ObjectStore } from "./port/object-store.ts";
+import { CachedObjectStore } from "../../adapter/files/cached-object-store.ts";
+import { FilesObjectStore } from "../../adapter/files/object-store.ts";
+import { NodeRandom } from "../../adapter/node/random.ts";
+import { S3ObjectStore } from "../../adapter/s3/object-store.ts";
+import { probeBucket } from "../../adapter/s3/probe.ts";
+import { invalid } from "../../engine/errors.ts";
+import type { ObjectStore } from "../../port/object-store.ts";
+import type { ServerConfig } from "../config/config.ts";
+import type { ObjectsPlace } from "../objects.ts";
 
 /** Where a node of a cluster finds the objects. */
 export function clusterPlace(config: ServerConfig): ObjectsPlace {

@@ -1,14 +1,14 @@
 import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
-import { NodeClock } from "./adapter/node/clock.ts";
-import { GarbageCollector } from "./adapter/threads/garbage.ts";
-import { Outbox } from "./adapter/threads/outbox.ts";
-import { runInBackground } from "./adapter/threads/priority.ts";
-import { Rest } from "./adapter/threads/rest.ts";
-import type { ThreadFailure, ThreadReply, ThreadRequest } from "./adapter/threads/threads.ts";
-import { EngineError } from "./engine/errors.ts";
-import { lanceOptions, type ObjectsPlace, openObjects } from "./objects.ts";
-import { type ThreadRole, type ThreadService, Transferred } from "./port/threads.ts";
+import { NodeClock } from "../../adapter/node/clock.ts";
+import { GarbageCollector } from "../../adapter/threads/garbage.ts";
+import { Outbox } from "../../adapter/threads/outbox.ts";
+import { runInBackground } from "../../adapter/threads/priority.ts";
+import { Rest } from "../../adapter/threads/rest.ts";
+import type { ThreadFailure, ThreadReply, ThreadRequest } from "../../adapter/threads/threads.ts";
+import { EngineError } from "../../engine/errors.ts";
+import { type ThreadRole, type ThreadService, Transferred } from "../../port/threads.ts";
+import { lanceOptions, type ObjectsPlace, openObjects } from "../objects.ts";
 
 /** What every thread is told when it starts. */
 export interface WorkerData {
@@ -25,10 +25,10 @@ export interface WorkerData {
 async function createService(role: ThreadRole, { dataDir, objects: place }: WorkerData): Promise<ThreadService> {
   switch (role) {
     case "index": {
-      const { IndexService } = await import("./engine/collection/index/index-service.ts");
-      const { NodeRandom } = await import("./adapter/node/random.ts");
-      const { restQueries } = await import("./edge/rest/query-format.ts");
-      const { LmdbStore } = await import("./adapter/lmdb/store.ts");
+      const { IndexService } = await import("../../engine/collection/index/index-service.ts");
+      const { NodeRandom } = await import("../../adapter/node/random.ts");
+      const { restQueries } = await import("../../edge/rest/query-format.ts");
+      const { LmdbStore } = await import("../../adapter/lmdb/store.ts");
       const { loader } = await segments(place);
       const store = new LmdbStore(join(dataDir, "store"), { shared: true });
       const onLeftBehind = () => garbage.leftBehind();
@@ -36,8 +36,8 @@ async function createService(role: ThreadRole, { dataDir, objects: place }: Work
       return new IndexService(loader, new NodeClock(), new NodeRandom(), onLeftBehind, rest.ifDue, answers);
     }
     case "build": {
-      const { BuildService } = await import("./engine/collection/build/build-service.ts");
-      const { LanceColumnar } = await import("./adapter/lance/columnar.ts");
+      const { BuildService } = await import("../../engine/collection/build/build-service.ts");
+      const { LanceColumnar } = await import("../../adapter/lance/columnar.ts");
       const { objects, graphs, loader } = await segments(place);
       // Not before: a thread that is not there yet holds up whoever waits for it.
       runInBackground();
@@ -52,8 +52,8 @@ async function createService(role: ThreadRole, { dataDir, objects: place }: Work
 }
 
 async function segments(place: ObjectsPlace) {
-  const { UsearchGraphs } = await import("./adapter/usearch/graphs.ts");
-  const { ObjectSegmentLoader } = await import("./engine/collection/index/segment-loader.ts");
+  const { UsearchGraphs } = await import("../../adapter/usearch/graphs.ts");
+  const { ObjectSegmentLoader } = await import("../../engine/collection/index/segment-loader.ts");
   const objects = await openObjects(place);
   const graphs = new UsearchGraphs(rest.ifDue);
   return { objects, graphs, loader: new ObjectSegmentLoader(objects, graphs) };

@@ -1,15 +1,15 @@
 import { statfsSync } from "node:fs";
 import { join } from "node:path";
-import { FileCommitLog } from "./adapter/file-log/commit-log.ts";
-import { LogFolder } from "./adapter/file-log/folder.ts";
-import { LmdbApplier } from "./adapter/lmdb/applier.ts";
-import { takeOverSlotFile } from "./adapter/lmdb/slot-file.ts";
-import { LmdbStore, type LmdbStoreOptions } from "./adapter/lmdb/store.ts";
-import { LoggedStore } from "./adapter/logged/store.ts";
-import { NodeClock } from "./adapter/node/clock.ts";
-import { checkFormat } from "./engine/format.ts";
-import { makeKey, tables } from "./engine/keys.ts";
-import type { Store } from "./port/store.ts";
+import { FileCommitLog } from "../adapter/file-log/commit-log.ts";
+import { LogFolder } from "../adapter/file-log/folder.ts";
+import { LmdbApplier } from "../adapter/lmdb/applier.ts";
+import { takeOverSlotFile } from "../adapter/lmdb/slot-file.ts";
+import { LmdbStore, type LmdbStoreOptions } from "../adapter/lmdb/store.ts";
+import { LoggedStore } from "../adapter/logged/store.ts";
+import { NodeClock } from "../adapter/node/clock.ts";
+import { checkFormat } from "../engine/format.ts";
+import { makeKey, tables } from "../engine/keys.ts";
+import type { Store } from "../port/store.ts";
 
 export interface MainStoreOptions {
   readonly onFatal?: LmdbStoreOptions["onFatal"];

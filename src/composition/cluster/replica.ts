@@ -2,14 +2,14 @@ import { existsSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Logger } from "pino";
-import { LmdbStore } from "./adapter/lmdb/store.ts";
-import { storedMark } from "./adapter/logged/store.ts";
-import type { Cursor } from "./adapter/replicated/fold.ts";
-import type { MarkReader, Snapshots } from "./adapter/replicated/snapshot.ts";
-import { makeKey, tables } from "./engine/keys.ts";
-import type { SharedLog } from "./port/shared-log.ts";
-import { StoreError } from "./port/store.ts";
-import { syncFolder } from "./port/sync-folder.ts";
+import { LmdbStore } from "../../adapter/lmdb/store.ts";
+import { storedMark } from "../../adapter/logged/store.ts";
+import type { Cursor } from "../../adapter/replicated/fold.ts";
+import type { MarkReader, Snapshots } from "../../adapter/replicated/snapshot.ts";
+import { makeKey, tables } from "../../engine/keys.ts";
+import type { SharedLog } from "../../port/shared-log.ts";
+import { StoreError } from "../../port/store.ts";
+import { syncFolder } from "../../port/sync-folder.ts";
 
 export interface ReplicaOptions {
   readonly folder: string;

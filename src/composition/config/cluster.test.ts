@@ -3,9 +3,9 @@ import { writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { temporaryFolder } from "../test/support/process.ts";
+import { temporaryFolder } from "../../../test/support/process.ts";
+import { parseClusterObjects } from "./cluster.ts";
 import { loadServerConfig } from "./config.ts";
-import { parseClusterObjects } from "./config-cluster.ts";
 
 const env = {
   SERVICE_CLUSTER_LOG: "kafka://127.0.0.1:9092/x",

@@ -1,65 +1,65 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Logger } from "pino";
-import { ChildProcesses } from "./adapter/children/children.ts";
-import { EsbuildBundler } from "./adapter/esbuild/bundler.ts";
-import { FilesObjectStore } from "./adapter/files/object-store.ts";
-import { filesOfVersion } from "./adapter/lance/files.ts";
-import type { LmdbStore } from "./adapter/lmdb/store.ts";
-import { NodeClock } from "./adapter/node/clock.ts";
-import { NodeRandom } from "./adapter/node/random.ts";
-import { SingleOwnership } from "./adapter/single/ownership.ts";
-import { WorkerThreads } from "./adapter/threads/threads.ts";
+import { ChildProcesses } from "../adapter/children/children.ts";
+import { EsbuildBundler } from "../adapter/esbuild/bundler.ts";
+import { FilesObjectStore } from "../adapter/files/object-store.ts";
+import { filesOfVersion } from "../adapter/lance/files.ts";
+import type { LmdbStore } from "../adapter/lmdb/store.ts";
+import { NodeClock } from "../adapter/node/clock.ts";
+import { NodeRandom } from "../adapter/node/random.ts";
+import { SingleOwnership } from "../adapter/single/ownership.ts";
+import { WorkerThreads } from "../adapter/threads/threads.ts";
+import { AuditedAuthenticator } from "../edge/auth/audited.ts";
+import { createAuthenticator } from "../edge/auth/authenticator.ts";
+import { checkAuthConfig } from "../edge/auth/config.ts";
+import type { HttpListener } from "../edge/cluster/mount.ts";
+import { type ConsoleSignIn, createConsole } from "../edge/console/handler.ts";
+import { flightService } from "../edge/flight/service.ts";
+import { Cors } from "../edge/front/cors.ts";
+import { createFront } from "../edge/front/front.ts";
+import { createLiveFront } from "../edge/front/live-front.ts";
+import { createRequestIds } from "../edge/front/request-id.ts";
+import { startMysql } from "../edge/mysql/server.ts";
+import { startPostgres } from "../edge/postgres/server.ts";
+import { observeCluster } from "../edge/rest/cluster-metrics.ts";
+import { Metrics } from "../edge/rest/metrics.ts";
+import type { ClusterControl } from "../edge/rest/routes/cluster.ts";
+import { createRest } from "../edge/rest/server.ts";
+import { peerOf, principalOf } from "../edge/rpc/call.ts";
+import { collectionServices } from "../edge/rpc/collection.ts";
+import { createRpcHandler } from "../edge/rpc/handler.ts";
+import { HealthState } from "../edge/rpc/health.ts";
+import { liveService } from "../edge/rpc/live.ts";
+import { ByteBudget } from "../edge/wire/byte-budget.ts";
+import type { WireListener } from "../edge/wire/listener.ts";
+import { MeasuredSql } from "../edge/wire/measured-sql.ts";
+import type { WirePeers } from "../edge/wire/peers.ts";
+import { WireTls } from "../edge/wire/tls.ts";
+import { type AuditEvent, AuditLog } from "../engine/auth/audit.ts";
+import { ApiKeys } from "../engine/auth/keys.ts";
+import { Backups } from "../engine/backup/backups.ts";
+import { type CollectionSettings, defaultCollectionSettings } from "../engine/collection/settings.ts";
+import { Engine } from "../engine/engine.ts";
+import { Instance, type InstanceDeps } from "../engine/instance/instance.ts";
+import { limits } from "../engine/limits.ts";
+import { shortRequests } from "../engine/short-requests.ts";
+import { defaultSqlSettings, type SqlSettings } from "../engine/sql/settings.ts";
+import { type Address, formatAddress } from "../listener/address.ts";
+import { isPrivate, type ServedCertificates } from "../listener/certificate.ts";
+import type { ExpressHandler } from "../listener/express.ts";
+import type { Handler } from "../listener/registry.ts";
+import type { Ownership } from "../port/ownership.ts";
+import type { Store } from "../port/store.ts";
 import { checkAuthFormat, exclusively, openAuthStore } from "./auth-store.ts";
-import type { ServerConfig } from "./config.ts";
-import { liveSettingsOf } from "./config-live.ts";
-import { AuditedAuthenticator } from "./edge/auth/audited.ts";
-import { createAuthenticator } from "./edge/auth/authenticator.ts";
-import { checkAuthConfig } from "./edge/auth/config.ts";
-import type { HttpListener } from "./edge/cluster/mount.ts";
-import { type ConsoleSignIn, createConsole } from "./edge/console/handler.ts";
-import { flightService } from "./edge/flight/service.ts";
-import { Cors } from "./edge/front/cors.ts";
-import { createFront } from "./edge/front/front.ts";
-import { createLiveFront } from "./edge/front/live-front.ts";
-import { createRequestIds } from "./edge/front/request-id.ts";
-import { startMysql } from "./edge/mysql/server.ts";
-import { startPostgres } from "./edge/postgres/server.ts";
-import { observeCluster } from "./edge/rest/cluster-metrics.ts";
-import { Metrics } from "./edge/rest/metrics.ts";
-import type { ClusterControl } from "./edge/rest/routes/cluster.ts";
-import { createRest } from "./edge/rest/server.ts";
-import { peerOf, principalOf } from "./edge/rpc/call.ts";
-import { collectionServices } from "./edge/rpc/collection.ts";
-import { createRpcHandler } from "./edge/rpc/handler.ts";
-import { HealthState } from "./edge/rpc/health.ts";
-import { liveService } from "./edge/rpc/live.ts";
-import { ByteBudget } from "./edge/wire/byte-budget.ts";
-import type { WireListener } from "./edge/wire/listener.ts";
-import { MeasuredSql } from "./edge/wire/measured-sql.ts";
-import type { WirePeers } from "./edge/wire/peers.ts";
-import { WireTls } from "./edge/wire/tls.ts";
-import { type AuditEvent, AuditLog } from "./engine/auth/audit.ts";
-import { ApiKeys } from "./engine/auth/keys.ts";
-import { Backups } from "./engine/backup/backups.ts";
-import { type CollectionSettings, defaultCollectionSettings } from "./engine/collection/settings.ts";
-import { Engine } from "./engine/engine.ts";
-import { Instance, type InstanceDeps } from "./engine/instance/instance.ts";
-import { limits } from "./engine/limits.ts";
-import { shortRequests } from "./engine/short-requests.ts";
-import { defaultSqlSettings, type SqlSettings } from "./engine/sql/settings.ts";
-import { type Address, formatAddress } from "./listener/address.ts";
-import { isPrivate, type ServedCertificates } from "./listener/certificate.ts";
-import type { ExpressHandler } from "./listener/express.ts";
-import type { Handler } from "./listener/registry.ts";
+import type { ServerConfig } from "./config/config.ts";
+import { liveSettingsOf } from "./config/live.ts";
 import { listenHosts, openListener, openLiveListener } from "./listeners.ts";
 import { openMainStore } from "./main-store.ts";
 import { type ObjectsPlace, openObjects } from "./objects.ts";
-import type { Ownership } from "./port/ownership.ts";
-import type { Store } from "./port/store.ts";
+import type { WorkerData } from "./process/worker.ts";
 import { sqlChildren } from "./sql-children.ts";
 import { version } from "./version.ts";
-import type { WorkerData } from "./worker.ts";
 
 /** What a server stands on that has no machine for itself: the server of a node of a cluster. */
 export interface ServerHost {
@@ -169,7 +169,7 @@ export class Server {
         ownership,
         clock,
         random,
-        threads: new WorkerThreads(new URL("./worker.ts", import.meta.url), {
+        threads: new WorkerThreads(new URL("./process/worker.ts", import.meta.url), {
           dataDir: config.dataDir,
           objects: place,
           shortRequests: shortRequests.counter,
@@ -179,7 +179,7 @@ export class Server {
         }),
         functions: {
           runners: new ChildProcesses({
-            entry: new URL("./live-runner.ts", import.meta.url),
+            entry: new URL("./process/live-runner.ts", import.meta.url),
             // Isolates can't be made from the snapshot that the runtime starts with.
             nodeArgs: ["--no-node-snapshot"],
             env: { TZ: "UTC" },
@@ -187,7 +187,7 @@ export class Server {
             ...runnerMemory(config),
             onLost: (why, words) => log.warn({ why, words }, "a runner of live functions was lost"),
           }),
-          bundler: new EsbuildBundler(new URL("./live/index.ts", import.meta.url)),
+          bundler: new EsbuildBundler(new URL("../live/index.ts", import.meta.url)),
         },
       },
       {
@@ -362,7 +362,7 @@ export class Server {
     });
     opened.defer(() => mysql?.close());
     const console = createConsole({
-      folder: fileURLToPath(new URL("../build/console/", import.meta.url)),
+      folder: fileURLToPath(new URL("../../build/console/", import.meta.url)),
       authenticator,
       requestId,
       signIn: consoleSignIn(config),

@@ -1,5 +1,5 @@
-import { parseDuration, wholeNumber } from "./config-values.ts";
-import { defaultLiveSettings, type LiveSettings } from "./engine/live/settings.ts";
+import { defaultLiveSettings, type LiveSettings } from "../../engine/live/settings.ts";
+import { parseDuration, wholeNumber } from "./values.ts";
 
 interface LiveSetting {
   readonly flag: string;
