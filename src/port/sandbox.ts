@@ -40,10 +40,13 @@ export function wallMsOf(cpuMs: number): number {
 /** `time`, `memory` and `slow`: a limit was passed, and the sandbox is of no more use. `script`: the script threw. */
 export class SandboxFault extends Error {
   readonly kind: "time" | "memory" | "slow" | "script";
+  /** What it runs can't be stopped: its process has to end. */
+  readonly isStuck: boolean;
 
-  constructor(kind: SandboxFault["kind"], message: string) {
+  constructor(kind: SandboxFault["kind"], message: string, isStuck = false) {
     super(message);
     this.name = "SandboxFault";
     this.kind = kind;
+    this.isStuck = isStuck;
   }
 }

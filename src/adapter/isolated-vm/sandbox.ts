@@ -86,6 +86,9 @@ class IsolatedSandbox implements Sandbox {
   }
 }
 
+/** How long an isolate may go on that was told to end: some built-ins do not listen. */
+const stuckMs = 500;
+
 /** The time-outs of isolates are by the clock, and generous; this ends what has had its processor time before. */
 async function bounded<T>(
   time: ProcessorTime,
@@ -94,6 +97,8 @@ async function bounded<T>(
   work: (timeout: number) => Promise<T>,
 ): Promise<{ readonly value: T; readonly usedMs: number }> {
   const running = time.begin();
+  const stuck = Promise.withResolvers<never>();
+  const fault = (isStuck: boolean) => new SandboxFault("time", "took too much processor time", isStuck);
   let isLate = false;
   let timer: NodeJS.Timeout;
   const look = () => {
@@ -101,14 +106,17 @@ async function bounded<T>(
     isLate = leftMs <= 0;
     // It can't be late sooner than in the time that it has left.
     if (!isLate) timer = setTimeout(look, Math.max(1, leftMs));
-    else if (!isolate.isDisposed) isolate.dispose();
+    else {
+      timer = setTimeout(() => stuck.reject(fault(true)), stuckMs);
+      if (!isolate.isDisposed) isolate.dispose();
+    }
   };
   timer = setTimeout(look, Math.max(1, cpuMs));
   try {
-    const value = await work(Math.ceil(wallMsOf(cpuMs)));
+    const value = await Promise.race([work(Math.ceil(wallMsOf(cpuMs))), stuck.promise]);
     return { value, usedMs: running.usedMs() };
   } catch (error) {
-    throw isLate ? new SandboxFault("time", "took too much processor time") : error;
+    throw isLate && !(error instanceof SandboxFault) ? fault(false) : error;
   } finally {
     clearTimeout(timer);
     running.end();
@@ -121,5 +129,6 @@ function faultOf(error: unknown, isDisposed: boolean): SandboxFault {
   if (/timed out/i.test(message)) return new SandboxFault("time", "took too much processor time");
   const isMemory = isDisposed || /memory limit|disposed|array buffer allocation/i.test(message);
   if (isMemory) return new SandboxFault("memory", "took too much memory");
-  return new SandboxFault("script", error instanceof Error ? (error.stack ?? message) : message);
+  // Not the stack: it has the server's own paths.
+  return new SandboxFault("script", message);
 }

@@ -101,9 +101,9 @@ class QuickJsSandbox implements Sandbox {
     const error: unknown = this.#context.dump(handle);
     handle.dispose();
     if (isLate) return new SandboxFault("time", "took too much processor time");
-    const { message = String(error), stack = "", name = "" } = (error ?? {}) as Partial<Error>;
+    const { message = String(error) } = (error ?? {}) as Partial<Error>;
     if (/out of memory/.test(message)) return new SandboxFault("memory", "took too much memory");
-    return new SandboxFault("script", `${name}: ${message}\n${stack}`);
+    return new SandboxFault("script", message);
   }
 }
 

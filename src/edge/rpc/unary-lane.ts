@@ -13,7 +13,7 @@ import { admitMessage, explainEnd } from "./interceptor.ts";
 import { rpcLimits } from "./limits.ts";
 import { binaryOptions, jsonOptions } from "./message-parts.ts";
 import { type BodyMeter, countBytes } from "./metered-body.ts";
-import { type AnyNodeResponse, header, headersOf, type NodeRequest, type NodeResponse, urlOf } from "./node.ts";
+import { type AnyNodeResponse, header, headersOf, isGone, type NodeRequest, type NodeResponse, urlOf } from "./node.ts";
 import type { ExtraHeaders } from "./respond.ts";
 
 const types = { "application/json": false, "application/proto": true } as const;
@@ -131,7 +131,10 @@ class LaneContext implements HandlerContext {
 }
 
 function readBody(request: NodeRequest, meter: BodyMeter): Promise<Uint8Array<ArrayBuffer>> {
+  const gone = () => new ConnectError("the caller is gone", Code.Canceled);
   return new Promise((resolve, reject) => {
+    // It may have left while its credential was checked.
+    if (isGone(request)) reject(gone());
     const chunks: Buffer<ArrayBuffer>[] = [];
     let bytes = 0;
     const take = (chunk: Buffer<ArrayBuffer>) => {
@@ -146,7 +149,7 @@ function readBody(request: NodeRequest, meter: BodyMeter): Promise<Uint8Array<Ar
     };
     request.on("data", take);
     request.once("end", () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
-    request.once("close", () => reject(new ConnectError("the caller is gone", Code.Canceled)));
+    request.once("close", () => reject(gone()));
   });
 }
 

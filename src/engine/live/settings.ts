@@ -58,6 +58,8 @@ export const liveLimits = {
   conflictsMax: 3,
   modulesMax: 1_000,
   bundleBytesMax: 8 * MiB,
+  /** What a function may give back, as JSON. */
+  resultCharactersMax: 16 * MiB,
   /** Mutations and queries of one namespace that wait or run at a time. */
   callsMax: 10_000,
   /** Lists of history that one background step frees. */

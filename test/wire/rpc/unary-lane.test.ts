@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { request } from "node:http";
 import { connect } from "node:http2";
+import type { Socket } from "node:net";
 import { after, before, test } from "node:test";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { create, toBinary } from "@bufbuild/protobuf";
+import { devLoopback } from "../../../src/engine/auth/principal.ts";
 import { GetDocumentsRequestSchema } from "../../../src/gen/service/collection/v1/document_pb.ts";
 import { ask } from "../../support/http.ts";
 import { type CollectionServer, startCollections } from "./collection-server.ts";
+import { startServer } from "./server.ts";
 
 let server: CollectionServer;
 before(async () => {
@@ -151,3 +155,28 @@ for (const [name, sent] of Object.entries(calls)) {
     });
   }
 }
+
+test("a call whose caller leaves while its credential is checked ends", async () => {
+  const checked = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<string>();
+  await using own = await startServer({
+    rpc: {
+      engine: { namespaces: { create: () => assert.fail("was made") } },
+      authenticator: { screen: () => undefined, authenticate: () => checked.promise.then(() => devLoopback) },
+      onCall: (_, code) => ended.resolve(code),
+    },
+  });
+  const part = '{"name":';
+  const sent = request(`${own.url}/service.collection.v1.NamespaceService/CreateNamespace`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "content-length": 100 },
+  });
+  sent.on("error", () => {});
+  sent.write(part);
+  const [socket] = (await once(sent, "socket")) as [Socket];
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  socket.destroy();
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  checked.resolve();
+  assert.equal(await ended.promise, "canceled");
+});

@@ -17,6 +17,7 @@ export function installHarness(): void {
   const state: { run: Json; seed: number; nowMs: number } = { run: undefined, seed: 1, nowMs: 0 };
   const logsMax = 100;
   const logLengthMax = 1_000;
+  const messageLengthMax = 10_000;
   const pageSize = 128;
   /** Made ahead: when it is needed there is no room for it. */
   const outOfMemory = '{"error":{"name":"InternalError","message":"out of memory"}}';
@@ -49,14 +50,24 @@ export function installHarness(): void {
     return bytes;
   }
 
+  /** JSON would make null of it. */
+  function checkedNumber(value: number): number {
+    if (value - value !== 0) throw new TypeError(`${value} is no value: a number must be finite`);
+    return value;
+  }
+
   /** A value of a function as JSON says it. */
   function encode(value: Json): Json {
-    if (value === null || typeof value === "boolean" || typeof value === "string" || typeof value === "number")
-      return value;
+    if (value === null || typeof value === "boolean" || typeof value === "string") return value;
+    if (typeof value === "number") return checkedNumber(value);
     if (value === undefined) return null;
     if (typeof value === "bigint") return { $int64: String(value) };
     if (value instanceof Bytes) return { $bytes: encodeBase64(value) };
-    if (Array.isArray(value)) return value.map(encode);
+    if (Array.isArray(value)) {
+      const items: Json[] = [];
+      for (let i = 0; i < value.length; i++) items.push(encode(value[i]));
+      return items;
+    }
     if (typeof value !== "object") throw new TypeError(`a ${typeof value} is no value`);
     const prototype = getPrototypeOf(value);
     if (prototype !== Object.prototype && prototype !== null) throw new TypeError("only plain objects are values");
@@ -67,9 +78,11 @@ export function installHarness(): void {
 
   /** Whether JSON says the value as it is. Throws where it is none. */
   function isPlain(value: Json): boolean {
-    if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") return true;
+    if (typeof value === "string" || typeof value === "boolean") return true;
+    if (typeof value === "number") return checkedNumber(value) === value;
     if (value === null || value === undefined) return true;
     if (typeof value === "bigint" || value instanceof Bytes) return false;
+    if (typeof value === "object" && "toJSON" in value) return false;
     if (Array.isArray(value)) {
       for (let i = 0; i < value.length; i++) if (!isPlain(value[i])) return false;
       return true;
@@ -82,7 +95,7 @@ export function installHarness(): void {
   }
 
   function textOf(value: Json): string {
-    return stringify(isPlain(value) ? (value ?? null) : encode(value));
+    return stringify(isPlain(value) ? (value ?? null) : encode(value)) ?? "null";
   }
 
   /** What was parsed just now, with the values that JSON has not; in its place. */
@@ -102,17 +115,23 @@ export function installHarness(): void {
   }
 
   /** An operation as text: nothing of the bundle's runs when the step's output is made. */
-  function ask(op: string): Promise<Json> {
+  function ask(op: string | undefined, isWrite = false): Promise<Json> {
     const { run } = state;
     if (run === undefined || run.end !== undefined) return Promise.reject(new Error("the run is over"));
     return new Promise((resolve, reject) => {
-      run.waiting.push({ resolve, reject });
-      run.ops.push(op);
+      run.waiting.push({ resolve, reject, isWrite });
+      run.ops.push(op ?? "null");
     });
   }
 
+  /** A read may be awaited after it has failed, or never. */
+  function quiet(read: Promise<Json>): Promise<Json> {
+    read.catch(() => {});
+    return read;
+  }
+
   function tableQuery(spec: Json): Json {
-    const scan = (more: Json) => ask(stringify(assign({ op: "scan" }, spec.range, more)));
+    const scan = (more: Json) => ask(stringify(assign({}, spec.range, more, { op: "scan" })));
     /** Pages until enough documents pass the filter. */
     const gather = async (count: number): Promise<Json[]> => {
       const found: Json[] = [];
@@ -127,6 +146,21 @@ export function installHarness(): void {
         cursor = page.cursor ?? undefined;
       } while (cursor !== undefined);
       return found;
+    };
+    const first = async () => (await gather(1))[0] ?? null;
+    const unique = async () => {
+      const [one, two] = await gather(2);
+      if (two !== undefined) throw new Error("unique() has found more than one document");
+      return one ?? null;
+    };
+    const count = async () => {
+      if (spec.keep !== undefined) return (await gather(Infinity)).length;
+      return await ask(stringify(assign({}, spec.range, { op: "count" })));
+    };
+    const paginate = async ({ cursor, limit }: Json) => {
+      const { documents, cursor: next } = await scan({ limit, cursor: cursor ?? undefined });
+      const page = decode(documents).filter(spec.keep ?? (() => true));
+      return { page, cursor: next ?? null, isDone: next === null || next === undefined };
     };
     const bounds = (range: Json): Json => ({
       eq: (field: string, value: Json) => bounds({ ...range, equal: [...range.equal, [field, encode(value)]] }),
@@ -150,46 +184,36 @@ export function installHarness(): void {
         return tableQuery({ ...spec, keep: before === undefined ? keep : (each: Json) => before(each) && keep(each) });
       },
       order: (order: string) => tableQuery({ ...spec, range: { ...spec.range, order } }),
-      take: (count: number) => gather(count),
-      collect: () => gather(Infinity),
-      first: async () => (await gather(1))[0] ?? null,
-      unique: async () => {
-        const [one, two] = await gather(2);
-        if (two !== undefined) throw new Error("unique() has found more than one document");
-        return one ?? null;
-      },
-      count: async () =>
-        spec.keep === undefined
-          ? await ask(stringify({ op: "count", ...spec.range }))
-          : (await gather(Infinity)).length,
-      paginate: async ({ cursor, limit }: Json) => {
-        const { documents, cursor: next } = await scan({ limit, cursor: cursor ?? undefined });
-        const page = decode(documents).filter(spec.keep ?? (() => true));
-        return { page, cursor: next ?? null, isDone: next === null || next === undefined };
-      },
+      take: (count: number) => quiet(gather(count)),
+      collect: () => quiet(gather(Infinity)),
+      first: () => quiet(first()),
+      unique: () => quiet(unique()),
+      count: () => quiet(count()),
+      paginate: (page: Json) => quiet(paginate(page)),
     });
   }
 
+  const get = async (id: Json) => decode(await ask(`{"op":"get","id":${textOf(id)}}`));
   const reader = {
-    get: async (id: Json) => decode(await ask(`{"op":"get","id":${textOf(id)}}`)),
+    get: (id: Json) => quiet(get(id)),
     query: (table: string) => tableQuery({ range: { table } }),
   };
   const writer = {
     ...reader,
-    insert: (table: string, document: Json) =>
-      ask(`{"op":"insert","table":${textOf(table)},"document":${textOf(document)}}`),
+    insert: async (table: string, document: Json) =>
+      await ask(`{"op":"insert","table":${textOf(table)},"document":${textOf(document)}}`, true),
     patch: async (id: Json, patch: Json) => {
       const unset = keys(patch).filter((name) => patch[name] === undefined);
-      await ask(`{"op":"patch","id":${textOf(id)},"patch":${textOf(patch)},"unset":${stringify(unset)}}`);
+      await ask(`{"op":"patch","id":${textOf(id)},"patch":${textOf(patch)},"unset":${stringify(unset)}}`, true);
     },
     replace: async (id: Json, document: Json) => {
-      await ask(`{"op":"replace","id":${textOf(id)},"document":${textOf(document)}}`);
+      await ask(`{"op":"replace","id":${textOf(id)},"document":${textOf(document)}}`, true);
     },
     delete: async (id: Json) => {
-      await ask(`{"op":"delete","id":${textOf(id)}}`);
+      await ask(`{"op":"delete","id":${textOf(id)}}`, true);
     },
   };
-  const auth = freeze({ principal: () => ask('{"op":"principal"}') });
+  const auth = freeze({ principal: () => quiet(ask('{"op":"principal"}')) });
   const contexts: Json = {
     query: freeze({ db: freeze(reader), auth }),
     mutation: freeze({ db: freeze(writer), auth }),
@@ -228,25 +252,31 @@ export function installHarness(): void {
       const value = await found.handler(contexts[found.kind], decode(request.args));
       run.end = `{"value":${textOf(value)}}`;
     } catch (error) {
+      run.ops.length = 0;
       run.end = outOfMemory;
       run.end = `{"error":${stringify(errorOf(error))}}`;
     }
   }
 
-  function errorOf(error: Json): Json {
-    const isError = error instanceof Error;
-    const message = isError ? `${error.message}` : shown(error);
-    let data: Json;
+  /** For what a bundle has made: it may throw when it is looked at. */
+  function attempt(read: () => Json): Json {
     try {
-      data = isError && "data" in error ? parse(textOf(error.data)) : undefined;
+      return read();
     } catch {
-      data = undefined;
+      return undefined;
     }
+  }
+
+  function errorOf(error: Json): Json {
+    const text = (read: () => Json, lengthMax = messageLengthMax) =>
+      attempt(() => String(read()).slice(0, lengthMax)) ?? "";
+    if (attempt(() => error instanceof Error) !== true)
+      return { name: "", message: text(() => shown(error)), stack: "" };
     return {
-      name: isError ? `${error.name}` : "",
-      message,
-      data,
-      stack: isError ? `${error.stack}`.slice(0, 4_000) : "",
+      name: text(() => error.name),
+      message: text(() => error.message),
+      data: attempt(() => ("data" in error ? parse(textOf(error.data)) : undefined)),
+      stack: text(() => error.stack, 4_000),
     };
   }
 
@@ -275,15 +305,18 @@ export function installHarness(): void {
     }
     const { run } = state;
     for (const answer of answers) {
-      const { resolve, reject } = run.waiting.shift();
+      const { resolve, reject, isWrite } = run.waiting.shift();
       if (answer.error === undefined) resolve(answer.value);
+      // Of a write that the function did not wait for.
+      else if (isWrite && run.end !== undefined) run.end = `{"error":${stringify({ message: answer.error })}}`;
       else reject(assign(new Error(answer.error), { name: "DatabaseError" }));
     }
   }
 
   function output(): string {
     const { run } = state;
-    if (run.end === undefined && run.ops.length > 0) return `{"ops":[${run.ops.splice(0).join()}]}`;
+    // What a function has asked for without waiting for it is done too.
+    if (run.ops.length > 0) return `{"ops":[${run.ops.splice(0).join()}]}`;
     return `{"end":${run.end ?? noValue},"logs":${stringify(run.logs)}}`;
   }
 
@@ -377,8 +410,12 @@ export function installHarness(): void {
     new Set().values(),
     ""[Symbol.iterator](),
     "".matchAll(/x/g),
+    // The helpers of iterators, where there are any.
+    scope.Iterator?.from({ next: () => ({ done: true }) }) ?? [],
+    ([][Symbol.iterator]() as Json).map?.((each: Json) => each) ?? [],
   ];
-  freezeAll([...intrinsics, ...functionPrototypes, ...iterators.map(getPrototypeOf), (function* () {})()]);
+  const own = [contexts, step, output];
+  freezeAll([...intrinsics, ...own, ...functionPrototypes, ...iterators.map(getPrototypeOf), (function* () {})()]);
   for (const [name, value] of entries({ step, output })) {
     defineProperty(scope, name, { value, configurable: false, writable: false });
   }

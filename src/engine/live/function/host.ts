@@ -30,6 +30,7 @@ export class RunHost {
     const answers: string[] = [];
     for (const operation of JSON.parse(text) as Operation[]) {
       try {
+        if (typeof operation !== "object" || operation === null) throw unknownOperation();
         const value = this.#do(operation);
         answers.push(`{"value":${typeof value === "string" ? value : await value}}`);
       } catch (error) {
@@ -89,6 +90,8 @@ export class RunHost {
       case "delete":
         transaction.remove("id", operation.id);
         return null;
+      default:
+        throw unknownOperation();
     }
   }
 
@@ -97,6 +100,10 @@ export class RunHost {
     const { id, displayName, email } = this.#principal;
     return { id, displayName, ...(email === undefined ? {} : { email }) };
   }
+}
+
+function unknownOperation(): FunctionFault {
+  return new FunctionFault("thrown", "there is no such operation");
 }
 
 function checkedScan(operation: Extract<Operation, { op: "scan" }>) {

@@ -18,7 +18,7 @@ export interface RunRequest {
 export interface RunAnswer {
   /** As JSON: see `RunEnd`. */
   readonly end: string;
-  readonly fault?: { readonly kind: SandboxFault["kind"]; readonly message: string };
+  readonly fault?: Pick<SandboxFault, "kind" | "message" | "isStuck">;
 }
 
 /** How a run ended, as the harness tells it. */

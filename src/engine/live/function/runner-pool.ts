@@ -44,6 +44,8 @@ interface Queued extends Job {
   /** When it is late by the clock; Infinity until it has begun. */
   lateMs: number;
   isLate: boolean;
+  /** Runs of its function were slow of late. */
+  isSlow: boolean;
 }
 
 interface Runner {
@@ -53,19 +55,35 @@ interface Runner {
   readonly isReady: Promise<unknown>;
   /** Has a run that has lost a runner already: nobody else is to be lost with it. */
   isAlone: boolean;
+  /** It is asked whether it listens, since then where it has started. */
+  isAsked: boolean;
+  askedMs: number | undefined;
 }
 
 /** Runs that one process works on at once: while one waits for its tables another computes. */
 const runsPerRunner = 4;
+/** The rest is for short ones: they pass by those that are slow. */
+const slowPerRunner = runsPerRunner - 1;
 /** What a run may take beside its processor time: for tables, and for its turn on a busy machine. */
 const slackMs = 10_000;
 const lossesMax = 2;
 /** How often one looks for runs that are late. */
 const lookMs = 500;
+/** How long a runner may be deaf: some built-ins heed no time-out, and hold its thread. */
+const deafMsMax = 1_500;
+/** A look that comes so late tells of a machine that stands still, and nothing of a runner. */
+const lookMsMax = 2 * lookMs;
+const hello: RunRequest = { run: 0, bundle: "", heapBytes: 0, cpuMs: 0, isBrief: false, request: "" };
 /** Runs of a slow function after which it is tried again as a short one: the machine may have stood still. */
 const slowRuns = 100;
 /** Functions that are known to be slow. */
 const slowMax = 1_000;
+
+function slowOf({ running }: Runner): number {
+  let count = 0;
+  for (const { isSlow } of running.values()) if (isSlow) count++;
+  return count;
+}
 
 /** The processes that run functions. One that is late or dead is replaced, and what else it had at work is run again. */
 export class RunnerPool {
@@ -108,7 +126,15 @@ export class RunnerPool {
       );
     }
     return new Promise((resolve, reject) => {
-      const queued = { ...job, id: ++this.#ids, resolve, reject, lateMs: Number.POSITIVE_INFINITY, isLate: false };
+      const queued = {
+        ...job,
+        id: ++this.#ids,
+        resolve,
+        reject,
+        lateMs: Number.POSITIVE_INFINITY,
+        isLate: false,
+        isSlow: false,
+      };
       if (job.losses > 0) this.#queue.unshift(queued);
       else this.#queue.push(queued);
       this.#dispatch();
@@ -122,13 +148,16 @@ export class RunnerPool {
   }
 
   #dispatch(): void {
-    while (this.#queue.length > 0) {
-      const job = this.#queue[0]!;
+    for (let at = 0; at < this.#queue.length; ) {
+      const job = this.#queue[at]!;
+      job.isSlow = this.#slow.has(job.name);
       const runner = this.#runnerFor(job);
-      if (runner === undefined) return;
-      this.#queue.shift();
-      runner.isAlone = job.losses > 0;
-      void this.#runOn(runner, job);
+      if (runner !== undefined) {
+        this.#queue.splice(at, 1);
+        runner.isAlone = job.losses > 0;
+        void this.#runOn(runner, job);
+      } else if (job.isSlow) at++;
+      else return;
     }
   }
 
@@ -137,6 +166,7 @@ export class RunnerPool {
     let best: Runner | undefined;
     for (const runner of this.#runners) {
       if (runner.isAlone || runner.running.size > room) continue;
+      if (job.isSlow && slowOf(runner) >= slowPerRunner) continue;
       if (best === undefined || runner.running.size < best.running.size) best = runner;
     }
     if (best !== undefined && (best.running.size === 0 || this.#runners.size >= this.#settings.runners)) return best;
@@ -146,9 +176,8 @@ export class RunnerPool {
   #start(children: Children): Runner {
     const running = new Map<number, Queued>();
     const child = children.take((message) => this.#answer(running, message as RunnerQuestion));
-    const hello: RunRequest = { run: 0, bundle: "", heapBytes: 0, cpuMs: 0, isBrief: false, request: "" };
     const isReady = child.request(hello).catch(() => undefined);
-    const runner: Runner = { child, running, isReady, isAlone: false };
+    const runner: Runner = { child, running, isReady, isAlone: false, isAsked: false, askedMs: undefined };
     this.#runners.add(runner);
     child.onLost(() => this.#runners.delete(runner));
     return runner;
@@ -164,7 +193,9 @@ export class RunnerPool {
     job.lateMs = this.#clock.steadyMs() + wallMsOf(cpuMs) + slackMs;
     this.#looking ??= this.#lookForLate();
     try {
-      this.#end(job, (await runner.child.request(message)) as RunAnswer);
+      const answer = (await runner.child.request(message)) as RunAnswer;
+      this.#end(job, answer);
+      if (answer.fault?.isStuck === true) runner.child.kill("late");
     } catch (error) {
       this.#lost(runner, job, error);
     } finally {
@@ -177,15 +208,33 @@ export class RunnerPool {
   /** One for all runs: a timer for each would cost a run more than most of what it does. */
   async #lookForLate(): Promise<void> {
     while (this.running > 0) {
+      const sinceMs = this.#clock.steadyMs();
       await this.#clock.sleep(lookMs);
       const nowMs = this.#clock.steadyMs();
-      for (const { child, running } of this.#runners) {
-        const late = [...running.values()].filter((job) => job.lateMs < nowMs);
+      for (const runner of this.#runners) {
+        const late = [...runner.running.values()].filter((job) => job.lateMs < nowMs);
         for (const job of late) job.isLate = true;
-        if (late.length > 0) child.kill("late");
+        const isDeaf = nowMs - (runner.askedMs ?? nowMs) > deafMsMax && nowMs - sinceMs < lookMsMax;
+        if (late.length > 0 || isDeaf) this.#giveUp(runner);
+        else if (!runner.isAsked && runner.running.size > 0) void this.#ask(runner);
       }
     }
     this.#looking = undefined;
+  }
+
+  /** What it runs is not tried as short again for a while. */
+  #giveUp({ child, running }: Runner): void {
+    for (const { name } of running.values()) this.#noteSlow(name);
+    child.kill("late");
+  }
+
+  async #ask(runner: Runner): Promise<void> {
+    runner.isAsked = true;
+    await runner.isReady;
+    runner.askedMs = this.#clock.steadyMs();
+    await runner.child.request(hello).catch(() => undefined);
+    runner.askedMs = undefined;
+    runner.isAsked = false;
   }
 
   #isShort(name: string): boolean {
@@ -198,17 +247,22 @@ export class RunnerPool {
 
   #end(job: Queued, { end, fault }: RunAnswer): void {
     if (fault === undefined) {
-      job.resolve(JSON.parse(end) as RunEnd);
+      if (end.length > liveLimits.resultCharactersMax) job.reject(overLimit("gave back too much"));
+      else job.resolve(JSON.parse(end) as RunEnd);
       return;
     }
     const { kind, message } = fault;
     if (kind === "slow") {
-      if (this.#slow.size >= slowMax) this.#slow.clear();
-      this.#slow.set(job.name, slowRuns);
+      this.#noteSlow(job.name);
       job.reject(new RunSlow());
       return;
     }
     job.reject(kind === "script" ? new FunctionFault("thrown", message) : overLimit(message));
+  }
+
+  #noteSlow(name: string): void {
+    if (this.#slow.size >= slowMax) this.#slow.clear();
+    this.#slow.set(name, slowRuns);
   }
 
   #lost(runner: Runner, job: Queued, error: unknown): void {

@@ -8,6 +8,9 @@ const idleMax = 8;
 /** Runs after which a sandbox is made anew, for what a heap gathers. */
 const runsMax = 10_000;
 
+/** Counted as processor time of a run each time it asks for something: the server works for it too. */
+const roundTripMs = 0.05;
+
 /** How long a step that is thought to be short may hold the process, and with it other runs. */
 const briefMs = 20;
 
@@ -41,8 +44,8 @@ export class RunnerService implements ChildService {
     } catch (error) {
       kept?.sandbox.dispose();
       if (!(error instanceof SandboxFault)) throw error;
-      const { kind, message } = error;
-      return { end: "", fault: { kind, message } };
+      const { kind, message, isStuck } = error;
+      return { end: "", fault: { kind, message, isStuck } };
     }
   }
 
@@ -57,6 +60,7 @@ export class RunnerService implements ChildService {
     let output = await step(`{"request":${request}}`);
     while (output.startsWith('{"ops":')) {
       const ops = output.slice('{"ops":'.length, -1);
+      leftMs -= roundTripMs;
       const answers = (await this.#parent.request({ kind: "ops", run, ops })) as string;
       output = await step(`{"answers":${answers}}`);
     }
