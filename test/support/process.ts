@@ -1,5 +1,7 @@
+import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,6 +15,15 @@ const main = mainOf(thisBuild);
 
 function mainOf(build: string): string {
   return join(build, "src/main.ts");
+}
+
+/** What `bin/native-engine` gives to Node, for servers that are measured as people run them. */
+export function launchEnvironment(): Record<string, string> {
+  const launcher = readFileSync(join(thisBuild, "bin/native-engine"), "utf8");
+  const threshold = /MALLOC_MMAP_THRESHOLD_:-(\d+)/.exec(launcher)?.[1];
+  const flags = /^exec "\$node" (.*) "\$program"/m.exec(launcher)?.[1];
+  assert.ok(threshold !== undefined && flags !== undefined, "bin/native-engine has its flags");
+  return { MALLOC_MMAP_THRESHOLD_: threshold, NODE_OPTIONS: flags };
 }
 
 export interface StartOptions {
