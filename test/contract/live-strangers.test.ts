@@ -112,6 +112,11 @@ for (const [what, thrown, message] of [
   });
 }
 
+test("a cursor that is none is refused", async () => {
+  const run = await made("query", `({ db }) => db.query("t").paginate({ cursor: "zzz", limit: 1 })`);
+  await assert.rejects(run(), /^Error: thrown: cursor: is of another query$/);
+});
+
 test("a rejection that nobody handles ends the run with its message alone", async () => {
   const run = await made("query", `() => { Promise.reject(new Error("floating")); return 1; }`);
   await assert.rejects(run(), /^Error: thrown: floating$/);

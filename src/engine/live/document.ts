@@ -1,5 +1,5 @@
 import { EngineError, invalid } from "../errors.ts";
-import { creationPrefix, creationTimeOf, formatId } from "./document-id.ts";
+import { creationPrefix, creationTimeOf, documentKeyBytes, formatId } from "./document-id.ts";
 import { encodeOrdered } from "./order.ts";
 import { checkOwnField, creationIndex } from "./schema.ts";
 import { creationOrder, type IndexRange, inRange, type KeyRange, keyRange, type LiveTable, spaceOf } from "./table.ts";
@@ -123,7 +123,8 @@ function encodeCreation(value: LiveValue | undefined): string {
 /** What is left behind the last row of a page. */
 function after(range: KeyRange, cursor: string, order: ScanSpec["order"]): KeyRange {
   const key = Buffer.from(cursor, "base64url").toString("latin1");
-  if (!inRange(key, range)) throw invalid("cursor", "is of another query");
+  const isKey = key.length >= documentKeyBytes && inRange(key, range);
+  if (!isKey) throw invalid("cursor", "is of another query");
   return order === "desc" ? { ...range, to: key } : { ...range, from: `${key}\0` };
 }
 
