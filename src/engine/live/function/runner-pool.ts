@@ -70,7 +70,7 @@ const lossesMax = 2;
 /** How often one looks for runs that are late. */
 const lookMs = 500;
 /** How long a runner may be deaf: some built-ins heed no time-out, and hold its thread. */
-const deafMsMax = 1_500;
+const deafMsMax = 2_500;
 /** A look that comes so late tells of a machine that stands still, and nothing of a runner. */
 const lookMsMax = 2 * lookMs;
 const hello: RunRequest = { run: 0, bundle: "", heapBytes: 0, cpuMs: 0, isBrief: false, request: "" };
