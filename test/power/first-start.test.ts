@@ -44,7 +44,7 @@ test("the power fails soon after the first write of a new server", async (t) => 
  * disk may not have.
  */
 test("the power fails during the first start of a new server", async (t) => {
-  for (let killAt = 30; killAt < 62; killAt += 4) {
+  for (let killAt = 38; killAt < 60; killAt += 4) {
     await using machine = await Machine.make();
     if (machine === undefined) return t.skip("needs a C compiler");
     await assert.rejects(machine.start(killAt), /SIGKILL/);
