@@ -8,7 +8,6 @@ import {
   type ServiceImpl,
 } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
-import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import type { AuditEvent } from "../../engine/auth/audit.ts";
 import { EngineError, invalid, reasons, unavailable } from "../../engine/errors.ts";
 import { buildVariant, isAbsent, type Port } from "../../engine/instance/catalogue.ts";
@@ -34,7 +33,7 @@ import { HouseProxy, isHousePath } from "./house.ts";
 import { instanceService, jwksPath } from "./instance.ts";
 import { guard } from "./interceptor.ts";
 import { rpcLimits } from "./limits.ts";
-import { binaryOptions, jsonOptions } from "./message-parts.ts";
+import { binaryOptions, compressions, jsonOptions } from "./message-parts.ts";
 import { type Namespaces, namespaceService } from "./namespace.ts";
 import {
   type AnyNodeResponse,
@@ -136,7 +135,7 @@ interface Paths {
 
 function createRouter(readMaxBytes: number): ConnectRouter {
   return createConnectRouter({
-    acceptCompression: [compressionGzip, compressionBrotli],
+    acceptCompression: compressions,
     readMaxBytes,
     writeMaxBytes: rpcLimits.writeBytesMax,
     compressMinBytes: rpcLimits.compressBytesMin,

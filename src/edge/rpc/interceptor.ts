@@ -63,11 +63,10 @@ export function admitMessage(call: Call, message: object): void {
   if (namespace !== undefined) call.admitRequest(namespace);
 }
 
-/** What is thrown as an error for the wire. */
-export function explainEnd(call: Call, signal: AbortSignal, error: unknown): ConnectError {
+/** What a handler throws once its call is over is no bug. */
+export function endError(signal: AbortSignal, error: unknown): unknown {
   const known = error instanceof EngineError || error instanceof ConnectError;
-  // What a handler throws once its call is over is no bug.
-  return call.explain(signal.aborted && !known ? abortError(signal) : error);
+  return signal.aborted && !known ? abortError(signal) : error;
 }
 
 /**
@@ -77,7 +76,7 @@ export function explainEnd(call: Call, signal: AbortSignal, error: unknown): Con
 export const guard: Interceptor = (next) => async (request) => {
   const call = request.contextValues.get(callKey);
   if (call === undefined) throw new Error("a call without its context");
-  const explain = (error: unknown) => explainEnd(call, request.signal, error);
+  const explain = (error: unknown) => call.explain(endError(request.signal, error));
   try {
     if (!request.stream) admitMessage(call, request.message);
     const reply = next(request);

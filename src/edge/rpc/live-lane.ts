@@ -7,13 +7,12 @@ import {
   type UniversalHandler,
   type UniversalServerRequest,
 } from "@connectrpc/connect/protocol";
-import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import type { SessionEvent, SessionVersion, StateChange } from "../../engine/live/session.ts";
 import type { QueryResult } from "../../engine/live/subscriptions.ts";
 import { WatchResponseSchema } from "../../gen/service/live/v1/live_pb.ts";
 import { rpcLimits } from "./limits.ts";
 import { eventMessage, type SessionHead } from "./live-message.ts";
-import { jsonOptions } from "./message-parts.ts";
+import { compressions, jsonOptions } from "./message-parts.ts";
 
 /**
  * A way past the RPC library for the events of sessions. The library passes each message through a dozen nested
@@ -71,7 +70,7 @@ export function withEventLane(handler: UniversalHandler): UniversalHandler {
     const reply = await handler(request);
     if (reply.body === undefined) return reply;
     const name = reply.header?.get("connect-content-encoding") ?? reply.header?.get("grpc-encoding");
-    const compression = [compressionGzip, compressionBrotli].find((each) => each.name === name);
+    const compression = compressions.find((each) => each.name === name);
     const isJson = /\+json(?:;|$)/i.test(request.header.get("content-type") ?? "");
     return { ...reply, body: new LaneBody(reply.body, lane, { isJson, compression }) };
   };

@@ -6,12 +6,11 @@ import {
   createMethodSerializationLookup,
   type MethodSerializationLookup,
 } from "@connectrpc/connect/protocol";
-import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import { type Call, callKey } from "./call.ts";
 import { sentJson } from "./fault-path.ts";
-import { admitMessage, explainEnd } from "./interceptor.ts";
+import { admitMessage, endError } from "./interceptor.ts";
 import { rpcLimits } from "./limits.ts";
-import { binaryOptions, jsonOptions } from "./message-parts.ts";
+import { binaryOptions, compressions, jsonOptions } from "./message-parts.ts";
 import { type BodyMeter, countBytes } from "./metered-body.ts";
 import { type AnyNodeResponse, header, headersOf, isGone, type NodeRequest, type NodeResponse, urlOf } from "./node.ts";
 import type { ExtraHeaders } from "./respond.ts";
@@ -27,9 +26,9 @@ const limits = {
 
 /**
  * A way past the RPC library for unary calls of the Connect protocol whose body has a length and no compression, and that
- * have no deadline. The library makes three sets of headers, two abort controllers, one of which it
- * aborts after each call, and passes the body through async generators: 100 µs a call. Its codecs are used here too, and all
- * other calls are its own. `test/wire/rpc/unary-lane.test.ts` compares both ways.
+ * have no deadline. The library makes three sets of headers and two abort controllers, one of which it aborts after each
+ * call, and passes the body through async generators: of a Live insert's 511 µs of processor time 342 are left without that.
+ * Its codecs are used here too, and all other calls are its own. `test/wire/rpc/unary-lane.test.ts` compares both ways.
  */
 export class UnaryLane {
   readonly #method: DescMethodUnary;
@@ -70,7 +69,7 @@ export class UnaryLane {
       admitMessage(call, message);
       answer = await this.#implementation(message, context);
     } catch (error) {
-      throw explainEnd(call, call.signal, error);
+      throw endError(call.signal, error);
     }
     const body = this.#codecs.getO(isBinary).serialize(create(this.#method.output, answer));
     await write(request, response, body, context.headersTo({ ...extra, "content-type": type }));
@@ -161,9 +160,7 @@ async function write(
 ): Promise<void> {
   const accepted = body.byteLength < limits.compressMinBytes ? undefined : header(request, "accept-encoding");
   const compression =
-    accepted === undefined
-      ? null
-      : compressionNegotiate([compressionGzip, compressionBrotli], null, accepted, "Accept-Encoding").response;
+    accepted === undefined ? null : compressionNegotiate(compressions, null, accepted, "Accept-Encoding").response;
   const sent = compression === null ? body : await compression.compress(body);
   if (compression !== null) headers["content-encoding"] = compression.name;
   headers["content-length"] = sent.byteLength;

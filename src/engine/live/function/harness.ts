@@ -50,52 +50,48 @@ export function installHarness(): void {
     return bytes;
   }
 
-  /** JSON would make null of it. */
-  function checkedNumber(value: number): number {
-    if (value - value !== 0) throw new TypeError(`${value} is no value: a number must be finite`);
-    return value;
+  /** Whether JSON says the value as it is. Throws where any part of it is none. */
+  function isPlain(value: Json): boolean {
+    if (typeof value === "string" || typeof value === "boolean") return true;
+    if (value === null || value === undefined) return true;
+    if (typeof value === "number") {
+      // JSON would make null of it.
+      if (value - value !== 0) throw new TypeError(`${value} is no value: a number must be finite`);
+      return true;
+    }
+    if (typeof value === "bigint" || value instanceof Bytes) return false;
+    if (typeof value !== "object") throw new TypeError(`a ${typeof value} is no value`);
+    const isList = Array.isArray(value);
+    const prototype = getPrototypeOf(value);
+    if (!isList && prototype !== Object.prototype && prototype !== null)
+      throw new TypeError("only plain objects are values");
+    let isSame = !("toJSON" in value);
+    if (isList) for (let i = 0; i < value.length; i++) isSame = isPlain(value[i]) && isSame;
+    else for (const name of keys(value)) isSame = isPlain(value[name]) && isSame;
+    return isSame;
   }
 
   /** A value of a function as JSON says it. */
   function encode(value: Json): Json {
-    if (value === null || typeof value === "boolean" || typeof value === "string") return value;
-    if (typeof value === "number") return checkedNumber(value);
-    if (value === undefined) return null;
+    return isPlain(value) ? (value ?? null) : copied(value);
+  }
+
+  function copied(value: Json): Json {
     if (typeof value === "bigint") return { $int64: String(value) };
+    if (typeof value !== "object" || value === null) return value ?? null;
     if (value instanceof Bytes) return { $bytes: encodeBase64(value) };
     if (Array.isArray(value)) {
       const items: Json[] = [];
-      for (let i = 0; i < value.length; i++) items.push(encode(value[i]));
+      for (let i = 0; i < value.length; i++) items.push(copied(value[i]));
       return items;
     }
-    if (typeof value !== "object") throw new TypeError(`a ${typeof value} is no value`);
-    const prototype = getPrototypeOf(value);
-    if (prototype !== Object.prototype && prototype !== null) throw new TypeError("only plain objects are values");
     const result = create(null);
-    for (const [name, item] of entries(value)) if (item !== undefined) result[name] = encode(item);
+    for (const [name, item] of entries(value)) if (item !== undefined) result[name] = copied(item);
     return result;
   }
 
-  /** Whether JSON says the value as it is. Throws where it is none. */
-  function isPlain(value: Json): boolean {
-    if (typeof value === "string" || typeof value === "boolean") return true;
-    if (typeof value === "number") return checkedNumber(value) === value;
-    if (value === null || value === undefined) return true;
-    if (typeof value === "bigint" || value instanceof Bytes) return false;
-    if (typeof value === "object" && "toJSON" in value) return false;
-    if (Array.isArray(value)) {
-      for (let i = 0; i < value.length; i++) if (!isPlain(value[i])) return false;
-      return true;
-    }
-    if (typeof value !== "object") throw new TypeError(`a ${typeof value} is no value`);
-    const prototype = getPrototypeOf(value);
-    if (prototype !== Object.prototype && prototype !== null) throw new TypeError("only plain objects are values");
-    for (const name of keys(value)) if (!isPlain(value[name])) return false;
-    return true;
-  }
-
   function textOf(value: Json): string {
-    return stringify(isPlain(value) ? (value ?? null) : encode(value)) ?? "null";
+    return stringify(encode(value)) ?? "null";
   }
 
   /** What was parsed just now, with the values that JSON has not; in its place. */

@@ -55,8 +55,7 @@ interface Runner {
   readonly isReady: Promise<unknown>;
   /** Has a run that has lost a runner already: nobody else is to be lost with it. */
   isAlone: boolean;
-  /** It is asked whether it listens, since then where it has started. */
-  isAsked: boolean;
+  /** Since when it owes an answer to the question whether it listens; Infinity until it has started. */
   askedMs: number | undefined;
 }
 
@@ -148,16 +147,19 @@ export class RunnerPool {
   }
 
   #dispatch(): void {
+    let slowWait = false;
     for (let at = 0; at < this.#queue.length; ) {
       const job = this.#queue[at]!;
       job.isSlow = this.#slow.has(job.name);
-      const runner = this.#runnerFor(job);
+      const runner = job.isSlow && slowWait ? undefined : this.#runnerFor(job);
       if (runner !== undefined) {
         this.#queue.splice(at, 1);
         runner.isAlone = job.losses > 0;
         void this.#runOn(runner, job);
-      } else if (job.isSlow) at++;
-      else return;
+      } else if (job.isSlow) {
+        slowWait = true;
+        at++;
+      } else return;
     }
   }
 
@@ -177,7 +179,7 @@ export class RunnerPool {
     const running = new Map<number, Queued>();
     const child = children.take((message) => this.#answer(running, message as RunnerQuestion));
     const isReady = child.request(hello).catch(() => undefined);
-    const runner: Runner = { child, running, isReady, isAlone: false, isAsked: false, askedMs: undefined };
+    const runner: Runner = { child, running, isReady, isAlone: false, askedMs: undefined };
     this.#runners.add(runner);
     child.onLost(() => this.#runners.delete(runner));
     return runner;
@@ -216,7 +218,7 @@ export class RunnerPool {
         for (const job of late) job.isLate = true;
         const isDeaf = nowMs - (runner.askedMs ?? nowMs) > deafMsMax && nowMs - sinceMs < lookMsMax;
         if (late.length > 0 || isDeaf) this.#giveUp(runner);
-        else if (!runner.isAsked && runner.running.size > 0) void this.#ask(runner);
+        else if (runner.askedMs === undefined && runner.running.size > 0) void this.#ask(runner);
       }
     }
     this.#looking = undefined;
@@ -229,12 +231,11 @@ export class RunnerPool {
   }
 
   async #ask(runner: Runner): Promise<void> {
-    runner.isAsked = true;
+    runner.askedMs = Number.POSITIVE_INFINITY;
     await runner.isReady;
     runner.askedMs = this.#clock.steadyMs();
     await runner.child.request(hello).catch(() => undefined);
     runner.askedMs = undefined;
-    runner.isAsked = false;
   }
 
   #isShort(name: string): boolean {
