@@ -4,6 +4,7 @@ import { type Range, type Store, StoreError, type WriteOp } from "../../src/port
 /** A store whose disk can be full for appends. The background, which only frees, is not disturbed on its own. */
 export class FillingStore implements Store {
   readonly #store: Store;
+  readonly #underWay = new Set<Promise<void>>();
   full = false;
 
   constructor(store: Store) {
@@ -13,7 +14,16 @@ export class FillingStore implements Store {
   commit(ops: readonly WriteOp[]): Promise<void> {
     const appends = ops.some(({ kind, key }) => kind === "put" && key[0] === tables.log);
     if (this.full && appends) return Promise.reject(new StoreError("full", "no room"));
-    return this.#store.commit(ops);
+    const commit = this.#store.commit(ops);
+    this.#underWay.add(commit);
+    const end = () => this.#underWay.delete(commit);
+    commit.then(end, end);
+    return commit;
+  }
+
+  /** Resolves when no commit is under way. */
+  async idle(): Promise<void> {
+    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay);
   }
 
   checkpoint() {
