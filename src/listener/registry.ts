@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { ListenerLimits } from "./limits.ts";
@@ -93,6 +94,7 @@ export class Registry {
   ended(requests: number): void {
     if (requests === 0) return;
     this.inFlight -= requests;
+    assert(this.inFlight >= 0, "a request ends once");
     if (this.inFlight === 0) this.onIdle?.();
   }
 

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type { ListenerLimits } from "./limits.ts";
 
 type TurnLimits = Pick<ListenerLimits, "turnMs" | "turnWaitingMax" | "turnWaitingBytesMax">;
@@ -66,6 +67,7 @@ export class Turn {
     }
     // In a queue that never runs empty the places before its first are given back once they are most of it.
     if (this.#next * 2 < this.#waiting.length) return;
+    assert(this.#waitingBytes >= 0, "bytes leave the line once");
     this.#waiting = this.#waiting.slice(this.#next);
     this.#next = 0;
   };

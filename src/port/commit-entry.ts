@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { asBuffer, copyInto } from "./bytes.ts";
 import type { Bytes, WriteOp } from "./store.ts";
 
@@ -25,6 +26,7 @@ export function encodeEntry(target: Buffer, ops: readonly WriteOp[]): void {
     at = copyInto(target, at, key);
     if (isPut) at = copyInto(target, at, op.value);
   }
+  assert(at === target.length, "an entry fills its place");
 }
 
 /** Where the ops of an entry lie in it: `valueEnd` is -1 for a delete. */

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { asBuffer, copyInto } from "../../port/bytes.ts";
 import { crc32 } from "../../port/checksum.ts";
 import type { Clock } from "../../port/clock.ts";
@@ -308,6 +309,7 @@ export class LoggedStore implements Store {
     if (this.#overlay.generations.length === 1) this.#overlay.seal();
     const oldest = this.#overlay.generations[0]!;
     const { position } = oldest.entries.at(-1)!;
+    assert(position > this.#applied, "the view only moves on");
     const cursor = this.#log.cursorAfter?.(position);
     const mark = encodeMark({ log: this.#log.id, applied: position, ...(cursor !== undefined && { cursor }) });
     await this.#applier.apply(

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { unavailable } from "../errors.ts";
 import type { Log, LogStream } from "../log/log.ts";
 import type { SharedSegments } from "../search/index/shared-bytes.ts";
@@ -69,6 +70,7 @@ export class IndexSession {
     const piece = readPiece(log, stream, offset);
     if (piece.length === 0) throw unavailable("the collection's log was trimmed while it was read; retry");
     const { next } = piece.at(-1)!;
+    assert(next > offset, "a replay only moves on");
     const records = piece.map(({ record }) => record);
     const steps = withDocumentsSteps(records, find, this.outdated);
     let step = steps.next();

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type { Clock } from "../../port/clock.ts";
 import type { Random } from "../../port/random.ts";
 import type { Snapshot } from "../../port/store.ts";
@@ -102,7 +103,7 @@ export class Pins {
   }
 
   #release(pin: number, held: Held): void {
-    this.#held.delete(pin);
+    assert(this.#held.delete(pin), "a pin is released once");
     this.#ids -= held.ids;
     held.pinned.snapshot?.[Symbol.dispose]();
   }

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type { Store } from "../../port/store.ts";
 import { EngineError, notFound, unavailable } from "../errors.ts";
 import type { Log, LogStream } from "../log/log.ts";
@@ -329,6 +330,7 @@ export class CollectionRuntime {
       .catch(() => {})
       .finally(() => {
         this.#publishing--;
+        assert(this.#publishing >= 0, "a publication ends once");
       });
   }
 

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type { Clock } from "../../port/clock.ts";
 import { type Store, StoreError, type WriteOp } from "../../port/store.ts";
 import { EngineError, unavailable } from "../errors.ts";
@@ -253,12 +254,14 @@ export class Committer {
       }
     }
     const decidedMs = clock.steadyMs();
+    assert(this.#written === undefined, "one group is written at a time");
     this.#written = group;
     const failure = completeDraft(draft) ?? (await this.#write(draft.ops));
     this.#written = undefined;
     this.#isStuck = false;
     this.#isQuick = clock.steadyMs() - decidedMs <= quickMs;
     this.#queuedBytes -= bytes;
+    assert(this.#queuedBytes >= this.#readyBytes, "bytes leave the queue once");
     if (failure === undefined) this.#committed(draft);
     else draft.aborted();
     onGroup?.({

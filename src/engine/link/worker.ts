@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type { Clock } from "../../port/clock.ts";
 import type { Store } from "../../port/store.ts";
 import type { Committer } from "../commit/committer.ts";
@@ -238,7 +239,10 @@ export class LinkWorker {
   #commit(step: Step): Promise<boolean> {
     const { id } = this.link;
     return this.#deps.committer.submit((draft) => {
-      for (const [partition, from] of step.from) if (readApplied(draft, id, partition) !== from) return false;
+      for (const [partition, from] of step.from) {
+        if (readApplied(draft, id, partition) !== from) return false;
+        assert((step.next.get(partition) ?? from) >= from, "a link only moves on");
+      }
       const skipped = step.target.stage(draft);
       for (const [partition, offset] of step.next) stageApplied(draft, id, partition, offset);
       const before = readTotals(draft, id);

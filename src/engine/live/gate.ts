@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 /** Many may hold it together, or one alone; in the order of their coming, so that nobody waits for ever. */
 export class Gate {
   readonly #waiting: { readonly alone: boolean; readonly enter: () => void }[] = [];
@@ -20,6 +21,7 @@ export class Gate {
   }
 
   #enter(alone: boolean): () => void {
+    assert(!this.#isAlone && !(alone && this.#together > 0), "who is alone is alone");
     if (alone) this.#isAlone = true;
     else this.#together++;
     let left = false;

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type { Clock } from "../../port/clock.ts";
 import type { Store } from "../../port/store.ts";
 import type { Committer } from "../commit/committer.ts";
@@ -332,6 +333,7 @@ export class LiveNamespace {
 
   #committed(moment: Moment, written: WriteSet): void {
     if (this.#pending[0]?.tick === moment.tick) this.#pending.shift();
+    assert(moment.tick > this.#durable.tick, "ticks only rise");
     this.#durable = moment;
     this.#recent.delete(moment.tick - liveLimits.recentCommitsMax);
     this.snapshots.renew();

@@ -302,6 +302,7 @@ export class Log {
   stageTrimTo(draft: Draft, stream: LogStream, partition: number, target: number, batchesMax: number): void {
     const state = this.#state(stream, partition);
     if (target <= state.storedStart) return;
+    assert(target <= state.next, "a trim ends within the log");
     const from = logKey(stream.id, partition, state.storedStart);
     const to = logKey(stream.id, partition, target);
     const keys = [...this.#store.keys({ from, to, limit: batchesMax + 1 })];

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { unavailable } from "../errors.ts";
 import { queryStopped } from "./stopped.ts";
 
@@ -40,6 +41,7 @@ export class QueryTurns {
 
   /** Whoever waits longest takes the place over; it stays counted as running. */
   leave(): void {
+    assert(this.#running > 0, "a place is given back once");
     const [next] = this.#waiting;
     if (next === undefined) this.#running--;
     else {

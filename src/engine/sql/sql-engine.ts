@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type { Children, ChildrenStats } from "../../port/children.ts";
 import type { Clock } from "../../port/clock.ts";
 import type { Metastore } from "../metastore/metastore.ts";
@@ -136,6 +137,7 @@ export class SqlEngine implements Sql {
     const work = new StatementWork(this.#deps, this.#nextStatement++, signal);
     const end = (outcome: SqlOutcome) => {
       this.#open--;
+      assert(this.#open >= 0, "a statement ends once");
       work.end();
       this.#deps.onStatement?.(outcome, clock.steadyMs() - startedMs);
     };

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type { Clock } from "../../port/clock.ts";
 import { EngineError } from "../errors.ts";
 import { sqlFault } from "./fault.ts";
@@ -66,6 +67,7 @@ export class StatementWork {
   end(): void {
     if (this.#process === undefined) return;
     this.#process.slot.open--;
+    assert(this.#process.slot.open >= 0, "a statement leaves its process once");
     this.#process = undefined;
   }
 

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type { Clock } from "../../port/clock.ts";
 import { sqlFault } from "./fault.ts";
 
@@ -126,6 +127,7 @@ export class StatementTurns {
   }
 
   #leave(): void {
+    assert(this.#running > 0 && this.#waitingCount >= 0, "a turn ends once");
     const [begun] = this.#begun;
     if (begun !== undefined) {
       this.#begun.delete(begun);

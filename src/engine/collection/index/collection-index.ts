@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type { VectorGraph } from "../../../port/vector-graph.ts";
 import { EngineError } from "../../errors.ts";
 import { countMatchesSteps, evaluateFilterSteps } from "../../search/filter/evaluate.ts";
@@ -201,6 +202,7 @@ export class CollectionIndex {
       }
       return { entry, bytes, current, published, graphs };
     });
+    assert(remaining.at(-1)?.upTo === undefined, "the last tail takes what comes next");
     this.#tails = remaining;
   }
 
