@@ -1,5 +1,5 @@
-import { isName, isOperator, isWord, type MysqlToken } from "../../engine/sql/dialect/mysql-lexer.ts";
 import type { SqlParameter } from "../../engine/sql/sql.ts";
+import { isName, isOperator, isWord, type MysqlToken } from "./dialect/lexer.ts";
 import { mysqlError } from "./error.ts";
 import type { KeptBytes } from "./kept-bytes.ts";
 import { mysqlLimits } from "./limits.ts";

@@ -1,12 +1,12 @@
 import type { Principal } from "../../engine/auth/principal.ts";
-import { isOperator, isWord, lexMysql, type MysqlToken, splitMysql } from "../../engine/sql/dialect/mysql-lexer.ts";
-import { type MysqlContext, type MysqlRewrite, rewriteMysql } from "../../engine/sql/dialect/mysql-rewrite.ts";
 import { faultOf } from "../../engine/sql/fault.ts";
 import type { Sql, SqlDescription, SqlParameter } from "../../engine/sql/sql.ts";
 import { readValue } from "../../engine/sql/value.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import { type Catalog, informationSchema } from "./catalog.ts";
 import { constantSelect, type SessionFunctions } from "./constant-select.ts";
+import { isOperator, isWord, lexMysql, type MysqlToken, splitMysql } from "./dialect/lexer.ts";
+import { type MysqlContext, type MysqlRewrite, rewriteMysql } from "./dialect/rewrite.ts";
 import { mysqlError } from "./error.ts";
 import { explained, isExplain, planColumns, planTable } from "./explain.ts";
 import { informationQueries, isEmptyTable, isInformationTable, literal } from "./information-schema.ts";

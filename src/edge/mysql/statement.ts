@@ -1,4 +1,4 @@
-import type { MysqlToken } from "../../engine/sql/dialect/mysql-lexer.ts";
+import type { MysqlToken } from "./dialect/lexer.ts";
 
 /** One statement's words, and the text they are of. */
 export interface Statement {

@@ -1,5 +1,5 @@
-import type { StatementText } from "../../engine/sql/dialect/postgres-lexer.ts";
 import { type CopyCommand, parseCopy } from "./copy/command.ts";
+import type { StatementText } from "./dialect/lexer.ts";
 import { PostgresError } from "./error.ts";
 import type { ExplainFormat } from "./explain.ts";
 import { type PrepareCommand, parsePrepare } from "./prepare-command.ts";

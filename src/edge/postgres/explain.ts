@@ -1,7 +1,7 @@
-import type { StatementText } from "../../engine/sql/dialect/postgres-lexer.ts";
 import type { SqlResult } from "../../engine/sql/sql.ts";
 import type { SqlColumnInfo } from "../../engine/sql/type.ts";
 import { planText } from "../wire/plan-text.ts";
+import type { StatementText } from "./dialect/lexer.ts";
 import { PostgresError } from "./error.ts";
 import { textResult } from "./local-result.ts";
 import { madeStatement } from "./statement-part.ts";

@@ -1,4 +1,4 @@
-import { type StatementText, tokenize } from "../../engine/sql/dialect/postgres-lexer.ts";
+import { type StatementText, tokenize } from "./dialect/lexer.ts";
 import { PostgresError } from "./error.ts";
 import { postgresLimits } from "./limits.ts";
 import { typeLabel, typeNumber, vectorParameters } from "./parameter-types.ts";

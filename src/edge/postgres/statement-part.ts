@@ -1,4 +1,4 @@
-import { type StatementText, splitStatements } from "../../engine/sql/dialect/postgres-lexer.ts";
+import { type StatementText, splitStatements } from "./dialect/lexer.ts";
 
 /** A statement that stands within another one, from a place in its text up to another. */
 export function statementPart({ text, start, tokens }: StatementText, from: number, to = text.length): StatementText {

@@ -1,5 +1,5 @@
-import { type StatementText, splitStatements } from "../../engine/sql/dialect/postgres-lexer.ts";
 import { type Command, parseCommand } from "./command.ts";
+import { type StatementText, splitStatements } from "./dialect/lexer.ts";
 import { explainedStatement, parseExplain } from "./explain.ts";
 import { filledText, parseExecute } from "./prepare-command.ts";
 import type { PreparedStatement } from "./prepared.ts";

@@ -1,7 +1,7 @@
 import type { Fields } from "../live/validator.ts";
 import type { SqlBatch } from "./batch.ts";
 import type { Delta } from "./change-tracker.ts";
-import type { DialectName } from "./dialect/dialect.ts";
+import type { DialectName } from "./dialect.ts";
 import type {
   Condition,
   FoundDocuments,

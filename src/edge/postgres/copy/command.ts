@@ -1,4 +1,4 @@
-import type { StatementText } from "../../../engine/sql/dialect/postgres-lexer.ts";
+import type { StatementText } from "../dialect/lexer.ts";
 import { PostgresError } from "../error.ts";
 import { madeStatement, statementPart } from "../statement-part.ts";
 import type { TokenReader } from "../token-reader.ts";

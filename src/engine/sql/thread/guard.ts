@@ -1,4 +1,4 @@
-import type { Dialect } from "../dialect/dialect.ts";
+import type { Dialect } from "../dialect.ts";
 import { sqlFault } from "../fault.ts";
 import { isTableSchema, type TableSchema } from "../table-schemas.ts";
 import { aggregateFunctions, scalarFunctions } from "./allowed-functions.ts";

@@ -1,6 +1,5 @@
 import { unavailable } from "../../errors.ts";
-import type { Dialect } from "../dialect/dialect.ts";
-import { findDialect } from "../dialect/dialects.ts";
+import type { Dialect } from "../dialect.ts";
 import type { NamespaceRef } from "../messages.ts";
 import { tableSchemas } from "../table-schemas.ts";
 import type { SqlColumnInfo } from "../type.ts";
@@ -94,8 +93,7 @@ export class NamespaceDatabase {
     if (this.#isEnding) throw unavailable("the server is shutting down");
   };
 
-  async connect(name: Dialect["name"] | undefined): Promise<Connection> {
-    const dialect = findDialect(name);
+  async connect(dialect: Dialect | undefined): Promise<Connection> {
     if (dialect !== undefined) await this.#setUp(dialect);
     const idle = this.#idle.get(dialect)?.pop();
     if (idle !== undefined) return idle;
@@ -123,8 +121,7 @@ export class NamespaceDatabase {
   }
 
   /** Takes a connection back; `clean` when nothing is open on it. */
-  giveBack(name: Dialect["name"] | undefined, connection: Connection, clean: boolean): void {
-    const dialect = findDialect(name);
+  giveBack(dialect: Dialect | undefined, connection: Connection, clean: boolean): void {
     const idle = this.#idle.get(dialect) ?? [];
     if (!clean || idle.length >= idleMax) {
       connection.close();

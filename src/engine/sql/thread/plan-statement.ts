@@ -1,5 +1,5 @@
-import { Brackets } from "../dialect/brackets.ts";
-import { findDialect } from "../dialect/dialects.ts";
+import { Brackets } from "../brackets.ts";
+import type { Dialect } from "../dialect.ts";
 import { sqlFault } from "../fault.ts";
 import type { UsedColumns } from "../found-rows.ts";
 import type { NamedTable, StatementNeeds, StatementText } from "../messages.ts";
@@ -70,7 +70,11 @@ export interface SerializedSql {
 
 export type Parse = (query: string) => Promise<SerializedSql>;
 
-export async function planStatement(text: StatementText, parse: Parse): Promise<StatementPlan> {
+export async function planStatement(
+  text: StatementText,
+  dialect: Dialect | undefined,
+  parse: Parse,
+): Promise<StatementPlan> {
   const { query } = text;
   const tokens = tokenize(query);
   if (tokens.length === 0) throw sqlFault("syntax", "is empty");
@@ -81,7 +85,7 @@ export async function planStatement(text: StatementText, parse: Parse): Promise<
   // White space in place of EXPLAIN keeps every place in the text what it is.
   const body = explained === undefined ? query : " ".repeat(explained.start) + query.slice(explained.start);
   const { parsed, edits } = await parseLeniently(body, tokens, parse);
-  return new Planner(text, query, tokens, only(parsed, body), explained, edits).plan();
+  return new Planner(text, dialect, query, tokens, only(parsed, body), explained, edits).plan();
 }
 
 /** Parses a query; where it can't be, OFFSET as a column is what it may have meant. */
@@ -146,6 +150,7 @@ function sideOf(query: string, { kind, start }: Token): number {
 
 class Planner {
   readonly #text: StatementText;
+  readonly #dialect: Dialect | undefined;
   readonly #query: string;
   readonly #tokens: readonly Token[];
   readonly #statement: TreeNode;
@@ -169,6 +174,7 @@ class Planner {
 
   constructor(
     text: StatementText,
+    dialect: Dialect | undefined,
     query: string,
     tokens: readonly Token[],
     statement: TreeNode,
@@ -176,6 +182,7 @@ class Planner {
     edits: readonly Edit[],
   ) {
     this.#text = text;
+    this.#dialect = dialect;
     this.#query = query;
     this.#tokens = tokens;
     this.#statement = statement;
@@ -221,7 +228,7 @@ class Planner {
     for (const { alias, name } of this.#refs)
       if (this.#names.has((alias ?? name).toLowerCase())) this.#allColumns = true;
     // The wires with a dialect name such columns by rules of their own.
-    if (this.#text.dialect === undefined) {
+    if (this.#dialect === undefined) {
       this.#edits.push(...writtenNames(this.#query, this.#tokens, this.#statement));
     }
     const parameters = this.#parameterCount();
@@ -240,7 +247,7 @@ class Planner {
 
   #visit(node: TreeNode, read: boolean): void {
     checkRef(node.type);
-    const dialect = findDialect(this.#text.dialect);
+    const dialect = this.#dialect;
     if ((node.class === "FUNCTION" || node.class === "WINDOW") && !this.#tableCalls.has(node)) {
       checkFunction(node as FunctionCall, dialect, this.#placeOf(node));
       if (dialect?.catalogMacros?.has((node as FunctionCall).function_name) === true) this.#catalog = true;
@@ -294,7 +301,7 @@ class Planner {
   }
 
   #onTable(table: BaseTable, read: boolean): void {
-    const dialect = findDialect(this.#text.dialect);
+    const dialect = this.#dialect;
     const start = this.#placeOf(table);
     const { alias, table_name: name } = table;
     const place = placeOf(table, this.#text.namespace.name, dialect, start);

@@ -1,4 +1,4 @@
-import type { Relation } from "../dialect/dialect.ts";
+import type { Relation } from "../dialect.ts";
 import { tableSchemas } from "../table-schemas.ts";
 
 /** The schema of views that show what there is, without what the engine keeps beside it. */

@@ -1,6 +1,7 @@
 import type { ChildService } from "../../../port/children.ts";
 import type { Store } from "../../../port/store.ts";
 import { EngineError, unavailable } from "../../errors.ts";
+import type { Dialect, Dialects } from "../dialect.ts";
 import { sqlFault } from "../fault.ts";
 import { FoundSchemas, foundColumns } from "../found-rows.ts";
 import type {
@@ -43,28 +44,31 @@ const stoppedEarlyMax = 1_000;
 interface Open {
   readonly statement: Statement;
   readonly namespace: OpenNamespace;
-  readonly dialect: StatementText["dialect"];
+  readonly dialect: Dialect | undefined;
 }
 
 /** Runs statements, in a process of their own: it parses, keeps the tables and turns results into columns. */
 export class SqlService implements ChildService {
   readonly #store: Store;
   readonly #settings: SqlSettings;
+  readonly #dialects: Dialects;
   readonly #namespaces = new Map<number, Promise<OpenNamespace>>();
   readonly #statements = new Map<number, Open>();
   /** Statements that were stopped before they were open. */
   readonly #stoppedEarly = new Map<number, StopReason>();
   readonly #parser = new Parser();
-  readonly #plans = new StatementPlans(this.#parser);
+  readonly #plans: StatementPlans;
   readonly #schemas = new FoundSchemas();
   #clock = 0;
   /** Messages that are being answered. */
   readonly #active = new Set<Promise<unknown>>();
   #isEnding = false;
 
-  constructor(store: Store, settings: SqlSettings) {
+  constructor(store: Store, settings: SqlSettings, dialects: Dialects) {
     this.#store = store;
     this.#settings = settings;
+    this.#dialects = dialects;
+    this.#plans = new StatementPlans(this.#parser, dialects);
   }
 
   /** Opens what the first statement would have to wait for. */
@@ -244,12 +248,13 @@ export class SqlService implements ChildService {
   }
 
   async #open(
-    { namespace, dialect, statement: id }: StatementText & { readonly statement: number },
+    { namespace, dialect: name, statement: id }: StatementText & { readonly statement: number },
     known?: OpenNamespace,
   ): Promise<Open> {
     const opened = known ?? (await this.#namespace(namespace));
     if (this.#isEnding) opened.database.uses--;
     this.#checkEnding();
+    const dialect = name && this.#dialects[name];
     const statement = new Statement();
     const open: Open = { statement, namespace: opened, dialect };
     this.#statements.set(id, open);

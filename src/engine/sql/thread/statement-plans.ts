@@ -1,3 +1,4 @@
+import type { Dialects } from "../dialect.ts";
 import type { StatementText } from "../messages.ts";
 import { duckFault } from "./duck-fault.ts";
 import type { Parser } from "./parser.ts";
@@ -11,19 +12,22 @@ const planLengthMax = 10_000;
 /** The plans of statements, made once for those that come again. */
 export class StatementPlans {
   readonly #parser: Parser;
+  readonly #dialects: Dialects;
   readonly #plans = new Map<string, StatementPlan>();
 
-  constructor(parser: Parser) {
+  constructor(parser: Parser, dialects: Dialects) {
     this.#parser = parser;
+    this.#dialects = dialects;
   }
 
   async of(text: StatementText): Promise<StatementPlan> {
     const key = `${text.dialect ?? ""}\n${text.namespace.name}\n${text.query}`;
     const known = this.#plans.get(key);
     if (known !== undefined) return known;
+    const dialect = text.dialect && this.#dialects[text.dialect];
     let plan: StatementPlan;
     try {
-      plan = await planStatement(text, (query) => this.#parse(query));
+      plan = await planStatement(text, dialect, (query) => this.#parse(query));
     } catch (error) {
       throw duckFault(error);
     }
