@@ -12,8 +12,8 @@ import { ObjectSegmentLoader } from "../../src/engine/collection/index/segment-l
 import { defaultCollectionSettings } from "../../src/engine/collection/settings.ts";
 import type { EngineSettings } from "../../src/engine/engine.ts";
 import { RunnerService } from "../../src/engine/live/function/runner-service.ts";
+import { SqlService } from "../../src/engine/sql/service/sql-service.ts";
 import { defaultSqlSettings } from "../../src/engine/sql/settings.ts";
-import { SqlService } from "../../src/engine/sql/thread/sql-service.ts";
 import type { Children } from "../../src/port/children.ts";
 import type { Clock } from "../../src/port/clock.ts";
 import type { ObjectStore } from "../../src/port/object-store.ts";

@@ -1,4 +1,4 @@
-import { EditedQuery } from "../../engine/sql/thread/edits.ts";
+import { EditedQuery } from "../../engine/sql/service/edits.ts";
 import type { SqlType } from "../../engine/sql/type.ts";
 import { typeName } from "../../engine/sql/value.ts";
 import type { StatementText } from "./dialect/lexer.ts";

@@ -9,7 +9,7 @@ import { parseSchema } from "../../../src/engine/collection/schema-parse.ts";
 import type { Engine } from "../../../src/engine/engine.ts";
 import type { EngineError } from "../../../src/engine/errors.ts";
 import type { DialectName } from "../../../src/engine/sql/dialect.ts";
-import { tokenize } from "../../../src/engine/sql/thread/lexer.ts";
+import { tokenize } from "../../../src/engine/sql/service/plan/lexer.ts";
 import { startMemoryEngine, unsealed } from "../../support/memory-engine.ts";
 import { itemSchema, items } from "../../support/sql-dataset.ts";
 import { Finding, must, type Target } from "../target.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { EditedQuery } from "../../../engine/sql/thread/edits.ts";
+import { EditedQuery } from "../../../engine/sql/service/edits.ts";
 import { splitStatements, stringOf, tokenize } from "./lexer.ts";
 import { type PostgresSession, postgresEdits } from "./rewrite.ts";
 
