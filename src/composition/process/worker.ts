@@ -27,7 +27,7 @@ async function createService(role: ThreadRole, { dataDir, objects: place }: Work
     case "index": {
       const { IndexService } = await import("../../engine/collection/index/index-service.ts");
       const { NodeRandom } = await import("../../adapter/node/random.ts");
-      const { restQueries } = await import("../../edge/rest/query-format.ts");
+      const { restQueries } = await import("../../edge/rest/query/format.ts");
       const { LmdbStore } = await import("../../adapter/lmdb/store.ts");
       const { loader } = await segments(place);
       const store = new LmdbStore(join(dataDir, "store"), { shared: true });
