@@ -43,8 +43,8 @@ import { type CollectionSettings, defaultCollectionSettings } from "../engine/co
 import { Engine } from "../engine/engine.ts";
 import { Instance, type InstanceDeps } from "../engine/instance/instance.ts";
 import { limits } from "../engine/limits.ts";
-import { shortRequests } from "../engine/short-requests.ts";
 import { defaultSqlSettings, type SqlSettings } from "../engine/sql/settings.ts";
+import { shortRequests } from "../engine/turns.ts";
 import { type Address, formatAddress } from "../listener/address.ts";
 import { isPrivate, type ServedCertificates } from "../listener/certificate.ts";
 import type { ExpressHandler } from "../listener/express.ts";

@@ -1,5 +1,5 @@
 import type { Principal } from "../../engine/auth/principal.ts";
-import { isTableSchema } from "../../engine/sql/table-schemas.ts";
+import { isTableSchema } from "../../engine/sql/columns.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import { type Catalog, type CatalogTable, isKey } from "./catalog.ts";
 import { isName, isOperator, isWord, type MysqlToken } from "./dialect/lexer.ts";

@@ -1,5 +1,5 @@
+import { isTableSchema, type TableSchema } from "../../engine/sql/columns.ts";
 import type { Sql, SqlDescription, SqlResult } from "../../engine/sql/sql.ts";
-import { isTableSchema, type TableSchema } from "../../engine/sql/table-schemas.ts";
 import type { SqlType } from "../../engine/sql/type.ts";
 import { emptyToken, parseToken } from "../../engine/token.ts";
 import { constantResult } from "./constant.ts";

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { authorize, needs } from "../../engine/auth/access.ts";
 import type { Principal } from "../../engine/auth/principal.ts";
 import { EngineError, unavailable } from "../../engine/errors.ts";
-import { shortRequests } from "../../engine/short-requests.ts";
+import { shortRequests } from "../../engine/turns.ts";
 import { bodyLength, type ExpressHandler, type ExpressReply, expressLimits } from "../../listener/express.ts";
 import type { ExpressHead } from "../../listener/express-head.ts";
 import { countRoute, documentRoute, documentsRoute } from "./documents/fast.ts";

@@ -1,4 +1,4 @@
-import { checkDepth } from "./text-limits.ts";
+import { checkDepth } from "./statement-limits.ts";
 
 /** Where the brackets of a statement's tokens open and close, found in one pass. */
 export class Brackets {

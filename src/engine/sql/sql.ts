@@ -1,7 +1,7 @@
 import type { ConsistencyToken } from "../token.ts";
 import type { SqlBatch } from "./batch.ts";
+import type { TableSchema } from "./columns.ts";
 import type { DialectName } from "./dialect.ts";
-import type { TableSchema } from "./table-schemas.ts";
 import type { SqlColumnInfo, SqlType } from "./type.ts";
 
 /** One statement of one namespace. */

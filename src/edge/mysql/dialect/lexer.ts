@@ -1,6 +1,6 @@
 import { EngineError } from "../../../engine/errors.ts";
 import type { SqlFault } from "../../../engine/sql/fault.ts";
-import { checkTokens, sqlTextLimits } from "../../../engine/sql/text-limits.ts";
+import { checkTokens, sqlTextLimits } from "../../../engine/sql/statement-limits.ts";
 
 /** The words of a statement as MySQL reads them; comments and spaces are gone. */
 export interface MysqlToken {
@@ -277,4 +277,10 @@ export function isOperator(token: MysqlToken | undefined, value: string): boolea
 
 export function isName(token: MysqlToken | undefined): boolean {
   return token !== undefined && (token.kind === "word" || token.kind === "name");
+}
+
+/** One statement's words, and the text they are of. */
+export interface Statement {
+  readonly source: string;
+  readonly tokens: readonly MysqlToken[];
 }

@@ -1,4 +1,4 @@
-import { isTableSchema } from "../../../engine/sql/table-schemas.ts";
+import { isTableSchema } from "../../../engine/sql/columns.ts";
 import { type Draft, quoteName } from "./draft.ts";
 import { isName, isOperator, isWord, type MysqlToken, syntax } from "./lexer.ts";
 

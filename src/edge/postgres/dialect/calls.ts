@@ -1,7 +1,6 @@
 import { rewriteLookup } from "./casts.ts";
 import { catalogSchema } from "./catalog.ts";
 import type { Call, PostgresDraft } from "./draft.ts";
-import { rewritePart } from "./extract.ts";
 import { rewriteFormat, rewriteToChar, rewriteToDate } from "./formats.ts";
 import { functionNames } from "./functions.ts";
 import { aliasAt, columnOf, hasAlias, isItem } from "./items.ts";
@@ -215,3 +214,16 @@ const specials: Readonly<Record<string, Special>> = {
   extract: rewritePartCall,
   date_part: rewritePartCall,
 };
+
+/** Parts of a date that DuckDB counts with a year 0. */
+const partsWithYear = new Set(["year", "isoyear", "decade"]);
+
+/** `extract(year from x)` and `date_part('year', x)`, whose brackets open at token `open`. */
+function rewritePart(draft: PostgresDraft, first: number, open: number): boolean {
+  const part = draft.tokens[open + 1];
+  const name = part?.kind === "string" ? stringOf(part).toLowerCase() : (part?.text ?? "");
+  const isParted = draft.isWord(open + 2, "from") || draft.isSymbol(open + 2, ",");
+  if (!isParted || !partsWithYear.has(name)) return false;
+  draft.replace(first, open + 2, `${catalogSchema}.part_${name}(`);
+  return true;
+}

@@ -1,10 +1,7 @@
-import { type CastCall, sizedCall, textCall } from "./cast-calls.ts";
 import { catalogSchema } from "./catalog.ts";
 import type { Call, PostgresDraft } from "./draft.ts";
-import { isFunctionColumn } from "./function-columns.ts";
 import type { Token } from "./lexer.ts";
 import { isOpenNumeric, numericOfLiteral, openNumeric } from "./numeric.ts";
-import { isArrayAt, typeToken } from "./type-token.ts";
 
 /** Types that stand for names of things, and the functions that look these up. */
 const lookups: Readonly<Record<string, string>> = {
@@ -162,4 +159,94 @@ function isPlainText(draft: PostgresDraft, start: number, i: number): boolean {
 /** The name of a thing, and not its number: as text it comes from the client. */
 function isTextual({ kind }: Token): boolean {
   return kind === "string" || kind === "parameter";
+}
+
+/** The last token of a type's name that may have a schema before it; -1 where there is no name. */
+export function typeToken(draft: PostgresDraft, i: number): number {
+  if (!draft.isName(i)) return -1;
+  if (!draft.isSymbol(i + 1, ".")) return i;
+  const schema = draft.nameAt(i).toLowerCase();
+  return draft.isName(i + 2) && (schema === "pg_catalog" || schema === "information_schema") ? i + 2 : -1;
+}
+
+/** Whether `[]` stands at token `i`. */
+export function isArrayAt(draft: PostgresDraft, i: number): boolean {
+  return draft.isSymbol(i, "[") && draft.isSymbol(i + 1, "]");
+}
+
+/** A function in place of a cast: `more` are its arguments after the value, `end` is the last token of the type. */
+interface CastCall {
+  readonly name: string;
+  readonly more: string;
+  readonly end: number;
+}
+
+/** `varchar(2)` and `char(3)`, which cut what is longer; the type's name ends, or begins, with token `last`. */
+function sizedCall(draft: PostgresDraft, last: number): CastCall | undefined {
+  if (draft.tokens[last]?.kind !== "word") return undefined;
+  const word = draft.nameAt(last);
+  const isVarying = draft.isWord(last + 1, "varying");
+  const isFixed = (word === "char" || word === "character" || word === "bpchar") && !isVarying;
+  if (!isFixed && word !== "varchar" && !(isVarying && (word === "char" || word === "character"))) return undefined;
+  const open = isVarying ? last + 2 : last + 1;
+  const end = draft.isSymbol(open, "(") ? draft.closing(open) : -1;
+  if (end === open + 2 && !isArrayAt(draft, end + 1)) {
+    return { name: isFixed ? "char_of" : "varchar_of", more: `, ${draft.tokens[open + 1]!.text}`, end };
+  }
+  // Without a size it is of one character.
+  return end === -1 && isFixed && word !== "bpchar" ? { name: "char_of", more: ", 1", end: last } : undefined;
+}
+
+const textNames = new Set(["text", "varchar", "name"]);
+const timeNames = new Set(["date", "timestamp", "timestamptz"]);
+
+/** Functions that give arrays. */
+const arrayFunctions =
+  /^(?:array|array_(?:agg|append|cat|prepend|remove|replace|positions)|string_to_array|current_schemas)$/;
+
+/** What is shown as another text than DuckDB's: arrays, dates before the year 1, numbers. `i` is the `::` before `text`. */
+function textCall(draft: PostgresDraft, i: number, last: number): CastCall | undefined {
+  if (!textNames.has(draft.nameAt(last).toLowerCase()) || draft.isSymbol(last + 1, "(") || isArrayAt(draft, last + 1))
+    return undefined;
+  const call = (name: string) => ({ name, more: "", end: last });
+  const open = draft.opening(i - 1);
+  if (draft.isSymbol(i - 1, "]")) {
+    const isCast = open === i - 2 && draft.isName(open - 1);
+    return isCast || draft.isWord(open - 1, "array") ? call("array_text") : undefined;
+  }
+  if (draft.isSymbol(i - 1, ")") && arrayFunctions.test(draft.nameAt(open - 1))) return call("array_text");
+  const isQualified = draft.isSymbol(i - 2, ".");
+  const cast = isQualified ? i - 4 : i - 2;
+  if (!draft.isSymbol(cast, "::") || typeToken(draft, cast + 1) !== i - 1) return undefined;
+  if (timeNames.has(draft.nameAt(i - 1).toLowerCase())) return call("time_text");
+  const isOpen = isOpenNumeric(draft, i - 1) && numericOfLiteral(draft, cast - 1) === undefined;
+  return isOpen ? call("numeric_text") : undefined;
+}
+
+/** Columns that hold functions by their names, which Postgres compares with numbers too: one that is not there is `-`. */
+const functionColumns = new Set(
+  `typinput typoutput typreceive typsend typmodin typmodout typanalyze typsubscript aggfnoid aggtransfn aggfinalfn
+   amhandler`.split(/\s+/),
+);
+
+function isFunctionColumn(draft: PostgresDraft, i: number): boolean {
+  return functionColumns.has(draft.nameAt(i));
+}
+
+/** `typreceive <> 0` and `pg_proc.oid = typinput`; `i` is the column. */
+export function rewriteFunctionColumn(draft: PostgresDraft, i: number): number {
+  if (!isFunctionColumn(draft, i)) return 0;
+  const sign = ["=", "<>", "!=", ">"].find((each) => draft.isOperator(i + 1, each));
+  const value = sign === undefined ? -1 : i + 1 + sign.length;
+  if (draft.tokens[value]?.kind === "number" && draft.tokens[value]!.text === "0") {
+    draft.replace(value, value, "'-'");
+    return sign!.length + 2;
+  }
+  const start = draft.operandStart(i);
+  const isBefore = value !== -1 && draft.isWord(draft.operandEnd(value), "oid");
+  const isAfter = draft.isSymbol(start - 1, "=") && draft.isWord(start - 2, "oid");
+  if (!isBefore && !isAfter) return 0;
+  draft.insertBefore(start, `${catalogSchema}.function_oid(`);
+  draft.insertAfter(i, ")");
+  return 1;
 }

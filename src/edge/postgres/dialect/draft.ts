@@ -1,5 +1,5 @@
 import { sqlFault } from "../../../engine/sql/fault.ts";
-import { checkDepth } from "../../../engine/sql/text-limits.ts";
+import { checkDepth } from "../../../engine/sql/statement-limits.ts";
 import { nameOf, type StatementText, type Token } from "./lexer.ts";
 import type { Moved, TextEdit } from "./moved.ts";
 

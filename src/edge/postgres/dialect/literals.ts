@@ -1,9 +1,8 @@
+import { isWrittenNumber, parseWritten } from "../../../engine/exact-json.ts";
 import { sqlFault } from "../../../engine/sql/fault.ts";
-import { parseBytea } from "./bytea.ts";
+import { typeToken } from "./casts.ts";
 import { type PostgresDraft, quotedText } from "./draft.ts";
-import { jsonbText } from "./jsonb.ts";
 import { stringOf, type Token } from "./lexer.ts";
-import { typeToken } from "./type-token.ts";
 
 /** A string that holds an array: `'{1,2}'::int[]`, `= any('{1,2}')`, `conkey = '{1}'`. */
 export function rewriteArrayText(draft: PostgresDraft, i: number, token: Token): number {
@@ -158,4 +157,52 @@ export function itemsOf(array: string): (string | undefined)[] {
   }
   finish();
   return items;
+}
+
+/**
+ * Bytes as Postgres writes them: `\x` and hexadecimal digits, or the older form, bytes as they are with `\\` and octal
+ * `\ooo`. Undefined for what is neither.
+ */
+export function parseBytea(text: string): Buffer | undefined {
+  if (text.startsWith("\\x")) {
+    const digits = text.slice(2).replace(/\s/g, "");
+    return /^(?:[0-9a-fA-F]{2})*$/.test(digits) ? Buffer.from(digits, "hex") : undefined;
+  }
+  // Escapes are longer than what they mean, so the bytes are put together in place.
+  const bytes = Buffer.from(text);
+  let length = 0;
+  for (let at = 0; at < bytes.length; length++) {
+    const octal = bytes[at] === backslash ? /^\\([0-3][0-7]{2})/.exec(bytes.toString("latin1", at, at + 4)) : null;
+    const isSlash = bytes[at] === backslash && bytes[at + 1] === backslash;
+    if (bytes[at] === backslash && octal === null && !isSlash) return undefined;
+    bytes[length] = octal === null ? bytes[at]! : Number.parseInt(octal[1]!, 8);
+    at += octal === null ? (isSlash ? 2 : 1) : 4;
+  }
+  return bytes.subarray(0, length);
+}
+
+const backslash = 0x5c;
+
+const depthMax = 500;
+
+/**
+ * The one text of equal JSON values, as Postgres writes a jsonb: keys by their length, then their bytes, and a space after
+ * each colon and comma. Undefined for what is no JSON.
+ */
+export function jsonbText(text: string): string | undefined {
+  try {
+    return written(parseWritten(text), 0);
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+function written(value: unknown, depth: number): string {
+  if (depth > depthMax) throw new RangeError("too deep");
+  if (typeof value !== "object" || value === null || isWrittenNumber(value)) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map((each) => written(each, depth + 1)).join(", ")}]`;
+  const members = Object.entries(value).map(([key, each]) => ({ key, bytes: Buffer.from(key), each }));
+  members.sort((a, b) => a.bytes.length - b.bytes.length || Buffer.compare(a.bytes, b.bytes));
+  return `{${members.map(({ key, each }) => `${JSON.stringify(key)}: ${written(each, depth + 1)}`).join(", ")}}`;
 }

@@ -1,4 +1,4 @@
-import { isTableSchema, type TableSchema } from "../../../engine/sql/table-schemas.ts";
+import { isTableSchema, type TableSchema } from "../../../engine/sql/columns.ts";
 import { nameOf, type StatementText, type Token } from "./lexer.ts";
 
 /** The one table that all rows of a statement are of, and for each item of its list the column that it is, `*` or nothing. */

@@ -1,9 +1,8 @@
-import { tableSchemas } from "../../../engine/sql/table-schemas.ts";
+import { tableSchemas } from "../../../engine/sql/columns.ts";
 import { rewriteCall } from "./calls.ts";
-import { rewriteCast, rewriteCastAs, rewriteTypedNumber } from "./casts.ts";
+import { rewriteCast, rewriteCastAs, rewriteFunctionColumn, rewriteTypedNumber } from "./casts.ts";
 import { catalogSchema } from "./catalog.ts";
 import { type Call, notAlias, PostgresDraft, quotedText, textList } from "./draft.ts";
-import { rewriteFunctionColumn } from "./function-columns.ts";
 import { isItem } from "./items.ts";
 import { nameOf, type StatementText, stringOf, type Token } from "./lexer.ts";
 import { rewriteArrayText, rewriteTypedText } from "./literals.ts";

@@ -1,5 +1,5 @@
+import { tableSchemas } from "../columns.ts";
 import type { Relation } from "../dialect.ts";
-import { tableSchemas } from "../table-schemas.ts";
 
 /** The schema of views that show what there is, without what the engine keeps beside it. */
 export const shownSchema = "shown";

@@ -1,6 +1,6 @@
+import { isTableSchema, type TableSchema } from "../../columns.ts";
 import type { Dialect } from "../../dialect.ts";
 import { sqlFault } from "../../fault.ts";
-import { isTableSchema, type TableSchema } from "../../table-schemas.ts";
 import { aggregateFunctions, scalarFunctions } from "./allowed-functions.ts";
 import { refusedFunctions, refusedPrefixes } from "./refused-functions.ts";
 import type { BaseTable, FunctionCall, ShowRef, TableFunction, TreeNode } from "./syntax-tree.ts";

@@ -3,7 +3,7 @@ import type { Dialect } from "../../dialect.ts";
 import { sqlFault } from "../../fault.ts";
 import type { NamedTable, StatementText } from "../../messages.ts";
 import type { SqlStatementKind } from "../../sql.ts";
-import { checkTokens } from "../../text-limits.ts";
+import { checkTokens } from "../../statement-limits.ts";
 import { characterAt, type Edit, quote } from "../edits.ts";
 import { shownRelation, shownSchema } from "../shown.ts";
 import { bareOffsets, withOffset } from "./bare-offset.ts";

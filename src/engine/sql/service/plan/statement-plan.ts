@@ -1,7 +1,7 @@
+import type { TableSchema } from "../../columns.ts";
 import type { UsedColumns } from "../../found-rows.ts";
 import type { StatementNeeds } from "../../messages.ts";
 import type { PlainSelect } from "../../retrieval.ts";
-import type { TableSchema } from "../../table-schemas.ts";
 import { type Edit, quote } from "../edits.ts";
 import type { Token } from "./lexer.ts";
 import type { NearestRef } from "./nearest-refs.ts";

@@ -4,9 +4,8 @@ import type { NextReply } from "../../messages.ts";
 import type { SqlColumnInfo } from "../../type.ts";
 import { type ColumnType, columnType } from "../duck-type.ts";
 import { type Connection, DuckError, type Prepared, type Result } from "../duckdb.ts";
-import { joinBatches } from "../result/join-batches.ts";
+import { joinBatches, slicesOf } from "../result/batches.ts";
 import { readChunk } from "../result/read-chunk.ts";
-import { slicesOf } from "../result/slice-batch.ts";
 
 /** Rows of a batch, and the bytes after which it is full anyway. */
 const batchRows = 65_536;

@@ -1,7 +1,7 @@
 import { unavailable } from "../../../errors.ts";
+import { tableSchemas } from "../../columns.ts";
 import type { Dialect } from "../../dialect.ts";
 import type { NamespaceRef } from "../../messages.ts";
-import { tableSchemas } from "../../table-schemas.ts";
 import type { SqlColumnInfo } from "../../type.ts";
 import { typeName } from "../../value.ts";
 import { type Connection, Database, type DatabaseLimits } from "../duckdb.ts";
