@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
-import { refusedFunctions, refusedPrefixes } from "../src/engine/sql/thread/refused-functions.ts";
+import { refusedFunctions, refusedPrefixes } from "../src/engine/sql/service/plan/refused-functions.ts";
 
 const instance = await DuckDBInstance.create(":memory:");
 const connection = await instance.connect();
@@ -35,7 +35,10 @@ for (const [kind, types] of Object.entries(kinds)) {
   const text = wrapped(await namesOf(types)).join(" +\n  ");
   lines.push("", `export const ${kind}Functions: readonly string[] = (`, `  ${text}`, ').split(" ");');
 }
-writeFileSync(join(import.meta.dirname, "../src/engine/sql/thread/allowed-functions.ts"), `${lines.join("\n")}\n`);
+writeFileSync(
+  join(import.meta.dirname, "../src/engine/sql/service/plan/allowed-functions.ts"),
+  `${lines.join("\n")}\n`,
+);
 
 const page = join(import.meta.dirname, "../docs/sql.md");
 const [begin, end] = [

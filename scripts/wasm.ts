@@ -6,7 +6,7 @@ import asc from "assemblyscript/asc";
 const shared = ["--sharedMemory", "--enable", "threads", "--initialMemory", "1", "--maximumMemory", "65536"];
 
 const modules: readonly { source: string; target: string; name: string; more?: readonly string[] }[] = [
-  { source: "wasm/records.ts", target: "src/edge/rest/record-codec-binary.ts", name: "recordCodecBinary" },
+  { source: "wasm/records.ts", target: "src/edge/rest/records/codec-binary.ts", name: "recordCodecBinary" },
   { source: "wasm/events.ts", target: "src/engine/event/event-codec-binary.ts", name: "eventCodecBinary" },
   { source: "wasm/compact.ts", target: "src/engine/log/compact-batch-binary.ts", name: "compactBatchBinary" },
   {

@@ -1,5 +1,5 @@
 // Records between JSON and the form in which they are stored, in AssemblyScript: the loops that run over every byte of
-// an append or a fetch. Made into src/edge/rest/record-codec-binary.ts by scripts/wasm.ts. The host owns the memory and
+// an append or a fetch. Made into src/edge/rest/records/codec-binary.ts by scripts/wasm.ts. The host owns the memory and
 // passes addresses; what it passes has 64 bytes of room after it, so that loads and stores may run over an end.
 
 const recordFixedBytes: usize = 24;

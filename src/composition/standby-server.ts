@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { ClusterFront } from "../edge/cluster/front.ts";
 import { Mount } from "../edge/cluster/mount.ts";
 import type { Engine } from "../engine/engine.ts";
-import { instanceKeys } from "../engine/instance/keys.ts";
+import { instanceKeys } from "../engine/instance/store.ts";
 import type { Listener } from "../listener/listener.ts";
 import type { Clock } from "../port/clock.ts";
 import { decodeOps } from "../port/commit-entry.ts";

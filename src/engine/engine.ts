@@ -32,7 +32,7 @@ import { Log } from "./log/log.ts";
 import { Trimmer } from "./log/trimmer.ts";
 import { Maintenance } from "./maintenance.ts";
 import { Metastore } from "./metastore/metastore.ts";
-import type { QueryKind } from "./query/kind.ts";
+import type { QueryKind } from "./query/plan.ts";
 import { Queries } from "./query/queries.ts";
 import { Quotas } from "./quota/quotas.ts";
 import type { SqlSettings } from "./sql/settings.ts";

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Clock } from "../port/clock.ts";
-import { shortRequests } from "./short-requests.ts";
-import { pauseMs, runInTurns, runWithPauses, type Steps } from "./turns.ts";
+import { pauseMs, runInTurns, runWithPauses, type Steps, shortRequests } from "./turns.ts";
 
 /** A clock by which every look takes a millisecond, so that each step uses its turn up. */
 function slowClock(onSleep: (ms: number) => void): Clock {

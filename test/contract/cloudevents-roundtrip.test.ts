@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { formatBatch, formatBinary, parseEvents } from "../../src/edge/rest/cloudevents.ts";
+import { formatBatch, formatBinary, parseEvents } from "../../src/edge/rest/events/cloudevents.ts";
 import { EngineError } from "../../src/engine/errors.ts";
 import { type CloudEvent, EventDraft } from "../../src/engine/event/cloud-event.ts";
 import { formatEventJson, parseBatchJson, parseEventJson } from "../../src/engine/event/json-format.ts";

@@ -1,6 +1,6 @@
 import { SeededRandom } from "../../src/adapter/simulated/random.ts";
-import { aggregateFunctions, scalarFunctions } from "../../src/engine/sql/thread/allowed-functions.ts";
-import { refusedFunctions } from "../../src/engine/sql/thread/refused-functions.ts";
+import { aggregateFunctions, scalarFunctions } from "../../src/engine/sql/service/plan/allowed-functions.ts";
+import { refusedFunctions } from "../../src/engine/sql/service/plan/refused-functions.ts";
 
 /** Statements that were found to end, hold up or fill a server, each in a form that its limits let through at first. */
 export const knownStatements: readonly string[] = [

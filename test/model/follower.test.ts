@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { parseFilterField, parseOps } from "../../src/edge/rest/collection-json.ts";
+import { parseFilterField, parseOps } from "../../src/edge/rest/documents/json.ts";
 import { parseFields } from "../../src/engine/collection/schema-parse.ts";
 import { EngineError } from "../../src/engine/errors.ts";
 import { answersOf } from "./follower/answers.ts";

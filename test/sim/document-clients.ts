@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
-import { parseFilterField } from "../../src/edge/rest/collection-json.ts";
+import { parseFilterField } from "../../src/edge/rest/documents/json.ts";
 import { formatCursor, parseCursor } from "../../src/engine/collection/cursor.ts";
 import type { VersionedDocument } from "../../src/engine/collection/document-codec.ts";
 import type { WriteReply } from "../../src/engine/collection/document-writer.ts";

@@ -4,6 +4,7 @@ import { InlineThreads } from "../../src/adapter/inline/threads.ts";
 import { NodeClock } from "../../src/adapter/node/clock.ts";
 import { QuickJsSandboxes } from "../../src/adapter/quickjs/sandbox.ts";
 import { SeededRandom } from "../../src/adapter/simulated/random.ts";
+import { sqlDialects } from "../../src/composition/sql-dialects.ts";
 import { BuildService } from "../../src/engine/collection/build/build-service.ts";
 import { IndexService } from "../../src/engine/collection/index/index-service.ts";
 import type { AnswerDeps } from "../../src/engine/collection/index/query-answers.ts";
@@ -11,8 +12,8 @@ import { ObjectSegmentLoader } from "../../src/engine/collection/index/segment-l
 import { defaultCollectionSettings } from "../../src/engine/collection/settings.ts";
 import type { EngineSettings } from "../../src/engine/engine.ts";
 import { RunnerService } from "../../src/engine/live/function/runner-service.ts";
+import { SqlService } from "../../src/engine/sql/service/sql-service.ts";
 import { defaultSqlSettings } from "../../src/engine/sql/settings.ts";
-import { SqlService } from "../../src/engine/sql/thread/sql-service.ts";
 import type { Children } from "../../src/port/children.ts";
 import type { Clock } from "../../src/port/clock.ts";
 import type { ObjectStore } from "../../src/port/object-store.ts";
@@ -35,7 +36,7 @@ export function inlineThreads(objects: ObjectStore, clock: Clock = new NodeClock
 /** The service of SQL statements, run in this process; without a store nothing is read. */
 export function inlineSqlChildren(store?: Store): Children {
   return new InlineChildren(() =>
-    store === undefined ? { handle: () => undefined } : new SqlService(store, defaultSqlSettings),
+    store === undefined ? { handle: () => undefined } : new SqlService(store, defaultSqlSettings, sqlDialects),
   );
 }
 

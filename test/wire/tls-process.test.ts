@@ -8,7 +8,7 @@ import { connect } from "node:tls";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { compactVerify, createLocalJWKSet, type JSONWebKeySet } from "jose";
-import { spkiHash } from "../../src/engine/instance/tls-pins.ts";
+import { spkiHash } from "../../src/engine/instance/instance.ts";
 import { InstanceService } from "../../src/gen/service/instance/v1/instance_pb.ts";
 import { selfSigned } from "../listener/certificate.ts";
 import { eventually } from "../listener/harness.ts";

@@ -12,9 +12,9 @@ import fc from "fast-check";
 import { readRows } from "../../../test/support/lance-reader.ts";
 import { numberedChange, writerSchema } from "../../../test/support/lance-writer.ts";
 import type { ColumnarChange, ColumnarRow, ColumnarSchema, ColumnValues } from "../../port/columnar.ts";
+import { columnName, listName } from "./batch.ts";
 import { LanceColumnar } from "./columnar.ts";
 import { lanceLimits } from "./limits.ts";
-import { columnName, listName } from "./names.ts";
 
 let folder: string;
 let count = 0;

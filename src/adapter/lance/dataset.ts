@@ -9,10 +9,9 @@ import {
   type ColumnarSchema,
   type ColumnarStats,
 } from "../../port/columnar.ts";
-import { arrowSchema, idColumn, listField, rowBatch } from "./batch.ts";
+import { arrowSchema, idColumn, listField, listName, rowBatch } from "./batch.ts";
 import { lanceLimits } from "./limits.ts";
 import { type Arrow, loadLance } from "./load.ts";
-import { listName } from "./names.ts";
 import { DatasetSync } from "./sync.ts";
 import { SyncedVersion } from "./synced-version.ts";
 

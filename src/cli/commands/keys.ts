@@ -2,7 +2,7 @@ import { NodeClock } from "../../adapter/node/clock.ts";
 import { NodeRandom } from "../../adapter/node/random.ts";
 import { ServiceError } from "../../client/index.ts";
 import { parseDuration } from "../../composition/config/values.ts";
-import { keyJson } from "../../edge/rest/key-json.ts";
+import { keyJson } from "../../edge/rest/instance/key-json.ts";
 import { type ApiKeyInfo, ApiKeys } from "../../engine/auth/keys.ts";
 import { roles } from "../../engine/auth/principal.ts";
 import { UsageError } from "../command.ts";

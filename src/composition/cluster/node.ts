@@ -21,7 +21,7 @@ import { ClusterFront, type ClusterView } from "../../edge/cluster/front.ts";
 import { Mount } from "../../edge/cluster/mount.ts";
 import { OwnerProxy } from "../../edge/cluster/proxy.ts";
 import { WireEntry } from "../../edge/cluster/wire-entry.ts";
-import type { ClusterControl } from "../../edge/rest/routes/cluster.ts";
+import type { ClusterControl } from "../../edge/rest/instance/cluster.ts";
 import { invalid } from "../../engine/errors.ts";
 import { checkFormat } from "../../engine/format.ts";
 import { formatAddress } from "../../listener/address.ts";

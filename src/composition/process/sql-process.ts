@@ -2,8 +2,9 @@ import { join } from "node:path";
 import { serveParent } from "../../adapter/children/serve-parent.ts";
 import { LmdbStore } from "../../adapter/lmdb/store.ts";
 import { GarbageCollector } from "../../adapter/threads/garbage.ts";
+import { SqlService } from "../../engine/sql/service/sql-service.ts";
 import type { SqlSettings } from "../../engine/sql/settings.ts";
-import { SqlService } from "../../engine/sql/thread/sql-service.ts";
+import { sqlDialects } from "../sql-dialects.ts";
 
 /** What a process of statements is told when it starts. */
 export interface SqlProcessData {
@@ -16,7 +17,7 @@ serveParent(async (data) => {
   const { dataDir, settings } = data as SqlProcessData;
   const store = new LmdbStore(join(dataDir, "store"), { shared: true });
   store.dropDeadReaders();
-  const service = new SqlService(store, settings);
+  const service = new SqlService(store, settings, sqlDialects);
   await service.warm();
   const garbage = new GarbageCollector();
   return {

@@ -3,8 +3,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { NodeClock } from "../../adapter/node/clock.ts";
 import { GarbageCollector } from "../../adapter/threads/garbage.ts";
 import { Outbox } from "../../adapter/threads/outbox.ts";
-import { runInBackground } from "../../adapter/threads/priority.ts";
-import { Rest } from "../../adapter/threads/rest.ts";
+import { Rest, runInBackground } from "../../adapter/threads/rest.ts";
 import type { ThreadFailure, ThreadReply, ThreadRequest } from "../../adapter/threads/threads.ts";
 import { EngineError } from "../../engine/errors.ts";
 import { type ThreadRole, type ThreadService, Transferred } from "../../port/threads.ts";
@@ -27,7 +26,7 @@ async function createService(role: ThreadRole, { dataDir, objects: place }: Work
     case "index": {
       const { IndexService } = await import("../../engine/collection/index/index-service.ts");
       const { NodeRandom } = await import("../../adapter/node/random.ts");
-      const { restQueries } = await import("../../edge/rest/query-format.ts");
+      const { restQueries } = await import("../../edge/rest/query/format.ts");
       const { LmdbStore } = await import("../../adapter/lmdb/store.ts");
       const { loader } = await segments(place);
       const store = new LmdbStore(join(dataDir, "store"), { shared: true });

@@ -1,10 +1,28 @@
+import { createHash } from "node:crypto";
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { EngineError, reasons } from "../../engine/errors.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { RequestIds } from "../front/request-id.ts";
 import { type Asset, etagOf, loadBundle } from "./bundle.ts";
-import { missingPage, missingPageStyleHash } from "./missing-page.ts";
+
+const style = `
+:root { color-scheme: light dark; }
+body { font: 16px/1.6 system-ui, sans-serif; margin: 15vh auto 0; max-width: 36rem; padding: 0 1.5rem; }
+pre { background: #8882; border-radius: 8px; padding: .8rem 1rem; overflow: auto; }
+`;
+
+const missingPageStyleHash = `'sha256-${createHash("sha256").update(style).digest("base64")}'`;
+
+/** Shown at `/` while there is no bundle: the API works without it. */
+const missingPage = `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>native-engine</title><style>${style}</style></head>
+<body><main><h1>The console is not built yet</h1>
+<p>The service runs and its API answers; only the console's files are missing. Make them in the project's folder and
+reload this page:</p>
+<pre>npm run build:console</pre>
+<p><a href="/docs">API reference and guides</a></p></main></body></html>`;
 
 type AnyRequest = IncomingMessage | Http2ServerRequest;
 type AnyResponse = ServerResponse | Http2ServerResponse;

@@ -21,10 +21,9 @@ import {
 import { encapsulated, schemaMessage } from "./arrow/schema.ts";
 import { arrowField, fieldOf } from "./arrow/type.ts";
 import { type FlightCall, namespaceOf } from "./call.ts";
-import { anyPack, parseBody, parseCommand, parsePlain, unimplemented } from "./command.ts";
+import { anyPack, checkQuery, handleOf, parseBody, parseCommand, parsePlain, unimplemented } from "./command.ts";
 import type { FlightDeps } from "./deps.ts";
 import { sqlFor } from "./local-times.ts";
-import { checkQuery, handleOf } from "./request.ts";
 import { parseTicket } from "./ticket.ts";
 
 export const actionTypes = [

@@ -1,6 +1,6 @@
 import { invalid } from "../../engine/errors.ts";
+import { tableSchemas } from "../../engine/sql/columns.ts";
 import type { Sql, SqlTable } from "../../engine/sql/sql.ts";
-import { tableSchemas } from "../../engine/sql/table-schemas.ts";
 import type {
   CommandGetDbSchemas,
   CommandGetPrimaryKeys,

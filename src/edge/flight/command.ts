@@ -2,6 +2,7 @@ import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/proto
 import { type Any, AnySchema, anyPack, anyUnpack } from "@bufbuild/protobuf/wkt";
 import { EngineError, invalid } from "../../engine/errors.ts";
 import * as sql from "../../gen/arrow/flight/protocol/FlightSql_pb.ts";
+import { flightLimits } from "./limits.ts";
 
 /** What a descriptor or a ticket asks for. */
 const commands = [
@@ -78,4 +79,18 @@ function unpack<S extends DescMessage>(field: string, any: Any, schema: S): Mess
     // Told below.
   }
   throw invalid(field, `is no ${schema.typeName}`);
+}
+
+export function checkQuery(query: string, transactionId: Uint8Array | undefined): void {
+  if (query.length > flightLimits.queryCharactersMax) {
+    throw invalid("query", `has more than ${flightLimits.queryCharactersMax} characters`);
+  }
+  if (transactionId !== undefined && transactionId.byteLength > 0) {
+    throw unimplemented("transaction_id: there are no transactions");
+  }
+}
+
+/** The handle of a prepared statement, as its table knows it. */
+export function handleOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.subarray(0, 64)).toString("latin1");
 }

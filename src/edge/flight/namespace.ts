@@ -1,5 +1,5 @@
 import { invalid } from "../../engine/errors.ts";
-import { tableSchemas } from "../../engine/sql/table-schemas.ts";
+import { tableSchemas } from "../../engine/sql/columns.ts";
 
 /** Finds out which namespace a statement is about where the call does not say: by the tables that it names. */
 

@@ -3,8 +3,7 @@ import { civil, decimalText, uuidText } from "../../engine/sql/time-text.ts";
 import { int128 } from "../../engine/sql/value.ts";
 import { type Clock, clockOf, type Day, splitInstant } from "./calendar.ts";
 import { type FixedColumn, intervalTextAt, isNull, jsonAt } from "./cell.ts";
-import type { PacketWriter } from "./packet-writer.ts";
-import type { RowEncoder } from "./row.ts";
+import type { PacketWriter, RowEncoder } from "./packet-writer.ts";
 
 /** The bitmap's first two bits stand for nothing. */
 const bitOffset = 2;

@@ -1,8 +1,8 @@
 import { authorize, needs, visibleNamespaces } from "../../engine/auth/access.ts";
 import type { Principal } from "../../engine/auth/principal.ts";
 import { EngineError } from "../../engine/errors.ts";
-import { splitName } from "../../engine/sql/dialect/mysql-tables.ts";
 import type { Sql, SqlTable } from "../../engine/sql/sql.ts";
+import { splitName } from "./dialect/tables.ts";
 import { mysqlError } from "./error.ts";
 
 export const informationSchema = "information_schema";

@@ -1,12 +1,14 @@
 import { authorize, needs } from "../../engine/auth/access.ts";
+import type { Principal } from "../../engine/auth/principal.ts";
 import type { ByteBudget } from "../wire/byte-budget.ts";
+import { KeptBytes } from "../wire/byte-budget.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import { capability, has, status } from "./capability.ts";
 import { writeColumn, writeListedColumn } from "./column-definition.ts";
 import type { Command } from "./command.ts";
+import type { Statement } from "./dialect/lexer.ts";
 import { type MysqlError, mysqlError } from "./error.ts";
 import { type HandshakeResponse, readChangeUser } from "./handshake.ts";
-import { KeptBytes } from "./kept-bytes.ts";
 import { mysqlLimits } from "./limits.ts";
 import type { PacketWriter } from "./packet-writer.ts";
 import { readParameters } from "./parameter.ts";
@@ -14,10 +16,19 @@ import { type Cursor, type Prepared, PreparedStatements } from "./prepared-state
 import { writeEnd, writeEof, writeOk } from "./reply.ts";
 import { type ResultOptions, ResultWriter, type RowFormat } from "./result-writer.ts";
 import { rowsOf } from "./rows.ts";
-import type { SignedIn } from "./signed-in.ts";
-import type { Statement } from "./statement.ts";
+import type { SessionState } from "./statement-runner.ts";
 import { type Outcome, type RunnerDeps, StatementRunner } from "./statement-runner.ts";
 import { likePattern } from "./where.ts";
+
+/** What a session knows once its client has signed in. */
+export interface SignedIn extends SessionState {
+  principal: Principal;
+  user: string;
+  readonly capabilities: number;
+  /** Looks at the credential again; undefined where there is none to look at. */
+  recheck: (() => Promise<Principal>) | undefined;
+  checkedMs: number;
+}
 
 export interface CommandDeps extends RunnerDeps {
   readonly connection: WireConnection;

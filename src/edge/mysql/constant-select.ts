@@ -1,5 +1,5 @@
-import { isName, isOperator, isWord, type MysqlToken } from "../../engine/sql/dialect/mysql-lexer.ts";
 import type { SqlColumnInfo } from "../../engine/sql/type.ts";
+import { isName, isOperator, isWord, type MysqlToken } from "./dialect/lexer.ts";
 import { mysqlLimits } from "./limits.ts";
 import type { Cell, Table } from "./rows.ts";
 import { constant, splitAtCommas } from "./set-statement.ts";

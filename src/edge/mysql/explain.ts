@@ -1,6 +1,6 @@
-import { isOperator, isWord, type MysqlToken } from "../../engine/sql/dialect/mysql-lexer.ts";
 import type { SqlResult } from "../../engine/sql/sql.ts";
 import { planText } from "../wire/plan-text.ts";
+import { isOperator, isWord, type MysqlToken } from "./dialect/lexer.ts";
 import { type Table, textColumns } from "./rows.ts";
 
 /** A plan is one text, as MySQL's own is that has a tree to show. */

@@ -1,5 +1,5 @@
-import { quoteName, quoteText } from "../../engine/sql/dialect/mysql-draft.ts";
 import { type Catalog, type CatalogTable, informationSchema, isKey } from "./catalog.ts";
+import { quoteName, quoteText } from "./dialect/draft.ts";
 import { mysqlError } from "./error.ts";
 import { type Cell, tableColumns } from "./rows.ts";
 import { systemTables } from "./system-tables.ts";

@@ -1,10 +1,10 @@
-import { isName, isOperator, isWord, type MysqlToken } from "../../engine/sql/dialect/mysql-lexer.ts";
 import type { SqlParameter } from "../../engine/sql/sql.ts";
+import type { KeptBytes } from "../wire/byte-budget.ts";
+import type { Statement } from "./dialect/lexer.ts";
+import { isName, isOperator, isWord, type MysqlToken } from "./dialect/lexer.ts";
 import { mysqlError } from "./error.ts";
-import type { KeptBytes } from "./kept-bytes.ts";
 import { mysqlLimits } from "./limits.ts";
 import { bytesOf, noRoom } from "./prepared-statements.ts";
-import type { Statement } from "./statement.ts";
 import type { Variables } from "./variables.ts";
 
 /**

@@ -184,3 +184,6 @@ export class PacketWriter {
     this.#buffer = grown;
   }
 }
+
+/** Writes one row of a batch as a message; made anew for each batch, so that a row costs no look at its types. */
+export type RowEncoder = (packet: PacketWriter, row: number) => void;

@@ -1,12 +1,11 @@
 import type { SqlBatch } from "../../engine/sql/batch.ts";
 import type { SqlColumnInfo, SqlType } from "../../engine/sql/type.ts";
-import { type ByteBudget, statementBytes } from "../wire/byte-budget.ts";
+import { type ByteBudget, KeptBytes, statementBytes } from "../wire/byte-budget.ts";
+import type { Statement } from "./dialect/lexer.ts";
 import { type MysqlError, mysqlError } from "./error.ts";
-import { KeptBytes } from "./kept-bytes.ts";
 import { mysqlLimits } from "./limits.ts";
 import type { ParameterType } from "./parameter.ts";
 import type { Rows } from "./rows.ts";
-import type { Statement } from "./statement.ts";
 
 /** Rows that are fetched bit by bit: the batch in hand and the row that comes next. */
 export interface Cursor {

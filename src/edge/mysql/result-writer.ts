@@ -5,9 +5,8 @@ import { binaryRows } from "./binary-row.ts";
 import { capability, has, status } from "./capability.ts";
 import { writeColumn } from "./column-definition.ts";
 import { mysqlLimits } from "./limits.ts";
-import type { PacketWriter } from "./packet-writer.ts";
+import type { PacketWriter, RowEncoder } from "./packet-writer.ts";
 import { writeEnd, writeEof } from "./reply.ts";
-import type { RowEncoder } from "./row.ts";
 import type { Rows } from "./rows.ts";
 import { textRows } from "./text-row.ts";
 

@@ -20,6 +20,7 @@ import {
 import { capability, has, offered } from "./capability.ts";
 import type { Catalog } from "./catalog.ts";
 import { readCommand } from "./command.ts";
+import type { SignedIn } from "./command-handler.ts";
 import { CommandHandler } from "./command-handler.ts";
 import { type MysqlError, mysqlError, toMysqlError, writeError } from "./error.ts";
 import { type HandshakeResponse, isSslRequest, readHandshakeResponse, writeGreeting } from "./handshake.ts";
@@ -29,7 +30,6 @@ import { PacketWriter } from "./packet-writer.ts";
 import type { Process, ProcessList } from "./process-list.ts";
 import { writeOk } from "./reply.ts";
 import { ClientGone } from "./result-writer.ts";
-import type { SignedIn } from "./signed-in.ts";
 import type { RunnerDeps } from "./statement-runner.ts";
 import { type ServerFacts, Variables } from "./variables.ts";
 

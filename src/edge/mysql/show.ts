@@ -1,8 +1,8 @@
 import type { Principal } from "../../engine/auth/principal.ts";
-import { isName, isOperator, isWord, type MysqlToken } from "../../engine/sql/dialect/mysql-lexer.ts";
-import { isTableSchema } from "../../engine/sql/table-schemas.ts";
+import { isTableSchema } from "../../engine/sql/columns.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import { type Catalog, type CatalogTable, isKey } from "./catalog.ts";
+import { isName, isOperator, isWord, type MysqlToken } from "./dialect/lexer.ts";
 import { mysqlError } from "./error.ts";
 import type { ProcessList } from "./process-list.ts";
 import { type Cell, type Table, tableColumns, textColumns } from "./rows.ts";

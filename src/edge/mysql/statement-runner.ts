@@ -1,23 +1,23 @@
 import type { Principal } from "../../engine/auth/principal.ts";
-import { isOperator, isWord, lexMysql, type MysqlToken, splitMysql } from "../../engine/sql/dialect/mysql-lexer.ts";
-import { type MysqlContext, type MysqlRewrite, rewriteMysql } from "../../engine/sql/dialect/mysql-rewrite.ts";
 import { faultOf } from "../../engine/sql/fault.ts";
 import type { Sql, SqlDescription, SqlParameter } from "../../engine/sql/sql.ts";
 import { readValue } from "../../engine/sql/value.ts";
+import type { KeptBytes } from "../wire/byte-budget.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import { type Catalog, informationSchema } from "./catalog.ts";
 import { constantSelect, type SessionFunctions } from "./constant-select.ts";
+import type { Statement } from "./dialect/lexer.ts";
+import { isOperator, isWord, lexMysql, type MysqlToken, splitMysql } from "./dialect/lexer.ts";
+import { type MysqlContext, type MysqlRewrite, rewriteMysql } from "./dialect/rewrite.ts";
 import { mysqlError } from "./error.ts";
 import { explained, isExplain, planColumns, planTable } from "./explain.ts";
 import { informationQueries, isEmptyTable, isInformationTable, literal } from "./information-schema.ts";
-import type { KeptBytes } from "./kept-bytes.ts";
 import { mysqlLimits } from "./limits.ts";
 import { NamedStatements } from "./named-statements.ts";
 import type { ProcessList } from "./process-list.ts";
 import { type Cell, limitRows, type Rows, rowsOf, type Table } from "./rows.ts";
 import { setStatement } from "./set-statement.ts";
 import { checkTables, describe as describeTable, show } from "./show.ts";
-import type { Statement } from "./statement.ts";
 import type { Variables } from "./variables.ts";
 
 /** Who asks, and what of the session a statement may read and change. */

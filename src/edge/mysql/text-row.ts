@@ -11,8 +11,7 @@ import {
   timestampTextAt,
   timeTextAt,
 } from "./cell.ts";
-import type { PacketWriter } from "./packet-writer.ts";
-import type { RowEncoder } from "./row.ts";
+import type { PacketWriter, RowEncoder } from "./packet-writer.ts";
 
 const nullMark = 0xfb;
 

@@ -1,4 +1,4 @@
-import { isName, isOperator, isWord, type MysqlToken } from "../../engine/sql/dialect/mysql-lexer.ts";
+import { isName, isOperator, isWord, type MysqlToken } from "./dialect/lexer.ts";
 import { mysqlError } from "./error.ts";
 import type { Cell, Table } from "./rows.ts";
 

@@ -1,5 +1,5 @@
-import { writtenNames } from "../../engine/sql/dialect/postgres-names.ts";
 import type { SqlColumnInfo } from "../../engine/sql/type.ts";
+import { writtenNames } from "./dialect/names.ts";
 import type { Field, FieldSource } from "./message/backend.ts";
 import { typeInfo } from "./oid.ts";
 import type { PreparedStatement } from "./prepared.ts";

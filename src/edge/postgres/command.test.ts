@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { splitStatements } from "../../engine/sql/dialect/postgres-lexer.ts";
 import { columnName } from "./column-name.ts";
 import { parseCommand } from "./command.ts";
+import { splitStatements } from "./dialect/lexer.ts";
 import { PostgresError } from "./error.ts";
 import { Settings } from "./settings.ts";
 import { parseOptions } from "./startup.ts";

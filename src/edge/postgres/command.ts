@@ -1,10 +1,10 @@
-import type { StatementText } from "../../engine/sql/dialect/postgres-lexer.ts";
 import { type CopyCommand, parseCopy } from "./copy/command.ts";
+import type { StatementText } from "./dialect/lexer.ts";
+import { statementPart } from "./dialect/lexer.ts";
 import { PostgresError } from "./error.ts";
 import type { ExplainFormat } from "./explain.ts";
 import { type PrepareCommand, parsePrepare } from "./prepare-command.ts";
 import type { Move } from "./scroll.ts";
-import { statementPart } from "./statement-part.ts";
 import { TokenReader } from "./token-reader.ts";
 
 /** What a statement asks of the session itself; everything else is a query for the engine. */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { splitStatements } from "../../engine/sql/dialect/postgres-lexer.ts";
 import { readValue } from "../../engine/sql/value.ts";
 import { constantResult } from "./constant.ts";
+import { splitStatements } from "./dialect/lexer.ts";
 
 async function rowOf(text: string): Promise<unknown> {
   const result = constantResult(splitStatements(text)[0]!);

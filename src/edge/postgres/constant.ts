@@ -1,7 +1,7 @@
 import type { SqlColumn } from "../../engine/sql/batch.ts";
-import { nameOf, type StatementText, stringOf, type Token } from "../../engine/sql/dialect/postgres-lexer.ts";
 import type { SqlResult } from "../../engine/sql/sql.ts";
 import type { SqlColumnInfo } from "../../engine/sql/type.ts";
+import { nameOf, type StatementText, stringOf, type Token } from "./dialect/lexer.ts";
 
 const columnsMax = 8;
 

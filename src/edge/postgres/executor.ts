@@ -1,4 +1,3 @@
-import type { StatementText } from "../../engine/sql/dialect/postgres-lexer.ts";
 import type { SqlDescription, SqlResult } from "../../engine/sql/sql.ts";
 import type { ByteBudget } from "../wire/byte-budget.ts";
 import type { WireConnection } from "../wire/connection.ts";
@@ -6,6 +5,7 @@ import { fieldsOf } from "./column-name.ts";
 import type { Command, DeclareCommand } from "./command.ts";
 import type { CopyCommand } from "./copy/command.ts";
 import { CopyEncoder } from "./copy/encoder.ts";
+import type { StatementText } from "./dialect/lexer.ts";
 import { PostgresError } from "./error.ts";
 import { planColumns, planResult } from "./explain.ts";
 import { postgresLimits } from "./limits.ts";

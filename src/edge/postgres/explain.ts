@@ -1,10 +1,10 @@
-import type { StatementText } from "../../engine/sql/dialect/postgres-lexer.ts";
 import type { SqlResult } from "../../engine/sql/sql.ts";
 import type { SqlColumnInfo } from "../../engine/sql/type.ts";
 import { planText } from "../wire/plan-text.ts";
+import type { StatementText } from "./dialect/lexer.ts";
+import { madeStatement } from "./dialect/lexer.ts";
 import { PostgresError } from "./error.ts";
 import { textResult } from "./local-result.ts";
-import { madeStatement } from "./statement-part.ts";
 import { TokenReader } from "./token-reader.ts";
 
 export type ExplainFormat = "text" | "json";

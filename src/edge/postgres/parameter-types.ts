@@ -1,6 +1,6 @@
-import { nameOf, type StatementText } from "../../engine/sql/dialect/postgres-lexer.ts";
-import { postgresTypes } from "../../engine/sql/dialect/postgres-types.ts";
 import type { SqlType } from "../../engine/sql/type.ts";
+import { nameOf, type StatementText } from "./dialect/lexer.ts";
+import { postgresTypes } from "./dialect/types.ts";
 
 export const vectorType: SqlType = { kind: "list", item: { kind: "float32" } };
 

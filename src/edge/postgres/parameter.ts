@@ -1,9 +1,7 @@
-import { parseBytea } from "../../engine/sql/dialect/postgres-bytea.ts";
-import { jsonbText } from "../../engine/sql/dialect/postgres-jsonb.ts";
-import { timeText } from "../../engine/sql/dialect/postgres-literals.ts";
 import type { SqlParameter, SqlValue } from "../../engine/sql/sql.ts";
 import { timeText as clockText, intervalText } from "../../engine/sql/time-text.ts";
 import type { SqlType } from "../../engine/sql/type.ts";
+import { jsonbText, parseBytea, timeText } from "./dialect/literals.ts";
 import { PostgresError } from "./error.ts";
 import { postgresLimits } from "./limits.ts";
 import type { Format } from "./message/frontend.ts";

@@ -1,8 +1,7 @@
-import { type StatementText, tokenize } from "../../engine/sql/dialect/postgres-lexer.ts";
+import { type StatementText, statementPart, tokenize } from "./dialect/lexer.ts";
 import { PostgresError } from "./error.ts";
 import { postgresLimits } from "./limits.ts";
 import { typeLabel, typeNumber, vectorParameters } from "./parameter-types.ts";
-import { statementPart } from "./statement-part.ts";
 import { TokenReader } from "./token-reader.ts";
 
 /** `PREPARE name [ ( type, … ) ] AS statement` */

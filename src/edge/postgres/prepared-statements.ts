@@ -1,5 +1,5 @@
-import type { PreparedText } from "../../engine/sql/dialect/postgres-rewrite.ts";
 import { type ByteAccount, statementBytes } from "../wire/byte-budget.ts";
+import type { PreparedText } from "./dialect/rewrite.ts";
 import { PostgresError } from "./error.ts";
 import { postgresLimits } from "./limits.ts";
 import { typeLabel } from "./parameter-types.ts";

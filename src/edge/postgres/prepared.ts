@@ -1,6 +1,6 @@
-import type { StatementText } from "../../engine/sql/dialect/postgres-lexer.ts";
 import type { SqlDescription } from "../../engine/sql/sql.ts";
 import type { Command } from "./command.ts";
+import type { StatementText } from "./dialect/lexer.ts";
 
 /** A statement as Parse left it. */
 export interface PreparedStatement {

@@ -1,9 +1,9 @@
-import type { StatementText } from "../../engine/sql/dialect/postgres-lexer.ts";
-import type { TextEdit } from "../../engine/sql/dialect/postgres-moved.ts";
-import { type PreparedText, postgresEdits, UnknownSetting } from "../../engine/sql/dialect/postgres-rewrite.ts";
-import { EditedQuery } from "../../engine/sql/thread/edits.ts";
+import { EditedQuery } from "../../engine/sql/service/edits.ts";
 import type { SqlType } from "../../engine/sql/type.ts";
 import { typeName } from "../../engine/sql/value.ts";
+import type { StatementText } from "./dialect/lexer.ts";
+import type { TextEdit } from "./dialect/moved.ts";
+import { type PreparedText, postgresEdits, UnknownSetting } from "./dialect/rewrite.ts";
 import { type Settings, unknownSetting } from "./settings.ts";
 
 export interface SessionFacts {

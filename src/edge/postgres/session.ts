@@ -1,7 +1,7 @@
 import { EngineError } from "../../engine/errors.ts";
-import { splitStatements } from "../../engine/sql/dialect/postgres-lexer.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import type { WireSession } from "../wire/listener.ts";
+import { splitStatements } from "./dialect/lexer.ts";
 import { PostgresError, postgresError } from "./error.ts";
 import type { Executor } from "./executor.ts";
 import { KnownAnswers } from "./known-answers.ts";

@@ -1,4 +1,4 @@
-import { isTableSchema } from "../../engine/sql/table-schemas.ts";
+import { isTableSchema } from "../../engine/sql/columns.ts";
 import { PostgresError } from "./error.ts";
 import { postgresLimits } from "./limits.ts";
 import { type IntervalStyle, intervalStyles, isIntervalStyle } from "./value/interval.ts";

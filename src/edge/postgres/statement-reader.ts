@@ -1,11 +1,10 @@
-import { type StatementText, splitStatements } from "../../engine/sql/dialect/postgres-lexer.ts";
 import { type Command, parseCommand } from "./command.ts";
+import { type StatementText, splitStatements, statementPart } from "./dialect/lexer.ts";
 import { explainedStatement, parseExplain } from "./explain.ts";
 import { filledText, parseExecute } from "./prepare-command.ts";
 import type { PreparedStatement } from "./prepared.ts";
 import type { PreparedStatements } from "./prepared-statements.ts";
 import type { Settings } from "./settings.ts";
-import { statementPart } from "./statement-part.ts";
 
 export type ReadStatement = Pick<PreparedStatement, "source" | "statement" | "command">;
 

@@ -1,10 +1,10 @@
-import { tableOid } from "../../engine/sql/dialect/postgres-oids.ts";
-import { plainOrigin } from "../../engine/sql/dialect/postgres-origin.ts";
+import { isTableSchema, type TableSchema } from "../../engine/sql/columns.ts";
 import type { Sql, SqlDescription, SqlResult } from "../../engine/sql/sql.ts";
-import { isTableSchema, type TableSchema } from "../../engine/sql/table-schemas.ts";
 import type { SqlType } from "../../engine/sql/type.ts";
 import { emptyToken, parseToken } from "../../engine/token.ts";
 import { constantResult } from "./constant.ts";
+import { tableOid } from "./dialect/oids.ts";
+import { plainOrigin } from "./dialect/origin.ts";
 import { characters, PostgresError, postgresError } from "./error.ts";
 import type { FieldSource } from "./message/backend.ts";
 import { parameterType } from "./oid.ts";

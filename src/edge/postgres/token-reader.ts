@@ -1,4 +1,4 @@
-import { nameOf, stringOf, type Token } from "../../engine/sql/dialect/postgres-lexer.ts";
+import { nameOf, stringOf, type Token } from "./dialect/lexer.ts";
 import { PostgresError } from "./error.ts";
 
 /** Reads a statement word by word. */

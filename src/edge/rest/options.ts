@@ -6,8 +6,8 @@ import type { Engine } from "../../engine/engine.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { RequestIds } from "../front/request-id.ts";
 import type { ByteBudget } from "../wire/byte-budget.ts";
-import type { Metrics } from "./metrics.ts";
-import type { ClusterControl } from "./routes/cluster.ts";
+import type { ClusterControl } from "./instance/cluster.ts";
+import type { Metrics } from "./metrics/metrics.ts";
 
 export interface RestOptions {
   readonly engine: Engine;

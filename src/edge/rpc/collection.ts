@@ -5,6 +5,8 @@ import type { Engine } from "../../engine/engine.ts";
 import { invalid } from "../../engine/errors.ts";
 import { parseName } from "../../engine/ids.ts";
 import { limits } from "../../engine/limits.ts";
+import { parseQuery } from "../../engine/query/parse.ts";
+import type { Queries } from "../../engine/query/queries.ts";
 import { searchLimits } from "../../engine/search/limits.ts";
 import { CollectionService } from "../../gen/service/collection/v1/collection_pb.ts";
 import { DocumentService } from "../../gen/service/collection/v1/document_pb.ts";
@@ -20,7 +22,7 @@ import {
 } from "./collection-message.ts";
 import { documentService } from "./document.ts";
 import { type ServedService, served } from "./handler.ts";
-import { queryService } from "./query.ts";
+import { queryJson, resultMessage } from "./query-message.ts";
 import { checkLength, readOptions, readToken, refOf, sendToken, toCount, toSize } from "./request.ts";
 
 type CollectionEngine = Pick<Engine, "collections" | "documents" | "queries">;
@@ -99,6 +101,18 @@ function collectionService({ collections, documents }: CollectionEngine): Servic
       const { namespace, collection } = refOf(request);
       collections.warm(namespace, collection);
       return { status: "accepted" };
+    },
+  };
+}
+
+/** A search is REST's query in the shape of messages: one parser knows the rules, one engine answers. */
+function queryService(queries: Queries): ServiceImpl<typeof QueryService> {
+  return {
+    async search(request, context) {
+      const namespace = parseName("namespace", request.namespace);
+      const plan = parseQuery(queryJson(request), (collection) => queries.schemaOf(namespace, collection));
+      const result = await queries.run(namespace, plan, readToken(context), context.signal);
+      return { ...resultMessage(plan, result), token: sendToken(context, result.token) };
     },
   };
 }

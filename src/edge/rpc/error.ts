@@ -1,9 +1,14 @@
+import type { DescFile, DescMessage } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { EngineError, type Reason, type RpcCode, reasons } from "../../engine/errors.ts";
+import { file_service_collection_v1_collection } from "../../gen/service/collection/v1/collection_pb.ts";
+import { file_service_collection_v1_document } from "../../gen/service/collection/v1/document_pb.ts";
+import { file_service_collection_v1_filter } from "../../gen/service/collection/v1/filter_pb.ts";
+import { file_service_collection_v1_query } from "../../gen/service/collection/v1/query_pb.ts";
+import { file_service_collection_v1_schema } from "../../gen/service/collection/v1/schema_pb.ts";
 import { ErrorInfoSchema } from "../../gen/service/errors/v1/errors_pb.ts";
 import { chooseLocale, hintFor } from "./hints.ts";
-import { fieldHolding } from "./message-fields.ts";
 
 /** The one place where a reason becomes an error of Connect, gRPC and gRPC-Web. */
 
@@ -147,4 +152,31 @@ function fromLibrary(error: ConnectError, context: ErrorContext): ConnectError {
 export function toConnectError(error: unknown, context: ErrorContext): ConnectError {
   if (error instanceof ConnectError) return hasInfo(error) ? error : fromLibrary(error, context);
   return fromEngine(EngineError.from(error), context);
+}
+
+const files: readonly DescFile[] = [
+  file_service_collection_v1_collection,
+  file_service_collection_v1_document,
+  file_service_collection_v1_filter,
+  file_service_collection_v1_query,
+  file_service_collection_v1_schema,
+];
+
+/** The names of the fields that hold a message of each type. */
+const holders = new Map<string, Set<string>>();
+for (const { fields } of files.flatMap(({ messages }) => messages)) {
+  for (const field of fields) {
+    const held: DescMessage | undefined = field.message;
+    if (held === undefined) continue;
+    holders.set(held.typeName, (holders.get(held.typeName) ?? new Set()).add(field.name));
+  }
+}
+
+/** The one field that holds messages of a type, or of several the one that is called as the type is. */
+function fieldHolding(typeName: string): string | undefined {
+  const names = holders.get(typeName) ?? new Set<string>();
+  const [only, ...more] = names;
+  if (more.length === 0) return only;
+  const own = typeName.slice(typeName.lastIndexOf(".") + 1).toLowerCase();
+  return names.has(own) ? own : undefined;
 }

@@ -24,17 +24,16 @@ import type { Authenticator } from "../auth/authenticator.ts";
 import { type Cors, isPreflight } from "../front/cors.ts";
 import type { RequestIds } from "../front/request-id.ts";
 import type { ByteBudget } from "../wire/byte-budget.ts";
-import { authorizeCall, isAdministrative, needsCredential } from "./access.ts";
+import { authorizeCall, isAdministrative, needsCredential, subjectOf } from "./access.ts";
 import { type AdmitRequest, Call, type CallLog, callKey } from "./call.ts";
 import { cutDeadline, deadlineMs, within } from "./deadline.ts";
 import { sentJson } from "./fault-path.ts";
 import { type HealthState, healthService } from "./health.ts";
 import { HouseProxy, isHousePath } from "./house.ts";
-import { instanceService, jwksPath } from "./instance.ts";
+import { instanceService, jwksPath, type Namespaces, namespaceService } from "./instance.ts";
 import { guard } from "./interceptor.ts";
 import { rpcLimits } from "./limits.ts";
 import { binaryOptions, compressions, jsonOptions } from "./message-parts.ts";
-import { type Namespaces, namespaceService } from "./namespace.ts";
 import {
   type AnyNodeResponse,
   authorityOf,
@@ -47,7 +46,6 @@ import {
 import { type Protocol, protocolOf } from "./protocol.ts";
 import { addReflection, Reflection, reflectionServices } from "./reflection.ts";
 import { type ExtraHeaders, writeError, writeReply } from "./respond.ts";
-import { subjectOf } from "./subject.ts";
 import { UnaryLane } from "./unary-lane.ts";
 
 /** A service and what answers its calls; a method left out answers `not_implemented`. */

@@ -3,6 +3,7 @@ import type { Principal } from "../../engine/auth/principal.ts";
 import { EngineError } from "../../engine/errors.ts";
 import type { Port } from "../../engine/instance/catalogue.ts";
 import type { Instance, SignInMethod } from "../../engine/instance/instance.ts";
+import type { NamespaceService } from "../../gen/service/collection/v1/namespace_pb.ts";
 import { Edition, type InstanceService, PrincipalKind, SignInKind } from "../../gen/service/instance/v1/instance_pb.ts";
 import { principalOf } from "./call.ts";
 
@@ -58,6 +59,20 @@ export function instanceService({
         ...(org === undefined ? {} : { org }),
         environments: [],
       };
+    },
+  };
+}
+
+/** The part of the engine that creates namespaces. */
+export interface Namespaces {
+  create(name: string): Promise<{ readonly id: number }>;
+}
+
+export function namespaceService(namespaces: Namespaces): ServiceImpl<typeof NamespaceService> {
+  return {
+    async createNamespace(request) {
+      const { id } = await namespaces.create(request.name);
+      return { id: BigInt(id) };
     },
   };
 }

@@ -12,7 +12,7 @@ import { Builder } from "./builder.ts";
 import type { Catalog } from "./catalog.ts";
 import type { Manifest } from "./collection-store.ts";
 import type { BuildThread } from "./engine-thread.ts";
-import { damagedObject } from "./index/damage.ts";
+import { damagedObject } from "./index/segment-loader.ts";
 import { chooseMerge, type WritePace } from "./merge-policy.ts";
 import type { Pins } from "./pins.ts";
 import { Publisher } from "./publisher.ts";

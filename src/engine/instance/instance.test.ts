@@ -6,11 +6,10 @@ import { NodeClock } from "../../adapter/node/clock.ts";
 import { NodeRandom } from "../../adapter/node/random.ts";
 import type { Store } from "../../port/store.ts";
 import { EngineError } from "../errors.ts";
-import { Instance, type InstanceDeps } from "./instance.ts";
+import { Instance, type InstanceDeps, spkiHash, type TlsCertificates } from "./instance.ts";
 import { defaultInstanceSettings, parseInstanceName, parseMinAppVersions, parsePush } from "./settings.ts";
 import { setUp } from "./setup.ts";
 import { SigningKeys } from "./signing-keys.ts";
-import { spkiHash, type TlsCertificates } from "./tls-pins.ts";
 
 function deps(store: Store, more: Partial<InstanceDeps> = {}): InstanceDeps {
   return {

@@ -1,3 +1,4 @@
+import { createHash, X509Certificate } from "node:crypto";
 import type { Clock } from "../../port/clock.ts";
 import type { Random } from "../../port/random.ts";
 import { type PackageStatus, type Port, packageStatuses } from "./catalogue.ts";
@@ -6,7 +7,18 @@ import type { InstanceSettings, PushSettings } from "./settings.ts";
 import { readSetup, type Setup } from "./setup.ts";
 import { type KeySet, SigningKeys } from "./signing-keys.ts";
 import type { InstanceStore } from "./store.ts";
-import { spkiHash, type TlsCertificates } from "./tls-pins.ts";
+
+/** PEM certificates of the listener: the one in use and, where known, the one that will follow it. */
+export interface TlsCertificates {
+  readonly current: string;
+  readonly next?: string;
+}
+
+/** Base64 SHA-256 of the certificate's SubjectPublicKeyInfo: survives a renewal that keeps the key. */
+export function spkiHash(pem: string): string {
+  const spki = new X509Certificate(pem).publicKey.export({ type: "spki", format: "der" });
+  return createHash("sha256").update(spki).digest("base64");
+}
 
 export type AuthMode = "off" | "apikey" | "oidc" | "mesh";
 

@@ -1,9 +1,8 @@
 import type { Clock } from "../../port/clock.ts";
 import type { Random } from "../../port/random.ts";
 import { EngineError, invalid } from "../errors.ts";
-import { instanceKeys } from "./keys.ts";
-import { type InstanceStore, readText, writeText } from "./store.ts";
-import { newUlid } from "./ulid.ts";
+import { newUlid } from "./identity.ts";
+import { type InstanceStore, instanceKeys, readText, writeText } from "./store.ts";
 
 export interface Org {
   readonly id: string;

@@ -1,8 +1,7 @@
 import { CompactSign, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from "jose";
 import type { Clock } from "../../port/clock.ts";
 import { EngineError } from "../errors.ts";
-import { instanceKeys } from "./keys.ts";
-import { type InstanceStore, writeText } from "./store.ts";
+import { type InstanceStore, instanceKeys, writeText } from "./store.ts";
 
 const algorithm = "ES256";
 /** Retired keys stay in the key set, so that what they signed can still be verified. */

@@ -17,8 +17,8 @@ import {
 } from "../metastore/metastore.ts";
 import type { ConsistencyToken } from "../token.ts";
 import { changeEvents, stageEvents } from "./change-events.ts";
+import { encodeKeys } from "./collector.ts";
 import { Contention } from "./contention.ts";
-import { encodeKeys } from "./expiry.ts";
 import { Gate } from "./gate.ts";
 import type { ReadSet, WriteSet } from "./read-set.ts";
 import { type LiveSettings, liveLimits } from "./settings.ts";

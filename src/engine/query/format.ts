@@ -1,7 +1,6 @@
-import type { Steps } from "../search/steps.ts";
-import type { QueryKind } from "./kind.ts";
+import type { Steps } from "../turns.ts";
 import type { SchemaOf } from "./parse.ts";
-import type { QueryPlan } from "./plan.ts";
+import type { QueryKind, QueryPlan } from "./plan.ts";
 import type { QueryResult } from "./result.ts";
 
 /** How an edge reads queries and writes their answers: the same in its own thread and in one that searches. */

@@ -3,7 +3,7 @@ import { after, before, test } from "node:test";
 import { startMemoryEngine } from "../../../test/support/memory-engine.ts";
 import { MemoryStore } from "../../adapter/memory/store.ts";
 import { SeededRandom } from "../../adapter/simulated/random.ts";
-import { restQueries } from "../../edge/rest/query-format.ts";
+import { restQueries } from "../../edge/rest/query/format.ts";
 import type { Snapshot } from "../../port/store.ts";
 import type { WriteOp } from "../collection/ops.ts";
 import { parseSchema } from "../collection/schema-parse.ts";

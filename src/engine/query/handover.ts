@@ -8,7 +8,7 @@ import type { Committer } from "../commit/committer.ts";
 import { EngineError } from "../errors.ts";
 import { type ConsistencyToken, tokenAt } from "../token.ts";
 import type { AnswerBody } from "./format.ts";
-import type { QueryKind } from "./kind.ts";
+import type { QueryKind } from "./plan.ts";
 import type { QueryTurns } from "./query-turns.ts";
 import { cancellable } from "./stopped.ts";
 

@@ -2,7 +2,7 @@ import { evaluateFilterSteps } from "../search/filter/evaluate.ts";
 import type { Filter } from "../search/filter/filter.ts";
 import { Bitset } from "../search/index/bitset.ts";
 import type { IndexReader } from "../search/index/reader.ts";
-import type { Steps } from "../search/steps.ts";
+import type { Steps } from "../turns.ts";
 
 /** The filters of one query over its parts, each evaluated once, however many retrievers share it. */
 export class PartFilters {

@@ -108,3 +108,12 @@ export interface HighlightField {
   /** What the query looks for in this field. */
   readonly clauses: readonly TextClause[];
 }
+
+/** What a query looks by. */
+export type QueryKind = "vector" | "text" | "sparse" | "hybrid" | "filter";
+
+export function kindOf({ retrievers }: SearchPlan): QueryKind {
+  const [first, ...others] = retrievers;
+  if (first === undefined) return "filter";
+  return others.every(({ kind }) => kind === first.kind) ? first.kind : "hybrid";
+}

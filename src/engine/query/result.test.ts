@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { parseSchema } from "../collection/schema-parse.ts";
 import { Extractor } from "../search/document.ts";
 import { TailIndex } from "../search/index/tail.ts";
-import { runSteps } from "../search/steps.ts";
+import { runSteps } from "../turns.ts";
 import { executeQuery } from "./execute.ts";
 import type { RankedHit } from "./outcome.ts";
 import { parseQuery } from "./parse.ts";

@@ -1,11 +1,11 @@
 import type { Bitset } from "../search/index/bitset.ts";
 import type { IndexReader } from "../search/index/reader.ts";
 import { compareHits, type Hit } from "../search/index/top-k.ts";
-import type { Steps } from "../search/steps.ts";
 import { type TextStatistics, textStatistics } from "../search/text/bm25.ts";
 import { searchTextSteps } from "../search/text/search.ts";
 import { searchVectorsSteps } from "../search/vector/exact.ts";
 import { searchSparseSteps } from "../search/vector/sparse.ts";
+import type { Steps } from "../turns.ts";
 import type { Retriever, VectorRetriever } from "./plan.ts";
 
 export interface VectorSearchOptions {

@@ -1,4 +1,5 @@
 import type { FieldSpec } from "../collection/schema.ts";
+import { runSteps, type Steps } from "../turns.ts";
 import type { Bitset } from "./index/bitset.ts";
 import {
   compareTerms,
@@ -8,8 +9,8 @@ import {
   type StringIndex,
 } from "./index/reader.ts";
 import type { Hit } from "./index/top-k.ts";
+import { stepDocs } from "./limits.ts";
 import { Firsts } from "./sort.ts";
-import { runSteps, type Steps, stepDocs } from "./steps.ts";
 import { type ClientValue, clientValue, valuesOf } from "./values.ts";
 
 export interface FacetCount {

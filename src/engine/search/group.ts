@@ -1,9 +1,10 @@
 import type { FieldSpec } from "../collection/schema.ts";
+import type { Steps } from "../turns.ts";
 import type { Bitset } from "./index/bitset.ts";
 import type { IndexReader } from "./index/reader.ts";
 import type { Hit } from "./index/top-k.ts";
+import { stepDocs } from "./limits.ts";
 import { comparator, Firsts, type Keyed, keyed, type SortKey } from "./sort.ts";
-import { type Steps, stepDocs } from "./steps.ts";
 import { type ClientValue, clientValue, valuesOf } from "./values.ts";
 
 export interface Group<H> {

@@ -38,3 +38,6 @@ export const searchLimits = {
   highlightTextLengthMax: 1_000_000,
   facetValuesMax: 10_000,
 } as const;
+
+/** Documents, rows or matches that one step looks at; about a millisecond. */
+export const stepDocs = 16_384;

@@ -1,8 +1,9 @@
 import type { FieldSpec } from "../collection/schema.ts";
+import { runSteps, type Steps } from "../turns.ts";
 import type { Bitset } from "./index/bitset.ts";
 import { compareTerms, type IndexReader } from "./index/reader.ts";
 import { type Hit, TopK } from "./index/top-k.ts";
-import { runSteps, type Steps, stepDocs } from "./steps.ts";
+import { stepDocs } from "./limits.ts";
 
 export const sortOrders = ["asc", "desc"] as const;
 export type SortOrder = (typeof sortOrders)[number];

@@ -1,6 +1,15 @@
 import type { FieldSpec, Schema } from "../collection/schema.ts";
 import type { SqlColumnInfo, SqlType } from "./type.ts";
 
+/** The schemas that a namespace has in SQL; every table is in one of them. */
+export const tableSchemas = ["collections", "streams", "links", "counters", "live"] as const;
+
+export type TableSchema = (typeof tableSchemas)[number];
+
+export function isTableSchema(name: string): name is TableSchema {
+  return (tableSchemas as readonly string[]).includes(name);
+}
+
 /** A column of a collection's table: what it shows of a document. */
 export interface CollectionColumn extends SqlColumnInfo {
   readonly shows:

@@ -1,7 +1,8 @@
 import type { Fields } from "../live/validator.ts";
 import type { SqlBatch } from "./batch.ts";
 import type { Delta } from "./change-tracker.ts";
-import type { DialectName } from "./dialect/dialect.ts";
+import type { TableSchema } from "./columns.ts";
+import type { DialectName } from "./dialect.ts";
 import type {
   Condition,
   FoundDocuments,
@@ -12,7 +13,6 @@ import type {
   RowLimit,
 } from "./retrieval.ts";
 import type { SqlParameter, SqlStatementKind } from "./sql.ts";
-import type { TableSchema } from "./table-schemas.ts";
 import type { SqlColumnInfo, SqlType } from "./type.ts";
 
 /** A table that a statement names. */

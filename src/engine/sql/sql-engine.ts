@@ -5,10 +5,10 @@ import type { Metastore } from "../metastore/metastore.ts";
 import type { Queries } from "../query/queries.ts";
 import type { ConsistencyToken } from "../token.ts";
 import { ChangeTracker } from "./change-tracker.ts";
+import type { TableSchema } from "./columns.ts";
 import { sqlFault } from "./fault.ts";
 import type { CheckReply, DescribeReply, PlanReply, RunReply, StatementText } from "./messages.ts";
 import { nearest } from "./nearest.ts";
-import { checkParameters } from "./parameter-nesting.ts";
 import { plainRowsMax } from "./plain-rows.ts";
 import type { PlannedRetrieval } from "./retrieval.ts";
 import { emptyFound, type Restriction, type RetrieveRequest, restrictionOf, retrieve } from "./retrieve.ts";
@@ -16,10 +16,9 @@ import { LargeBatches, outcomeOf, RunningStatement, type SqlOutcome, type Starte
 import type { SqlSettings } from "./settings.ts";
 import type { Sql, SqlDescription, SqlResult, SqlStatement, SqlTable } from "./sql.ts";
 import { type ProcessSlot, SqlProcesses } from "./sql-processes.ts";
+import { checkLength, checkParameters } from "./statement-limits.ts";
 import { StatementWork } from "./statement-work.ts";
 import { type ResolverDeps, TableResolver } from "./table-resolver.ts";
-import type { TableSchema } from "./table-schemas.ts";
-import { checkLength } from "./text-limits.ts";
 import { StatementTurns } from "./turns.ts";
 import type { SqlColumnInfo } from "./type.ts";
 

@@ -1,7 +1,7 @@
 import type { ConsistencyToken } from "../token.ts";
 import type { SqlBatch } from "./batch.ts";
-import type { DialectName } from "./dialect/dialect.ts";
-import type { TableSchema } from "./table-schemas.ts";
+import type { TableSchema } from "./columns.ts";
+import type { DialectName } from "./dialect.ts";
 import type { SqlColumnInfo, SqlType } from "./type.ts";
 
 /** One statement of one namespace. */
@@ -13,7 +13,7 @@ export interface SqlStatement {
   /** What the statement must see, besides everything acknowledged before it. */
   readonly token: ConsistencyToken;
   readonly consistency: "strong" | "eventual";
-  /** What the wire's clients expect besides: see dialect/dialect.ts. */
+  /** What the wire's clients expect besides: see dialect.ts. */
   readonly dialect?: DialectName;
 }
 

@@ -11,6 +11,7 @@ import type { Metastore, NamespaceMeta, StreamMeta } from "../metastore/metastor
 import type { TokenWaiter } from "../stream/token-waiter.ts";
 import { type ConsistencyToken, mergeTokens } from "../token.ts";
 import type { ChangeTracker, Delta } from "./change-tracker.ts";
+import type { TableSchema } from "./columns.ts";
 import { collectionColumns, linkColumns, streamColumns } from "./columns.ts";
 import { sqlFault } from "./fault.ts";
 import { liveColumns } from "./live-columns.ts";
@@ -26,7 +27,6 @@ import type {
 import { type Condition, type Constant, rowsOf } from "./retrieval.ts";
 import type { SqlParameter, SqlTable } from "./sql.ts";
 import { streamBounds } from "./stream-bounds.ts";
-import type { TableSchema } from "./table-schemas.ts";
 import type { SqlColumnInfo } from "./type.ts";
 
 export interface ResolverDeps {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { formatBatch, formatBinary, parseEvents } from "../../../src/edge/rest/cloudevents.ts";
+import { formatBatch, formatBinary, parseEvents } from "../../../src/edge/rest/events/cloudevents.ts";
 import type { CloudEvent } from "../../../src/engine/event/cloud-event.ts";
 import {
   batchJsonType,
@@ -120,7 +120,7 @@ export const cloudevents: Target = {
         ],
       ],
       bytesMax: 2_000,
-      sources: ["src/engine/event/", "src/edge/rest/cloudevents.ts"],
+      sources: ["src/engine/event/", "src/edge/rest/events/cloudevents.ts"],
     },
     run: (input) => {
       const { headers, contentType, body } = split(input);

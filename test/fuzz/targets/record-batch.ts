@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
-import { recordCodec } from "../../../src/edge/rest/record-codec.ts";
-import { recordText } from "../../../src/edge/rest/record-json.ts";
+import { recordCodec } from "../../../src/edge/rest/records/codec.ts";
+import { recordText } from "../../../src/edge/rest/records/json.ts";
 import {
   BatchCursor,
   completeBatch,
@@ -78,7 +78,7 @@ export const recordBatch: Target = {
       seeds,
       words: ["\u0000", "\u0001"],
       bytesMax: 600,
-      sources: ["src/engine/log/record-batch.ts", "src/engine/log/compact-batch.ts", "src/edge/rest/record"],
+      sources: ["src/engine/log/record-batch.ts", "src/engine/log/compact-batch.ts", "src/edge/rest/records/"],
       mend: (input, dice) => (dice.chance(0.7) ? mended(input) : input),
     },
     run: (input) => {

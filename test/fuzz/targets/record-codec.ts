@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
-import { parseJson } from "../../../src/edge/rest/body.ts";
-import { parseLargeJson } from "../../../src/edge/rest/large-json.ts";
-import { recordCodec } from "../../../src/edge/rest/record-codec.ts";
-import { encodeRecords, parseRecords, type RecordJson } from "../../../src/edge/rest/record-json.ts";
-import { appendBody } from "../../../src/edge/rest/routes/records.ts";
-import { compileSchema } from "../../../src/edge/rest/validation.ts";
+import { parseJson } from "../../../src/edge/rest/http/body.ts";
+import { parseLargeJson } from "../../../src/edge/rest/http/large-json.ts";
+import { compileSchema } from "../../../src/edge/rest/http/validation.ts";
+import { recordCodec } from "../../../src/edge/rest/records/codec.ts";
+import { encodeRecords, parseRecords, type RecordJson } from "../../../src/edge/rest/records/json.ts";
+import { appendBody } from "../../../src/edge/rest/records/routes.ts";
 import { EngineError } from "../../../src/engine/errors.ts";
 import { type EncodedBatch, encodeBatch, headerBytes } from "../../../src/engine/log/record-batch.ts";
 import { must, nothingToClose, type Target } from "../target.ts";
@@ -78,7 +78,7 @@ export const recordCodecTarget: Target = {
         " ".repeat(16),
       ],
       bytesMax: 3_000,
-      sources: ["src/edge/rest/record", "src/edge/rest/large-json.ts", "src/engine/log/record-batch.ts"],
+      sources: ["src/edge/rest/records/", "src/edge/rest/http/large-json.ts", "src/engine/log/record-batch.ts"],
     },
     run: async (input) => {
       const wanted = reference(input);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { parseFilterField, parseOps, parsePatch } from "../../../src/edge/rest/collection-json.ts";
+import { parseFilterField, parseOps, parsePatch } from "../../../src/edge/rest/documents/json.ts";
 import { formatCursor, parseCursor } from "../../../src/engine/collection/cursor.ts";
 import type { WriteReply } from "../../../src/engine/collection/document-writer.ts";
 import type {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseFilterField, parseOps } from "../../../src/edge/rest/collection-json.ts";
+import { parseFilterField, parseOps } from "../../../src/edge/rest/documents/json.ts";
 import type { DocumentRef, ReadOptions } from "../../../src/engine/collection/documents.ts";
 import { pinLimits } from "../../../src/engine/collection/pins.ts";
 import { parseFields, parseSchema } from "../../../src/engine/collection/schema-parse.ts";

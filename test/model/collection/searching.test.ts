@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseOps } from "../../../src/edge/rest/collection-json.ts";
+import { parseOps } from "../../../src/edge/rest/documents/json.ts";
 import { parseSchema } from "../../../src/engine/collection/schema-parse.ts";
 import { parseQuery } from "../../../src/engine/query/parse.ts";
 import type { QueryResult } from "../../../src/engine/query/result.ts";

@@ -1,5 +1,5 @@
-import { parseFilterField } from "../../../src/edge/rest/collection-json.ts";
-import { memberNames, rowTexts } from "../../../src/edge/rest/sql-json.ts";
+import { parseFilterField } from "../../../src/edge/rest/documents/json.ts";
+import { memberNames, rowTexts } from "../../../src/edge/rest/sql/json.ts";
 import type { Engine } from "../../../src/engine/engine.ts";
 import { EngineError } from "../../../src/engine/errors.ts";
 import { parseQuery } from "../../../src/engine/query/parse.ts";

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { parseOps } from "../../../src/edge/rest/collection-json.ts";
+import { parseOps } from "../../../src/edge/rest/documents/json.ts";
 import { devLoopback } from "../../../src/engine/auth/principal.ts";
 import { parseFields, parseSchema } from "../../../src/engine/collection/schema-parse.ts";
 import type { Engine } from "../../../src/engine/engine.ts";

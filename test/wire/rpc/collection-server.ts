@@ -1,6 +1,6 @@
 import pino from "pino";
 import { createRequestIds } from "../../../src/edge/front/request-id.ts";
-import { Metrics } from "../../../src/edge/rest/metrics.ts";
+import { Metrics } from "../../../src/edge/rest/metrics/metrics.ts";
 import { createRest } from "../../../src/edge/rest/server.ts";
 import { collectionServices } from "../../../src/edge/rpc/collection.ts";
 import { ByteBudget } from "../../../src/edge/wire/byte-budget.ts";

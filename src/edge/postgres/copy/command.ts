@@ -1,6 +1,6 @@
-import type { StatementText } from "../../../engine/sql/dialect/postgres-lexer.ts";
+import type { StatementText } from "../dialect/lexer.ts";
+import { madeStatement, statementPart } from "../dialect/lexer.ts";
 import { PostgresError } from "../error.ts";
-import { madeStatement, statementPart } from "../statement-part.ts";
 import type { TokenReader } from "../token-reader.ts";
 
 /** `COPY … TO STDOUT`: what it reads, and the form that the rows take. */

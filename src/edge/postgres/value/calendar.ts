@@ -1,5 +1,5 @@
-import { timeText } from "../../../engine/sql/dialect/postgres-literals.ts";
 import { dateText, timestampText } from "../../../engine/sql/time-text.ts";
+import { timeText } from "../dialect/literals.ts";
 
 /** Dates and times of Postgres's binary format, which counts from 2000-01-01 where the engine counts from 1970-01-01. */
 

@@ -1,5 +1,5 @@
-import { openScale } from "../../../engine/sql/dialect/postgres-numeric.ts";
 import { decimalText } from "../../../engine/sql/time-text.ts";
+import { openScale } from "../dialect/numeric.ts";
 import type { MessageWriter } from "../message/writer.ts";
 
 /** Whether a decimal stands for a numeric whose digits nobody has given: zeros at its end are none of its value's. */

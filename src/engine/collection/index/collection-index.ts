@@ -10,7 +10,7 @@ import type { IndexReader } from "../../search/index/reader.ts";
 import { type Segment, SegmentReader } from "../../search/index/segment.ts";
 import type { SharedBytes, SharedSegments } from "../../search/index/shared-bytes.ts";
 import { TailIndex } from "../../search/index/tail.ts";
-import type { Steps } from "../../search/steps.ts";
+import type { Steps } from "../../turns.ts";
 import type { Manifest, SegmentEntry } from "../collection-store.ts";
 import { decodeDocument } from "../document-codec.ts";
 import type { Schema } from "../schema.ts";

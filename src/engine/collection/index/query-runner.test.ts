@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { NodeClock } from "../../../adapter/node/clock.ts";
 import type { QueryOutcome } from "../../query/outcome.ts";
-import type { Steps } from "../../search/steps.ts";
+import type { Steps } from "../../turns.ts";
 import { QueryRunner } from "./query-runner.ts";
 
 const outcome: QueryOutcome = {

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../port/clock.ts";
 import { queryStopped } from "../../query/stopped.ts";
-import type { Steps } from "../../search/steps.ts";
+import type { Steps } from "../../turns.ts";
 
 /** A query gives the thread to others after this long. */
 const sliceMs = 2;

@@ -3,8 +3,7 @@ import { test } from "node:test";
 import { MemoryObjectStore } from "../../../adapter/memory/object-store.ts";
 import { EngineError } from "../../errors.ts";
 import type { SegmentEntry } from "../collection-store.ts";
-import { damagedObject } from "./damage.ts";
-import { ObjectSegmentLoader } from "./segment-loader.ts";
+import { damagedObject, ObjectSegmentLoader } from "./segment-loader.ts";
 
 const entry: SegmentEntry = {
   id: "1",

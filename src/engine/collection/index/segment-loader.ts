@@ -2,13 +2,12 @@ import { asBuffer } from "../../../port/bytes.ts";
 import { crc32 } from "../../../port/checksum.ts";
 import type { ObjectStore } from "../../../port/object-store.ts";
 import { type VectorGraph, VectorGraphError, type VectorGraphs } from "../../../port/vector-graph.ts";
-import { type EngineError, unavailable } from "../../errors.ts";
+import { EngineError, unavailable } from "../../errors.ts";
 import { Deletes } from "../../search/index/deletes.ts";
 import { openSegment, type Segment } from "../../search/index/segment.ts";
 import { allocateShared, type SharedBytes, viewShared } from "../../search/index/shared-bytes.ts";
 import type { SegmentEntry } from "../collection-store.ts";
 import type { SegmentGraphs, SegmentLoader, SharedSegment } from "./collection-index.ts";
-import { indexDamage } from "./damage.ts";
 
 /** Segments from the object store, read whole into memory of their own and verified to the last byte. */
 export class ObjectSegmentLoader implements SegmentLoader {
@@ -111,4 +110,22 @@ function decodeDeletes(given: Uint8Array, documents: number): Uint32Array {
   }
   if (bytes.readUInt32LE(0) !== crc32(bytes.subarray(4))) throw new Error("its checksum is wrong");
   return new Uint32Array(given.buffer, given.byteOffset + deletesHeaderBytes, wanted);
+}
+
+const member = "damaged_object";
+
+/** An object of the index that is missing or not what was written. The documents hold all that is needed to make it again. */
+function indexDamage(path: string, cause: unknown): EngineError {
+  const what = cause instanceof Error ? cause.message : String(cause);
+  return new EngineError("internal", `the index object ${path} can't be used: ${what}`, {
+    details: { [member]: path },
+    cause,
+  });
+}
+
+/** The path of the object at fault, when an error tells of one. */
+export function damagedObject(error: unknown): string | undefined {
+  if (!(error instanceof EngineError)) return undefined;
+  const path = error.details[member];
+  return typeof path === "string" ? path : undefined;
 }

@@ -1,4 +1,5 @@
 import { findField, isNumeric, type Schema } from "../../collection/schema.ts";
+import { runSteps, type Steps } from "../../turns.ts";
 import type { ExtractedDocument } from "../document.ts";
 import { Bitset } from "../index/bitset.ts";
 import { endOfPostings } from "../index/postings.ts";
@@ -13,7 +14,6 @@ import {
   type TextIndex,
 } from "../index/reader.ts";
 import { TailIndex } from "../index/tail.ts";
-import { runSteps, type Steps } from "../steps.ts";
 import { findPhrase, forEachShared } from "../text/phrase.ts";
 import { analyzePhrase } from "../text/query.ts";
 import type { Filter, FilterValue } from "./filter.ts";

@@ -1,7 +1,7 @@
 import { type FieldSpec, isNumeric, type Schema, type VectorSpec } from "../../collection/schema.ts";
 import { formatSchema } from "../../collection/schema-parse.ts";
+import { runSteps, type Steps } from "../../turns.ts";
 import type { ExtractedDocument } from "../document.ts";
-import { runSteps, type Steps } from "../steps.ts";
 import { Bitset } from "./bitset.ts";
 import { type DocMaps, mapDocs, unmapped } from "./doc-map.ts";
 import { F32List, F64List, U32List } from "./growable.ts";

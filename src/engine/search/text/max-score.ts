@@ -1,7 +1,8 @@
+import type { Steps } from "../../turns.ts";
 import type { Bitset } from "../index/bitset.ts";
 import { endOfPostings, impact, type PostingsCursor } from "../index/postings.ts";
 import type { TopK } from "../index/top-k.ts";
-import { type Steps, stepDocs } from "../steps.ts";
+import { stepDocs } from "../limits.ts";
 
 /** Documents that are scored together. */
 const windowDocs = 2048;

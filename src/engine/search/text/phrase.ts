@@ -1,8 +1,8 @@
+import type { Steps } from "../../turns.ts";
 import type { Bitset } from "../index/bitset.ts";
 import { U32List } from "../index/growable.ts";
 import { blockSize, endOfPostings, firstReaching, impact, PostingsCursor } from "../index/postings.ts";
 import type { TextIndex } from "../index/reader.ts";
-import type { Steps } from "../steps.ts";
 
 /** Documents and positions that one step looks at; about a millisecond. */
 const stepWork = 65_536;

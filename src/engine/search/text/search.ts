@@ -1,8 +1,8 @@
+import { runSteps, type Steps } from "../../turns.ts";
 import type { Bitset } from "../index/bitset.ts";
 import { impact, type PostingsCursor } from "../index/postings.ts";
 import type { IndexReader, TextIndex } from "../index/reader.ts";
 import { type Hit, TopK } from "../index/top-k.ts";
-import { runSteps, type Steps } from "../steps.ts";
 import { clauseWeight, lengthNorm, type TextStatistics, textStatistics } from "./bm25.ts";
 import { type ScoredPart, ScoreWindow, searchAllowed, searchAny } from "./max-score.ts";
 import { findPhrase, forEachShared, isPhraseIn, ListCursor } from "./phrase.ts";

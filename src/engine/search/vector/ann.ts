@@ -1,8 +1,8 @@
 import type { VectorGraph } from "../../../port/vector-graph.ts";
+import { runSteps, type Steps } from "../../turns.ts";
 import type { Bitset } from "../index/bitset.ts";
 import type { IndexReader, VectorRows } from "../index/reader.ts";
 import { type Hit, TopK } from "../index/top-k.ts";
-import { runSteps, type Steps } from "../steps.ts";
 import { exactCost, offerFound, searchPartSteps } from "./exact.ts";
 
 /** Segments with fewer vectors get no graph. */

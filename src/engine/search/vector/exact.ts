@@ -1,8 +1,9 @@
 import type { Distance } from "../../collection/schema.ts";
+import { runSteps, type Steps } from "../../turns.ts";
 import type { Bitset } from "../index/bitset.ts";
 import type { IndexReader, VectorRows } from "../index/reader.ts";
 import { type Hit, TopK } from "../index/top-k.ts";
-import { runSteps, type Steps, stepDocs } from "../steps.ts";
+import { stepDocs } from "../limits.ts";
 import { dotAt, inverseNorm, squaredDistanceAt } from "./distance.ts";
 import { dotKernel, siftRowsMax } from "./dot-kernel.ts";
 import { productNeeded, type SketchQuery, sketchQuery } from "./sketch.ts";

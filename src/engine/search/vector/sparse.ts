@@ -1,8 +1,9 @@
+import { runSteps, type Steps } from "../../turns.ts";
 import type { SparseVector } from "../document.ts";
 import { Bitset } from "../index/bitset.ts";
 import type { IndexReader } from "../index/reader.ts";
 import { type Hit, TopK } from "../index/top-k.ts";
-import { runSteps, type Steps, stepDocs } from "../steps.ts";
+import { stepDocs } from "../limits.ts";
 
 /**
  * The k documents with the highest inner product, of those that share an index with the query. The query's indices are

@@ -1,0 +1,40 @@
+import type { Engine } from "../../../engine/engine.ts";
+import type { StreamRef } from "../../../engine/stream/streams.ts";
+import { formatToken } from "../../../engine/token.ts";
+import { type HotRoute, namePattern, remembered } from "../fast-route.ts";
+import { BatchBuffers } from "../http/memory.ts";
+import { tokenHeaders } from "../route.ts";
+import { eventsReplyText, inFlightError, writeEvents } from "./routes.ts";
+
+const eventsPath = new RegExp(`^/v1/namespaces/${namePattern}/streams/${namePattern}/events$`);
+
+/** CloudEvents in each of their modes. */
+export function eventsRoute({ events }: Engine): HotRoute {
+  const buffers = new BatchBuffers();
+  const placeOf = remembered<StreamRef>((target) => {
+    const match = eventsPath.exec(target);
+    return match === null ? undefined : { namespace: match[1]!, stream: match[2]! };
+  });
+  const memory = { take: (bytes: number) => buffers.take(bytes), give: (bytes: Buffer) => buffers.give(bytes) };
+  return {
+    method: "POST",
+    url: "/v1/namespaces/:ns/streams/:stream/events",
+    access: "write",
+    isShort: true,
+    match: (target, headers) => {
+      if (headers["idempotency-key"] !== undefined) return undefined;
+      const place = placeOf(target);
+      if (place === undefined) return undefined;
+      return {
+        namespace: place.namespace,
+        run: async ({ headers: given, rawHeaders }, body) => {
+          const contentType = given["content-type"] as string | undefined;
+          const done = await writeEvents(events, place, { headers: rawHeaders, contentType, body }, memory);
+          if (done.inFlight) throw inFlightError(done);
+          const tokenText = formatToken(done.token);
+          return { headers: tokenHeaders(tokenText), body: eventsReplyText(done, tokenText) };
+        },
+      };
+    },
+  };
+}

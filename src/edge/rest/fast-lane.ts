@@ -1,0 +1,211 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { authorize, needs } from "../../engine/auth/access.ts";
+import type { Principal } from "../../engine/auth/principal.ts";
+import { EngineError, unavailable } from "../../engine/errors.ts";
+import { shortRequests } from "../../engine/turns.ts";
+import { bodyLength, type ExpressHandler, type ExpressReply, expressLimits } from "../../listener/express.ts";
+import type { ExpressHead } from "../../listener/express-head.ts";
+import { countRoute, documentRoute, documentsRoute } from "./documents/fast.ts";
+import { errorReply, toEngineError } from "./error.ts";
+import { eventsRoute } from "./events/fast.ts";
+import type { Answer, Asked, HotRoute, HotWork } from "./fast-route.ts";
+import { probeRoutes } from "./instance/operations.ts";
+import type { RestOptions } from "./options.ts";
+import { queryHotRoute } from "./query/fast.ts";
+import { appendRoute, fetchRoute } from "./records/fast.ts";
+import { clientGone } from "./route.ts";
+
+export interface HotLane {
+  /** Requests that the listener has read whole. */
+  readonly express: ExpressHandler;
+  /** The same requests on a connection that Node's server reads. */
+  readonly plain: (request: IncomingMessage, response: ServerResponse) => boolean;
+}
+
+interface Entry {
+  readonly route: HotRoute;
+  readonly count: (status: number, ms: number) => void;
+}
+
+type RequestLine = Pick<ExpressHead, "target" | "numbered"> & { readonly method: string };
+
+interface Serving {
+  readonly entry: Entry;
+  readonly asked: Asked;
+  readonly reply: ExpressReply;
+  readonly startedMs: number;
+}
+
+/**
+ * The requests of HTTP/1 that come by the thousand: small appends, events, writes and reads of documents, fetches,
+ * counts and queries; and those that ask whether the server is up, when there are thousands.
+ * The same checks in the same order, by the same functions, as on the way through the router, but without its objects,
+ * hooks and streams. What it does not take goes the ordinary way.
+ */
+export function createHotLane(options: RestOptions): HotLane {
+  const lane = new Lane(options);
+  return {
+    express: ({ head, body, remoteAddress, remotePort }, reply) => {
+      const { headers, rawHeaders } = head;
+      const asked = { headers, rawHeaders, remoteAddress, remotePort };
+      return lane.take(head, asked, reply, (then) => then(body));
+    },
+    plain: (request, response) => {
+      const { headers, rawHeaders, method = "", url = "" } = request;
+      if (request.httpVersionMajor !== 1 || headers["transfer-encoding"] !== undefined) return false;
+      if (Number(headers["content-length"] ?? 0) > expressLimits.bodyBytesMax) return false;
+      const { remoteAddress, remotePort } = request.socket;
+      const asked = { headers, rawHeaders, remoteAddress, remotePort };
+      return lane.take({ method, target: url }, asked, replyBy(response), (then) => readBody(request, then));
+    },
+  };
+}
+
+class Lane {
+  readonly #options: RestOptions;
+  readonly #entries: Readonly<Record<string, readonly Entry[]>>;
+
+  constructor(options: RestOptions) {
+    this.#options = options;
+    const { engine, metrics } = options;
+    const entry = (route: HotRoute): Entry => ({ route, count: metrics.counterOf(route.url, route.method) });
+    this.#entries = {
+      POST: [appendRoute, eventsRoute, documentsRoute, queryHotRoute, countRoute].map((route) => entry(route(engine))),
+      GET: [fetchRoute(engine), documentRoute(engine), ...probeRoutes(engine)].map(entry),
+    };
+  }
+
+  take(line: RequestLine, asked: Asked, reply: ExpressReply, body: (then: (bytes: Buffer) => void) => void): boolean {
+    const entries = this.#entries[line.method];
+    // The ordinary way refuses encodings.
+    if (entries === undefined || asked.headers["content-encoding"] !== undefined) return false;
+    for (const entry of entries) {
+      const work = workOf(entry.route, line, asked.headers);
+      if (work === undefined) continue;
+      if (entry.route.isShort) shortRequests.came();
+      this.#serve({ entry, asked, reply, startedMs: performance.now() }, work, body);
+      return true;
+    }
+    return false;
+  }
+
+  #serve(serving: Serving, work: HotWork, body: (then: (bytes: Buffer) => void) => void): void {
+    const refused = this.#admit(serving, work.namespace);
+    const answer = () => body((bytes) => this.#answer(serving, work, bytes));
+    if (refused instanceof Promise) refused.then(answer, (error: unknown) => this.#fail(serving, error));
+    else if (refused !== undefined) this.#fail(serving, refused);
+    else answer();
+  }
+
+  /** Undefined where the caller may do this; else why not, or the promise of one of both. */
+  #admit({ entry, asked }: Serving, namespace: string): EngineError | Promise<void> | undefined {
+    const { authenticator, engine } = this.#options;
+    const { method, access } = entry.route;
+    const { headers, remoteAddress, remotePort } = asked;
+    const { host, origin, authorization } = headers as Readonly<Record<string, string | undefined>>;
+    const refused = authenticator.screen({ method, host, origin, authorization });
+    if (refused !== undefined) return refused;
+    if (access === "open") return undefined;
+    if (engine.isDraining) return unavailable("the server is draining");
+    const found = authenticator.authenticate({ authorization, remoteAddress, remotePort });
+    const need = access === "read" ? needs.readIn(namespace) : needs.writeIn(namespace);
+    const admit = (principal: Principal) => {
+      authorize(principal, need);
+      engine.quotas.admitRequest(namespace);
+    };
+    if (found instanceof Promise) return found.then(admit);
+    try {
+      admit(found);
+      return undefined;
+    } catch (error) {
+      return EngineError.from(error);
+    }
+  }
+
+  #answer(serving: Serving, work: HotWork, body: Buffer): void {
+    const fail = (error: unknown) => this.#fail(serving, error);
+    try {
+      const answered = work.run(serving.asked, body, () => signalOf(serving.reply));
+      answered.then((answer) => {
+        try {
+          this.#send(serving, answer);
+        } catch (error) {
+          fail(error);
+        }
+      }, fail);
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  #send(serving: Serving, { headers, body, onSent }: Answer): void {
+    const all = this.#headers(serving);
+    for (let i = 0; i < headers.length; i++) all.push(headers[i]!);
+    serving.reply.send(200, all, body, onSent);
+    this.#count(serving, 200);
+  }
+
+  /** What every answer carries. */
+  #headers({ asked }: Serving): string[] {
+    return ["x-request-id", this.#options.requestId(asked), "content-type", "application/json; charset=utf-8"];
+  }
+
+  #fail(serving: Serving, thrown: unknown): void {
+    const { log } = this.#options;
+    const error = toEngineError(thrown);
+    const { status, headers, body } = errorReply(error);
+    const all = this.#headers(serving);
+    const id = all[1]!;
+    // A client that has left is why its request was stopped; that is not worth a line.
+    if (status === 500 || (status === 503 && serving.reply.isOpen)) {
+      log[status === 500 ? "error" : "warn"]({ reqId: id, err: error.cause ?? error }, error.message);
+    }
+    for (const [name, value] of Object.entries(headers)) all.push(name, value);
+    const text = JSON.stringify(status === 500 ? { ...body, request_id: id } : body);
+    serving.reply.send(status, all, Buffer.from(text));
+    this.#count(serving, status);
+  }
+
+  #count({ entry, startedMs }: Serving, status: number): void {
+    entry.count(status, performance.now() - startedMs);
+  }
+}
+
+function workOf(route: HotRoute, line: RequestLine, headers: Asked["headers"]): HotWork | undefined {
+  const { numbered } = line;
+  if (numbered !== undefined && route.matchNumbered !== undefined) return route.matchNumbered(numbered, headers);
+  return route.match(line.target, headers);
+}
+
+function signalOf(reply: ExpressReply): AbortSignal {
+  const controller = new AbortController();
+  reply.onLeft(() => controller.abort(clientGone));
+  return controller.signal;
+}
+
+function readBody(request: IncomingMessage, then: (body: Buffer) => void): void {
+  let body: Buffer | undefined;
+  request.on("data", (chunk: Buffer) => {
+    body = body === undefined ? chunk : Buffer.concat([body, chunk]);
+  });
+  request.on("end", () => then(body ?? Buffer.alloc(0)));
+}
+
+function replyBy(response: ServerResponse): ExpressReply {
+  return {
+    get isOpen() {
+      return !response.destroyed;
+    },
+    onLeft: (callback) => {
+      response.once("close", () => {
+        if (!response.writableFinished) callback();
+      });
+    },
+    send: (status, headers, body, onSent) => {
+      response.writeHead(status, [...headers, "content-length", String(bodyLength(body))]);
+      if (onSent !== undefined) response.once("close", onSent);
+      if (typeof body === "string" || Buffer.isBuffer(body)) response.end(body, "latin1");
+      else response.end(Buffer.concat(body));
+    },
+  };
+}

@@ -1,0 +1,119 @@
+import { findVector } from "../../../engine/collection/schema.ts";
+import type { Engine } from "../../../engine/engine.ts";
+import { invalid } from "../../../engine/errors.ts";
+import { queryLimits } from "../../../engine/query/limits.ts";
+import { holdsQueries, parseQueries, parseQuery } from "../../../engine/query/parse.ts";
+import type { QueryPlan } from "../../../engine/query/plan.ts";
+import type { Queries } from "../../../engine/query/queries.ts";
+import { RowRoom } from "../../../engine/query/result.ts";
+import type { ConsistencyToken } from "../../../engine/token.ts";
+import { filterField, queryBody } from "../body-shapes.ts";
+import { type CollectionParams, collectionPath } from "../collections/routes.ts";
+import { parseFilterField } from "../documents/json.ts";
+import { sendParts } from "../http/long-answer.ts";
+import { clientSignal, type Route, readToken, sendToken } from "../route.ts";
+import {
+  answer,
+  array,
+  described,
+  namespacePath,
+  object,
+  optional,
+  optionalConsistency,
+  type Schema,
+  text,
+  token,
+  tokenHeader,
+} from "../schemas.ts";
+import { answerParts, isLong, type QueryAnswer } from "./text.ts";
+
+const number: Schema = { type: "number" };
+const anyObject: Schema = { type: "object" };
+
+/** The route as it is named in metrics. */
+export const queryRoute = "/v1/namespaces/:ns/query";
+
+/** Runs the query of a body, or its several queries, which have a token each. */
+export async function answerQuery(
+  queries: Queries,
+  ns: string,
+  body: unknown,
+  given: ConsistencyToken,
+  signal: AbortSignal,
+): Promise<{ readonly result: QueryAnswer; readonly token: ConsistencyToken | undefined }> {
+  const schemaOf = (collection: string) => queries.schemaOf(ns, collection);
+  if (!holdsQueries(body)) {
+    const result = await queries.run(ns, parseQuery(body, schemaOf), given, signal);
+    return { result, token: result.token };
+  }
+  const plans = parseQueries(body, schemaOf);
+  const room = new RowRoom();
+  const run = (plan: QueryPlan, i: number) => queries.run(ns, plan, given, signal, room.as(`queries[${i}].limit`));
+  const results = await Promise.all(plans.map(run));
+  return { result: { results }, token: undefined };
+}
+
+export function queryRoutes(engine: Engine): Route[] {
+  const { queries } = engine;
+  return [
+    {
+      method: "POST",
+      url: queryRoute,
+      access: "read",
+      tag: "query",
+      schema: {
+        summary: "Retrieve documents by vectors, text and filters, and fuse the rankings",
+        params: namespacePath,
+        headers: tokenHeader,
+        body: queryBody,
+        response: { 200: answer("The rows", { rows: array(anyObject), token, took_ms: { type: "number" } }) },
+      },
+      handler: async (request, reply) => {
+        const { ns } = request.params as { ns: string };
+        const { body } = request;
+        const { result, token } = await answerQuery(queries, ns, body, readToken(request), clientSignal(reply));
+        if (token !== undefined) sendToken(reply, token);
+        return isLong(result) ? sendParts(reply, answerParts(result)) : result;
+      },
+    },
+    {
+      method: "POST",
+      url: "/v1/namespaces/:ns/collections/:c/recall",
+      access: "read",
+      tag: "query",
+      schema: {
+        summary: "Measure the recall of the vector index",
+        params: collectionPath,
+        headers: tokenHeader,
+        body: object(
+          {
+            field: described(text, { minLength: 1 }),
+            num: optional({ type: "integer", minimum: 1, maximum: 1_000 }),
+            k: optional({ type: "integer", minimum: 1, maximum: queryLimits.resultsMax }),
+            filter: filterField,
+            consistency: optionalConsistency,
+          },
+          ["field"],
+        ),
+        response: { 200: answer("The measurement", { recall: number, ann_ms: number, exact_ms: number }) },
+      },
+      handler: async (request, reply) => {
+        const { ns, c } = request.params as CollectionParams;
+        const body = request.body as {
+          field: string;
+          num?: number | null;
+          k?: number | null;
+          filter?: unknown;
+          consistency?: string | null;
+        };
+        const schema = queries.schemaOf(ns, c);
+        if (findVector(schema, body.field) === undefined) throw invalid("field", "is no vector of the collection");
+        const filter = parseFilterField("filter", body.filter, schema);
+        const question = { field: body.field, num: body.num ?? 100, k: body.k ?? 10, filter };
+        const options = { token: readToken(request), eventual: body.consistency === "eventual" };
+        const found = await queries.recall({ namespace: ns, collection: c }, question, options, clientSignal(reply));
+        return { recall: found.recall, ann_ms: found.annMs, exact_ms: found.exactMs };
+      },
+    },
+  ];
+}

@@ -1,0 +1,127 @@
+import { batchBytes, type SqlBatch } from "../../batch.ts";
+import { sqlFault } from "../../fault.ts";
+import type { NextReply } from "../../messages.ts";
+import type { SqlColumnInfo } from "../../type.ts";
+import { type ColumnType, columnType } from "../duck-type.ts";
+import { type Connection, DuckError, type Prepared, type Result } from "../duckdb.ts";
+import { joinBatches, slicesOf } from "../result/batches.ts";
+import { readChunk } from "../result/read-chunk.ts";
+
+/** Rows of a batch, and the bytes after which it is full anyway. */
+const batchRows = 65_536;
+const batchBytesMax = 2 * 1024 * 1024;
+
+export type StopReason = "cancelled" | "timeout";
+
+/** A statement while it lives in the process. */
+export class Statement {
+  connection: Connection | undefined;
+  #stopped: StopReason | undefined;
+  readonly #onStop = Promise.withResolvers<void>();
+  #result: Result | undefined;
+  #types: readonly ColumnType[] = [];
+  #rows = 0;
+  #first = true;
+  /** The rest of a batch that is too long for one. */
+  #slices: Iterator<SqlBatch, undefined> | undefined;
+  /** Nothing is open on the connection. */
+  isDone = false;
+  /** Ends with the statement. */
+  prepared: Prepared | undefined;
+  /** Tables of the statement alone. */
+  readonly tables: string[] = [];
+
+  /** What DuckDB does on the connection now; it must not be closed under it. */
+  #working: Promise<unknown> = Promise.resolve();
+
+  busy<T>(work: Promise<T>): Promise<T> {
+    this.#working = work.catch(() => {});
+    return work;
+  }
+
+  /** Waits for what is under way; whether the connection can serve another statement then. */
+  async cleaned(): Promise<boolean> {
+    await this.#working;
+    this.prepared?.close();
+    if (!this.isDone) return false;
+    try {
+      for (const table of this.tables) await this.connection!.run(`DROP TABLE IF EXISTS temp.main.${table}`);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Waits for work that goes on by itself when the statement is stopped. */
+  async orStopped<T>(work: Promise<T>): Promise<T> {
+    work.catch(() => {});
+    const done = await Promise.race([work, this.#onStop.promise]);
+    this.check();
+    return done as T;
+  }
+
+  stop(why: StopReason): void {
+    this.#stopped ??= why;
+    this.#onStop.resolve();
+    this.connection?.interrupt();
+  }
+
+  /** Throws when the statement has been stopped. */
+  readonly check = (): void => {
+    if (this.#stopped === "timeout")
+      throw sqlFault("timeout", "the statement took longer than SERVICE_SQL_TIME allows");
+    if (this.#stopped === "cancelled") throw sqlFault("cancelled", "the statement was cancelled");
+  };
+
+  /** An error as it is; one that comes of being stopped says so. */
+  faultOf(error: unknown): unknown {
+    if (this.#stopped === undefined || !(error instanceof DuckError)) return error;
+    try {
+      this.check();
+    } catch (stopped) {
+      return stopped;
+    }
+    return error;
+  }
+
+  async start(prepared: Prepared, isSmall: boolean): Promise<readonly SqlColumnInfo[]> {
+    this.check();
+    this.#result = await this.busy(isSmall ? prepared.run() : prepared.stream());
+    const { columns } = this.#result;
+    this.#types = columns.map(({ type }) => columnType(type));
+    return columns.map(({ name }, i) => ({ name, type: this.#types[i]!.type }));
+  }
+
+  /** The next rows. The first batch comes as soon as there is any, later ones are gathered. */
+  async next(rowsMax: number): Promise<NextReply> {
+    const left = this.#slices?.next();
+    if (left !== undefined && !left.done) return { batch: left.value, done: false };
+    this.#slices = undefined;
+    const batches: SqlBatch[] = [];
+    let rows = 0;
+    let bytes = 0;
+    while (!this.isDone) {
+      this.check();
+      const chunk = await this.busy(this.#result!.next());
+      if (chunk === undefined) {
+        this.isDone = true;
+        break;
+      }
+      const batch = readChunk(this.#types, chunk);
+      batches.push(batch);
+      rows += batch.rows;
+      bytes += batchBytes(batch);
+      if (this.#rows + rows > rowsMax) {
+        throw sqlFault("too_many_rows", `the result has more than ${rowsMax} rows (SERVICE_SQL_ROWS_MAX)`);
+      }
+      if (rows >= batchRows || bytes >= batchBytesMax || (this.#first && chunk.rows === 2048)) break;
+    }
+    this.#first = false;
+    this.#rows += rows;
+    if (batches.length === 0) return { batch: undefined, done: this.isDone };
+    const batch = joinBatches(batches);
+    if (bytes < 2 * batchBytesMax) return { batch, done: this.isDone };
+    this.#slices = slicesOf(batch, batchBytesMax)[Symbol.iterator]();
+    return { batch: this.#slices.next().value, done: false };
+  }
+}
