@@ -15,7 +15,6 @@ import { createAuthenticator } from "../edge/auth/authenticator.ts";
 import { checkAuthConfig } from "../edge/auth/config.ts";
 import type { HttpListener } from "../edge/cluster/mount.ts";
 import { type ConsoleSignIn, createConsole } from "../edge/console/handler.ts";
-import { flightService } from "../edge/flight/service.ts";
 import { Cors } from "../edge/front/cors.ts";
 import { createFront } from "../edge/front/front.ts";
 import { createLiveFront } from "../edge/front/live-front.ts";
@@ -26,11 +25,8 @@ import type { ClusterControl } from "../edge/rest/instance/cluster.ts";
 import { observeCluster } from "../edge/rest/metrics/cluster.ts";
 import { Metrics } from "../edge/rest/metrics/metrics.ts";
 import { createRest } from "../edge/rest/server.ts";
-import { peerOf, principalOf } from "../edge/rpc/call.ts";
-import { collectionServices } from "../edge/rpc/collection.ts";
-import { createRpcHandler } from "../edge/rpc/handler.ts";
-import { HealthState } from "../edge/rpc/health.ts";
-import { liveService } from "../edge/rpc/live.ts";
+import { HealthState } from "../edge/rpc/health-state.ts";
+import { LateRpcHandler } from "../edge/rpc/late-handler.ts";
 import { ByteBudget } from "../edge/wire/byte-budget.ts";
 import type { WireListener } from "../edge/wire/listener.ts";
 import { MeasuredSql } from "../edge/wire/measured-sql.ts";
@@ -278,17 +274,6 @@ export class Server {
       ...(host && { cluster: host.cluster }),
     });
     const admitRequest = (namespace: string) => engine.quotas.admitRequest(namespace);
-    const flight = flightService({
-      sql: new MeasuredSql(engine.sql, admitRequest, metrics.wires.statementsOf("flight")),
-      namespaces: () => Array.from(engine.metastore.namespaces(), (each) => each.name),
-      version,
-      clock,
-      random,
-      keptBytes,
-      authenticate: (request) => authenticator.authenticate(request),
-      principalOf,
-      peerOf,
-    });
     const everyPort = {
       instance,
       authenticator,
@@ -302,21 +287,19 @@ export class Server {
       audit: (event: AuditEvent) => audit.record(event),
       ...(publicUrl === undefined ? {} : { publicUrl }),
     };
-    const rpc = createRpcHandler({
-      ...everyPort,
-      engine: { namespaces: { create: (name) => engine.metastore.createNamespace(name) } },
-      services: [...collectionServices(engine), flight],
-      health,
-      ...(config.houseUrl === undefined ? {} : { houseUrl: config.houseUrl }),
-    });
+    const onUnloaded = (err: unknown) => log.error({ err }, "the RPC edge could not be loaded");
+    const rpc = new LateRpcHandler(async () => {
+      const { createCalls } = await import("./calls.ts");
+      const sql = new MeasuredSql(engine.sql, admitRequest, metrics.wires.statementsOf("flight"));
+      const { houseUrl } = config;
+      return createCalls({ ...everyPort, engine, sql, health, version, clock, random, keptBytes, houseUrl });
+    }, onUnloaded);
     opened.defer(() => rpc.close());
     const liveHealth = new HealthState();
-    const liveRpc = createRpcHandler({
-      ...everyPort,
-      port: "live",
-      services: [liveService(engine.live, config.liveHeartbeatMs)],
-      health: liveHealth,
-    });
+    const liveRpc = new LateRpcHandler(async () => {
+      const { createLiveCalls } = await import("./calls.ts");
+      return createLiveCalls({ ...everyPort, engine, health: liveHealth, heartbeatMs: config.liveHeartbeatMs });
+    }, onUnloaded);
     const liveFront = createLiveFront({ rpc: liveRpc, authenticator, requestId, isReady: () => engine.isReady });
     const live = host === undefined ? await openLiveListener(config, liveFront, log) : host.listenLive(liveFront);
     if (live === undefined) instance.withdraw("live");

@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http";
-import { cors as needed } from "@connectrpc/connect";
 
 const limits = { preflightAgeSMax: 7200, requestedNamesLengthMax: 2000 } as const;
 
@@ -12,8 +11,26 @@ interface Response {
   end(): unknown;
 }
 
+/** What clients of Connect, gRPC and gRPC-Web send and read, as the library has it, which is loaded with the first call. */
+export const callHeaders = {
+  allowed: [
+    "Content-Type",
+    "Connect-Protocol-Version",
+    "Connect-Timeout-Ms",
+    "Connect-Content-Encoding",
+    "Connect-Accept-Encoding",
+    "Content-Encoding",
+    "Accept-Encoding",
+    "Grpc-Message-Type",
+    "X-Grpc-Web",
+    "X-User-Agent",
+    "Grpc-Timeout",
+  ],
+  exposed: ["Grpc-Status", "Grpc-Message", "Grpc-Status-Details-Bin", "Content-Encoding", "Connect-Content-Encoding"],
+} as const;
+
 const allowedHeaders = [
-  ...needed.allowedHeaders,
+  ...callHeaders.allowed,
   "Authorization",
   "Accept-Language",
   "Service-Consistency-Token",
@@ -22,7 +39,7 @@ const allowedHeaders = [
 ].join(", ");
 const allowedMethods = "GET, HEAD, POST, PUT, PATCH, DELETE";
 /** A CloudEvent in binary mode comes with headers of any name, which the star stands for. */
-const exposedHeaders = [...needed.exposedHeaders, "Service-Consistency-Token", "Retry-After", "X-Request-Id", "*"].join(
+const exposedHeaders = [...callHeaders.exposed, "Service-Consistency-Token", "Retry-After", "X-Request-Id", "*"].join(
   ", ",
 );
 const headerNames = /^[\w!#$%&'*+.^`|~-]+(?:\s*,\s*[\w!#$%&'*+.^`|~-]+)*$/;

@@ -5,16 +5,13 @@ import type { Clock } from "../../port/clock.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { WireAddress } from "../wire/address.ts";
 import type { ByteBudget } from "../wire/byte-budget.ts";
+import { openLate } from "../wire/late-session.ts";
 import type { WireLimits } from "../wire/limits.ts";
 import type { WireListener } from "../wire/listener.ts";
 import type { WirePeers } from "../wire/peers.ts";
 import { startWire } from "../wire/start.ts";
-import { WireTls } from "../wire/tls.ts";
-import { PasswordKey } from "./auth.ts";
-import { Catalog, type Namespaces } from "./catalog.ts";
+import type { Namespaces } from "./catalog.ts";
 import { mysqlLimits } from "./limits.ts";
-import { ProcessList } from "./process-list.ts";
-import { Session, type SessionDeps } from "./session.ts";
 
 export interface MysqlOptions {
   readonly listen: WireAddress;
@@ -38,9 +35,6 @@ export interface MysqlOptions {
   readonly peers?: WirePeers | undefined;
 }
 
-/** The version whose ways are spoken; drivers choose by it what to send. */
-const spokenVersion = "8.0.40";
-
 const wireLimits: Partial<WireLimits> = {
   connectionsMax: mysqlLimits.connectionsMax,
   handshakeTimeoutMs: mysqlLimits.handshakeMsMax,
@@ -50,37 +44,16 @@ const wireLimits: Partial<WireLimits> = {
 
 /** MySQL's protocol over the engine's SQL; undefined where it is off. */
 export async function startMysql(options: MysqlOptions): Promise<WireListener | undefined> {
-  const { sql, namespaces, authenticator, clock, log } = options;
-  const tls = new WireTls(options.certificate);
-  let listener: WireListener | undefined;
-  const deps: SessionDeps = {
-    sql,
-    catalog: new Catalog(sql, namespaces),
-    processes: new ProcessList(clock),
-    authenticator,
-    passwordKey: options.isOpen ? undefined : PasswordKey.create(),
-    tls,
-    keptBytes: options.keptBytes,
-    clock,
-    log,
-    facts: () => ({
-      version: `${spokenVersion}-native-engine-${options.version}`,
-      port: listener?.address.port ?? 0,
-      tls: tls.context !== undefined,
-      instanceId: options.instanceId,
-    }),
-    isDraining: () => listener?.isDraining ?? false,
-    ...(options.onError === undefined ? {} : { onError: options.onError }),
-  };
-  listener = await startWire({
+  const { listen, peers, log, bytes } = options;
+  const listener: WireListener | undefined = await startWire({
     name: "MySQL",
     setting: "SERVICE_MYSQL_LISTEN",
-    listen: options.listen,
+    listen,
     limits: { ...wireLimits, ...options.limits },
-    peers: options.peers,
+    peers,
     log,
-    bytes: options.bytes,
-    open: (connection) => new Session(connection, deps),
+    bytes,
+    open: openLate(async () => (await import("./sessions.ts")).mysqlSessions(options, () => listener)),
   });
   return listener;
 }

@@ -1,4 +1,3 @@
-import { visibleNamespaces } from "../../engine/auth/access.ts";
 import type { Sql } from "../../engine/sql/sql.ts";
 import type { ListenerLog } from "../../listener/registry.ts";
 import type { Random } from "../../port/random.ts";
@@ -6,13 +5,12 @@ import type { Authenticator } from "../auth/authenticator.ts";
 import type { AuthMode } from "../auth/config.ts";
 import type { WireAddress } from "../wire/address.ts";
 import type { ByteBudget } from "../wire/byte-budget.ts";
+import { openLate } from "../wire/late-session.ts";
 import type { WireLimits } from "../wire/limits.ts";
 import type { WireListener } from "../wire/listener.ts";
 import type { WirePeers } from "../wire/peers.ts";
 import { startWire } from "../wire/start.ts";
 import type { WireTls } from "../wire/tls.ts";
-import { Backends } from "./backends.ts";
-import { PostgresSession } from "./session.ts";
 
 export interface PostgresOptions {
   readonly listen: WireAddress;
@@ -35,31 +33,19 @@ export interface PostgresOptions {
   readonly peers?: WirePeers | undefined;
 }
 
-/** The version of Postgres whose catalogs and answers clients may count on. */
-const postgresVersion = "15.0";
-
 /** Undefined where the wire is off, or its default port is taken. */
 export async function startPostgres(options: PostgresOptions): Promise<WireListener | undefined> {
-  const { listen, authModes, limits = {}, log, bytes } = options;
-  const deps = {
-    ...options,
-    version: `${postgresVersion} (native-engine ${options.version})`,
-    backends: new Backends(options.random),
-    takesPasswords: authModes.includes("apikey") || authModes.includes("oidc"),
-    takesNobody: authModes.includes("off") || authModes.includes("mesh"),
-    namespaces: (principal: Parameters<typeof visibleNamespaces>[0]) =>
-      visibleNamespaces(principal, [...options.namespaces()], (name) => name),
-    isDraining: () => listener?.isDraining ?? false,
-  };
+  const { listen, limits = {}, peers, log, bytes } = options;
+  const isDraining = () => listener?.isDraining ?? false;
   const listener: WireListener | undefined = await startWire({
     name: "postgres",
     setting: "SERVICE_POSTGRES_LISTEN",
     listen,
     limits,
-    peers: options.peers,
+    peers,
     log,
     bytes,
-    open: (connection) => new PostgresSession(deps, connection),
+    open: openLate(async () => (await import("./sessions.ts")).postgresSessions(options, isDraining)),
   });
   return listener;
 }

@@ -28,9 +28,10 @@ import { authorizeCall, isAdministrative, needsCredential, subjectOf } from "./a
 import { type AdmitRequest, Call, type CallLog, callKey } from "./call.ts";
 import { cutDeadline, deadlineMs, within } from "./deadline.ts";
 import { sentJson } from "./fault-path.ts";
-import { type HealthState, healthService } from "./health.ts";
+import { healthService } from "./health.ts";
+import type { HealthState } from "./health-state.ts";
 import { HouseProxy, isHousePath } from "./house.ts";
-import { instanceService, jwksPath, type Namespaces, namespaceService } from "./instance.ts";
+import { instanceService, type Namespaces, namespaceService } from "./instance.ts";
 import { guard } from "./interceptor.ts";
 import { rpcLimits } from "./limits.ts";
 import { binaryOptions, compressions, jsonOptions } from "./message-parts.ts";
@@ -43,6 +44,7 @@ import {
   pathOf,
   universalRequest,
 } from "./node.ts";
+import { jwksPath } from "./paths.ts";
 import { type Protocol, protocolOf } from "./protocol.ts";
 import { addReflection, Reflection, reflectionServices } from "./reflection.ts";
 import { type ExtraHeaders, writeError, writeReply } from "./respond.ts";
@@ -100,8 +102,6 @@ export interface RpcDeps {
 }
 
 export interface RpcHandler {
-  /** Whether a request target, a path and perhaps a query, is this edge's to answer. */
-  handles(target: string): boolean;
   handle(request: NodeRequest, response: AnyNodeResponse): void;
   /** Ends what is kept open to the house service. */
   close(): void;
@@ -208,19 +208,6 @@ class Handler implements RpcHandler {
     this.#lanes = lanes;
     this.#authorizations = authorizations;
     this.#house = deps.houseUrl === undefined ? undefined : new HouseProxy(deps.houseUrl);
-  }
-
-  handles(target: string): boolean {
-    // Hot path: the first letter tells most requests of the REST edge (`/v1/…`) apart.
-    const first = target.charCodeAt(1);
-    if (first !== letters.s && first !== letters.g && first !== letters.a && first !== letters.dot) return false;
-    return (
-      target.startsWith("/service.") ||
-      target.startsWith("/grpc.") ||
-      target.startsWith("/arrow.flight.") ||
-      target === jwksPath ||
-      target.startsWith(`${jwksPath}?`)
-    );
   }
 
   handle(request: NodeRequest, response: AnyNodeResponse): void {
@@ -380,8 +367,6 @@ class Handler implements RpcHandler {
     }
   }
 }
-
-const letters = { s: 0x73, g: 0x67, a: 0x61, dot: 0x2e } as const;
 
 function ignore(): void {}
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { HealthState } from "./health.ts";
+import { HealthState } from "./health-state.ts";
 import { rpcLimits } from "./limits.ts";
 
 test("watchers of health are bounded, and one that leaves makes room", async () => {

@@ -1,90 +1,23 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import { EngineError, notFound } from "../../engine/errors.ts";
+import { notFound } from "../../engine/errors.ts";
 import { type Health, HealthCheckResponse_ServingStatus as Status } from "../../gen/grpc/health/v1/health_pb.ts";
-import { rpcLimits } from "./limits.ts";
+import type { HealthState, HealthStatus } from "./health-state.ts";
 
-/** The whole process, in the health protocol. */
-const wholeProcess = "";
-
-/** What the process and its services can do right now, and who wants to know. */
-export class HealthState {
-  readonly #services = new Set<string>([wholeProcess]);
-  readonly #watchers = new Set<() => void>();
-  readonly #drain = new AbortController();
-  #ready = false;
-
-  add(service: string): void {
-    this.#services.add(service);
-    this.#tell();
-  }
-
-  /** Ready once requests can be served, and not while they can't. */
-  setReady(ready: boolean): void {
-    this.#ready = ready;
-    this.#tell();
-  }
-
-  /** From now on nothing is served: watchers hear of it and their streams end. There is no way back. */
-  drain(): void {
-    this.#drain.abort();
-    this.#tell();
-  }
-
-  /** Aborted by the drain, for calls that would otherwise stay open as long as their caller does. */
-  get draining(): AbortSignal {
-    return this.#drain.signal;
-  }
-
-  statusOf(service: string): Status {
-    if (!this.#services.has(service)) return Status.SERVICE_UNKNOWN;
-    return this.#ready && !this.draining.aborted ? Status.SERVING : Status.NOT_SERVING;
-  }
-
-  /** The status now and after every change, until the signal is aborted or the process drains. */
-  async *watch(service: string, signal: AbortSignal): AsyncGenerator<Status> {
-    if (this.#watchers.size >= rpcLimits.healthWatchersMax) {
-      throw new EngineError("resource_exhausted", "too many health watchers", { retryAfterMs: 1000 });
-    }
-    let wake: () => void = () => undefined;
-    const told = () => wake();
-    this.#watchers.add(told);
-    signal.addEventListener("abort", told, { once: true });
-    try {
-      let sent: Status | undefined;
-      while (!signal.aborted) {
-        const changed = new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-        const status = this.statusOf(service);
-        if (status !== sent) {
-          sent = status;
-          yield status;
-          // It may have changed while the reader was slow.
-          continue;
-        }
-        if (this.draining.aborted) return;
-        await changed;
-      }
-    } finally {
-      this.#watchers.delete(told);
-      signal.removeEventListener("abort", told);
-    }
-  }
-
-  #tell(): void {
-    for (const told of [...this.#watchers]) told();
-  }
-}
+const statuses: Readonly<Record<HealthStatus, Status>> = {
+  unknown: Status.SERVICE_UNKNOWN,
+  serving: Status.SERVING,
+  "not-serving": Status.NOT_SERVING,
+};
 
 export function healthService(state: HealthState): ServiceImpl<typeof Health> {
   return {
-    check(request) {
-      const status = state.statusOf(request.service);
-      if (status === Status.SERVICE_UNKNOWN) throw notFound(`unknown service ${request.service.slice(0, 200)}`);
-      return { status };
+    check({ service }) {
+      const status = state.statusOf(service);
+      if (status === "unknown") throw notFound(`unknown service ${service.slice(0, 200)}`);
+      return { status: statuses[status] };
     },
-    async *watch(request, context) {
-      for await (const status of state.watch(request.service, context.signal)) yield { status };
+    async *watch({ service }, { signal }) {
+      for await (const status of state.watch(service, signal)) yield { status: statuses[status] };
     },
   };
 }

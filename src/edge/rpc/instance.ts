@@ -6,8 +6,7 @@ import type { Instance, SignInMethod } from "../../engine/instance/instance.ts";
 import type { NamespaceService } from "../../gen/service/collection/v1/namespace_pb.ts";
 import { Edition, type InstanceService, PrincipalKind, SignInKind } from "../../gen/service/instance/v1/instance_pb.ts";
 import { principalOf } from "./call.ts";
-
-export const jwksPath = "/.well-known/jwks.json";
+import { jwksPath } from "./paths.ts";
 
 const signInKinds: Record<SignInMethod["kind"], SignInKind> = {
   none: SignInKind.NONE,

@@ -5,7 +5,7 @@ import { tokenExpired, unauthenticated } from "../../../src/edge/auth/refusal.ts
 import { Cors } from "../../../src/edge/front/cors.ts";
 import { createRequestIds } from "../../../src/edge/front/request-id.ts";
 import { createRpcHandler, type RpcDeps } from "../../../src/edge/rpc/handler.ts";
-import { HealthState } from "../../../src/edge/rpc/health.ts";
+import { HealthState } from "../../../src/edge/rpc/health-state.ts";
 import { ByteBudget } from "../../../src/edge/wire/byte-budget.ts";
 import { devLoopback, type Principal } from "../../../src/engine/auth/principal.ts";
 import { alreadyExists } from "../../../src/engine/errors.ts";
