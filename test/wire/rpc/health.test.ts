@@ -62,7 +62,7 @@ test("Watch tells of every change and ends with the drain", async () => {
     assert.deepEqual(unknown, [Status.SERVICE_UNKNOWN], name);
   }
   server.health.setReady(true);
-  assert.equal(server.health.statusOf(""), Status.NOT_SERVING);
+  assert.equal(server.health.statusOf(""), "not-serving");
 });
 
 test("Watch hears of not ready and ready again", async () => {
