@@ -3,36 +3,36 @@ import { authorize, needs } from "../../engine/auth/access.ts";
 import type { Principal } from "../../engine/auth/principal.ts";
 import { EngineError, unavailable } from "../../engine/errors.ts";
 import { shortRequests } from "../../engine/turns.ts";
-import { bodyLength, type ExpressHandler, type ExpressReply, expressLimits } from "../../listener/express.ts";
-import type { ExpressHead } from "../../listener/express-head.ts";
+import type { FastHead } from "../../listener/fast-head.ts";
+import { bodyLength, type FastHandler, type FastReply, fastLimits } from "../../listener/fast-lane.ts";
 import { countRoute, documentRoute, documentsRoute } from "./documents/fast.ts";
 import { errorReply, toEngineError } from "./error.ts";
 import { eventsRoute } from "./events/fast.ts";
-import type { Answer, Asked, HotRoute, HotWork } from "./fast-route.ts";
+import type { Answer, Asked, FastRoute, FastWork } from "./fast-route.ts";
 import { probeRoutes } from "./instance/operations.ts";
 import type { RestOptions } from "./options.ts";
-import { queryHotRoute } from "./query/fast.ts";
+import { queryFastRoute } from "./query/fast.ts";
 import { appendRoute, fetchRoute } from "./records/fast.ts";
 import { clientGone } from "./route.ts";
 
-export interface HotLane {
+export interface FastLane {
   /** Requests that the listener has read whole. */
-  readonly express: ExpressHandler;
+  readonly fast: FastHandler;
   /** The same requests on a connection that Node's server reads. */
   readonly plain: (request: IncomingMessage, response: ServerResponse) => boolean;
 }
 
 interface Entry {
-  readonly route: HotRoute;
+  readonly route: FastRoute;
   readonly count: (status: number, ms: number) => void;
 }
 
-type RequestLine = Pick<ExpressHead, "target" | "numbered"> & { readonly method: string };
+type RequestLine = Pick<FastHead, "target" | "numbered"> & { readonly method: string };
 
 interface Serving {
   readonly entry: Entry;
   readonly asked: Asked;
-  readonly reply: ExpressReply;
+  readonly reply: FastReply;
   readonly startedMs: number;
 }
 
@@ -42,10 +42,10 @@ interface Serving {
  * The same checks in the same order, by the same functions, as on the way through the router, but without its objects,
  * hooks and streams. What it does not take goes the ordinary way.
  */
-export function createHotLane(options: RestOptions): HotLane {
+export function createFastLane(options: RestOptions): FastLane {
   const lane = new Lane(options);
   return {
-    express: ({ head, body, remoteAddress, remotePort }, reply) => {
+    fast: ({ head, body, remoteAddress, remotePort }, reply) => {
       const { headers, rawHeaders } = head;
       const asked = { headers, rawHeaders, remoteAddress, remotePort };
       return lane.take(head, asked, reply, (then) => then(body));
@@ -53,7 +53,7 @@ export function createHotLane(options: RestOptions): HotLane {
     plain: (request, response) => {
       const { headers, rawHeaders, method = "", url = "" } = request;
       if (request.httpVersionMajor !== 1 || headers["transfer-encoding"] !== undefined) return false;
-      if (Number(headers["content-length"] ?? 0) > expressLimits.bodyBytesMax) return false;
+      if (Number(headers["content-length"] ?? 0) > fastLimits.bodyBytesMax) return false;
       const { remoteAddress, remotePort } = request.socket;
       const asked = { headers, rawHeaders, remoteAddress, remotePort };
       return lane.take({ method, target: url }, asked, replyBy(response), (then) => readBody(request, then));
@@ -68,14 +68,14 @@ class Lane {
   constructor(options: RestOptions) {
     this.#options = options;
     const { engine, metrics } = options;
-    const entry = (route: HotRoute): Entry => ({ route, count: metrics.counterOf(route.url, route.method) });
+    const entry = (route: FastRoute): Entry => ({ route, count: metrics.counterOf(route.url, route.method) });
     this.#entries = {
-      POST: [appendRoute, eventsRoute, documentsRoute, queryHotRoute, countRoute].map((route) => entry(route(engine))),
+      POST: [appendRoute, eventsRoute, documentsRoute, queryFastRoute, countRoute].map((route) => entry(route(engine))),
       GET: [fetchRoute(engine), documentRoute(engine), ...probeRoutes(engine)].map(entry),
     };
   }
 
-  take(line: RequestLine, asked: Asked, reply: ExpressReply, body: (then: (bytes: Buffer) => void) => void): boolean {
+  take(line: RequestLine, asked: Asked, reply: FastReply, body: (then: (bytes: Buffer) => void) => void): boolean {
     const entries = this.#entries[line.method];
     // The ordinary way refuses encodings.
     if (entries === undefined || asked.headers["content-encoding"] !== undefined) return false;
@@ -89,7 +89,7 @@ class Lane {
     return false;
   }
 
-  #serve(serving: Serving, work: HotWork, body: (then: (bytes: Buffer) => void) => void): void {
+  #serve(serving: Serving, work: FastWork, body: (then: (bytes: Buffer) => void) => void): void {
     const refused = this.#admit(serving, work.namespace);
     const answer = () => body((bytes) => this.#answer(serving, work, bytes));
     if (refused instanceof Promise) refused.then(answer, (error: unknown) => this.#fail(serving, error));
@@ -122,7 +122,7 @@ class Lane {
     }
   }
 
-  #answer(serving: Serving, work: HotWork, body: Buffer): void {
+  #answer(serving: Serving, work: FastWork, body: Buffer): void {
     const fail = (error: unknown) => this.#fail(serving, error);
     try {
       const answered = work.run(serving.asked, body, () => signalOf(serving.reply));
@@ -171,13 +171,13 @@ class Lane {
   }
 }
 
-function workOf(route: HotRoute, line: RequestLine, headers: Asked["headers"]): HotWork | undefined {
+function workOf(route: FastRoute, line: RequestLine, headers: Asked["headers"]): FastWork | undefined {
   const { numbered } = line;
   if (numbered !== undefined && route.matchNumbered !== undefined) return route.matchNumbered(numbered, headers);
   return route.match(line.target, headers);
 }
 
-function signalOf(reply: ExpressReply): AbortSignal {
+function signalOf(reply: FastReply): AbortSignal {
   const controller = new AbortController();
   reply.onLeft(() => controller.abort(clientGone));
   return controller.signal;
@@ -191,7 +191,7 @@ function readBody(request: IncomingMessage, then: (body: Buffer) => void): void 
   request.on("end", () => then(body ?? Buffer.alloc(0)));
 }
 
-function replyBy(response: ServerResponse): ExpressReply {
+function replyBy(response: ServerResponse): FastReply {
   return {
     get isOpen() {
       return !response.destroyed;

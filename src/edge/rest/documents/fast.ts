@@ -2,7 +2,7 @@ import type { DocumentRef } from "../../../engine/collection/documents.ts";
 import type { Engine } from "../../../engine/engine.ts";
 import { notFound } from "../../../engine/errors.ts";
 import { formatToken } from "../../../engine/token.ts";
-import { bodyFault, consistencyPattern, type HotRoute, isPlain, namePattern, remembered } from "../fast-route.ts";
+import { bodyFault, consistencyPattern, type FastRoute, isPlain, namePattern, remembered } from "../fast-route.ts";
 import { parseJson } from "../http/body.ts";
 import { compileSchema } from "../http/validation.ts";
 import { bodyIdempotency, replayedHeader, tokenHeaderName, tokenHeaders, tokenOf } from "../route.ts";
@@ -17,7 +17,7 @@ const documentPath = new RegExp(
 const countPath = new RegExp(`^/v1/namespaces/${namePattern}/collections/${namePattern}/documents/count$`);
 
 /** Small batches of documents. */
-export function documentsRoute({ documents }: Engine): HotRoute {
+export function documentsRoute({ documents }: Engine): FastRoute {
   const url = "/v1/namespaces/:ns/collections/:c/documents";
   const validate = compileSchema({ schema: writeBody, httpPart: "body", method: "POST", url });
   const placeOf = remembered<DocumentRef>((target) => {
@@ -56,7 +56,7 @@ export function documentsRoute({ documents }: Engine): HotRoute {
 }
 
 /** Documents by id. */
-export function documentRoute({ documents }: Engine): HotRoute {
+export function documentRoute({ documents }: Engine): FastRoute {
   const texts = new DocumentTexts();
   return {
     method: "GET",
@@ -81,7 +81,7 @@ export function documentRoute({ documents }: Engine): HotRoute {
 }
 
 /** Counts of documents. */
-export function countRoute({ documents }: Engine): HotRoute {
+export function countRoute({ documents }: Engine): FastRoute {
   const url = "/v1/namespaces/:ns/collections/:c/documents/count";
   const validate = compileSchema({ schema: countBody, httpPart: "body", method: "POST", url });
   return {

@@ -1,7 +1,7 @@
 import type { Engine } from "../../../engine/engine.ts";
 import type { StreamRef } from "../../../engine/stream/streams.ts";
 import { formatToken } from "../../../engine/token.ts";
-import { type HotRoute, namePattern, remembered } from "../fast-route.ts";
+import { type FastRoute, namePattern, remembered } from "../fast-route.ts";
 import { BatchBuffers } from "../http/memory.ts";
 import { tokenHeaders } from "../route.ts";
 import { eventsReplyText, inFlightError, writeEvents } from "./routes.ts";
@@ -9,7 +9,7 @@ import { eventsReplyText, inFlightError, writeEvents } from "./routes.ts";
 const eventsPath = new RegExp(`^/v1/namespaces/${namePattern}/streams/${namePattern}/events$`);
 
 /** CloudEvents in each of their modes. */
-export function eventsRoute({ events }: Engine): HotRoute {
+export function eventsRoute({ events }: Engine): FastRoute {
   const buffers = new BatchBuffers();
   const placeOf = remembered<StreamRef>((target) => {
     const match = eventsPath.exec(target);

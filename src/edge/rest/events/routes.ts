@@ -42,7 +42,7 @@ const eventAnswer = { status: text, partition: count, offset: count };
 async function appendEvents(engine: Engine, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const { ns, stream } = request.params as { ns: string; stream: string };
   const { partition } = request.query as EventsQuery;
-  // Names and values by turns, as they arrived.
+  // Names and values alternate, as they arrived.
   const { rawHeaders: headers } = request.raw;
   const place = { namespace: ns, stream, ...(partition === undefined ? {} : { partition }) };
   const body = (request.body as Buffer | undefined) ?? Buffer.alloc(0);

@@ -1,6 +1,6 @@
 import type { Engine } from "../../../engine/engine.ts";
 import { formatToken } from "../../../engine/token.ts";
-import { type HotRoute, namePattern } from "../fast-route.ts";
+import { type FastRoute, namePattern } from "../fast-route.ts";
 import { parseJson } from "../http/body.ts";
 import { bytesInTurns } from "../http/in-turns.ts";
 import { tokenHeaderName, tokenHeaders, tokenOf } from "../route.ts";
@@ -11,7 +11,7 @@ import { answerParts, isLong } from "./text.ts";
 const queryPath = new RegExp(`^/v1/namespaces/${namePattern}/query$`);
 
 /** Queries, one or several in a request. */
-export function queryHotRoute({ queries }: Engine): HotRoute {
+export function queryFastRoute({ queries }: Engine): FastRoute {
   return {
     method: "POST",
     url: queryRoute,

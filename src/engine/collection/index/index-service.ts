@@ -29,12 +29,12 @@ export class IndexService implements ThreadService {
 
   readonly #random: Random;
   readonly #onLeftBehind: () => void;
-  readonly #rest: () => void;
+  readonly #pause: () => void;
   readonly #answers: QueryAnswers | undefined;
   #searchedMs = Number.NEGATIVE_INFINITY;
 
   /**
-   * `onLeftBehind` is told when an index lets go of what it held so far: tails, segments or all of it. `rest` is called
+   * `onLeftBehind` is told when an index lets go of what it held so far: tails, segments or all of it. `pause` is called
    * between the steps of long work. Without `answers` whole queries are declined.
    */
   constructor(
@@ -42,11 +42,11 @@ export class IndexService implements ThreadService {
     clock: Clock,
     random: Random,
     onLeftBehind: () => void = () => {},
-    rest: () => void = () => {},
+    pause: () => void = () => {},
     answers?: AnswerDeps,
   ) {
     this.#onLeftBehind = onLeftBehind;
-    this.#rest = rest;
+    this.#pause = pause;
     this.#loader = loader;
     this.#clock = clock;
     this.#random = random;
@@ -64,23 +64,23 @@ export class IndexService implements ThreadService {
       case "answer":
         return this.#started(given, () => this.#answerQuery(given)).then(transferred);
       default:
-        return this.#inTurn(given, () => this.#answer(given));
+        return this.#inOrder(given, () => this.#answer(given));
     }
   }
 
-  /** A query starts in its turn, with the parts as they are then; the messages after it do not wait for its end. */
+  /** A query starts in the order of the messages, with the parts as they are then; the messages after it do not wait for its end. */
   #started<T>(given: QueryMessage, start: () => Promise<T>): Promise<T> {
     this.#runner.expect(given.query);
     this.#searchedMs = this.#clock.steadyMs();
-    return this.#inTurn(given, () => ({ outcome: start() })).then(({ outcome }) => outcome);
+    return this.#inOrder(given, () => ({ outcome: start() })).then(({ outcome }) => outcome);
   }
 
-  /** Searches wait for their turn by themselves: to rest besides would only make the next one later. */
+  /** Searches queue by themselves: to pause besides would only make the next one later. */
   get #isSearched(): boolean {
     return this.#clock.steadyMs() - this.#searchedMs < searchedMs;
   }
 
-  #inTurn<T>({ collection }: IndexMessage, answer: () => T | Promise<T>): Promise<T> {
+  #inOrder<T>({ collection }: IndexMessage, answer: () => T | Promise<T>): Promise<T> {
     const before = this.#lines.get(collection) ?? Promise.resolve();
     const done = before.then(answer);
     const settled = done.catch(() => {});
@@ -164,7 +164,7 @@ export class IndexService implements ThreadService {
     try {
       switch (message.kind) {
         case "apply":
-          index.apply(message.next, message.changes, this.#isSearched ? undefined : this.#rest);
+          index.apply(message.next, message.changes, this.#isSearched ? undefined : this.#pause);
           return this.#answers?.onChanges(message.collection, message.changes, message.total);
         case "schema":
           return index.setSchema(readSchema(message.schema));
