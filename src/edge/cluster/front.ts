@@ -157,11 +157,11 @@ export class ClusterFront {
 
   async #mayAnswer(
     following: Following,
-    given: Wish | undefined,
+    known: Wish | undefined,
     request: AnyRequest,
     response: AnyResponse,
   ): Promise<boolean> {
-    const wish = given ?? (await wishOfBody(request));
+    const wish = known ?? (await wishOfBody(request));
     // Where the log can't be reached, an old answer is better than none.
     if (wish === "eventual") return this.#view.isFresh || this.#view.ownerAddress === undefined;
     if (wish === "strong") return false;

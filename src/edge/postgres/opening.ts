@@ -58,9 +58,9 @@ export async function openSession(
   } catch (error) {
     // A handshake that failed has nobody left to tell.
     if (!connection.isOpen) return undefined;
-    const told = postgresError(error);
-    deps.onError?.(told.code);
-    errorResponse(out, told, "FATAL");
+    const reply = postgresError(error);
+    deps.onError?.(reply.code);
+    errorResponse(out, reply, "FATAL");
     connection.end(out.take());
     return undefined;
   }

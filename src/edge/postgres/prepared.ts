@@ -15,7 +15,7 @@ export interface PreparedStatement {
   /** What the engine said of it, once it was asked. */
   description: SqlDescription | undefined;
   /** The types of its columns as the client was told them. */
-  told: readonly number[] | undefined;
+  announced: readonly number[] | undefined;
   /** Made by PREPARE, and not by the protocol. */
   readonly isFromSql?: boolean;
 }
@@ -29,7 +29,7 @@ export function innerQuery(source: string, statement: StatementText): PreparedSt
     types: [],
     parameterCount: 0,
     description: undefined,
-    told: undefined,
+    announced: undefined,
   };
 }
 

@@ -54,8 +54,8 @@ function implementation(live: Live, heartbeatMs: number): Partial<ServiceImpl<ty
     async deploy(request) {
       const { namespace, modules, schema, dryRun, allowDrops } = request;
       const expectedVersion = toCount("expected_version", request.expectedVersion);
-      const given = schema as LiveObject | undefined;
-      const done = await live.deploy(namespace, { modules, schema: given, expectedVersion, dryRun, allowDrops });
+      const object = schema as LiveObject | undefined;
+      const done = await live.deploy(namespace, { modules, schema: object, expectedVersion, dryRun, allowDrops });
       return {
         version: BigInt(done.version),
         tick: BigInt(done.tick),

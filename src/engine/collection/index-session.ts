@@ -29,7 +29,7 @@ export class IndexSession {
   /** The offset at which the tail was frozen last; only a manifest that goes up to it fits this session. */
   frozenAt: number | undefined;
   /** The manifest that its thread was told last. */
-  told: Manifest;
+  sentManifest: Manifest;
   /** Changes sent since the last search here. */
   changesUnsearched = 0;
   /**
@@ -45,7 +45,7 @@ export class IndexSession {
     this.place = place;
     this.#collection = collection;
     this.manifest = manifest;
-    this.told = manifest;
+    this.sentManifest = manifest;
   }
 
   open(schema: unknown, loaded: SharedSegments): Promise<SharedSegments> {
@@ -79,12 +79,12 @@ export class IndexSession {
     return next;
   }
 
-  /** `total`: the collection's changes with these, where that is known. `given`: the caller has no further use for them. */
-  sendChanges(next: number, changes: Uint8Array, total: number | undefined, given: boolean): void {
+  /** `total`: the collection's changes with these, where that is known. `isOwned`: the caller has no further use for them. */
+  sendChanges(next: number, changes: Uint8Array, total: number | undefined, isOwned: boolean): void {
     this.changesUnsearched++;
     // The memory goes over to the thread: a copy where others need it, or where it lies in a pool with other buffers.
     const isAlone = changes.buffer instanceof ArrayBuffer && changes.buffer.byteLength === changes.byteLength;
-    const copy = given && isAlone ? new Uint8Array(changes.buffer as ArrayBuffer) : new Uint8Array(changes);
+    const copy = isOwned && isAlone ? new Uint8Array(changes.buffer as ArrayBuffer) : new Uint8Array(changes);
     this.#thread.post({ kind: "apply", collection: this.#collection, next, changes: copy, total }, [copy.buffer]);
   }
 
@@ -103,7 +103,7 @@ export class IndexSession {
   }
 
   publish(manifest: Manifest, loaded: SharedSegments): Promise<SharedSegments> {
-    this.told = manifest;
+    this.sentManifest = manifest;
     return this.#thread.request({ kind: "publish", collection: this.#collection, manifest, loaded });
   }
 

@@ -244,7 +244,7 @@ export class CollectionRuntime {
       const session = this.#sessions[place];
       if (session === undefined) unopened ??= place;
       else if (!session.loaded) isOpening = true;
-      else if (eventual && session.told !== this.manifest) continue;
+      else if (eventual && session.sentManifest !== this.manifest) continue;
       else if (this.#threads.searching(place) < this.#threads.searching(best.place)) best = session;
     }
     // One after another, as long as all that are there are busy: each costs a tail of its own, and every write one more
@@ -322,7 +322,8 @@ export class CollectionRuntime {
         if (this.#first !== first || this.manifest !== manifest) return;
         this.#shared = shared;
         for (const session of this.#sessions) {
-          if (session?.following && session.told !== manifest) session.publish(manifest, shared).catch(() => {});
+          if (session?.following && session.sentManifest !== manifest)
+            session.publish(manifest, shared).catch(() => {});
         }
       })
       // The thread has closed what could not go over; the next question finds that out and opens it anew.

@@ -189,15 +189,15 @@ export class Queries {
       await runtime.open();
       const take = () => this.#take(runtime, plan, query);
       // Between two commits the store is exactly what the index was told.
-      const taken = take() ?? (await committer.submit(take));
-      if (taken === undefined) {
+      const claim = take() ?? (await committer.submit(take));
+      if (claim === undefined) {
         if (attempt < attemptsMax) continue;
         throw unavailable("the collection's index and documents could not be read at one moment; retry");
       }
-      using snapshot = taken.snapshot;
+      using snapshot = claim.snapshot;
       try {
-        const outcome = await cancellable(taken.searching, signal);
-        return await finish({ outcome, snapshot, changes: taken.changes, runtime, plan, token: taken.token });
+        const outcome = await cancellable(claim.searching, signal);
+        return await finish({ outcome, snapshot, changes: claim.changes, runtime, plan, token: claim.token });
       } catch (error) {
         const lost = error instanceof EngineError && error.reason === "unavailable";
         if (!lost || attempt >= attemptsMax) throw error;

@@ -37,10 +37,10 @@ export function documentsRoute({ documents }: Engine): FastRoute {
       return {
         namespace: place.namespace,
         run: async (_asked, body) => {
-          const given = parseJson(body);
-          const checked = validate(given);
+          const json = parseJson(body);
+          const checked = validate(json);
           if (checked !== true) throw bodyFault(checked);
-          const asked = given as WriteBody;
+          const asked = json as WriteBody;
           const ops = await parseOps(asked.ops, documents.find(place).schema);
           const done = await documents.write(place, ops, body.length, bodyIdempotency("POST", target, asked));
           const tokenText = formatToken(done.token);
@@ -97,10 +97,10 @@ export function countRoute({ documents }: Engine): FastRoute {
       return {
         namespace: place.namespace,
         run: async (asked, body, signal) => {
-          const given = parseJson(body);
-          const checked = validate(given);
+          const json = parseJson(body);
+          const checked = validate(json);
           if (checked !== true) throw bodyFault(checked);
-          const { filter, consistency } = given as { filter?: unknown } & Readable;
+          const { filter, consistency } = json as { filter?: unknown } & Readable;
           const token = tokenOf(asked.headers[tokenHeaderName]);
           const parsed = parseFilterField("filter", filter, documents.find(place).schema);
           const options = { token, eventual: consistency === "eventual" };

@@ -27,8 +27,8 @@ export function eventsRoute({ events }: Engine): FastRoute {
       if (place === undefined) return undefined;
       return {
         namespace: place.namespace,
-        run: async ({ headers: given, rawHeaders }, body) => {
-          const contentType = given["content-type"] as string | undefined;
+        run: async ({ headers: sent, rawHeaders }, body) => {
+          const contentType = sent["content-type"] as string | undefined;
           const done = await writeEvents(events, place, { headers: rawHeaders, contentType, body }, memory);
           if (done.inFlight) throw inFlightError(done);
           const tokenText = formatToken(done.token);

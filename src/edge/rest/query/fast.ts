@@ -24,11 +24,11 @@ export function queryFastRoute({ queries }: Engine): FastRoute {
       return {
         namespace,
         run: async (asked, body, signal) => {
-          const given = tokenOf(asked.headers[tokenHeaderName]);
+          const required = tokenOf(asked.headers[tokenHeaderName]);
           const gone = signal();
           const from = seemingFrom(body);
           if (from !== undefined) {
-            const handed = { from, body: body.latin1Slice(), token: given };
+            const handed = { from, body: body.latin1Slice(), token: required };
             const answered = await queries.answer(namespace, handed, gone);
             if (answered !== undefined) {
               const { body, token } = answered;
@@ -37,7 +37,7 @@ export function queryFastRoute({ queries }: Engine): FastRoute {
             }
           }
           const parsed = body.length === 0 ? {} : parseJson(body);
-          const { result, token } = await answerQuery(queries, namespace, parsed, given, gone);
+          const { result, token } = await answerQuery(queries, namespace, parsed, required, gone);
           const headers = token === undefined ? [] : tokenHeaders(formatToken(token));
           if (isLong(result)) return { headers, body: await bytesInTurns(answerParts(result)) };
           const json = JSON.stringify(result);

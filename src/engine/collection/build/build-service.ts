@@ -97,25 +97,25 @@ export class BuildService implements ThreadService {
   }
 
   handle(message: unknown): unknown {
-    const given = message as BuildMessage;
-    switch (given.kind) {
+    const request = message as BuildMessage;
+    switch (request.kind) {
       case "begin": {
-        const { schema, schemaVersion, folder } = given;
-        this.#jobs.set(given.job, { schema: readSchema(schema), schemaVersion, folder, changes: new Map() });
+        const { schema, schemaVersion, folder } = request;
+        this.#jobs.set(request.job, { schema: readSchema(schema), schemaVersion, folder, changes: new Map() });
         return undefined;
       }
       case "changes": {
-        const { changes } = this.#job(given.job);
-        for (const change of decodeChanges(given.changes)) changes.set(change.id, change);
+        const { changes } = this.#job(request.job);
+        for (const change of decodeChanges(request.changes)) changes.set(change.id, change);
         return undefined;
       }
       case "cancel":
-        this.#jobs.delete(given.job);
+        this.#jobs.delete(request.job);
         return undefined;
       case "seal":
-        return this.#seal(given.job, given.id, given.deletes, given.keeps);
+        return this.#seal(request.job, request.id, request.deletes, request.keeps);
       case "merge":
-        return this.#merge(given.job, given.id, given.segments);
+        return this.#merge(request.job, request.id, request.segments);
     }
   }
 

@@ -55,24 +55,24 @@ export class IndexService implements ThreadService {
   }
 
   handle(message: unknown): unknown {
-    const given = message as IndexMessage;
-    switch (given.kind) {
+    const request = message as IndexMessage;
+    switch (request.kind) {
       case "cancel":
-        return this.#runner.cancel(given.query);
+        return this.#runner.cancel(request.query);
       case "search":
-        return this.#started(given, () => this.#search(given)).then(packOutcome);
+        return this.#started(request, () => this.#search(request)).then(packOutcome);
       case "answer":
-        return this.#started(given, () => this.#answerQuery(given)).then(transferred);
+        return this.#started(request, () => this.#answerQuery(request)).then(transferred);
       default:
-        return this.#inOrder(given, () => this.#answer(given));
+        return this.#inOrder(request, () => this.#answer(request));
     }
   }
 
   /** A query starts in the order of the messages, with the parts as they are then; the messages after it do not wait for its end. */
-  #started<T>(given: QueryMessage, start: () => Promise<T>): Promise<T> {
-    this.#runner.expect(given.query);
+  #started<T>(message: QueryMessage, start: () => Promise<T>): Promise<T> {
+    this.#runner.expect(message.query);
     this.#searchedMs = this.#clock.steadyMs();
-    return this.#inOrder(given, () => ({ outcome: start() })).then(({ outcome }) => outcome);
+    return this.#inOrder(message, () => ({ outcome: start() })).then(({ outcome }) => outcome);
   }
 
   /** Searches queue by themselves: to pause besides would only make the next one later. */
@@ -97,8 +97,8 @@ export class IndexService implements ThreadService {
     return this.#run(query, executeSteps(plan, parts));
   }
 
-  #answerQuery(given: Extract<IndexMessage, { kind: "answer" }>): Promise<AnsweredQuery | undefined> {
-    const { collection, query, asked } = given;
+  #answerQuery(message: Extract<IndexMessage, { kind: "answer" }>): Promise<AnsweredQuery | undefined> {
+    const { collection, query, asked } = message;
     if (this.#runner.arrive(query)) throw queryStopped();
     if (this.#answers === undefined) return Promise.resolve(undefined);
     const index = this.#index(collection);

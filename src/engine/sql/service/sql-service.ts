@@ -133,9 +133,9 @@ export class SqlService implements ChildService {
     }
     const source = { query: plan.query, tokens: plan.tokens, namespace: asked.namespace.name };
     let repeats = needs.parameters === 0 && params !== undefined;
-    const evaluate: Evaluate = (expression, given) => {
+    const evaluate: Evaluate = (expression, values) => {
       repeats = false;
-      return this.#evaluate(expression, given);
+      return this.#evaluate(expression, values);
     };
     try {
       const planned = plan.retrievals.map((ref) => plannedRetrieval(ref, source, params, evaluate));
@@ -187,19 +187,19 @@ export class SqlService implements ChildService {
   /** Takes what a message tells, and opens its statement. */
   async #started(asked: Extract<SqlMessage, { kind: "run" | "check" }>): Promise<{ plan: StatementPlan; open: Open }> {
     // Before anything else: what changed is told in the order of the messages.
-    const told = this.#namespace(asked.namespace).then((open) => {
+    const opened = this.#namespace(asked.namespace).then((open) => {
       for (const table of asked.tables) if (table.schema === "collections") open.collections.take(table);
       return open;
     });
-    told.catch(() => {});
+    opened.catch(() => {});
     const plan = await this.#plans
       .of(asked)
       .then((plan) => checkCount(plan, asked.params))
       .catch(async (error: unknown) => {
-        (await told).database.uses--;
+        (await opened).database.uses--;
         throw error;
       });
-    return { plan, open: await this.#open(asked, await told) };
+    return { plan, open: await this.#open(asked, await opened) };
   }
 
   async #run(asked: Extract<SqlMessage, { kind: "run" }>): Promise<RunReply> {
@@ -368,10 +368,10 @@ export class SqlService implements ChildService {
 /** The tables that an index may stand for, and whether the same text has the same ones each time. */
 function nearestOf(plan: StatementPlan, params: readonly SqlParameter[] | undefined) {
   const isKnown = plan.needs.parameters === 0;
-  const given = params ?? (isKnown ? [] : undefined);
+  const values = params ?? (isKnown ? [] : undefined);
   const nearest: PlannedNearest[] = [];
   for (const [ref, { nearest: found, name: collection, start: position }] of plan.refs.entries()) {
-    const planned = found && given && plannedNearest(found, given);
+    const planned = found && values && plannedNearest(found, values);
     if (planned !== undefined) nearest.push({ ref, collection, position, ...planned });
   }
   return { nearest, repeats: isKnown || plan.refs.every((ref) => ref.nearest === undefined) };
