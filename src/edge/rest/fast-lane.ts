@@ -8,7 +8,7 @@ import { bodyLength, type FastHandler, type FastReply, fastLimits } from "../../
 import { countRoute, documentRoute, documentsRoute } from "./documents/fast.ts";
 import { errorReply, toEngineError } from "./error.ts";
 import { eventsRoute } from "./events/fast.ts";
-import type { Answer, Asked, FastRoute, FastWork } from "./fast-route.ts";
+import type { Answer, FastRoute, FastWork, LaneRequest } from "./fast-route.ts";
 import { probeRoutes } from "./instance/operations.ts";
 import type { RestOptions } from "./options.ts";
 import { queryFastRoute } from "./query/fast.ts";
@@ -31,7 +31,7 @@ type RequestLine = Pick<FastHead, "target" | "numbered"> & { readonly method: st
 
 interface Serving {
   readonly entry: Entry;
-  readonly asked: Asked;
+  readonly request: LaneRequest;
   readonly reply: FastReply;
   readonly startedMs: number;
 }
@@ -47,16 +47,16 @@ export function createFastLane(options: RestOptions): FastLane {
   return {
     fast: ({ head, body, remoteAddress, remotePort }, reply) => {
       const { headers, rawHeaders } = head;
-      const asked = { headers, rawHeaders, remoteAddress, remotePort };
-      return lane.take(head, asked, reply, (then) => then(body));
+      const request = { headers, rawHeaders, remoteAddress, remotePort };
+      return lane.take(head, request, reply, (then) => then(body));
     },
     plain: (request, response) => {
       const { headers, rawHeaders, method = "", url = "" } = request;
       if (request.httpVersionMajor !== 1 || headers["transfer-encoding"] !== undefined) return false;
       if (Number(headers["content-length"] ?? 0) > fastLimits.bodyBytesMax) return false;
       const { remoteAddress, remotePort } = request.socket;
-      const asked = { headers, rawHeaders, remoteAddress, remotePort };
-      return lane.take({ method, target: url }, asked, replyBy(response), (then) => readBody(request, then));
+      const received = { headers, rawHeaders, remoteAddress, remotePort };
+      return lane.take({ method, target: url }, received, replyBy(response), (then) => readBody(request, then));
     },
   };
 }
@@ -75,15 +75,20 @@ class Lane {
     };
   }
 
-  take(line: RequestLine, asked: Asked, reply: FastReply, body: (then: (bytes: Buffer) => void) => void): boolean {
+  take(
+    line: RequestLine,
+    request: LaneRequest,
+    reply: FastReply,
+    body: (then: (bytes: Buffer) => void) => void,
+  ): boolean {
     const entries = this.#entries[line.method];
     // The ordinary way refuses encodings.
-    if (entries === undefined || asked.headers["content-encoding"] !== undefined) return false;
+    if (entries === undefined || request.headers["content-encoding"] !== undefined) return false;
     for (const entry of entries) {
-      const work = workOf(entry.route, line, asked.headers);
+      const work = workOf(entry.route, line, request.headers);
       if (work === undefined) continue;
       if (entry.route.isShort) shortRequests.came();
-      this.#serve({ entry, asked, reply, startedMs: performance.now() }, work, body);
+      this.#serve({ entry, request: request, reply, startedMs: performance.now() }, work, body);
       return true;
     }
     return false;
@@ -98,10 +103,10 @@ class Lane {
   }
 
   /** Undefined where the caller may do this; else why not, or the promise of one of both. */
-  #admit({ entry, asked }: Serving, namespace: string): EngineError | Promise<void> | undefined {
+  #admit({ entry, request }: Serving, namespace: string): EngineError | Promise<void> | undefined {
     const { authenticator, engine } = this.#options;
     const { method, access } = entry.route;
-    const { headers, remoteAddress, remotePort } = asked;
+    const { headers, remoteAddress, remotePort } = request;
     const { host, origin, authorization } = headers as Readonly<Record<string, string | undefined>>;
     const refused = authenticator.screen({ method, host, origin, authorization });
     if (refused !== undefined) return refused;
@@ -125,7 +130,7 @@ class Lane {
   #answer(serving: Serving, work: FastWork, body: Buffer): void {
     const fail = (error: unknown) => this.#fail(serving, error);
     try {
-      const answered = work.run(serving.asked, body, () => signalOf(serving.reply));
+      const answered = work.run(serving.request, body, () => signalOf(serving.reply));
       answered.then((answer) => {
         try {
           this.#send(serving, answer);
@@ -146,8 +151,8 @@ class Lane {
   }
 
   /** What every answer carries. */
-  #headers({ asked }: Serving): string[] {
-    return ["x-request-id", this.#options.requestId(asked), "content-type", "application/json; charset=utf-8"];
+  #headers({ request }: Serving): string[] {
+    return ["x-request-id", this.#options.requestId(request), "content-type", "application/json; charset=utf-8"];
   }
 
   #fail(serving: Serving, thrown: unknown): void {
@@ -171,7 +176,7 @@ class Lane {
   }
 }
 
-function workOf(route: FastRoute, line: RequestLine, headers: Asked["headers"]): FastWork | undefined {
+function workOf(route: FastRoute, line: RequestLine, headers: LaneRequest["headers"]): FastWork | undefined {
   const { numbered } = line;
   if (numbered !== undefined && route.matchNumbered !== undefined) return route.matchNumbered(numbered, headers);
   return route.match(line.target, headers);

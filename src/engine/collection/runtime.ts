@@ -225,8 +225,8 @@ export class CollectionRuntime {
     const session = this.#leastBusy(eventual);
     if (session === undefined) throw unavailable("the collection's index was closed; retry");
     session.changesUnsearched = 0;
-    const asked = this.#threads.search<T>(session.place, { ...question, collection: this.meta.id });
-    const outcome = asked.catch((error: unknown) => {
+    const search = this.#threads.search<T>(session.place, { ...question, collection: this.meta.id });
+    const outcome = search.catch((error: unknown) => {
       this.#endIfLost(session, error);
       throw error;
     });

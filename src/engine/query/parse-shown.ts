@@ -75,8 +75,8 @@ export function parseHighlight(
     if (field === undefined) throw invalid(path, `the schema has no field "${name.slice(0, 255)}"`);
     if (field.kind.kind !== "text") throw invalid(path, `"${name}" is not a text field`);
     const { analyzer } = field.kind;
-    const asked = retrievers.flatMap((each) => (each.kind === "text" && each.field === name ? each.query.clauses : []));
-    const clauses = [...asked, ...[...new Set(filters)].flatMap((each) => filterClauses(each, name, analyzer))];
+    const texts = retrievers.flatMap((each) => (each.kind === "text" && each.field === name ? each.query.clauses : []));
+    const clauses = [...texts, ...[...new Set(filters)].flatMap((each) => filterClauses(each, name, analyzer))];
     return { field, analyzer, clauses };
   });
 }

@@ -40,9 +40,9 @@ export function documentsRoute({ documents }: Engine): FastRoute {
           const json = parseJson(body);
           const checked = validate(json);
           if (checked !== true) throw bodyFault(checked);
-          const asked = json as WriteBody;
-          const ops = await parseOps(asked.ops, documents.find(place).schema);
-          const done = await documents.write(place, ops, body.length, bodyIdempotency("POST", target, asked));
+          const write = json as WriteBody;
+          const ops = await parseOps(write.ops, documents.find(place).schema);
+          const done = await documents.write(place, ops, body.length, bodyIdempotency("POST", target, write));
           const tokenText = formatToken(done.token);
           const headers = tokenHeaders(tokenText);
           return {
@@ -96,12 +96,12 @@ export function countRoute({ documents }: Engine): FastRoute {
       const place = { namespace: match[1]!, collection: match[2]! };
       return {
         namespace: place.namespace,
-        run: async (asked, body, signal) => {
+        run: async (request, body, signal) => {
           const json = parseJson(body);
           const checked = validate(json);
           if (checked !== true) throw bodyFault(checked);
           const { filter, consistency } = json as { filter?: unknown } & Readable;
-          const token = tokenOf(asked.headers[tokenHeaderName]);
+          const token = tokenOf(request.headers[tokenHeaderName]);
           const parsed = parseFilterField("filter", filter, documents.find(place).schema);
           const options = { token, eventual: consistency === "eventual" };
           const done = await documents.count(place, parsed, options, token.length > 0 ? signal() : undefined);

@@ -23,8 +23,8 @@ export function queryFastRoute({ queries }: Engine): FastRoute {
       if (namespace === undefined) return undefined;
       return {
         namespace,
-        run: async (asked, body, signal) => {
-          const required = tokenOf(asked.headers[tokenHeaderName]);
+        run: async (request, body, signal) => {
+          const required = tokenOf(request.headers[tokenHeaderName]);
           const gone = signal();
           const from = seemingFrom(body);
           if (from !== undefined) {
