@@ -106,7 +106,7 @@ export class PostgresSession implements WireSession {
     }
   }
 
-  /** Whether it was a query whose answer is known: that takes no turn of anything. */
+  /** Whether it was a query whose answer is known: that waits in no queue. */
   #answersAtOnce(executor: Executor, type: number, body: Buffer): boolean {
     if (type !== queryType || this.#isSkipping || executor.hasPortals || executor.hasFailed) return false;
     if (executor.recheck !== undefined) return false;

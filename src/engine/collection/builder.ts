@@ -82,7 +82,7 @@ export class Builder {
   }
 
   /**
-   * In a turn of the committer, which has nothing under way then: the totals, the frozen tail and the documents are of
+   * Between two commits, when the committer has nothing under way: the totals, the frozen tail and the documents are of
    * the same offset.
    */
   async #freeze(runtime: CollectionRuntime): Promise<Frozen> {

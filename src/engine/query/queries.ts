@@ -93,7 +93,7 @@ export class Queries {
           if (signal?.aborted) throw queryStopped();
           return loadHit(hit);
         };
-        // Thousands of rows are made by turns: the thread that makes them is the listener's.
+        // Thousands of rows are made in slices: the thread that makes them is the listener's.
         return runInTurns(buildResult(plan, outcome, load, token, tookMs, room), clock);
       },
     );

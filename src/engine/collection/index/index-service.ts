@@ -192,7 +192,7 @@ export class IndexService implements ThreadService {
     this.#answers?.reset(collection);
   }
 
-  /** By turns, for other collections; the messages of this one wait in their line. */
+  /** In slices, for other collections; the messages of this one wait in their line. */
   #read(index: CollectionIndex, message: IndexMessage): unknown {
     switch (message.kind) {
       case "count":
