@@ -26,8 +26,7 @@ import { flightLimits } from "./limits.ts";
 import { sqlFor } from "./local-times.ts";
 import { ParameterReader } from "./parameters.ts";
 import { PreparedStatements } from "./prepared.ts";
-import { RunningStatements } from "./running.ts";
-import { statementMessages } from "./statement.ts";
+import { RunningStatements, statementMessages } from "./statement.ts";
 import { formatTicket, parseTicket } from "./ticket.ts";
 
 export type FlightOptions = Omit<FlightDeps, "prepared" | "running"> & {

@@ -25,8 +25,13 @@ import type { MessageWriter } from "./message/writer.ts";
 import { Portal, type RowEncoder } from "./portal.ts";
 import { Portals } from "./portals.ts";
 import type { PrepareCommand } from "./prepare-command.ts";
-import { countParameters, innerQuery, type PreparedStatement } from "./prepared.ts";
-import { type PreparedStatements, preparedBytes } from "./prepared-statements.ts";
+import {
+  countParameters,
+  innerQuery,
+  type PreparedStatement,
+  type PreparedStatements,
+  preparedBytes,
+} from "./prepared-statements.ts";
 import { type Settings, unknownSetting } from "./settings.ts";
 import { type ReadStatement, StatementReader } from "./statement-reader.ts";
 import type { StatementRunner } from "./statement-runner.ts";

@@ -8,7 +8,7 @@ import { postgresLimits } from "./limits.ts";
 import type { Field } from "./message/backend.ts";
 import type { Format } from "./message/frontend.ts";
 import type { MessageWriter } from "./message/writer.ts";
-import type { PreparedStatement } from "./prepared.ts";
+import type { PreparedStatement } from "./prepared-statements.ts";
 import { type Move, ScrollRows } from "./scroll.ts";
 import type { RowWriter } from "./value/row.ts";
 

@@ -20,8 +20,7 @@ import { oids, typeInfo } from "./oid.ts";
 import { openSession, type SessionDeps } from "./opening.ts";
 import { decodeParameter } from "./parameter.ts";
 import { Portal } from "./portal.ts";
-import { countParameters, type PreparedStatement } from "./prepared.ts";
-import { PreparedStatements, preparedBytes } from "./prepared-statements.ts";
+import { countParameters, type PreparedStatement, PreparedStatements, preparedBytes } from "./prepared-statements.ts";
 
 const queryType = "Q".charCodeAt(0);
 

@@ -10,7 +10,7 @@ import type { FieldSource } from "./message/backend.ts";
 import { parameterType } from "./oid.ts";
 import { castParameters, listParameters, vectorParameters, vectorType } from "./parameter-types.ts";
 import type { Portal } from "./portal.ts";
-import type { PreparedStatement } from "./prepared.ts";
+import type { PreparedStatement } from "./prepared-statements.ts";
 import { type GivenTypes, rewrite, type SessionFacts } from "./rewrite.ts";
 import type { Settings } from "./settings.ts";
 

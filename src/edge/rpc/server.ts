@@ -43,9 +43,8 @@ import {
   pathOf,
   universalRequest,
 } from "./node.ts";
-import { type Protocol, protocolOf } from "./protocol.ts";
 import { addReflection, Reflection, reflectionServices } from "./reflection.ts";
-import { type ExtraHeaders, writeError, writeReply } from "./respond.ts";
+import { type ExtraHeaders, type Protocol, protocolOf, writeError, writeReply } from "./respond.ts";
 import { UnaryLane } from "./unary-lane.ts";
 
 /** A service and what answers its calls; a method left out answers `not_implemented`. */
