@@ -1,8 +1,9 @@
 import { unavailable } from "../errors.ts";
 import type { Log, LogStream } from "../log/log.ts";
 import type { SharedSegments } from "../search/index/shared-bytes.ts";
+import { nextTurn } from "../turns.ts";
 import type { Manifest } from "./collection-store.ts";
-import { type IndexThread, yieldTurn } from "./engine-thread.ts";
+import type { IndexThread } from "./engine-thread.ts";
 import { type FindDocument, loggedCount, withDocumentsSteps } from "./write-record.ts";
 
 /** What of the log is handed to an index thread before it is waited for: so many changes, or bytes of records. */
@@ -72,7 +73,7 @@ export class IndexSession {
     const records = piece.map(({ record }) => record);
     const steps = withDocumentsSteps(records, find, this.outdated);
     let step = steps.next();
-    for (; !step.done; step = steps.next()) await yieldTurn();
+    for (; !step.done; step = steps.next()) await nextTurn();
     check();
     this.sendChanges(next, step.value, undefined, true);
     await this.#thread.request({ kind: "sync", collection: this.#collection });

@@ -6,9 +6,9 @@ import { type PackedOutcome, type QueryOutcome, unpackOutcome } from "../query/o
 import type { SearchPlan } from "../query/plan.ts";
 import type { RunningQuery } from "../query/stopped.ts";
 import type { SharedSegments } from "../search/index/shared-bytes.ts";
+import { nextTurn } from "../turns.ts";
 import type { CollectionMeta, CollectionTotals, Manifest } from "./collection-store.ts";
 import { documentsOf } from "./document-codec.ts";
-import { yieldTurn } from "./engine-thread.ts";
 import type { FrozenTail, IndexQuestion } from "./index/messages.ts";
 import { damagedObject } from "./index/segment-loader.ts";
 import { IndexSession } from "./index-session.ts";
@@ -152,7 +152,7 @@ export class CollectionRuntime {
     for (let waits = 0; next < this.#log.highWatermark(this.stream, 0) || session.outdated.size > 0; ) {
       if (next < this.#log.highWatermark(this.stream, 0)) {
         next = await session.replayFrom(this.#log, this.stream, next, find, () => this.#check(session));
-      } else if (waits++ < unheardTurnsMax) await yieldTurn();
+      } else if (waits++ < unheardTurnsMax) await nextTurn();
       else throw unavailable("a write of the collection is still under way; retry");
       this.#check(session);
     }
@@ -184,7 +184,7 @@ export class CollectionRuntime {
       } catch (error) {
         const lost = error instanceof EngineError && error.reason === "unavailable";
         if (!lost || attempt === 2 || this.damaged) throw error;
-        await yieldTurn();
+        await nextTurn();
       }
     }
   }

@@ -10,7 +10,7 @@ import { queryStopped } from "../../query/stopped.ts";
 import { evaluateFilter } from "../../search/filter/evaluate.ts";
 import { searchAnn } from "../../search/vector/ann.ts";
 import { measureRecall, type Recall } from "../../search/vector/recall.ts";
-import { runInTurns, type Steps } from "../../turns.ts";
+import { nextTurn, runInTurns, type Steps } from "../../turns.ts";
 import { readSchema } from "../schema-parse.ts";
 import { CollectionIndex, type SegmentGraphs, type SegmentLoader } from "./collection-index.ts";
 import type { IndexMessage } from "./messages.ts";
@@ -132,7 +132,7 @@ export class IndexService implements ThreadService {
       ...(filter === undefined ? {} : { filters: readers.map((reader) => evaluateFilter(filter, reader)) }),
       random: this.#random,
       clock: this.#clock,
-      pause: () => new Promise((resolve) => setImmediate(resolve)),
+      pause: nextTurn,
     });
   }
 

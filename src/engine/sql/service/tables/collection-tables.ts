@@ -1,11 +1,11 @@
 import type { Reader, Store } from "../../../../port/store.ts";
 import { documentIdOf, documentKey, readCollectionTotals } from "../../../collection/collection-store.ts";
 import { decodeDocument, openStored } from "../../../collection/document-codec.ts";
-import { yieldTurn } from "../../../collection/engine-thread.ts";
 import { readSchema } from "../../../collection/schema-parse.ts";
 import { changedIds } from "../../../collection/write-record.ts";
 import { logKey, prefixRange, tables } from "../../../keys.ts";
 import { BatchCursor } from "../../../log/record-batch.ts";
+import { nextTurn } from "../../../turns.ts";
 import { type CollectionColumn, collectionColumns } from "../../columns.ts";
 import { documentCells } from "../../document-cells.ts";
 import type { UsedColumns } from "../../found-rows.ts";
@@ -246,7 +246,7 @@ export class CollectionTables {
         if (stored === undefined) continue;
         rows.add(documentCells(each, decodeDocument(openStored(key, stored).document), columns));
         if (!rows.isEmpty) continue;
-        await yieldTurn();
+        await nextTurn();
         check();
       }
       rows.close();
@@ -293,7 +293,7 @@ export class CollectionTables {
     for (const { key, value } of snapshot.range(prefixRange(tables.document, id))) {
       rows.add(documentCells(documentIdOf(key), decodeDocument(openStored(key, value).document), columns));
       if (++count % chunkRowsMax !== 0) continue;
-      await yieldTurn();
+      await nextTurn();
       check();
     }
     rows.close();
