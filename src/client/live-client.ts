@@ -131,8 +131,8 @@ export class LiveClient {
   ): AsyncGenerator<ResultOf<F>> {
     let next: { value: ResultOf<F> } | { error: Error } | undefined;
     let wake: () => void = () => undefined;
-    const tell = (told: typeof next) => {
-      next = told;
+    const tell = (event: typeof next) => {
+      next = event;
       wake();
     };
     const stop = this.watch(
@@ -145,14 +145,14 @@ export class LiveClient {
     signal?.addEventListener("abort", onAbort);
     try {
       while (signal?.aborted !== true) {
-        const told = next;
+        const update = next;
         next = undefined;
-        if (told === undefined) {
+        if (update === undefined) {
           await new Promise<void>((resolve) => {
             wake = resolve;
           });
-        } else if ("error" in told) throw told.error;
-        else yield told.value;
+        } else if ("error" in update) throw update.error;
+        else yield update.value;
       }
     } finally {
       stop();

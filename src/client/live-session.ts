@@ -17,7 +17,7 @@ interface Watched {
   state: WatchState | undefined;
   digest: string;
   /** As listeners were told last. */
-  told: string | undefined;
+  announced: string | undefined;
 }
 
 interface Version {
@@ -87,7 +87,7 @@ export class LiveSession {
         listeners: new Set(),
         state: undefined,
         digest: "",
-        told: undefined,
+        announced: undefined,
       };
       this.#watched.set(key, watched);
     } else if (watched.state !== undefined) {
@@ -265,8 +265,8 @@ export class LiveSession {
       if (state === undefined) continue;
       const text =
         state.error === undefined ? valueKey([state.value]) : valueKey([state.error.message, state.error.kind, 1]);
-      if (text === watched.told) continue;
-      watched.told = text;
+      if (text === watched.announced) continue;
+      watched.announced = text;
       for (const listener of watched.listeners) listener(state);
     }
   }

@@ -6,8 +6,8 @@ export function encodeValue(value: unknown): unknown {
   if (value instanceof Uint8Array) return { $bytes: toBase64(value) };
   if (Array.isArray(value)) return value.map(encodeValue);
   if (typeof value !== "object" || value === null) return value;
-  const given = Object.entries(value).filter(([, each]) => each !== undefined);
-  return Object.fromEntries(given.map(([name, each]) => [name, encodeValue(each)]));
+  const present = Object.entries(value).filter(([, each]) => each !== undefined);
+  return Object.fromEntries(present.map(([name, each]) => [name, encodeValue(each)]));
 }
 
 export function decodeValue(value: unknown): unknown {

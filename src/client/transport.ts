@@ -200,9 +200,9 @@ function bodyOf(body: unknown): RequestBody | undefined {
 
 function queryText(query: Call["query"]): string {
   if (query === undefined) return "";
-  const given = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) given.set(name, String(value));
-  const text = given.toString();
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, String(value));
+  const text = search.toString();
   return text === "" ? "" : `?${text}`;
 }
 

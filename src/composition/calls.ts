@@ -1,8 +1,8 @@
 import { flightService } from "../edge/flight/service.ts";
 import { peerOf, principalOf } from "../edge/rpc/call.ts";
 import { collectionServices } from "../edge/rpc/collection.ts";
-import { createRpcHandler, type RpcDeps, type RpcHandler } from "../edge/rpc/handler.ts";
 import { liveService } from "../edge/rpc/live.ts";
+import { createRpcHandler, type RpcDeps, type RpcHandler } from "../edge/rpc/server.ts";
 import type { ByteBudget } from "../edge/wire/byte-budget.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Sql } from "../engine/sql/sql.ts";

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { formatAddress } from "../listener/address.ts";
-import type { ExpressHandler } from "../listener/express.ts";
+import type { FastHandler } from "../listener/fast-lane.ts";
 import { Listener } from "../listener/listener.ts";
 import type { Handler } from "../listener/registry.ts";
 import type { ServerConfig } from "./config/config.ts";
@@ -15,10 +15,10 @@ export function listenHosts({ listen, postgresListen, mysqlListen, liveListen }:
 export function openListener(
   config: ServerConfig,
   handler: Handler,
-  express: ExpressHandler | undefined,
+  fast: FastHandler | undefined,
   log: Logger,
 ): Promise<Listener> {
-  return Listener.start({ ...config.listen, ...listenerOptions(config), handler, express, log });
+  return Listener.start({ ...config.listen, ...listenerOptions(config), handler, fast, log });
 }
 
 /** Its sessions stay open: few connect at once, and each socket is a file. */

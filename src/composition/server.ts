@@ -14,7 +14,7 @@ import { AuditedAuthenticator } from "../edge/auth/audited.ts";
 import { createAuthenticator } from "../edge/auth/authenticator.ts";
 import { checkAuthConfig } from "../edge/auth/config.ts";
 import type { HttpListener } from "../edge/cluster/mount.ts";
-import { type ConsoleSignIn, createConsole } from "../edge/console/handler.ts";
+import { type ConsoleSignIn, createConsole } from "../edge/console/server.ts";
 import { Cors } from "../edge/front/cors.ts";
 import { createFront } from "../edge/front/front.ts";
 import { createLiveFront } from "../edge/front/live-front.ts";
@@ -43,7 +43,7 @@ import { defaultSqlSettings, type SqlSettings } from "../engine/sql/settings.ts"
 import { shortRequests } from "../engine/turns.ts";
 import { type Address, formatAddress } from "../listener/address.ts";
 import { isPrivate, type ServedCertificates } from "../listener/certificate.ts";
-import type { ExpressHandler } from "../listener/express.ts";
+import type { FastHandler } from "../listener/fast-lane.ts";
 import type { Handler } from "../listener/registry.ts";
 import type { Ownership } from "../port/ownership.ts";
 import type { Store } from "../port/store.ts";
@@ -63,7 +63,7 @@ export interface ServerHost {
   /** Where all nodes find the objects. */
   readonly objects: ObjectsPlace;
   readonly ownership: Ownership;
-  readonly listen: (handler: Handler, express: ExpressHandler | undefined) => HttpListener;
+  readonly listen: (handler: Handler, fast: FastHandler | undefined) => HttpListener;
   readonly listenLive: (handler: Handler) => HttpListener | undefined;
   readonly cluster: ClusterControl;
   /** Where connections of the SQL wires come from, which another socket has taken in. */
@@ -351,10 +351,10 @@ export class Server {
       signIn: consoleSignIn(config),
       onRequest: (...answered) => metrics.onRequest(...answered),
     });
-    // Answers of the express lane carry no header for pages of other origins.
+    // Answers of the fast lane carry no header for pages of other origins.
     const front = createFront({ rest: rest.handle, rpc, console, cors });
-    const express = cors.isOn ? undefined : rest.express;
-    const started = host === undefined ? await openListener(config, front, express, log) : host.listen(front, express);
+    const fast = cors.isOn ? undefined : rest.fast;
+    const started = host === undefined ? await openListener(config, front, fast, log) : host.listen(front, fast);
     listener = started;
     // Whatever fails from here on, requests that came meanwhile do not keep the process.
     opened.defer(() => started.close());

@@ -59,8 +59,8 @@ export class StandbyServer {
       const own: ServerConfig = { ...config, postgresListen: "off", mysqlListen: "off" };
       this.#server = await Server.start(own, log, onFatal, {
         ...host(),
-        listen: (handler, express) => {
-          main = new Mount(listener, handler, express);
+        listen: (handler, fast) => {
+          main = new Mount(listener, handler, fast);
           return main;
         },
         listenLive: () => undefined,

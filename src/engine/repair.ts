@@ -118,12 +118,12 @@ export class Repair {
     link: LinkMeta,
     source: StreamMeta | undefined,
   ): Promise<LinkRepair> {
-    const told = { namespace, link: link.name };
-    if (source === undefined) return { ...told, kept: "its source was deleted" };
+    const fields = { namespace, link: link.name };
+    if (source === undefined) return { ...fields, kept: "its source was deleted" };
     for (let partition = 0; partition < source.partitions; partition++) {
       // What retention implies but has not freed yet may be freed before it is counted.
       if (this.#deps.log.startOffset(source, partition) > 0) {
-        return { ...told, kept: "retention has trimmed what it counted" };
+        return { ...fields, kept: "retention has trimmed what it counted" };
       }
     }
     const { store } = this.#deps;
@@ -134,7 +134,7 @@ export class Repair {
     const put = (key: Uint8Array, value: Uint8Array) => void ops.push({ kind: "put", key, value });
     stageTotals({ put }, link.id, { version: this.#linkVersion(link.id) + 1, skipped: 0, lost: 0 });
     await store.commit(ops);
-    return { ...told, kept: undefined };
+    return { ...fields, kept: undefined };
   }
 
   #linkVersion(linkId: number): number {

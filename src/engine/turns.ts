@@ -74,7 +74,8 @@ export class Pauses {
   }
 }
 
-function nextTurn(): Promise<void> {
+/** Lets everything else that is ready run before the caller goes on. */
+export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);
   });

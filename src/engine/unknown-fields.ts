@@ -5,8 +5,8 @@ const toldFieldsMax = 8;
 const toldNameLengthMax = 256;
 
 /** Refuses an object's members that are not among the known ones, naming them all. */
-export function refuseUnknown(path: string, given: object, known: readonly string[], more?: string): void {
-  const unknown = Object.keys(given).filter((name) => !known.includes(name));
+export function refuseUnknown(path: string, input: object, known: readonly string[], more?: string): void {
+  const unknown = Object.keys(input).filter((name) => !known.includes(name));
   if (unknown.length > 0) throw unknownFields(path, unknown, more);
 }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type ExpressHead, parseExpressHead } from "./express-head.ts";
+import { type FastHead, parseFastHead } from "./fast-head.ts";
 import { type KnownHead, readHead } from "./known-head.ts";
 
 const bytesMax = 8 * 1024;
@@ -12,12 +12,12 @@ function know(text: string): KnownHead {
   return known;
 }
 
-function parsed(text: string): ExpressHead | undefined {
-  return parseExpressHead(text.slice(0, text.indexOf("\r\n\r\n")));
+function parsed(text: string): FastHead | undefined {
+  return parseFastHead(text.slice(0, text.indexOf("\r\n\r\n")));
 }
 
 /** Without how it was read. */
-function plain(head: ExpressHead | undefined): ExpressHead | undefined {
+function plain(head: FastHead | undefined): FastHead | undefined {
   if (head === undefined) return undefined;
   const { method, target, headers, rawHeaders, bodyBytes } = head;
   return { method, target, headers, rawHeaders, bodyBytes };
@@ -113,7 +113,7 @@ test("whatever is known again is what would be parsed", () => {
       if (found === undefined) return;
       const end = changed.indexOf("\r\n\r\n");
       assert.equal(found.headLength, end + 4);
-      assert.deepEqual(plain(found.head), parseExpressHead(changed.slice(0, end)));
+      assert.deepEqual(plain(found.head), parseFastHead(changed.slice(0, end)));
     }),
     { numRuns: 20_000 },
   );

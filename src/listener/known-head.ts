@@ -1,9 +1,9 @@
-import { type ExpressHead, parseExpressHead } from "./express-head.ts";
+import { type FastHead, parseFastHead } from "./fast-head.ts";
 import { type NumberedTarget, NumberedTargets } from "./numbered-target.ts";
 
 /** `head` is undefined for one that the lane does not take. */
 export interface FoundHead {
-  readonly head: ExpressHead | undefined;
+  readonly head: FastHead | undefined;
   readonly headLength: number;
 }
 
@@ -18,7 +18,7 @@ const lengthHeader = /\r\n(content-length:[ \t]*)(\d+)/i;
  * only the request line and the length of the body differ: then only these are read.
  */
 export class KnownHead {
-  readonly #head: ExpressHead;
+  readonly #head: FastHead;
   readonly #bytes: Buffer;
   readonly #lineEnd: number;
   /** Where the digits of the body's length are; the end of the head where it has none. */
@@ -26,7 +26,7 @@ export class KnownHead {
   /** The last request had another line: the next one will, too. */
   #isOther = false;
 
-  constructor(head: ExpressHead, bytes: Buffer, text: string) {
+  constructor(head: FastHead, bytes: Buffer, text: string) {
     this.#bytes = bytes;
     this.#lineEnd = bytes.indexOf(carriageReturn);
     this.#head = readRequestLine(bytes, this.#lineEnd, head) ?? head;
@@ -70,7 +70,7 @@ export function readHead(bytes: Buffer, bytesMax: number): (FoundHead & { known:
   if (end < 0 || end > bytesMax) return undefined;
   const headLength = end + headEnd.length;
   const text = bytes.latin1Slice(0, end);
-  const head = parseExpressHead(text);
+  const head = parseFastHead(text);
   // A copy: the chunk must not stay in memory for its head.
   const known = head && new KnownHead(head, Buffer.from(bytes.subarray(0, headLength)), text);
   return { head, headLength, known };
@@ -84,7 +84,7 @@ const lineTail = Buffer.from(" HTTP/1.1");
  * As it would be parsed, but from bytes: a client that sends to many paths has only this to be read, and a target that is no part of another text
  * is looked up sooner.
  */
-function readRequestLine(bytes: Buffer, end: number, head: Omit<ExpressHead, "method" | "target">): FoundHead["head"] {
+function readRequestLine(bytes: Buffer, end: number, head: Omit<FastHead, "method" | "target">): FoundHead["head"] {
   const isPost = startsWith(bytes, 0, postStart);
   if (!isPost && !startsWith(bytes, 0, getStart)) return undefined;
   const start = (isPost ? postStart : getStart).length - 1;
@@ -102,14 +102,14 @@ function readRequestLine(bytes: Buffer, end: number, head: Omit<ExpressHead, "me
 const numberedTargets = new NumberedTargets();
 
 /** Its target is put together when somebody asks for it. */
-class NumberedHead implements ExpressHead {
+class NumberedHead implements FastHead {
   readonly method = "POST";
   readonly numbered: NumberedTarget;
-  readonly headers: ExpressHead["headers"];
+  readonly headers: FastHead["headers"];
   readonly rawHeaders: readonly string[];
   readonly bodyBytes: number;
 
-  constructor(numbered: NumberedTarget, { headers, rawHeaders, bodyBytes }: Omit<ExpressHead, "method" | "target">) {
+  constructor(numbered: NumberedTarget, { headers, rawHeaders, bodyBytes }: Omit<FastHead, "method" | "target">) {
     this.numbered = numbered;
     this.headers = headers;
     this.rawHeaders = rawHeaders;
@@ -139,7 +139,7 @@ function readLength(bytes: Buffer, start: number): number | undefined {
   return at === start ? undefined : value;
 }
 
-function withLength(head: ExpressHead, digits: string, bodyBytes: number): Omit<ExpressHead, "method" | "target"> {
+function withLength(head: FastHead, digits: string, bodyBytes: number): Omit<FastHead, "method" | "target"> {
   const rawHeaders = head.rawHeaders.slice();
   for (let i = 0; i < rawHeaders.length; i += 2) {
     if (rawHeaders[i]!.toLowerCase() === "content-length") rawHeaders[i + 1] = digits;

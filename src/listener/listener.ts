@@ -5,10 +5,11 @@ import { createServer as createTlsServer, type TLSSocket, type Server as TlsServ
 import { openAcceptors } from "./acceptors.ts";
 import { type Address, formatAddress } from "./address.ts";
 import { Certificate, type CertificateFiles, type CertificatePair, type ServedCertificates } from "./certificate.ts";
-import { ExpressConnection, type ExpressHandler, ExpressLane } from "./express.ts";
+import { FastConnection, type FastHandler, FastLane } from "./fast-lane.ts";
 import { createHttp1, Http1Connection, liftHttp1Deadline } from "./http1.ts";
 import { createHttp2, Http2Connection, liftHttp2Deadline } from "./http2.ts";
 import { type ListenerLimits, listenerLimits } from "./limits.ts";
+import { refuseConnection } from "./refuse-connection.ts";
 import {
   type AnyRequest,
   type Connection,
@@ -18,7 +19,6 @@ import {
   Registry,
 } from "./registry.ts";
 import { type Protocol, sniff } from "./sniff.ts";
-import { turnAway } from "./turn-away.ts";
 
 export interface ListenerOptions {
   readonly host: string;
@@ -30,7 +30,7 @@ export interface ListenerOptions {
   readonly limits?: Partial<ListenerLimits>;
   readonly handler: Handler;
   /** Takes the requests of HTTP/1 that it knows before they become Node's; what it does not take goes to `handler`. */
-  readonly express?: ExpressHandler | undefined;
+  readonly fast?: FastHandler | undefined;
   readonly log: ListenerLog;
 }
 
@@ -57,7 +57,7 @@ export class Listener {
   readonly #acceptors: readonly Server[];
   readonly #http1: Http1Server;
   readonly #http2: Http2Server;
-  readonly #lane: ExpressLane | undefined;
+  readonly #lane: FastLane | undefined;
   /** Also those still in their TLS handshake, which are no connection of the registry yet. */
   readonly #sockets = new Set<Socket>();
   /** Peers that are told that there are too many; a TLS socket and the one below it have the same. */
@@ -78,7 +78,7 @@ export class Listener {
       // Half-open as node:http has it: a peer that has sent everything may still be owed an answer.
       const server = createServer({ ...socketOptions, allowHalfOpen: true });
       const acceptors = await openAcceptors(server, options, limits, { ...socketOptions, allowHalfOpen: true });
-      return new Listener(server, acceptors, registry, false, options.express);
+      return new Listener(server, acceptors, registry, false, options.fast);
     }
     const certificate = await Certificate.open(options.tls, options.log);
     const server = createTlsServer({
@@ -89,7 +89,7 @@ export class Listener {
       handshakeTimeout: limits.sniffTimeoutMs,
     });
     const acceptors = await openAcceptors(server, options, limits, socketOptions);
-    const listener = new Listener(server, acceptors, registry, true, options.express);
+    const listener = new Listener(server, acceptors, registry, true, options.fast);
     listener.#certificate = certificate;
     listener.#every(limits.certificateCheckMs, () => certificate.refresh(server));
     return listener;
@@ -100,15 +100,15 @@ export class Listener {
     acceptors: readonly Server[],
     registry: Registry,
     secure: boolean,
-    express: ExpressHandler | undefined,
+    fast: FastHandler | undefined,
   ) {
     this.#server = server;
     this.#acceptors = acceptors;
     this.#registry = registry;
     this.#http1 = createHttp1(registry);
     this.#http2 = createHttp2(registry);
-    if (express !== undefined) {
-      this.#lane = new ExpressLane(registry, express, (socket, hasTurn) => {
+    if (fast !== undefined) {
+      this.#lane = new FastLane(registry, fast, (socket, hasTurn) => {
         new Http1Connection(registry, this.#http1, socket, hasTurn);
       });
     }
@@ -283,9 +283,9 @@ export class Listener {
 
   #adopt(socket: Socket, protocol: Protocol): void {
     if (this.#refused.size > 0 && this.#refused.has(peerOf(socket)))
-      turnAway(socket, protocol, this.#registry.limits.lingerMs);
+      refuseConnection(socket, protocol, this.#registry.limits.lingerMs);
     else if (protocol === "http2") new Http2Connection(this.#registry, this.#http2, socket);
-    else if (this.#lane !== undefined && !this.#registry.draining) new ExpressConnection(this.#lane, socket);
+    else if (this.#lane !== undefined && !this.#registry.draining) new FastConnection(this.#lane, socket);
     else new Http1Connection(this.#registry, this.#http1, socket);
   }
 

@@ -28,13 +28,13 @@ export interface SandboxLimits {
   readonly cpuMs: number;
 }
 
-/** A busy machine gives a thread a fifth of a core at times, and may let it wait for its first turn. */
+/** A busy machine gives a thread a fifth of a core at times, and may let it wait before it starts. */
 const wallShare = 5;
-const turnMs = 500;
+const startMs = 500;
 
 /** How long work of so much processor time may take by the clock. */
 export function wallMsOf(cpuMs: number): number {
-  return wallShare * cpuMs + turnMs;
+  return wallShare * cpuMs + startMs;
 }
 
 /** `time`, `memory` and `slow`: a limit was passed, and the sandbox is of no more use. `script`: the script threw. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import type { ExpressHandler } from "../../src/listener/express.ts";
+import type { FastHandler } from "../../src/listener/fast-lane.ts";
 import type { Handler } from "../../src/listener/registry.ts";
 import { http2Client, http2Request, RawClient, type Started, start } from "./harness.ts";
 
@@ -20,9 +20,9 @@ async function connected(port: number): Promise<RawClient> {
 }
 
 /** Notes what is begun, on the lane or beside it. */
-function startNoting(t: TestContext, isExpress: boolean, limits: object = oneEach) {
+function startNoting(t: TestContext, isFast: boolean, limits: object = oneEach) {
   const begun: string[] = [];
-  const express: ExpressHandler = ({ head }, reply) => {
+  const fast: FastHandler = ({ head }, reply) => {
     begun.push(head.target);
     reply.send(200, [], head.target);
     return true;
@@ -31,14 +31,14 @@ function startNoting(t: TestContext, isExpress: boolean, limits: object = oneEac
     begun.push(request.url!);
     (response as { end(text: string): void }).end(request.url!);
   };
-  const started: Promise<Started> = start(t, handler, limits, isExpress ? { express } : {});
+  const started: Promise<Started> = start(t, handler, limits, isFast ? { fast } : {});
   return { begun, started };
 }
 
-for (const isExpress of [true, false]) {
-  const where = isExpress ? "on the lane" : "of Node's server";
+for (const isFast of [true, false]) {
+  const where = isFast ? "on the lane" : "of Node's server";
   test(`requests ${where} wait for their turn in order, and a health check does not`, async (t) => {
-    const { begun, started } = startNoting(t, isExpress);
+    const { begun, started } = startNoting(t, isFast);
     const { port, listener } = await started;
     const all = await Promise.all(Array.from({ length: clients }, () => connected(port)));
     const probe = await connected(port);
@@ -58,7 +58,7 @@ for (const isExpress of [true, false]) {
   });
 
   test(`requests ${where} whose first bytes are few wait for their turn too`, async (t) => {
-    const { started } = startNoting(t, isExpress);
+    const { started } = startNoting(t, isFast);
     const { port } = await started;
     const all = await Promise.all(Array.from({ length: clients }, () => connected(port)));
     // Those with an even number take up the turn.
@@ -70,7 +70,7 @@ for (const isExpress of [true, false]) {
   });
 
   test(`a client ${where} that leaves while it waits is forgotten`, async (t) => {
-    const { begun, started } = startNoting(t, isExpress);
+    const { begun, started } = startNoting(t, isFast);
     const { port, listener } = await started;
     const all = await Promise.all(Array.from({ length: clients }, () => connected(port)));
     begun.length = 0;
@@ -82,7 +82,7 @@ for (const isExpress of [true, false]) {
   });
 
   test(`requests ${where} that wait for their turn are answered before a drained listener closes`, async (t) => {
-    const { started } = startNoting(t, isExpress);
+    const { started } = startNoting(t, isFast);
     const { port, listener } = await started;
     const all = await Promise.all(Array.from({ length: clients }, () => connected(port)));
     for (const [i, client] of all.entries()) client.send(get(`/${i}`));
@@ -96,7 +96,7 @@ for (const isExpress of [true, false]) {
 
 test("a peer that closes its half is answered though it waits and leaves the lane", async (t) => {
   const quick: Handler = (request, response) => (response as { end(text: string): void }).end(`to ${request.url}`);
-  const { port } = await start(t, quick, oneEach, { express: () => false });
+  const { port } = await start(t, quick, oneEach, { fast: () => false });
   const all = await Promise.all(
     Array.from({ length: clients }, async () => {
       const client = new RawClient(port);

@@ -15,12 +15,14 @@ const messageBytesMax = 32 * 1024 * 1024;
 
 /** Undefined where there is none. */
 export async function describeTopic(clients: KafkaClients, topic: string): Promise<TopicDescription | undefined> {
-  const names = await asked(clients, "topics", () => clients.admin.listTopics());
+  const names = await withFault(clients, "topics", () => clients.admin.listTopics());
   if (!names.includes(topic)) return undefined;
-  const metadata = await asked(clients, "metadata", () => clients.admin.metadata({ topics: [topic] }));
+  const metadata = await withFault(clients, "metadata", () => clients.admin.metadata({ topics: [topic] }));
   const found = metadata.topics.get(topic);
   const resource = { resourceType: ConfigResourceTypes.TOPIC, resourceName: topic, configurationKeys: null };
-  const [described] = await asked(clients, "configs", () => clients.admin.describeConfigs({ resources: [resource] }));
+  const [described] = await withFault(clients, "configs", () =>
+    clients.admin.describeConfigs({ resources: [resource] }),
+  );
   const values = new Map(described?.configs.map(({ name, value }) => [name, value ?? ""]));
   if (found === undefined) return undefined;
   const isForever = ["retention.ms", "retention.bytes"].every((name) => values.get(name) === "-1");
@@ -56,7 +58,7 @@ export async function createTopic(address: KafkaAddress, { replicas, flush }: To
     };
     const configs = Object.entries(settings).map(([name, value]) => ({ name, value }));
     try {
-      await asked(clients, "create", () =>
+      await withFault(clients, "create", () =>
         clients.admin.createTopics({ topics: [address.topic], partitions: 1, replicas, configs }),
       );
     } catch (error) {
@@ -70,7 +72,7 @@ export async function createTopic(address: KafkaAddress, { replicas, flush }: To
 }
 
 /** Asks each broker once before it gives up. */
-async function asked<T>(clients: KafkaClients, what: string, run: () => Promise<T>): Promise<T> {
+async function withFault<T>(clients: KafkaClients, what: string, run: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await within(adminMs, what, run);

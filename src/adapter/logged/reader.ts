@@ -53,7 +53,7 @@ export class LayeredReader implements Reader {
     return keysOf(mergeWrites(withoutValues(this.#view.keys(unlimited(range))), ops, range));
   }
 
-  /** A value of the view is read when its turn comes: what is good until something else is read must not wait for an op before it. */
+  /** A value of the view is read when it is reached: what is good until something else is read must not wait for an op before it. */
   *#peeked(entries: Iterable<Entry>): Iterable<Entry> {
     for (const entry of entries) {
       const value = entry.value === noBytes ? this.#view.peek(entry.key) : entry.value;

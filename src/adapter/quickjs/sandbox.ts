@@ -51,13 +51,13 @@ class QuickJsSandbox implements Sandbox {
   async step(text: string, cpuMs: number): Promise<SandboxStep> {
     const context = this.#context;
     const startedMs = threadCpuMs();
-    const given = context.newString(text);
+    const input = context.newString(text);
     try {
       this.#bounded(cpuMs, () =>
-        context.getProp(context.global, "step").consume((step) => context.callFunction(step, context.undefined, given)),
+        context.getProp(context.global, "step").consume((step) => context.callFunction(step, context.undefined, input)),
       );
     } finally {
-      given.dispose();
+      input.dispose();
     }
     const output = this.#bounded(cpuMs, () =>
       context.getProp(context.global, "output").consume((output) => context.callFunction(output, context.undefined)),

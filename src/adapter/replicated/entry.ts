@@ -58,8 +58,8 @@ export function encodeRecord(head: EntryHead, body: Bytes): Buffer {
 }
 
 /** Undefined for what is no entry of ours, or was damaged: every reader skips it. */
-export function decodeRecord(given: Bytes): LogRecord | undefined {
-  const bytes = asBuffer(given);
+export function decodeRecord(input: Bytes): LogRecord | undefined {
+  const bytes = asBuffer(input);
   if (bytes.length < headBytes || bytes[0] !== formatVersion) return undefined;
   const kind = kinds[bytes[1]!];
   const bodyAt = headBytes + bytes[3]!;

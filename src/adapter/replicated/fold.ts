@@ -157,9 +157,9 @@ export class Fold {
   }
 
   #heard(body: Buffer): void {
-    const told = decodeInfo(body);
-    this.#owner = told ?? this.#owner;
-    this.#drained = told?.drained ?? [];
+    const info = decodeInfo(body);
+    this.#owner = info ?? this.#owner;
+    this.#drained = info?.drained ?? [];
   }
 
   #part(offset: number, record: LogRecord): Outcome {

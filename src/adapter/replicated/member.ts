@@ -386,10 +386,10 @@ export class Member {
     }
     if (outcome.kind === "commit") this.#fence.committed();
     this.#fence.read();
-    await this.#taken(outcome);
+    await this.#act(outcome);
   }
 
-  async #taken({ kind, record, commit }: Outcome): Promise<void> {
+  async #act({ kind, record, commit }: Outcome): Promise<void> {
     if (kind === "begin" || kind === "beat") this.#heard(record);
     if (commit !== undefined) await this.#options.onCommit(commit, this.#isMine);
     // At once, since the next record may depose this node.

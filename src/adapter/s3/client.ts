@@ -85,19 +85,19 @@ export class S3Client {
   }
 
   /** The answer once its head is there; throws an S3Error where it is none that was asked for. */
-  async open(given: S3Request): Promise<IncomingMessage> {
-    const response = await this.#answer(given);
+  async open(request: S3Request): Promise<IncomingMessage> {
+    const response = await this.#answer(request);
     const status = response.statusCode ?? 0;
     if (status >= 200 && status < 300) return response;
     const text = (await textOf(response)).toString();
-    const missing = given.key === "" ? "NoSuchBucket" : "NoSuchKey";
+    const missing = request.key === "" ? "NoSuchBucket" : "NoSuchKey";
     const reason = tagOf(text, "Code") ?? (status === 404 ? missing : (response.statusMessage ?? ""));
-    throw new S3Error(status, reason, `${given.method} of ${given.key || "the bucket"}`);
+    throw new S3Error(status, reason, `${request.method} of ${request.key || "the bucket"}`);
   }
 
   /** The whole answer, for those that are short. */
-  async text(given: S3Request): Promise<string> {
-    return (await textOf(await this.open(given))).toString();
+  async text(request: S3Request): Promise<string> {
+    return (await textOf(await this.open(request))).toString();
   }
 
   async #answer({ method, key, query = {}, headers = {}, body }: S3Request): Promise<IncomingMessage> {

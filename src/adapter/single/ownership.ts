@@ -26,8 +26,8 @@ export class SingleOwnership implements Ownership {
     const server = createServer((socket) => socket.destroy());
     await new Promise<void>((resolve, reject) => {
       server.once("error", (error: NodeJS.ErrnoException) => {
-        const taken = error.code === "EADDRINUSE";
-        reject(taken ? new Error(`another process uses the data directory ${this.#directory}`) : error);
+        const isInUse = error.code === "EADDRINUSE";
+        reject(isInUse ? new Error(`another process uses the data directory ${this.#directory}`) : error);
       });
       server.listen(`\0native-engine-${digest}`, resolve);
     });

@@ -45,11 +45,11 @@ function newIndex(dim: number, distance: VectorGraphInput["distance"]): Index {
 }
 
 export class UsearchGraphs implements VectorGraphs {
-  readonly #rest: () => void;
+  readonly #pause: () => void;
 
-  /** `rest` is called between the steps of a build. */
-  constructor(rest: () => void = () => {}) {
-    this.#rest = rest;
+  /** `pause` is called between the steps of a build. */
+  constructor(pause: () => void = () => {}) {
+    this.#pause = pause;
   }
 
   async build(path: string, input: VectorGraphInput, signal?: AbortSignal): Promise<{ bytes: number }> {
@@ -66,7 +66,7 @@ export class UsearchGraphs implements VectorGraphs {
       const keys = new BigUint64Array(to - from);
       for (let row = from; row < to; row++) keys[row - from] = BigInt(row);
       index.add(keys, scaleRows(input, scale, from, to), 1);
-      this.#rest();
+      this.#pause();
       await setImmediate();
       signal?.throwIfAborted();
     }

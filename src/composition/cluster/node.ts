@@ -132,7 +132,7 @@ export class ClusterNode implements ClusterView {
     const listener = await openListener(
       config,
       front.handleMain,
-      config.corsOrigins.length > 0 ? undefined : front.handleExpress,
+      config.corsOrigins.length > 0 ? undefined : front.handleFast,
       log,
     );
     opened.defer(() => listener.close());
@@ -364,8 +364,8 @@ export class ClusterNode implements ClusterView {
     try {
       server = await Server.start(config, this.#log, this.#onFatal, {
         ...this.#serverHost(isOver),
-        listen: (handler, express) => {
-          main = new Mount(this.#listener, handler, express);
+        listen: (handler, fast) => {
+          main = new Mount(this.#listener, handler, fast);
           return main;
         },
         listenLive: (handler) => {

@@ -3,7 +3,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { NodeClock } from "../../adapter/node/clock.ts";
 import { GarbageCollector } from "../../adapter/threads/garbage.ts";
 import { Outbox } from "../../adapter/threads/outbox.ts";
-import { Rest, runInBackground } from "../../adapter/threads/rest.ts";
+import { CorePause, runInBackground } from "../../adapter/threads/pause.ts";
 import type { ThreadFailure, ThreadReply, ThreadRequest } from "../../adapter/threads/threads.ts";
 import { EngineError } from "../../engine/errors.ts";
 import { type ThreadRole, type ThreadService, Transferred } from "../../port/threads.ts";
@@ -32,7 +32,7 @@ async function createService(role: ThreadRole, { dataDir, objects: place }: Work
       const store = new LmdbStore(join(dataDir, "store"), { shared: true });
       const onLeftBehind = () => garbage.leftBehind();
       const answers = { format: restQueries, store };
-      return new IndexService(loader, new NodeClock(), new NodeRandom(), onLeftBehind, rest.ifDue, answers);
+      return new IndexService(loader, new NodeClock(), new NodeRandom(), onLeftBehind, pause.ifDue, answers);
     }
     case "build": {
       const { BuildService } = await import("../../engine/collection/build/build-service.ts");
@@ -45,7 +45,7 @@ async function createService(role: ThreadRole, { dataDir, objects: place }: Work
         garbage.collectIfAbove(0);
         garbage.leftBehind();
       };
-      return new BuildService(objects, loader, new NodeClock(), columnar, graphs, onLeftBehind, rest.ifDue);
+      return new BuildService(objects, loader, new NodeClock(), columnar, graphs, onLeftBehind, pause.ifDue);
     }
   }
 }
@@ -54,7 +54,7 @@ async function segments(place: ObjectsPlace) {
   const { UsearchGraphs } = await import("../../adapter/usearch/graphs.ts");
   const { ObjectSegmentLoader } = await import("../../engine/collection/index/segment-loader.ts");
   const objects = await openObjects(place);
-  const graphs = new UsearchGraphs(rest.ifDue);
+  const graphs = new UsearchGraphs(pause.ifDue);
   return { objects, graphs, loader: new ObjectSegmentLoader(objects, graphs) };
 }
 
@@ -66,7 +66,7 @@ function failureOf(error: unknown): ThreadFailure {
 
 const { role, data } = workerData as { role: ThreadRole; data: WorkerData };
 const garbage = new GarbageCollector();
-const rest = new Rest({ shortRequests: data.shortRequests });
+const pause = new CorePause({ shortRequests: data.shortRequests });
 // What is sent before waits in the port.
 const service = await createService(role, data);
 const port = parentPort!;

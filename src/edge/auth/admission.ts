@@ -39,8 +39,8 @@ function roleOf(claims: Claims, { roleClaim, defaultRole }: OidcConfig): Role {
     if (defaultRole === "none") throw notAdmitted("this user has no role here");
     return defaultRole;
   }
-  const given = textsOf(claim).filter(isRole);
-  const highest = roles.findLast((role) => given.includes(role));
+  const claimed = textsOf(claim).filter(isRole);
+  const highest = roles.findLast((role) => claimed.includes(role));
   if (highest === undefined) throw notAdmitted("this user has no role here");
   return highest;
 }

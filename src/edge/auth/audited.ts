@@ -11,7 +11,7 @@ const signInMs = 3_600_000;
 const refusalMs = 60_000;
 const addressesMax = 10_000;
 
-/** Notes who comes in and who is turned away. */
+/** Notes who comes in and who is refused. */
 export class AuditedAuthenticator implements Authenticator {
   readonly #inner: Authenticator;
   readonly #audit: AuditLog;
@@ -42,7 +42,7 @@ export class AuditedAuthenticator implements Authenticator {
         return principal;
       },
       (error: unknown) => {
-        this.#turnedAway(error, request);
+        this.#noteRefused(error, request);
         throw error;
       },
     );
@@ -70,7 +70,7 @@ export class AuditedAuthenticator implements Authenticator {
     this.#audit.record({ action: "sign_in", principal: id, address, namespace: namespaces?.join(","), outcome: "ok" });
   }
 
-  #turnedAway(error: unknown, { remoteAddress: address = "", authorization }: AuthRequest): void {
+  #noteRefused(error: unknown, { remoteAddress: address = "", authorization }: AuthRequest): void {
     // Who brings no credential has not tried to sign in.
     if (!(error instanceof EngineError) || authorization === undefined) return;
     const nowMs = this.#clock.nowMs();

@@ -122,9 +122,9 @@ function parseModes(text: string): AuthMode[] {
   for (const mode of modes) {
     if (!isMode(mode)) throw invalid(field, `must be ${authModes.join(", ")} or a comma-separated list of them`);
   }
-  const given = [...new Set(modes.filter(isMode))];
-  if (given.includes("off") && given.length > 1) throw invalid(field, "off stands alone: it can't be in a list");
-  return given;
+  const chosen = [...new Set(modes.filter(isMode))];
+  if (chosen.includes("off") && chosen.length > 1) throw invalid(field, "off stands alone: it can't be in a list");
+  return chosen;
 }
 
 function isMode(value: string): value is AuthMode {

@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { type Duplex, pipeline, type Readable, type Writable } from "node:stream";
 import { type ConsistencyToken, parseToken } from "../../engine/token.ts";
 import type { Address } from "../../listener/address.ts";
-import type { ExpressHandler } from "../../listener/express.ts";
+import type { FastHandler } from "../../listener/fast-lane.ts";
 import { liftRequestDeadline } from "../../listener/listener.ts";
 import type { AnyRequest, AnyResponse } from "../../listener/registry.ts";
 import { WirePeers } from "../wire/peers.ts";
@@ -72,15 +72,14 @@ export class ClusterFront {
   };
 
   /** Small requests that this node may answer itself, as is known from their heads; all others go the ordinary way. */
-  readonly handleExpress: ExpressHandler = (request, reply) => {
+  readonly handleFast: FastHandler = (request, reply) => {
     if (this.#pause !== undefined || !request.head.target.startsWith("/v1/")) return false;
-    if (this.#view.mayAnswer) return this.mounted?.main.express?.(request, reply) ?? false;
+    if (this.#view.mayAnswer) return this.mounted?.main.fast?.(request, reply) ?? false;
     const { following } = this;
-    if (following?.main.express === undefined || !this.#view.isFresh) return false;
+    if (following?.main.fast === undefined || !this.#view.isFresh) return false;
     const { method, target, headers } = request.head;
     if (headers[forwardedHeader] !== undefined) return false;
-    if (wishOf({ method, url: target, headers }) !== "eventual" || !following.main.express(request, reply))
-      return false;
+    if (wishOf({ method, url: target, headers }) !== "eventual" || !following.main.fast(request, reply)) return false;
     this.counts.answered++;
     return true;
   };
@@ -158,11 +157,11 @@ export class ClusterFront {
 
   async #mayAnswer(
     following: Following,
-    given: Wish | undefined,
+    known: Wish | undefined,
     request: AnyRequest,
     response: AnyResponse,
   ): Promise<boolean> {
-    const wish = given ?? (await wishOfBody(request));
+    const wish = known ?? (await wishOfBody(request));
     // Where the log can't be reached, an old answer is better than none.
     if (wish === "eventual") return this.#view.isFresh || this.#view.ownerAddress === undefined;
     if (wish === "strong") return false;

@@ -1,4 +1,4 @@
-import type { ExpressHandler } from "../../listener/express.ts";
+import type { FastHandler } from "../../listener/fast-lane.ts";
 import type { Listener } from "../../listener/listener.ts";
 import type { AnyRequest, AnyResponse, Handler } from "../../listener/registry.ts";
 
@@ -24,12 +24,12 @@ export class Mount implements HttpListener {
   #onIdle: (() => void) | undefined;
 
   /** For requests that the listener has read itself. */
-  readonly express: ExpressHandler | undefined;
+  readonly fast: FastHandler | undefined;
 
-  constructor(listener: Listener, handler: Handler, express?: ExpressHandler) {
+  constructor(listener: Listener, handler: Handler, fast?: FastHandler) {
     this.#listener = listener;
     this.#handler = handler;
-    this.express = express;
+    this.fast = fast;
   }
 
   handle(request: AnyRequest, response: AnyResponse): void {

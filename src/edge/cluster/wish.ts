@@ -31,8 +31,8 @@ export function wishOf(request: Head): Wish | undefined {
   if (flightCalls.test(path)) return headers[flightHeader] === "eventual" ? "eventual" : "strong";
   const isRead = (method === "GET" || method === "HEAD") && restReads.test(path);
   if (!isRead && !(method === "POST" && (restQuestions.test(path) || calls.test(path)))) return "strong";
-  const told = headers[consistencyHeader] ?? new URLSearchParams(search).get("consistency");
-  if (told === "eventual" || told === "strong") return told;
+  const wish = headers[consistencyHeader] ?? new URLSearchParams(search).get("consistency");
+  if (wish === "eventual" || wish === "strong") return wish;
   if (!isRead && isShortJson(request)) return undefined;
   return headers[tokenHeader] === undefined ? "strong" : "token";
 }
@@ -49,9 +49,9 @@ function isShortJson({ headers }: Head): boolean {
 
 /** The same for a request whose body tells. The body is left to whoever answers. */
 export async function wishOfBody(request: AnyRequest): Promise<Wish> {
-  const told = consistenciesOf(await peeked(request));
-  if (told.includes("strong")) return "strong";
-  if (told.every((each) => each === "eventual")) return "eventual";
+  const wishes = consistenciesOf(await peeked(request));
+  if (wishes.includes("strong")) return "strong";
+  if (wishes.every((each) => each === "eventual")) return "eventual";
   return request.headers[tokenHeader] === undefined ? "strong" : "token";
 }
 
@@ -78,9 +78,9 @@ async function peeked(request: AnyRequest): Promise<Buffer | undefined> {
 /** What a body says, for each of its queries where it has several. */
 function consistenciesOf(body: Buffer | undefined): unknown[] {
   try {
-    const given = JSON.parse(body?.toString() ?? "") as { consistency?: unknown; queries?: unknown } | null;
-    if (!Array.isArray(given?.queries)) return [given?.consistency];
-    return given.queries.map((each: { consistency?: unknown } | null) => each?.consistency);
+    const json = JSON.parse(body?.toString() ?? "") as { consistency?: unknown; queries?: unknown } | null;
+    if (!Array.isArray(json?.queries)) return [json?.consistency];
+    return json.queries.map((each: { consistency?: unknown } | null) => each?.consistency);
   } catch {
     return [undefined];
   }

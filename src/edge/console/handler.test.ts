@@ -10,7 +10,7 @@ import { after, before, test } from "node:test";
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from "node:zlib";
 import { EngineError } from "../../engine/errors.ts";
 import { createRequestIds } from "../front/request-id.ts";
-import { type ConsoleOptions, createConsole } from "./handler.ts";
+import { type ConsoleOptions, createConsole } from "./server.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "native-engine-test-"));
 const script = `console.log("${"x".repeat(2_000)}");`;

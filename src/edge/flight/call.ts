@@ -23,8 +23,8 @@ export interface FlightCall {
 
 export function readCall(context: HandlerContext, principal: Principal): FlightCall {
   const { requestHeader: headers, signal } = context;
-  const given = headers.get("namespace") ?? headers.get("database");
-  const namespace = given === null || given === "" ? undefined : parseName("namespace", given);
+  const header = headers.get("namespace") ?? headers.get("database");
+  const namespace = header === null || header === "" ? undefined : parseName("namespace", header);
   // Before anything else is looked at: what a call is refused for tells nothing of a namespace it may not see.
   if (namespace !== undefined) authorize(principal, needs.readIn(namespace));
   const token = headers.get(tokenHeader);
@@ -71,8 +71,8 @@ export function namespaceOf(call: FlightCall, query: string, all: Iterable<strin
 }
 
 /** The namespace of a ticket: its bearer may be another than who asked for it, and is judged anew. */
-export function ticketNamespace(call: FlightCall, given: string): string {
-  const namespace = parseName("ticket", given);
+export function ticketNamespace(call: FlightCall, name: string): string {
+  const namespace = parseName("ticket", name);
   authorize(call.principal, needs.readIn(namespace));
   if (call.namespace !== undefined && call.namespace !== namespace) {
     throw invalid("namespace", "is another than that of the ticket");

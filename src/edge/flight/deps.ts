@@ -4,7 +4,7 @@ import type { Sql } from "../../engine/sql/sql.ts";
 import type { Random } from "../../port/random.ts";
 import type { AuthRequest } from "../auth/authenticator.ts";
 import type { PreparedStatements } from "./prepared.ts";
-import type { RunningStatements } from "./running.ts";
+import type { RunningStatements } from "./statement.ts";
 
 export type Peer = Partial<Pick<AuthRequest, "remoteAddress" | "remotePort">>;
 

@@ -26,8 +26,7 @@ import { flightLimits } from "./limits.ts";
 import { sqlFor } from "./local-times.ts";
 import { ParameterReader } from "./parameters.ts";
 import { PreparedStatements } from "./prepared.ts";
-import { RunningStatements } from "./running.ts";
-import { statementMessages } from "./statement.ts";
+import { RunningStatements, statementMessages } from "./statement.ts";
 import { formatTicket, parseTicket } from "./ticket.ts";
 
 export type FlightOptions = Omit<FlightDeps, "prepared" | "running"> & {
@@ -37,10 +36,10 @@ export type FlightOptions = Omit<FlightDeps, "prepared" | "running"> & {
 };
 
 /** Flight SQL, as one of the services of the RPC edge. */
-export function flightService({ clock, keptBytes, ...given }: FlightOptions) {
+export function flightService({ clock, keptBytes, ...options }: FlightOptions) {
   const deps: FlightDeps = {
-    ...given,
-    prepared: new PreparedStatements(clock, given.random, flightLimits, keptBytes.account()),
+    ...options,
+    prepared: new PreparedStatements(clock, options.random, flightLimits, keptBytes.account()),
     running: new RunningStatements(),
   };
   return {
@@ -112,21 +111,21 @@ async function* handshake(
   context: HandlerContext,
 ): AsyncGenerator<{ payload: Uint8Array }> {
   const { signal, requestHeader, responseHeader, values } = context;
-  const given = bearerOf(requestHeader.get("authorization") ?? undefined);
+  const bearer = bearerOf(requestHeader.get("authorization") ?? undefined);
   const admit = async (authorization: string | undefined): Promise<void> => {
     const { remoteAddress, remotePort } = deps.peerOf(values);
     await deps.authenticate({ remoteAddress, remotePort, authorization, signal });
     // With authentication off there may be no credential at all, and any is as good.
     responseHeader.set("authorization", authorization ?? "Bearer none");
   };
-  if (given !== undefined) await admit(given);
+  if (bearer !== undefined) await admit(bearer);
   for await (const { payload } of requests) {
-    const authorization = given ?? bearerOfPayload(payload);
-    if (given === undefined) await admit(authorization);
+    const authorization = bearer ?? bearerOfPayload(payload);
+    if (bearer === undefined) await admit(authorization);
     yield { payload: Buffer.from((authorization ?? "Bearer none").slice("Bearer ".length)) };
     return;
   }
-  if (given === undefined) await admit(undefined);
+  if (bearer === undefined) await admit(undefined);
 }
 
 function commandOf(descriptor: FlightDescriptor | undefined): Command {
@@ -204,16 +203,16 @@ async function* messagesOf(
   };
   switch (command.$typeName) {
     case "arrow.flight.protocol.sql.TicketStatementQuery": {
-      const given = parseTicket(command.statementHandle);
-      const token = mergeTokens(given.token, call.token);
-      if (given.kind === "prepared") {
-        const { namespace, query, rows } = deps.prepared.get(principal.id, given.handle);
-        yield* run(namespace, query, rows, given.id, token);
+      const parsed = parseTicket(command.statementHandle);
+      const token = mergeTokens(parsed.token, call.token);
+      if (parsed.kind === "prepared") {
+        const { namespace, query, rows } = deps.prepared.get(principal.id, parsed.handle);
+        yield* run(namespace, query, rows, parsed.id, token);
         return;
       }
-      checkQuery(given.query, undefined);
-      const namespace = ticketNamespace(call, given.namespace);
-      yield* run(namespace, given.query, [], given.id, token);
+      checkQuery(parsed.query, undefined);
+      const namespace = ticketNamespace(call, parsed.namespace);
+      yield* run(namespace, parsed.query, [], parsed.id, token);
       return;
     }
     case "arrow.flight.protocol.sql.CommandStatementQuery":

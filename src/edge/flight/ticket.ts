@@ -29,8 +29,8 @@ export function formatTicket(ticket: StatementTicket): Uint8Array {
 }
 
 export function parseTicket(handle: Uint8Array): StatementTicket {
-  const given = parseHandle(handle);
-  const { kind, id, namespace, query, handle: prepared, token } = given;
+  const parsed = parseHandle(handle);
+  const { kind, id, namespace, query, handle: prepared, token } = parsed;
   if (typeof id === "string" && typeof token === "string") {
     const common = { id, token: parseToken("ticket", token) };
     if (kind === "statement" && typeof namespace === "string" && typeof query === "string") {

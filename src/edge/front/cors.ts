@@ -83,13 +83,13 @@ export class Cors {
       response.end();
       return;
     }
-    const asked = request.headers["access-control-request-headers"] ?? "";
-    const known = asked.length <= limits.requestedNamesLengthMax && headerNames.test(asked);
+    const headers = request.headers["access-control-request-headers"] ?? "";
+    const known = headers.length <= limits.requestedNamesLengthMax && headerNames.test(headers);
     response.writeHead(204, {
       vary: "Origin, Access-Control-Request-Headers",
       "access-control-allow-origin": origin,
       "access-control-allow-methods": allowedMethods,
-      "access-control-allow-headers": known ? `${allowedHeaders}, ${asked}` : allowedHeaders,
+      "access-control-allow-headers": known ? `${allowedHeaders}, ${headers}` : allowedHeaders,
       "access-control-max-age": String(limits.preflightAgeSMax),
     });
     response.end();

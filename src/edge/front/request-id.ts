@@ -11,8 +11,8 @@ export function createRequestIds(): RequestIds {
   const prefix = randomBytes(6).toString("hex");
   let last = 0;
   return (request) => {
-    const given = request.headers["x-request-id"];
-    if (typeof given === "string" && requestIdPattern.test(given)) return given;
+    const header = request.headers["x-request-id"];
+    if (typeof header === "string" && requestIdPattern.test(header)) return header;
     last++;
     return `${prefix}-${last.toString(36)}`;
   };

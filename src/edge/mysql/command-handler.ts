@@ -38,7 +38,7 @@ export interface CommandDeps extends RunnerDeps {
   readonly keptBytes: ByteBudget;
   readonly clock: { steadyMs(): number };
   changeUser(response: HandshakeResponse): Promise<void>;
-  told(error: unknown): MysqlError;
+  errorOf(error: unknown): MysqlError;
   /** Throws where the credential holds no more. */
   recheck(): Promise<void>;
 }

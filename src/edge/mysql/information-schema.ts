@@ -343,8 +343,8 @@ function queryOf(
   tables: readonly CatalogTable[],
   databases: readonly string[],
 ): string {
-  const given = rows?.(tables, databases) ?? [];
-  if (given.length > rowsMax) {
+  const cells = rows?.(tables, databases) ?? [];
+  if (cells.length > rowsMax) {
     throw mysqlError("tooManyRows", `information_schema.${name} has too many rows; name one database in the WHERE`);
   }
   const typed = tableColumns(...columns);
@@ -352,9 +352,9 @@ function queryOf(
   const casts = typed.map(({ type, name: column }) => {
     return `CAST(${quoteName(column)} AS ${type.kind === "int64" ? "BIGINT" : "VARCHAR"}) AS ${quoteName(column)}`;
   });
-  const lines = given.length === 0 ? [typed.map(() => null)] : given;
+  const lines = cells.length === 0 ? [typed.map(() => null)] : cells;
   const values = lines.map((line) => `(${line.map(literal).join(", ")})`).join(", ");
-  const where = given.length === 0 ? " WHERE false" : "";
+  const where = cells.length === 0 ? " WHERE false" : "";
   return `SELECT ${casts.join(", ")} FROM (VALUES ${values}) AS ${quoteName(name)}(${names})${where}`;
 }
 

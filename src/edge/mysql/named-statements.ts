@@ -51,11 +51,11 @@ export class NamedStatements {
     tokens: readonly MysqlToken[],
     variables: Variables,
   ): { readonly statement: Statement; readonly params: readonly SqlParameter[] } {
-    const [, name, using, ...given] = tokens;
+    const [, name, using, ...names] = tokens;
     const statement = this.#find(name);
-    if (using !== undefined && (!isWord(using, "USING") || given.length === 0)) throw wrong(using);
+    if (using !== undefined && (!isWord(using, "USING") || names.length === 0)) throw wrong(using);
     const params: SqlParameter[] = [];
-    for (const [i, token] of given.entries()) {
+    for (const [i, token] of names.entries()) {
       if (i % 2 === 1 ? !isOperator(token, ",") : token.kind !== "user-variable") throw wrong(token);
       if (i % 2 === 0) params.push({ value: variables.userVariable(token.value) });
     }

@@ -47,11 +47,11 @@ export class PacketWriter {
 
   /** The packets so far; the writer begins anew. */
   take(): Buffer {
-    const taken = this.#buffer.subarray(0, this.#length);
+    const bytes = this.#buffer.subarray(0, this.#length);
     // The socket may hold the old one for as long as its peer does not read.
     this.#buffer = Buffer.allocUnsafe(Math.min(this.#buffer.length, 128 * 1024));
     this.#length = 0;
-    return taken;
+    return bytes;
   }
 
   u8(value: number): this {

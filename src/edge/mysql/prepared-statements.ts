@@ -49,11 +49,11 @@ export class PreparedStatements {
     }
   }
 
-  add(given: Pick<Prepared, "statement" | "columns" | "parameters">): Prepared {
+  add(input: Pick<Prepared, "statement" | "columns" | "parameters">): Prepared {
     this.checkRoom();
-    if (!this.#kept.grow(bytesOf(given.statement))) throw noRoom();
+    if (!this.#kept.grow(bytesOf(input.statement))) throw noRoom();
     const id = ++this.#lastId;
-    const made: Prepared = { id, ...given, types: [], longData: new Map(), fault: undefined, cursor: undefined };
+    const made: Prepared = { id, ...input, types: [], longData: new Map(), fault: undefined, cursor: undefined };
     this.#statements.set(id, made);
     return made;
   }

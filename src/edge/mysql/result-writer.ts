@@ -1,5 +1,6 @@
 import type { SqlBatch } from "../../engine/sql/batch.ts";
 import { checkWeight } from "../../engine/sql/value.ts";
+import { nextTurn } from "../../engine/turns.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import { binaryRows } from "./binary-row.ts";
 import { capability, has, status } from "./capability.ts";
@@ -69,7 +70,7 @@ export class ResultWriter {
       if (packet.length >= mysqlLimits.flushBytes) await this.#flush();
       // The clock is asked now and then only.
       if ((!mayBeLong && (row & 31) !== 31) || performance.now() < untilMs) continue;
-      await new Promise((resolve) => setImmediate(resolve));
+      await nextTurn();
       untilMs = performance.now() + mysqlLimits.turnMs;
     }
   }

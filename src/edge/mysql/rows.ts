@@ -71,9 +71,9 @@ export function limitRows(rows: Rows, count: number): Rows {
       if (left <= 0) return undefined;
       const batch = await rows.next();
       if (batch === undefined) return undefined;
-      const taken = Math.min(left, batch.rows);
-      left -= taken;
-      return taken === batch.rows ? batch : { ...batch, rows: taken };
+      const count = Math.min(left, batch.rows);
+      left -= count;
+      return count === batch.rows ? batch : { ...batch, rows: count };
     },
     [Symbol.asyncDispose]: () => rows[Symbol.asyncDispose](),
   };

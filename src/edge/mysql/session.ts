@@ -113,7 +113,7 @@ export class Session implements WireSession, Process {
       await this.#serve();
     } catch (error) {
       if (error instanceof ClientGone || this.#connection.signal.aborted) return;
-      this.#sayLast(this.#told(error));
+      this.#sayLast(this.#errorOf(error));
     } finally {
       processes.remove(this.id);
       await this.#handler?.close();
@@ -174,8 +174,8 @@ export class Session implements WireSession, Process {
       packet: this.#packet,
       state,
       multiStatements: has(response.capabilities, capability.multiStatements),
-      changeUser: (given) => this.#changeUser(given),
-      told: (error) => this.#told(error),
+      changeUser: (response) => this.#changeUser(response),
+      errorOf: (error) => this.#errorOf(error),
       recheck: () => this.#recheck(),
     });
     writeOk(this.#packet, this.#handler.status);
@@ -246,11 +246,11 @@ export class Session implements WireSession, Process {
         await this.#handler!.handle(command);
       } catch (error) {
         if (error instanceof ClientGone || connection.signal.aborted) return;
-        const told = this.#told(error);
-        if (told.fatal) throw told;
+        const reply = this.#errorOf(error);
+        if (reply.fatal) throw reply;
         this.#packet.abandon();
-        this.#deps.onError?.(told.errno);
-        writeError(this.#packet, told);
+        this.#deps.onError?.(reply.errno);
+        writeError(this.#packet, reply);
       }
       this.#flush();
       await connection.drained();
@@ -284,7 +284,7 @@ export class Session implements WireSession, Process {
     if (this.#packet.length > 0) this.#connection.write(this.#packet.take());
   }
 
-  #told(error: unknown): MysqlError {
+  #errorOf(error: unknown): MysqlError {
     return toMysqlError(error, (cause) =>
       this.#deps.log.error({ err: cause, connection: this.id }, "statement failed"),
     );

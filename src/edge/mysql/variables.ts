@@ -184,19 +184,19 @@ export class Variables {
     return this.#defaults[key]!;
   }
 
-  set(name: string, given: Value | undefined): void {
+  set(name: string, input: Value | undefined): void {
     const { scope, key } = split(name);
     if (scope === "global" || scope === "persist" || scope === "persist_only") {
       throw mysqlError("privilegeNeeded", "Access denied; settings of the server are not changed by SQL");
     }
     if (!Object.hasOwn(this.#defaults, key) && !isKnownVariable(key)) throw unknownVariable(key);
     if (fixed.has(key)) throw mysqlError("readOnlyVariable", `Variable '${key}' is a read only variable`);
-    if (given === undefined) {
+    if (input === undefined) {
       this.#set.delete(key);
       return;
     }
-    this.#checkRoom(this.#set, key, given);
-    this.#set.set(key, check(key, normal(key, given)));
+    this.#checkRoom(this.#set, key, input);
+    this.#set.set(key, check(key, normal(key, input)));
     const alias = Object.entries(aliases).find(([from, to]) => key === from || key === to);
     for (const each of alias ?? []) this.#set.set(each, this.#set.get(key)!);
   }
@@ -271,19 +271,19 @@ function split(name: string): { scope: string; key: string } {
   return { scope: dot === -1 ? "session" : name.slice(0, dot).toLowerCase(), key };
 }
 
-function normal(key: string, given: Value): Value {
-  if (typeof given === "string") {
-    if (switches.has(key)) return wordOnOff[given.toUpperCase()] ?? given;
-    if (/^\d{1,15}$/.test(given)) return Number(given);
+function normal(key: string, input: Value): Value {
+  if (typeof input === "string") {
+    if (switches.has(key)) return wordOnOff[input.toUpperCase()] ?? input;
+    if (/^\d{1,15}$/.test(input)) return Number(input);
   }
-  return given;
+  return input;
 }
 
 const characterSets = ["utf8", "utf8mb3", "utf8mb4", "ascii", "binary"];
 
-export function checkCharacterSet(given: Value): void {
-  if (given !== null && !characterSets.includes(String(given).toLowerCase())) {
-    throw mysqlError("unknownCharacterSet", `Unknown character set: '${given}'; this server speaks utf8mb4 only`);
+export function checkCharacterSet(input: Value): void {
+  if (input !== null && !characterSets.includes(String(input).toLowerCase())) {
+    throw mysqlError("unknownCharacterSet", `Unknown character set: '${input}'; this server speaks utf8mb4 only`);
   }
 }
 

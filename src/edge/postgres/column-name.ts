@@ -2,7 +2,7 @@ import type { SqlColumnInfo } from "../../engine/sql/type.ts";
 import { writtenNames } from "./dialect/names.ts";
 import type { Field, FieldSource } from "./message/backend.ts";
 import { typeInfo } from "./oid.ts";
-import type { PreparedStatement } from "./prepared.ts";
+import type { PreparedStatement } from "./prepared-statements.ts";
 
 /** The columns of a statement as they are told to a client, with those of tables that they are. */
 export function fieldsOf(

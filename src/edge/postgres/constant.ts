@@ -7,7 +7,7 @@ const columnsMax = 8;
 
 /**
  * The answer to `select 1` and the like: literals and nothing else. Pools send these to see whether a connection lives,
- * so they are answered here and take no turn from statements that have work to do. Undefined for any other statement.
+ * so they are answered here and take no place in the queue from statements that have work to do. Undefined for any other statement.
  */
 export function constantResult({ tokens }: StatementText): SqlResult | undefined {
   if (tokens[0]?.text !== "select" || tokens[0].kind !== "word" || tokens.length > 4 * columnsMax) return undefined;

@@ -25,8 +25,13 @@ import type { MessageWriter } from "./message/writer.ts";
 import { Portal, type RowEncoder } from "./portal.ts";
 import { Portals } from "./portals.ts";
 import type { PrepareCommand } from "./prepare-command.ts";
-import { countParameters, innerQuery, type PreparedStatement } from "./prepared.ts";
-import { type PreparedStatements, preparedBytes } from "./prepared-statements.ts";
+import {
+  countParameters,
+  innerQuery,
+  type PreparedStatement,
+  type PreparedStatements,
+  preparedBytes,
+} from "./prepared-statements.ts";
 import { type Settings, unknownSetting } from "./settings.ts";
 import { type ReadStatement, StatementReader } from "./statement-reader.ts";
 import type { StatementRunner } from "./statement-runner.ts";
@@ -175,8 +180,8 @@ export class Executor {
     const constant = this.#runner.constant(portal);
     if (constant !== undefined) portal.start(constant, true);
     else portal.start(await this.#run(portal));
-    const { told } = portal.statement;
-    if (told === undefined || told.every((oid, i) => portal.fields?.[i]?.type.oid === oid)) return;
+    const { announced } = portal.statement;
+    if (announced === undefined || announced.every((oid, i) => portal.fields?.[i]?.type.oid === oid)) return;
     // The client would read the new columns as the old ones. Drivers know this message and prepare anew.
     throw new PostgresError("0A000", "cached plan must not change result type");
   }
@@ -326,7 +331,7 @@ export class Executor {
       const word = query.tokens[0]?.text.toUpperCase() ?? "";
       throw new PostgresError("42601", `${word} can't be prepared: PREPARE takes a query`);
     }
-    const made = { types, parameterCount, description: undefined, told: undefined, isFromSql: true };
+    const made = { types, parameterCount, description: undefined, announced: undefined, isFromSql: true };
     const prepared: PreparedStatement = { ...read, ...made };
     await this.description(prepared);
     this.#statements.set(name, prepared);

@@ -76,8 +76,8 @@ interface Node {
   readonly extra_info?: unknown;
 }
 
-function planNode(given: Node | readonly Node[]): Record<string, unknown> {
-  const [first, ...more] = Array.isArray(given) ? (given as readonly Node[]) : [given as Node];
+function planNode(input: Node | readonly Node[]): Record<string, unknown> {
+  const [first, ...more] = Array.isArray(input) ? (input as readonly Node[]) : [input as Node];
   const children = [...(first?.children ?? []), ...more];
   return {
     "Node Type": first?.name ?? first?.operator_name ?? "Result",

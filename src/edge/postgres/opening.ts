@@ -58,9 +58,9 @@ export async function openSession(
   } catch (error) {
     // A handshake that failed has nobody left to tell.
     if (!connection.isOpen) return undefined;
-    const told = postgresError(error);
-    deps.onError?.(told.code);
-    errorResponse(out, told, "FATAL");
+    const reply = postgresError(error);
+    deps.onError?.(reply.code);
+    errorResponse(out, reply, "FATAL");
     connection.end(out.take());
     return undefined;
   }
@@ -103,7 +103,7 @@ async function readStartup(
   connection: WireConnection,
 ): Promise<Exclude<OpeningMessage, { type: "ssl" | "gss" }> | undefined> {
   // Each kind of encryption may be asked for once.
-  for (let asked = 0; asked < 4; asked++) {
+  for (let round = 0; round < 4; round++) {
     if (!(await connection.fill(1))) return undefined;
     if (connection.peek(1)[0] === tlsRecordType) {
       if (connection.isSecure || tls.context === undefined) return undefined;

@@ -20,14 +20,14 @@ export function decodeParameter(
   oid: number,
   found: SqlType | undefined,
 ): SqlParameter {
-  const given = nameOfOid(oid);
-  const type = oid === 0 || given?.name === "unknown" ? found : (parameterType(oid) ?? found);
+  const declared = nameOfOid(oid);
+  const type = oid === 0 || declared?.name === "unknown" ? found : (parameterType(oid) ?? found);
   if (value === null) return { value: null, ...(type === undefined ? {} : { type }) };
-  if (given?.name === "numeric") return numericParameter(value, format, given.isArray);
+  if (declared?.name === "numeric") return numericParameter(value, format, declared.isArray);
   if (format === 1) return binaryParameter(value, oid, type);
   const text = decodeText(value);
   if (type === undefined) return { value: text };
-  if (given?.name === "jsonb" && !given.isArray) return { value: ordered(text), type };
+  if (declared?.name === "jsonb" && !declared.isArray) return { value: ordered(text), type };
   if (type.kind === "list") return { value: parseArray(text, type), type };
   return { value: scalarOf(text, type), type };
 }

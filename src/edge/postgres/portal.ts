@@ -1,6 +1,7 @@
 import type { SqlBatch } from "../../engine/sql/batch.ts";
 import type { SqlParameter, SqlResult } from "../../engine/sql/sql.ts";
 import { checkWeight } from "../../engine/sql/value.ts";
+import { nextTurn } from "../../engine/turns.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import { fieldsOf } from "./column-name.ts";
 import { PostgresError } from "./error.ts";
@@ -8,7 +9,7 @@ import { postgresLimits } from "./limits.ts";
 import type { Field } from "./message/backend.ts";
 import type { Format } from "./message/frontend.ts";
 import type { MessageWriter } from "./message/writer.ts";
-import type { PreparedStatement } from "./prepared.ts";
+import type { PreparedStatement } from "./prepared-statements.ts";
 import { type Move, ScrollRows } from "./scroll.ts";
 import type { RowWriter } from "./value/row.ts";
 
@@ -191,7 +192,7 @@ export class Portal implements AsyncDisposable {
 async function flush(out: MessageWriter, connection: WireConnection, signal: AbortSignal | undefined): Promise<void> {
   connection.write(out.take());
   await connection.drained();
-  await new Promise((resolve) => setImmediate(resolve));
+  await nextTurn();
   signal?.throwIfAborted();
   connection.signal.throwIfAborted();
 }

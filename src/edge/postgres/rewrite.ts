@@ -36,7 +36,7 @@ export function rewrite(
   facts: SessionFacts,
   settings: Settings,
   tables: ReadonlySet<string>,
-  given: GivenTypes = { types: [] },
+  types: GivenTypes = { types: [] },
 ): EditedQuery {
   const path = settings.searchPath;
   const session = {
@@ -54,7 +54,7 @@ export function rewrite(
     },
   };
   try {
-    return new EditedQuery(statement.text, postgresEdits(statement, session, typeEdits(statement, given)));
+    return new EditedQuery(statement.text, postgresEdits(statement, session, typeEdits(statement, types)));
   } catch (error) {
     throw error instanceof UnknownSetting ? unknownSetting(error.setting) : error;
   }

@@ -20,8 +20,7 @@ import { oids, typeInfo } from "./oid.ts";
 import { openSession, type SessionDeps } from "./opening.ts";
 import { decodeParameter } from "./parameter.ts";
 import { Portal } from "./portal.ts";
-import { countParameters, type PreparedStatement } from "./prepared.ts";
-import { PreparedStatements, preparedBytes } from "./prepared-statements.ts";
+import { countParameters, type PreparedStatement, PreparedStatements, preparedBytes } from "./prepared-statements.ts";
 
 const queryType = "Q".charCodeAt(0);
 
@@ -106,7 +105,7 @@ export class PostgresSession implements WireSession {
     }
   }
 
-  /** Whether it was a query whose answer is known: that takes no turn of anything. */
+  /** Whether it was a query whose answer is known: that waits in no queue. */
   #answersAtOnce(executor: Executor, type: number, body: Buffer): boolean {
     if (type !== queryType || this.#isSkipping || executor.hasPortals || executor.hasFailed) return false;
     if (executor.recheck !== undefined) return false;
@@ -129,15 +128,15 @@ export class PostgresSession implements WireSession {
       else if (!this.#isSkipping) await this.#handle(executor, message);
     } catch (error) {
       if (!this.#connection.isOpen) return false;
-      const told = postgresError(error);
-      if (told.code === "XX000")
-        this.#deps.log.error({ err: told.cause ?? error, wire: "postgres" }, "statement failed");
-      if (told.code === "28P01") {
-        this.#fatal(told);
+      const reply = postgresError(error);
+      if (reply.code === "XX000")
+        this.#deps.log.error({ err: reply.cause ?? error, wire: "postgres" }, "statement failed");
+      if (reply.code === "28P01") {
+        this.#fatal(reply);
         return false;
       }
-      this.#deps.onError?.(told.code);
-      errorResponse(this.#out, told, "ERROR");
+      this.#deps.onError?.(reply.code);
+      errorResponse(this.#out, reply, "ERROR");
       executor.fail();
       if (message?.type === "query" || type === queryType) await this.#ready(executor);
       else this.#isSkipping = true;
@@ -187,7 +186,7 @@ export class PostgresSession implements WireSession {
       // Those before it may have taken long.
       if (i > 0) await executor.recheck?.();
       const prepared = { ...executor.read(query, statement), types: [], parameterCount: 0 };
-      const isConstant = await executor.runWhole({ ...prepared, description: undefined, told: undefined });
+      const isConstant = await executor.runWhole({ ...prepared, description: undefined, announced: undefined });
       // What a name stands for may change.
       const isItself = prepared.source === query;
       if (isConstant && isItself && statements.length === 1) this.#answers.keep(query, this.#out.copyFrom(begun));
@@ -222,7 +221,7 @@ export class PostgresSession implements WireSession {
     const empty = { source: query, statement, command: { kind: "query" } } as const;
     const read = statement === undefined ? empty : executor.read(query, statement);
     const prepared = { ...read, types, parameterCount, description: undefined };
-    const made: PreparedStatement = { ...prepared, told: undefined };
+    const made: PreparedStatement = { ...prepared, announced: undefined };
     executor.checkUsable(made);
     // What has a name is kept, so its faults are told now; the unnamed one is run at once and tells them then.
     if (name !== "") await executor.description(made);
@@ -272,12 +271,12 @@ export class PostgresSession implements WireSession {
     const types: number[] = [];
     for (let i = 0; i < statement.parameterCount; i++) {
       const found = description?.parameters[i];
-      const given = statement.types[i] ?? 0;
-      types.push(given !== 0 ? given : found === undefined ? oids.text.oid : typeInfo(found).oid);
+      const oid = statement.types[i] ?? 0;
+      types.push(oid !== 0 ? oid : found === undefined ? oids.text.oid : typeInfo(found).oid);
     }
     parameterDescription(this.#out, types);
     const fields = executor.describedFields(statement);
-    statement.told = fields?.map(({ type }) => type.oid);
+    statement.announced = fields?.map(({ type }) => type.oid);
     if (fields === undefined) emptyMessage(this.#out, "noData");
     else rowDescription(this.#out, fields, () => 0);
   }

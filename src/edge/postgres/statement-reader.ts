@@ -2,8 +2,7 @@ import { type Command, parseCommand } from "./command.ts";
 import { type StatementText, splitStatements, statementPart } from "./dialect/lexer.ts";
 import { explainedStatement, parseExplain } from "./explain.ts";
 import { filledText, parseExecute } from "./prepare-command.ts";
-import type { PreparedStatement } from "./prepared.ts";
-import type { PreparedStatements } from "./prepared-statements.ts";
+import type { PreparedStatement, PreparedStatements } from "./prepared-statements.ts";
 import type { Settings } from "./settings.ts";
 
 export type ReadStatement = Pick<PreparedStatement, "source" | "statement" | "command">;

@@ -10,7 +10,7 @@ import type { FieldSource } from "./message/backend.ts";
 import { parameterType } from "./oid.ts";
 import { castParameters, listParameters, vectorParameters, vectorType } from "./parameter-types.ts";
 import type { Portal } from "./portal.ts";
-import type { PreparedStatement } from "./prepared.ts";
+import type { PreparedStatement } from "./prepared-statements.ts";
 import { type GivenTypes, rewrite, type SessionFacts } from "./rewrite.ts";
 import type { Settings } from "./settings.ts";
 
@@ -69,14 +69,14 @@ export class StatementRunner {
     const constant = constantResult(prepared.statement!);
     if (constant !== undefined) return { kind: "select", columns: constant.columns, parameters: [] };
     const cast = castParameters(prepared.statement!);
-    const given = Array.from({ length: prepared.parameterCount }, (_, i) =>
+    const oids = Array.from({ length: prepared.parameterCount }, (_, i) =>
       parameterType(prepared.types[i] || (cast.get(i) ?? 0)),
     );
     const vectors = vectorParameters(prepared.statement!);
     const uncast = (types: readonly (SqlType | undefined)[]) =>
       types.map((type, i) => (vectors.has(i) ? undefined : type));
-    const first = await this.#describeAs(prepared, uncast(given));
-    const types = given.map((type, i) => type ?? (vectors.has(i) ? vectorType : first.parameters[i]));
+    const first = await this.#describeAs(prepared, uncast(oids));
+    const types = oids.map((type, i) => type ?? (vectors.has(i) ? vectorType : first.parameters[i]));
     if (types.every((type) => type !== undefined)) return { ...first, parameters: types };
     const lists = listParameters(prepared.statement!);
     for (const { list, other } of guesses) {
@@ -98,9 +98,9 @@ export class StatementRunner {
     return { ...found, columns };
   }
 
-  async #describeGiven(prepared: PreparedStatement, given: GivenTypes): Promise<SqlDescription> {
+  async #describeGiven(prepared: PreparedStatement, types: GivenTypes): Promise<SqlDescription> {
     const abort = new AbortController();
-    const query = rewrite(prepared.statement!, this.#facts, this.#settings, this.#tables, given);
+    const query = rewrite(prepared.statement!, this.#facts, this.#settings, this.#tables, types);
     return this.#guarded(prepared, abort, () =>
       this.#sql.describe(
         { namespace: this.#facts.namespace, query: query.text, params: [], dialect: "postgres" },
@@ -170,7 +170,7 @@ export class StatementRunner {
       return await work();
     } catch (error) {
       if (abort.signal.aborted) throw cancelled(abort.signal.reason as CancelCause);
-      throw this.#told(error, prepared);
+      throw this.#replyTo(error, prepared);
     } finally {
       clearTimeout(timer);
       this.#current = undefined;
@@ -187,11 +187,11 @@ export class StatementRunner {
   }
 
   /** Places are told in the text that the client sent. */
-  #told(error: unknown, prepared: PreparedStatement): PostgresError {
-    const told = postgresError(error);
-    if (told.position === undefined) return told;
-    const { code, message, hint, detail } = told;
-    const inStatement = this.#rewritten(prepared).originalOf(told.position - 1);
+  #replyTo(error: unknown, prepared: PreparedStatement): PostgresError {
+    const reply = postgresError(error);
+    if (reply.position === undefined) return reply;
+    const { code, message, hint, detail } = reply;
+    const inStatement = this.#rewritten(prepared).originalOf(reply.position - 1);
     const position = characters(prepared.source, prepared.statement!.start + inStatement) + 1;
     return new PostgresError(code, message, { hint, detail, position, cause: error });
   }

@@ -3,36 +3,36 @@ import { authorize, needs } from "../../engine/auth/access.ts";
 import type { Principal } from "../../engine/auth/principal.ts";
 import { EngineError, unavailable } from "../../engine/errors.ts";
 import { shortRequests } from "../../engine/turns.ts";
-import { bodyLength, type ExpressHandler, type ExpressReply, expressLimits } from "../../listener/express.ts";
-import type { ExpressHead } from "../../listener/express-head.ts";
+import type { FastHead } from "../../listener/fast-head.ts";
+import { bodyLength, type FastHandler, type FastReply, fastLimits } from "../../listener/fast-lane.ts";
 import { countRoute, documentRoute, documentsRoute } from "./documents/fast.ts";
 import { errorReply, toEngineError } from "./error.ts";
 import { eventsRoute } from "./events/fast.ts";
-import type { Answer, Asked, HotRoute, HotWork } from "./fast-route.ts";
+import type { Answer, FastRoute, FastWork, LaneRequest } from "./fast-route.ts";
 import { probeRoutes } from "./instance/operations.ts";
 import type { RestOptions } from "./options.ts";
-import { queryHotRoute } from "./query/fast.ts";
+import { queryFastRoute } from "./query/fast.ts";
 import { appendRoute, fetchRoute } from "./records/fast.ts";
 import { clientGone } from "./route.ts";
 
-export interface HotLane {
+export interface FastLane {
   /** Requests that the listener has read whole. */
-  readonly express: ExpressHandler;
+  readonly fast: FastHandler;
   /** The same requests on a connection that Node's server reads. */
   readonly plain: (request: IncomingMessage, response: ServerResponse) => boolean;
 }
 
 interface Entry {
-  readonly route: HotRoute;
+  readonly route: FastRoute;
   readonly count: (status: number, ms: number) => void;
 }
 
-type RequestLine = Pick<ExpressHead, "target" | "numbered"> & { readonly method: string };
+type RequestLine = Pick<FastHead, "target" | "numbered"> & { readonly method: string };
 
 interface Serving {
   readonly entry: Entry;
-  readonly asked: Asked;
-  readonly reply: ExpressReply;
+  readonly request: LaneRequest;
+  readonly reply: FastReply;
   readonly startedMs: number;
 }
 
@@ -42,21 +42,21 @@ interface Serving {
  * The same checks in the same order, by the same functions, as on the way through the router, but without its objects,
  * hooks and streams. What it does not take goes the ordinary way.
  */
-export function createHotLane(options: RestOptions): HotLane {
+export function createFastLane(options: RestOptions): FastLane {
   const lane = new Lane(options);
   return {
-    express: ({ head, body, remoteAddress, remotePort }, reply) => {
+    fast: ({ head, body, remoteAddress, remotePort }, reply) => {
       const { headers, rawHeaders } = head;
-      const asked = { headers, rawHeaders, remoteAddress, remotePort };
-      return lane.take(head, asked, reply, (then) => then(body));
+      const request = { headers, rawHeaders, remoteAddress, remotePort };
+      return lane.take(head, request, reply, (then) => then(body));
     },
     plain: (request, response) => {
       const { headers, rawHeaders, method = "", url = "" } = request;
       if (request.httpVersionMajor !== 1 || headers["transfer-encoding"] !== undefined) return false;
-      if (Number(headers["content-length"] ?? 0) > expressLimits.bodyBytesMax) return false;
+      if (Number(headers["content-length"] ?? 0) > fastLimits.bodyBytesMax) return false;
       const { remoteAddress, remotePort } = request.socket;
-      const asked = { headers, rawHeaders, remoteAddress, remotePort };
-      return lane.take({ method, target: url }, asked, replyBy(response), (then) => readBody(request, then));
+      const received = { headers, rawHeaders, remoteAddress, remotePort };
+      return lane.take({ method, target: url }, received, replyBy(response), (then) => readBody(request, then));
     },
   };
 }
@@ -68,28 +68,33 @@ class Lane {
   constructor(options: RestOptions) {
     this.#options = options;
     const { engine, metrics } = options;
-    const entry = (route: HotRoute): Entry => ({ route, count: metrics.counterOf(route.url, route.method) });
+    const entry = (route: FastRoute): Entry => ({ route, count: metrics.counterOf(route.url, route.method) });
     this.#entries = {
-      POST: [appendRoute, eventsRoute, documentsRoute, queryHotRoute, countRoute].map((route) => entry(route(engine))),
+      POST: [appendRoute, eventsRoute, documentsRoute, queryFastRoute, countRoute].map((route) => entry(route(engine))),
       GET: [fetchRoute(engine), documentRoute(engine), ...probeRoutes(engine)].map(entry),
     };
   }
 
-  take(line: RequestLine, asked: Asked, reply: ExpressReply, body: (then: (bytes: Buffer) => void) => void): boolean {
+  take(
+    line: RequestLine,
+    request: LaneRequest,
+    reply: FastReply,
+    body: (then: (bytes: Buffer) => void) => void,
+  ): boolean {
     const entries = this.#entries[line.method];
     // The ordinary way refuses encodings.
-    if (entries === undefined || asked.headers["content-encoding"] !== undefined) return false;
+    if (entries === undefined || request.headers["content-encoding"] !== undefined) return false;
     for (const entry of entries) {
-      const work = workOf(entry.route, line, asked.headers);
+      const work = workOf(entry.route, line, request.headers);
       if (work === undefined) continue;
       if (entry.route.isShort) shortRequests.came();
-      this.#serve({ entry, asked, reply, startedMs: performance.now() }, work, body);
+      this.#serve({ entry, request: request, reply, startedMs: performance.now() }, work, body);
       return true;
     }
     return false;
   }
 
-  #serve(serving: Serving, work: HotWork, body: (then: (bytes: Buffer) => void) => void): void {
+  #serve(serving: Serving, work: FastWork, body: (then: (bytes: Buffer) => void) => void): void {
     const refused = this.#admit(serving, work.namespace);
     const answer = () => body((bytes) => this.#answer(serving, work, bytes));
     if (refused instanceof Promise) refused.then(answer, (error: unknown) => this.#fail(serving, error));
@@ -98,10 +103,10 @@ class Lane {
   }
 
   /** Undefined where the caller may do this; else why not, or the promise of one of both. */
-  #admit({ entry, asked }: Serving, namespace: string): EngineError | Promise<void> | undefined {
+  #admit({ entry, request }: Serving, namespace: string): EngineError | Promise<void> | undefined {
     const { authenticator, engine } = this.#options;
     const { method, access } = entry.route;
-    const { headers, remoteAddress, remotePort } = asked;
+    const { headers, remoteAddress, remotePort } = request;
     const { host, origin, authorization } = headers as Readonly<Record<string, string | undefined>>;
     const refused = authenticator.screen({ method, host, origin, authorization });
     if (refused !== undefined) return refused;
@@ -122,10 +127,10 @@ class Lane {
     }
   }
 
-  #answer(serving: Serving, work: HotWork, body: Buffer): void {
+  #answer(serving: Serving, work: FastWork, body: Buffer): void {
     const fail = (error: unknown) => this.#fail(serving, error);
     try {
-      const answered = work.run(serving.asked, body, () => signalOf(serving.reply));
+      const answered = work.run(serving.request, body, () => signalOf(serving.reply));
       answered.then((answer) => {
         try {
           this.#send(serving, answer);
@@ -146,8 +151,8 @@ class Lane {
   }
 
   /** What every answer carries. */
-  #headers({ asked }: Serving): string[] {
-    return ["x-request-id", this.#options.requestId(asked), "content-type", "application/json; charset=utf-8"];
+  #headers({ request }: Serving): string[] {
+    return ["x-request-id", this.#options.requestId(request), "content-type", "application/json; charset=utf-8"];
   }
 
   #fail(serving: Serving, thrown: unknown): void {
@@ -171,13 +176,13 @@ class Lane {
   }
 }
 
-function workOf(route: HotRoute, line: RequestLine, headers: Asked["headers"]): HotWork | undefined {
+function workOf(route: FastRoute, line: RequestLine, headers: LaneRequest["headers"]): FastWork | undefined {
   const { numbered } = line;
   if (numbered !== undefined && route.matchNumbered !== undefined) return route.matchNumbered(numbered, headers);
   return route.match(line.target, headers);
 }
 
-function signalOf(reply: ExpressReply): AbortSignal {
+function signalOf(reply: FastReply): AbortSignal {
   const controller = new AbortController();
   reply.onLeft(() => controller.abort(clientGone));
   return controller.signal;
@@ -191,7 +196,7 @@ function readBody(request: IncomingMessage, then: (body: Buffer) => void): void 
   request.on("end", () => then(body ?? Buffer.alloc(0)));
 }
 
-function replyBy(response: ServerResponse): ExpressReply {
+function replyBy(response: ServerResponse): FastReply {
   return {
     get isOpen() {
       return !response.destroyed;

@@ -3,14 +3,14 @@ import type { NumberedTarget } from "../../listener/numbered-target.ts";
 import { toEngineError } from "./error.ts";
 
 /** A request as both ways into the lane have it. */
-export interface Asked {
+export interface LaneRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly rawHeaders: readonly string[];
   readonly remoteAddress: string | undefined;
   readonly remotePort: number | undefined;
 }
 
-/** Names and values of headers by turns, and the body, maybe in parts; a body of text is ASCII. */
+/** Headers, names and values alternating, and the body, maybe in parts; a body of text is ASCII. */
 export interface Answer {
   readonly headers: readonly string[];
   readonly body: string | Buffer | readonly Buffer[];
@@ -19,14 +19,14 @@ export interface Answer {
 }
 
 /** One request, checked as far as its head goes. */
-export interface HotWork {
+export interface FastWork {
   /** Empty where the route is open to everyone. */
   readonly namespace: string;
-  run(asked: Asked, body: Buffer, signal: () => AbortSignal): Promise<Answer>;
+  run(request: LaneRequest, body: Buffer, signal: () => AbortSignal): Promise<Answer>;
 }
 
 /** A kind of request that the lane takes. */
-export interface HotRoute {
+export interface FastRoute {
   readonly method: "GET" | "POST";
   /** As the router and the metrics name it. */
   readonly url: string;
@@ -34,9 +34,9 @@ export interface HotRoute {
   /** Whether its requests are answered at once and by no other thread, so that work that can wait makes room for them. */
   readonly isShort: boolean;
   /** Undefined where the request, or something about it, is left to the ordinary way. */
-  match(target: string, headers: Asked["headers"]): HotWork | undefined;
+  match(target: string, headers: LaneRequest["headers"]): FastWork | undefined;
   /** The same for a target that was taken apart. */
-  matchNumbered?(target: NumberedTarget, headers: Asked["headers"]): HotWork | undefined;
+  matchNumbered?(target: NumberedTarget, headers: LaneRequest["headers"]): FastWork | undefined;
 }
 
 /** A name in a path as the API defines it; anything else, escapes too, is the router's business. */
@@ -51,7 +51,7 @@ export function bodyFault(checked: unknown): EngineError {
 export const consistencyPattern = "consistency=(?:eventual|strong)";
 
 /** A read with a token may have to wait, and an event stream never ends: neither is in a hurry. */
-export function isPlain(headers: Asked["headers"]): boolean {
+export function isPlain(headers: LaneRequest["headers"]): boolean {
   const { accept, "service-consistency-token": token } = headers;
   return token === undefined && (accept === undefined || !/text\/(?:event-stream|\*)/i.test(String(accept)));
 }

@@ -97,12 +97,14 @@ export function bodyIdempotency(method: string, path: string, body: { readonly i
 /** The idempotency of a write: the key, and what the request asks for, by default its body. */
 export function readIdempotency(
   request: FastifyRequest,
-  asked: () => readonly (string | Uint8Array)[] = () => [request.rawBody ?? Buffer.from(JSON.stringify(request.body))],
+  content: () => readonly (string | Uint8Array)[] = () => [
+    request.rawBody ?? Buffer.from(JSON.stringify(request.body)),
+  ],
 ): Idempotency | undefined {
   const header = request.headers["idempotency-key"];
   if (header === undefined) return undefined;
   const key = parseIdempotencyKey("Idempotency-Key", String(header));
-  return { key, fingerprint: fingerprint(request.method, " ", pathOf(request), "\n", ...asked()) };
+  return { key, fingerprint: fingerprint(request.method, " ", pathOf(request), "\n", ...content()) };
 }
 
 /** Tells that the answer is that of an earlier request. */

@@ -14,7 +14,7 @@ import type { Principal } from "../../engine/auth/principal.ts";
 import { type EngineError, invalid, notFound, unavailable } from "../../engine/errors.ts";
 import { tablePathIn } from "../../engine/live/builtins.ts";
 import { unknownFields } from "../../engine/unknown-fields.ts";
-import type { ExpressHandler } from "../../listener/express.ts";
+import type { FastHandler } from "../../listener/fast-lane.ts";
 import { collectionRoutes } from "./collections/routes.ts";
 import { describeApi } from "./docs/description.ts";
 import { loadGuides } from "./docs/guides.ts";
@@ -22,7 +22,7 @@ import { docsPage, docsPolicy, guidePage, searchPage } from "./docs/page.ts";
 import { documentRoutes } from "./documents/routes.ts";
 import { errorReply, toEngineError } from "./error.ts";
 import { eventRoutes } from "./events/routes.ts";
-import { createHotLane } from "./fast-lane.ts";
+import { createFastLane } from "./fast-lane.ts";
 import { registerBodyParser } from "./http/body.ts";
 import { compileSchema } from "./http/validation.ts";
 import { backupRoutes } from "./instance/backup.ts";
@@ -81,8 +81,8 @@ function fitRouter(request: Http2ServerRequest): void {
 
 export interface Rest {
   readonly handle: RequestHandler;
-  /** For requests that the listener has read itself; see the hot lane. */
-  readonly express: ExpressHandler;
+  /** For requests that the listener has read itself; see the fast lane. */
+  readonly fast: FastHandler;
 }
 
 /** The REST edge: JSON over HTTP, from one table of routes. */
@@ -125,14 +125,14 @@ export async function createRest(options: RestOptions): Promise<Rest> {
   registerHooks(app, options, new RouteTable(routes));
   await app.register(async (scope) => registerRoutes(scope, routes));
   await app.ready();
-  const hotLane = createHotLane(options);
+  const fastLane = createFastLane(options);
   const handle: RequestHandler = (request, response) => {
-    if (!("stream" in request) && hotLane.plain(request, response as ServerResponse)) return;
+    if (!("stream" in request) && fastLane.plain(request, response as ServerResponse)) return;
     if ("stream" in request) fitRouter(request);
     // The router takes both forms; its type names the first.
     app.routing(request as IncomingMessage, response as ServerResponse);
   };
-  return { handle, express: hotLane.express };
+  return { handle, fast: fastLane.fast };
 }
 
 function isGone({ raw }: FastifyReply): boolean {

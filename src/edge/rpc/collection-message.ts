@@ -20,20 +20,20 @@ import type {
 /** Collections as messages, and schemas both ways. */
 
 /** Proto3 has no absent strings: an empty one stands for it. */
-function given(text: string): string | undefined {
+function nonEmpty(text: string): string | undefined {
   return text === "" ? undefined : text;
 }
 
 /** A field in its REST form, which the engine's parser takes. */
 function fieldJson({ name, sourcePath, kind, indexed, fast, multi }: FieldMessage): unknown {
   const chosen = kind?.kind;
-  return { name, source_path: given(sourcePath), kind: chosen && kindJson(chosen), indexed, fast, multi };
+  return { name, source_path: nonEmpty(sourcePath), kind: chosen && kindJson(chosen), indexed, fast, multi };
 }
 
 function kindJson(kind: NonNullable<FieldMessage["kind"]>["kind"]): unknown {
   if (kind.case !== "text") return kind.case;
   return {
-    text: { analyzer: given(kind.value.analyzer), positions: kind.value.positions, folding: kind.value.folding },
+    text: { analyzer: nonEmpty(kind.value.analyzer), positions: kind.value.positions, folding: kind.value.folding },
   };
 }
 
@@ -45,9 +45,9 @@ export function parseSchemaMessage(path: string, message: SchemaMessage | undefi
   if (message === undefined) throw invalid(path, "is required");
   const json = {
     fields: message.fields.map(fieldJson),
-    vectors: message.vectors.map(({ name, dim, distance }) => ({ name, dim, distance: given(distance) })),
+    vectors: message.vectors.map(({ name, dim, distance }) => ({ name, dim, distance: nonEmpty(distance) })),
     sparse_vectors: message.sparseVectors.map(({ name }) => ({ name })),
-    dynamic: given(message.dynamic),
+    dynamic: nonEmpty(message.dynamic),
     max_fields: message.maxFields,
   };
   return parseSchema(json, path);

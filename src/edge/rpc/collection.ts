@@ -21,9 +21,9 @@ import {
   versionMessage,
 } from "./collection-message.ts";
 import { documentService } from "./document.ts";
-import { type ServedService, served } from "./handler.ts";
 import { queryJson, resultMessage } from "./query-message.ts";
 import { checkLength, readOptions, readToken, refOf, sendToken, toCount, toSize } from "./request.ts";
+import { type ServedService, served } from "./server.ts";
 
 type CollectionEngine = Pick<Engine, "collections" | "documents" | "queries">;
 

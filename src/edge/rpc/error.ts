@@ -64,9 +64,9 @@ export interface ErrorContext {
 function metadataOf(error: EngineError, hint: string): Record<string, string> {
   const metadata: Record<string, string> = {};
   for (const key of reasons[error.reason].metadata) {
-    const given = error.metadata[key] ?? (key === "retry_after_ms" ? error.retryAfterMs?.toString() : undefined);
+    const text = error.metadata[key] ?? (key === "retry_after_ms" ? error.retryAfterMs?.toString() : undefined);
     // The engine's hint is English; the caller's language is known only here.
-    const value = key === "hint" ? hint : given;
+    const value = key === "hint" ? hint : text;
     if (value !== undefined) metadata[key] = value;
   }
   return metadata;
@@ -137,8 +137,8 @@ function fromLibrary(error: ConnectError, context: ErrorContext): ConnectError {
   const named = fieldOf(message);
   const field = path === undefined ? named : wholePath(path, named, message).slice(0, fieldLengthMax);
   const metadata = reason === "invalid_argument" ? { field } : {};
-  const told = path === undefined ? message : `${field}: ${message}`;
-  const result = fromEngine(new EngineError(reason, told, { metadata, cause: error }), context, {
+  const text = path === undefined ? message : `${field}: ${message}`;
+  const result = fromEngine(new EngineError(reason, text, { metadata, cause: error }), context, {
     ...(error.code === Code.Canceled ? { code: Code.Canceled } : {}),
     hintReason: error.code === Code.ResourceExhausted ? "body_too_large" : hintReasonOf(reason, message),
   });

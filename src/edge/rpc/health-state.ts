@@ -46,9 +46,9 @@ export class HealthState {
       throw new EngineError("resource_exhausted", "too many health watchers", { retryAfterMs: 1000 });
     }
     let wake: () => void = () => undefined;
-    const told = () => wake();
-    this.#watchers.add(told);
-    signal.addEventListener("abort", told, { once: true });
+    const notify = () => wake();
+    this.#watchers.add(notify);
+    signal.addEventListener("abort", notify, { once: true });
     try {
       let sent: HealthStatus | undefined;
       while (!signal.aborted) {
@@ -66,12 +66,12 @@ export class HealthState {
         await changed;
       }
     } finally {
-      this.#watchers.delete(told);
-      signal.removeEventListener("abort", told);
+      this.#watchers.delete(notify);
+      signal.removeEventListener("abort", notify);
     }
   }
 
   #tell(): void {
-    for (const told of [...this.#watchers]) told();
+    for (const notify of [...this.#watchers]) notify();
   }
 }

@@ -6,8 +6,7 @@ import { EngineError, invalid, unavailable } from "../../engine/errors.ts";
 import { deadlineError, deadlineMs } from "./deadline.ts";
 import { rpcLimits } from "./limits.ts";
 import { header, isGone, type NodeRequest, type NodeResponse } from "./node.ts";
-import { protocolOf } from "./protocol.ts";
-import { drained, type ExtraHeaders } from "./respond.ts";
+import { drained, type ExtraHeaders, protocolOf } from "./respond.ts";
 
 /** Meant for one hop only, or frames the body anew. */
 const hopHeaders: ReadonlySet<string> = new Set([

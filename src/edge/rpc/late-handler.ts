@@ -1,6 +1,6 @@
-import type { RpcHandler } from "./handler.ts";
 import type { AnyNodeResponse, NodeRequest } from "./node.ts";
 import { isRpcTarget } from "./paths.ts";
+import type { RpcHandler } from "./server.ts";
 
 /**
  * The RPC edge, whose code is loaded with the first call: it and its libraries are a third of what a start would load, and 25 MB of

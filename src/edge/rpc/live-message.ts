@@ -30,8 +30,8 @@ function microsOf(field: string, { seconds, nanos }: Timestamp): number {
   return micros;
 }
 
-export function atOf(given: AtMessage | undefined): At | undefined {
-  const at = given?.at;
+export function atOf(message: AtMessage | undefined): At | undefined {
+  const at = message?.at;
   if (at === undefined || at.case === undefined) return undefined;
   if (at.case === "tick") return { tick: toCount("at.tick", at.value) };
   return { micros: microsOf("at.timestamp", at.value) };
@@ -42,9 +42,9 @@ export function callOf(namespace: string, principal: Principal, call: Call | und
   return { namespace, principal, function: call.function, args: (call.args ?? {}) as LiveObject };
 }
 
-export function queryOf(namespace: string, principal: Principal, given: AddQuery, field: string) {
-  const { queryId, knownDigest } = given;
-  return { queryId, knownDigest, call: callOf(namespace, principal, given.call, `${field}.call`) };
+export function queryOf(namespace: string, principal: Principal, query: AddQuery, field: string) {
+  const { queryId, knownDigest } = query;
+  return { queryId, knownDigest, call: callOf(namespace, principal, query.call, `${field}.call`) };
 }
 
 export function valueMessage(value: LiveValue): Value {

@@ -7,10 +7,10 @@ import type { Live } from "../../engine/live/live.ts";
 import type { LiveObject } from "../../engine/live/value.ts";
 import { LiveService } from "../../gen/service/live/v1/live_pb.ts";
 import { admitRequest, callKey, principalOf } from "./call.ts";
-import { type ServedService, served } from "./handler.ts";
 import { eventLaneKey, withEventLane } from "./live-lane.ts";
 import { atOf, callOf, eventMessage, functionMessage, outcomeMessage, queryOf, timestampOf } from "./live-message.ts";
 import { checkWanted, readToken, sendToken, toCount } from "./request.ts";
+import { type ServedService, served } from "./server.ts";
 
 function callerOf(context: HandlerContext): Principal {
   const principal = principalOf(context.values);
@@ -54,8 +54,8 @@ function implementation(live: Live, heartbeatMs: number): Partial<ServiceImpl<ty
     async deploy(request) {
       const { namespace, modules, schema, dryRun, allowDrops } = request;
       const expectedVersion = toCount("expected_version", request.expectedVersion);
-      const given = schema as LiveObject | undefined;
-      const done = await live.deploy(namespace, { modules, schema: given, expectedVersion, dryRun, allowDrops });
+      const object = schema as LiveObject | undefined;
+      const done = await live.deploy(namespace, { modules, schema: object, expectedVersion, dryRun, allowDrops });
       return {
         version: BigInt(done.version),
         tick: BigInt(done.tick),

@@ -1,9 +1,9 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { ContextValues } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import type { UniversalServerRequest } from "@connectrpc/connect/protocol";
-
-import { type BodyMeter, meteredBody } from "./metered-body.ts";
+import type { ByteAccount } from "../wire/byte-budget.ts";
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
 export type AnyNodeResponse = ServerResponse | Http2ServerResponse;
@@ -83,4 +83,32 @@ export function universalRequest(
     signal,
     contextValues,
   };
+}
+
+export interface BodyMeter {
+  readonly account: ByteAccount;
+  /** What of the body counts at most: a stream's messages go one after another. */
+  readonly countedBytesMax: number;
+  /** What it may be at most. */
+  readonly bytesMax: number;
+}
+
+/** Counts what has come of a body; throws where it is too long or there is no room for it. */
+export function countBytes({ account, countedBytesMax, bytesMax }: BodyMeter, bytes: number): void {
+  if (bytes > bytesMax) {
+    throw new ConnectError(`the call is larger than ${bytesMax} bytes`, Code.ResourceExhausted);
+  }
+  if (!account.hold(Math.min(bytes, countedBytesMax))) {
+    throw new ConnectError("too many bytes of requests are under way; retry", Code.Unavailable);
+  }
+}
+
+/** A body that is counted as it comes. */
+async function* meteredBody(body: AsyncIterable<Uint8Array>, meter: BodyMeter): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.byteLength;
+    countBytes(meter, bytes);
+    yield chunk;
+  }
 }

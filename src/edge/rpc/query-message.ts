@@ -10,7 +10,7 @@ import { filterJson } from "./filter.ts";
 /** Queries and their answers as messages. */
 
 /** A text without presence: proto3 does not tell an empty one from one that is not there. */
-function given(text: string): string | undefined {
+function nonEmpty(text: string): string | undefined {
   return text === "" ? undefined : text;
 }
 
@@ -21,21 +21,21 @@ function filterField(message: Filter | undefined, path: string): unknown {
 /** A request as the body of a REST query. */
 export function queryJson(request: SearchRequest): unknown {
   return {
-    from: given(request.from),
+    from: nonEmpty(request.from),
     retrieve: request.retrieve.map((retriever, i) => retrieverJson(retriever, `retrieve[${i}]`)),
     filter: filterField(request.filter, "filter"),
     fuse: fuseJson(request.fuse),
     limit: request.limit,
     offset: request.offset,
-    sort: request.sort.map(({ field, order }) => ({ field: given(field), order: given(order) })),
+    sort: request.sort.map(({ field, order }) => ({ field: nonEmpty(field), order: nonEmpty(order) })),
     select: namesOf(request.select),
     exclude: request.exclude,
     include_vectors: request.includeVectors,
     highlight: request.highlight && { fields: request.highlight.fields },
     group_by: groupJson(request.groupBy),
-    facets: request.facets.map(({ field, limit }) => ({ field: given(field), limit })),
+    facets: request.facets.map(({ field, limit }) => ({ field: nonEmpty(field), limit })),
     min_score: request.minScore,
-    consistency: given(request.consistency),
+    consistency: nonEmpty(request.consistency),
     explain: request.explain,
   };
 }
@@ -43,7 +43,7 @@ export function queryJson(request: SearchRequest): unknown {
 function retrieverJson({ retriever }: Retriever, path: string): unknown {
   if (retriever.case === undefined) return {};
   const { field, k, filter, weight } = retriever.value;
-  const shared = { field: given(field), k, weight, filter: filterField(filter, `${path}.${retriever.case}.filter`) };
+  const shared = { field: nonEmpty(field), k, weight, filter: filterField(filter, `${path}.${retriever.case}.filter`) };
   switch (retriever.case) {
     case "vector": {
       const { query, exact, ef } = retriever.value;
@@ -51,7 +51,7 @@ function retrieverJson({ retriever }: Retriever, path: string): unknown {
     }
     case "text": {
       const { query, operator } = retriever.value;
-      return { text: { ...shared, query, operator: given(operator) } };
+      return { text: { ...shared, query, operator: nonEmpty(operator) } };
     }
     case "sparse": {
       const { query } = retriever.value;
@@ -61,11 +61,11 @@ function retrieverJson({ retriever }: Retriever, path: string): unknown {
 }
 
 function fuseJson(fuse: Fuse | undefined): unknown {
-  return fuse && { method: given(fuse.method), k: fuse.k };
+  return fuse && { method: nonEmpty(fuse.method), k: fuse.k };
 }
 
 function groupJson(group: GroupBy | undefined): unknown {
-  return group && { field: given(group.field), size: group.size };
+  return group && { field: nonEmpty(group.field), size: group.size };
 }
 
 /** What is no text becomes null, which the parser refuses by its place in the list. */

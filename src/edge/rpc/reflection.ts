@@ -32,30 +32,33 @@ export class Reflection {
     for (const file of [...services.map((service) => service.file), ...more]) this.#addFile(file);
   }
 
-  answer({ messageRequest: asked }: ReflectionRequest): ReflectionAnswer {
-    switch (asked.case) {
+  answer({ messageRequest: question }: ReflectionRequest): ReflectionAnswer {
+    switch (question.case) {
       case "listServices": {
         const names = this.#services.map((service) => service.typeName).sort();
         return { case: "listServicesResponse", value: { service: names.map((name) => ({ name })) } };
       }
       case "fileByFilename":
-        return this.#fileAnswer(this.#files.get(asked.value), asked.value);
+        return this.#fileAnswer(this.#files.get(question.value), question.value);
       case "fileContainingSymbol":
-        return this.#fileAnswer(this.#symbols.get(asked.value.replace(/^\./, "")), asked.value);
+        return this.#fileAnswer(this.#symbols.get(question.value.replace(/^\./, "")), question.value);
       case "fileContainingExtension":
         // The served definitions have no extensions.
-        return this.#fileAnswer(undefined, `${asked.value.containingType} extension ${asked.value.extensionNumber}`);
+        return this.#fileAnswer(
+          undefined,
+          `${question.value.containingType} extension ${question.value.extensionNumber}`,
+        );
       case "allExtensionNumbersOfType":
-        if (!this.#symbols.has(asked.value.replace(/^\./, ""))) return this.#fileAnswer(undefined, asked.value);
-        return { case: "allExtensionNumbersResponse", value: { baseTypeName: asked.value, extensionNumber: [] } };
+        if (!this.#symbols.has(question.value.replace(/^\./, ""))) return this.#fileAnswer(undefined, question.value);
+        return { case: "allExtensionNumbersResponse", value: { baseTypeName: question.value, extensionNumber: [] } };
       case undefined:
         return failure(Code.InvalidArgument, "the request asks for nothing");
     }
   }
 
   /** The file and all it needs, so that a client can build it without asking again. */
-  #fileAnswer(file: DescFile | undefined, asked: string): ReflectionAnswer {
-    if (file === undefined) return failure(Code.NotFound, `not found: ${asked.slice(0, 200)}`);
+  #fileAnswer(file: DescFile | undefined, name: string): ReflectionAnswer {
+    if (file === undefined) return failure(Code.NotFound, `not found: ${name.slice(0, 200)}`);
     const files = new Set<DescFile>();
     const visit = (one: DescFile): void => {
       if (files.has(one)) return;

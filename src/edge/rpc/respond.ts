@@ -15,7 +15,17 @@ import { trailerFlag, trailerParse, trailerSerialize } from "@connectrpc/connect
 import { rpcLimits } from "./limits.ts";
 import { jsonOptions } from "./message-parts.ts";
 import { isGone, type NodeRequest, type NodeResponse } from "./node.ts";
-import type { Protocol } from "./protocol.ts";
+
+/** How a caller speaks, told from its content type alone. */
+export type Protocol = "connect" | "connect-stream" | "grpc" | "grpc-web";
+
+export function protocolOf(contentType: string | undefined): Protocol {
+  const type = contentType?.toLowerCase() ?? "";
+  if (type.startsWith("application/grpc-web")) return "grpc-web";
+  if (type.startsWith("application/grpc")) return "grpc";
+  if (type.startsWith("application/connect+")) return "connect-stream";
+  return "connect";
+}
 
 /**
  * Writes replies and errors in the caller's protocol.

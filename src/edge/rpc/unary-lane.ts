@@ -11,8 +11,17 @@ import { sentJson } from "./fault-path.ts";
 import { admitMessage, endError } from "./interceptor.ts";
 import { rpcLimits } from "./limits.ts";
 import { binaryOptions, compressions, jsonOptions } from "./message-parts.ts";
-import { type BodyMeter, countBytes } from "./metered-body.ts";
-import { type AnyNodeResponse, header, headersOf, isGone, type NodeRequest, type NodeResponse, urlOf } from "./node.ts";
+import {
+  type AnyNodeResponse,
+  type BodyMeter,
+  countBytes,
+  header,
+  headersOf,
+  isGone,
+  type NodeRequest,
+  type NodeResponse,
+  urlOf,
+} from "./node.ts";
 import type { ExtraHeaders } from "./respond.ts";
 
 const types = { "application/json": false, "application/proto": true } as const;

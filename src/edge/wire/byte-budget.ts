@@ -33,7 +33,7 @@ const countedBytesMin = 64 * 1024;
 /** The share of a request or a session: counted as it arrives, so that a promise of bytes takes nothing from others. */
 export class ByteAccount {
   readonly #budget: ByteBudget;
-  #taken = 0;
+  #share = 0;
 
   constructor(budget: ByteBudget) {
     this.#budget = budget;
@@ -42,8 +42,8 @@ export class ByteAccount {
   /** Whether it may hold this many bytes in all, which may be fewer than before. */
   hold(bytes: number): boolean {
     const counted = bytes < countedBytesMin ? 0 : bytes;
-    if (!this.#budget.take(counted - this.#taken)) return false;
-    this.#taken = counted;
+    if (!this.#budget.take(counted - this.#share)) return false;
+    this.#share = counted;
     return true;
   }
 

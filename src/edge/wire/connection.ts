@@ -38,7 +38,7 @@ export class WireConnection {
   #parts: Buffer[] = [];
   #held = 0;
   /** What of the message in hand counts besides. */
-  #taken = 0;
+  #inHand = 0;
   readonly #account: ByteAccount;
   #hasRoom = true;
   /** Bytes that `fill` waits for. */
@@ -94,7 +94,7 @@ export class WireConnection {
   async fill(bytes: number): Promise<boolean> {
     while (this.#held < bytes) {
       if (!this.isOpen) return false;
-      this.#taken = 0;
+      this.#inHand = 0;
       this.#count();
       if (!this.#hasRoom)
         throw new EngineError("resource_exhausted", "too many bytes of messages are under way; retry");
@@ -116,13 +116,13 @@ export class WireConnection {
   }
 
   take(bytes: number): Buffer {
-    const taken = this.peek(bytes);
+    const message = this.peek(bytes);
     const first = this.#parts[0]!;
     if (first.length === bytes) this.#parts.shift();
     else this.#parts[0] = first.subarray(bytes);
     this.#held -= bytes;
-    this.#taken = bytes;
-    return taken;
+    this.#inHand = bytes;
+    return message;
   }
 
   write(bytes: Uint8Array): void {
@@ -234,7 +234,7 @@ export class WireConnection {
   };
 
   #count(): void {
-    this.#hasRoom = this.#account.hold(this.#held + this.#taken);
+    this.#hasRoom = this.#account.hold(this.#held + this.#inHand);
   }
 
   readonly #onGone = (): void => {

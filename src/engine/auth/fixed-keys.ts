@@ -29,9 +29,9 @@ const shape = "must be name:role:key, with role admin, writer or reader";
  */
 export function parseFixedKeys(field: string, text: string): readonly FixedKey[] {
   const entries = text.split(/[,\r\n]/).map((entry) => entry.trim());
-  const given = entries.filter((entry) => entry !== "");
-  if (given.length > fixedKeyLimits.keysMax) throw invalid(field, `has more than ${fixedKeyLimits.keysMax} keys`);
-  const keys = given.map((entry, i) => parseEntry(`${field}[${i}]`, entry));
+  const present = entries.filter((entry) => entry !== "");
+  if (present.length > fixedKeyLimits.keysMax) throw invalid(field, `has more than ${fixedKeyLimits.keysMax} keys`);
+  const keys = present.map((entry, i) => parseEntry(`${field}[${i}]`, entry));
   const names = new Set<string>();
   const hashes = new Set<string>();
   keys.forEach((key, i) => {

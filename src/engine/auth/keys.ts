@@ -130,18 +130,18 @@ export class ApiKeys {
       this.#verified.delete(text);
     }
     const digest = keyDigest(text);
-    const given = this.#hashScratch;
-    given.write(digest, "latin1");
+    const hash = this.#hashScratch;
+    hash.write(digest, "latin1");
     if (this.#fixed.size > 0) {
       const fixed = this.#fixed.get(digest);
-      if (fixed !== undefined && timingSafeEqual(fixed.hash, given)) return fixed.principal;
+      if (fixed !== undefined && timingSafeEqual(fixed.hash, hash)) return fixed.principal;
     }
     const id = claimedKeyId(text);
     if (id === undefined) return "unknown";
     const seen = this.#decoded.get(id);
     // The form is looked at only for an id that was not seen before: the hash decides in any case.
     const known = seen !== undefined || isWellFormedKey(text) ? this.#load(id, seen) : undefined;
-    if (known === undefined || !timingSafeEqual(known.record.hash, given)) return "unknown";
+    if (known === undefined || !timingSafeEqual(known.record.hash, hash)) return "unknown";
     const nowMs = this.#clock.nowMs();
     const status = statusOf(known.record, nowMs);
     if (status !== "live") return status;
@@ -161,9 +161,9 @@ export class ApiKeys {
       throw invalid("expires", "must be more than 0 and at most 100 years");
     }
     const expiresMs = lifetimeMs === undefined ? undefined : createdMs + Math.round(lifetimeMs);
-    if (this.#fixedNames.has(name)) throw taken(name);
+    if (this.#fixedNames.has(name)) throw nameInUse(name);
     const all = this.list();
-    if (all.some((key) => key.name === name && key.status === "live")) throw taken(name);
+    if (all.some((key) => key.name === name && key.status === "live")) throw nameInUse(name);
     const outdated = all.filter((key) => isOutdated(key, createdMs));
     if (all.length - outdated.length >= keyLimits.keysMax) {
       throw new EngineError("failed_precondition", `there are ${keyLimits.keysMax} keys already; revoke some`);
@@ -227,7 +227,7 @@ export class ApiKeys {
     const other = this.list().some((key) => key.id !== id && key.name === name && key.status === "live");
     if (!other) return;
     await this.#store.commit([{ kind: "delete", key: storeKey(id) }]);
-    throw taken(name);
+    throw nameInUse(name);
   }
 
   #load(id: string, known: Decoded | undefined): Decoded | undefined {
@@ -258,8 +258,8 @@ export class ApiKeys {
   }
 }
 
-function parseScope(given: readonly string[]): readonly string[] {
-  const namespaces = [...new Set(given.map((each) => parseName("namespace", each)))].sort();
+function parseScope(names: readonly string[]): readonly string[] {
+  const namespaces = [...new Set(names.map((each) => parseName("namespace", each)))].sort();
   if (namespaces.length === 0 || namespaces.length > keyLimits.namespacesMax) {
     throw invalid("namespaces", `must be 1 to ${keyLimits.namespacesMax} names`);
   }
@@ -278,8 +278,8 @@ function principalOf(name: string, role: Role, namespaces: readonly string[] | u
 }
 
 function infoOf(id: string, record: KeyRecord, nowMs: number, lastUsedMs: number | undefined): ApiKeyInfo {
-  const { hash: _, ...told } = record;
-  return { id, ...told, status: statusOf(record, nowMs), ...(lastUsedMs === undefined ? {} : { lastUsedMs }) };
+  const { hash: _, ...open } = record;
+  return { id, ...open, status: statusOf(record, nowMs), ...(lastUsedMs === undefined ? {} : { lastUsedMs }) };
 }
 
 function isOutdated(key: ApiKeyInfo, nowMs: number): boolean {
@@ -291,6 +291,6 @@ function storeKey(id: string): Buffer {
   return Buffer.from(storePrefix + id);
 }
 
-function taken(name: string): EngineError {
+function nameInUse(name: string): EngineError {
   return new EngineError("already_exists", `a live key has the name ${name}`);
 }

@@ -49,10 +49,10 @@ export class ArchiveWriter {
     let left = bytes;
     for await (const piece of pieces) {
       // What was added since its size was taken is not part of it.
-      const taken = piece.length > left ? piece.subarray(0, left) : piece;
-      hash.update(taken);
-      left -= taken.length;
-      if (taken.length > 0) yield taken;
+      const part = piece.length > left ? piece.subarray(0, left) : piece;
+      hash.update(part);
+      left -= part.length;
+      if (part.length > 0) yield part;
       if (left === 0) break;
     }
     if (left > 0) throw new Error(`the object ${name} became smaller while it was read`);

@@ -67,9 +67,9 @@ export class Backups {
       };
       yield* writer.whole(headMember, Buffer.from(JSON.stringify(head)));
       // First, since they are what is kept from being deleted.
-      yield* this.#objects(writer, held.taken);
+      yield* this.#objects(writer, held.resource);
       const entries: Record<StoreName, number> = { store: 0, auth: 0 };
-      for (const [name, reader] of [["store", held.taken] as const, ["auth", auth] as const]) {
+      for (const [name, reader] of [["store", held.resource] as const, ["auth", auth] as const]) {
         let index = 0;
         for (const member of entryMembers(reader)) {
           entries[name] += member.entries;

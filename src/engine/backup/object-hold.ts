@@ -34,9 +34,9 @@ export class ObjectHold {
     try {
       // Whatever becomes of it.
       await this.#step?.catch(() => {});
-      const taken = take();
+      const resource = take();
       this.#holders++;
-      return new Held(taken, () => this.#holders--);
+      return new Held(resource, () => this.#holders--);
     } finally {
       this.#taking = undefined;
       done();
@@ -45,19 +45,19 @@ export class ObjectHold {
 }
 
 export class Held<T extends Disposable> implements Disposable {
-  readonly taken: T;
+  readonly resource: T;
   readonly #release: () => void;
   #released = false;
 
-  constructor(taken: T, release: () => void) {
-    this.taken = taken;
+  constructor(resource: T, release: () => void) {
+    this.resource = resource;
     this.#release = release;
   }
 
   [Symbol.dispose](): void {
     if (this.#released) return;
     this.#released = true;
-    this.taken[Symbol.dispose]();
+    this.resource[Symbol.dispose]();
     this.#release();
   }
 }

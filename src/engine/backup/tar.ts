@@ -110,9 +110,9 @@ class ByteSource {
       if (done) throw new ArchiveError("the archive ends too early");
       this.#rest = Buffer.from(value.buffer, value.byteOffset, value.length);
     }
-    const taken = this.#rest.subarray(0, bytesMax);
-    this.#rest = this.#rest.subarray(taken.length);
-    return taken;
+    const part = this.#rest.subarray(0, bytesMax);
+    this.#rest = this.#rest.subarray(part.length);
+    return part;
   }
 
   async exactly(bytes: number): Promise<Buffer> {

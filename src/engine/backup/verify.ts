@@ -67,10 +67,10 @@ export async function verifyArchive(
     }
   }
   if (head === undefined || checksums === undefined || !isWhole) throw new ArchiveError("the backup ends too early");
-  const told = parse<Checksums>(checksumsMember, checksums);
-  compare(told, seen);
+  const expected = parse<Checksums>(checksumsMember, checksums);
+  compare(expected, seen);
   const bytes = [...seen.values()].reduce((sum, each) => sum + each.bytes, 0);
-  return { head, members: seen.size, bytes, entries: told.entries };
+  return { head, members: seen.size, bytes, entries: expected.entries };
 }
 
 async function take(sink: ArchiveSink, name: string, bytes: number, data: AsyncIterable<Uint8Array>): Promise<void> {

@@ -154,7 +154,7 @@ export class OpApplier {
 }
 
 function isEmpty({ source, vectors = {}, sparseVectors = {} }: ContentOp): boolean {
-  return [source, vectors, sparseVectors].every((given) => Object.keys(given).length === 0);
+  return [source, vectors, sparseVectors].every((part) => Object.keys(part).length === 0);
 }
 
 /** A document's text may be long, and its condition about something else. */
@@ -166,9 +166,9 @@ function onlyWhat(condition: Filter, schema: Schema): Schema {
 function replaced<T>(
   before: ReadonlyMap<string, T>,
   after: ReadonlyMap<string, T>,
-  given: Readonly<Record<string, unknown>> | undefined,
+  input: Readonly<Record<string, unknown>> | undefined,
 ): Map<string, T> {
   const merged = new Map([...before, ...after]);
-  for (const [name, value] of Object.entries(given ?? {})) if (value === null) merged.delete(name);
+  for (const [name, value] of Object.entries(input ?? {})) if (value === null) merged.delete(name);
   return merged;
 }

@@ -4,6 +4,7 @@ import type { Entry, Snapshot, Store } from "../../port/store.ts";
 import type { ObjectHold } from "../backup/object-hold.ts";
 import type { Committer } from "../commit/committer.ts";
 import type { Log } from "../log/log.ts";
+import { nextTurn } from "../turns.ts";
 import type { BuildReply } from "./build/messages.ts";
 import {
   type CollectionTotals,
@@ -14,7 +15,7 @@ import {
 } from "./collection-store.ts";
 import { folderOf } from "./collections.ts";
 import { documentsOf, openStored } from "./document-codec.ts";
-import { type BuildThread, yieldTurn } from "./engine-thread.ts";
+import type { BuildThread } from "./engine-thread.ts";
 import type { FrozenDeletes, FrozenTail } from "./index/messages.ts";
 import type { CollectionRuntime } from "./runtime.ts";
 import { formatSchema } from "./schema-parse.ts";
@@ -82,7 +83,7 @@ export class Builder {
   }
 
   /**
-   * In a turn of the committer, which has nothing under way then: the totals, the frozen tail and the documents are of
+   * Between two commits, when the committer has nothing under way: the totals, the frozen tail and the documents are of
    * the same offset.
    */
   async #freeze(runtime: CollectionRuntime): Promise<Frozen> {
@@ -208,7 +209,7 @@ export class Builder {
         if (bytes >= pieceBytes || next >= to) break;
       }
       if (next === before) throw new Error(`the log of collection ${runtime.meta.id} ends at ${next}, not at ${to}`);
-      await yieldTurn();
+      await nextTurn();
     }
   }
 
@@ -231,7 +232,7 @@ export class Builder {
       this.#send(job, new Uint8Array(encodeChanges(changes)));
       last = changes.at(-1)!.id;
       left -= entries.length;
-      await yieldTurn();
+      await nextTurn();
     }
     return last;
   }

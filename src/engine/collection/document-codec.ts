@@ -70,14 +70,14 @@ function sourceEndOf(bytes: Buffer): number {
 }
 
 /** The source alone: vectors are most of a document's bytes, and few readers want them. */
-export function decodeSource(given: Uint8Array): string {
-  const bytes = asBuffer(given);
+export function decodeSource(stored: Uint8Array): string {
+  const bytes = asBuffer(stored);
   return bytes.toString("utf8", 5, sourceEndOf(bytes));
 }
 
 /** `take` gives memory for the vectors. */
-export function decodeDocument(given: Uint8Array, take = newFloats): StoredDocument {
-  const bytes = asBuffer(given);
+export function decodeDocument(stored: Uint8Array, take = newFloats): StoredDocument {
+  const bytes = asBuffer(stored);
   const sourceEnd = sourceEndOf(bytes);
   const source = bytes.toString("utf8", 5, sourceEnd);
   const vectors = new Map<string, Float32Array>();

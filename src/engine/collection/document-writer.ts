@@ -47,12 +47,12 @@ export interface DocumentWriterDeps {
   readonly settings: CollectionSettings;
 }
 
-/** Batches from this size on are worked out before their turn. */
+/** Batches from this size on are worked out before they are decided. */
 const foreseenOpsMin = 32;
 /** Smaller ones up to this many bytes are worked out at once: giving way would cost more than they do. */
 const briefBytesMax = 64 * 1024;
 
-/** What a batch comes to on the documents as they were before its turn. */
+/** What a batch comes to on the documents as they were before it is decided. */
 interface Foreseen {
   /** The collection's changes up to then: as long as there are no more, nothing of it is different. */
   readonly changesBefore: number;
@@ -114,8 +114,8 @@ export class DocumentWriter {
   }
 
   /**
-   * Works a large batch out before its turn, in which nobody else is served: the turn then only checks that the
-   * collection has not changed. What fails is left to the turn, which has the last word.
+   * Works a large batch out before it is decided, since then nobody else is served: the decision only checks that the
+   * collection has not changed. What fails is left to the decision, which has the last word.
    */
   *#foresee(meta: CollectionMeta, prepared: PreparedOps, options: ApplyOptions): Steps<Foreseen | undefined> {
     const { store, log, runtimes } = this.#deps;
@@ -150,7 +150,7 @@ export class DocumentWriter {
     }
     // What is over its quota gets below it by deleting.
     if (ops.some(({ kind }) => kind !== "delete")) quotas.admitBytes(meta.namespace, bytes);
-    // The schema may have grown while the request waited for its turn.
+    // The schema may have grown while the request waited.
     const { schema, schemaVersion } = current;
     const fitting =
       schemaVersion === prepared.schemaVersion

@@ -41,8 +41,3 @@ function engineError(error: unknown): unknown {
   const retry = reason === "unavailable" || reason === "resource_exhausted" ? { retryAfterMs: 1000 } : {};
   return new EngineError(reason, error.message, { details: error.details, cause: error, ...retry });
 }
-
-/** Lets everything else that is ready run before the caller goes on. */
-export function yieldTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}

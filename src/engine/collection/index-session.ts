@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { unavailable } from "../errors.ts";
 import type { Log, LogStream } from "../log/log.ts";
 import type { SharedSegments } from "../search/index/shared-bytes.ts";
+import { nextTurn } from "../turns.ts";
 import type { Manifest } from "./collection-store.ts";
-import { type IndexThread, yieldTurn } from "./engine-thread.ts";
+import type { IndexThread } from "./engine-thread.ts";
 import { type FindDocument, loggedCount, withDocumentsSteps } from "./write-record.ts";
 
 /** What of the log is handed to an index thread before it is waited for: so many changes, or bytes of records. */
@@ -30,7 +31,7 @@ export class IndexSession {
   /** The offset at which the tail was frozen last; only a manifest that goes up to it fits this session. */
   frozenAt: number | undefined;
   /** The manifest that its thread was told last. */
-  told: Manifest;
+  sentManifest: Manifest;
   /** Changes sent since the last search here. */
   changesUnsearched = 0;
   /**
@@ -46,7 +47,7 @@ export class IndexSession {
     this.place = place;
     this.#collection = collection;
     this.manifest = manifest;
-    this.told = manifest;
+    this.sentManifest = manifest;
   }
 
   open(schema: unknown, loaded: SharedSegments): Promise<SharedSegments> {
@@ -74,19 +75,19 @@ export class IndexSession {
     const records = piece.map(({ record }) => record);
     const steps = withDocumentsSteps(records, find, this.outdated);
     let step = steps.next();
-    for (; !step.done; step = steps.next()) await yieldTurn();
+    for (; !step.done; step = steps.next()) await nextTurn();
     check();
     this.sendChanges(next, step.value, undefined, true);
     await this.#thread.request({ kind: "sync", collection: this.#collection });
     return next;
   }
 
-  /** `total`: the collection's changes with these, where that is known. `given`: the caller has no further use for them. */
-  sendChanges(next: number, changes: Uint8Array, total: number | undefined, given: boolean): void {
+  /** `total`: the collection's changes with these, where that is known. `isOwned`: the caller has no further use for them. */
+  sendChanges(next: number, changes: Uint8Array, total: number | undefined, isOwned: boolean): void {
     this.changesUnsearched++;
     // The memory goes over to the thread: a copy where others need it, or where it lies in a pool with other buffers.
     const isAlone = changes.buffer instanceof ArrayBuffer && changes.buffer.byteLength === changes.byteLength;
-    const copy = given && isAlone ? new Uint8Array(changes.buffer as ArrayBuffer) : new Uint8Array(changes);
+    const copy = isOwned && isAlone ? new Uint8Array(changes.buffer as ArrayBuffer) : new Uint8Array(changes);
     this.#thread.post({ kind: "apply", collection: this.#collection, next, changes: copy, total }, [copy.buffer]);
   }
 
@@ -105,7 +106,7 @@ export class IndexSession {
   }
 
   publish(manifest: Manifest, loaded: SharedSegments): Promise<SharedSegments> {
-    this.told = manifest;
+    this.sentManifest = manifest;
     return this.#thread.request({ kind: "publish", collection: this.#collection, manifest, loaded });
   }
 

@@ -112,13 +112,13 @@ export class PinnedReads {
       await runtime.open();
       const take = () => this.#takeMatches(runtime, filter ?? matchAll, afterId, eventual);
       // Between two commits the store is exactly what the index was told.
-      const taken = take() ?? (await committer.submit(take));
-      if (taken === undefined) continue;
+      const claim = take() ?? (await committer.submit(take));
+      if (claim === undefined) continue;
       try {
-        const { ids, versions } = await taken.found;
-        return { snapshot: taken.snapshot, matches: { ids, versions }, token: taken.token };
+        const { ids, versions } = await claim.found;
+        return { snapshot: claim.snapshot, matches: { ids, versions }, token: claim.token };
       } catch (error) {
-        taken.snapshot[Symbol.dispose]();
+        claim.snapshot[Symbol.dispose]();
         if (runtime.state !== "cold" || attempt > 1) throw error;
       }
     }

@@ -7,9 +7,9 @@ import { type PackedOutcome, type QueryOutcome, unpackOutcome } from "../query/o
 import type { SearchPlan } from "../query/plan.ts";
 import type { RunningQuery } from "../query/stopped.ts";
 import type { SharedSegments } from "../search/index/shared-bytes.ts";
+import { nextTurn } from "../turns.ts";
 import type { CollectionMeta, CollectionTotals, Manifest } from "./collection-store.ts";
 import { documentsOf } from "./document-codec.ts";
-import { yieldTurn } from "./engine-thread.ts";
 import type { FrozenTail, IndexQuestion } from "./index/messages.ts";
 import { damagedObject } from "./index/segment-loader.ts";
 import { IndexSession } from "./index-session.ts";
@@ -153,7 +153,7 @@ export class CollectionRuntime {
     for (let waits = 0; next < this.#log.highWatermark(this.stream, 0) || session.outdated.size > 0; ) {
       if (next < this.#log.highWatermark(this.stream, 0)) {
         next = await session.replayFrom(this.#log, this.stream, next, find, () => this.#check(session));
-      } else if (waits++ < unheardTurnsMax) await yieldTurn();
+      } else if (waits++ < unheardTurnsMax) await nextTurn();
       else throw unavailable("a write of the collection is still under way; retry");
       this.#check(session);
     }
@@ -185,7 +185,7 @@ export class CollectionRuntime {
       } catch (error) {
         const lost = error instanceof EngineError && error.reason === "unavailable";
         if (!lost || attempt === 2 || this.damaged) throw error;
-        await yieldTurn();
+        await nextTurn();
       }
     }
   }
@@ -226,8 +226,8 @@ export class CollectionRuntime {
     const session = this.#leastBusy(eventual);
     if (session === undefined) throw unavailable("the collection's index was closed; retry");
     session.changesUnsearched = 0;
-    const asked = this.#threads.search<T>(session.place, { ...question, collection: this.meta.id });
-    const outcome = asked.catch((error: unknown) => {
+    const search = this.#threads.search<T>(session.place, { ...question, collection: this.meta.id });
+    const outcome = search.catch((error: unknown) => {
       this.#endIfLost(session, error);
       throw error;
     });
@@ -245,7 +245,7 @@ export class CollectionRuntime {
       const session = this.#sessions[place];
       if (session === undefined) unopened ??= place;
       else if (!session.loaded) isOpening = true;
-      else if (eventual && session.told !== this.manifest) continue;
+      else if (eventual && session.sentManifest !== this.manifest) continue;
       else if (this.#threads.searching(place) < this.#threads.searching(best.place)) best = session;
     }
     // One after another, as long as all that are there are busy: each costs a tail of its own, and every write one more
@@ -323,7 +323,8 @@ export class CollectionRuntime {
         if (this.#first !== first || this.manifest !== manifest) return;
         this.#shared = shared;
         for (const session of this.#sessions) {
-          if (session?.following && session.told !== manifest) session.publish(manifest, shared).catch(() => {});
+          if (session?.following && session.sentManifest !== manifest)
+            session.publish(manifest, shared).catch(() => {});
         }
       })
       // The thread has closed what could not go over; the next question finds that out and opens it anew.

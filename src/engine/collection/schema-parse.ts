@@ -186,21 +186,21 @@ function checkNames(path: string, schema: Schema): void {
 
 /** Reads the REST form of a schema. `path` is where it stands in the request, for the errors. */
 export function parseSchema(value: unknown, path = "schema"): Schema {
-  const given = object(path, value, ["fields", "vectors", "sparse_vectors", "dynamic", "max_fields"]);
-  const dynamic = given["dynamic"] ?? "ignore";
+  const body = object(path, value, ["fields", "vectors", "sparse_vectors", "dynamic", "max_fields"]);
+  const dynamic = body["dynamic"] ?? "ignore";
   if (!dynamicModes.includes(dynamic as DynamicMode)) {
     throw invalid(`${path}.dynamic`, `must be one of ${dynamicModes.join(", ")}`);
   }
   const maxFields = integer(
     `${path}.max_fields`,
-    given["max_fields"] ?? searchLimits.fieldsDefault,
+    body["max_fields"] ?? searchLimits.fieldsDefault,
     1,
     searchLimits.fieldsMax,
   );
-  const fields = array(`${path}.fields`, given["fields"]);
+  const fields = array(`${path}.fields`, body["fields"]);
   if (fields.length > maxFields) throw invalid(`${path}.fields`, `has more than max_fields (${maxFields}) entries`);
-  const vectors = array(`${path}.vectors`, given["vectors"]);
-  const sparse = array(`${path}.sparse_vectors`, given["sparse_vectors"]);
+  const vectors = array(`${path}.vectors`, body["vectors"]);
+  const sparse = array(`${path}.sparse_vectors`, body["sparse_vectors"]);
   for (const [list, entries] of [
     ["vectors", vectors],
     ["sparse_vectors", sparse],
@@ -309,10 +309,10 @@ export function readSchema(formatted: unknown): Schema {
 
 /** The schema with more fields at its end; a name that is taken, or too many fields, is an error. */
 export function addFields(schema: Schema, fields: readonly FieldSpec[], path = "fields"): Schema {
-  const taken = new Set([...schema.fields, ...schema.vectors, ...schema.sparseVectors].map((entry) => entry.name));
+  const used = new Set([...schema.fields, ...schema.vectors, ...schema.sparseVectors].map((entry) => entry.name));
   fields.forEach((field, i) => {
-    if (taken.has(field.name)) throw invalid(`${path}[${i}].name`, `"${field.name}" is there already`);
-    taken.add(field.name);
+    if (used.has(field.name)) throw invalid(`${path}[${i}].name`, `"${field.name}" is there already`);
+    used.add(field.name);
   });
   if (schema.fields.length + fields.length > schema.maxFields) {
     throw invalid(path, `the schema would have more than max_fields (${schema.maxFields}) fields`);

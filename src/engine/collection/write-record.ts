@@ -74,8 +74,8 @@ interface Logged extends DocumentChange {
   readonly isNamed: boolean;
 }
 
-function* decodeLogged(given: Uint8Array): Iterable<Logged> {
-  const bytes = asBuffer(given);
+function* decodeLogged(stored: Uint8Array): Iterable<Logged> {
+  const bytes = asBuffer(stored);
   let at = 4;
   for (let left = bytes.readUInt32LE(0); left > 0; left--) {
     const id = bytes.readDoubleLE(at);
@@ -89,8 +89,8 @@ function* decodeLogged(given: Uint8Array): Iterable<Logged> {
   }
 }
 
-export function* decodeChanges(given: Uint8Array): Iterable<DocumentChange> {
-  for (const change of decodeLogged(given)) {
+export function* decodeChanges(stored: Uint8Array): Iterable<DocumentChange> {
+  for (const change of decodeLogged(stored)) {
     if (change.isNamed) throw new EngineError("internal", `the document ${change.id} was not looked up`);
     yield change;
   }
@@ -137,7 +137,7 @@ class ChangesWriter {
   }
 
   /** In memory of their own, which may be handed to another thread. */
-  taken(): Uint8Array<ArrayBuffer> {
+  copy(): Uint8Array<ArrayBuffer> {
     this.#bytes.writeUInt32LE(this.#count, 0);
     return new Uint8Array(this.#bytes.subarray(0, this.#at));
   }
@@ -181,7 +181,7 @@ export function* withDocumentsSteps(
       }
     }
   }
-  return changes.taken();
+  return changes.copy();
 }
 
 /** How many changes a record of the log tells of. */
@@ -190,8 +190,8 @@ export function loggedCount(logged: Uint8Array): number {
 }
 
 /** The ids alone, without a look at the documents. */
-export function* changedIds(given: Uint8Array): Iterable<number> {
-  const bytes = asBuffer(given);
+export function* changedIds(stored: Uint8Array): Iterable<number> {
+  const bytes = asBuffer(stored);
   let at = 4;
   for (let left = bytes.readUInt32LE(0); left > 0; left--) {
     yield bytes.readDoubleLE(at);

@@ -27,7 +27,7 @@ export interface CommitterOptions {
   readonly groupBytesMax: number;
   /**
    * With so much ready a group does not wait for others, and takes about three times that at most while commits are quick: what
-   * is read and decided meanwhile goes with the next one. Else readers and the store would wait for each other by turns.
+   * is read and decided meanwhile goes with the next one. Else readers and the store would wait for each other alternately.
    */
   readonly readyBytes?: number;
   /** With so many ready it does not wait either, while commits are quick. */

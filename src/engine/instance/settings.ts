@@ -30,11 +30,11 @@ function members(field: string, value: unknown, allowed: readonly string[]): Mem
 }
 
 function texts(field: string, value: unknown, allowed: readonly string[]): Readonly<Record<string, string>> {
-  const given = members(field, value, allowed);
-  for (const [key, text] of Object.entries(given)) {
+  const body = members(field, value, allowed);
+  for (const [key, text] of Object.entries(body)) {
     if (typeof text !== "string" || text === "") throw invalid(`${field}.${key}`, "must be a text that is not empty");
   }
-  return given as Readonly<Record<string, string>>;
+  return body as Readonly<Record<string, string>>;
 }
 
 export function parsePush(field: string, value: unknown): PushSettings {

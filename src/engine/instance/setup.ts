@@ -33,10 +33,10 @@ export async function setUp(
   store: InstanceStore,
   clock: Clock,
   random: Random,
-  given: { readonly org: string; readonly owner: string },
+  input: { readonly org: string; readonly owner: string },
 ): Promise<Setup> {
-  const name = required("org", given.org);
-  const owner = required("owner", given.owner);
+  const name = required("org", input.org);
+  const owner = required("owner", input.owner);
   const known = readSetup(store);
   if (known !== undefined) {
     if (known.org.name === name && known.owner === owner) return known;

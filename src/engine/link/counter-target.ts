@@ -5,6 +5,7 @@ import type { Draft } from "../commit/draft.ts";
 import { makeKey, prefixRange, tables } from "../keys.ts";
 import type { BatchCursor } from "../log/record-batch.ts";
 import { openValue, sealValue } from "../stored-value.ts";
+import { nextTurn } from "../turns.ts";
 import { type CounterRule, parseCounterOptions } from "./counter-options.ts";
 import { CounterSum } from "./counter-sum.ts";
 import type { LinkContext, LinkStep, LinkTarget, LinkTotals } from "./target.ts";
@@ -52,7 +53,7 @@ export class CounterTarget implements LinkTarget {
     const counters: string[] = [];
     for (const { name, value } of this.counters(link.id, view)) {
       counters.push(`${JSON.stringify(name)}:${value}`);
-      if (counters.length % countersPerTurn === 0) await new Promise((resolve) => setImmediate(resolve));
+      if (counters.length % countersPerTurn === 0) await nextTurn();
     }
     return [
       `"version":${totals.version}`,

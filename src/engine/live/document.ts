@@ -52,13 +52,13 @@ export function parseOwnFields(json: Buffer): LiveObject {
 /** The fields of a document that are its own. The system's may be given with the values that they have. */
 export function ownFieldsOf(
   path: string,
-  given: LiveValue | undefined,
+  input: LiveValue | undefined,
   table: LiveTable,
   key: string | undefined,
 ): LiveObject {
-  if (!isObject(given)) throw invalid(path, "must be an object");
+  if (!isObject(input)) throw invalid(path, "must be an object");
   const own: Record<string, LiveValue> = {};
-  for (const [name, value] of Object.entries(given)) {
+  for (const [name, value] of Object.entries(input)) {
     const isSystem = name === "_id" || name === "_creationTime";
     if (isSystem && key !== undefined) {
       const kept = name === "_id" ? formatId({ table: table.number, key }) : creationTimeOf(key);

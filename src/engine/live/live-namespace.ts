@@ -293,10 +293,10 @@ export class LiveNamespace {
         isUndecided = false;
       });
       const retention = { maxAgeMs: settings.historyMs, maxBytes: null };
-      const given = { partitions: 1, retention, backing: true };
+      const shape = { partitions: 1, retention, backing: true };
       const stream = this.#exists
         ? metastore.stagedStream(draft, metastore.stream(this.name, liveStreamName))
-        : metastore.stageCreateStream(draft, this.name, liveStreamName, given);
+        : metastore.stageCreateStream(draft, this.name, liveStreamName, shape);
       const append = (value: object, at: Moment) => {
         const record = { value: Buffer.from(JSON.stringify(value)), timestampMs: at.micros / 1_000 };
         log.stageAppend(draft, stream, 0, encodeBatch([record], at.micros / 1_000));

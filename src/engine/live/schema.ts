@@ -32,10 +32,10 @@ export function parseTableName(path: string, name: unknown): string {
 
 type Bounds = Pick<LiveSettings, "indexesMax" | "indexFieldsMax">;
 
-export function parseSchema(path: string, given: unknown, bounds: Bounds): SchemaDefinition {
-  if (!isObject(given)) throw invalid(path, "must be an object with tables");
-  refuseUnknown(path, given, ["tables"]);
-  const { tables = {} } = given;
+export function parseSchema(path: string, input: unknown, bounds: Bounds): SchemaDefinition {
+  if (!isObject(input)) throw invalid(path, "must be an object with tables");
+  refuseUnknown(path, input, ["tables"]);
+  const { tables = {} } = input;
   if (!isObject(tables)) throw invalid(`${path}.tables`, "must be an object of tables by name");
   const names = Object.keys(tables);
   if (names.length > liveLimits.tablesMax) throw invalid(`${path}.tables`, `has more than ${liveLimits.tablesMax}`);
@@ -64,8 +64,8 @@ export function parseTable(prefix: string, fields: unknown, indexes: unknown, bo
   return { fields: parsed, indexes: definitions };
 }
 
-function parseTableFields(path: string, given: unknown): Fields {
-  const fields = parseFields(path, given);
+function parseTableFields(path: string, input: unknown): Fields {
+  const fields = parseFields(path, input);
   for (const name of Object.keys(fields)) checkOwnField(`${path}.${name}`, name);
   return fields;
 }
@@ -76,11 +76,11 @@ export function checkOwnField(path: string, name: string): void {
   if (name.startsWith("_")) throw invalid(path, "names that start with _ are reserved");
 }
 
-function parseIndex(path: string, given: unknown, { indexFieldsMax }: Bounds): IndexDefinition {
-  if (!isObject(given)) throw invalid(path, "must be an object with name and fields");
-  refuseUnknown(path, given, ["name", "fields"]);
-  const name = parseTableName(`${path}.name`, given["name"]);
-  const { fields } = given;
+function parseIndex(path: string, input: unknown, { indexFieldsMax }: Bounds): IndexDefinition {
+  if (!isObject(input)) throw invalid(path, "must be an object with name and fields");
+  refuseUnknown(path, input, ["name", "fields"]);
+  const name = parseTableName(`${path}.name`, input["name"]);
+  const { fields } = input;
   if (!Array.isArray(fields) || fields.length === 0) throw invalid(`${path}.fields`, "must be a list of fields");
   if (fields.length > indexFieldsMax) throw invalid(`${path}.fields`, `has more than ${indexFieldsMax} fields`);
   for (const [i, field] of fields.entries()) {

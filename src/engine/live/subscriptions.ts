@@ -110,7 +110,7 @@ export class Subscriptions {
     subscription.dirtyTick = this.#namespace.firstTouch(read, state.tick);
     if (subscription.watchers.size === 0) return;
     this.#readers.add(subscription, read);
-    if (subscription.dirtyTick !== undefined) for (const told of subscription.watchers) told();
+    if (subscription.dirtyTick !== undefined) for (const notify of subscription.watchers) notify();
   }
 
   /** What one caller sees is not for the others. */
@@ -120,7 +120,7 @@ export class Subscriptions {
     if (subscription.result !== undefined) this.#readers.remove(subscription, subscription.result.read);
     subscription.result = undefined;
     subscription.isSplit = true;
-    for (const told of subscription.watchers) told();
+    for (const notify of subscription.watchers) notify();
   }
 
   #onCommit(tick: number, written: WriteSet): void {
@@ -128,7 +128,7 @@ export class Subscriptions {
     for (const subscription of touched) {
       if (subscription.dirtyTick !== undefined || subscription.result === undefined) continue;
       subscription.dirtyTick = tick;
-      for (const told of subscription.watchers) told();
+      for (const notify of subscription.watchers) notify();
     }
     for (const resolve of this.#waiting.splice(0)) resolve();
   }

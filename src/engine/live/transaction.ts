@@ -152,9 +152,9 @@ export class Transaction {
   }
 
   /** Replaces the fields that are given and takes away those of `unset`. */
-  patch(path: string, id: LiveValue | undefined, given: Patch): void {
+  patch(path: string, id: LiveValue | undefined, input: Patch): void {
     const { table, key, stored } = this.#existing(path, id);
-    const { patch, patchPath, unset = [] } = given;
+    const { patch, patchPath, unset = [] } = input;
     if (!isObject(patch)) throw invalid(patchPath, "must be an object");
     const merged = { ...parseOwnFields(stored.json), ...patch };
     for (const name of unset) delete merged[name];
@@ -238,9 +238,9 @@ export class Transaction {
     return { ...found, stored };
   }
 
-  #checked(path: string, table: LiveTable, given: LiveValue | undefined, key: string | undefined) {
+  #checked(path: string, table: LiveTable, input: LiveValue | undefined, key: string | undefined) {
     const { settings, tables } = this.#deps;
-    const document = ownFieldsOf(path, given, table, key);
+    const document = ownFieldsOf(path, input, table, key);
     checkDocument(path, table, document, (name) => tables.get(name)?.number);
     const json = Buffer.from(JSON.stringify(document));
     if (json.length > settings.documentBytesMax) {

@@ -29,47 +29,47 @@ const members: Readonly<Record<string, readonly string[]>> = {
   literal: ["value"],
 };
 
-export function parseValidator(path: string, given: unknown, depth = 0): Validator {
+export function parseValidator(path: string, input: unknown, depth = 0): Validator {
   if (depth > liveLimits.valueDepthMax) throw invalid(path, `nests deeper than ${liveLimits.valueDepthMax}`);
-  if (!isObject(given)) throw invalid(path, 'must be a validator such as {"type": "string"}');
-  const { type, optional } = given;
+  if (!isObject(input)) throw invalid(path, 'must be a validator such as {"type": "string"}');
+  const { type, optional } = input;
   if (typeof type !== "string") throw invalid(`${path}.type`, "is required");
   const own = members[type] ?? ((plainTypes as readonly string[]).includes(type) ? [] : undefined);
   if (own === undefined) {
     const known = [...plainTypes, ...Object.keys(members)].join(", ");
     throw invalid(`${path}.type`, `${JSON.stringify(type)} is no type; the types are ${known}`);
   }
-  refuseUnknown(path, given, ["type", "optional", ...own]);
+  refuseUnknown(path, input, ["type", "optional", ...own]);
   if (optional !== undefined && typeof optional !== "boolean") throw invalid(`${path}.optional`, "must be a boolean");
   const flag = optional === true ? ({ optional: true } as const) : {};
   switch (type) {
     case "id":
-      if (typeof given["table"] !== "string") throw invalid(`${path}.table`, "must name a table");
-      return { type, table: given["table"], ...flag };
+      if (typeof input["table"] !== "string") throw invalid(`${path}.table`, "must name a table");
+      return { type, table: input["table"], ...flag };
     case "array":
-      return { type, items: parseValidator(`${path}.items`, given["items"], depth + 1), ...flag };
+      return { type, items: parseValidator(`${path}.items`, input["items"], depth + 1), ...flag };
     case "object":
-      return { type, fields: parseFields(`${path}.fields`, given["fields"], depth + 1), ...flag };
+      return { type, fields: parseFields(`${path}.fields`, input["fields"], depth + 1), ...flag };
     case "union": {
-      const of = given["of"];
+      const of = input["of"];
       if (!Array.isArray(of) || of.length === 0) throw invalid(`${path}.of`, "must be a list of validators");
       return { type, of: of.map((each, i) => parseValidator(`${path}.of[${i}]`, each, depth + 1)), ...flag };
     }
     case "literal":
-      checkValue(`${path}.value`, given["value"]);
-      return { type, value: given["value"], ...flag };
+      checkValue(`${path}.value`, input["value"]);
+      return { type, value: input["value"], ...flag };
     default:
       return { type: type as PlainType, ...flag };
   }
 }
 
-export function parseFields(path: string, given: unknown, depth = 0): Fields {
-  if (!isObject(given)) throw invalid(path, "must be an object of validators by field");
-  const names = Object.keys(given);
+export function parseFields(path: string, input: unknown, depth = 0): Fields {
+  if (!isObject(input)) throw invalid(path, "must be an object of validators by field");
+  const names = Object.keys(input);
   if (names.length > liveLimits.tableFieldsMax)
     throw invalid(path, `has more than ${liveLimits.tableFieldsMax} fields`);
   for (const name of names) checkFieldName(`${path}.${name}`, name);
-  return Object.fromEntries(names.map((name) => [name, parseValidator(`${path}.${name}`, given[name], depth)]));
+  return Object.fromEntries(names.map((name) => [name, parseValidator(`${path}.${name}`, input[name], depth)]));
 }
 
 export function checkFieldName(path: string, name: string): void {

@@ -301,9 +301,9 @@ function damaged(what: string): EngineError {
   return damagedData(`a stored record batch is damaged (${what})`);
 }
 
-/** Reads and verifies the header of the batch under a key; `given` may be longer. */
-export function decodeHeader(key: Uint8Array, given: Uint8Array): BatchHeader {
-  const bytes = asBuffer(given);
+/** Reads and verifies the header of the batch under a key; `stored` may be longer. */
+export function decodeHeader(key: Uint8Array, stored: Uint8Array): BatchHeader {
+  const bytes = asBuffer(stored);
   if (bytes.length < headerBytes) throw damaged("short header");
   if (bytes[0] !== magic || bytes.readUInt16LE(2) !== 0) throw damaged("unknown format");
   if (bytes[1] !== version && bytes[1] !== compactVersion) throw damaged(`format version ${bytes[1]}`);
@@ -340,8 +340,8 @@ export class BatchCursor {
   #at = headerBytes;
   #left: number;
 
-  constructor(key: Uint8Array, given: Uint8Array) {
-    const bytes = asBuffer(given);
+  constructor(key: Uint8Array, stored: Uint8Array) {
+    const bytes = asBuffer(stored);
     this.header = decodeHeader(key, bytes);
     const { count, baseOffset, bodyBytes, maxTimestampMs } = this.header;
     if (bytes.length !== headerBytes + bodyBytes) throw damaged("length");

@@ -1,6 +1,7 @@
 import type { Committer } from "../commit/committer.ts";
 import { limits } from "../limits.ts";
 import type { Metastore, StreamMeta } from "../metastore/metastore.ts";
+import { nextTurn } from "../turns.ts";
 import type { Log } from "./log.ts";
 
 /** Partitions looked at before other work gets a turn. */
@@ -20,7 +21,7 @@ export class Trimmer {
 
   async trim(stream: StreamMeta, signal?: AbortSignal): Promise<void> {
     for (let partition = 0; partition < stream.partitions; partition++) {
-      if (partition % partitionsPerTurn === partitionsPerTurn - 1) await yieldTurn();
+      if (partition % partitionsPerTurn === partitionsPerTurn - 1) await nextTurn();
       while (!signal?.aborted && this.#log.needsTrim(stream, partition)) {
         await this.#committer.submit((draft) => {
           const current = this.#metastore.stagedStream(draft, stream);
@@ -29,8 +30,4 @@ export class Trimmer {
       }
     }
   }
-}
-
-function yieldTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

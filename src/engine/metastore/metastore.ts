@@ -277,7 +277,7 @@ export class Metastore {
     draft: Draft,
     namespace: string,
     name: string,
-    given: Pick<StreamMeta, "partitions" | "retention" | "backing">,
+    shape: Pick<StreamMeta, "partitions" | "retention" | "backing">,
   ): StreamMeta {
     const owner = this.stagedNamespace(draft, namespace);
     const key = makeKey(tables.stream, owner.id, name);
@@ -287,7 +287,7 @@ export class Metastore {
       throw alreadyExists(`stream ${JSON.stringify(name)} already exists`, id);
     }
     const id = takeId(draft, "stream");
-    const meta: StreamMeta = { ...given, id, namespaceId: owner.id, namespace, name };
+    const meta: StreamMeta = { ...shape, id, namespaceId: owner.id, namespace, name };
     this.#putStream(draft, meta);
     return meta;
   }

@@ -9,7 +9,7 @@ import { EngineError } from "../errors.ts";
 import { type ConsistencyToken, tokenAt } from "../token.ts";
 import type { AnswerBody } from "./format.ts";
 import type { QueryKind } from "./plan.ts";
-import type { QueryTurns } from "./query-turns.ts";
+import type { QueryQueue } from "./query-queue.ts";
 import { cancellable } from "./stopped.ts";
 
 export interface HandoverDeps {
@@ -41,12 +41,12 @@ export interface HandedAnswer {
  */
 export class Handover {
   readonly #deps: HandoverDeps;
-  readonly #turns: QueryTurns;
+  readonly #queue: QueryQueue;
   readonly #nextQuery: () => number;
 
-  constructor(deps: HandoverDeps, turns: QueryTurns, nextQuery: () => number) {
+  constructor(deps: HandoverDeps, queue: QueryQueue, nextQuery: () => number) {
     this.#deps = deps;
-    this.#turns = turns;
+    this.#queue = queue;
     this.#nextQuery = nextQuery;
   }
 
@@ -56,8 +56,8 @@ export class Handover {
     const meta = this.#find(namespace, query.from);
     const reading = meta && documents.readingNow(meta, query.token);
     if (reading === undefined) return undefined;
-    const turn = this.#turns.enter(signal);
-    if (turn !== undefined) await turn;
+    const place = this.#queue.enter(signal);
+    if (place !== undefined) await place;
     try {
       return await this.#answer(reading, query, startedMs, signal);
     } catch (error) {
@@ -65,7 +65,7 @@ export class Handover {
       if (error instanceof EngineError && error.reason === "unavailable") return undefined;
       throw error;
     } finally {
-      this.#turns.leave();
+      this.#queue.leave();
     }
   }
 

@@ -11,14 +11,14 @@ const alwaysShown = ["_id", "_score"];
 
 /** The names of a projection; each must be a field or vector of the schema. */
 function projectionNames(body: JsonFields, name: string, schema: Schema): ReadonlySet<string> | undefined {
-  const given = body.strings(name, queryLimits.projectionMax);
-  if (given === undefined) return undefined;
+  const names = body.strings(name, queryLimits.projectionMax);
+  if (names === undefined) return undefined;
   const known = new Set([...schema.fields, ...schema.vectors, ...schema.sparseVectors].map((entry) => entry.name));
-  given.forEach((entry, i) => {
+  names.forEach((entry, i) => {
     if (known.has(entry) || (name === "select" && alwaysShown.includes(entry))) return;
     throw invalid(`${body.at(name)}[${i}]`, `the schema has no field "${entry.slice(0, 255)}"`);
   });
-  return new Set(given);
+  return new Set(names);
 }
 
 /**
@@ -63,9 +63,9 @@ export function parseHighlight(
   retrievers: readonly Retriever[],
   filter: Filter | undefined,
 ): HighlightField[] | undefined {
-  const given = body.get("highlight");
-  if (given === undefined) return undefined;
-  const highlight = new JsonFields(body.at("highlight"), given, ["fields"]);
+  const input = body.get("highlight");
+  if (input === undefined) return undefined;
+  const highlight = new JsonFields(body.at("highlight"), input, ["fields"]);
   const names = highlight.strings("fields", queryLimits.highlightFieldsMax);
   if (names === undefined) throw invalid(highlight.at("fields"), "is required");
   const filters = [filter, ...retrievers.map((retriever) => retriever.filter)].filter((each) => each !== undefined);
@@ -75,8 +75,8 @@ export function parseHighlight(
     if (field === undefined) throw invalid(path, `the schema has no field "${name.slice(0, 255)}"`);
     if (field.kind.kind !== "text") throw invalid(path, `"${name}" is not a text field`);
     const { analyzer } = field.kind;
-    const asked = retrievers.flatMap((each) => (each.kind === "text" && each.field === name ? each.query.clauses : []));
-    const clauses = [...asked, ...[...new Set(filters)].flatMap((each) => filterClauses(each, name, analyzer))];
+    const texts = retrievers.flatMap((each) => (each.kind === "text" && each.field === name ? each.query.clauses : []));
+    const clauses = [...texts, ...[...new Set(filters)].flatMap((each) => filterClauses(each, name, analyzer))];
     return { field, analyzer, clauses };
   });
 }

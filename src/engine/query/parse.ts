@@ -133,12 +133,12 @@ type RetrieverKind = keyof typeof retrieverFields;
 function parseRetriever(value: unknown, path: string, schema: Schema, filters: Filters, defaultK: number): Retriever {
   const kinds = Object.keys(retrieverFields);
   if (!isObject(value)) throw invalid(path, `must be an object with one key of ${kinds.join(", ")}`);
-  const given = Object.keys(value);
-  const unknown = given.find((key) => !kinds.includes(key));
+  const keys = Object.keys(value);
+  const unknown = keys.find((key) => !kinds.includes(key));
   if (unknown !== undefined)
     throw invalid(`${path}.${unknown.slice(0, 64)}`, `unknown retriever; known are ${kinds.join(", ")}`);
-  if (given.length !== 1) throw invalid(path, `must have exactly one key of ${kinds.join(", ")}`);
-  const kind = given[0] as RetrieverKind;
+  if (keys.length !== 1) throw invalid(path, `must have exactly one key of ${kinds.join(", ")}`);
+  const kind = keys[0] as RetrieverKind;
   const body = new JsonFields(`${path}.${kind}`, (value as Json)[kind], retrieverFields[kind]);
   const field = body.string("field");
   const k = body.integer("k", 1, queryLimits.resultsMax, defaultK);
@@ -183,9 +183,9 @@ function parseVectorQuery(body: JsonFields, schema: Schema, field: string): Floa
 }
 
 function parseFusion(body: JsonFields): Fusion | undefined {
-  const given = body.get("fuse");
-  if (given === undefined) return undefined;
-  const fuse = new JsonFields(body.at("fuse"), given, ["method", "k"]);
+  const input = body.get("fuse");
+  if (input === undefined) return undefined;
+  const fuse = new JsonFields(body.at("fuse"), input, ["method", "k"]);
   const method = fuse.oneOf("method", ["rrf", "weighted"], "rrf");
   if (method === "rrf") return { method, k: fuse.integer("k", 1, queryLimits.rrfKMax, 60) };
   if (fuse.get("k") !== undefined) throw invalid(fuse.at("k"), "belongs to rrf");
@@ -202,9 +202,9 @@ function parseSort(body: JsonFields, schema: Schema): SortKey[] {
 }
 
 function parseGroupBy(body: JsonFields, schema: Schema, groups: number): GroupBy | undefined {
-  const given = body.get("group_by");
-  if (given === undefined) return undefined;
-  const group = new JsonFields(body.at("group_by"), given, ["field", "size"]);
+  const input = body.get("group_by");
+  if (input === undefined) return undefined;
+  const group = new JsonFields(body.at("group_by"), input, ["field", "size"]);
   const field = fastField(schema, group.string("field"), group.at("field"));
   const size = group.integer("size", 1, queryLimits.groupSizeMax, queryLimits.groupSizeDefault);
   if (groups * size > queryLimits.resultsMax) {

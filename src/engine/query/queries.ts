@@ -14,7 +14,7 @@ import { type HandedAnswer, type HandedQuery, Handover, type HandoverDeps } from
 import type { Json } from "./json-fields.ts";
 import type { QueryOutcome } from "./outcome.ts";
 import { kindOf, type QueryPlan, searchPart, shownOf } from "./plan.ts";
-import { QueryTurns } from "./query-turns.ts";
+import { QueryQueue } from "./query-queue.ts";
 import { buildResult, type LoadDocument, type LoadedDocument, type QueryResult, RowRoom } from "./result.ts";
 import { type ParsedSource, SourceCache } from "./source-cache.ts";
 import { cancellable, queryStopped } from "./stopped.ts";
@@ -46,14 +46,14 @@ const attemptsMax = 5;
 /** Hybrid retrieval: the plan runs in the index thread, the rows are made here from a snapshot of the same moment. */
 export class Queries {
   readonly #deps: HandoverDeps;
-  readonly #turns = new QueryTurns();
+  readonly #queue = new QueryQueue();
   readonly #handover: Handover;
   readonly #sources = new SourceCache();
   #nextQuery = 1;
 
   constructor(deps: HandoverDeps) {
     this.#deps = deps;
-    this.#handover = new Handover(deps, this.#turns, () => this.#nextQuery++);
+    this.#handover = new Handover(deps, this.#queue, () => this.#nextQuery++);
   }
 
   /** The schema of a collection or alias, for parsing a query. */
@@ -93,7 +93,7 @@ export class Queries {
           if (signal?.aborted) throw queryStopped();
           return loadHit(hit);
         };
-        // Thousands of rows are made by turns: the thread that makes them is the listener's.
+        // Thousands of rows are made in slices: the thread that makes them is the listener's.
         return runInTurns(buildResult(plan, outcome, load, token, tookMs, room), clock);
       },
     );
@@ -153,11 +153,11 @@ export class Queries {
     const wanted = { token, eventual: plan.consistency === "eventual" };
     const { runtime, eventual } = await documents.reading({ namespace, collection: plan.collection }, wanted, signal);
     const kept: QueryPlan = { ...plan, consistency: eventual ? "eventual" : "strong" };
-    await this.#turns.enter(signal);
+    await this.#queue.enter(signal);
     try {
       return await this.#search(runtime, kept, signal, finish);
     } finally {
-      this.#turns.leave();
+      this.#queue.leave();
     }
   }
 
@@ -169,11 +169,11 @@ export class Queries {
     signal?: AbortSignal,
   ): Promise<Recall> {
     const { runtime, eventual } = await this.#deps.documents.reading(ref, options, signal);
-    await this.#turns.enter(signal);
+    await this.#queue.enter(signal);
     try {
       return await runtime.ask<Recall>({ kind: "recall", ...question, eventual });
     } finally {
-      this.#turns.leave();
+      this.#queue.leave();
     }
   }
 
@@ -189,15 +189,15 @@ export class Queries {
       await runtime.open();
       const take = () => this.#take(runtime, plan, query);
       // Between two commits the store is exactly what the index was told.
-      const taken = take() ?? (await committer.submit(take));
-      if (taken === undefined) {
+      const claim = take() ?? (await committer.submit(take));
+      if (claim === undefined) {
         if (attempt < attemptsMax) continue;
         throw unavailable("the collection's index and documents could not be read at one moment; retry");
       }
-      using snapshot = taken.snapshot;
+      using snapshot = claim.snapshot;
       try {
-        const outcome = await cancellable(taken.searching, signal);
-        return await finish({ outcome, snapshot, changes: taken.changes, runtime, plan, token: taken.token });
+        const outcome = await cancellable(claim.searching, signal);
+        return await finish({ outcome, snapshot, changes: claim.changes, runtime, plan, token: claim.token });
       } catch (error) {
         const lost = error instanceof EngineError && error.reason === "unavailable";
         if (!lost || attempt >= attemptsMax) throw error;

@@ -174,9 +174,9 @@ export function valueAt(value: unknown, path: string): unknown {
 }
 
 /** Field to fragments; a field in which nothing matches is left out. */
-function highlights(asked: readonly HighlightField[], source: Json): Record<string, string[]> {
+function highlights(fields: readonly HighlightField[], source: Json): Record<string, string[]> {
   const found: Record<string, string[]> = {};
-  for (const { field, analyzer, clauses } of asked) {
+  for (const { field, analyzer, clauses } of fields) {
     if (clauses.length === 0) continue;
     const texts = sourceValues(source, field.sourcePath).filter((value) => typeof value === "string");
     const fragments = texts.flatMap((text) => highlight(text, analyzer, clauses));

@@ -68,8 +68,8 @@ function typeName(value: unknown): string {
 }
 
 /** One value as the index holds it. The filters use it too, so that both sides agree on every type. */
-export function fieldValue(field: FieldSpec, path: string, given: unknown): string | number {
-  const value = asDouble(given);
+export function fieldValue(field: FieldSpec, path: string, input: unknown): string | number {
+  const value = asDouble(input);
   switch (field.kind.kind) {
     case "text":
       return asString(path, value);
@@ -222,16 +222,16 @@ export function parseSparseValue(path: string, value: unknown): SparseVector {
 function extractNamed<S extends { readonly name: string }, V>(
   path: string,
   specs: readonly S[],
-  given: unknown,
+  input: unknown,
   parse: (path: string, value: unknown, spec: S) => V,
 ): (V | undefined)[] {
-  if (given === undefined || given === null) return specs.map(() => undefined);
-  if (!isObject(given)) throw invalid(path, "must be an object of names");
-  for (const name of Object.keys(given)) {
+  if (input === undefined || input === null) return specs.map(() => undefined);
+  if (!isObject(input)) throw invalid(path, "must be an object of names");
+  for (const name of Object.keys(input)) {
     if (!specs.some((spec) => spec.name === name)) throw invalid(`${path}.${name}`, "is not in the schema");
   }
   return specs.map((spec) => {
-    const value = Object.hasOwn(given, spec.name) ? given[spec.name] : undefined;
+    const value = Object.hasOwn(input, spec.name) ? input[spec.name] : undefined;
     return value === undefined || value === null ? undefined : parse(`${path}.${spec.name}`, value, spec);
   });
 }

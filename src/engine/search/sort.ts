@@ -100,12 +100,12 @@ export function matchesAfter(
   readers.forEach((reader, r) => {
     const { ids, idsAscending, docCount } = reader;
     const set = matches[r]!;
-    let taken = 0;
+    let hits = 0;
     let doc = set.next(idsAscending ? firstAfter(ids, docCount, after) : 0);
-    for (; doc !== -1 && (!idsAscending || taken < count); doc = set.next(doc + 1)) {
+    for (; doc !== -1 && (!idsAscending || hits < count); doc = set.next(doc + 1)) {
       if (ids[doc]! <= after) continue;
       found.push({ id: ids[doc]!, score: 0, reader: r, doc });
-      taken++;
+      hits++;
     }
   });
   return found.sort((x, y) => x.id - y.id).slice(0, count);

@@ -77,11 +77,11 @@ export const linkColumns: readonly SqlColumnInfo[] = [
 
 /** Names that differ by more than their case: later ones get `_1`, `_2`, …. */
 export function uniqueNames(names: readonly string[]): string[] {
-  const taken = new Set<string>();
+  const used = new Set<string>();
   return names.map((name) => {
     let unique = name;
-    for (let i = 1; taken.has(unique.toLowerCase()); i++) unique = `${name}_${i}`;
-    taken.add(unique.toLowerCase());
+    for (let i = 1; used.has(unique.toLowerCase()); i++) unique = `${name}_${i}`;
+    used.add(unique.toLowerCase());
     return unique;
   });
 }

@@ -53,9 +53,9 @@ export interface FaultPlace {
 const messageLengthMax = 2_000;
 
 /** A statement that can't be run, with the fault for the wires. */
-export function sqlFault(kind: SqlFaultKind, told: string, place: FaultPlace = {}): EngineError {
+export function sqlFault(kind: SqlFaultKind, text: string, place: FaultPlace = {}): EngineError {
   const { field = "query", position, cause } = place;
-  const message = told.length > messageLengthMax ? `${told.slice(0, messageLengthMax).toWellFormed()}…` : told;
+  const message = text.length > messageLengthMax ? `${text.slice(0, messageLengthMax).toWellFormed()}…` : text;
   const sql: SqlFault = { kind, ...(position === undefined ? {} : { position }) };
   const reason = reasonOf[kind] ?? "invalid_argument";
   const atFault = reason === "invalid_argument";

@@ -40,20 +40,16 @@ const layouts = new WeakMap<PlainSelect, Layout>();
  * The rows of a statement that does nothing with what its retriever finds, as DuckDB would give them. Undefined where
  * they are many, or the collection's columns leave a doubt.
  */
-export function plainRows(
-  select: PlainSelect,
-  given: PlainHits,
-  params: readonly SqlParameter[],
-): RunReply | undefined {
-  const layout = layoutOf(select, given.schema);
-  if (layout === undefined || given.hits.length * layout.found.all.length > cellsMax) return undefined;
+export function plainRows(select: PlainSelect, hits: PlainHits, params: readonly SqlParameter[]): RunReply | undefined {
+  const layout = layoutOf(select, hits.schema);
+  if (layout === undefined || hits.hits.length * layout.found.all.length > cellsMax) return undefined;
   const tests = testsOf(select.tests, layout.found, params);
   const bounds = boundsOf(select, params);
   if (tests === undefined || bounds === undefined) return undefined;
   const rows: Cell[][] = [];
-  for (const hit of given.hits) {
+  for (const hit of hits.hits) {
     if (rows.length >= bounds.end) break;
-    const source = given.source(hit.id);
+    const source = hits.source(hit.id);
     if (source === undefined) continue;
     const cells = cellsOf(hit, source, layout);
     if (tests.every(({ place, values }) => values.has(cells[place]))) rows.push(cells);

@@ -24,10 +24,10 @@ export interface RowLimit {
   readonly offset: Constant | undefined;
 }
 
-export function rowsOf(given: RowLimit | undefined, params: readonly SqlParameter[]): number | undefined {
-  if (given === undefined) return undefined;
-  const limit = countOf(given.limit, params);
-  const offset = given.offset === undefined ? 0 : countOf(given.offset, params);
+export function rowsOf(input: RowLimit | undefined, params: readonly SqlParameter[]): number | undefined {
+  if (input === undefined) return undefined;
+  const limit = countOf(input.limit, params);
+  const offset = input.offset === undefined ? 0 : countOf(input.offset, params);
   return limit === undefined || offset === undefined ? undefined : limit + offset;
 }
 

@@ -20,8 +20,8 @@ export function outcomeOf(error: unknown): SqlOutcome {
   return fault?.kind ?? "error";
 }
 
-/** Runs a step of the statement when it is its turn. */
-export type StatementTurn = <T>(step: () => Promise<T>) => Promise<T>;
+/** Runs a step of the statement once the queue lets it. */
+export type StatementStep = <T>(step: () => Promise<T>) => Promise<T>;
 
 /** From this size on a batch counts: rows that are so long come alone. */
 const largeBytesMin = 4 * 1024 * 1024;
@@ -57,7 +57,7 @@ export class RunningStatement implements SqlResult {
   readonly columns: readonly SqlColumnInfo[];
   readonly token: ConsistencyToken;
   readonly #work: StatementWork;
-  readonly #goOn: StatementTurn;
+  readonly #goOn: StatementStep;
   readonly #end: (outcome: SqlOutcome) => void;
   #ready: SqlBatch | undefined;
   #isDone: boolean;
@@ -68,7 +68,7 @@ export class RunningStatement implements SqlResult {
 
   constructor(
     work: StatementWork,
-    goOn: StatementTurn,
+    goOn: StatementStep,
     started: Started,
     large: LargeBatches,
     end: (outcome: SqlOutcome) => void,

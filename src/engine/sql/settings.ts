@@ -6,11 +6,11 @@ export interface SqlSettings {
   readonly memoryBytes: number;
   /** Threads of one namespace's database. */
   readonly threads: number;
-  /** Statements that work at once; more wait for their turn, */
+  /** Statements that work at once; more wait in the queue, */
   readonly runningMax: number;
   /** and no more than this wait. */
   readonly waitingMax: number;
-  /** How long one waits for its turn. */
+  /** How long one waits in the queue. */
   readonly waitMs: number;
   /** Statements whose rows are still being read. */
   readonly openMax: number;

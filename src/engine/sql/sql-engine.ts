@@ -17,9 +17,9 @@ import type { SqlSettings } from "./settings.ts";
 import type { Sql, SqlDescription, SqlResult, SqlStatement, SqlTable } from "./sql.ts";
 import { type ProcessSlot, SqlProcesses } from "./sql-processes.ts";
 import { checkLength, checkParameters } from "./statement-limits.ts";
+import { StatementQueue } from "./statement-queue.ts";
 import { StatementWork } from "./statement-work.ts";
 import { type ResolverDeps, TableResolver } from "./table-resolver.ts";
-import { StatementTurns } from "./turns.ts";
 import type { SqlColumnInfo } from "./type.ts";
 
 export type { SqlOutcome };
@@ -37,10 +37,10 @@ export interface SqlEngineDeps extends Omit<ResolverDeps, "changes"> {
 /** Of long rows that wait for their readers. */
 const largeBytesMax = 512 * 1024 * 1024;
 
-/** Statements are parsed and run in processes of their own; here they get their turn, their tables and their time. */
+/** Statements are parsed and run in processes of their own; here they get a place in the queue, their tables and their time. */
 export class SqlEngine implements Sql {
   readonly #deps: SqlEngineDeps;
-  readonly #turns: StatementTurns;
+  readonly #queue: StatementQueue;
   readonly #processes: SqlProcesses;
   /** One for each place of a process, since each is told what changed since it was asked last. */
   readonly #resolvers = new Map<ProcessSlot, TableResolver>();
@@ -53,14 +53,14 @@ export class SqlEngine implements Sql {
 
   constructor(deps: SqlEngineDeps) {
     this.#deps = deps;
-    this.#turns = new StatementTurns(deps.settings, deps.clock);
+    this.#queue = new StatementQueue(deps.settings, deps.clock);
     this.#catalog = new TableResolver({ ...deps, changes: new ChangeTracker() });
     this.#processes = new SqlProcesses(deps.children, deps.settings.processesMax);
   }
 
-  /** Statements that work, wait for their turn, or wait for their reader. */
+  /** Statements that work, wait in the queue, or wait for their reader. */
   get load(): { readonly running: number; readonly waiting: number; readonly open: number } {
-    return { running: this.#turns.running, waiting: this.#turns.waiting, open: this.#open };
+    return { running: this.#queue.running, waiting: this.#queue.waiting, open: this.#open };
   }
 
   /** What the processes of statements take. */
@@ -95,7 +95,7 @@ export class SqlEngine implements Sql {
     checkParameters(statement.params);
     const work = new StatementWork(this.#deps, this.#nextStatement++, signal);
     try {
-      return await this.#turns.begin(text.namespace.id, signal, () =>
+      return await this.#queue.begin(text.namespace.id, signal, () =>
         work.begin(this.#processes, text.namespace.id, () => this.#described(work, text, statement.params, signal)),
       );
     } finally {
@@ -143,10 +143,10 @@ export class SqlEngine implements Sql {
     try {
       const text = this.#text(statement);
       checkParameters(statement.params);
-      const started = await this.#turns.begin(text.namespace.id, signal, () =>
+      const started = await this.#queue.begin(text.namespace.id, signal, () =>
         work.begin(this.#processes, text.namespace.id, () => this.#start(work, text, statement, signal)),
       );
-      const goOn = <T>(step: () => Promise<T>) => this.#turns.goOn(signal, () => work.goOn(step));
+      const goOn = <T>(step: () => Promise<T>) => this.#queue.goOn(signal, () => work.goOn(step));
       return new RunningStatement(work, goOn, started, this.#large, end);
     } catch (error) {
       end(outcomeOf(error));

@@ -366,7 +366,7 @@ export class Streams {
     if (key !== undefined) this.#deps.idempotency.record(draft, stream.id, key, reply);
   }
 
-  /** Keyless requests take turns over the partitions. */
+  /** Keyless requests go round the partitions. */
   #nextKeyless = 0;
 }
 

@@ -171,7 +171,7 @@ export const sql: Target = {
         ].map((statement) => `\u0000${statement}`),
         words: [...keywords, path, `'${path}'`, `"${path}"`],
         bytesMax: 800,
-        sources: ["src/engine/sql/"],
+        sources: ["src/engine/sql/", "src/edge/postgres/dialect/", "src/edge/mysql/dialect/"],
       },
       run: async (input) => {
         const text = input.toString("utf8", 1);

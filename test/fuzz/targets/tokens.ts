@@ -8,7 +8,7 @@ import { parseDate } from "../../../src/engine/search/date.ts";
 import { parseIdempotencyKey } from "../../../src/engine/stream/idempotency.ts";
 import { formatToken, mergeTokens, parseToken } from "../../../src/engine/token.ts";
 import { parseAddress } from "../../../src/listener/address.ts";
-import { parseExpressHead } from "../../../src/listener/express-head.ts";
+import { parseFastHead } from "../../../src/listener/fast-head.ts";
 import { must, nothingToClose, type Target } from "../target.ts";
 import { refusing } from "./properties.ts";
 
@@ -63,7 +63,7 @@ const checks: readonly Check[] = [
     same(readSchema(formatSchema(schema)), schema, "a stored schema is read otherwise");
   },
   (text) => {
-    const head = parseExpressHead(text);
+    const head = parseFastHead(text);
     if (head === undefined) return;
     must(head.bodyBytes >= 0 && head.target.startsWith("/"), "a head that is none");
     must(Object.keys(head.headers).length * 2 === head.rawHeaders.length, "headers are lost", () => head);

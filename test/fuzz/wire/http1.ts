@@ -31,7 +31,7 @@ const writes = [
 
 type Part = (dice: Dice) => string;
 
-/** The requests that the express lane knows, and others. */
+/** The requests that the fast lane knows, and others. */
 const requests: readonly Part[] = [
   (dice) => post(`${streams}/silent/partitions/0/records`, dice.pick(bodies), dice),
   (dice) => post(`${streams}/nowhere/partitions/0/records`, dice.pick(bodies), dice),
@@ -269,10 +269,10 @@ async function compareAgain(port: number, given: Case, tries = 1, silentMs = qui
   }
 }
 
-/** Takes the connection off the express lane: a request that the lane leaves to Node. */
+/** Takes the connection off the fast lane: a request that the lane leaves to Node. */
 const toNode = Buffer.from("GET /v1/instance HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
 
-/** The same bytes get the same answers in whatever packets they come, on the express lane and on Node's own server. */
+/** The same bytes get the same answers in whatever packets they come, on the fast lane and on Node's own server. */
 export const http1: Target = {
   name: "http1",
   open: async (context): Promise<OpenTarget> => {

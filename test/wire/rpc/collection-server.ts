@@ -49,7 +49,7 @@ export async function startCollections(settings: Partial<CollectionSettings> = {
     host: "127.0.0.1",
     port: 0,
     handler: rest.handle,
-    express: rest.express,
+    fast: rest.fast,
     log,
   });
   return {

@@ -35,19 +35,19 @@ export function parseCopy(statement: StatementText, reader: TokenReader): CopyCo
   if (!reader.skip("stdout")) {
     throw new PostgresError("42501", "COPY writes to STDOUT alone", { hint: "psql's \\copy writes a client's file." });
   }
-  const given = new Map<string, Given>(binary ? [["format", "binary"]] : []);
+  const options = new Map<string, OptionValue>(binary ? [["format", "binary"]] : []);
   if (reader.skip("delimiters") || reader.skip("using")) {
     reader.skip("delimiters");
-    given.set("delimiter", reader.value());
+    options.set("delimiter", reader.value());
   }
   reader.skip("with");
-  if (reader.isSymbol("(")) bracketedOptions(reader, given);
-  else looseOptions(reader, given);
+  if (reader.isSymbol("(")) bracketedOptions(reader, options);
+  else looseOptions(reader, options);
   if (!reader.isAtEnd) throw reader.syntaxError();
-  return { kind: "copy", query, options: optionsOf(given) };
+  return { kind: "copy", query, options: optionsOf(options) };
 }
 
-type Given = string | readonly string[];
+type OptionValue = string | readonly string[];
 
 function queryOf(statement: StatementText, reader: TokenReader): StatementText {
   const { from, to } = reader.brackets();
@@ -69,42 +69,42 @@ function tableOf(statement: StatementText, reader: TokenReader): StatementText {
   return made;
 }
 
-function bracketedOptions(reader: TokenReader, given: Map<string, Given>): void {
+function bracketedOptions(reader: TokenReader, options: Map<string, OptionValue>): void {
   reader.expectSymbol("(");
   do {
     const name = reader.name().toLowerCase();
-    if (given.has(name)) throw new PostgresError("42601", "conflicting or redundant options");
-    if (reader.isSymbol("(")) given.set(name, names(reader));
-    else if (reader.skipSymbol("*")) given.set(name, "*");
-    else given.set(name, reader.isSymbol(",") || reader.isSymbol(")") ? "true" : reader.value());
+    if (options.has(name)) throw new PostgresError("42601", "conflicting or redundant options");
+    if (reader.isSymbol("(")) options.set(name, names(reader));
+    else if (reader.skipSymbol("*")) options.set(name, "*");
+    else options.set(name, reader.isSymbol(",") || reader.isSymbol(")") ? "true" : reader.value());
   } while (reader.skipSymbol(","));
   reader.expectSymbol(")");
 }
 
-function looseOptions(reader: TokenReader, given: Map<string, Given>): void {
+function looseOptions(reader: TokenReader, options: Map<string, OptionValue>): void {
   while (!reader.isAtEnd) {
     const word = reader.word();
     switch (word) {
       case "binary":
       case "csv":
-        given.set("format", word);
+        options.set("format", word);
         break;
       case "header":
-        given.set("header", "true");
+        options.set("header", "true");
         break;
       case "delimiter":
       case "null":
       case "quote":
       case "escape":
         reader.skip("as");
-        given.set(word, reader.value());
+        options.set(word, reader.value());
         break;
       case "encoding":
-        given.set("encoding", reader.value());
+        options.set("encoding", reader.value());
         break;
       case "force":
         if (!reader.skip("quote")) throw reader.syntaxError();
-        given.set("force_quote", reader.skipSymbol("*") ? "*" : reader.nameList());
+        options.set("force_quote", reader.skipSymbol("*") ? "*" : reader.nameList());
         break;
       default:
         throw reader.syntaxError();
@@ -121,37 +121,37 @@ function names(reader: TokenReader): readonly string[] {
 
 const known = new Set("format freeze delimiter null header quote escape force_quote encoding".split(" "));
 
-function optionsOf(given: ReadonlyMap<string, Given>): CopyOptions {
-  for (const name of given.keys()) {
+function optionsOf(settings: ReadonlyMap<string, OptionValue>): CopyOptions {
+  for (const name of settings.keys()) {
     if (known.has(name)) continue;
     throw new PostgresError("42601", `option "${name}" not recognized`);
   }
-  const format = textOf(given, "format")?.toLowerCase() ?? "text";
+  const format = textOf(settings, "format")?.toLowerCase() ?? "text";
   if (format !== "text" && format !== "csv" && format !== "binary") {
     throw new PostgresError("22023", `COPY format "${format}" not recognized`);
   }
   const isCsv = format === "csv";
   for (const name of ["quote", "escape", "force_quote"]) {
-    if (!isCsv && given.has(name)) throw new PostgresError("0A000", `COPY ${name.toUpperCase()} requires CSV mode`);
+    if (!isCsv && settings.has(name)) throw new PostgresError("0A000", `COPY ${name.toUpperCase()} requires CSV mode`);
   }
   for (const name of ["delimiter", "null", "header"]) {
-    if (format === "binary" && given.has(name)) {
+    if (format === "binary" && settings.has(name)) {
       throw new PostgresError("42601", `cannot specify ${name.toUpperCase()} in BINARY mode`);
     }
   }
-  const encoding = textOf(given, "encoding");
+  const encoding = textOf(settings, "encoding");
   if (encoding !== undefined && !/^utf-?8$/i.test(encoding)) {
     throw new PostgresError("0A000", `all text is UTF-8, so it can't be ${encoding}`);
   }
-  const quote = oneByte(given, "quote") ?? '"';
-  const force = given.get("force_quote") ?? [];
+  const quote = oneByte(settings, "quote") ?? '"';
+  const force = settings.get("force_quote") ?? [];
   const options: CopyOptions = {
     format,
-    delimiter: oneByte(given, "delimiter") ?? (isCsv ? "," : "\t"),
-    nullText: textOf(given, "null") ?? (isCsv ? "" : "\\N"),
-    hasHeader: isTrue(textOf(given, "header")),
+    delimiter: oneByte(settings, "delimiter") ?? (isCsv ? "," : "\t"),
+    nullText: textOf(settings, "null") ?? (isCsv ? "" : "\\N"),
+    hasHeader: isTrue(textOf(settings, "header")),
     quote,
-    escape: oneByte(given, "escape") ?? quote,
+    escape: oneByte(settings, "escape") ?? quote,
     forceQuote: typeof force === "string" ? "all" : force,
   };
   checkSigns(options);
@@ -175,14 +175,14 @@ function checkSigns({ format, delimiter, nullText, quote }: CopyOptions): void {
   }
 }
 
-function textOf(given: ReadonlyMap<string, Given>, name: string): string | undefined {
-  const value = given.get(name);
+function textOf(options: ReadonlyMap<string, OptionValue>, name: string): string | undefined {
+  const value = options.get(name);
   if (value === undefined || typeof value === "string") return value;
   throw new PostgresError("42601", `COPY ${name.toUpperCase()} takes one value`);
 }
 
-function oneByte(given: ReadonlyMap<string, Given>, name: string): string | undefined {
-  const value = textOf(given, name);
+function oneByte(options: ReadonlyMap<string, OptionValue>, name: string): string | undefined {
+  const value = textOf(options, name);
   if (value === undefined || Buffer.byteLength(value) === 1) return value;
   throw new PostgresError("22023", `COPY ${name} must be a single one-byte character`);
 }

@@ -74,7 +74,7 @@ export class PostgresDraft {
   readonly #clauses: Clause[] = [];
   readonly #selects: (Select | undefined)[] = [];
   readonly moves: Moved[] = [];
-  readonly #taken: Uint8Array;
+  readonly #claimed: Uint8Array;
   readonly #before: TextEdit[] = [];
   readonly #after: TextEdit[] = [];
   readonly #replaced: TextEdit[] = [];
@@ -87,7 +87,7 @@ export class PostgresDraft {
     this.#closing = new Int32Array(tokens.length).fill(-1);
     this.#opening = new Int32Array(tokens.length).fill(-1);
     this.#around = new Int32Array(tokens.length).fill(-1);
-    this.#taken = new Uint8Array(tokens.length);
+    this.#claimed = new Uint8Array(tokens.length);
     this.#pair();
   }
 
@@ -247,8 +247,8 @@ export class PostgresDraft {
 
   replace(first: number, last: number, text: string): void {
     for (let i = first; i <= last; i++) {
-      if (this.#taken[i] === 1) throw this.unsupported(i, "this can't be followed here; put it in a subquery");
-      this.#taken[i] = 1;
+      if (this.#claimed[i] === 1) throw this.unsupported(i, "this can't be followed here; put it in a subquery");
+      this.#claimed[i] = 1;
     }
     this.#replaced.push({ start: this.tokens[first]!.start, end: this.tokens[last]!.end, text });
     this.#count(text);

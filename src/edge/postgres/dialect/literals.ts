@@ -55,10 +55,10 @@ function typeOfText(draft: PostgresDraft, i: number): string | undefined {
 function checkDimensions(draft: PostgresDraft, i: number, text: string): void {
   const open = typeToken(draft, i + 2) + 1;
   if (!draft.isSymbol(open, "(") || draft.closing(open) !== open + 2) return;
-  const [wanted, given] = [Number(draft.tokens[open + 1]!.text), text.split(",").length];
-  if (wanted === given) return;
+  const [wanted, count] = [Number(draft.tokens[open + 1]!.text), text.split(",").length];
+  if (wanted === count) return;
   const position = draft.tokens[i]!.start;
-  throw sqlFault("invalid_value", `expected ${wanted} dimensions, not ${given}`, { position });
+  throw sqlFault("invalid_value", `expected ${wanted} dimensions, not ${count}`, { position });
 }
 
 const textsOfTypes: Readonly<Record<string, (text: string) => string | undefined>> = {

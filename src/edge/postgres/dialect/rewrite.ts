@@ -142,8 +142,8 @@ class Rewriter {
   /** Calls that the session answers; 0 for others. */
   #sessionCall({ first, last, name, end }: Call): number {
     if (end === last + 2) {
-      const told = this.#told(name);
-      return told === undefined ? 0 : this.#answer(first, end, name, told);
+      const answer = this.#sessionValue(name);
+      return answer === undefined ? 0 : this.#answer(first, end, name, answer);
     }
     if (end === -1) return 0;
     const { path } = this.#draft;
@@ -156,12 +156,12 @@ class Rewriter {
     const commas = this.#draft.commas(last + 1);
     const isLone = (commas[0] ?? end) === last + 3;
     if (setting.kind !== "string" || !isLone) return name === "current_setting" ? this.#looseSetting(first, last) : 0;
-    const given = commas.map((comma) => this.#tokens[comma + 1]);
-    const value = this.#setting(name, stringOf(setting), given);
+    const values = commas.map((comma) => this.#tokens[comma + 1]);
+    const value = this.#setting(name, stringOf(setting), values);
     return this.#answer(first, end, name, value === undefined ? "NULL::VARCHAR" : quotedText(value));
   }
 
-  #told(name: string): string | undefined {
+  #sessionValue(name: string): string | undefined {
     switch (name) {
       case "version":
         return quotedText(`PostgreSQL ${this.#session.version}`);

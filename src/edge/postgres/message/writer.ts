@@ -129,15 +129,15 @@ export class MessageWriter {
 
   /** What was put together, for the caller to keep. */
   take(): Buffer {
-    const taken = this.#bytes.subarray(0, this.#at);
+    const bytes = this.#bytes.subarray(0, this.#at);
     const capacity = this.#bytes.length;
     this.#at = 0;
-    const isShort = taken.length <= this.#sizeBytes / 4;
+    const isShort = bytes.length <= this.#sizeBytes / 4;
     // A short answer is copied, so that the buffer serves the next one; a long one takes it along, and the next chunk
     // of a long answer will be as long. A session that waits holds no more than it needs.
     if (!isShort) this.#bytes = Buffer.allocUnsafe(capacity);
     else if (capacity > this.#sizeBytes) this.#bytes = Buffer.allocUnsafe(this.#sizeBytes);
-    return isShort ? Buffer.from(taken) : taken;
+    return isShort ? Buffer.from(bytes) : bytes;
   }
 
   #reserve(bytes: number): void {

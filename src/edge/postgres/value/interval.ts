@@ -75,19 +75,19 @@ function verboseText(months: number, days: number, micros: bigint): string {
     (part) => part !== 0,
   );
   if (first === undefined) return "@ 0";
-  const turn = first < 0 ? -1 : 1;
+  const sign = first < 0 ? -1 : 1;
   const unit = (value: number | bigint, name: string) => {
     const isOne = value === 1 || value === 1n;
     return value === 0 || value === 0n ? [] : [`${value} ${name}${isOne ? "" : "s"}`];
   };
-  const clockSign = time * BigInt(turn);
+  const clockSign = time * BigInt(sign);
   const parts = [
-    ...unit(turn * Math.trunc(months / 12), "year"),
-    ...unit(turn * (months % 12), "mon"),
-    ...unit(turn * days, "day"),
+    ...unit(sign * Math.trunc(months / 12), "year"),
+    ...unit(sign * (months % 12), "mon"),
+    ...unit(sign * days, "day"),
     ...unit(clockSign * hours, "hour"),
     ...unit(clockSign * minutes, "min"),
     ...(hasSeconds ? [`${clockSign < 0n ? "-" : ""}${seconds} sec${seconds === "1" ? "" : "s"}`] : []),
   ];
-  return `@ ${parts.join(" ")}${turn < 0 ? " ago" : ""}`;
+  return `@ ${parts.join(" ")}${sign < 0 ? " ago" : ""}`;
 }

@@ -2,7 +2,7 @@ import type { DocumentRef } from "../../../engine/collection/documents.ts";
 import type { Engine } from "../../../engine/engine.ts";
 import { notFound } from "../../../engine/errors.ts";
 import { formatToken } from "../../../engine/token.ts";
-import { bodyFault, consistencyPattern, type HotRoute, isPlain, namePattern, remembered } from "../fast-route.ts";
+import { bodyFault, consistencyPattern, type FastRoute, isPlain, namePattern, remembered } from "../fast-route.ts";
 import { parseJson } from "../http/body.ts";
 import { compileSchema } from "../http/validation.ts";
 import { bodyIdempotency, replayedHeader, tokenHeaderName, tokenHeaders, tokenOf } from "../route.ts";
@@ -17,7 +17,7 @@ const documentPath = new RegExp(
 const countPath = new RegExp(`^/v1/namespaces/${namePattern}/collections/${namePattern}/documents/count$`);
 
 /** Small batches of documents. */
-export function documentsRoute({ documents }: Engine): HotRoute {
+export function documentsRoute({ documents }: Engine): FastRoute {
   const url = "/v1/namespaces/:ns/collections/:c/documents";
   const validate = compileSchema({ schema: writeBody, httpPart: "body", method: "POST", url });
   const placeOf = remembered<DocumentRef>((target) => {
@@ -37,12 +37,12 @@ export function documentsRoute({ documents }: Engine): HotRoute {
       return {
         namespace: place.namespace,
         run: async (_asked, body) => {
-          const given = parseJson(body);
-          const checked = validate(given);
+          const json = parseJson(body);
+          const checked = validate(json);
           if (checked !== true) throw bodyFault(checked);
-          const asked = given as WriteBody;
-          const ops = await parseOps(asked.ops, documents.find(place).schema);
-          const done = await documents.write(place, ops, body.length, bodyIdempotency("POST", target, asked));
+          const write = json as WriteBody;
+          const ops = await parseOps(write.ops, documents.find(place).schema);
+          const done = await documents.write(place, ops, body.length, bodyIdempotency("POST", target, write));
           const tokenText = formatToken(done.token);
           const headers = tokenHeaders(tokenText);
           return {
@@ -56,7 +56,7 @@ export function documentsRoute({ documents }: Engine): HotRoute {
 }
 
 /** Documents by id. */
-export function documentRoute({ documents }: Engine): HotRoute {
+export function documentRoute({ documents }: Engine): FastRoute {
   const texts = new DocumentTexts();
   return {
     method: "GET",
@@ -81,7 +81,7 @@ export function documentRoute({ documents }: Engine): HotRoute {
 }
 
 /** Counts of documents. */
-export function countRoute({ documents }: Engine): HotRoute {
+export function countRoute({ documents }: Engine): FastRoute {
   const url = "/v1/namespaces/:ns/collections/:c/documents/count";
   const validate = compileSchema({ schema: countBody, httpPart: "body", method: "POST", url });
   return {
@@ -96,12 +96,12 @@ export function countRoute({ documents }: Engine): HotRoute {
       const place = { namespace: match[1]!, collection: match[2]! };
       return {
         namespace: place.namespace,
-        run: async (asked, body, signal) => {
-          const given = parseJson(body);
-          const checked = validate(given);
+        run: async (request, body, signal) => {
+          const json = parseJson(body);
+          const checked = validate(json);
           if (checked !== true) throw bodyFault(checked);
-          const { filter, consistency } = given as { filter?: unknown } & Readable;
-          const token = tokenOf(asked.headers[tokenHeaderName]);
+          const { filter, consistency } = json as { filter?: unknown } & Readable;
+          const token = tokenOf(request.headers[tokenHeaderName]);
           const parsed = parseFilterField("filter", filter, documents.find(place).schema);
           const options = { token, eventual: consistency === "eventual" };
           const done = await documents.count(place, parsed, options, token.length > 0 ? signal() : undefined);

@@ -70,10 +70,10 @@ class FloatWriter {
     this.#at = end + 1;
   }
 
-  #whole(given: number): void {
+  #whole(number: number): void {
     let length = 1;
-    while (length < powers.length - 1 && given >= powers[length]!) length++;
-    let rest = given | 0;
+    while (length < powers.length - 1 && number >= powers[length]!) length++;
+    let rest = number | 0;
     for (let i = this.#at + length - 1; i >= this.#at; i--) {
       const next = (rest / 10) | 0;
       this.#bytes[i] = zero + rest - next * 10;

@@ -69,11 +69,11 @@ export function parseOps(ops: readonly unknown[], schema: Schema): Promise<Write
 }
 
 function parseOp(path: string, value: unknown, schema: Schema): WriteOp {
-  const given = members(path, value, opKinds);
-  const [kind, ...more] = Object.keys(given) as (typeof opKinds)[number][];
+  const op = members(path, value, opKinds);
+  const [kind, ...more] = Object.keys(op) as (typeof opKinds)[number][];
   if (kind === undefined || more.length > 0) throw invalid(path, `must have one key of ${opKinds.join(", ")}`);
   const inner = `${path}.${kind}`;
-  const body = members(inner, given[kind], kind === "delete" ? deleteFields : writeFields);
+  const body = members(inner, op[kind], kind === "delete" ? deleteFields : writeFields);
   if (body["id"] === undefined || body["id"] === null) throw invalid(`${inner}.id`, "is required");
   const id = count(`${inner}.id`, body["id"]);
   const condition = parseFilterField(`${inner}.if`, body["if"], schema);

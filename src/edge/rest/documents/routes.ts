@@ -70,8 +70,8 @@ function refOf(request: FastifyRequest): DocumentRef {
   return { namespace: ns, collection: c };
 }
 
-function readOptions(request: FastifyRequest, given: Readable | undefined): ReadOptions {
-  return { token: readToken(request), eventual: given?.consistency === "eventual" };
+function readOptions(request: FastifyRequest, input: Readable | undefined): ReadOptions {
+  return { token: readToken(request), eventual: input?.consistency === "eventual" };
 }
 
 /** Written as text: a document's source goes out as it was stored. */

@@ -1,7 +1,7 @@
 import type { Engine } from "../../../engine/engine.ts";
 import type { StreamRef } from "../../../engine/stream/streams.ts";
 import { formatToken } from "../../../engine/token.ts";
-import { type HotRoute, namePattern, remembered } from "../fast-route.ts";
+import { type FastRoute, namePattern, remembered } from "../fast-route.ts";
 import { BatchBuffers } from "../http/memory.ts";
 import { tokenHeaders } from "../route.ts";
 import { eventsReplyText, inFlightError, writeEvents } from "./routes.ts";
@@ -9,7 +9,7 @@ import { eventsReplyText, inFlightError, writeEvents } from "./routes.ts";
 const eventsPath = new RegExp(`^/v1/namespaces/${namePattern}/streams/${namePattern}/events$`);
 
 /** CloudEvents in each of their modes. */
-export function eventsRoute({ events }: Engine): HotRoute {
+export function eventsRoute({ events }: Engine): FastRoute {
   const buffers = new BatchBuffers();
   const placeOf = remembered<StreamRef>((target) => {
     const match = eventsPath.exec(target);
@@ -27,8 +27,8 @@ export function eventsRoute({ events }: Engine): HotRoute {
       if (place === undefined) return undefined;
       return {
         namespace: place.namespace,
-        run: async ({ headers: given, rawHeaders }, body) => {
-          const contentType = given["content-type"] as string | undefined;
+        run: async ({ headers: sent, rawHeaders }, body) => {
+          const contentType = sent["content-type"] as string | undefined;
           const done = await writeEvents(events, place, { headers: rawHeaders, contentType, body }, memory);
           if (done.inFlight) throw inFlightError(done);
           const tokenText = formatToken(done.token);

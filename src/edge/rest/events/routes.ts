@@ -42,13 +42,13 @@ const eventAnswer = { status: text, partition: count, offset: count };
 async function appendEvents(engine: Engine, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const { ns, stream } = request.params as { ns: string; stream: string };
   const { partition } = request.query as EventsQuery;
-  // Names and values by turns, as they arrived.
+  // Names and values alternate, as they arrived.
   const { rawHeaders: headers } = request.raw;
   const place = { namespace: ns, stream, ...(partition === undefined ? {} : { partition }) };
   const body = (request.body as Buffer | undefined) ?? Buffer.alloc(0);
-  const given = { headers, contentType: headerOf(headers, "content-type"), body };
-  const idempotency = readIdempotency(request, () => askedFor(given, partition));
-  const done = await writeEvents(engine.events, place, given, undefined, idempotency);
+  const input = { headers, contentType: headerOf(headers, "content-type"), body };
+  const idempotency = readIdempotency(request, () => askedFor(input, partition));
+  const done = await writeEvents(engine.events, place, input, undefined, idempotency);
   sendToken(reply, done.token);
   if (done.replayed) sendReplayed(reply);
   if (done.inFlight) throw inFlightError(done);

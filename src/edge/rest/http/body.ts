@@ -27,8 +27,8 @@ const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i;
 
 /** Whether the body is JSON by its type; JSON is UTF-8, whatever a charset says. */
 function isJson(contentType: string): boolean {
-  const [, given = "utf-8"] = charset.exec(contentType) ?? [];
-  return jsonType.test(contentType) && /^utf-?8$/i.test(given);
+  const [, name = "utf-8"] = charset.exec(contentType) ?? [];
+  return jsonType.test(contentType) && /^utf-?8$/i.test(name);
 }
 
 /** Bodies come as they are. Read without a look at this header, a compressed one would be refused as broken JSON, or kept. */

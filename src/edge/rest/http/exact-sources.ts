@@ -19,8 +19,8 @@ function keepParameters(body: unknown, written: unknown): void {
   if (!isObject(body) || !isObject(written) || !Array.isArray(body["params"])) return;
   const exact = written["params"] as readonly unknown[];
   body["params"] = body["params"].map((value: unknown, i) => {
-    const given = exact[i];
-    return isWrittenNumber(given) && /^-?\d{1,38}$/.test(given.rawJSON) ? BigInt(given.rawJSON) : value;
+    const source = exact[i];
+    return isWrittenNumber(source) && /^-?\d{1,38}$/.test(source.rawJSON) ? BigInt(source.rawJSON) : value;
   });
 }
 
@@ -39,12 +39,12 @@ function keepValues({ records }: { readonly records: readonly unknown[] }, writt
   }
 }
 
-function keepSources(given: unknown, written: unknown): void {
-  if (Array.isArray(given) && Array.isArray(written)) {
-    for (const [i, each] of given.entries()) keepSources(each, written[i]);
-  } else if (isObject(given) && isObject(written)) {
-    if (Object.hasOwn(given, "source") && isObject(given["source"])) given["source"] = written["source"];
-    for (const way of ways) if (Object.hasOwn(given, way)) keepSources(given[way], written[way]);
+function keepSources(input: unknown, written: unknown): void {
+  if (Array.isArray(input) && Array.isArray(written)) {
+    for (const [i, each] of input.entries()) keepSources(each, written[i]);
+  } else if (isObject(input) && isObject(written)) {
+    if (Object.hasOwn(input, "source") && isObject(input["source"])) input["source"] = written["source"];
+    for (const way of ways) if (Object.hasOwn(input, way)) keepSources(input[way], written[way]);
   }
 }
 

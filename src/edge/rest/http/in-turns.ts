@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { Pauses } from "../../../engine/turns.ts";
+import { nextTurn, Pauses } from "../../../engine/turns.ts";
 
 /** How long the work of one request may hold the listener's thread before everything else that is ready gets a turn. */
 const turnMs = 0.5;
@@ -47,7 +47,7 @@ export async function bytesInTurns(parts: Iterable<string>): Promise<Buffer[]> {
       text = "";
     }
     if (performance.now() < untilMs) continue;
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTurn();
     untilMs = performance.now() + turnMs;
   }
   made.push(Buffer.from(text));

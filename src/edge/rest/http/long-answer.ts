@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
+import { nextTurn } from "../../../engine/turns.ts";
 
 /** Answers up to this size go out at once; longer ones in pieces of it, as fast as the client reads them. */
 const pieceLength = 64 * 1024;
@@ -30,7 +31,7 @@ async function* encoded(first: string, second: string, rest: Iterable<string>): 
   yield Buffer.from(first);
   yield Buffer.from(second);
   for (const piece of rest) {
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTurn();
     yield Buffer.from(piece);
   }
 }

@@ -112,8 +112,8 @@ export function clusterRoutes(cluster: ClusterControl): Route[] {
           drained: each.isDrained,
           problem: problemOf(each, position),
         }));
-        const told = { snapshot_position: snapshot.position, snapshot_age_ms: Math.round(snapshot.ageMs) };
-        return { owner, epoch, position, ...told, nodes };
+        const status = { snapshot_position: snapshot.position, snapshot_age_ms: Math.round(snapshot.ageMs) };
+        return { owner, epoch, position, ...status, nodes };
       },
     },
     {

@@ -1,6 +1,6 @@
 import type { Engine } from "../../../engine/engine.ts";
 import { unavailable } from "../../../engine/errors.ts";
-import type { Answer, HotRoute } from "../fast-route.ts";
+import type { Answer, FastRoute } from "../fast-route.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Route } from "../route.ts";
 import { answer, text, textAnswer } from "../schemas.ts";
@@ -58,11 +58,11 @@ export function operationRoutes(engine: Engine, metrics: Metrics): Route[] {
  * Health and readiness. Not because they come by the thousand, but because they must be told when everything else does: a
  * new connection that asks for one costs less than half of what it does on the ordinary way.
  */
-export function probeRoutes(engine: Engine): HotRoute[] {
+export function probeRoutes(engine: Engine): FastRoute[] {
   return [probe("/health", healthStatus), probe("/ready", () => readyStatus(engine))];
 }
 
-function probe(url: string, status: () => object): HotRoute {
+function probe(url: string, status: () => object): FastRoute {
   const run = async (): Promise<Answer> => ({ headers: [], body: JSON.stringify(status()) });
   const work = { namespace: "", run };
   return { method: "GET", url, access: "open", isShort: false, match: (target) => (target === url ? work : undefined) };

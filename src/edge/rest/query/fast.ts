@@ -1,6 +1,6 @@
 import type { Engine } from "../../../engine/engine.ts";
 import { formatToken } from "../../../engine/token.ts";
-import { type HotRoute, namePattern } from "../fast-route.ts";
+import { type FastRoute, namePattern } from "../fast-route.ts";
 import { parseJson } from "../http/body.ts";
 import { bytesInTurns } from "../http/in-turns.ts";
 import { tokenHeaderName, tokenHeaders, tokenOf } from "../route.ts";
@@ -11,7 +11,7 @@ import { answerParts, isLong } from "./text.ts";
 const queryPath = new RegExp(`^/v1/namespaces/${namePattern}/query$`);
 
 /** Queries, one or several in a request. */
-export function queryHotRoute({ queries }: Engine): HotRoute {
+export function queryFastRoute({ queries }: Engine): FastRoute {
   return {
     method: "POST",
     url: queryRoute,
@@ -23,12 +23,12 @@ export function queryHotRoute({ queries }: Engine): HotRoute {
       if (namespace === undefined) return undefined;
       return {
         namespace,
-        run: async (asked, body, signal) => {
-          const given = tokenOf(asked.headers[tokenHeaderName]);
+        run: async (request, body, signal) => {
+          const required = tokenOf(request.headers[tokenHeaderName]);
           const gone = signal();
           const from = seemingFrom(body);
           if (from !== undefined) {
-            const handed = { from, body: body.latin1Slice(), token: given };
+            const handed = { from, body: body.latin1Slice(), token: required };
             const answered = await queries.answer(namespace, handed, gone);
             if (answered !== undefined) {
               const { body, token } = answered;
@@ -37,7 +37,7 @@ export function queryHotRoute({ queries }: Engine): HotRoute {
             }
           }
           const parsed = body.length === 0 ? {} : parseJson(body);
-          const { result, token } = await answerQuery(queries, namespace, parsed, given, gone);
+          const { result, token } = await answerQuery(queries, namespace, parsed, required, gone);
           const headers = token === undefined ? [] : tokenHeaders(formatToken(token));
           if (isLong(result)) return { headers, body: await bytesInTurns(answerParts(result)) };
           const json = JSON.stringify(result);

@@ -38,17 +38,17 @@ export async function answerQuery(
   queries: Queries,
   ns: string,
   body: unknown,
-  given: ConsistencyToken,
+  required: ConsistencyToken,
   signal: AbortSignal,
 ): Promise<{ readonly result: QueryAnswer; readonly token: ConsistencyToken | undefined }> {
   const schemaOf = (collection: string) => queries.schemaOf(ns, collection);
   if (!holdsQueries(body)) {
-    const result = await queries.run(ns, parseQuery(body, schemaOf), given, signal);
+    const result = await queries.run(ns, parseQuery(body, schemaOf), required, signal);
     return { result, token: result.token };
   }
   const plans = parseQueries(body, schemaOf);
   const room = new RowRoom();
-  const run = (plan: QueryPlan, i: number) => queries.run(ns, plan, given, signal, room.as(`queries[${i}].limit`));
+  const run = (plan: QueryPlan, i: number) => queries.run(ns, plan, required, signal, room.as(`queries[${i}].limit`));
   const results = await Promise.all(plans.map(run));
   return { result: { results }, token: undefined };
 }

@@ -8,8 +8,8 @@ import {
   type Answer,
   bodyFault,
   consistencyPattern,
-  type HotRoute,
-  type HotWork,
+  type FastRoute,
+  type FastWork,
   isPlain,
   namePattern,
 } from "../fast-route.ts";
@@ -41,7 +41,7 @@ function streamBefore(partitions: string): KeptStream | undefined {
 }
 
 /** Appends of records to a partition. */
-export function appendRoute({ streams }: Engine): HotRoute {
+export function appendRoute({ streams }: Engine): FastRoute {
   const validate = compileSchema({ schema: appendBody, httpPart: "body", method: "POST", url: recordsUrl });
   const buffers = new BatchBuffers();
   const allocate = (bytes: number) => buffers.take(bytes);
@@ -54,7 +54,7 @@ export function appendRoute({ streams }: Engine): HotRoute {
       if (borrowed !== undefined) buffers.give(borrowed);
     }
   };
-  const workOn = (kept: KeptStream, partition: number): HotWork => ({
+  const workOn = (kept: KeptStream, partition: number): FastWork => ({
     namespace: kept.namespace,
     run: (_asked, body) => {
       const { namespace, stream } = kept;
@@ -72,7 +72,7 @@ export function appendRoute({ streams }: Engine): HotRoute {
       return append({ namespace, stream, kept, partition, records: encoded, ...matched });
     },
   });
-  const matchNumbered: HotRoute["matchNumbered"] = ({ start, number, end }, headers) => {
+  const matchNumbered: FastRoute["matchNumbered"] = ({ start, number, end }, headers) => {
     if (headers["idempotency-key"] !== undefined || headers["content-type"] !== "application/json") return undefined;
     if (end !== "/records" || number > partitionMax) return undefined;
     if (!(start.known instanceof KeptStream)) start.known = streamBefore(start.text);
@@ -93,7 +93,7 @@ export function appendRoute({ streams }: Engine): HotRoute {
 }
 
 /** Fetches that do not wait. */
-export function fetchRoute({ streams }: Engine): HotRoute {
+export function fetchRoute({ streams }: Engine): FastRoute {
   const buffers = new PageBuffers();
   const cache = new PageCache();
   return {

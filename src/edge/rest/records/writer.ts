@@ -78,10 +78,10 @@ export class RecordWriter {
 
   /** What was written. The writer starts anew with a buffer of its own. */
   take(nextCapacity = 0): Buffer {
-    const taken = this.#bytes.subarray(0, this.#length);
+    const bytes = this.#bytes.subarray(0, this.#length);
     this.#bytes = Buffer.allocUnsafe(nextCapacity);
     this.#length = 0;
-    return taken;
+    return bytes;
   }
 
   #reserve(more: number): void {

@@ -15,15 +15,15 @@ import {
 
 /** The names of a row's members: a name that is there already gets a number. */
 export function memberNames(columns: readonly SqlColumnInfo[]): string[] {
-  const taken = new Set<string>();
+  const used = new Set<string>();
   const numbers = new Map<string, number>();
   return columns.map(({ name }) => {
     let unique = name;
     // Goes on where the same name left off: there may be thousands.
     let number = numbers.get(name) ?? 1;
-    for (; taken.has(unique); number++) unique = `${name}_${number}`;
+    for (; used.has(unique); number++) unique = `${name}_${number}`;
     numbers.set(name, number);
-    taken.add(unique);
+    used.add(unique);
     return unique;
   });
 }

@@ -5,6 +5,7 @@ import { checkFinite } from "../../../engine/search/document.ts";
 import type { SqlResult, SqlValue } from "../../../engine/sql/sql.ts";
 import { typeName } from "../../../engine/sql/value.ts";
 import { formatToken } from "../../../engine/token.ts";
+import { nextTurn } from "../../../engine/turns.ts";
 import { clientSignal, type Route, readToken, sendToken } from "../route.ts";
 import { answer, array, namespacePath, object, text, token, tokenHeader } from "../schemas.ts";
 import { memberNames, rowTexts } from "./json.ts";
@@ -93,7 +94,7 @@ async function* resultTexts(result: SqlResult): AsyncGenerator<string, undefined
       rows += batch.rows;
       for (const part of rowTexts(names, batch, isFirst)) {
         text += part;
-        if (part === "") await new Promise((resolve) => setImmediate(resolve));
+        if (part === "") await nextTurn();
         if (text.length < pieceLength) continue;
         yield text;
         text = "";
@@ -110,7 +111,7 @@ async function* encoded(first: string, second: string, rest: AsyncIterable<strin
   yield Buffer.from(first);
   yield Buffer.from(second);
   for await (const piece of rest) {
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTurn();
     yield Buffer.from(piece);
   }
 }

@@ -34,7 +34,7 @@ interface Job {
 const slabFloats = 32 * 1024;
 
 /** The last state of every changed document: as an index to be sealed, and as rows for the columnar dataset. */
-function collect(job: Job, rest: () => void): { tail: TailIndex; change: ColumnarChange } {
+function collect(job: Job, pause: () => void): { tail: TailIndex; change: ColumnarChange } {
   const tail = new TailIndex(job.schema, false);
   const extractor = new StoredExtractor(job.schema);
   const memory = new FloatSlab(slabFloats);
@@ -49,7 +49,7 @@ function collect(job: Job, rest: () => void): { tail: TailIndex; change: Columna
     const extracted = extractor.extract(stored);
     tail.add(id, version, extracted);
     upserts.push(columnarRow(job.schema, id, version, stored, extracted));
-    rest();
+    pause();
   }
   return { tail, change: { upserts, deletes } };
 }
@@ -73,11 +73,11 @@ export class BuildService implements ThreadService {
   readonly #graphs: VectorGraphs | undefined;
   readonly #jobs = new Map<number, Job>();
   readonly #onLeftBehind: () => void;
-  readonly #rest: () => void;
+  readonly #pause: () => void;
 
   /**
    * Without `columnar` no dataset is kept, without `graphs` no vector graph is made. `onLeftBehind` is told when a part
-   * of a build is over, whose memory should be free for the next. `rest` is called between the steps of long work.
+   * of a build is over, whose memory should be free for the next. `pause` is called between the steps of long work.
    */
   constructor(
     objects: ObjectStore,
@@ -86,10 +86,10 @@ export class BuildService implements ThreadService {
     columnar?: Columnar,
     graphs?: VectorGraphs,
     onLeftBehind: () => void = () => {},
-    rest: () => void = () => {},
+    pause: () => void = () => {},
   ) {
     this.#onLeftBehind = onLeftBehind;
-    this.#rest = rest;
+    this.#pause = pause;
     this.#graphs = graphs;
     this.#objects = objects;
     this.#loader = loader;
@@ -97,25 +97,25 @@ export class BuildService implements ThreadService {
   }
 
   handle(message: unknown): unknown {
-    const given = message as BuildMessage;
-    switch (given.kind) {
+    const request = message as BuildMessage;
+    switch (request.kind) {
       case "begin": {
-        const { schema, schemaVersion, folder } = given;
-        this.#jobs.set(given.job, { schema: readSchema(schema), schemaVersion, folder, changes: new Map() });
+        const { schema, schemaVersion, folder } = request;
+        this.#jobs.set(request.job, { schema: readSchema(schema), schemaVersion, folder, changes: new Map() });
         return undefined;
       }
       case "changes": {
-        const { changes } = this.#job(given.job);
-        for (const change of decodeChanges(given.changes)) changes.set(change.id, change);
+        const { changes } = this.#job(request.job);
+        for (const change of decodeChanges(request.changes)) changes.set(change.id, change);
         return undefined;
       }
       case "cancel":
-        this.#jobs.delete(given.job);
+        this.#jobs.delete(request.job);
         return undefined;
       case "seal":
-        return this.#seal(given.job, given.id, given.deletes, given.keeps);
+        return this.#seal(request.job, request.id, request.deletes, request.keeps);
       case "merge":
-        return this.#merge(given.job, given.id, given.segments);
+        return this.#merge(request.job, request.id, request.segments);
     }
   }
 
@@ -143,7 +143,7 @@ export class BuildService implements ThreadService {
 
   /** The changes as a columnar commit and as one segment. What both were made from is free at the end. */
   async #collect(job: Job, keeps: boolean): Promise<{ merged: Merged | undefined; lance: BuildReply["lance"] }> {
-    const { tail, change } = collect(job, this.#rest);
+    const { tail, change } = collect(job, this.#pause);
     job.changes.clear();
     const merged = mergedOf(job.schema, [tail]);
     const lance = await this.#columns?.apply(job.folder, job.schema, change, keeps);

@@ -126,10 +126,10 @@ export class CollectionIndex {
   }
 
   /**
-   * Takes the changes of records, and their memory; what was taken before changes nothing. `rest` is called after each
+   * Takes the changes of records, and their memory; what was taken before changes nothing. `pause` is called after each
    * document.
    */
-  apply(next: number, changes: Uint8Array<ArrayBuffer>, rest: () => void = () => {}): void {
+  apply(next: number, changes: Uint8Array<ArrayBuffer>, pause: () => void = () => {}): void {
     if (next <= this.#applied) return;
     const active = this.#tails.at(-1)!;
     active.changes?.push(changes);
@@ -141,7 +141,7 @@ export class CollectionIndex {
         this.#passing.reset();
         active.index.add(id, version, this.#extractor.extract(decodeDocument(document, this.#passing.take)));
       }
-      rest();
+      pause();
     }
     this.#applied = next;
   }

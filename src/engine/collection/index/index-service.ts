@@ -10,7 +10,7 @@ import { queryStopped } from "../../query/stopped.ts";
 import { evaluateFilter } from "../../search/filter/evaluate.ts";
 import { searchAnn } from "../../search/vector/ann.ts";
 import { measureRecall, type Recall } from "../../search/vector/recall.ts";
-import { runInTurns, type Steps } from "../../turns.ts";
+import { nextTurn, runInTurns, type Steps } from "../../turns.ts";
 import { readSchema } from "../schema-parse.ts";
 import { CollectionIndex, type SegmentGraphs, type SegmentLoader } from "./collection-index.ts";
 import type { IndexMessage } from "./messages.ts";
@@ -29,12 +29,12 @@ export class IndexService implements ThreadService {
 
   readonly #random: Random;
   readonly #onLeftBehind: () => void;
-  readonly #rest: () => void;
+  readonly #pause: () => void;
   readonly #answers: QueryAnswers | undefined;
   #searchedMs = Number.NEGATIVE_INFINITY;
 
   /**
-   * `onLeftBehind` is told when an index lets go of what it held so far: tails, segments or all of it. `rest` is called
+   * `onLeftBehind` is told when an index lets go of what it held so far: tails, segments or all of it. `pause` is called
    * between the steps of long work. Without `answers` whole queries are declined.
    */
   constructor(
@@ -42,11 +42,11 @@ export class IndexService implements ThreadService {
     clock: Clock,
     random: Random,
     onLeftBehind: () => void = () => {},
-    rest: () => void = () => {},
+    pause: () => void = () => {},
     answers?: AnswerDeps,
   ) {
     this.#onLeftBehind = onLeftBehind;
-    this.#rest = rest;
+    this.#pause = pause;
     this.#loader = loader;
     this.#clock = clock;
     this.#random = random;
@@ -55,32 +55,32 @@ export class IndexService implements ThreadService {
   }
 
   handle(message: unknown): unknown {
-    const given = message as IndexMessage;
-    switch (given.kind) {
+    const request = message as IndexMessage;
+    switch (request.kind) {
       case "cancel":
-        return this.#runner.cancel(given.query);
+        return this.#runner.cancel(request.query);
       case "search":
-        return this.#started(given, () => this.#search(given)).then(packOutcome);
+        return this.#started(request, () => this.#search(request)).then(packOutcome);
       case "answer":
-        return this.#started(given, () => this.#answerQuery(given)).then(transferred);
+        return this.#started(request, () => this.#answerQuery(request)).then(transferred);
       default:
-        return this.#inTurn(given, () => this.#answer(given));
+        return this.#inOrder(request, () => this.#answer(request));
     }
   }
 
-  /** A query starts in its turn, with the parts as they are then; the messages after it do not wait for its end. */
-  #started<T>(given: QueryMessage, start: () => Promise<T>): Promise<T> {
-    this.#runner.expect(given.query);
+  /** A query starts in the order of the messages, with the parts as they are then; the messages after it do not wait for its end. */
+  #started<T>(message: QueryMessage, start: () => Promise<T>): Promise<T> {
+    this.#runner.expect(message.query);
     this.#searchedMs = this.#clock.steadyMs();
-    return this.#inTurn(given, () => ({ outcome: start() })).then(({ outcome }) => outcome);
+    return this.#inOrder(message, () => ({ outcome: start() })).then(({ outcome }) => outcome);
   }
 
-  /** Searches wait for their turn by themselves: to rest besides would only make the next one later. */
+  /** Searches queue by themselves: to pause besides would only make the next one later. */
   get #isSearched(): boolean {
     return this.#clock.steadyMs() - this.#searchedMs < searchedMs;
   }
 
-  #inTurn<T>({ collection }: IndexMessage, answer: () => T | Promise<T>): Promise<T> {
+  #inOrder<T>({ collection }: IndexMessage, answer: () => T | Promise<T>): Promise<T> {
     const before = this.#lines.get(collection) ?? Promise.resolve();
     const done = before.then(answer);
     const settled = done.catch(() => {});
@@ -97,8 +97,8 @@ export class IndexService implements ThreadService {
     return this.#run(query, executeSteps(plan, parts));
   }
 
-  #answerQuery(given: Extract<IndexMessage, { kind: "answer" }>): Promise<AnsweredQuery | undefined> {
-    const { collection, query, asked } = given;
+  #answerQuery(message: Extract<IndexMessage, { kind: "answer" }>): Promise<AnsweredQuery | undefined> {
+    const { collection, query, asked } = message;
     if (this.#runner.arrive(query)) throw queryStopped();
     if (this.#answers === undefined) return Promise.resolve(undefined);
     const index = this.#index(collection);
@@ -132,7 +132,7 @@ export class IndexService implements ThreadService {
       ...(filter === undefined ? {} : { filters: readers.map((reader) => evaluateFilter(filter, reader)) }),
       random: this.#random,
       clock: this.#clock,
-      pause: () => new Promise((resolve) => setImmediate(resolve)),
+      pause: nextTurn,
     });
   }
 
@@ -164,7 +164,7 @@ export class IndexService implements ThreadService {
     try {
       switch (message.kind) {
         case "apply":
-          index.apply(message.next, message.changes, this.#isSearched ? undefined : this.#rest);
+          index.apply(message.next, message.changes, this.#isSearched ? undefined : this.#pause);
           return this.#answers?.onChanges(message.collection, message.changes, message.total);
         case "schema":
           return index.setSchema(readSchema(message.schema));
@@ -192,7 +192,7 @@ export class IndexService implements ThreadService {
     this.#answers?.reset(collection);
   }
 
-  /** By turns, for other collections; the messages of this one wait in their line. */
+  /** In slices, for other collections; the messages of this one wait in their line. */
   #read(index: CollectionIndex, message: IndexMessage): unknown {
     switch (message.kind) {
       case "count":

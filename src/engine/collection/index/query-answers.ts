@@ -65,13 +65,13 @@ export class QueryAnswers {
     const { format } = this.#deps;
     const startedMs = asked.startedMs;
     try {
-      const given = format.parse(asked.body, (name) => {
+      const parsed = format.parse(asked.body, (name) => {
         if (name !== asked.from) throw new Declined();
         return index.schema;
       });
-      const eventual = given.consistency === "eventual" && asked.mayBeEventual;
+      const eventual = parsed.consistency === "eventual" && asked.mayBeEventual;
       if (eventual && index.published !== asked.applied) return undefined;
-      const plan: QueryPlan = { ...given, consistency: eventual ? "eventual" : "strong" };
+      const plan: QueryPlan = { ...parsed, consistency: eventual ? "eventual" : "strong" };
       const outcome = yield* executeSteps(plan, partsOf(eventual));
       const token = tokenAt(asked.stream, eventual ? asked.applied : asked.next);
       const load = this.#loader(collection, plan, asked.changes);

@@ -12,7 +12,7 @@ interface Running {
   cancelled: boolean;
 }
 
-/** Runs queries by turns, so that a long one does not hold up short ones or the writes that the thread applies. */
+/** Runs queries in slices, so that a long one does not hold up short ones or the writes that the thread applies. */
 export class QueryRunner {
   readonly #clock: Clock;
   readonly #running = new Map<number, Running>();
@@ -24,12 +24,12 @@ export class QueryRunner {
     this.#clock = clock;
   }
 
-  /** Tells of a query before its turn to run, so that it can be cancelled until then. */
+  /** Tells of a query before it runs, so that it can be cancelled until then. */
   expect(id: number): void {
     this.#expected.set(id, false);
   }
 
-  /** The turn of an expected query has come; returns whether it was cancelled. */
+  /** An expected query is to run now; returns whether it was cancelled. */
   arrive(id: number): boolean {
     const cancelled = this.#expected.get(id) ?? false;
     this.#expected.delete(id);

@@ -33,7 +33,7 @@ export class ObjectSegmentLoader implements SegmentLoader {
       bytes = allocateShared(length);
       return viewShared(bytes);
     };
-    const segment = await this.#load(entry.path, (given) => verified(entry, given), allocate);
+    const segment = await this.#load(entry.path, (bytes) => verified(entry, bytes), allocate);
     return { segment, bytes: bytes! };
   }
 
@@ -102,14 +102,14 @@ export function encodeDeletes(words: Uint32Array): Uint8Array {
   return out;
 }
 
-function decodeDeletes(given: Uint8Array, documents: number): Uint32Array {
-  const bytes = asBuffer(given);
+function decodeDeletes(stored: Uint8Array, documents: number): Uint32Array {
+  const bytes = asBuffer(stored);
   const wanted = (documents + 31) >>> 5;
   if (bytes.length !== deletesHeaderBytes + wanted * 4 || bytes.readUInt32LE(4) !== wanted) {
     throw new Error("its size is wrong");
   }
   if (bytes.readUInt32LE(0) !== crc32(bytes.subarray(4))) throw new Error("its checksum is wrong");
-  return new Uint32Array(given.buffer, given.byteOffset + deletesHeaderBytes, wanted);
+  return new Uint32Array(stored.buffer, stored.byteOffset + deletesHeaderBytes, wanted);
 }
 
 const member = "damaged_object";

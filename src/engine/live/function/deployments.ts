@@ -68,8 +68,8 @@ export class Deployments {
     const modules = parseModules(request.modules);
     const bundle = await this.#bundle(modules);
     const { functions, schema: own } = await this.#describe(namespace, bundle);
-    const given = request.schema ?? (isObject(own) ? own : undefined);
-    const schema = given === undefined ? undefined : parseSchema("schema", given, settings);
+    const input = request.schema ?? (isObject(own) ? own : undefined);
+    const schema = input === undefined ? undefined : parseSchema("schema", input, settings);
     const leave = await namespace.gate.alone();
     try {
       await namespace.settle();
@@ -292,11 +292,11 @@ function functionChanges(before: readonly DeployedFunction[], after: readonly De
   return [...changes, ...Array.from(known.keys(), (name) => `remove function ${name}`)];
 }
 
-function parseModules(given: readonly SourceModule[]): SourceModule[] {
-  if (given.length > liveLimits.modulesMax) throw invalid("modules", `there are more than ${liveLimits.modulesMax}`);
+function parseModules(modules: readonly SourceModule[]): SourceModule[] {
+  if (modules.length > liveLimits.modulesMax) throw invalid("modules", `there are more than ${liveLimits.modulesMax}`);
   let bytes = 0;
   const paths = new Set<string>();
-  return given.map(({ path: written, source, sourceMap }, i) => {
+  return modules.map(({ path: written, source, sourceMap }, i) => {
     const path = written.replace(/^\.\//, "").replace(/\.[cm]?js$/, "");
     if (!pathPattern.test(path) || path.length > 200) {
       throw invalid(`modules[${i}].path`, "has letters, digits, _, - and / and starts with a letter");

@@ -325,9 +325,9 @@ export function installHarness(): void {
     return ((bits ^ (bits >>> 14)) >>> 0) / 4_294_967_296;
   }
 
-  function FixedDate(this: unknown, ...given: Json[]): Json {
+  function FixedDate(this: unknown, ...args: Json[]): Json {
     if (new.target === undefined) return new RealDate(state.nowMs).toString();
-    return given.length === 0 ? new RealDate(state.nowMs) : Reflect.construct(RealDate, given);
+    return args.length === 0 ? new RealDate(state.nowMs) : Reflect.construct(RealDate, args);
   }
 
   /** Intrinsics are shared by all runs of a sandbox: none may leave something in them for the next. */
@@ -353,9 +353,9 @@ export function installHarness(): void {
     for (const key of ownKeys(prototype)) {
       const { value, enumerable, configurable } = getOwnPropertyDescriptor(prototype, key)!;
       if (value === undefined || !configurable) continue;
-      const set = function (this: Json, given: Json) {
+      const set = function (this: Json, input: Json) {
         if (this === prototype) throw new TypeError(`Cannot assign to read only property '${String(key)}'`);
-        defineProperty(this, key, { value: given, enumerable: true, writable: true, configurable: true });
+        defineProperty(this, key, { value: input, enumerable: true, writable: true, configurable: true });
       };
       defineProperty(prototype, key, { get: () => value, set, enumerable: enumerable ?? false, configurable: false });
     }

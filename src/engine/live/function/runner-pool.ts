@@ -63,7 +63,7 @@ interface Runner {
 const runsPerRunner = 4;
 /** The rest is for short ones: they pass by those that are slow. */
 const slowPerRunner = runsPerRunner - 1;
-/** What a run may take beside its processor time: for tables, and for its turn on a busy machine. */
+/** What a run may take beside its processor time: for tables, and for its wait on a busy machine. */
 const slackMs = 10_000;
 const lossesMax = 2;
 /** How often one looks for runs that are late. */

@@ -67,9 +67,9 @@ function languageAnalyzer({ analyzer: name, folding, revision }: AnalyzerChoice)
   const folded = folding ? fold : (word: string) => word;
   const stopWords = new Set((stopWordLists[name] ?? "").split(/\s+/).filter((word) => word !== ""));
   const removed = new Set([...stopWords].map(folded));
-  const termOf = (given: string) => {
+  const termOf = (token: string) => {
     // The typographic apostrophe is the same letter to the stop list and the stemmer.
-    const word = folded(given.includes("\u2019") ? given.replaceAll("\u2019", "'") : given);
+    const word = folded(token.includes("\u2019") ? token.replaceAll("\u2019", "'") : token);
     if (removed.has(word)) return undefined;
     // Folded first: only so does a word with and without its accents have one stem.
     const stem = stemmer.stem(word);

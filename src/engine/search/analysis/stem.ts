@@ -61,8 +61,8 @@ function turkish(): Stem {
 }
 
 /** What is elided stands before an apostrophe; -oux and -aise are inflected forms, but for a few short words. */
-function currentFrench(given: string): string {
-  const word = given.replace(/^(?:[cdjlmnst]|qu)'(?=.)/, "");
+function currentFrench(input: string): string {
+  const word = input.replace(/^(?:[cdjlmnst]|qu)'(?=.)/, "");
   const short = /^((?:d[eé])?plais|(?:.|ch)(?:al|auv)ais)(?:es?)?$/.exec(word);
   return short?.[1] ?? french(word.replace(/(?<=[bhjlnp])oux$/, "ou").replace(/aises?$/, "ais"));
 }

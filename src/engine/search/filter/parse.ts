@@ -106,10 +106,10 @@ class FilterParser {
   #bool(value: unknown, path: string, depth: number): Filter {
     if (!isObject(value)) throw invalid(path, "must be an object");
     const part = (name: string): Filter[] => {
-      const given = value[name];
-      if (given === undefined || given === null) return [];
-      if (isObject(given)) return [this.parse(given, `${path}.${name}`, depth + 1)];
-      return this.#list(given, `${path}.${name}`, depth);
+      const operand = value[name];
+      if (operand === undefined || operand === null) return [];
+      if (isObject(operand)) return [this.parse(operand, `${path}.${name}`, depth + 1)];
+      return this.#list(operand, `${path}.${name}`, depth);
     };
     refuseUnknown(path, value, ["must", "should", "must_not", "filter"]);
     const all = [...part("must"), ...part("filter")];

@@ -40,7 +40,7 @@ function drawQuery(
   let part = 0;
   while (start >= counts[part]!) start -= counts[part++]!;
   // Each part once, and the first one's beginning at last.
-  for (let turn = 0; turn <= readers.length; turn++, start = 0, part = (part + 1) % readers.length) {
+  for (let round = 0; round <= readers.length; round++, start = 0, part = (part + 1) % readers.length) {
     const rows = readers[part]!.vectors(field);
     const allowed = filters?.[part] ?? readers[part]!.live;
     for (let row = start; row < (counts[part] ?? 0); row++) {

@@ -68,8 +68,8 @@ export function duckFault(error: unknown, query?: EditedQuery): unknown {
     error.position === undefined || query === undefined
       ? undefined
       : query.originalOf(characterAt(query.text, error.position));
-  const told = error.message.replace(advice, "");
-  const message = kind === "memory" ? memoryMessage : kind === "internal" ? "the statement failed" : told;
+  const text = error.message.replace(advice, "");
+  const message = kind === "memory" ? memoryMessage : kind === "internal" ? "the statement failed" : text;
   return sqlFault(kind, message, { position, cause: error });
 }
 

@@ -44,12 +44,12 @@ export class DuckError extends Error {
     const json = text.indexOf("{");
     if (json !== -1) {
       try {
-        const told = JSON.parse(text.slice(json)) as Record<string, string | undefined>;
-        const position = told["position"] === undefined ? undefined : Number(told["position"]);
-        return new DuckError(told["exception_type"] ?? "Unknown", told["exception_message"] ?? text, {
-          subtype: told["error_subtype"],
+        const report = JSON.parse(text.slice(json)) as Record<string, string | undefined>;
+        const position = report["position"] === undefined ? undefined : Number(report["position"]);
+        return new DuckError(report["exception_type"] ?? "Unknown", report["exception_message"] ?? text, {
+          subtype: report["error_subtype"],
           position,
-          entry: told["type"],
+          entry: report["type"],
         });
       } catch {
         // Not in the form it was asked for: the text is all there is.
@@ -60,7 +60,7 @@ export class DuckError extends Error {
   }
 }
 
-async function told<T>(work: Promise<T>): Promise<T> {
+async function withFault<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
@@ -68,7 +68,7 @@ async function told<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-function toldNow<T>(work: () => T): T {
+function withFaultNow<T>(work: () => T): T {
   try {
     return work();
   } catch (error) {
@@ -96,12 +96,12 @@ export class Database {
       autoload_known_extensions: "false",
       allow_community_extensions: "false",
     };
-    for (const [name, value] of Object.entries(options)) toldNow(() => duckdb.set_config(config, name, value));
-    return new Database(await told(duckdb.open(":memory:", config)));
+    for (const [name, value] of Object.entries(options)) withFaultNow(() => duckdb.set_config(config, name, value));
+    return new Database(await withFault(duckdb.open(":memory:", config)));
   }
 
   async connect(): Promise<Connection> {
-    return new Connection(await told(duckdb.connect(this.#database)));
+    return new Connection(await withFault(duckdb.connect(this.#database)));
   }
 
   close(): void {
@@ -122,11 +122,11 @@ export class Connection {
 
   /** Runs statements of ours for their effect. */
   async run(sql: string): Promise<void> {
-    await told(duckdb.query(this.#connection, sql));
+    await withFault(duckdb.query(this.#connection, sql));
   }
 
   async prepare(sql: string): Promise<Prepared> {
-    return new Prepared(await told(duckdb.prepare(this.#connection, sql)));
+    return new Prepared(await withFault(duckdb.prepare(this.#connection, sql)));
   }
 
   /** The same, kept for when it comes again; only for what reads no tables. */
@@ -149,7 +149,7 @@ export class Connection {
   }
 
   appender(catalog: string | null, schema: string | null, table: string): Appender {
-    return new Appender(toldNow(() => duckdb.appender_create_ext(this.#connection, catalog, schema, table)));
+    return new Appender(withFaultNow(() => duckdb.appender_create_ext(this.#connection, catalog, schema, table)));
   }
 
   close(): void {
@@ -206,17 +206,17 @@ export class Prepared {
 
   /** Numbered from 1. */
   bind(index: number, value: Value): void {
-    toldNow(() => duckdb.bind_value(this.#statement, index, value));
+    withFaultNow(() => duckdb.bind_value(this.#statement, index, value));
   }
 
   /** Runs it; the rows are made as they are fetched. */
   async stream(): Promise<Result> {
-    return new Result(await told(duckdb.execute_prepared_streaming(this.#statement)));
+    return new Result(await withFault(duckdb.execute_prepared_streaming(this.#statement)));
   }
 
   /** Runs it to its end: for few rows, which then are here without a wait for each chunk. */
   async run(): Promise<Result> {
-    return new Result(await told(duckdb.execute_prepared(this.#statement)));
+    return new Result(await withFault(duckdb.execute_prepared(this.#statement)));
   }
 
   close(): void {
@@ -250,7 +250,7 @@ export class Result {
 
   async next(): Promise<Chunk | undefined> {
     const chunk = duckdb.result_is_streaming(this.#result)
-      ? await told(duckdb.fetch_chunk(this.#result))
+      ? await withFault(duckdb.fetch_chunk(this.#result))
       : this.#kept();
     if (chunk === null) return undefined;
     const rows = duckdb.data_chunk_get_size(chunk);
@@ -281,11 +281,11 @@ export class Appender {
   }
 
   append(chunk: duckdb.DataChunk): void {
-    toldNow(() => duckdb.append_data_chunk(this.#appender, chunk));
+    withFaultNow(() => duckdb.append_data_chunk(this.#appender, chunk));
   }
 
   close(): void {
-    toldNow(() => duckdb.appender_close_sync(this.#appender));
+    withFaultNow(() => duckdb.appender_close_sync(this.#appender));
   }
 }
 

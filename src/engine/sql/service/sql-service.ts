@@ -77,8 +77,8 @@ export class SqlService implements ChildService {
   }
 
   handle(message: unknown): Promise<unknown> {
-    const asked = message as SqlMessage;
-    const answer = this.#answer(asked);
+    const request = message as SqlMessage;
+    const answer = this.#answer(request);
     const done: Promise<unknown> = answer.then(
       () => this.#active.delete(done),
       () => this.#active.delete(done),
@@ -87,24 +87,24 @@ export class SqlService implements ChildService {
     return answer;
   }
 
-  async #answer(asked: SqlMessage): Promise<unknown> {
+  async #answer(request: SqlMessage): Promise<unknown> {
     this.#checkEnding();
-    switch (asked.kind) {
+    switch (request.kind) {
       case "plan":
-        return this.#planned(asked);
+        return this.#planned(request);
       case "describe":
-        return this.#describe(asked);
+        return this.#describe(request);
       case "check":
-        return this.#check(asked);
+        return this.#check(request);
       case "run":
-        return this.#run(asked);
+        return this.#run(request);
       case "next":
-        return this.#next(asked.statement);
+        return this.#next(request.statement);
       case "cancel":
-        this.#stop(asked.statement, asked.why);
+        this.#stop(request.statement, request.why);
         return undefined;
       case "close":
-        this.#close(asked.statement);
+        this.#close(request.statement);
         return undefined;
     }
   }
@@ -120,22 +120,22 @@ export class SqlService implements ChildService {
     if (this.#stoppedEarly.size > stoppedEarlyMax) this.#stoppedEarly.delete(this.#stoppedEarly.keys().next().value!);
   }
 
-  async #planned(asked: Extract<SqlMessage, { kind: "plan" }>): Promise<PlanReply> {
-    const plan = await this.#plans.of(asked);
-    const { params } = asked;
+  async #planned(request: Extract<SqlMessage, { kind: "plan" }>): Promise<PlanReply> {
+    const plan = await this.#plans.of(request);
+    const { params } = request;
     if (params !== undefined) checkCount(plan, params);
     const { needs } = plan;
     if (plan.retrievals.length === 0) {
       if (params === undefined || needs.catalog || plan.refs.length > 0)
         return { ...needs, retrievals: [], plain: undefined, ...nearestOf(plan, params), ran: undefined };
-      const ran = await this.#run({ ...asked, kind: "run", params, ...nothing });
+      const ran = await this.#run({ ...request, kind: "run", params, ...nothing });
       return { ...needs, retrievals: [], nearest: [], plain: undefined, repeats: false, ran };
     }
-    const source = { query: plan.query, tokens: plan.tokens, namespace: asked.namespace.name };
+    const source = { query: plan.query, tokens: plan.tokens, namespace: request.namespace.name };
     let repeats = needs.parameters === 0 && params !== undefined;
-    const evaluate: Evaluate = (expression, given) => {
+    const evaluate: Evaluate = (expression, values) => {
       repeats = false;
-      return this.#evaluate(expression, given);
+      return this.#evaluate(expression, values);
     };
     try {
       const planned = plan.retrievals.map((ref) => plannedRetrieval(ref, source, params, evaluate));
@@ -152,15 +152,15 @@ export class SqlService implements ChildService {
     return this.#parser.evaluate(`SELECT (${expression})`, params);
   }
 
-  async #describe(asked: Extract<SqlMessage, { kind: "describe" }>): Promise<DescribeReply> {
-    const plan = await this.#plans.of(asked);
-    return this.#with(asked, async (open) => {
-      await defineAll(open.namespace, asked.tables, asked.catalog);
+  async #describe(request: Extract<SqlMessage, { kind: "describe" }>): Promise<DescribeReply> {
+    const plan = await this.#plans.of(request);
+    return this.#with(request, async (open) => {
+      await defineAll(open.namespace, request.tables, request.catalog);
       const retrieved = plan.retrievals.map((ref, i) =>
-        emptyEdit(ref, foundColumns(this.#schemas.columnsOf(asked.found[i]!), plan.columns)),
+        emptyEdit(ref, foundColumns(this.#schemas.columnsOf(request.found[i]!), plan.columns)),
       );
       const edits = [...nameEdits(plan.refs), ...retrieved];
-      const described = await describeStatement(plan, edits, asked.params, (edited) =>
+      const described = await describeStatement(plan, edits, request.params, (edited) =>
         this.#prepare(open, edited, false),
       );
       open.statement.isDone = true;
@@ -169,55 +169,57 @@ export class SqlService implements ChildService {
   }
 
   /** Finds which documents meet terms that the index can't check. */
-  async #check(asked: Extract<SqlMessage, { kind: "check" }>): Promise<CheckReply> {
-    const { plan, open } = await this.#started(asked);
+  async #check(request: Extract<SqlMessage, { kind: "check" }>): Promise<CheckReply> {
+    const { plan, open } = await this.#started(request);
     try {
-      await defineAll(open.namespace, asked.tables, undefined);
+      await defineAll(open.namespace, request.tables, undefined);
       const text = (node: TreeNode) => this.#parser.expression(node);
-      const ids = await matchingIds(open, plan, asked, text);
+      const ids = await matchingIds(open, plan, request, text);
       open.statement.isDone = true;
       return { ids };
     } catch (error) {
       throw duckFault(open.statement.faultOf(error));
     } finally {
-      this.#close(asked.statement);
+      this.#close(request.statement);
     }
   }
 
   /** Takes what a message tells, and opens its statement. */
-  async #started(asked: Extract<SqlMessage, { kind: "run" | "check" }>): Promise<{ plan: StatementPlan; open: Open }> {
+  async #started(
+    request: Extract<SqlMessage, { kind: "run" | "check" }>,
+  ): Promise<{ plan: StatementPlan; open: Open }> {
     // Before anything else: what changed is told in the order of the messages.
-    const told = this.#namespace(asked.namespace).then((open) => {
-      for (const table of asked.tables) if (table.schema === "collections") open.collections.take(table);
+    const opened = this.#namespace(request.namespace).then((open) => {
+      for (const table of request.tables) if (table.schema === "collections") open.collections.take(table);
       return open;
     });
-    told.catch(() => {});
+    opened.catch(() => {});
     const plan = await this.#plans
-      .of(asked)
-      .then((plan) => checkCount(plan, asked.params))
+      .of(request)
+      .then((plan) => checkCount(plan, request.params))
       .catch(async (error: unknown) => {
-        (await told).database.uses--;
+        (await opened).database.uses--;
         throw error;
       });
-    return { plan, open: await this.#open(asked, await told) };
+    return { plan, open: await this.#open(request, await opened) };
   }
 
-  async #run(asked: Extract<SqlMessage, { kind: "run" }>): Promise<RunReply> {
-    const { plan, open } = await this.#started(asked);
+  async #run(request: Extract<SqlMessage, { kind: "run" }>): Promise<RunReply> {
+    const { plan, open } = await this.#started(request);
     try {
-      await defineAll(open.namespace, asked.tables, asked.catalog);
+      await defineAll(open.namespace, request.tables, request.catalog);
       const reads = { store: this.#store, settings: this.#settings };
-      const tables = await loadTables(reads, open, plan, asked.tables, asked.nearest, this.#schemas);
-      const { edits, filled } = await showFound(open.statement, plan, asked.found, this.#schemas);
-      const { edited, indexes, more } = rewritten(plan, [...tables, ...edits], asked.params, { filled });
+      const tables = await loadTables(reads, open, plan, request.tables, request.nearest, this.#schemas);
+      const { edits, filled } = await showFound(open.statement, plan, request.found, this.#schemas);
+      const { edited, indexes, more } = rewritten(plan, [...tables, ...edits], request.params, { filled });
       const prepared = await this.#prepare(open, edited, plan.refs.length + edits.length === 0);
-      bindAll(prepared, indexes, asked.params, more);
+      bindAll(prepared, indexes, request.params, more);
       const columns = await open.statement.start(prepared, plan.isSmall).catch((error: unknown) => {
         throw duckFault(open.statement.faultOf(error), edited);
       });
-      return { columns, ...(await this.#next(asked.statement)) };
+      return { columns, ...(await this.#next(request.statement)) };
     } catch (error) {
-      this.#close(asked.statement);
+      this.#close(request.statement);
       throw duckFault(open.statement.faultOf(error));
     }
   }
@@ -236,14 +238,17 @@ export class SqlService implements ChildService {
   }
 
   /** Opens a statement for one answer. */
-  async #with<T>(asked: StatementText & { readonly statement: number }, work: (open: Open) => Promise<T>): Promise<T> {
-    const open = await this.#open(asked);
+  async #with<T>(
+    request: StatementText & { readonly statement: number },
+    work: (open: Open) => Promise<T>,
+  ): Promise<T> {
+    const open = await this.#open(request);
     try {
       return await work(open);
     } catch (error) {
       throw duckFault(open.statement.faultOf(error));
     } finally {
-      this.#close(asked.statement);
+      this.#close(request.statement);
     }
   }
 
@@ -368,10 +373,10 @@ export class SqlService implements ChildService {
 /** The tables that an index may stand for, and whether the same text has the same ones each time. */
 function nearestOf(plan: StatementPlan, params: readonly SqlParameter[] | undefined) {
   const isKnown = plan.needs.parameters === 0;
-  const given = params ?? (isKnown ? [] : undefined);
+  const values = params ?? (isKnown ? [] : undefined);
   const nearest: PlannedNearest[] = [];
   for (const [ref, { nearest: found, name: collection, start: position }] of plan.refs.entries()) {
-    const planned = found && given && plannedNearest(found, given);
+    const planned = found && values && plannedNearest(found, values);
     if (planned !== undefined) nearest.push({ ref, collection, position, ...planned });
   }
   return { nearest, repeats: isKnown || plan.refs.every((ref) => ref.nearest === undefined) };

@@ -73,9 +73,9 @@ const cases = new SuffixStep({
 });
 const possessives = new SuffixStep({ "ov ův": inFirst, in: both(inFirst, hardI) });
 
-export function stemCzech(given: string): string {
-  if (given.length < 3) return given;
-  const region = regionOf(given);
-  const word = cases.apply(given, region, region.first) ?? given;
+export function stemCzech(input: string): string {
+  if (input.length < 3) return input;
+  const region = regionOf(input);
+  const word = cases.apply(input, region, region.first) ?? input;
   return possessives.apply(word, region) ?? word;
 }

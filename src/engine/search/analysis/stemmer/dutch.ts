@@ -165,8 +165,8 @@ function simplify(word: string): string {
   return word.endsWith("z") ? `${word.slice(0, -1)}s` : word;
 }
 
-export function stemDutch(given: string): string {
-  let word = given;
+export function stemDutch(input: string): string {
+  let word = input;
   let changed = false;
   const take = (next: string | undefined) => {
     if (next === undefined) return;

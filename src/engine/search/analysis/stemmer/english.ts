@@ -97,10 +97,10 @@ const last = new SuffixStep({
   l: both(inSecond, (stem) => (stem.endsWith("l") ? stem : undefined)),
 });
 
-export function stemEnglish(given: string): string {
-  const known = exceptions.get(given);
-  if (known !== undefined || given.length < 3) return known ?? given;
-  let word = markConsonants(given.replace(/^'/, ""));
+export function stemEnglish(input: string): string {
+  const known = exceptions.get(input);
+  if (known !== undefined || input.length < 3) return known ?? input;
+  let word = markConsonants(input.replace(/^'/, ""));
   const found = regions(word);
   word = withoutPlural(word);
   word = verbs.apply(word, found) ?? word;

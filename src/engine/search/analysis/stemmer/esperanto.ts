@@ -21,9 +21,9 @@ const determiner = lastPart("aliu unu", "j?n?");
 const ending = /(?:[ao]j?n?|en?|i|[aiou]s|u|jn?|n)$/;
 
 /** In the letters that Esperanto has; a word with others is foreign, and stays. */
-function canonical(given: string): { readonly word: string; readonly isForeign: boolean } {
+function canonical(input: string): { readonly word: string; readonly isForeign: boolean } {
   let isForeign = false;
-  const word = given.replace(/[cghjsu]x|[-áéíóúqwxy]/g, (letters) => {
+  const word = input.replace(/[cghjsu]x|[-áéíóúqwxy]/g, (letters) => {
     const own = written[letters];
     if (own === undefined) isForeign = letters !== "-";
     return own ?? accented[letters] ?? letters;
@@ -44,8 +44,8 @@ function isLong(word: string): boolean {
   return /[aeiou].*[aeiou]/.test(word) || word.lastIndexOf("-") > 0 || /[0-9]/.test(word);
 }
 
-export function stemEsperanto(given: string): string {
-  const { word: plain, isForeign } = canonical(given);
+export function stemEsperanto(input: string): string {
+  const { word: plain, isForeign } = canonical(input);
   if (isForeign) return plain;
   const whole = plain.replace(elidedVerb, "e");
   if (pronoun.test(whole)) return whole.replace(/n$/, "");

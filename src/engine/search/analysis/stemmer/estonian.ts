@@ -84,12 +84,12 @@ function regionOf(word: string): Regions {
   return apostrophe === -1 ? regionsOf(word, vowels) : { first: apostrophe + 1, second: word.length };
 }
 
-export function stemEstonian(given: string): string {
-  const known = exceptions.find(([forms]) => forms.test(given));
+export function stemEstonian(input: string): string {
+  const known = exceptions.find(([forms]) => forms.test(input));
   if (known !== undefined) return known[1];
-  const region = regionOf(given);
+  const region = regionOf(input);
   const { first } = region;
-  const plain = emphasis.apply(given, region, first) ?? given;
+  const plain = emphasis.apply(input, region, first) ?? input;
   let word = verb.apply(plain, region, first);
   if (word === undefined) {
     word = plain;

@@ -50,8 +50,8 @@ const derivations = new SuffixStep({
 
 const possessives = new SuffixStep({ "' 's 'sch": (stem) => (stem.length > 1 ? stem : undefined) });
 
-export function stemGerman(given: string): string {
-  let word = markConsonants(given).replace(/qu|ß|[aou]e/g, (letters) => spellings[letters]!);
+export function stemGerman(input: string): string {
+  let word = markConsonants(input).replace(/qu|ß|[aou]e/g, (letters) => spellings[letters]!);
   const regions = regionsOf(word, vowels, 3);
   for (const step of [inflections, verbs, derivations, possessives]) word = step.apply(word, regions) ?? word;
   return word.replace(/[UYäöü]/g, (letter) => plain[letter]!);

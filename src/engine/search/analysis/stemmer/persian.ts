@@ -41,8 +41,8 @@ const persons = "د اند ید م ام یم";
 const verbal = new SuffixStep({ ...shared, [persons]: () => undefined });
 const present = new SuffixStep({ ...shared, [persons]: inFirst });
 
-export function stemPersian(given: string): string {
-  const plain = given.replace(otherLetters, (letter) => letters[letter]!);
+export function stemPersian(input: string): string {
+  const plain = input.replace(otherLetters, (letter) => letters[letter]!);
   const prefix = /^ن?می\u200c(?=..)/s.exec(plain)?.[0];
   let word = (prefix?.startsWith("م") ? plain.slice(prefix.length) : plain).replaceAll(joiner, "");
   const first = Math.min(word.length, 3);

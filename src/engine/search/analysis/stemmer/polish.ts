@@ -31,9 +31,9 @@ const endings = new SuffixStep({
 
 const hardened: Readonly<Record<string, string>> = { ć: "c", ń: "n", ś: "s", ź: "z" };
 
-export function stemPolish(given: string): string {
-  const regions = regionsOf(given, vowels);
-  const word = conditional.apply(given, regions, Math.max(regions.first, least)) ?? given;
+export function stemPolish(input: string): string {
+  const regions = regionsOf(input, vowels);
+  const word = conditional.apply(input, regions, Math.max(regions.first, least)) ?? input;
   const stem = endings.applyAny(word, regions, least);
   if (stem !== undefined) return stem.length > least && stem.endsWith("'") ? stem.slice(0, -1) : stem;
   const last = hardened[word.slice(-1)];

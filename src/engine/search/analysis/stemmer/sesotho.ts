@@ -5,11 +5,11 @@ const nominal = new SuffixStep({ "ana nyana oa i ano": always });
 const verbal = new SuffixStep({ "a ela isa wa ile etse ang eng ong": always });
 const prefix = /^(?:boi|ba|l[ei]|m[aeo]|se)(?=..)(?=.*[aeiou])/s;
 
-export function stemSesotho(given: string): string {
-  const vowel = given.search(/[aeiou]/);
-  if (vowel === -1 || given.length < 2) return given;
+export function stemSesotho(input: string): string {
+  const vowel = input.search(/[aeiou]/);
+  if (vowel === -1 || input.length < 2) return input;
   const from = Math.max(vowel + 1, 2);
-  let word = given;
+  let word = input;
   for (const step of [nominal, verbal]) word = step.apply(word, { first: from, second: from }, from) ?? word;
   return word.replace(prefix, "");
 }

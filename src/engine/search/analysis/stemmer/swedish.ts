@@ -29,10 +29,10 @@ const derivations = new SuffixStep({
   öst: (stem) => (endsInOne(stem, "iklnprtuv") ? `${stem}ös` : undefined),
 });
 
-export function stemSwedish(given: string): string {
-  const regions = regionsOf(given, vowels, 3);
+export function stemSwedish(input: string): string {
+  const regions = regionsOf(input, vowels, 3);
   const { first } = regions;
-  let word = inflections.apply(given, regions, first) ?? given;
+  let word = inflections.apply(input, regions, first) ?? input;
   if (/(?:[dg]d|nn|[dgkt]t)$/.test(word) && word.length - 2 >= first) word = word.slice(0, -1);
   return derivations.apply(word, regions, first) ?? word;
 }

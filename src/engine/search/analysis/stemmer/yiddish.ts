@@ -126,8 +126,8 @@ const nouns = new SuffixStep({
 });
 const adjectives = new SuffixStep({ "בליק גליק": () => undefined, "יג יק דיק נדיק ענדיק ניק יש": inFirst });
 
-export function stemYiddish(given: string): string {
-  const plain = given.replace(otherLetters, (letter) => letters[letter]!).replace(points, "");
+export function stemYiddish(input: string): string {
+  const plain = input.replace(otherLetters, (letter) => letters[letter]!).replace(points, "");
   const { word: whole, start } = marked(plain);
   const first = firstOf(whole, start, plain.length);
   const regions: Regions = { first, second: first };

@@ -102,9 +102,9 @@ function limitOf(modifiers: readonly TreeNode[]): RowLimit | undefined {
   const [, modifier] = modifiers;
   if (modifiers.length !== 2 || modifier?.type !== "LIMIT_MODIFIER" || !isNode(modifier["limit"])) return undefined;
   const limit = constantOf(modifier["limit"]);
-  const given = modifier["offset"];
-  const offset = isNode(given) ? constantOf(given) : undefined;
-  return limit === undefined || (isNode(given) && offset === undefined) ? undefined : { limit, offset };
+  const input = modifier["offset"];
+  const offset = isNode(input) ? constantOf(input) : undefined;
+  return limit === undefined || (isNode(input) && offset === undefined) ? undefined : { limit, offset };
 }
 
 /** The expression itself, or the one that has its name in the select list. */

@@ -87,8 +87,8 @@ function nameOf(ref: TreeNode): string {
 }
 
 function renamedOf(ref: TreeNode): string[] {
-  const given = ref["column_name_alias"];
-  return Array.isArray(given) ? given.map((name) => String(name).toLowerCase()) : [];
+  const names = ref["column_name_alias"];
+  return Array.isArray(names) ? names.map((name) => String(name).toLowerCase()) : [];
 }
 
 const keepsLeft = new Set(["INNER", "LEFT", "SEMI", "ANTI"]);
@@ -134,9 +134,9 @@ function limitOf(select: TreeNode): RetrievalRef["limit"] {
     if (node.class === "FUNCTION" && node["is_operator"] !== true) return undefined;
   }
   const limit = constantOf(modifier["limit"]);
-  const given = modifier["offset"];
-  const offset = isNode(given) ? constantOf(given) : undefined;
-  if (limit === undefined || (isNode(given) && offset === undefined)) return undefined;
+  const input = modifier["offset"];
+  const offset = isNode(input) ? constantOf(input) : undefined;
+  if (limit === undefined || (isNode(input) && offset === undefined)) return undefined;
   return { limit, offset };
 }
 

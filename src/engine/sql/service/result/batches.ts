@@ -109,9 +109,9 @@ function joinOffsets(parts: readonly { readonly offsets: Int32Array }[], counts:
 }
 
 function joinValidity(columns: readonly SqlColumn[], counts: readonly number[]): Validity {
-  const given = columns.map((column) => (column.layout === "null" ? undefined : column.validity));
-  if (given.every((validity) => validity === undefined)) return undefined;
-  return joinBits(given, counts);
+  const validities = columns.map((column) => (column.layout === "null" ? undefined : column.validity));
+  if (validities.every((validity) => validity === undefined)) return undefined;
+  return joinBits(validities, counts);
 }
 
 /** Absent bits are all set. */

@@ -17,9 +17,9 @@ export function withKnownNumbers(bytes: Bytes): Bytes {
   const offsets = new Int32Array(bytes.offsets.length);
   const texts: Buffer[] = [];
   for (let i = 0; i + 1 < offsets.length; i++) {
-    const given = all.subarray(bytes.offsets[i], bytes.offsets[i + 1]);
-    const hasSuch = beginnings.some((beginning) => given.includes(beginning));
-    const text = hasSuch ? Buffer.from(given.toString().replace(stringOrNumber, asText)) : given;
+    const input = all.subarray(bytes.offsets[i], bytes.offsets[i + 1]);
+    const hasSuch = beginnings.some((beginning) => input.includes(beginning));
+    const text = hasSuch ? Buffer.from(input.toString().replace(stringOrNumber, asText)) : input;
     texts.push(text);
     offsets[i + 1] = offsets[i]! + text.length;
   }

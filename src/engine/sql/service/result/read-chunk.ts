@@ -19,10 +19,10 @@ function copyOf(vector: Vector, bytes: number): ArrayBuffer {
 function validityOf(vector: Vector, rows: number): Validity {
   if (rows === 0) return undefined;
   // DuckDB keeps words of 64 bits.
-  const given = lib.vector_get_validity(vector, Math.ceil(rows / 64) * 8) as Uint8Array | null;
-  if (given === null) return undefined;
+  const bits = lib.vector_get_validity(vector, Math.ceil(rows / 64) * 8) as Uint8Array | null;
+  if (bits === null) return undefined;
   const validity = new Uint8Array(Math.ceil(rows / 8));
-  validity.set(given.subarray(0, validity.length));
+  validity.set(bits.subarray(0, validity.length));
   const full = rows >> 3;
   let all = true;
   for (let i = 0; i < full && all; i++) all = validity[i] === 0xff;
@@ -282,12 +282,12 @@ function readList(vector: Vector, column: ColumnType, validity: Validity, rows: 
 }
 
 function takeBits(bits: Uint8Array, rows: readonly number[]): Uint8Array {
-  const taken = new Uint8Array(Math.ceil(rows.length / 8));
+  const copy = new Uint8Array(Math.ceil(rows.length / 8));
   for (let i = 0; i < rows.length; i++) {
     const row = rows[i]!;
-    if (((bits[row >> 3]! >> (row & 7)) & 1) === 1) taken[i >> 3]! |= 1 << (i & 7);
+    if (((bits[row >> 3]! >> (row & 7)) & 1) === 1) copy[i >> 3]! |= 1 << (i & 7);
   }
-  return taken;
+  return copy;
 }
 
 /** Items that one value takes. */

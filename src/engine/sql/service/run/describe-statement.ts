@@ -29,17 +29,17 @@ const guesses: readonly SqlType[] = [
 export async function describeStatement(
   plan: StatementPlan,
   edits: readonly Edit[],
-  given: readonly SqlParameter[],
+  params: readonly SqlParameter[],
   prepare: Prepare,
 ): Promise<DescribeReply> {
   const first = await describeAs(plan, edits, [], prepare);
   if (first.unknown.length === 0) return first;
   for (const guess of guesses) {
-    const taken: SqlParameter[] = [];
-    for (const at of first.unknown) taken[at] = { value: "", type: typeOf(given[at]?.value) ?? guess };
+    const attempt: SqlParameter[] = [];
+    for (const at of first.unknown) attempt[at] = { value: "", type: typeOf(params[at]?.value) ?? guess };
     try {
-      const { columns } = await describeAs(plan, edits, taken, prepare);
-      return { columns: columns.map((column) => uncast(column, taken)), parameters: first.parameters };
+      const { columns } = await describeAs(plan, edits, attempt, prepare);
+      return { columns: columns.map((column) => uncast(column, attempt)), parameters: first.parameters };
     } catch (error) {
       if (!(error instanceof EngineError) || error.reason !== "invalid_argument") throw error;
     }
@@ -72,8 +72,8 @@ async function describeAs(
 }
 
 /** A column without a name of its own has that of its expression, which is told as it was written. */
-function uncast({ name, type }: SqlColumnInfo, taken: readonly SqlParameter[]): SqlColumnInfo {
-  const types = new Set(taken.filter((param) => param !== undefined).map((param) => typeName(param.type!)));
+function uncast({ name, type }: SqlColumnInfo, params: readonly SqlParameter[]): SqlColumnInfo {
+  const types = new Set(params.filter((param) => param !== undefined).map((param) => typeName(param.type!)));
   let shown = name;
   for (const each of types) {
     const cast = new RegExp(`CAST\\((\\$\\d+) AS "?${each.replace(/[^\w ]/g, "\\$&")}"?\\)`, "g");

@@ -19,7 +19,7 @@ import type { Statement } from "./statement.ts";
 /** Documents that a retriever may be restricted to. */
 const idsMax = 10_000_000;
 
-interface Asked {
+interface CheckRequest {
   readonly retrieval: number;
   readonly terms: readonly number[];
   readonly tables: readonly TableDefinition[];
@@ -43,26 +43,26 @@ const misread = new Set(["Binder", "Catalog", "Parser", "Syntax", "Parameter Not
 export async function matchingIds(
   open: Opened,
   plan: StatementPlan,
-  asked: Asked,
+  request: CheckRequest,
   textOf: TextOf,
 ): Promise<Float64Array | undefined> {
-  const ref = plan.retrievals[asked.retrieval]!;
-  const table = asked.tables.find((each) => each.schema === "collections");
+  const ref = plan.retrievals[request.retrieval]!;
+  const table = request.tables.find((each) => each.schema === "collections");
   if (table === undefined) return undefined;
-  const chosen = new Set(asked.terms.map((i) => ref.terms[i]!));
+  const chosen = new Set(request.terms.map((i) => ref.terms[i]!));
   const { collections } = open.namespace;
   const isKnown = knownTo(ref, collections.columnsOf(table));
   const asks = [...chosen].filter(isKnown);
   if (asks.length === 0) return undefined;
   try {
-    return await idsOf(open, plan, ref, table, asks, asked.params, textOf);
+    return await idsOf(open, plan, ref, table, asks, request.params, textOf);
   } catch (error) {
     if (!(error instanceof DuckError)) throw error;
     if (misread.has(error.type) && !/table|view/i.test(error.entry ?? "")) return undefined;
     // A value that one term can't be asked of may be one that another term, which a filter said, keeps away from it.
     const all = ref.terms.filter(isKnown);
     if (all.length === asks.length) throw error;
-    return idsOf(open, plan, ref, table, all, asked.params, textOf);
+    return idsOf(open, plan, ref, table, all, request.params, textOf);
   }
 }
 
@@ -122,9 +122,9 @@ async function textFor(
   const id = quote(ref.renamed[0] ?? "_id");
   const name = quote(ref.alias ?? ref.call.name);
   const listed = await Promise.all(items.map(async (item) => `${await textOf(item.node)} AS ${quote(item.name)}`));
-  const asked = await Promise.all(terms.map(async ({ node }) => `(${await textOf(node)})`));
+  const conditions = await Promise.all(terms.map(async ({ node }) => `(${await textOf(node)})`));
   const selected = [`${name}.${id}`, ...listed].join(", ");
-  return `SELECT ${selected} FROM (SELECT ${shown.join(", ")} FROM ${from}) AS ${name}${renamed} WHERE ${asked.join(" AND ")}`;
+  return `SELECT ${selected} FROM (SELECT ${shown.join(", ")} FROM ${from}) AS ${name}${renamed} WHERE ${conditions.join(" AND ")}`;
 }
 
 async function readIds(statement: Statement, prepared: Prepared): Promise<Float64Array> {

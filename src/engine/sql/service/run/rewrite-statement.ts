@@ -73,10 +73,10 @@ export async function showFound(
   const filled: FilledEdit[] = [];
   for (const [i, ref] of plan.retrievals.entries()) {
     const columns = foundColumns(schemas.columnsOf(found[i]!), plan.columns);
-    const given = foundLists(found[i]!, columns);
-    if (given !== undefined) {
-      const textFrom = (first: number) => retrievalEdit(ref, given.textFrom(first)).text;
-      filled.push({ start: ref.start, end: ref.end, values: given.values, textFrom });
+    const lists = foundLists(found[i]!, columns);
+    if (lists !== undefined) {
+      const textFrom = (first: number) => retrievalEdit(ref, lists.textFrom(first)).text;
+      filled.push({ start: ref.start, end: ref.end, values: lists.values, textFrom });
       continue;
     }
     const name = `found_${i}`;

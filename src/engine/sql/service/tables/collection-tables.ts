@@ -1,11 +1,11 @@
 import type { Reader, Store } from "../../../../port/store.ts";
 import { documentIdOf, documentKey, readCollectionTotals } from "../../../collection/collection-store.ts";
 import { decodeDocument, openStored } from "../../../collection/document-codec.ts";
-import { yieldTurn } from "../../../collection/engine-thread.ts";
 import { readSchema } from "../../../collection/schema-parse.ts";
 import { changedIds } from "../../../collection/write-record.ts";
 import { logKey, prefixRange, tables } from "../../../keys.ts";
 import { BatchCursor } from "../../../log/record-batch.ts";
+import { nextTurn } from "../../../turns.ts";
 import { type CollectionColumn, collectionColumns } from "../../columns.ts";
 import { documentCells } from "../../document-cells.ts";
 import type { UsedColumns } from "../../found-rows.ts";
@@ -46,7 +46,7 @@ interface Known {
   columns: readonly CollectionColumn[];
   loaded: Loaded | undefined;
   /** The count of changes up to which the changed ids are known. */
-  told: number;
+  changesKnown: number;
   next: number;
   /** Documents that changed since what is loaded, or is being loaded, was read; undefined when some are not known. */
   changed: Set<number> | undefined;
@@ -73,12 +73,12 @@ export class CollectionTables {
     const known = this.#knownOf(table);
     const { delta } = table;
     if (delta === undefined) return;
-    if (known.told !== delta.from) {
+    if (known.changesKnown !== delta.from) {
       // Something was told to nobody: what is loaded can't be brought up to date.
       known.changed = undefined;
     }
     for (const id of delta.ids) known.changed?.add(id);
-    known.told = delta.upTo;
+    known.changesKnown = delta.upTo;
     known.next = delta.next;
   }
 
@@ -101,7 +101,7 @@ export class CollectionTables {
       const { loaded, changed } = known;
       // In one turn with the snapshot: what is told from here on may be newer, and is left to the next statement. What was told
       // before may be newer too, for the store follows its commit log.
-      known.changed = known.told > changes ? changed && new Set(changed) : new Set();
+      known.changed = known.changesKnown > changes ? changed && new Set(changed) : new Set();
       try {
         const has = loaded !== undefined && wanted.every((column) => isAmong(loaded.columns, column));
         if (!has || !(await this.#update(table, known, loaded, changed, snapshot, { changes, documents }, check))) {
@@ -174,7 +174,7 @@ export class CollectionTables {
       // Fields are only ever added: what is loaded stays so.
       return Object.assign(known, { schemaVersion, columns });
     }
-    const made: Known = { schemaVersion, columns, loaded: undefined, told: -1, next: 0, changed: undefined };
+    const made: Known = { schemaVersion, columns, loaded: undefined, changesKnown: -1, next: 0, changed: undefined };
     this.#known.set(table.id, made);
     return made;
   }
@@ -204,16 +204,17 @@ export class CollectionTables {
     { id, stream }: CollectionTable,
     known: Known,
     loaded: Loaded,
-    told: ReadonlySet<number> | undefined,
+    changedIds: ReadonlySet<number> | undefined,
     snapshot: Reader,
     { changes, documents }: { readonly changes: number; readonly documents: number },
     check: () => void,
   ): Promise<boolean> {
     if (loaded.changes === changes) return true;
-    if (told === undefined) return false;
-    const changed = new Set(told);
+    if (changedIds === undefined) return false;
+    const changed = new Set(changedIds);
     // Between the message and this look at the store there may have been more, which the log still has.
-    if (changes > known.told && !addLogged(snapshot, stream, known.next, changes - known.told, changed)) return false;
+    if (changes > known.changesKnown && !addLogged(snapshot, stream, known.next, changes - known.changesKnown, changed))
+      return false;
     if (changed.size > changedMin && changed.size > documents / 2) return false;
     if (loaded.dead + changed.size > deadMin + documents) return false;
     await this.#replace(loaded, id, [...changed], snapshot, check);
@@ -245,7 +246,7 @@ export class CollectionTables {
         if (stored === undefined) continue;
         rows.add(documentCells(each, decodeDocument(openStored(key, stored).document), columns));
         if (!rows.isEmpty) continue;
-        await yieldTurn();
+        await nextTurn();
         check();
       }
       rows.close();
@@ -292,7 +293,7 @@ export class CollectionTables {
     for (const { key, value } of snapshot.range(prefixRange(tables.document, id))) {
       rows.add(documentCells(documentIdOf(key), decodeDocument(openStored(key, value).document), columns));
       if (++count % chunkRowsMax !== 0) continue;
-      await yieldTurn();
+      await nextTurn();
       check();
     }
     rows.close();

@@ -1,11 +1,11 @@
 import type { Reader } from "../../../../port/store.ts";
-import { yieldTurn } from "../../../collection/engine-thread.ts";
 import { parseOwnFields } from "../../../live/document.ts";
 import { creationTimeOf, documentKeyBytes, formatId, parseId } from "../../../live/document-id.ts";
 import { creationOrder } from "../../../live/table.ts";
 import type { LiveObject } from "../../../live/value.ts";
 import { CurrentView, type StoredDocument } from "../../../live/view.ts";
 import { LayeredReader } from "../../../live/writes.ts";
+import { nextTurn } from "../../../turns.ts";
 import type { Cell } from "../../document-cells.ts";
 import { sqlFault } from "../../fault.ts";
 import type { UsedColumns } from "../../found-rows.ts";
@@ -36,7 +36,7 @@ export async function writeLiveDocuments(
     if (budget.bytesLeft < 0) throw tooMuch(table.name, budget.bytesMax);
     rows.add(cellsOf(table.id, key, document, shown));
     if (++count % rowsPerTurn > 0) continue;
-    await yieldTurn();
+    await nextTurn();
     check();
   }
 }

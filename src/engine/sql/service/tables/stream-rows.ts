@@ -1,8 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import type { Reader } from "../../../../port/store.ts";
-import { yieldTurn } from "../../../collection/engine-thread.ts";
 import { logKey, logKeyOffset } from "../../../keys.ts";
 import { BatchCursor, type RecordHeader } from "../../../log/record-batch.ts";
+import { nextTurn } from "../../../turns.ts";
 import { sqlFault } from "../../fault.ts";
 import type { UsedColumns } from "../../found-rows.ts";
 import type { StreamRead, StreamTable } from "../../messages.ts";
@@ -38,7 +38,7 @@ export async function writeRecords(
         left--;
       }
       if (left === 0) return;
-      await yieldTurn();
+      await nextTurn();
       check();
     }
   }

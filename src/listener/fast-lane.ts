@@ -1,36 +1,36 @@
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
-import type { ExpressHead } from "./express-head.ts";
+import type { FastHead } from "./fast-head.ts";
 import { rawAnswer } from "./http1.ts";
 import { type FoundHead, type KnownHead, readHead } from "./known-head.ts";
 import { type Connection, errorBody, type Registry } from "./registry.ts";
 import { WriteStall } from "./write-stall.ts";
 
-export interface ExpressRequest {
-  readonly head: ExpressHead;
+export interface FastRequest {
+  readonly head: FastHead;
   readonly body: Buffer;
   readonly remoteAddress: string | undefined;
   readonly remotePort: number | undefined;
 }
 
-export interface ExpressReply {
+export interface FastReply {
   /** False once nobody waits for the answer. */
   readonly isOpen: boolean;
   /** Called when the client leaves before it was answered. */
   onLeft(callback: () => void): void;
   /**
-   * `headers` are names and values by turns; a body of text is ASCII, others may come in parts. `onSent` is called once
+   * `headers` alternates names and values; a body of text is ASCII, others may come in parts. `onSent` is called once
    * the body's memory is no longer needed.
    */
-  send(status: number, headers: readonly string[], body: ExpressBody, onSent?: () => void): void;
+  send(status: number, headers: readonly string[], body: FastBody, onSent?: () => void): void;
 }
 
-export type ExpressBody = string | Buffer | readonly Buffer[];
+export type FastBody = string | Buffer | readonly Buffer[];
 
 /** Answers a request, at once or later; or returns false at once, and the request goes the ordinary way. */
-export type ExpressHandler = (request: ExpressRequest, reply: ExpressReply) => boolean;
+export type FastHandler = (request: FastRequest, reply: FastReply) => boolean;
 
-export const expressLimits = {
+export const fastLimits = {
   headBytesMax: 8 * 1024,
   bodyBytesMax: 64 * 1024,
   /** Answers that a client has not taken when its next request comes. */
@@ -43,10 +43,10 @@ export const expressLimits = {
 
 const nothing = Buffer.alloc(0);
 
-/** What the express connections of one listener share. */
-export class ExpressLane {
+/** What the fast connections of one listener share. */
+export class FastLane {
   readonly registry: Registry;
-  readonly handler: ExpressHandler;
+  readonly handler: FastHandler;
   /** Hands a connection to the full parser, with what was read of it put back, and whether that has its turn. */
   readonly leave: (socket: Socket, hasTurn: boolean) => void;
   partialBytes = 0;
@@ -54,7 +54,7 @@ export class ExpressLane {
   #dateText = "";
   #dateSecond = 0;
 
-  constructor(registry: Registry, handler: ExpressHandler, leave: (socket: Socket, hasTurn: boolean) => void) {
+  constructor(registry: Registry, handler: FastHandler, leave: (socket: Socket, hasTurn: boolean) => void) {
     this.registry = registry;
     this.handler = handler;
     this.leave = leave;
@@ -82,8 +82,8 @@ export class ExpressLane {
  * the request takes; here it costs a search for the head's end, and the parsed head is kept, since a client mostly
  * repeats it. With the first request of any other kind the connection goes over to Node's server and stays there.
  */
-export class ExpressConnection implements Connection, ExpressReply {
-  readonly #lane: ExpressLane;
+export class FastConnection implements Connection, FastReply {
+  readonly #lane: FastLane;
   readonly #socket: Socket;
   readonly #stall: WriteStall;
   readonly #onData = (chunk: Buffer) => this.#take(chunk);
@@ -104,7 +104,7 @@ export class ExpressConnection implements Connection, ExpressReply {
   #onLeft: (() => void) | undefined;
   #known: KnownHead | undefined;
 
-  constructor(lane: ExpressLane, socket: Socket) {
+  constructor(lane: FastLane, socket: Socket) {
     this.#lane = lane;
     this.#socket = socket;
     this.#stall = new WriteStall(socket);
@@ -123,7 +123,7 @@ export class ExpressConnection implements Connection, ExpressReply {
     this.#onLeft = callback;
   }
 
-  send(status: number, headers: readonly string[], body: ExpressBody, onSent?: () => void): void {
+  send(status: number, headers: readonly string[], body: FastBody, onSent?: () => void): void {
     if (!this.isOpen) {
       onSent?.();
       return;
@@ -156,8 +156,7 @@ export class ExpressConnection implements Connection, ExpressReply {
       this.#socket.destroy();
     } else if (this.#busy) return;
     else if (this.#partial.length > 0) {
-      if (nowMs - this.#partialSinceMs >= limits.headersTimeoutMs * expressLimits.partialShare)
-        this.#leave(this.#partial);
+      if (nowMs - this.#partialSinceMs >= limits.headersTimeoutMs * fastLimits.partialShare) this.#leave(this.#partial);
     } else if (nowMs - this.#idleSinceMs >= limits.idleTimeoutMs) this.#socket.destroySoon();
   }
 
@@ -220,14 +219,14 @@ export class ExpressConnection implements Connection, ExpressReply {
     const { registry, handler } = this.#lane;
     const found = this.#findHead(bytes);
     if (found === undefined) {
-      if (bytes.length >= expressLimits.headBytesMax || !couldBeExpress(bytes)) this.#leave(bytes, true);
+      if (bytes.length >= fastLimits.headBytesMax || !couldBeFast(bytes)) this.#leave(bytes, true);
       else this.#hold(bytes, bytes.length + 1);
       return;
     }
     const { head, headLength } = found;
     // A client that asks for more before it has taken what it asked for is one for the server that counts such debts.
-    const isBehind = this.#socket.writableLength > expressLimits.unsentBytesMax;
-    if (head === undefined || head.bodyBytes > expressLimits.bodyBytesMax || isBehind || registry.draining) {
+    const isBehind = this.#socket.writableLength > fastLimits.unsentBytesMax;
+    if (head === undefined || head.bodyBytes > fastLimits.bodyBytesMax || isBehind || registry.draining) {
       this.#leave(bytes, true);
       return;
     }
@@ -257,7 +256,7 @@ export class ExpressConnection implements Connection, ExpressReply {
   #findHead(bytes: Buffer): FoundHead | undefined {
     const again = this.#known?.find(bytes);
     if (again !== undefined) return again;
-    const found = readHead(bytes, expressLimits.headBytesMax);
+    const found = readHead(bytes, fastLimits.headBytesMax);
     if (found !== undefined) this.#known = found.known;
     return found;
   }
@@ -268,7 +267,7 @@ export class ExpressConnection implements Connection, ExpressReply {
     lane.partialBytes += bytes.length - this.#partial.length;
     this.#partial = bytes;
     this.#wanted = wanted;
-    if (lane.partialBytes > expressLimits.partialBytesMax) this.#leave(bytes);
+    if (lane.partialBytes > fastLimits.partialBytesMax) this.#leave(bytes);
   }
 
   #release(): void {
@@ -313,7 +312,7 @@ export class ExpressConnection implements Connection, ExpressReply {
   }
 }
 
-export function bodyLength(body: ExpressBody): number {
+export function bodyLength(body: FastBody): number {
   if (typeof body === "string" || Buffer.isBuffer(body)) return body.length;
   let length = 0;
   for (const part of body) length += part.length;
@@ -328,7 +327,7 @@ function isProbeStart(bytes: Buffer): boolean {
 }
 
 /** Whether bytes without the end of a head can still become one of ours. */
-function couldBeExpress(bytes: Buffer): boolean {
+function couldBeFast(bytes: Buffer): boolean {
   const start = bytes.latin1Slice(0, Math.min(6, bytes.length));
   return "POST /".startsWith(start) || "GET /".startsWith(start.slice(0, 5));
 }

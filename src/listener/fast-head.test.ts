@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseExpressHead } from "./express-head.ts";
+import { parseFastHead } from "./fast-head.ts";
 
 const post = "POST /a HTTP/1.1\r\nHost: h";
 
 test("an ordinary head is taken", () => {
-  const head = parseExpressHead(`${post}\r\nContent-Length: 12\r\nX-Thing:  two words \t\r\nEmpty:`);
+  const head = parseFastHead(`${post}\r\nContent-Length: 12\r\nX-Thing:  two words \t\r\nEmpty:`);
   assert.deepEqual(head, {
     method: "POST",
     target: "/a",
@@ -16,7 +16,7 @@ test("an ordinary head is taken", () => {
 });
 
 test("keep-alive may be asked for", () => {
-  assert.ok(parseExpressHead(`${post}\r\nConnection: Keep-Alive`));
+  assert.ok(parseFastHead(`${post}\r\nConnection: Keep-Alive`));
 });
 
 /** Whatever could be read in two ways, or asks for something, is the full parser's. */
@@ -49,5 +49,5 @@ for (const [what, text] of [
   ["a body in a GET", "GET /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3"],
   ["an empty line first", "\r\nPOST /a HTTP/1.1\r\nHost: h"],
 ] as const) {
-  test(`${what} is left to the full parser`, () => assert.equal(parseExpressHead(text), undefined));
+  test(`${what} is left to the full parser`, () => assert.equal(parseFastHead(text), undefined));
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Clock } from "../../port/clock.ts";
 import { sqlFault } from "./fault.ts";
 
-export interface TurnLimits {
+export interface QueueLimits {
   readonly runningMax: number;
   readonly waitingMax: number;
   readonly waitMs: number;
@@ -15,20 +15,20 @@ interface Waiter {
 }
 
 /**
- * Lets a few statements work at a time. Namespaces take turns, so that one with many statements does not hold up the
+ * Lets a few statements work at a time. Namespaces are served in rotation, so that one with many statements does not hold up the
  * others; within one, whoever waits longest goes next.
  */
-export class StatementTurns {
-  readonly #limits: TurnLimits;
+export class StatementQueue {
+  readonly #limits: QueueLimits;
   readonly #clock: Clock;
-  /** Those who wait, by their namespace. The one that had its turn last comes last, none is empty. */
+  /** Those who wait, by their namespace. The one that was served last comes last, none is empty. */
   readonly #waiting = new Map<number, Waiter[]>();
   #waitingCount = 0;
   /** Steps of statements that have begun, which go before those that have not. */
   readonly #begun = new Set<() => void>();
   #running = 0;
 
-  constructor(limits: TurnLimits, clock: Clock) {
+  constructor(limits: QueueLimits, clock: Clock) {
     this.#limits = limits;
     this.#clock = clock;
   }
@@ -41,7 +41,7 @@ export class StatementTurns {
     return this.#waitingCount + this.#begun.size;
   }
 
-  /** Runs the first step of a namespace's statement in its turn. */
+  /** Runs the first step of a namespace's statement once it is let in. */
   async begin<T>(namespace: number, signal: AbortSignal | undefined, step: () => Promise<T>): Promise<T> {
     signal?.throwIfAborted();
     if (this.#running < this.#limits.runningMax) this.#running++;
@@ -115,7 +115,7 @@ export class StatementTurns {
     this.#refuse(longest.at(-1)!, busy(message));
   }
 
-  /** One that has been given its turn keeps it and is stopped there. */
+  /** One that has been let in stays and is stopped there. */
   #refuse(waiter: Waiter, error: unknown): void {
     const line = this.#waiting.get(waiter.namespace);
     const at = line?.indexOf(waiter) ?? -1;

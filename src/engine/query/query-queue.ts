@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { unavailable } from "../errors.ts";
 import { queryStopped } from "./stopped.ts";
 
-/** Queries under way at once; most hold a snapshot of the store. More wait for their turn, */
+/** Queries under way at once; most hold a snapshot of the store. More wait, */
 const runningMax = 128;
 /** and no more than this wait. */
 const waitingMax = 2_000;
 
 /** Who may search now. */
-export class QueryTurns {
+export class QueryQueue {
   /** In the order of their arrival. */
   readonly #waiting = new Set<() => void>();
   #running = 0;

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
-import type { ExpressHandler, ExpressReply } from "../../src/listener/express.ts";
+import type { FastHandler, FastReply } from "../../src/listener/fast-lane.ts";
 import { echo, RawClient, type Started, shortLimits, start } from "./harness.ts";
 
-/** Takes what is posted to /fast and answers with the body; `express` tells its answers from the others. */
-const fast: ExpressHandler = ({ head, body }, reply) => {
+/** Takes what is posted to /fast and answers with the body; `fast` tells its answers from the others. */
+const fast: FastHandler = ({ head, body }, reply) => {
   if (head.target !== "/fast") return false;
-  reply.send(200, ["x-lane", "express"], Buffer.from(`${head.headers["x-name"] ?? ""}:${body.toString()}`));
+  reply.send(200, ["x-lane", "fast"], Buffer.from(`${head.headers["x-name"] ?? ""}:${body.toString()}`));
   return true;
 };
 
-function startWith(t: TestContext, express: ExpressHandler, limits = {}): Promise<Started> {
-  return start(t, echo, limits, { express });
+function startWith(t: TestContext, fast: FastHandler, limits = {}): Promise<Started> {
+  return start(t, echo, limits, { fast });
 }
 
 function post(path: string, body: string, more = ""): string {
@@ -24,7 +24,7 @@ test("requests it knows are answered on the lane, one after another", async (t) 
   for (const body of ["one", "two!", "", "two!"]) {
     client.text = "";
     client.send(post("/fast", body, "X-Name: n\r\n"));
-    await client.until(new RegExp(`x-lane: express\r\n[\\s\\S]*n:${body}$`));
+    await client.until(new RegExp(`x-lane: fast\r\n[\\s\\S]*n:${body}$`));
     assert.match(client.text, /^HTTP\/1\.1 200 OK\r\n/);
     assert.match(client.text, /connection: keep-alive\r\n/);
   }
@@ -33,7 +33,7 @@ test("requests it knows are answered on the lane, one after another", async (t) 
 });
 
 /** Says what it was asked for, and by whom. */
-const mirror: ExpressHandler = ({ head, body }, reply) => {
+const mirror: FastHandler = ({ head, body }, reply) => {
   const { method, target, headers } = head;
   reply.send(200, [], Buffer.from(`${method} ${target} ${headers["x-name"] ?? ""}:${body.toString()};`));
   return true;
@@ -89,7 +89,7 @@ for (const [what, line] of [
 test("a request that arrives byte by byte is answered on the lane", async (t) => {
   const { port } = await startWith(t, fast);
   const client = new RawClient(port).dribble(post("/fast", "slow"), 1);
-  await client.until(/x-lane: express\r\n[\s\S]*:slow$/);
+  await client.until(/x-lane: fast\r\n[\s\S]*:slow$/);
 });
 
 test("after another request the connection is Node's, and nothing of it is lost", async (t) => {
@@ -105,7 +105,7 @@ test("after another request the connection is Node's, and nothing of it is lost"
 });
 
 test("requests sent without waiting are all answered, in order", async (t) => {
-  const held: ExpressReply[] = [];
+  const held: FastReply[] = [];
   const { port } = await startWith(t, (_request, reply) => held.push(reply) > 0);
   const client = new RawClient(port).send(post("/fast", "a"));
   while (held.length === 0) await new Promise((resolve) => setImmediate(resolve));
@@ -152,7 +152,7 @@ test("an idle connection is closed", async (t) => {
 });
 
 test("a client that has sent everything is still answered", async (t) => {
-  let reply: ExpressReply | undefined;
+  let reply: FastReply | undefined;
   const { port } = await startWith(t, (_request, given) => {
     reply = given;
     return true;
@@ -167,7 +167,7 @@ test("a client that has sent everything is still answered", async (t) => {
 
 test("a client that leaves is told of, and its request ends", async (t) => {
   let left = 0;
-  let reply: ExpressReply | undefined;
+  let reply: FastReply | undefined;
   const { port, listener } = await startWith(t, (_request, given) => {
     reply = given;
     given.onLeft(() => left++);
@@ -184,7 +184,7 @@ test("a client that leaves is told of, and its request ends", async (t) => {
 });
 
 test("a drain closes idle connections and waits for those that are being answered", async (t) => {
-  let reply: ExpressReply | undefined;
+  let reply: FastReply | undefined;
   const { port, listener } = await startWith(t, (request, given) => {
     if (request.body.length === 0) return fast(request, given);
     reply = given;

@@ -1,7 +1,7 @@
 import type { NumberedTarget } from "./numbered-target.ts";
 
-/** What stands before the body of a request that the express lane takes. */
-export interface ExpressHead {
+/** What stands before the body of a request that the fast lane takes. */
+export interface FastHead {
   readonly method: "GET" | "POST";
   /** Path and query, as sent. */
   readonly target: string;
@@ -9,7 +9,7 @@ export interface ExpressHead {
   readonly numbered?: NumberedTarget;
   /** By lower-case name; every name comes once. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Names and values by turns, as sent. */
+  /** Names and values alternate, as sent. */
   readonly rawHeaders: readonly string[];
   readonly bodyBytes: number;
 }
@@ -41,8 +41,8 @@ const special: ReadonlySet<string> = new Set([
   "__proto__",
 ]);
 
-/** The head in `text`, which ends before the empty line; undefined when the express lane does not take it. */
-export function parseExpressHead(text: string): ExpressHead | undefined {
+/** The head in `text`, which ends before the empty line; undefined when the fast lane does not take it. */
+export function parseFastHead(text: string): FastHead | undefined {
   const lines = text.split("\r\n");
   if (lines.length > headersMax + 1) return undefined;
   const headers: Record<string, string> = {};
@@ -62,7 +62,7 @@ export function parseExpressHead(text: string): ExpressHead | undefined {
   if (length !== undefined && !bodyLength.test(length)) return undefined;
   const start = requestLine.exec(lines[0]!);
   if (start === null) return undefined;
-  const method = start[1] as ExpressHead["method"];
+  const method = start[1] as FastHead["method"];
   const bodyBytes = length === undefined ? 0 : Number(length);
   if (method === "GET" && bodyBytes > 0) return undefined;
   return { method, target: start[2]!, headers, rawHeaders, bodyBytes };

@@ -1,20 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SimulatedClock } from "../../adapter/simulated/clock.ts";
-import { StatementTurns } from "./turns.ts";
+import { StatementQueue } from "./statement-queue.ts";
 
 const limits = { runningMax: 1, waitingMax: 4, waitMs: 1_000 };
 
-/** Statements that work until they are told to end, and the order in which they got their turn. */
+/** Statements that work until they are told to end, and the order in which they were let in. */
 class Statements {
   readonly clock = new SimulatedClock(0);
-  readonly turns = new StatementTurns(limits, this.clock);
+  readonly queue = new StatementQueue(limits, this.clock);
   readonly started: string[] = [];
   readonly refused: string[] = [];
   readonly #ends: (() => void)[] = [];
 
   run(name: string, namespace: number, signal?: AbortSignal): Promise<void> {
-    return this.turns
+    return this.queue
       .begin(namespace, signal, () => {
         this.started.push(name);
         return new Promise<void>((resolve) => this.#ends.push(resolve));
@@ -39,10 +39,10 @@ test("namespaces take turns, and within one whoever waits longest goes next", as
   const statements = new Statements();
   for (const name of ["a1", "a2", "a3", "a4"]) void statements.run(name, 1);
   void statements.run("b1", 2);
-  assert.equal(statements.turns.waiting, 4);
+  assert.equal(statements.queue.waiting, 4);
   for (let i = 0; i < 5; i++) await statements.endOne();
   assert.deepEqual(statements.started, ["a1", "a2", "b1", "a3", "a4"]);
-  assert.equal(statements.turns.running, 0);
+  assert.equal(statements.queue.running, 0);
 });
 
 test("when all places are taken, the longest line gives way to a shorter one", async () => {
@@ -57,7 +57,7 @@ test("when all places are taken, the longest line gives way to a shorter one", a
     statements.refused.sort(),
     ["a4", "a5", "a6", "b3"].map((name) => `${name}: too many statements wait for their turn; retry`),
   );
-  assert.equal(statements.turns.waiting, 4);
+  assert.equal(statements.queue.waiting, 4);
   for (let i = 0; i < 5; i++) await statements.endOne();
   assert.deepEqual(statements.started, ["a1", "a2", "b1", "a3", "b2"]);
 });
@@ -69,9 +69,9 @@ test("one that has waited too long is refused, one that works is not", async () 
   statements.clock.advance(limits.waitMs);
   await settled();
   assert.deepEqual(statements.refused, ["a2: the statement has waited too long for its turn; retry"]);
-  assert.equal(statements.turns.waiting, 0);
+  assert.equal(statements.queue.waiting, 0);
   await statements.endOne();
-  assert.equal(statements.turns.running, 0);
+  assert.equal(statements.queue.running, 0);
 });
 
 test("one whose caller has gone leaves its place", async () => {
@@ -90,7 +90,7 @@ test("one whose caller has gone leaves its place", async () => {
 test("a statement that has begun goes before those that have not, and is not refused", async () => {
   const statements = new Statements();
   for (const name of ["a1", "a2", "a3", "a4", "a5"]) void statements.run(name, 1);
-  const later = statements.turns.goOn(undefined, async () => {
+  const later = statements.queue.goOn(undefined, async () => {
     statements.started.push("later");
   });
   statements.clock.advance(limits.waitMs);
@@ -99,8 +99,8 @@ test("a statement that has begun goes before those that have not, and is not ref
   assert.deepEqual(statements.started, ["a1", "later"]);
   const gone = new AbortController();
   void statements.run("b1", 2);
-  const left = statements.turns.goOn(gone.signal, async () => undefined);
+  const left = statements.queue.goOn(gone.signal, async () => undefined);
   gone.abort(new Error("gone"));
   await assert.rejects(left, /gone/);
-  assert.equal(statements.turns.waiting, 0);
+  assert.equal(statements.queue.waiting, 0);
 });

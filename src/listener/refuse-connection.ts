@@ -27,7 +27,7 @@ function http2Goodbye(): Buffer {
 const http2Words = http2Goodbye();
 
 /** Tells a client that there are too many, in its protocol, and closes. */
-export function turnAway(socket: Socket, protocol: Protocol, lingerMs: number): void {
+export function refuseConnection(socket: Socket, protocol: Protocol, lingerMs: number): void {
   socket.end(protocol === "http1" ? http1Words : http2Words);
   // What the client still sends is read and dropped: unread bytes would make the close a reset, which eats our words.
   socket.resume();

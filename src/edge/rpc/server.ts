@@ -45,9 +45,8 @@ import {
   universalRequest,
 } from "./node.ts";
 import { jwksPath } from "./paths.ts";
-import { type Protocol, protocolOf } from "./protocol.ts";
 import { addReflection, Reflection, reflectionServices } from "./reflection.ts";
-import { type ExtraHeaders, writeError, writeReply } from "./respond.ts";
+import { type ExtraHeaders, type Protocol, protocolOf, writeError, writeReply } from "./respond.ts";
 import { UnaryLane } from "./unary-lane.ts";
 
 /** A service and what answers its calls; a method left out answers `not_implemented`. */
@@ -57,7 +56,7 @@ export interface ServedService {
   /** Ways past the library, by path. */
   readonly lanes?: ReadonlyMap<string, UnaryLane>;
   /** The Authorization header as this edge knows it, of a service whose clients sign in in another way too. */
-  authorization?(given: string | undefined): string | undefined;
+  authorization?(header: string | undefined): string | undefined;
   /** What is put around its handlers, for a service with a way of its own to write its replies. */
   around?(handler: UniversalHandler): UniversalHandler;
 }
@@ -298,8 +297,8 @@ class Handler implements RpcHandler {
     const host = authorityOf(request);
     const { origin } = request.headers;
     const signIn = this.#authorizations.get(call.path);
-    const given = request.headers.authorization;
-    const authorization = signIn === undefined ? given : signIn(given);
+    const header = request.headers.authorization;
+    const authorization = signIn === undefined ? header : signIn(header);
     const refused = authenticator.screen({ method: request.method, host, origin, authorization });
     if (refused !== undefined) throw refused;
     this.#checkAuthority(host);
