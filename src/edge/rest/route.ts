@@ -3,7 +3,7 @@ import { type Need, needs } from "../../engine/auth/access.ts";
 import { EngineError } from "../../engine/errors.ts";
 import { fingerprint, type Idempotency, parseIdempotencyKey } from "../../engine/stream/idempotency.ts";
 import { type ConsistencyToken, emptyToken, formatToken, parseToken } from "../../engine/token.ts";
-import type { Schema } from "./schemas.ts";
+import { errorAnswer, type Schema } from "./schemas.ts";
 
 export const tokenHeaderName = "service-consistency-token";
 
@@ -130,4 +130,19 @@ export function clientSignal(reply: FastifyReply): AbortSignal {
   const controller = new AbortController();
   reply.raw.once("close", () => controller.abort(clientGone));
   return controller.signal;
+}
+
+const noParameters = { type: "object", properties: {}, additionalProperties: false };
+
+/** With what every route of its kind has. */
+export function wholeSchema({ access, tag, schema }: Route) {
+  // Probes may add parameters of their own to an open route; elsewhere a misspelt one must not be ignored.
+  const querystring = schema.querystring ?? (access === "open" ? undefined : noParameters);
+  return {
+    ...schema,
+    tags: [tag],
+    ...(access === "open" ? { security: [] } : {}),
+    ...(querystring === undefined ? {} : { querystring }),
+    response: { ...schema.response, "4xx": errorAnswer, "5xx": errorAnswer },
+  };
 }

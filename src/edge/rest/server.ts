@@ -1,6 +1,5 @@
 import { type IncomingMessage, METHODS, type ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
-import swagger from "@fastify/swagger";
 import fastify, {
   type FastifyError,
   type FastifyInstance,
@@ -11,14 +10,12 @@ import fastify, {
 import { authorize } from "../../engine/auth/access.ts";
 import type { AuditLog } from "../../engine/auth/audit.ts";
 import type { Principal } from "../../engine/auth/principal.ts";
-import { type EngineError, invalid, notFound, unavailable } from "../../engine/errors.ts";
+import { type EngineError, invalid, unavailable } from "../../engine/errors.ts";
 import { tablePathIn } from "../../engine/live/builtins.ts";
 import { unknownFields } from "../../engine/unknown-fields.ts";
 import type { FastHandler } from "../../listener/fast-lane.ts";
 import { collectionRoutes } from "./collections/routes.ts";
-import { describeApi } from "./docs/description.ts";
-import { loadGuides } from "./docs/guides.ts";
-import { docsPage, docsPolicy, guidePage, searchPage } from "./docs/page.ts";
+import { docsRoutes } from "./docs/routes.ts";
 import { documentRoutes } from "./documents/routes.ts";
 import { errorReply, toEngineError } from "./error.ts";
 import { eventRoutes } from "./events/routes.ts";
@@ -34,9 +31,9 @@ import { liveRoutes } from "./live/routes.ts";
 import type { RestOptions } from "./options.ts";
 import { queryRoutes } from "./query/routes.ts";
 import { recordRoutes } from "./records/routes.ts";
-import { type Access, isInside, isRead, needOf, type Route, readToken } from "./route.ts";
+import { type Access, isInside, isRead, needOf, type Route, readToken, wholeSchema } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
-import { answer, errorAnswer, object, type Schema, text, textAnswer } from "./schemas.ts";
+import type { Schema } from "./schemas.ts";
 import { sqlRoutes } from "./sql/routes.ts";
 import { linkRoutes } from "./streams/links.ts";
 import { streamRoutes } from "./streams/routes.ts";
@@ -104,8 +101,7 @@ export async function createRest(options: RestOptions): Promise<Rest> {
   registerBodyParser(app, options.bytes);
   app.decorateRequest("principal", undefined as unknown as Principal);
   app.decorateRequest("act", undefined);
-  await app.register(swagger, { openapi: openapiInfo(version) });
-  const routes = [
+  const routes: Route[] = [
     ...operationRoutes(engine, metrics),
     ...namespaceRoutes(engine),
     ...streamRoutes(engine),
@@ -120,7 +116,7 @@ export async function createRest(options: RestOptions): Promise<Rest> {
     ...(options.backups === undefined ? [] : backupRoutes(options.backups)),
     ...(options.instance === undefined ? [] : instanceRoutes(options.instance.keys, options.instance.audit)),
     ...(options.cluster === undefined ? [] : clusterRoutes(options.cluster)),
-    ...descriptionRoutes(app),
+    ...docsRoutes(version, () => routes),
   ];
   registerHooks(app, options, new RouteTable(routes));
   await app.register(async (scope) => registerRoutes(scope, routes));
@@ -292,22 +288,15 @@ function admitWebhook({ url, headers, principal }: FastifyRequest, reply: Fastif
 }
 
 function registerRoutes(app: FastifyInstance, routes: readonly Route[]): void {
-  for (const { method, url, access, tag, schema, rawBody = false, prepare, handler } of routes) {
-    // Probes may add parameters of their own to an open route; elsewhere a misspelt one must not be ignored.
-    const querystring = schema.querystring ?? (access === "open" ? undefined : noParameters);
+  for (const route of routes) {
+    const { method, url, access, schema, rawBody = false, prepare, handler } = route;
     app.route({
       method,
       url,
       config: { access, rawBody },
       ...bodyHook(method, schema.body, rawBody),
       ...(prepare === undefined ? {} : { preValidation: prepare }),
-      schema: {
-        ...schema,
-        tags: [tag],
-        ...(access === "open" ? { security: [] } : {}),
-        ...(querystring === undefined ? {} : { querystring }),
-        response: { ...schema.response, "4xx": errorAnswer, "5xx": errorAnswer },
-      },
+      schema: wholeSchema(route),
       handler: async (request, reply) => handler(request, reply),
     });
   }
@@ -332,82 +321,4 @@ function refuseFields({ body }: FastifyRequest, _reply: FastifyReply, done: (err
 function fillEmptyBody(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
   if (request.body === undefined) request.body = {};
   done();
-}
-
-const noParameters = { type: "object", properties: {}, additionalProperties: false };
-
-function openapiInfo(version: string) {
-  return {
-    openapi: "3.1.0",
-    info: {
-      title: "native-engine",
-      version,
-      description: "Durable streams, hybrid search and SQL in one process",
-      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
-    },
-    components: { securitySchemes: { bearer: { type: "http" as const, scheme: "bearer" } } },
-    security: [{ bearer: [] }],
-  };
-}
-
-/** The API's description, and the pages that show it and the guides. */
-function descriptionRoutes(app: FastifyInstance): Route[] {
-  const guides = loadGuides();
-  let made: object | undefined;
-  const document = () => {
-    made ??= describeApi(app.swagger());
-    return made;
-  };
-  const sendPage = (reply: FastifyReply, page: string) =>
-    reply
-      .header("content-type", "text/html; charset=utf-8")
-      .header("content-security-policy", docsPolicy)
-      .header("x-content-type-options", "nosniff")
-      .send(page);
-  return [
-    {
-      method: "GET",
-      url: "/openapi.json",
-      access: "signed-in",
-      tag: "operations",
-      schema: {
-        summary: "This API as an OpenAPI 3.1 document",
-        response: { 200: answer("The document", {}) },
-      },
-      handler: () => document(),
-    },
-    {
-      method: "GET",
-      url: "/docs",
-      access: "signed-in",
-      tag: "operations",
-      schema: {
-        summary: "The guides and this API as a page; with `q`, the sections that contain all its words",
-        querystring: object({ q: { ...text, maxLength: 200 } }),
-        response: { 200: textAnswer("The page", "text/html") },
-      },
-      handler: (request, reply) => {
-        const { q = "" } = request.query as { q?: string };
-        const found = q === "" ? docsPage(document() as Parameters<typeof docsPage>[0], guides) : searchPage(q, guides);
-        return sendPage(reply, found);
-      },
-    },
-    {
-      method: "GET",
-      url: "/docs/:page",
-      access: "signed-in",
-      tag: "operations",
-      schema: {
-        summary: "One guide as a page",
-        params: object({ page: text }, ["page"]),
-        response: { 200: textAnswer("The page", "text/html") },
-      },
-      handler: (request, reply) => {
-        const { page } = request.params as { page: string };
-        const guide = guides.find(({ name }) => name === page);
-        if (guide === undefined) throw notFound(`there is no guide ${page}; /docs lists them`);
-        return sendPage(reply, guidePage(guide));
-      },
-    },
-  ];
 }

@@ -54,7 +54,7 @@ export const guideGroups: readonly { readonly title: string; readonly pages: rea
 ];
 const order = guideGroups.flatMap(({ pages }) => pages);
 
-/** Read once: the guides belong to the version that runs. A folder that was left out of an installation has none. */
+/** Read once, with the first page. A folder that was left out of an installation has none. */
 export function loadGuides(folder = join(root, "docs"), readme = join(root, "README.md")): Guide[] {
   const files = [readme, ...markdownIn(folder)];
   const guides = files.flatMap((path) => {
