@@ -1,6 +1,7 @@
 // Runs one suite with Node's test runner.
 //
 //   npm test                             everything that is quick
+//   npm run test:long                    the command line, the documents' commands, every format
 //   npm run test:fault                   what takes longer, by name
 //   npm run test:console                 the console in Chromium
 //   npm run test:cluster                 nodes on a real Kafka, where there is Java

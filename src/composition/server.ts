@@ -1,17 +1,11 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Logger } from "pino";
-import { ChildProcesses } from "../adapter/children/children.ts";
-import { EsbuildBundler } from "../adapter/esbuild/bundler.ts";
 import { FilesObjectStore } from "../adapter/files/object-store.ts";
 import { filesOfVersion } from "../adapter/lance/files.ts";
-import type { LmdbStore } from "../adapter/lmdb/store.ts";
 import { NodeClock } from "../adapter/node/clock.ts";
 import { NodeRandom } from "../adapter/node/random.ts";
 import { SingleOwnership } from "../adapter/single/ownership.ts";
-import { WorkerThreads } from "../adapter/threads/threads.ts";
-import { AuditedAuthenticator } from "../edge/auth/audited.ts";
-import { createAuthenticator } from "../edge/auth/authenticator.ts";
 import { checkAuthConfig } from "../edge/auth/config.ts";
 import type { HttpListener } from "../edge/cluster/mount.ts";
 import { type ConsoleSignIn, createConsole } from "../edge/console/server.ts";
@@ -19,8 +13,6 @@ import { Cors } from "../edge/front/cors.ts";
 import { createFront } from "../edge/front/front.ts";
 import { createLiveFront } from "../edge/front/live-front.ts";
 import { createRequestIds } from "../edge/front/request-id.ts";
-import { startMysql } from "../edge/mysql/server.ts";
-import { startPostgres } from "../edge/postgres/server.ts";
 import type { ClusterControl } from "../edge/rest/instance/cluster.ts";
 import { observeCluster } from "../edge/rest/metrics/cluster.ts";
 import { Metrics } from "../edge/rest/metrics/metrics.ts";
@@ -31,30 +23,22 @@ import { ByteBudget } from "../edge/wire/byte-budget.ts";
 import type { WireListener } from "../edge/wire/listener.ts";
 import { MeasuredSql } from "../edge/wire/measured-sql.ts";
 import type { WirePeers } from "../edge/wire/peers.ts";
-import { WireTls } from "../edge/wire/tls.ts";
-import { type AuditEvent, AuditLog } from "../engine/auth/audit.ts";
-import { ApiKeys } from "../engine/auth/keys.ts";
+import type { AuditEvent } from "../engine/auth/audit.ts";
 import { Backups } from "../engine/backup/backups.ts";
-import { type CollectionSettings, defaultCollectionSettings } from "../engine/collection/settings.ts";
-import { Engine } from "../engine/engine.ts";
-import { Instance, type InstanceDeps } from "../engine/instance/instance.ts";
+import type { Engine } from "../engine/engine.ts";
 import { limits } from "../engine/limits.ts";
-import { defaultSqlSettings, type SqlSettings } from "../engine/sql/settings.ts";
-import { shortRequests } from "../engine/turns.ts";
 import { type Address, formatAddress } from "../listener/address.ts";
-import { isPrivate, type ServedCertificates } from "../listener/certificate.ts";
 import type { FastHandler } from "../listener/fast-lane.ts";
 import type { Handler } from "../listener/registry.ts";
 import type { Ownership } from "../port/ownership.ts";
 import type { Store } from "../port/store.ts";
-import { checkAuthFormat, exclusively, openAuthStore } from "./auth-store.ts";
 import type { ServerConfig } from "./config/config.ts";
-import { liveSettingsOf } from "./config/live.ts";
+import { createEngine } from "./engine.ts";
+import { openIdentity } from "./identity.ts";
 import { listenHosts, openListener, openLiveListener } from "./listeners.ts";
 import { openMainStore } from "./main-store.ts";
 import { type ObjectsPlace, openObjects } from "./objects.ts";
-import type { WorkerData } from "./process/worker.ts";
-import { sqlChildren } from "./sql-children.ts";
+import { startSqlWires } from "./sql-wires.ts";
 import { version } from "./version.ts";
 
 /** What a server stands on that has no machine for itself: the server of a node of a cluster. */
@@ -83,36 +67,6 @@ interface Parts {
   readonly drainTimeoutMs: number;
   /** What requests use, closed once there are none. */
   readonly opened: AsyncDisposableStack;
-}
-
-/** A standby that is further behind answers nothing from its indexes. */
-const clusterGraceMs = 60_000;
-
-function collectionSettings(config: ServerConfig): CollectionSettings {
-  return {
-    ...defaultCollectionSettings,
-    objectGraceMs: config.clusterLog === undefined ? 0 : clusterGraceMs,
-    tailRecordsMax: config.collectionTailRecordsMax,
-    tailBytesMax: config.collectionTailBytesMax,
-    sealRecords: config.collectionSealRecords,
-    sealIdleMs: config.collectionSealIdleMs,
-    sealAgeMs: config.collectionSealAgeMs,
-    searchThreads: config.searchThreads,
-  };
-}
-
-function sqlSettings(config: ServerConfig): SqlSettings {
-  return {
-    ...defaultSqlSettings,
-    timeMs: config.sqlTimeMs,
-    memoryBytes: config.sqlMemoryBytes,
-    threads: config.sqlThreads,
-    processesMax: config.sqlProcesses,
-    runningMax: config.sqlRunningMax,
-    waitingMax: config.sqlWaitingMax,
-    rowsMax: config.sqlRowsMax,
-    streamBytesMax: config.sqlStreamBytes,
-  };
 }
 
 /** The composition root: the only place where adapters are constructed and edges meet the engine. */
@@ -158,47 +112,7 @@ export class Server {
     const clock = new NodeClock();
     const random = new NodeRandom();
     const metrics = new Metrics();
-    const engine = new Engine(
-      {
-        store,
-        objects,
-        ownership,
-        clock,
-        random,
-        threads: new WorkerThreads(new URL("./process/worker.ts", import.meta.url), {
-          dataDir: config.dataDir,
-          objects: place,
-          shortRequests: shortRequests.counter,
-        } satisfies WorkerData),
-        sqlChildren: sqlChildren(config.dataDir, sqlSettings(config), (why, words) => {
-          log.warn({ why, words }, "a process of SQL statements was lost; only what it worked on is");
-        }),
-        functions: {
-          runners: new ChildProcesses({
-            entry: new URL("./process/live-runner.ts", import.meta.url),
-            // Isolates can't be made from the snapshot that the runtime starts with.
-            nodeArgs: ["--no-node-snapshot"],
-            env: { TZ: "UTC" },
-            data: { engine: config.liveEngine },
-            ...runnerMemory(config),
-            onLost: (why, words) => log.warn({ why, words }, "a runner of live functions was lost"),
-          }),
-          bundler: new EsbuildBundler(new URL("../live/index.ts", import.meta.url)),
-        },
-      },
-      {
-        dedupWindowMs: config.dedupWindowMs,
-        collections: collectionSettings(config),
-        sql: sqlSettings(config),
-        live: liveSettingsOf(config),
-      },
-      {
-        onCommitGroup: (group) => metrics.onCommitGroup(group),
-        onStatement: (outcome, ms) => metrics.onStatement(outcome, ms),
-        onQuery: (kind, ms) => metrics.onQuery(kind, ms),
-        onBackgroundError: (err) => log.error({ err }, "background work failed; it will be tried again"),
-      },
-    );
+    const engine = createEngine(config, log, { store, objects, place, ownership, clock, random, metrics });
     opened.defer(() => engine.stop());
     if (host?.follow !== undefined) {
       engine.follow();
@@ -209,45 +123,17 @@ export class Server {
     }
     // Requests come only once the listener listens, and with it there are its certificates.
     let listener: HttpListener | undefined;
-    const privateTls = privateCertificates(config.tlsPins, () => listener?.certificates);
-    const openInstance = (authStore: Store) =>
-      Instance.open({ store: authStore, clock, random, privateTls, ...instanceConfig(config, host !== undefined) });
-    const { authStore, instance } =
-      host === undefined
-        ? await exclusively(config.dataDir, async () => {
-            const authStore: LmdbStore = opened.adopt(openAuthStore(config.dataDir), (each) => each.close());
-            await checkAuthFormat(authStore);
-            return { authStore, instance: await openInstance(authStore) };
-          })
-        : { authStore: store, instance: await openInstance(store) };
-    const keys = new ApiKeys({ store: authStore, clock, random, fixed: config.auth.fixedKeys });
-    if (config.auth.modes.join() === "apikey" && keys.isEmpty) {
-      log.warn("there is no API key, so nobody is let in: native-engine keys create makes one, also while this runs");
-    }
-    const { corsOrigins, publicUrl } = config;
-    const report = (message: string) => log.warn(message);
-    const audit = new AuditLog(
-      authStore,
+    const identity = await openIdentity(config, log, {
       clock,
-      (entry) => log.info({ audit: entry }, `audit: ${entry.action}`),
-      // Only the owner can write; what a standby notes is in its operator's log.
-      (err) => isStandby || log.error({ err }, "entries of the audit log could not be stored"),
-    );
-    opened.defer(() => audit.close());
-    const credentials = createAuthenticator(config.auth, {
-      keys,
-      clock,
-      report,
-      origins: corsOrigins,
-      publicUrl,
-      hasTls: config.tlsCertFile !== undefined,
+      random,
+      opened,
+      certificates: () => listener?.certificates,
+      isStandby,
+      ...(host && { store: host.store }),
     });
-    // Without authentication there is nobody to note.
-    const isOpen = config.auth.modes.includes("off");
-    const authenticator = isOpen ? credentials : new AuditedAuthenticator(credentials, audit, clock);
-    opened.defer(() => authenticator.close());
-    authenticator.prepare();
+    const { authStore, instance, keys, audit, authenticator } = identity;
     const health = new HealthState();
+    const { corsOrigins, publicUrl } = config;
     const cors = new Cors(corsOrigins);
     const bytes = new ByteBudget(limits.heldBytesMax);
     const keptBytes = new ByteBudget(limits.keptBytesMax, bytes);
@@ -305,45 +191,20 @@ export class Server {
     if (live === undefined) instance.withdraw("live");
     opened.defer(() => live?.close());
     // Before the main port, so that one that can't be had stops the start while nobody is served.
-    const postgres = await startPostgres({
-      listen: config.postgresListen,
-      sql: new MeasuredSql(engine.sql, admitRequest, metrics.wires.statementsOf("postgres")),
-      onError: metrics.wires.errorsOf("postgres"),
+    const { postgres, mysql } = await startSqlWires(config, log, {
+      engine,
+      metrics,
+      instance,
       authenticator,
-      authModes: config.auth.modes,
-      isNamespace: (name) => engine.metastore.findNamespace(name) !== undefined,
-      namespaces: () => [...engine.metastore.namespaces()].map(({ name }) => name),
-      tls: new WireTls(() => listener?.certificatePair),
+      admitRequest,
+      clock,
       random,
       bytes,
       keptBytes,
-      version,
-      log,
-      limits: { connectionsMax: config.wireConnectionsMax },
-      peers: host?.wirePeers,
-    });
-    opened.defer(() => postgres?.close());
-    const mysql = await startMysql({
-      listen: config.mysqlListen,
-      sql: new MeasuredSql(engine.sql, admitRequest, metrics.wires.statementsOf("mysql")),
-      onError: metrics.wires.errorsOf("mysql"),
-      namespaces: {
-        list: () => [...engine.metastore.namespaces()],
-        has: (name) => engine.metastore.findNamespace(name) !== undefined,
-      },
-      authenticator,
-      isOpen: config.auth.modes.includes("off"),
+      opened,
       certificate: () => listener?.certificatePair,
-      clock,
-      bytes,
-      keptBytes,
-      log,
-      version,
-      instanceId: instance.id,
-      limits: { connectionsMax: config.wireConnectionsMax },
       peers: host?.wirePeers,
     });
-    opened.defer(() => mysql?.close());
     const console = createConsole({
       folder: fileURLToPath(new URL("../../build/console/", import.meta.url)),
       authenticator,
@@ -408,59 +269,8 @@ async function ownGround(
   return { store, ownership, objects: { kind: "files", folder } };
 }
 
-/** What a runner with its sandboxes may take. */
-function runnerMemory({ liveRunHeapBytes }: ServerConfig): { dataBytesMax: number; residentBytesMax: number } {
-  const sandboxes = 8 * liveRunHeapBytes;
-  // Each isolate sets aside far more than it uses, which the limit of the system counts.
-  return { dataBytesMax: 2 ** 40, residentBytesMax: sandboxes + 256 * 1024 * 1024 };
-}
-
 /** People sign in to the console at the identity provider where it knows the console. */
 function consoleSignIn({ auth }: ServerConfig): ConsoleSignIn | undefined {
   if (auth.oidc?.clientId === undefined) return undefined;
   return { issuer: auth.oidc.issuer, clientId: auth.oidc.clientId, scope: "openid profile email" };
-}
-
-function instanceConfig(config: ServerConfig, isCluster: boolean): Omit<InstanceDeps, "store" | "clock" | "random"> {
-  const { modes, oidc } = config.auth;
-  const { instanceName: name, minAppVersions, push, houseUrl, tlsCertFile } = config;
-  return {
-    settings: { name, minAppVersions, ...(push === undefined ? {} : { push }) },
-    version,
-    authModes: modes,
-    ...(oidc === undefined ? {} : { issuer: oidc.issuer }),
-    house: houseUrl !== undefined,
-    features: {
-      streams: true,
-      events: true,
-      links: true,
-      collections: true,
-      search: true,
-      flight_sql: true,
-      sql: true,
-      live: config.liveListen !== "off",
-      apikey: modes.includes("apikey"),
-      oidc: modes.includes("oidc"),
-      mesh: modes.includes("mesh"),
-      tls: tlsCertFile !== undefined,
-      reflection: config.mode === "development",
-      house: houseUrl !== undefined,
-      push: push !== undefined,
-      ...(isCluster && { cluster: true }),
-    },
-  };
-}
-
-/** The certificates that clients are told to pin. Who issued one is found out once for each. */
-function privateCertificates(
-  pins: ServerConfig["tlsPins"],
-  certificates: () => ServedCertificates | undefined,
-): () => ServedCertificates | undefined {
-  let judged: { readonly chain: string; readonly isPrivate: boolean } | undefined;
-  return () => {
-    const served = pins === "off" ? undefined : certificates();
-    if (served === undefined || pins === "on") return served;
-    if (judged?.chain !== served.current) judged = { chain: served.current, isPrivate: isPrivate(served.current) };
-    return judged.isPrivate ? served : undefined;
-  };
 }
