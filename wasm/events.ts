@@ -110,194 +110,63 @@ function putExtension(to: usize, name: usize, nameBytes: usize, value: usize, le
 
 // ---------------------------------------------------------------- digests
 
-/** Events whose digests are made together, one a lane. */
-const lanes: usize = 4;
 const messageBytesMax: usize = 1024;
-/** The padded messages of the lanes, the blocks that each has, and where its digest goes. */
-const messages: usize = memory.data(4160, 64);
-const blockCounts: usize = memory.data(16, 16);
-let lanesFilled: usize = 0;
+/** The stream's number, source and id, a line each, with zeros after it up to the next word. */
+const message: usize = memory.data(1088, 16);
+/** Where the source goes in it: after what all events of a stream have in common. */
+let sourceTo: usize = 0;
 let digestsTo: usize = 0;
-/** What every message begins with: the stream's number and a line end. */
-let prefixAt: usize = 0;
-let prefixLength: usize = 0;
+/** Where the key is. */
+let digestKeyAt: usize = 0;
 
-const schedule: usize = memory.data(1024, 16);
-const roundConstants: usize = memory.data<u32>([
-  0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01,
-  0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc,
-  0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da, 0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147,
-  0x06ca6351, 0x14292967, 0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-  0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070, 0x19a4c116, 0x1e376c08,
-  0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208,
-  0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
-]);
-
-@inline
-function rotate(x: v128, by: i32): v128 {
-  return v128.or(v128.shr<u32>(x, by), v128.shl<i32>(x, 32 - by));
+/** What the other messages of the stream begin with. */
+function startMessages(prefix: usize, length: usize): void {
+  sourceTo = copyShort(message, prefix, length);
 }
 
-@inline
-function add(a: v128, b: v128): v128 {
-  return v128.add<i32>(a, b);
-}
-
-/** The part of a round that its old values make. */
-@inline
-function first(e: v128, f: v128, g: v128, h: v128, round: usize): v128 {
-  const sum = v128.xor(v128.xor(rotate(e, 6), rotate(e, 11)), rotate(e, 25));
-  const given = add(v128.load32_splat(roundConstants + (round << 2)), v128.load(schedule + (round << 4)));
-  return add(add(h, sum), add(v128.bitselect(f, g, e), given));
-}
-
-@inline
-function second(a: v128, b: v128, c: v128): v128 {
-  const sum = v128.xor(v128.xor(rotate(a, 2), rotate(a, 13)), rotate(a, 22));
-  // Where a and b differ, c decides.
-  return add(sum, v128.bitselect(c, b, v128.xor(a, b)));
-}
-
-/** Four words of each of four blocks, turned so that a vector has the same word of all. */
-@inline
-function turn(a: usize, b: usize, c: usize, d: usize, to: usize): void {
-  const order = i8x16(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12);
-  const x = v128.swizzle(v128.load(a), order);
-  const y = v128.swizzle(v128.load(b), order);
-  const z = v128.swizzle(v128.load(c), order);
-  const w = v128.swizzle(v128.load(d), order);
-  const xyLow = v128.shuffle<u32>(x, y, 0, 4, 1, 5);
-  const xyHigh = v128.shuffle<u32>(x, y, 2, 6, 3, 7);
-  const zwLow = v128.shuffle<u32>(z, w, 0, 4, 1, 5);
-  const zwHigh = v128.shuffle<u32>(z, w, 2, 6, 3, 7);
-  v128.store(to, v128.shuffle<u32>(xyLow, zwLow, 0, 1, 4, 5));
-  v128.store(to, v128.shuffle<u32>(xyLow, zwLow, 2, 3, 6, 7), 16);
-  v128.store(to, v128.shuffle<u32>(xyHigh, zwHigh, 0, 1, 4, 5), 32);
-  v128.store(to, v128.shuffle<u32>(xyHigh, zwHigh, 2, 3, 6, 7), 48);
-}
-
-/** Where the given block of a lane is; past its last one any will do, since its digest is taken already. */
-@inline
-function blockOf(lane: usize, block: u32): usize {
-  const last = load<u32>(blockCounts + (lane << 2)) - 1;
-  return messages + lane * messageBytesMax + ((block < last ? block : last) << 6);
-}
-
-@inline
-function putDigestWord(lane: usize, word: usize, value: u32): void {
-  store<u32>(digestsTo + (lane << 4) + (word << 2), bswap<u32>(value));
-}
-
-/** SHA-256 of the lanes' messages; the first 16 bytes of each digest are kept. */
-function digestLanes(): void {
-  if (lanesFilled == 0) return;
-  let blocks: u32 = 0;
-  for (let lane: usize = 0; lane < lanes; lane++) {
-    if (lane >= lanesFilled) store<u32>(blockCounts + (lane << 2), 1);
-    const count = load<u32>(blockCounts + (lane << 2));
-    if (count > blocks) blocks = count;
-  }
-  let h0 = i32x4.splat(0x6a09e667);
-  let h1 = i32x4.splat(0xbb67ae85);
-  let h2 = i32x4.splat(0x3c6ef372);
-  let h3 = i32x4.splat(0xa54ff53a);
-  let h4 = i32x4.splat(0x510e527f);
-  let h5 = i32x4.splat(0x9b05688c);
-  let h6 = i32x4.splat(0x1f83d9ab);
-  let h7 = i32x4.splat(0x5be0cd19);
-  for (let block: u32 = 0; block < blocks; block++) {
-    const in0 = blockOf(0, block);
-    const in1 = blockOf(1, block);
-    const in2 = blockOf(2, block);
-    const in3 = blockOf(3, block);
-    turn(in0, in1, in2, in3, schedule);
-    turn(in0 + 16, in1 + 16, in2 + 16, in3 + 16, schedule + 64);
-    turn(in0 + 32, in1 + 32, in2 + 32, in3 + 32, schedule + 128);
-    turn(in0 + 48, in1 + 48, in2 + 48, in3 + 48, schedule + 192);
-    for (let at = schedule; at < schedule + 768; at += 16) {
-      const w1 = v128.load(at, 16);
-      const w14 = v128.load(at, 224);
-      const s0 = v128.xor(v128.xor(rotate(w1, 7), rotate(w1, 18)), v128.shr<u32>(w1, 3));
-      const s1 = v128.xor(v128.xor(rotate(w14, 17), rotate(w14, 19)), v128.shr<u32>(w14, 10));
-      v128.store(at, add(add(v128.load(at), s0), add(v128.load(at, 144), s1)), 256);
-    }
-    let a = h0;
-    let b = h1;
-    let c = h2;
-    let d = h3;
-    let e = h4;
-    let f = h5;
-    let g = h6;
-    let h = h7;
-    for (let round: usize = 0; round < 64; round += 8) {
-      let t = first(e, f, g, h, round);
-      d = add(d, t);
-      h = add(t, second(a, b, c));
-      t = first(d, e, f, g, round + 1);
-      c = add(c, t);
-      g = add(t, second(h, a, b));
-      t = first(c, d, e, f, round + 2);
-      b = add(b, t);
-      f = add(t, second(g, h, a));
-      t = first(b, c, d, e, round + 3);
-      a = add(a, t);
-      e = add(t, second(f, g, h));
-      t = first(a, b, c, d, round + 4);
-      h = add(h, t);
-      d = add(t, second(e, f, g));
-      t = first(h, a, b, c, round + 5);
-      g = add(g, t);
-      c = add(t, second(d, e, f));
-      t = first(g, h, a, b, round + 6);
-      f = add(f, t);
-      b = add(t, second(c, d, e));
-      t = first(f, g, h, a, round + 7);
-      e = add(e, t);
-      a = add(t, second(b, c, d));
-    }
-    h0 = add(h0, a);
-    h1 = add(h1, b);
-    h2 = add(h2, c);
-    h3 = add(h3, d);
-    h4 = add(h4, e);
-    h5 = add(h5, f);
-    h6 = add(h6, g);
-    h7 = add(h7, h);
-    v128.store(schedule, h0);
-    v128.store(schedule, h1, 16);
-    v128.store(schedule, h2, 32);
-    v128.store(schedule, h3, 48);
-    for (let lane: usize = 0; lane < lanesFilled; lane++) {
-      if (load<u32>(blockCounts + (lane << 2)) != block + 1) continue;
-      for (let word: usize = 0; word < 4; word++) {
-        putDigestWord(lane, word, load<u32>(schedule + (word << 4) + (lane << 2)));
-      }
-    }
-  }
-  digestsTo += lanesFilled << 4;
-  lanesFilled = 0;
-}
-
-/** Gives an event to the next free lane. Its text must fit. */
-function addMessage(source: usize, sourceLength: usize, id: usize, idLength: usize): void {
-  const start = messages + lanesFilled * messageBytesMax;
-  let at = copyShort(start, prefixAt, prefixLength);
-  at = copyShort(at, source, sourceLength);
+/** SipHash-2-4 with 128 bits of the next event's message, as src/engine/event/dedup/sip-hash.ts makes it. The message must fit. */
+function putDigest(source: usize, sourceLength: usize, id: usize, idLength: usize): void {
+  let at = copyShort(sourceTo, source, sourceLength);
   store<u8>(at++, 10);
   at = copyShort(at, id, idLength);
-  const length = at - start;
-  const blocks = (length + 9 + 63) >> 6;
-  const end = start + (blocks << 6);
-  store<u8>(at++, 0x80);
-  // The last block is zero from here on but for its length in bits.
-  while (at < end - 8) {
-    store<u64>(at, 0);
-    at += 8;
+  store<u64>(at, 0);
+  const length = at - message;
+  const end = message + (length & ~7) + 8;
+  store<u8>(end - 1, <u8>length);
+  const k0 = load<u64>(digestKeyAt);
+  const k1 = load<u64>(digestKeyAt, 8);
+  let v0 = k0 ^ 0x736f6d6570736575;
+  let v1 = k1 ^ 0x646f72616e646f83;
+  let v2 = k0 ^ 0x6c7967656e657261;
+  let v3 = k1 ^ 0x7465646279746573;
+  // The words of the message, and after them twice four rounds, each for half of the digest.
+  for (at = message; ; at += 8) {
+    const word = at < end ? load<u64>(at) : 0;
+    v3 ^= word;
+    for (let rounds = at < end ? 2 : 4; rounds > 0; rounds--) {
+      v0 += v1;
+      v2 += v3;
+      v1 = rotl<u64>(v1, 13) ^ v0;
+      v3 = rotl<u64>(v3, 16) ^ v2;
+      v0 = rotl<u64>(v0, 32);
+      v2 += v1;
+      v0 += v3;
+      v1 = rotl<u64>(v1, 17) ^ v2;
+      v3 = rotl<u64>(v3, 21) ^ v0;
+      v2 = rotl<u64>(v2, 32);
+    }
+    v0 ^= word;
+    const next = at + 8;
+    if (next < end) continue;
+    if (next == end) {
+      v2 ^= 0xee;
+      continue;
+    }
+    store<u64>(digestsTo, v0 ^ v1 ^ v2 ^ v3);
+    digestsTo += 8;
+    if (next == end + 16) return;
+    v1 ^= 0xdd;
   }
-  store<u64>(end - 8, bswap<u64>((<u64>length) << 3));
-  store<u32>(blockCounts + (lanesFilled << 2), <u32>blocks);
-  lanesFilled++;
-  if (lanesFilled == lanes) digestLanes();
 }
 
 // ---------------------------------------------------------------- text
@@ -939,12 +808,12 @@ export function decode(
   partitions: u32,
   prefix: usize,
   prefixBytes: usize,
+  digestKey: usize,
 ): i32 {
   hasNonAscii = false;
   digestsTo = digests;
-  lanesFilled = 0;
-  prefixAt = prefix;
-  prefixLength = prefixBytes;
+  digestKeyAt = digestKey;
+  startMessages(prefix, prefixBytes);
   forgetValues();
   layoutEnd = layout;
   let expanded: usize = 0;
@@ -961,8 +830,8 @@ export function decode(
     expanded += bytes;
     if (expanded > expandedMax) return -1;
     // Also what makes source and id fit where they are joined.
-    if (prefixLength + sourceLength + idLength + 10 > messageBytesMax) return -1;
-    addMessage(sourceAt, sourceLength, idAt, idLength);
+    if (prefixBytes + sourceLength + idLength + 10 > messageBytesMax) return -1;
+    putDigest(sourceAt, sourceLength, idAt, idLength);
     to = putRecord(to);
     if (partitions > 1) {
       store<u32>(places, partitionOf(partitions));
@@ -983,7 +852,6 @@ export function decode(
     at = skipSpace(at + 1);
   }
   if (at != end) return -1;
-  digestLanes();
   writtenTo = to;
   expandedBytes = expanded;
   return count;

@@ -172,7 +172,7 @@ export class Engine {
       settings: settings.collections,
       onError,
     });
-    const dedup = new DedupIndex({ store, committer, clock, windowMs: settings.dedupWindowMs });
+    const dedup = new DedupIndex({ store, committer, clock, random: ports.random, windowMs: settings.dedupWindowMs });
     this.#dedup = dedup;
     this.events = new Events({ metastore, log, committer, streams: this.streams, dedup, idempotency, quotas, clock });
     this.counters = new CounterTarget(store);
@@ -259,7 +259,7 @@ export class Engine {
   async own(): Promise<void> {
     await this.#ports.ownership.acquire(this.#draining.signal);
     await checkFormat(this.#ports.store);
-    this.#dedup.load();
+    await this.#dedup.open();
     await this.quotas.start();
     this.#maintenance.start();
     this.links.start();

@@ -3,7 +3,7 @@ import { makeKey, tables } from "./keys.ts";
 import { type Migration, migrations } from "./migrations.ts";
 
 /** Raised when what is in a store changes its form: an older store is migrated, a newer one refused. */
-export const formatVersion = 7;
+export const formatVersion = 8;
 /** The same for the objects that manifests name: segments, graphs and columnar datasets. They can be made anew. */
 export const objectsVersion = 1;
 

@@ -15,14 +15,19 @@ export const tables = {
   partition: 0x11,
   idempotency: 0x12,
   idempotencyExpiry: 0x13,
-  dedupRun: 0x14,
-  dedupPage: 0x15,
-  dedupSegment: 0x16,
+  /** Of formats up to 7: events that are remembered by SHA-256, until the window has passed over them (`event/dedup/older-events.ts`). */
+  olderDedupRun: 0x14,
+  olderDedupPage: 0x15,
+  olderDedupSegment: 0x16,
   /** Of formats 2 to 6 alone: small batches that were not at their keys yet, and what the store knew of a file with more of them. */
   journal: 0x17,
   journalMark: 0x18,
   /** Of the store itself: which commit log it belongs to and what it has applied of it (adapter/logged). */
   commitLog: 0x19,
+  dedupKey: 0x1a,
+  dedupRun: 0x1b,
+  dedupPage: 0x1c,
+  dedupSegment: 0x1d,
   link: 0x20,
   linkState: 0x21,
   counter: 0x22,

@@ -43,7 +43,7 @@ const runsPerStep = 64;
 const compactEvents: Migration = {
   to: 5,
   step(reader, from) {
-    const { from: start, to } = prefixRange(tables.dedupRun);
+    const { from: start, to } = prefixRange(tables.olderDedupRun);
     const ops: WriteOp[] = [];
     let next: Bytes | undefined;
     for (const { key, value } of reader.range({ from: from ?? start, to, limit: runsPerStep })) {
@@ -84,6 +84,12 @@ const commitLog: Migration = {
   },
 };
 
+/**
+ * Events are remembered by a keyed digest, in tables of their own. What was remembered by SHA-256 stays as it is until it is forgotten
+ * (`event/dedup/older-events.ts`), but a build that knows of nothing else would take every newer event for new.
+ */
+const keyedDigests: Migration = { to: 8, step: () => ({ ops: [], next: undefined }) };
+
 /** In their order. A migration is never changed once a release has it. */
 export const migrations: readonly Migration[] = [
   journal,
@@ -92,4 +98,5 @@ export const migrations: readonly Migration[] = [
   compactEvents,
   severalSlots,
   commitLog,
+  keyedDigests,
 ];

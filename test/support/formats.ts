@@ -10,9 +10,9 @@ import { unmovedQuestions, unmovedRepeats } from "./unmoved-writes.ts";
 
 /**
  * Data folders as builds of each format left them, and what the server that wrote it answered. The first was stopped; the others were killed
- * right after writes (`unmoved-writes.ts`). The last one was of format 5 when a build of format 6 took it over.
+ * right after writes (`unmoved-writes.ts`). The one before the last was of format 5 when a build of format 6 took it over.
  */
-export const formats = ["1", "2", "3", "4", "5", "6", "6-from-5"] as const;
+export const formats = ["1", "2", "3", "4", "5", "6", "6-from-5", "7"] as const;
 export type Format = (typeof formats)[number];
 
 export function fixtureOf(format: string): { readonly archive: string; readonly answers: string } {

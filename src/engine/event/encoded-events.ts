@@ -41,18 +41,36 @@ export interface EncodedEvents {
 /** What an event takes besides its data, about. */
 const eventBytesGuess = 256;
 
+interface StreamPlace {
+  readonly id: number;
+  readonly partitions: number;
+}
+
 /** Encodes events that were read one by one. */
 export function encodeEvents(
   events: readonly CloudEvent[],
-  stream: { readonly id: number; readonly partitions: number },
+  stream: StreamPlace,
   partition: number | undefined,
   nowMs: number,
+  digestKey: Buffer,
 ): EncodedEvents {
   const digests = new Uint32Array(events.length * digestWordCount);
+  for (const [i, { source, id }] of events.entries()) {
+    eventDigest(digestKey, stream.id, source, id, digests, i * digestWordCount);
+  }
+  return { count: events.length, digests, ...encodeRecords(events, stream, partition, nowMs), memory: undefined };
+}
+
+/** The records alone, of events that are not compared with others. */
+export function encodeRecords(
+  events: readonly CloudEvent[],
+  stream: StreamPlace,
+  partition: number | undefined,
+  nowMs: number,
+): Pick<EncodedEvents, "batches" | "batchOf"> {
   const batchOf = new Uint32Array(events.length);
   const byPartition = new Map<number, { index: number; events: CloudEvent[] }>();
   for (const [i, event] of events.entries()) {
-    eventDigest(stream.id, event.source, event.id, digests, i * digestWordCount);
     const place = partition ?? partitionOfEvent(event, stream.partitions);
     let list = byPartition.get(place);
     if (list === undefined) {
@@ -63,13 +81,7 @@ export function encodeEvents(
     batchOf[i] = list.index;
   }
   const batches = Array.from(byPartition, ([place, list]) => encodePartition(place, list.events, nowMs));
-  return {
-    count: events.length,
-    digests,
-    batches,
-    batchOf: batches.length === 1 ? undefined : batchOf,
-    memory: undefined,
-  };
+  return { batches, batchOf: batches.length === 1 ? undefined : batchOf };
 }
 
 function encodePartition(partition: number, events: readonly CloudEvent[], nowMs: number): PartitionEvents {

@@ -9,9 +9,10 @@ import { type EventTarget, eventCodec } from "./event-codec.ts";
 import { batchJsonType, eventJsonType, parseBatchJson, parseEventJson } from "./json-format.ts";
 
 const nowMs = 1_700_000_000_123;
-const one: EventTarget = { stream: 7, partitions: 1, partition: undefined, nowMs };
-const several: EventTarget = { stream: 123_456_789, partitions: 5, partition: undefined, nowMs };
-const given: EventTarget = { stream: 7, partitions: 5, partition: 3, nowMs };
+const digestKey = Buffer.from("0123456789abcdef");
+const one: EventTarget = { stream: 7, digestKey, partitions: 1, partition: undefined, nowMs };
+const several: EventTarget = { stream: 123_456_789, digestKey, partitions: 5, partition: undefined, nowMs };
+const given: EventTarget = { stream: 7, digestKey, partitions: 5, partition: 3, nowMs };
 
 const key = Buffer.from("key");
 const place = { baseOffset: 0, appendTimeMs: 0, prefixTimestampMs: 0, prefixRetentionMs: 0, bytesBefore: 0 };
@@ -39,7 +40,7 @@ function plain(text: Buffer, isBatch: boolean, target: EventTarget) {
 function reference(text: Buffer, isBatch: boolean, { stream, partitions, partition }: EventTarget) {
   try {
     const events = isBatch ? parseBatchJson(text) : [parseEventJson(text)];
-    return shown(encodeEvents(events, { id: stream, partitions }, partition, nowMs));
+    return shown(encodeEvents(events, { id: stream, partitions }, partition, nowMs, digestKey));
   } catch (error) {
     assert(error instanceof EngineError, String(error));
     return undefined;

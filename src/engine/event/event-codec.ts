@@ -4,6 +4,7 @@ import { completeBatch, headerBytes } from "../log/record-batch.ts";
 import { type Global, instantiate } from "../web-assembly.ts";
 import { isUriReference } from "./attribute-rules.ts";
 import { digestWordCount } from "./dedup/entry.ts";
+import { digestKeyBytes } from "./dedup/sip-hash.ts";
 import { type EncodedEvents, PartitionEvents } from "./encoded-events.ts";
 import { eventCodecBinary } from "./event-codec-binary.ts";
 
@@ -21,6 +22,7 @@ interface Exports {
     partitions: number,
     prefix: number,
     prefixBytes: number,
+    digestKey: number,
   ): number;
   readonly writtenTo: Global;
   readonly expandedBytes: Global;
@@ -34,7 +36,8 @@ const countMax = 20_000;
 const slackBytes = 64;
 const prefixBytesMax = 64;
 /** Below it the module keeps its own tables. */
-const prefixStart = 65_536;
+const keyStart = 65_536;
+const prefixStart = keyStart + digestKeyBytes;
 const inputStart = prefixStart + prefixBytesMax;
 const digestsStart = inputStart + inputBytesMax + slackBytes;
 const digestBytes = digestWordCount * 4;
@@ -46,6 +49,8 @@ const outputEnd = outputStart + expandedBytesMax;
 /** Where the events of a text go. */
 export interface EventTarget {
   readonly stream: number;
+  /** What digests are made with. */
+  readonly digestKey: Buffer;
   /** One of several by each event's own keys, or the given one. */
   readonly partitions: number;
   readonly partition: number | undefined;
@@ -61,6 +66,7 @@ class EventCodec {
   readonly #memory: Buffer;
   readonly #digests: Uint32Array;
   readonly #places: Uint32Array;
+  #key: Buffer | undefined;
   #prefixStream = 0;
   #prefixBytes = 0;
 
@@ -84,6 +90,10 @@ class EventCodec {
     if (text.length > inputBytesMax) return undefined;
     this.#setStream(target.stream);
     const memory = this.#memory;
+    if (target.digestKey !== this.#key) {
+      this.#key = target.digestKey;
+      memory.set(target.digestKey, keyStart);
+    }
     memory.set(text, inputStart);
     const end = inputStart + text.length;
     memory.fill(0, end, end + slackBytes);
@@ -100,6 +110,7 @@ class EventCodec {
       partitions,
       prefixStart,
       this.#prefixBytes,
+      keyStart,
     );
     if (count < 0 || (this.#module.hasNonAscii.value !== 0 && !isUtf8(text))) return undefined;
     if (partitions > 1) return this.#scattered(count, target.nowMs, allocate);

@@ -17,6 +17,7 @@ import {
 import type { CloudEvent } from "./cloud-event.ts";
 import type { Arrival, DedupIndex } from "./dedup/dedup-index.ts";
 import { digestWordCount, type EventPlace } from "./dedup/entry.ts";
+import { olderDigests } from "./dedup/older-events.ts";
 import { stretchBytes } from "./dedup/run.ts";
 import { type EncodedEvents, encodeEvents } from "./encoded-events.ts";
 import { eventCodec } from "./event-codec.ts";
@@ -71,6 +72,12 @@ function batchesBytes({ batches }: EncodedEvents): number {
   return bytes;
 }
 
+/** Of a text that the codec takes. */
+function eventsIn(text: Buffer, isBatch: boolean): readonly { source: string; id: string }[] {
+  const parsed = JSON.parse(text.toString());
+  return isBatch ? parsed : [parsed];
+}
+
 const inFlightResult: EventResult = { status: "in_flight", partition: null, offset: null };
 
 function duplicateOf({ partition, offset }: EventPlace): EventResult {
@@ -94,9 +101,11 @@ export class Events {
   async append(command: AppendEventsCommand): Promise<EventsReply> {
     const meta = this.#deps.metastore.stream(command.namespace, command.stream);
     if (command.partition !== undefined) checkPartition(meta, command.partition);
-    const nowMs = this.#deps.clock.nowMs();
-    const encoded = encodeEvents(command.events, meta, command.partition, nowMs);
-    return this.#write(meta, encoded, nowMs, command.idempotency);
+    const { dedup, clock } = this.#deps;
+    const nowMs = clock.nowMs();
+    const encoded = encodeEvents(command.events, meta, command.partition, nowMs, dedup.key);
+    const older = dedup.needsOlderDigests ? olderDigests(meta.id, command.events) : undefined;
+    return this.#write(meta, encoded, older, nowMs, command.idempotency);
   }
 
   /**
@@ -107,11 +116,13 @@ export class Events {
     const { partition, text, isBatch, memory } = command;
     const meta = this.#findStream(command);
     if (meta === undefined || (partition !== undefined && partition >= meta.partitions)) return undefined;
-    const nowMs = this.#deps.clock.nowMs();
-    const target = { stream: meta.id, partitions: meta.partitions, partition, nowMs };
+    const { dedup, clock } = this.#deps;
+    const nowMs = clock.nowMs();
+    const target = { stream: meta.id, digestKey: dedup.key, partitions: meta.partitions, partition, nowMs };
     const encoded = eventCodec().decode(text, isBatch, target, memory?.take);
     if (encoded === undefined) return undefined;
-    return this.#write(meta, encoded, nowMs, command.idempotency, memory?.give);
+    const older = dedup.needsOlderDigests ? olderDigests(meta.id, eventsIn(text, isBatch)) : undefined;
+    return this.#write(meta, encoded, older, nowMs, command.idempotency, memory?.give);
   }
 
   #findStream({ namespace, stream }: StreamRef): StreamMeta | undefined {
@@ -127,13 +138,14 @@ export class Events {
   async #write(
     meta: StreamMeta,
     encoded: EncodedEvents,
+    older: Uint32Array | undefined,
     nowMs: number,
     idempotency: Idempotency | undefined,
     give?: (memory: Buffer) => void,
   ): Promise<EventsReply> {
     const { count, digests, memory } = encoded;
     try {
-      const arrived = this.#deps.dedup.arrive(digests, count, nowMs);
+      const arrived = this.#deps.dedup.arrive(digests, count, nowMs, older);
       const bytes = stretchBytes(count) + batchesBytes(encoded);
       return await this.#deps.committer.submit(
         (draft) =>

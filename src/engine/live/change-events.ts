@@ -1,7 +1,7 @@
 import type { Draft } from "../commit/draft.ts";
 import { EngineError } from "../errors.ts";
 import type { CloudEvent } from "../event/cloud-event.ts";
-import { encodeEvents } from "../event/encoded-events.ts";
+import { encodeRecords } from "../event/encoded-events.ts";
 import type { Log } from "../log/log.ts";
 import type { Metastore } from "../metastore/metastore.ts";
 import { creationMicrosOf, creationTimeOf, formatId } from "./document-id.ts";
@@ -35,7 +35,7 @@ export function stageEvents(
   for (const [name, events] of streams) {
     try {
       const stream = metastore.stagedStream(draft, metastore.stream(namespace, name));
-      const { batches } = encodeEvents(events, stream, undefined, Math.floor(micros / 1_000));
+      const { batches } = encodeRecords(events, stream, undefined, Math.floor(micros / 1_000));
       for (const { partition, encoded } of batches) log.stageAppend(draft, stream, partition, encoded);
     } catch (error) {
       if (!(error instanceof EngineError && error.reason === "not_found")) throw error;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { MemoryStore } from "../../../adapter/memory/store.ts";
+import { NodeRandom } from "../../../adapter/node/random.ts";
 import { SimulatedClock } from "../../../adapter/simulated/clock.ts";
 import type { Store, WriteOp } from "../../../port/store.ts";
 import { Committer } from "../../commit/committer.ts";
@@ -25,27 +26,30 @@ class Remembered {
   windowMs = windowMs;
   next = 0;
 
-  constructor() {
-    this.restart();
+  static async open(): Promise<Remembered> {
+    const memory = new Remembered();
+    await memory.restart();
+    return memory;
   }
 
-  restart(): void {
+  async restart(): Promise<void> {
     const { clock } = this;
     this.committer = new Committer({ store: this.#failing(), clock, queueBytesMax: 1e9, groupBytesMax: 1e9 });
     this.index = new DedupIndex({
       store: this.store,
       committer: this.committer,
       clock,
+      random: new NodeRandom(),
       windowMs: this.windowMs,
     });
-    this.index.load();
+    await this.index.open();
   }
 
   /** One request: the place of each id, and whether it is new. */
   append(ids: readonly string[], then?: () => void): Promise<{ place: EventPlace; isNew: boolean }[]> {
     const nowMs = this.clock.nowMs();
     const digests = new Uint32Array(ids.length * digestWordCount);
-    for (const [i, id] of ids.entries()) eventDigest(7, "/s", id, digests, i * digestWordCount);
+    for (const [i, id] of ids.entries()) eventDigest(this.index.key, 7, "/s", id, digests, i * digestWordCount);
     const arrived = this.index.arrive(digests, ids.length, nowMs);
     return this.committer.submit((draft) => {
       const own = this.index.begin(draft);
@@ -130,7 +134,7 @@ describe("remembered events", () => {
   test("any course of writes, failures, sealing and restarts remembers what a plain map would", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(op, { maxLength: 60 }), async (ops) => {
-        const memory = new Remembered();
+        const memory = await Remembered.open();
         const model = new Map<string, { offset: number; atMs: number }>();
         for (const each of ops) await run(memory, model, each);
       }),
@@ -139,7 +143,7 @@ describe("remembered events", () => {
   });
 
   test("sealed segments answer from their pages, before and after a restart", async () => {
-    const memory = new Remembered();
+    const memory = await Remembered.open();
     for (let segment = 0; segment < 4; segment++) {
       await memory.append(names(segment * 1_000, 1_000));
       memory.clock.advance(windowMs / 8);
@@ -154,12 +158,12 @@ describe("remembered events", () => {
         names(0, 4_000).map((_, i) => i),
       );
       assert((await memory.append([`new-${again}`]))[0]!.isNew);
-      memory.restart();
+      await memory.restart();
     }
   });
 
   test("what is older than the window leaves the store", async () => {
-    const memory = new Remembered();
+    const memory = await Remembered.open();
     await memory.append(names(0, 3_000));
     memory.clock.advance(windowMs / 8);
     await memory.maintain();
@@ -171,7 +175,7 @@ describe("remembered events", () => {
   });
 
   test("a restart in the middle of sealing goes on with it", async () => {
-    const memory = new Remembered();
+    const memory = await Remembered.open();
     await memory.append(names(0, 3_000));
     memory.clock.advance(windowMs / 8);
     const stopped = new AbortController();
@@ -179,7 +183,7 @@ describe("remembered events", () => {
     stopped.abort();
     await work;
     await memory.append(["later"]);
-    memory.restart();
+    await memory.restart();
     await memory.maintain();
     assert.equal(memory.count(tables.dedupSegment), 1);
     const known = await memory.append(["id-0", "id-2999", "later"]);
@@ -190,7 +194,7 @@ describe("remembered events", () => {
   });
 
   test("an event that waits for its turn while its first one becomes part of a segment is known", async () => {
-    const memory = new Remembered();
+    const memory = await Remembered.open();
     await memory.append(names(0, 200));
     memory.clock.advance(windowMs / 8);
     const appends: Promise<{ place: EventPlace; isNew: boolean }[]>[] = [];
@@ -203,7 +207,7 @@ describe("remembered events", () => {
   });
 
   test("a table that makes way in the middle of a group loses nothing of it", async () => {
-    const memory = new Remembered();
+    const memory = await Remembered.open();
     await memory.append(names(0, 10));
     memory.clock.advance(windowMs / 8);
     const stopped = AbortSignal.abort();
@@ -216,29 +220,29 @@ describe("remembered events", () => {
         known.map(({ place, isNew }) => (isNew ? -1 : place.offset)),
         names(0, 1_210).map((_, i) => i),
       );
-      memory.restart();
+      await memory.restart();
     }
   });
 
   test("another window counts from when an event was written", async () => {
-    const memory = new Remembered();
+    const memory = await Remembered.open();
     await memory.append(["a"]);
     memory.clock.advance(10_000);
     memory.windowMs = 5_000;
-    memory.restart();
+    await memory.restart();
     assert((await memory.append(["a"]))[0]!.isNew, "outside the shorter window");
     memory.clock.advance(4_999);
     assert(!(await memory.append(["a"]))[0]!.isNew);
     memory.windowMs = windowMs;
-    memory.restart();
+    await memory.restart();
     memory.clock.advance(50_000);
     assert(!(await memory.append(["a"]))[0]!.isNew, "inside the longer window");
   });
 
   test("without a window only the request itself is compared", async () => {
-    const memory = new Remembered();
+    const memory = await Remembered.open();
     memory.windowMs = 0;
-    memory.restart();
+    await memory.restart();
     assert.deepEqual(
       (await memory.append(["a", "a"])).map(({ isNew }) => isNew),
       [true, false],
@@ -259,7 +263,7 @@ async function run(memory: Remembered, model: Map<string, { offset: number; atMs
       memory.commitsLeft = each.commits;
       await memory.maintain().catch(() => {});
       memory.commitsLeft = Infinity;
-      if (each.restart) memory.restart();
+      if (each.restart) await memory.restart();
       return;
     case "restart":
       return memory.restart();

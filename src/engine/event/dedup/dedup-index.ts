@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { Clock } from "../../../port/clock.ts";
+import type { Random } from "../../../port/random.ts";
 import type { Store } from "../../../port/store.ts";
 import type { Committer } from "../../commit/committer.ts";
 import type { Draft } from "../../commit/draft.ts";
@@ -9,14 +10,17 @@ import { limits } from "../../limits.ts";
 import { openValue, sealValue } from "../../stored-value.ts";
 import { digestWordCount, type EventPlace } from "./entry.ts";
 import { EntryTable } from "./entry-table.ts";
-import { FilterGroup } from "./filter-group.ts";
+import { OlderEvents, olderTables } from "./older-events.ts";
 import { entriesOfRun, runBytesMax, sealRun } from "./run.ts";
+import { SealedSegments } from "./sealed-segments.ts";
 import { DedupSegment, SegmentWriter } from "./segment.ts";
+import { digestKeyBytes } from "./sip-hash.ts";
 
 export interface DedupDeps {
   readonly store: Store;
   readonly committer: Committer;
   readonly clock: Clock;
+  readonly random: Random;
   /** 0 remembers nothing beyond a request. */
   readonly windowMs: number;
 }
@@ -35,7 +39,9 @@ export interface Arrival {
   /** The newest table, and how much of it was durable. */
   readonly open: object;
   readonly durable: number;
-  /** Where events were first written that a segment has, by their number, and which state of the segments told so. */
+  /** Where events were first written that a build before format 8 has remembered, by their number. */
+  readonly older: ReadonlyMap<number, EventPlace> | undefined;
+  /** The same with those that a segment has, and which state of the segments told so. */
   readonly sealed: ReadonlyMap<number, EventPlace> | undefined;
   readonly segmentsState: number;
 }
@@ -63,14 +69,14 @@ const runBytesKept = 256 * 1024;
  * memory, and with the commit that writes them as one run to the store, in the order of time. A table that is full or
  * old becomes a segment of pages in the background. A segment whose events are all older than the window is dropped.
  *
+ *   dedupKey      nothing                  16 bytes, what digests are made with
  *   dedupRun      u64 segment, u64 run      entries in the order they came (`run.ts`), until the segment's pages are written
  *   dedupPage     u64 segment, u32 page     the entries of one part of the digests
  *   dedupSegment  u64 segment               last once the pages are complete: page count, newest time, filter
  */
 export class DedupIndex {
   readonly #deps: DedupDeps;
-  /** Oldest first. */
-  readonly #segments: DedupSegment[] = [];
+  readonly #segments = new SealedSegments();
   #sealing: OpenSegment | undefined;
   /** The same once the change to the table after it is durable. */
   #sealable: OpenSegment | undefined;
@@ -80,10 +86,9 @@ export class DedupIndex {
   #spare: EntryTable | undefined;
   #pending: PendingRun | undefined;
   #runMemory: Buffer | undefined;
-  /** The same segments, by eight. */
-  #groups: FilterGroup[] = [];
-  /** Another number whenever a segment comes or goes. */
-  #segmentsState = 0;
+  #key: Buffer | undefined;
+  /** What builds before format 8 have remembered, as long as there is something of it. */
+  #older: OlderEvents | undefined;
   /** What the last segment's entries were put in order in, up to 9 MB, used again for the next one. */
   #rows: Uint32Array | undefined;
 
@@ -91,14 +96,16 @@ export class DedupIndex {
     this.#deps = deps;
   }
 
-  /** Reads what an earlier process has left. Called once, before the first event. */
-  load(): void {
+  /** Reads what an earlier process has left, and makes the key where none has. Called once, before the first event. */
+  async open(): Promise<void> {
     const { store } = this.#deps;
+    this.#key = await this.#openKey();
+    this.#older = OlderEvents.read(store);
     let last = 0;
     for (const { key, value } of store.range(prefixRange(tables.dedupSegment))) {
       last = readU64(key, 1);
       const { segment, filter } = DedupSegment.decode(last, openValue(value));
-      this.#list(segment, filter);
+      this.#segments.add(segment, filter);
     }
     const open: OpenSegment[] = [];
     // The runs of a listed segment are left over from its sealing.
@@ -118,6 +125,28 @@ export class DedupIndex {
     this.#sealing = second === undefined ? undefined : first;
     this.#sealable = this.#sealing;
     this.#active = second ?? first ?? newOpen(last + 1);
+  }
+
+  /** Kept in the store, so that it is the same after a restart and wherever the store is copied to. */
+  async #openKey(): Promise<Buffer> {
+    const { store, committer, random } = this.#deps;
+    const name = makeKey(tables.dedupKey);
+    const stored = store.get(name);
+    if (stored !== undefined) return Buffer.from(openValue(stored));
+    const made = Buffer.from(random.bytes(digestKeyBytes));
+    await committer.submit((draft) => draft.put(name, sealValue(made)));
+    return made;
+  }
+
+  /** What events' digests are made with. */
+  get key(): Buffer {
+    assert(this.#key !== undefined, "it is open");
+    return this.#key;
+  }
+
+  /** Whether events have to be looked for by their older digests as well. */
+  get needsOlderDigests(): boolean {
+    return this.#older !== undefined;
   }
 
   /** Begins a change: what it adds is taken back when it fails. Returns the number of its first own entry. */
@@ -148,17 +177,13 @@ export class DedupIndex {
    * What is known of events now. Segments do not change, so they are asked before the events wait for their turn: while the
    * change is decided, the store waits.
    */
-  arrive(digests: Uint32Array, count: number, nowMs: number): Arrival {
+  arrive(digests: Uint32Array, count: number, nowMs: number, olderDigests?: Uint32Array): Arrival {
+    const { store, windowMs } = this.#deps;
     const open = this.#active;
-    const sealed = this.#findSealed(digests, count, nowMs - this.#deps.windowMs);
-    return { open, durable: open.durable, sealed, segmentsState: this.#segmentsState };
-  }
-
-  #findSealed(digests: Uint32Array, count: number, afterMs: number): Map<number, EventPlace> | undefined {
-    let found: Map<number, EventPlace> | undefined;
-    // What is newer is found later and takes its place.
-    for (const group of this.#groups) found = group.findAll(this.#deps.store, digests, count, afterMs, found);
-    return found;
+    const afterMs = nowMs - windowMs;
+    const older = olderDigests && this.#older?.findAll(store, olderDigests, count, afterMs);
+    const sealed = this.#segments.findAll(store, digests, count, afterMs, older);
+    return { open, durable: open.durable, older, sealed, segmentsState: this.#segments.state };
   }
 
   /**
@@ -172,8 +197,10 @@ export class DedupIndex {
     arrived: Arrival,
   ): ReadonlyMap<number, EventPlace> | undefined {
     const afterMs = nowMs - this.#deps.windowMs;
-    const isSame = arrived.segmentsState === this.#segmentsState;
-    const sealed = isSame ? arrived.sealed : this.#findSealed(digests, count, afterMs);
+    const isSame = arrived.segmentsState === this.#segments.state;
+    const sealed = isSame
+      ? arrived.sealed
+      : this.#segments.findAll(this.#deps.store, digests, count, afterMs, arrived.older);
     const table = this.#sealing?.table;
     if (table === undefined) return sealed;
     table.touch(digests, count);
@@ -240,6 +267,7 @@ export class DedupIndex {
     if (this.#sealing === undefined && this.#isDue()) await this.#rotate();
     if (this.#sealable !== undefined) await this.#seal(this.#sealable, signal);
     await this.#dropExpired(signal);
+    await this.#dropOlder(signal);
   }
 
   #isDue(): boolean {
@@ -296,7 +324,7 @@ export class DedupIndex {
     await committer.submit((draft) => {
       draft.put(DedupSegment.key(segment.seq), sealValue(segment.encode(filter)));
       draft.onCommit(() => {
-        this.#list(segment, filter, full.table);
+        this.#segments.add(segment, filter, full.table);
         this.#sealing = undefined;
         this.#sealable = undefined;
         this.#keep(full.table, writer.rows);
@@ -313,30 +341,6 @@ export class DedupIndex {
     this.#spare = table;
   }
 
-  #list(segment: DedupSegment, filter: Uint8Array, table?: EntryTable): void {
-    this.#segmentsState++;
-    this.#segments.push(segment);
-    let group = this.#groups.at(-1);
-    if (group === undefined || !group.hasRoom(filter.length, table !== undefined)) {
-      group = new FilterGroup(filter.length, table !== undefined);
-      this.#groups.push(group);
-    }
-    group.add(segment, filter, table);
-    let bytes = 0;
-    for (let i = this.#groups.length - 1; i >= 0; i--) {
-      bytes += this.#groups[i]!.bytes;
-      // The newest are asked for most.
-      if (bytes > limits.dedupFilterBytesMax) this.#groups[i]!.forgetFilters();
-    }
-  }
-
-  #unlist(segment: DedupSegment): void {
-    this.#segmentsState++;
-    this.#segments.splice(this.#segments.indexOf(segment), 1);
-    for (const group of this.#groups) group.remove(segment);
-    this.#groups = this.#groups.filter((group) => !group.isEmpty);
-  }
-
   async #dropExpired(signal: AbortSignal): Promise<void> {
     const { committer, clock, windowMs, store } = this.#deps;
     // Left over from a sealing that ended before they were deleted.
@@ -344,16 +348,24 @@ export class DedupIndex {
     await this.#deleteAll({ from: prefixRange(tables.dedupRun).from, to: makeKey(tables.dedupRun, first) }, signal);
     for (const key of [...store.keys(prefixRange(tables.dedupSegment))]) {
       const seq = readU64(key, 1);
-      const segment = this.#segments.find((each) => each.seq === seq);
+      const segment = this.#segments.find(seq);
       if (segment !== undefined) {
         if (segment.lastMs > clock.nowMs() - windowMs) continue;
-        this.#unlist(segment);
+        this.#segments.remove(segment);
       }
       // The pages first: a segment stays listed until nothing of it is left.
       await this.#deleteAll(prefixRange(tables.dedupPage, seq), signal);
       if (signal.aborted) return;
       await committer.submit((draft) => draft.delete(key));
     }
+  }
+
+  /** All at once, when the window has passed over the last of them. */
+  async #dropOlder(signal: AbortSignal): Promise<void> {
+    const { clock, windowMs } = this.#deps;
+    if (this.#older === undefined || this.#older.lastMs > clock.nowMs() - windowMs) return;
+    this.#older = undefined;
+    for (const table of olderTables) await this.#deleteAll(prefixRange(table), signal);
   }
 
   async #deleteAll(range: { from: Buffer; to: Buffer }, signal: AbortSignal): Promise<void> {

@@ -5,6 +5,9 @@ import { digestWordCount, eventDigest } from "./entry.ts";
 import { EntryTable } from "./entry-table.ts";
 import { FilterGroup } from "./filter-group.ts";
 import { type DedupSegment, SegmentWriter } from "./segment.ts";
+import { digestKeyBytes } from "./sip-hash.ts";
+
+const key = Buffer.alloc(digestKeyBytes, 3);
 
 interface Sealed {
   readonly segment: DedupSegment;
@@ -18,7 +21,7 @@ async function seal(store: MemoryStore, seq: number, events: number): Promise<Se
   const table = new EntryTable();
   const digests = new Uint32Array(events * digestWordCount);
   for (let i = 0; i < events; i++) {
-    eventDigest(seq, "/s", `id-${i}`, digests, i * digestWordCount);
+    eventDigest(key, seq, "/s", `id-${i}`, digests, i * digestWordCount);
     table.add(digests, i * digestWordCount, 1_000 * seq, seq, 2 ** 33 + i);
   }
   const writer = new SegmentWriter(seq, table, 3);
@@ -64,7 +67,7 @@ for (const isNew of [false, true]) {
     }
     store.reads = 0;
     const others = new Uint32Array(1_000 * digestWordCount);
-    for (let i = 0; i < 1_000; i++) eventDigest(99, "/s", `id-${i}`, others, i * digestWordCount);
+    for (let i = 0; i < 1_000; i++) eventDigest(key, 99, "/s", `id-${i}`, others, i * digestWordCount);
     assert.equal(group.findAll(store, others, 1_000, 0, undefined), undefined);
     assert(store.reads < 400, `${store.reads} pages were read for 1,000 unknown events and 8 segments`);
   });

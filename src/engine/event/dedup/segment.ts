@@ -28,15 +28,17 @@ export class DedupSegment {
   readonly seq: number;
   readonly pages: number;
   readonly lastMs: number;
+  readonly #pageTable: PageTable;
 
-  constructor(seq: number, pages: number, lastMs: number) {
+  constructor(seq: number, pages: number, lastMs: number, pageTable: PageTable = tables.dedupPage) {
     this.seq = seq;
     this.pages = pages;
     this.lastMs = lastMs;
+    this.#pageTable = pageTable;
   }
 
   find(store: Pick<Reader, "peek">, digests: Uint32Array, digestAt: number, afterMs: number): EventPlace | undefined {
-    const stored = store.peek(pageKey(this.seq, pageOf(digests[digestAt]!, this.pages)));
+    const stored = store.peek(pageKey(this.#pageTable, this.seq, pageOf(digests[digestAt]!, this.pages)));
     if (stored === undefined) return undefined;
     const words = entriesFromBytes(openValue(stored));
     for (let at = 0; at + entryWords <= words.length; at += entryWords) {
@@ -58,16 +60,18 @@ export class DedupSegment {
     return bytes;
   }
 
-  static decode(seq: number, stored: Uint8Array): { segment: DedupSegment; filter: Uint8Array } {
+  static decode(seq: number, stored: Uint8Array, pageTable?: PageTable): { segment: DedupSegment; filter: Uint8Array } {
     const bytes = asBuffer(stored);
-    const segment = new DedupSegment(seq, bytes.readUInt32BE(0), readU64(bytes, 4));
+    const segment = new DedupSegment(seq, bytes.readUInt32BE(0), readU64(bytes, 4), pageTable);
     return { segment, filter: bytes.subarray(12) };
   }
 }
 
-export function pageKey(seq: number, page: number): Buffer {
+type PageTable = typeof tables.dedupPage | typeof tables.olderDedupPage;
+
+export function pageKey(table: PageTable, seq: number, page: number): Buffer {
   const key = Buffer.allocUnsafe(13);
-  key[0] = tables.dedupPage;
+  key[0] = table;
   writeU64(key, 1, seq);
   key.writeUInt32BE(page, 9);
   return key;
@@ -196,7 +200,7 @@ export class SegmentWriter {
       if (counts[page] === 0) continue;
       const to = next[page]! * 4;
       const value = sealInPlace(this.#memory.subarray(to - counts[page]! * entryBytes - sumBytes, to));
-      written.push({ key: pageKey(this.#seq, first + page), value });
+      written.push({ key: pageKey(tables.dedupPage, this.#seq, first + page), value });
     }
     return written;
   }
