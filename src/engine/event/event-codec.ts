@@ -125,9 +125,9 @@ class EventCodec {
 
   /** The digests, copied to the front of the request's memory. */
   #takeDigests(all: Buffer, count: number): Uint32Array {
-    const words = count * digestWordCount;
-    const digests = new Uint32Array(all.buffer, all.byteOffset, words);
-    digests.set(this.#digests.subarray(0, words));
+    const made = this.#digests;
+    const digests = new Uint32Array(all.buffer, all.byteOffset, count * digestWordCount);
+    for (let word = 0; word < digests.length; word++) digests[word] = made[word]!;
     return digests;
   }
 

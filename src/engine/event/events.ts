@@ -37,7 +37,7 @@ export interface AppendJsonCommand extends StreamRef {
   readonly isBatch: boolean;
   readonly partition?: number | undefined;
   /** Where the records are put until they are committed. */
-  readonly memory?: EventMemory;
+  readonly memory?: EventMemory | undefined;
   readonly idempotency?: Idempotency | undefined;
 }
 

@@ -67,13 +67,8 @@ export function writeEvents(
   const { contentType, body: text } = request;
   const isBatch = contentType === batchJsonType;
   if (isBatch || contentType === eventJsonType) {
-    const written = events.appendJson({
-      ...place,
-      text,
-      isBatch,
-      ...(memory === undefined ? {} : { memory }),
-      idempotency,
-    });
+    const { namespace, stream, partition } = place;
+    const written = events.appendJson({ namespace, stream, partition, text, isBatch, memory, idempotency });
     // Whoever lends memory for the records does not look at the text again.
     if (written !== undefined && memory !== undefined) release(text);
     if (written !== undefined) return written;
