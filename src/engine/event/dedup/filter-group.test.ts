@@ -70,6 +70,14 @@ for (const isNew of [false, true]) {
     for (let i = 0; i < 1_000; i++) eventDigest(key, 99, "/s", `id-${i}`, others, i * digestWordCount);
     assert.equal(group.findAll(store, others, 1_000, 0, undefined), undefined);
     assert(store.reads < 400, `${store.reads} pages were read for 1,000 unknown events and 8 segments`);
+    const mixed = new Uint32Array([...others.subarray(0, 400), ...all[0]!.digests, ...others.subarray(400)]);
+    const count = mixed.length / digestWordCount;
+    const alone = Array.from({ length: count }, (_, i) => [i, group.find(store, mixed, i * digestWordCount, 0)]);
+    assert.deepEqual(
+      [...group.findAll(store, mixed, count, 0, undefined)!],
+      alone.filter(([, place]) => place !== undefined),
+      "as each alone is found",
+    );
   });
 
   test(`of segments ${kind} those that expired or were dropped answer no more, and all others without filters`, async () => {
