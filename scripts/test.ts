@@ -1,7 +1,7 @@
 // Runs one suite with Node's test runner.
 //
 //   npm test                             everything that is quick
-//   npm run test:long                    the command line, the documents' commands, every format
+//   npm run test:long                    the command line, the documents' commands, every format, SQL against its model
 //   npm run test:fault                   what takes longer, by name
 //   npm run test:console                 the console in Chromium
 //   npm run test:cluster                 nodes on a real Kafka, where there is Java
@@ -12,8 +12,8 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { suites } from "./suites.ts";
 
-/** Each contract test is two busy processes, itself and its server: more files at once only wait for each other. */
-const filesAtOnce = 2;
+/** Each contract test is two processes, of which one at a time is busy, and many wait for a while: two cores have room for four. */
+const filesAtOnce = 4;
 
 interface Run {
   readonly options: readonly string[];

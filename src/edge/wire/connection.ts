@@ -179,6 +179,10 @@ export class WireConnection {
     const gone = this.signal.aborted;
     if (lastWords !== undefined && !gone) this.#socket.write(lastWords);
     this.phase = "ending";
+    // Else a peer that does not go would keep others from the room.
+    this.#parts = [];
+    this.#held = 0;
+    this.#count();
     if (gone) this.#socket.destroySoon();
     else this.#socket.end();
     // What the peer still sends is read and dropped: unread bytes would make the close a reset, which eats our words.

@@ -206,6 +206,45 @@ test("drain says goodbye and closes", async (t) => {
   assert.equal(socket.heard, "xbye");
 });
 
+test("one that is refused for its bytes leaves them to the others, while it stays connected too", async (t) => {
+  const bytesMax = 10_000_000;
+  const wanted = bytesMax * 0.6;
+  const budget = new ByteBudget(bytesMax);
+  const whole: WireConnection[] = [];
+  const listener = await WireListener.start({
+    name: "long",
+    host: "127.0.0.1",
+    port: 0,
+    limits: { inboundBytesMax: bytesMax },
+    log: quiet,
+    bytes: budget,
+    open: (connection) => ({
+      async run() {
+        connection.phase = "idle";
+        try {
+          if (await connection.fill(wanted)) whole.push(connection);
+          await once(connection.signal, "abort");
+        } catch {
+          connection.end(Buffer.from("full"));
+        }
+      },
+      drain() {},
+      expire() {},
+    }),
+  });
+  t.after(() => listener.close());
+  // Half open, so that the refused one stays.
+  const [first, second] = [client(t, listener), client(t, listener, true)];
+  const most = Buffer.alloc(wanted - 500_000);
+  first.write(most);
+  await eventually(() => budget.held >= most.length);
+  second.write(most);
+  await eventually(() => second.heard === "full");
+  await eventually(() => budget.held === most.length);
+  first.write(Buffer.alloc(500_000));
+  await eventually(() => whole.length === 1);
+});
+
 test("a context is made once for each certificate", () => {
   let current = { cert: Buffer.from(pair.cert), key: Buffer.from(pair.key) };
   const tls = new WireTls(() => current);
