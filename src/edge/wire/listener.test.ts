@@ -215,7 +215,7 @@ test("one that is refused for its bytes leaves them to the others, while it stay
     name: "long",
     host: "127.0.0.1",
     port: 0,
-    limits: { inboundBytesMax: bytesMax },
+    limits: { inboundBytesMax: bytesMax, lingerMs: 3_600_000 },
     log: quiet,
     bytes: budget,
     open: (connection) => ({
