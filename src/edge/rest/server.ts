@@ -82,6 +82,12 @@ export interface Rest {
   readonly fast: FastHandler;
 }
 
+/** Given at the start, so that the router does not load its own, whose types these have not. */
+const compilersFactory: object = {
+  buildValidator: () => compileSchema,
+  buildSerializer: () => () => (data: unknown) => JSON.stringify(data),
+};
+
 /** The REST edge: JSON over HTTP, from one table of routes. */
 export async function createRest(options: RestOptions): Promise<Rest> {
   const { engine, metrics, log, version, requestId } = options;
@@ -92,12 +98,11 @@ export async function createRest(options: RestOptions): Promise<Rest> {
     genReqId: requestId,
     routerOptions: { maxParamLength: 4096 },
     exposeHeadRoutes: true,
+    schemaController: { compilersFactory },
     return503OnClosing: false,
     // A path that the router can't read never reaches the hooks and the error handler below.
     frameworkErrors: (_error, request, reply) => void refusePath(options, request, reply),
   });
-  app.setValidatorCompiler(compileSchema);
-  app.setSerializerCompiler(() => (data) => JSON.stringify(data));
   registerBodyParser(app, options.bytes);
   app.decorateRequest("principal", undefined as unknown as Principal);
   app.decorateRequest("act", undefined);

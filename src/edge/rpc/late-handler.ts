@@ -2,10 +2,7 @@ import type { AnyNodeResponse, NodeRequest } from "./node.ts";
 import { isRpcTarget } from "./paths.ts";
 import type { RpcHandler } from "./server.ts";
 
-/**
- * The RPC edge, whose code is loaded with the first call: it and its libraries are a third of what a start would load, and 25 MB of
- * memory that a server without such clients does without.
- */
+/** The RPC edge, whose code is loaded with the first call: it and its libraries are a quarter of what a start would load. */
 export class LateRpcHandler {
   readonly #load: () => Promise<RpcHandler>;
   readonly #onError: (error: unknown) => void;
