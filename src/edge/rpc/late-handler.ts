@@ -27,14 +27,20 @@ export class LateRpcHandler {
     // A caller that leaves meanwhile is no error of ours; without a listener it would end the process.
     request.on("error", ignore);
     response.on("error", ignore);
+    let isGone = false;
+    response.once("close", () => {
+      isGone = true;
+    });
     try {
       this.#loading ??= this.#load();
       this.#handler = await this.#loading;
-      if (!response.destroyed) this.#handler.handle(request, response);
     } catch (error) {
+      this.#loading = undefined;
       this.#onError(error);
       response.destroy();
+      return;
     }
+    if (!isGone) this.#handler.handle(request, response);
   }
 
   close(): void {
