@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { after, before } from "node:test";
 import { type Answer, ask } from "./http.ts";
+import { ServerProcess } from "./process.ts";
 import { eventually } from "./streams.ts";
 
 /** What the tests of collections do over and over, by name. */
@@ -102,4 +104,25 @@ export function upserts(ids: readonly number[], source: (id: number) => object):
 
 export function numbers(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, i) => from + i);
+}
+
+/** A server of the test file's own, whose clients have a namespace each. */
+export function collectionsServer(sealIdle: string) {
+  let server: ServerProcess;
+  let namespaces = 0;
+  before(async () => {
+    server = await ServerProcess.start({ flags: ["--collection-seal-idle", sealIdle] });
+  });
+  after(() => server[Symbol.asyncDispose]());
+  const client = () => CollectionClient.create(server.url, `ns${namespaces++}`);
+  return {
+    server: () => server,
+    client,
+    /** One with a collection `docs`. */
+    async collection(schema: object = {}): Promise<CollectionClient> {
+      const made = await client();
+      await made.made("docs", schema);
+      return made;
+    },
+  };
 }

@@ -3,6 +3,7 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { EngineError, reasons } from "../../engine/errors.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
+import { callerOf } from "../auth/entrance.ts";
 import type { RequestIds } from "../front/request-id.ts";
 import { type Asset, etagOf, loadBundle } from "./bundle.ts";
 
@@ -94,13 +95,7 @@ class Console implements ConsoleHandler {
   #answer(request: AnyRequest, response: AnyResponse, method: string, path: string): number {
     const { authenticator, requestId } = this.#options;
     const common = { "x-request-id": requestId(request), "x-content-type-options": "nosniff" };
-    const { headers } = request;
-    const refused = authenticator.screen({
-      method,
-      host: (headers[":authority"] as string | undefined) ?? headers.host,
-      origin: headers.origin,
-      authorization: headers.authorization,
-    });
+    const refused = authenticator.screen(callerOf(request));
     if (refused !== undefined) return sendError(response, method, refused, common);
     const asset = this.#find(path);
     if (asset === undefined && path !== "/") {

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { EngineError, reasons } from "../../engine/errors.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
+import { callerOf } from "../auth/entrance.ts";
 import type { RequestIds } from "./request-id.ts";
 
 type AnyRequest = IncomingMessage | Http2ServerRequest;
@@ -48,13 +49,8 @@ interface Answer {
 }
 
 function probe(request: AnyRequest, { authenticator, isReady }: LiveFrontOptions): Answer {
-  const { headers, method = "GET" } = request;
-  const refused = authenticator.screen({
-    method,
-    host: (headers[":authority"] as string | undefined) ?? headers.host,
-    origin: headers.origin,
-    authorization: headers.authorization,
-  });
+  const { method = "GET" } = request;
+  const refused = authenticator.screen(callerOf(request));
   if (refused !== undefined) return refusal(refused);
   const path = (request.url ?? "").split("?", 1)[0];
   if (path !== "/health" && path !== "/ready") {

@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { authorize, needs } from "../../engine/auth/access.ts";
-import type { Principal } from "../../engine/auth/principal.ts";
-import { EngineError, unavailable } from "../../engine/errors.ts";
 import { shortRequests } from "../../engine/turns.ts";
 import type { FastHead } from "../../listener/fast-head.ts";
 import { bodyLength, type FastHandler, type FastReply, fastLimits } from "../../listener/fast-lane.ts";
+import { admit, type Entrance } from "../auth/entrance.ts";
 import { countRoute, documentRoute, documentsRoute } from "./documents/fast.ts";
 import { errorReply, toEngineError } from "./error.ts";
 import { eventsRoute } from "./events/fast.ts";
@@ -42,8 +41,8 @@ interface Serving {
  * The same checks in the same order, by the same functions, as on the way through the router, but without its objects,
  * hooks and streams. What it does not take goes the ordinary way.
  */
-export function createFastLane(options: RestOptions): FastLane {
-  const lane = new Lane(options);
+export function createFastLane(options: RestOptions, entrance: Entrance): FastLane {
+  const lane = new Lane(options, entrance);
   return {
     fast: ({ head, body, remoteAddress, remotePort }, reply) => {
       const { headers, rawHeaders } = head;
@@ -63,10 +62,12 @@ export function createFastLane(options: RestOptions): FastLane {
 
 class Lane {
   readonly #options: RestOptions;
+  readonly #entrance: Entrance;
   readonly #entries: Readonly<Record<string, readonly Entry[]>>;
 
-  constructor(options: RestOptions) {
+  constructor(options: RestOptions, entrance: Entrance) {
     this.#options = options;
+    this.#entrance = entrance;
     const { engine, metrics } = options;
     const entry = (route: FastRoute): Entry => ({ route, count: metrics.counterOf(route.url, route.method) });
     this.#entries = {
@@ -95,36 +96,28 @@ class Lane {
   }
 
   #serve(serving: Serving, work: FastWork, body: (then: (bytes: Buffer) => void) => void): void {
-    const refused = this.#admit(serving, work.namespace);
     const answer = () => body((bytes) => this.#answer(serving, work, bytes));
-    if (refused instanceof Promise) refused.then(answer, (error: unknown) => this.#fail(serving, error));
-    else if (refused !== undefined) this.#fail(serving, refused);
-    else answer();
+    let admitted: Promise<void> | undefined;
+    try {
+      admitted = this.#admit(serving, work.namespace);
+    } catch (error) {
+      this.#fail(serving, error);
+      return;
+    }
+    if (admitted === undefined) answer();
+    else admitted.then(answer, (error: unknown) => this.#fail(serving, error));
   }
 
-  /** Undefined where the caller may do this; else why not, or the promise of one of both. */
-  #admit({ entry, request }: Serving, namespace: string): EngineError | Promise<void> | undefined {
-    const { authenticator, engine } = this.#options;
+  #admit({ entry, request }: Serving, namespace: string): Promise<void> | undefined {
     const { method, access } = entry.route;
     const { headers, remoteAddress, remotePort } = request;
     const { host, origin, authorization } = headers as Readonly<Record<string, string | undefined>>;
-    const refused = authenticator.screen({ method, host, origin, authorization });
-    if (refused !== undefined) return refused;
-    if (access === "open") return undefined;
-    if (engine.isDraining) return unavailable("the server is draining");
-    const found = authenticator.authenticate({ authorization, remoteAddress, remotePort });
-    const need = access === "read" ? needs.readIn(namespace) : needs.writeIn(namespace);
-    const admit = (principal: Principal) => {
-      authorize(principal, need);
-      engine.quotas.admitRequest(namespace);
-    };
-    if (found instanceof Promise) return found.then(admit);
-    try {
-      admit(found);
-      return undefined;
-    } catch (error) {
-      return EngineError.from(error);
-    }
+    const caller = { method, host, origin, authorization, remoteAddress, remotePort };
+    if (access === "open") return admit(this.#entrance, caller, undefined);
+    return admit(this.#entrance, caller, (principal) => {
+      authorize(principal, access === "read" ? needs.readIn(namespace) : needs.writeIn(namespace));
+      this.#options.engine.quotas.admitRequest(namespace);
+    });
   }
 
   #answer(serving: Serving, work: FastWork, body: Buffer): void {

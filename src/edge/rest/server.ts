@@ -10,10 +10,11 @@ import fastify, {
 import { authorize } from "../../engine/auth/access.ts";
 import type { AuditLog } from "../../engine/auth/audit.ts";
 import type { Principal } from "../../engine/auth/principal.ts";
-import { type EngineError, invalid, unavailable } from "../../engine/errors.ts";
+import { type EngineError, invalid } from "../../engine/errors.ts";
 import { tablePathIn } from "../../engine/live/builtins.ts";
 import { unknownFields } from "../../engine/unknown-fields.ts";
 import type { FastHandler } from "../../listener/fast-lane.ts";
+import { admit, callerOf, type Entrance } from "../auth/entrance.ts";
 import { collectionRoutes } from "./collections/routes.ts";
 import { docsRoutes } from "./docs/routes.ts";
 import { documentRoutes } from "./documents/routes.ts";
@@ -90,7 +91,12 @@ const compilersFactory: object = {
 
 /** The REST edge: JSON over HTTP, from one table of routes. */
 export async function createRest(options: RestOptions): Promise<Rest> {
-  const { engine, metrics, log, version, requestId } = options;
+  const { engine, metrics, log, version, requestId, authenticator } = options;
+  const entrance: Entrance = {
+    screen: (caller) => authenticator.screen(caller),
+    authenticate: (caller) => authenticator.authenticate(caller),
+    isDraining: () => engine.isDraining,
+  };
   const app = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -101,7 +107,7 @@ export async function createRest(options: RestOptions): Promise<Rest> {
     schemaController: { compilersFactory },
     return503OnClosing: false,
     // A path that the router can't read never reaches the hooks and the error handler below.
-    frameworkErrors: (_error, request, reply) => void refusePath(options, request, reply),
+    frameworkErrors: (_error, request, reply) => void refusePath(entrance, request, reply),
   });
   registerBodyParser(app, options.bytes);
   app.decorateRequest("principal", undefined as unknown as Principal);
@@ -123,10 +129,10 @@ export async function createRest(options: RestOptions): Promise<Rest> {
     ...(options.cluster === undefined ? [] : clusterRoutes(options.cluster)),
     ...docsRoutes(version, () => routes),
   ];
-  registerHooks(app, options, new RouteTable(routes));
+  registerHooks(app, options, entrance, new RouteTable(routes));
   await app.register(async (scope) => registerRoutes(scope, routes));
   await app.ready();
-  const fastLane = createFastLane(options);
+  const fastLane = createFastLane(options, entrance);
   const handle: RequestHandler = (request, response) => {
     if (!("stream" in request) && fastLane.plain(request, response as ServerResponse)) return;
     if ("stream" in request) fitRouter(request);
@@ -159,23 +165,15 @@ function sendError(error: EngineError, request: FastifyRequest, reply: FastifyRe
 }
 
 /** Who asks is decided first here too. */
-async function refusePath({ authenticator }: RestOptions, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const { method, headers, socket } = request.raw;
-  const { authorization, host, origin } = headers;
-  const { remoteAddress, remotePort } = socket;
-  let refused = authenticator.screen({
-    method,
-    host: (headers[":authority"] as string) ?? host,
-    origin,
-    authorization,
-  });
+async function refusePath(entrance: Entrance, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  let refused = invalid("path", "is not a valid URL path, or a part of it is too long");
   try {
-    if (refused === undefined) await authenticator.authenticate({ authorization, remoteAddress, remotePort });
+    await admit(entrance, callerOf(request.raw), () => {});
   } catch (error) {
     refused = toEngineError(error);
   }
   reply.header("x-request-id", request.id);
-  sendError(refused ?? invalid("path", "is not a valid URL path, or a part of it is too long"), request, reply);
+  sendError(refused, request, reply);
 }
 
 /**
@@ -184,7 +182,8 @@ async function refusePath({ authenticator }: RestOptions, request: FastifyReques
  */
 function registerHooks(
   app: FastifyInstance,
-  { engine, metrics, authenticator, instance }: RestOptions,
+  { engine, metrics, instance }: RestOptions,
+  entrance: Entrance,
   table: RouteTable,
 ): void {
   const checkRoute = (request: FastifyRequest, reply: FastifyReply) => {
@@ -206,42 +205,27 @@ function registerHooks(
   app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);
     request.response = reply.raw;
-    const { headers } = request;
-    const refused = authenticator.screen({
-      method: request.method,
-      host: (headers[":authority"] as string | undefined) ?? headers.host,
-      origin: headers.origin,
-      authorization: headers.authorization,
-    });
-    if (refused !== undefined) return done(refused);
     const { access = "signed-in" } = request.routeOptions.config;
-    if (access === "open") return done();
-    if (engine.isDraining) return done(unavailable("the server is draining"));
-    const { remoteAddress, remotePort } = request.socket;
-    const found = authenticator.authenticate({
-      authorization: headers.authorization,
-      remoteAddress,
-      remotePort,
-    });
-    const admit = (principal: Principal) => {
-      request.principal = principal;
-      checkRoute(request, reply);
-      const namespace = (request.params as { ns?: string }).ns ?? "";
-      authorize(principal, needOf(access, namespace));
-      if (isInside(access)) engine.quotas.admitRequest(namespace);
-      // One that is malformed is told even where nothing that is read derives from a stream, as in a list.
-      if (isRead(access)) readToken(request);
-    };
-    if (found instanceof Promise) {
-      found.then(admit).then(() => done(), done);
-      return;
-    }
+    const decide =
+      access === "open"
+        ? undefined
+        : (principal: Principal) => {
+            request.principal = principal;
+            checkRoute(request, reply);
+            const namespace = (request.params as { ns?: string }).ns ?? "";
+            authorize(principal, needOf(access, namespace));
+            if (isInside(access)) engine.quotas.admitRequest(namespace);
+            // One that is malformed is told even where nothing that is read derives from a stream, as in a list.
+            if (isRead(access)) readToken(request);
+          };
+    let admitted: Promise<void> | undefined;
     try {
-      admit(found);
+      admitted = admit(entrance, callerOf(request.raw), decide);
     } catch (error) {
       return done(error as Error);
     }
-    done();
+    if (admitted === undefined) done();
+    else admitted.then(() => done(), done);
   });
   app.addHook("onResponse", (request, reply, done) => {
     const route = request.routeOptions.url ?? "unknown";

@@ -9,7 +9,7 @@ import {
 } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import type { AuditEvent } from "../../engine/auth/audit.ts";
-import { EngineError, invalid, reasons, unavailable } from "../../engine/errors.ts";
+import { EngineError, invalid, reasons } from "../../engine/errors.ts";
 import { buildVariant, isAbsent, type Port } from "../../engine/instance/catalogue.ts";
 import type { Instance } from "../../engine/instance/instance.ts";
 import { Health } from "../../gen/grpc/health/v1/health_pb.ts";
@@ -21,6 +21,7 @@ import { file_service_errors_v1_errors } from "../../gen/service/errors/v1/error
 import { InstanceService } from "../../gen/service/instance/v1/instance_pb.ts";
 import { file_service_live_v1_live } from "../../gen/service/live/v1/live_pb.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
+import { admit, callerOf, type Entrance } from "../auth/entrance.ts";
 import { type Cors, isPreflight } from "../front/cors.ts";
 import type { RequestIds } from "../front/request-id.ts";
 import type { ByteBudget } from "../wire/byte-budget.ts";
@@ -35,15 +36,7 @@ import { instanceService, type Namespaces, namespaceService } from "./instance.t
 import { guard } from "./interceptor.ts";
 import { rpcLimits } from "./limits.ts";
 import { binaryOptions, compressions, jsonOptions } from "./message-parts.ts";
-import {
-  type AnyNodeResponse,
-  authorityOf,
-  header,
-  type NodeRequest,
-  type NodeResponse,
-  pathOf,
-  universalRequest,
-} from "./node.ts";
+import { type AnyNodeResponse, header, type NodeRequest, type NodeResponse, pathOf, universalRequest } from "./node.ts";
 import { jwksPath } from "./paths.ts";
 import { addReflection, Reflection, reflectionServices } from "./reflection.ts";
 import { type ExtraHeaders, type Protocol, protocolOf, writeError, writeReply } from "./respond.ts";
@@ -197,6 +190,7 @@ class Handler implements RpcHandler {
   readonly #lanes: Paths["lanes"];
   readonly #authorizations: Paths["authorizations"];
   readonly #house: HouseProxy | undefined;
+  readonly #entrance: Entrance;
   /** The last one found good, so that the calls of one client cost a comparison each. */
   #knownAuthority = "";
 
@@ -206,6 +200,12 @@ class Handler implements RpcHandler {
     this.#paths = handlers;
     this.#lanes = lanes;
     this.#authorizations = authorizations;
+    const { authenticator, health } = deps;
+    this.#entrance = {
+      screen: (caller) => authenticator.screen(caller) ?? this.#authorityFault(caller.host),
+      authenticate: (caller) => authenticator.authenticate(caller),
+      isDraining: () => health.draining.aborted,
+    };
     this.#house = deps.houseUrl === undefined ? undefined : new HouseProxy(deps.houseUrl);
   }
 
@@ -293,35 +293,24 @@ class Handler implements RpcHandler {
 
   /** Throws, or returns a promise that may reject, unless the caller may make this call. */
   #admit(call: Call, request: NodeRequest): Promise<void> | undefined {
-    const { authenticator, health } = this.#deps;
-    const host = authorityOf(request);
-    const { origin } = request.headers;
     const signIn = this.#authorizations.get(call.path);
-    const header = request.headers.authorization;
-    const authorization = signIn === undefined ? header : signIn(header);
-    const refused = authenticator.screen({ method: request.method, host, origin, authorization });
-    if (refused !== undefined) throw refused;
-    this.#checkAuthority(host);
-    if (!needsCredential(call.path)) return undefined;
-    if (health.draining.aborted) throw unavailable("the server is draining");
-    const { remoteAddress, remotePort } = request.socket;
-    const admit = (principal: NonNullable<Call["principal"]>) => {
+    const sent = callerOf(request);
+    const caller = signIn === undefined ? sent : { ...sent, authorization: signIn(sent.authorization) };
+    if (!needsCredential(call.path)) return admit(this.#entrance, caller, undefined);
+    return admit(this.#entrance, caller, (principal) => {
       call.principal = principal;
       // What this port does not serve it refuses to everybody alike.
       if (this.#paths.has(call.path) || isHousePath(call.path)) authorizeCall(principal, call.path);
-    };
-    const found = authenticator.authenticate({ authorization, remoteAddress, remotePort });
-    if (found instanceof Promise) return found.then(admit);
-    admit(found);
-    return undefined;
+    });
   }
 
   /** It becomes part of the addresses that GetInstance tells. */
-  #checkAuthority(host: string | undefined): void {
-    if (host !== undefined && host === this.#knownAuthority) return;
+  #authorityFault(host: string | undefined): EngineError | undefined {
+    if (host !== undefined && host === this.#knownAuthority) return undefined;
     const plain = host !== undefined && !/[@/?#\\]/.test(host) && URL.canParse(`http://${host}`);
-    if (!plain) throw invalid("Host", "must name the server");
+    if (!plain) return invalid("Host", "must name the server");
     this.#knownAuthority = host;
+    return undefined;
   }
 
   /** A reply that has begun can't become an error any more: the caller must see that it is not whole. */
@@ -348,9 +337,8 @@ class Handler implements RpcHandler {
   #writeKeySet(request: NodeRequest, response: NodeResponse, extra: ExtraHeaders): void {
     request.resume();
     const { method } = request;
-    const { origin, authorization } = request.headers;
     // It needs no credential, but no page of a name that is not the server's may read it either.
-    const refused = this.#deps.authenticator.screen({ method, host: authorityOf(request), origin, authorization });
+    const refused = this.#deps.authenticator.screen(callerOf(request));
     if (refused !== undefined) {
       const { http, rest } = reasons[refused.reason];
       writeJson(method, response, http, { error: rest, message: refused.message, ...refused.details }, extra);
