@@ -79,9 +79,14 @@ describe("a disk that fails", () => {
     const exit = once(server.child, "exit");
     const unknown = ledger.prepare(shape.name, 0, ["unknown"], "key");
     await sendAppend(server.url, unknown).catch(() => {});
-    assert.deepEqual(await exit, [1, null]);
-    assert(server.logs.some((line) => /the store gave up .*restart the server/.test(line)));
+    const [code, signal] = await exit;
     await rm(join(folder, "meta"));
+    // Seldom LMDB finds its state broken before it is asked, and aborts.
+    if (signal !== null) assert.equal(signal, "SIGABRT");
+    else {
+      assert.equal(code, 1);
+      assert(server.logs.some((line) => /the store gave up .*restart the server/.test(line)));
+    }
 
     await using restarted = await ServerProcess.start({ dataDir });
     await ledger.verify(restarted.url, shape);
