@@ -1,30 +1,14 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
-import { CollectionClient, numbers } from "../support/collections.ts";
-import { type Answer, ask } from "../support/http.ts";
-import { ServerProcess } from "../support/process.ts";
+import { before, describe, test } from "node:test";
+import { type CollectionClient, collectionsServer, numbers } from "../support/collections.ts";
+import { ask } from "../support/http.ts";
 import { assertError } from "../support/streams.ts";
 import { c, type Row, schema, text, upsertsOfAll } from "./query-answers.ts";
 
-let server: ServerProcess;
 let client: CollectionClient;
-
-before(async () => {
-  server = await ServerProcess.start({ flags: ["--collection-seal-idle", "2s"] });
-  client = await CollectionClient.create(server.url, "n");
+const served = collectionsServer("2s", async (make) => {
+  client = await make();
 });
-
-after(() => server[Symbol.asyncDispose]());
-
-function query(body: unknown, headers: Record<string, string> = {}): Promise<Answer> {
-  return ask(`${client.url}/query`, { body, headers });
-}
-
-async function answered(body: object): Promise<Answer["json"]> {
-  const answer = await query(body);
-  assert.equal(answer.status, 200, `${JSON.stringify(body)}: ${answer.text}`);
-  return answer.json;
-}
 
 describe("requests", () => {
   const from = "collections.few";
@@ -35,7 +19,7 @@ describe("requests", () => {
   });
 
   test("the answer has its token in body and header, and a time", async () => {
-    const answer = await query({ from });
+    const answer = await client.query({ from });
     assert.equal(answer.headers.get("service-consistency-token"), JSON.stringify(answer.json.token));
     assert.equal(answer.json.token.length, 1);
     assert.equal(typeof answer.json.took_ms, "number");
@@ -46,21 +30,21 @@ describe("requests", () => {
     await client.made("many", schema);
     const ops = numbers(0, 80).map((id) => ({ upsert: { id, source: { n: id }, vectors: { c: [1, id] } } }));
     await client.written("many", ops);
-    assert.equal((await answered({ from: "many" })).rows.length, 10);
-    assert.equal((await answered({ from: "many", retrieve: [c()] })).rows.length, 10);
-    assert.equal((await answered({ from: "many", retrieve: [c()], limit: 80, offset: 0 })).rows.length, 80);
-    const { stats } = await answered({ from: "many", retrieve: [c()], explain: true });
+    assert.equal((await client.answered({ from: "many" })).rows.length, 10);
+    assert.equal((await client.answered({ from: "many", retrieve: [c()] })).rows.length, 10);
+    assert.equal((await client.answered({ from: "many", retrieve: [c()], limit: 80, offset: 0 })).rows.length, 80);
+    const { stats } = await client.answered({ from: "many", retrieve: [c()], explain: true });
     assert.deepEqual(stats.retrieved, [50]);
     const filtered = { from: "many", retrieve: [c({ k: 5 })], filter: { range: { n: { gte: 60 } } } };
-    assert.equal((await answered(filtered)).rows.length, 5);
+    assert.equal((await client.answered(filtered)).rows.length, 5);
   });
 
   test("an alias and a bare name are as good as the collection", async () => {
     const actions = [{ add: { alias: "other", collection: "few" } }];
     assert.equal((await ask(`${client.url}/aliases`, { body: { actions } })).status, 200);
-    const { rows } = await answered({ from });
+    const { rows } = await client.answered({ from });
     for (const name of ["few", "other", "collections.other"]) {
-      assert.deepEqual((await answered({ from: name })).rows, rows);
+      assert.deepEqual((await client.answered({ from: name })).rows, rows);
     }
   });
 
@@ -70,25 +54,31 @@ describe("requests", () => {
       { from: "collections.few", retrieve: [c({ k: 2 })] },
       { from, group_by: { field: "tag" } },
     ];
-    const answer = await query({ queries: bodies });
+    const answer = await client.query({ queries: bodies });
     assert.equal(answer.status, 200, answer.text);
     const { results } = answer.json;
     assert.equal(results.length, 3);
     for (const [i, body] of bodies.entries()) {
-      const { took_ms: _, ...alone } = await answered(body);
+      const { took_ms: _, ...alone } = await client.answered(body);
       const { took_ms: __, ...together } = results[i];
       assert.deepEqual(together, alone);
     }
-    assertError(await query({ queries: [] }), 400, "invalid_argument", "queries");
-    assertError(await query({ queries: [{ from }, { from, limit: 0 }] }), 400, "invalid_argument", "queries[1].limit");
-    assertError(await query({ queries: [{ from }], from }), 400, "invalid_argument", "from");
+    assertError(await client.query({ queries: [] }), 400, "invalid_argument", "queries");
+    assertError(
+      await client.query({ queries: [{ from }, { from, limit: 0 }] }),
+      400,
+      "invalid_argument",
+      "queries[1].limit",
+    );
+    assertError(await client.query({ queries: [{ from }], from }), 400, "invalid_argument", "from");
     const many = Array.from({ length: 33 }, () => ({ from }));
-    assertError(await query({ queries: many }), 400, "invalid_argument", "queries");
+    assertError(await client.query({ queries: many }), 400, "invalid_argument", "queries");
   });
 
   test("updates and deletes are seen at once", async () => {
     await client.made("live", schema);
-    const seen = async (body: object) => (await answered({ from: "live", ...body })).rows.map(({ _id }: Row) => _id);
+    const seen = async (body: object) =>
+      (await client.answered({ from: "live", ...body })).rows.map(({ _id }: Row) => _id);
     const write = (...ops: object[]) => client.written("live", ops);
     for (let round = 0; round < 5; round++) {
       await write({ upsert: { id: 1, source: { title: `round ${round}`, n: round }, vectors: { c: [1, round] } } });
@@ -111,7 +101,7 @@ describe("requests", () => {
     await client.written("late", [{ upsert: { id: 1, source: { n: 1 } } }]);
     await client.sealed("late");
     const read = async (consistency: string, headers: Record<string, string> = {}) => {
-      const answer = await query({ from: "late", consistency }, headers);
+      const answer = await client.query({ from: "late", consistency }, headers);
       assert.equal(answer.status, 200, answer.text);
       return [answer.json.rows.map(({ _id }: Row) => _id), answer.json.token[0].offset as number] as const;
     };
@@ -126,7 +116,7 @@ describe("requests", () => {
     await client.sealed("late");
     assert.deepEqual(await read("eventual"), [[1, 2], offset]);
     assertError(
-      await query({ from: "late" }, { "Service-Consistency-Token": "[1]" }),
+      await client.query({ from: "late" }, { "Service-Consistency-Token": "[1]" }),
       400,
       "invalid_argument",
       "Service-Consistency-Token[0]",
@@ -211,27 +201,27 @@ describe("requests", () => {
 
   for (const [body, field] of refused) {
     test(`refused: ${JSON.stringify(body).slice(0, 90)}`, async () => {
-      assertError(await query(body), 400, "invalid_argument", field);
+      assertError(await client.query(body), 400, "invalid_argument", field);
     });
   }
 
   test("a body that is no query, a filter without end and a name of nothing", async () => {
-    assertError(await query([]), 400, "invalid_argument");
-    assertError(await query("{"), 400, "invalid_argument");
+    assertError(await client.query([]), 400, "invalid_argument");
+    assertError(await client.query("{"), 400, "invalid_argument");
     assertError(
-      await query('{"from":"few","retrieve":[{"vector":{"field":"c","query":[NaN,1]}}]}'),
+      await client.query('{"from":"few","retrieve":[{"vector":{"field":"c","query":[NaN,1]}}]}'),
       400,
       "invalid_argument",
     );
-    assertError(await query({ from, filter: deep(1_000) }), 400, "invalid_argument");
-    assertError(await query({ from: "collections.nothing" }), 404, "not_found");
-    assertError(await query({ from: "streams.few" }), 404, "not_found");
-    assertError(await ask(`${server.url}/v1/namespaces/none/query`, { body: { from } }), 404, "not_found");
+    assertError(await client.query({ from, filter: deep(1_000) }), 400, "invalid_argument");
+    assertError(await client.query({ from: "collections.nothing" }), 404, "not_found");
+    assertError(await client.query({ from: "streams.few" }), 404, "not_found");
+    assertError(await ask(`${served.server().url}/v1/namespaces/none/query`, { body: { from } }), 404, "not_found");
   });
 
   test("of a long text the first words count", async () => {
     const long = `${"apple ".repeat(200_000)} cheese`;
-    const { rows } = await answered({ from, retrieve: [text(long)] });
+    const { rows } = await client.answered({ from, retrieve: [text(long)] });
     assert.deepEqual(
       rows.map(({ _id }: Row) => _id),
       [1, 4, 2],
@@ -248,19 +238,23 @@ describe("requests", () => {
     await client.written("large", ops);
     await client.sealed("large");
     const first = { vector: { field: "v", query: [0.3, -0.2, 0.9, 0.1, 0, 0.5, -0.7, 0.2], k: 10 } };
-    const { stats, rows } = await answered({ from: "large", retrieve: [first], explain: true });
+    const { stats, rows } = await client.answered({ from: "large", retrieve: [first], explain: true });
     assert.deepEqual(
       stats.parts.map(({ kind, graph }: { kind: string; graph: boolean }) => [kind, graph]),
       [["segment", true]],
     );
-    const exact = await answered({ from: "large", retrieve: [{ vector: { ...first.vector, exact: true } }] });
+    const exact = await client.answered({ from: "large", retrieve: [{ vector: { ...first.vector, exact: true } }] });
     const exactIds = new Set(exact.rows.map(({ _id }: Row) => _id));
     assert.ok(rows.filter(({ _id }: Row) => exactIds.has(_id)).length >= 9);
     for (const filter of [undefined, { range: { n: { lt: 50 } } }, { range: { n: { lt: 5 } } }, { term: { n: 1 } }]) {
       const answer = await ask(`${client.of("large")}/recall`, { body: { field: "v", num: 50, k: 10, filter } });
       assert.equal(answer.status, 200, answer.text);
       assert.ok(answer.json.recall >= 0.95 && answer.json.recall <= 1, answer.text);
-      const some = await answered({ from: "large", retrieve: [first], ...(filter === undefined ? {} : { filter }) });
+      const some = await client.answered({
+        from: "large",
+        retrieve: [first],
+        ...(filter === undefined ? {} : { filter }),
+      });
       assert.equal(some.rows.length, 10);
     }
   });

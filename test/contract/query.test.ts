@@ -1,35 +1,19 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
-import { CollectionClient } from "../support/collections.ts";
+import { before, describe, test } from "node:test";
+import { type CollectionClient, collectionsServer } from "../support/collections.ts";
 import { type Answer, ask } from "../support/http.ts";
-import { ServerProcess } from "../support/process.ts";
 import { answers, ids, type Row, schema, upsertsOfAll } from "./query-answers.ts";
 
-let server: ServerProcess;
 let client: CollectionClient;
-
-before(async () => {
-  server = await ServerProcess.start({ flags: ["--collection-seal-idle", "2s"] });
-  client = await CollectionClient.create(server.url, "n");
+const served = collectionsServer("2s", async (make) => {
+  client = await make();
 });
-
-after(() => server[Symbol.asyncDispose]());
-
-function query(body: unknown, headers: Record<string, string> = {}): Promise<Answer> {
-  return ask(`${client.url}/query`, { body, headers });
-}
-
-async function answered(body: object): Promise<Answer["json"]> {
-  const answer = await query(body);
-  assert.equal(answer.status, 200, `${JSON.stringify(body)}: ${answer.text}`);
-  return answer.json;
-}
 
 /** All queries of the table at once. */
 async function askAll(collection: string): Promise<Map<string, Answer["json"]>> {
   const from = `collections.${collection}`;
   const entries = Object.entries(answers).map(
-    async ([name, [body]]) => [name, await answered({ from, ...body })] as const,
+    async ([name, [body]]) => [name, await client.answered({ from, ...body })] as const,
   );
   return new Map(await Promise.all(entries));
 }
@@ -88,14 +72,14 @@ describe("documents in the tail and in segments", () => {
   });
 
   test("Search over RPC finds the same, with the same scores", async () => {
-    const url = `${server.url}/service.collection.v1.QueryService/Search`;
+    const url = `${served.server().url}/service.collection.v1.QueryService/Search`;
     const from = `collections.${collection}`;
     let compared = 0;
     for (const [name, [body]] of Object.entries(answers)) {
       const { rows } = mixed.get(name);
       // Lists of filters have another shape there.
       if (rows === undefined || /"(and|or)":\[/.test(JSON.stringify(body))) continue;
-      const answer = await ask(url, { body: { namespace: "n", from, ...body } });
+      const answer = await ask(url, { body: { namespace: client.namespace, from, ...body } });
       assert.equal(answer.status, 200, `${name}: ${answer.text}`);
       assert.deepEqual(
         answer.json.rows.map(({ id, score }: { id: string; score: number }) => [Number(id), score]),

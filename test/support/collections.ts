@@ -96,6 +96,16 @@ export class CollectionClient {
       patienceMs,
     );
   }
+
+  query(body: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+    return ask(`${this.url}/query`, { body, headers });
+  }
+
+  async answered(body: object): Promise<Answer["json"]> {
+    const answer = await this.query(body);
+    assert.equal(answer.status, 200, `${JSON.stringify(body)}: ${answer.text}`);
+    return answer.json;
+  }
 }
 
 export function upserts(ids: readonly number[], source: (id: number) => object): object[] {
@@ -106,12 +116,15 @@ export function numbers(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, i) => from + i);
 }
 
-/** A server of the test file's own, whose clients have a namespace each. */
-export function collectionsServer(sealIdle: string) {
+type MakeClient = () => Promise<CollectionClient>;
+
+/** A server of the test file's own, whose clients have a namespace each. `prepare` is called once it runs. */
+export function collectionsServer(sealIdle: string, prepare: (client: MakeClient) => Promise<void> = async () => {}) {
   let server: ServerProcess;
   let namespaces = 0;
   before(async () => {
     server = await ServerProcess.start({ flags: ["--collection-seal-idle", sealIdle] });
+    await prepare(client);
   });
   after(() => server[Symbol.asyncDispose]());
   const client = () => CollectionClient.create(server.url, `ns${namespaces++}`);
