@@ -147,9 +147,10 @@ export async function measureStart(folder: string, gigabytes: number, build = th
     const [{ path, body }] = appends(recordsPath("large", i % 16), 1);
     while ((await ask(`${loaded.url}${path}`, { body })).status === 200);
   });
+  const ended = Promise.allSettled(clients);
   await sleep(loadedMs);
   await loaded.kill();
-  await Promise.allSettled(clients);
+  await ended;
   return [stopped, await timedStart(build, dataDir, `the same after kill -9 under load`, 4)];
 }
 
