@@ -27,6 +27,7 @@ import type { AuditEvent } from "../engine/auth/audit.ts";
 import { Backups } from "../engine/backup/backups.ts";
 import type { Engine } from "../engine/engine.ts";
 import { limits } from "../engine/limits.ts";
+import { nextTurn } from "../engine/turns.ts";
 import { type Address, formatAddress } from "../listener/address.ts";
 import type { FastHandler } from "../listener/fast-lane.ts";
 import type { Handler } from "../listener/registry.ts";
@@ -175,7 +176,7 @@ export class Server {
     };
     const onUnloaded = (err: unknown) => log.error({ err }, "the RPC edge could not be loaded");
     const rpc = new LateRpcHandler(async () => {
-      const { createCalls } = await import("./calls.ts");
+      const { createCalls } = await loadCalls();
       const sql = new MeasuredSql(engine.sql, admitRequest, metrics.wires.statementsOf("flight"));
       const { houseUrl } = config;
       return createCalls({ ...everyPort, engine, sql, health, version, clock, random, keptBytes, houseUrl });
@@ -183,7 +184,7 @@ export class Server {
     opened.defer(() => rpc.close());
     const liveHealth = new HealthState();
     const liveRpc = new LateRpcHandler(async () => {
-      const { createLiveCalls } = await import("./calls.ts");
+      const { createLiveCalls } = await loadCalls();
       return createLiveCalls({ ...everyPort, engine, health: liveHealth, heartbeatMs: config.liveHeartbeatMs });
     }, onUnloaded);
     const liveFront = createLiveFront({ rpc: liveRpc, authenticator, requestId, isReady: () => engine.isReady });
@@ -250,6 +251,22 @@ export class Server {
     await Promise.all([listener, live, postgres, mysql].map((each) => each?.drain(drainTimeoutMs)));
     await opened.disposeAsync();
   }
+}
+
+/** In pieces of some ten milliseconds: other requests come between them. */
+async function loadCalls() {
+  for (const load of [
+    () => import("@bufbuild/protobuf"),
+    () => import("@connectrpc/connect"),
+    () => import("@connectrpc/connect-node"),
+    () => import("../edge/rpc/unary-lane.ts"),
+    () => import("../edge/flight/service.ts"),
+    () => import("../edge/rpc/collection.ts"),
+  ]) {
+    await load();
+    await nextTurn();
+  }
+  return await import("./calls.ts");
 }
 
 /** What a server stands on that has a data folder for itself. */
