@@ -124,7 +124,7 @@ export class Server {
     }
     // Requests come only once the listener listens, and with it there are its certificates.
     let listener: HttpListener | undefined;
-    const identity = await openIdentity(config, log, {
+    const { authStore, instance, keys, audit, authenticator } = await openIdentity(config, log, {
       clock,
       random,
       opened,
@@ -132,7 +132,6 @@ export class Server {
       isStandby,
       ...(host && { store: host.store }),
     });
-    const { authStore, instance, keys, audit, authenticator } = identity;
     const health = new HealthState();
     const { corsOrigins, publicUrl } = config;
     const cors = new Cors(corsOrigins);

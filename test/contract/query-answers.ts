@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { Answer } from "../support/http.ts";
 
 /** The rules of hybrid query, one by one, on a handful of documents whose scores can be worked out by hand. */
 
@@ -96,8 +97,7 @@ export function assertScores(rows: readonly Row[], wanted: readonly Scored[]): v
   }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: the shape differs by query
-export type Check = (json: any) => void;
+export type Check = (json: Answer["json"]) => void;
 
 const found = (...wanted: number[]): Check => {
   return ({ rows }) =>

@@ -1,3 +1,4 @@
+import { loadOnce } from "../front/load-once.ts";
 import type { AnyNodeResponse, NodeRequest } from "./node.ts";
 import { isRpcTarget } from "./paths.ts";
 import type { RpcHandler } from "./server.ts";
@@ -6,11 +7,10 @@ import type { RpcHandler } from "./server.ts";
 export class LateRpcHandler {
   readonly #load: () => Promise<RpcHandler>;
   readonly #onError: (error: unknown) => void;
-  #loading: Promise<RpcHandler> | undefined;
   #handler: RpcHandler | undefined;
 
   constructor(load: () => Promise<RpcHandler>, onError: (error: unknown) => void) {
-    this.#load = load;
+    this.#load = loadOnce(load);
     this.#onError = onError;
   }
 
@@ -32,10 +32,8 @@ export class LateRpcHandler {
       isGone = true;
     });
     try {
-      this.#loading ??= this.#load();
-      this.#handler = await this.#loading;
+      this.#handler = await this.#load();
     } catch (error) {
-      this.#loading = undefined;
       this.#onError(error);
       response.destroy();
       return;

@@ -1,3 +1,4 @@
+import { loadOnce } from "../front/load-once.ts";
 import type { WireConnection } from "./connection.ts";
 import type { WireSession } from "./listener.ts";
 
@@ -5,14 +6,8 @@ type Open = (connection: WireConnection) => WireSession;
 
 /** Sessions of a protocol whose code is loaded with its first connection: most servers never have one of each wire. */
 export function openLate(load: () => Promise<Open>): Open {
-  let open: Open | undefined;
-  let loading: Promise<Open> | undefined;
-  const loaded = async () => {
-    loading ??= load();
-    open = await loading;
-    return open;
-  };
-  return (connection) => open?.(connection) ?? new LateSession(async () => (await loaded())(connection));
+  const loaded = loadOnce(load);
+  return (connection) => new LateSession(async () => (await loaded())(connection));
 }
 
 class LateSession implements WireSession {

@@ -1,16 +1,13 @@
 import type { FastifyReply } from "fastify";
 import { notFound } from "../../../engine/errors.ts";
+import { loadOnce } from "../../front/load-once.ts";
 import type { Route } from "../route.ts";
 import { answer, object, text, textAnswer } from "../schemas.ts";
 import type { Site } from "./site.ts";
 
 /** The API's description, and the pages that show it and the guides. */
 export function docsRoutes(version: string, routes: () => readonly Route[]): Route[] {
-  let opening: Promise<Site> | undefined;
-  const site = () => {
-    opening ??= import("./site.ts").then(({ Site }) => Site.open(version, routes()));
-    return opening;
-  };
+  const site = loadOnce(async () => (await import("./site.ts")).Site.open(version, routes()));
   const sendPage = (reply: FastifyReply, { policy }: Site, page: string) =>
     reply
       .header("content-type", "text/html; charset=utf-8")
