@@ -15,6 +15,12 @@ const modules: readonly { source: string; target: string; name: string; more?: r
     name: "dotKernelBinary",
     more: [...shared, "--enable", "relaxed-simd"],
   },
+  {
+    source: "wasm/graph.ts",
+    target: "src/adapter/usearch/walk-binary.ts",
+    name: "walkBinary",
+    more: [...shared, "--enable", "relaxed-simd"],
+  },
 ];
 const options = [
   "-O3",

@@ -1,3 +1,5 @@
+import type { SharedBytes } from "./shared-bytes.ts";
+
 /** A graph over the vectors of one sealed segment, for finding near ones without comparing all. Rows are numbered from 0. */
 export interface VectorGraphInput {
   /** All rows, one after another. Finite numbers. */
@@ -11,8 +13,10 @@ export interface VectorGraph {
   readonly dim: number;
   /** How many times the usual number of rows to ask for, to be as sure of the nearest as in other graphs. */
   readonly effort: number;
-  /** Of its file, which is mapped into memory. */
+  /** Of its file. */
   readonly bytes: number;
+  /** What other threads can open it from, where it is in memory that they see. */
+  readonly shared: SharedBytes | undefined;
   /**
    * About the `count` nearest rows, nearest first; the more are asked for, the more of the graph is explored and the
    * surer the nearest are among them. The caller has the vectors and scores the rows exactly. Undefined when the
@@ -31,9 +35,11 @@ export interface VectorGraphs {
   build(path: string, input: VectorGraphInput, signal?: AbortSignal): Promise<{ readonly bytes: number }>;
   /**
    * Opens a built graph. The file may be deleted or replaced by another while it is open, but never changed in place.
-   * A file that is no whole graph is a VectorGraphError; `verify: false` leaves its contents unread until needed.
+   * A file that is no whole graph is a VectorGraphError.
    */
-  open(path: string, options?: { readonly verify?: boolean }): Promise<VectorGraph>;
+  open(path: string): Promise<VectorGraph>;
+  /** Opens what another thread has in memory. */
+  openShared(shared: SharedBytes): VectorGraph;
 }
 
 export class VectorGraphError extends Error {

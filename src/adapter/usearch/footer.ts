@@ -1,11 +1,12 @@
 import { crc32 } from "../../port/checksum.ts";
 
 /**
- * What follows the graph in its file: usearch maps a file without checking what it points to, and a damaged one ends
- * the process. Little endian: magic (8 bytes), bytes of the graph (f64), factor (f64), rows (u32), dim (u32), distance
+ * What follows the graph in its file: neither usearch nor the walk checks what a link points to. Little endian: magic (8 bytes), bytes of the graph (f64), factor (f64), rows (u32), dim (u32), distance
  * (u8), bent (u8), nothing (u16), CRC-32 of the graph (u32), CRC-32 of the footer so far (u32).
  */
 export interface Footer {
+  /** `usearch`: as usearch saves it. `walk`: see `walk-file.ts`. */
+  readonly form: "usearch" | "walk";
   readonly graphBytes: number;
   /** What vectors were multiplied with, see `scale.ts`. */
   readonly factor: number;
@@ -18,12 +19,12 @@ export interface Footer {
 }
 
 export const footerBytes = 44;
-const magic = Buffer.from("NEVGRF01");
+const magics = { usearch: Buffer.from("NEVGRF01"), walk: Buffer.from("NEVGRF02") } as const;
 const distances = ["cosine", "dot", "l2"] as const;
 
 export function encodeFooter(footer: Footer): Buffer {
   const bytes = Buffer.alloc(footerBytes);
-  magic.copy(bytes);
+  magics[footer.form].copy(bytes);
   bytes.writeDoubleLE(footer.graphBytes, 8);
   bytes.writeDoubleLE(footer.factor, 16);
   bytes.writeUInt32LE(footer.rowCount, 24);
@@ -37,11 +38,13 @@ export function encodeFooter(footer: Footer): Buffer {
 
 /** Undefined when it is none. */
 export function decodeFooter(bytes: Buffer): Footer | undefined {
-  if (bytes.length !== footerBytes || !bytes.subarray(0, magic.length).equals(magic)) return undefined;
+  const form = (["usearch", "walk"] as const).find((each) => bytes.subarray(0, 8).equals(magics[each]));
+  if (bytes.length !== footerBytes || form === undefined) return undefined;
   if (bytes.readUInt32LE(40) !== crc32(bytes.subarray(0, 40))) return undefined;
   const distance = distances[bytes.readUInt8(32)];
   if (distance === undefined) return undefined;
   return {
+    form,
     graphBytes: bytes.readDoubleLE(8),
     factor: bytes.readDoubleLE(16),
     rowCount: bytes.readUInt32LE(24),

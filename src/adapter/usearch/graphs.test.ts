@@ -147,8 +147,8 @@ test("a file that is no whole graph is refused, whatever is wrong with it", asyn
   const cut = fresh();
   await copyFile(built, cut);
   await truncate(cut, bytes.length - 4_096);
-  await assert.rejects(graphs.open(cut, { verify: false }), { kind: "damaged" });
-  assert.equal((await graphs.open(built, { verify: false })).rowCount, rowCount);
+  await assert.rejects(graphs.open(cut), { kind: "damaged" });
+  assert.equal((await graphs.open(built)).rowCount, rowCount);
 });
 
 test("a build that is aborted leaves nothing", async () => {
@@ -180,4 +180,45 @@ test("worker threads build a graph and search one file at once", async () => {
   const found = queries.map((query) => [...mine.search(query, 10)!]);
   assert.deepEqual(found, first);
   for (const each of await Promise.all(searching)) assert.deepEqual(each, first);
+});
+
+for (const distance of ["cosine", "dot", "l2"] as const) {
+  test(`${distance}: the walk finds what usearch finds, in files of both forms`, async () => {
+    const [walked, mapped] = [fresh(), fresh()];
+    // Lengths from 1 to 1,000, so that l2 is bent.
+    const uneven = rows.map((value, i) => value * 10 ** ((Math.floor(i / dim) % 7) / 2));
+    const input = { rows: uneven, dim, distance };
+    await graphs.build(walked, input);
+    await new UsearchGraphs(() => {}, 0).build(mapped, input);
+    const [walk, usearch] = [await graphs.open(walked), await graphs.open(mapped)];
+    assert.ok(walk.shared !== undefined && usearch.shared === undefined);
+    assert.equal(walk.effort, usearch.effort);
+    let shared = 0;
+    let nearestOfWalk = 0;
+    let nearestOfUsearch = 0;
+    for (const query of queries) {
+      const [ours, theirs] = [walk, usearch].map((graph) => new Set(graph.search(query, 200)));
+      shared += [...ours!].filter((row) => theirs!.has(row)).length;
+      const best = nearest(distance, uneven, query, 10);
+      nearestOfWalk += best.filter((row) => ours!.has(row)).length;
+      nearestOfUsearch += best.filter((row) => theirs!.has(row)).length;
+    }
+    assert.ok(shared >= queries.length * 200 * 0.9, `${shared} of ${queries.length * 200} are the same`);
+    assert.ok(nearestOfWalk >= nearestOfUsearch * 0.98, `${nearestOfWalk} and ${nearestOfUsearch} of the nearest`);
+  });
+}
+
+test("a graph is opened once more from memory that another has", async () => {
+  const first = await graphs.open(built);
+  const second = graphs.openShared(first.shared!);
+  assert.deepEqual([second.rowCount, second.dim, second.bytes], [first.rowCount, first.dim, first.bytes]);
+  for (const query of queries) assert.deepEqual(second.search(query, 20), first.search(query, 20));
+});
+
+test("equal rows, of which none is nearer, fill the candidates and no more", async () => {
+  const path = fresh();
+  await graphs.build(path, { rows: new Float32Array(rowCount * dim).fill(1), dim, distance: "cosine" });
+  const found = (await graphs.open(path)).search(new Float32Array(dim).fill(1), 100)!;
+  assert.equal(new Set(found).size, found.length);
+  assert.ok(found.length > 0 && found.every((row) => row < rowCount));
 });

@@ -1,9 +1,10 @@
-import { mkdir, open, rename, rm } from "node:fs/promises";
+import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { Index, MetricKind, ScalarKind } from "usearch";
 import { crc32 } from "../../port/checksum.ts";
+import type { SharedBytes } from "../../port/shared-bytes.ts";
 import { syncFolder } from "../../port/sync-folder.ts";
 import {
   type VectorGraph,
@@ -12,7 +13,9 @@ import {
   type VectorGraphs,
 } from "../../port/vector-graph.ts";
 import { decodeFooter, encodeFooter, type Footer, footerBytes } from "./footer.ts";
-import { scaleOf, scaleQuery, scaleRows } from "./scale.ts";
+import { bentEffort, type Scale, scaleOf, scaleQuery, scaleRows } from "./scale.ts";
+import { walkHeadBytes, walkPieces } from "./walk-file.ts";
+import { WalkedGraph, walkMemory } from "./walked-graph.ts";
 
 /** Every bound of the usearch adapter, named once with its unit. */
 export const usearchLimits = {
@@ -21,6 +24,8 @@ export const usearchLimits = {
   stepNumbersMax: 2_048,
   /** Of a file read at once when its checksum is made. */
   readBytes: 1024 * 1024,
+  /** A larger graph stays as usearch has it: a memory of WebAssembly has 4 GiB. */
+  walkBytesMax: 3 * 1024 * 1024 * 1024,
 } as const;
 
 /**
@@ -30,9 +35,6 @@ export const usearchLimits = {
  * 0.6 of its size and two thirds of its build time. i8 saves a third more, builds no faster, and fits cosine only.
  */
 const graphOptions = { connectivity: 16, expansion_add: 64, quantization: "bf16" as ScalarKind } as const;
-
-/** Candidates of a bent graph, against those of others: what is near in it is not quite what is nearest. */
-const bentEffort = 2;
 
 let usearch: { Index: typeof Index } | undefined;
 
@@ -46,10 +48,12 @@ function newIndex(dim: number, distance: VectorGraphInput["distance"]): Index {
 
 export class UsearchGraphs implements VectorGraphs {
   readonly #pause: () => void;
+  readonly #walkBytesMax: number;
 
   /** `pause` is called between the steps of a build. */
-  constructor(pause: () => void = () => {}) {
+  constructor(pause: () => void = () => {}, walkBytesMax: number = usearchLimits.walkBytesMax) {
     this.#pause = pause;
+    this.#walkBytesMax = walkBytesMax;
   }
 
   async build(path: string, input: VectorGraphInput, signal?: AbortSignal): Promise<{ bytes: number }> {
@@ -70,40 +74,93 @@ export class UsearchGraphs implements VectorGraphs {
       await setImmediate();
       signal?.throwIfAborted();
     }
+    const saved = `${path}.saved`;
     const partial = `${path}.partial`;
     try {
-      index.save(partial);
-      const bytes = await finish(partial, { ...scale, rowCount, dim, distance });
-      signal?.throwIfAborted();
+      index.save(saved);
+      const bytes = await this.#finish(saved, partial, input, scale, signal);
       await rename(partial, path);
       await syncFolder(dirname(path));
       return { bytes };
     } catch (error) {
       await rm(partial, { force: true });
       throw error;
+    } finally {
+      await rm(saved, { force: true });
     }
   }
 
-  async open(path: string, options: { verify?: boolean } = {}): Promise<VectorGraph> {
-    const footer = await readFooter(path, options.verify ?? true);
-    const index = newIndex(footer.dim, footer.distance);
-    try {
-      index.view(path);
-    } catch (error) {
-      throw new VectorGraphError(
-        "damaged",
-        `${path}: ${error instanceof Error ? error.message : String(error)}`,
-        error,
-      );
+  /** Makes the file of what usearch has saved. */
+  async #finish(
+    saved: string,
+    partial: string,
+    input: VectorGraphInput,
+    scale: Scale,
+    signal: AbortSignal | undefined,
+  ): Promise<number> {
+    const { rows, dim, distance } = input;
+    const pause = async () => {
+      this.#pause();
+      await setImmediate();
+      signal?.throwIfAborted();
+    };
+    await using from = await open(saved, "r");
+    await using to = await open(partial, "w");
+    const { size } = await from.stat();
+    const form = size > this.#walkBytesMax ? "usearch" : "walk";
+    const write = form === "walk" ? walkPieces(from, input, scale) : savedPieces(from, size);
+    let graphBytes = 0;
+    let checksum = 0;
+    for await (const piece of write) {
+      await to.writeFile(piece);
+      checksum = crc32(piece, checksum);
+      graphBytes += piece.length;
+      await pause();
     }
-    if (index.size() !== footer.rowCount || index.dimensions() !== footer.dim) {
-      throw new VectorGraphError("damaged", `${path}: the graph is not the one its footer describes`);
+    const what = { form, ...scale, rowCount: rows.length / dim, dim, distance, graphBytes, checksum } as const;
+    await to.writeFile(encodeFooter(what));
+    await to.sync();
+    return graphBytes + footerBytes;
+  }
+
+  async open(path: string): Promise<VectorGraph> {
+    await using file = await open(path, "r").catch((error: unknown) => {
+      throw new VectorGraphError("damaged", `${path}: can't be opened`, error);
+    });
+    const footer = await readFooter(file, path);
+    if (footer.form === "usearch") {
+      await verify(file, footer);
+      return openUsearch(path, footer);
     }
-    return new UsearchGraph(index, footer);
+    const head = Buffer.alloc(walkHeadBytes);
+    await file.read(head, 0, head.length, 0);
+    const memory = walkMemory(footer, new Uint32Array(head.buffer, head.byteOffset, walkHeadBytes / 4));
+    if (memory === undefined) throw new VectorGraphError("damaged", `${path}: is larger than any that is made`);
+    await verify(file, footer, memory.graph);
+    return new WalkedGraph(memory.shared);
+  }
+
+  openShared(shared: SharedBytes): VectorGraph {
+    return new WalkedGraph(shared);
   }
 }
 
+/** What earlier builds made: mapped into memory by usearch. */
+function openUsearch(path: string, footer: Footer): VectorGraph {
+  const index = newIndex(footer.dim, footer.distance);
+  try {
+    index.view(path);
+  } catch (error) {
+    throw new VectorGraphError("damaged", `${path}: ${error instanceof Error ? error.message : String(error)}`, error);
+  }
+  if (index.size() !== footer.rowCount || index.dimensions() !== footer.dim) {
+    throw new VectorGraphError("damaged", `${path}: the graph is not the one its footer describes`);
+  }
+  return new UsearchGraph(index, footer);
+}
+
 class UsearchGraph implements VectorGraph {
+  readonly shared = undefined;
   readonly rowCount: number;
   readonly dim: number;
   readonly effort: number;
@@ -142,48 +199,38 @@ class UsearchGraph implements VectorGraph {
   }
 }
 
-async function checksum(file: Awaited<ReturnType<typeof open>>, length: number): Promise<number> {
-  const buffer = Buffer.allocUnsafe(Math.min(length, usearchLimits.readBytes));
-  let sum = 0;
-  for (let at = 0; at < length; ) {
-    const { bytesRead } = await file.read(buffer, 0, Math.min(buffer.length, length - at), at);
-    if (bytesRead === 0) throw new VectorGraphError("damaged", "the file ended while it was read");
-    sum = crc32(buffer.subarray(0, bytesRead), sum);
+async function* savedPieces(file: FileHandle, size: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < size; ) {
+    const piece = Buffer.allocUnsafe(Math.min(usearchLimits.readBytes, size - at));
+    const { bytesRead } = await file.read(piece, 0, piece.length, at);
+    if (bytesRead === 0) throw new Error("what usearch saved ends early");
+    yield piece.subarray(0, bytesRead);
     at += bytesRead;
   }
-  return sum;
 }
 
-async function finish(path: string, what: Omit<Footer, "graphBytes" | "checksum">): Promise<number> {
-  const file = await open(path, "r+");
-  try {
-    const { size } = await file.stat();
-    const footer = encodeFooter({ ...what, graphBytes: size, checksum: await checksum(file, size) });
-    await file.write(footer, 0, footer.length, size);
-    await file.sync();
-    return size + footer.length;
-  } finally {
-    await file.close();
+/** Reads a graph, into memory where it is to stay there, and compares its checksum. */
+async function verify(file: FileHandle, { graphBytes, checksum }: Footer, into?: Uint8Array): Promise<void> {
+  const piece = into === undefined ? Buffer.allocUnsafe(Math.min(graphBytes, usearchLimits.readBytes)) : undefined;
+  let sum = 0;
+  for (let at = 0; at < graphBytes; ) {
+    const wanted = Math.min(usearchLimits.readBytes, graphBytes - at);
+    const part = piece?.subarray(0, wanted) ?? into!.subarray(at, at + wanted);
+    const { bytesRead } = await file.read(part, 0, wanted, at);
+    if (bytesRead === 0) throw new VectorGraphError("damaged", "the file ended while it was read");
+    sum = crc32(part.subarray(0, bytesRead), sum);
+    at += bytesRead;
   }
+  if (sum !== checksum) throw new VectorGraphError("damaged", "a graph's checksum does not match");
 }
 
-async function readFooter(path: string, verify: boolean): Promise<Footer> {
-  const file = await open(path, "r").catch((error: unknown) => {
-    throw new VectorGraphError("damaged", `${path}: can't be opened`, error);
-  });
-  try {
-    const { size } = await file.stat();
-    const bytes = Buffer.alloc(footerBytes);
-    await file.read(bytes, 0, footerBytes, Math.max(0, size - footerBytes));
-    const footer = decodeFooter(bytes);
-    if (footer === undefined || footer.graphBytes !== size - footerBytes) {
-      throw new VectorGraphError("damaged", `${path}: is no whole graph`);
-    }
-    if (verify && (await checksum(file, footer.graphBytes)) !== footer.checksum) {
-      throw new VectorGraphError("damaged", `${path}: its checksum does not match`);
-    }
-    return footer;
-  } finally {
-    await file.close();
+async function readFooter(file: FileHandle, path: string): Promise<Footer> {
+  const { size } = await file.stat();
+  const bytes = Buffer.alloc(footerBytes);
+  await file.read(bytes, 0, footerBytes, Math.max(0, size - footerBytes));
+  const footer = decodeFooter(bytes);
+  if (footer === undefined || footer.graphBytes !== size - footerBytes) {
+    throw new VectorGraphError("damaged", `${path}: is no whole graph`);
   }
+  return footer;
 }

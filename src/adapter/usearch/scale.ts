@@ -18,6 +18,9 @@ const unevenRatio = 4;
  */
 const bentPower = 1 / 3;
 
+/** Candidates of a bent graph, against those of others: what is near in it is not quite what is nearest. */
+export const bentEffort = 2;
+
 /**
  * Vectors are scaled before they are stored in half the size: to length 1 for cosine, which then is an inner product
  * and cheaper, and by one factor for dot and l2, which keeps their order. So no number is too large to be multiplied.

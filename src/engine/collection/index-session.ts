@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
+import type { SharedSegments } from "../../port/shared-bytes.ts";
 import { unavailable } from "../errors.ts";
 import type { Log, LogStream } from "../log/log.ts";
-import type { SharedSegments } from "../search/index/shared-bytes.ts";
 import { nextTurn } from "../turns.ts";
 import type { Manifest } from "./collection-store.ts";
 import type { IndexThread } from "./engine-thread.ts";

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { SharedSegments } from "../../port/shared-bytes.ts";
 import type { Store } from "../../port/store.ts";
 import { EngineError, notFound, unavailable } from "../errors.ts";
 import type { Log, LogStream } from "../log/log.ts";
@@ -6,9 +7,8 @@ import type { AnsweredQuery, AskedQuery } from "../query/format.ts";
 import { type PackedOutcome, type QueryOutcome, unpackOutcome } from "../query/outcome.ts";
 import type { SearchPlan } from "../query/plan.ts";
 import type { RunningQuery } from "../query/stopped.ts";
-import type { SharedSegments } from "../search/index/shared-bytes.ts";
 import { nextTurn } from "../turns.ts";
-import type { CollectionMeta, CollectionTotals, Manifest } from "./collection-store.ts";
+import { type CollectionMeta, type CollectionTotals, type Manifest, manifestBytes } from "./collection-store.ts";
 import { documentsOf } from "./document-codec.ts";
 import type { FrozenTail, IndexQuestion } from "./index/messages.ts";
 import { damagedObject } from "./index/segment-loader.ts";
@@ -87,6 +87,13 @@ export class CollectionRuntime {
 
   get backlogBytes(): number {
     return this.totals.bytes - this.manifest.totals.bytes;
+  }
+
+  /** What the index takes in memory, about: its segments and graphs, and a tail. */
+  get openBytes(): number {
+    let loaded = 0;
+    for (const { length } of Object.values(this.#shared)) loaded += length;
+    return Math.max(loaded, manifestBytes(this.manifest)) + this.backlogBytes;
   }
 
   /** Documents of the tail may have values for fields that were added after them. */

@@ -5,7 +5,6 @@ import {
   type CollectionMeta,
   collectionKey,
   decodeCollection,
-  manifestBytes,
   readCollectionTotals,
   readManifest,
 } from "./collection-store.ts";
@@ -61,11 +60,11 @@ export class Runtimes {
   /** Closes indexes that nobody asked for a while, and the least recently used ones when all together are too large. */
   closeIdle({ openBytesMax, openIdleMs }: CollectionSettings, nowMs: number): void {
     const open = [...this.all()].filter(({ state }) => state !== "cold");
-    let bytes = open.reduce((sum, runtime) => sum + bytesOf(runtime), 0);
+    let bytes = open.reduce((sum, runtime) => sum + runtime.openBytes, 0);
     const closable = open.filter(({ state, meta, backlogRecords }) => state === "hot" && !meta.hot && !backlogRecords);
     for (const runtime of closable.sort((a, b) => a.lastUseMs - b.lastUseMs)) {
       if (bytes <= openBytesMax && nowMs - runtime.lastUseMs < openIdleMs) return;
-      bytes -= bytesOf(runtime);
+      bytes -= runtime.openBytes;
       runtime.close();
     }
   }
@@ -73,8 +72,4 @@ export class Runtimes {
   *all(): Iterable<CollectionRuntime> {
     yield* this.#runtimes.values();
   }
-}
-
-function bytesOf({ manifest, backlogBytes }: CollectionRuntime): number {
-  return manifestBytes(manifest) + backlogBytes;
 }

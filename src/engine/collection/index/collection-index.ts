@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { SharedBytes, SharedSegments } from "../../../port/shared-bytes.ts";
 import type { VectorGraph } from "../../../port/vector-graph.ts";
 import { EngineError } from "../../errors.ts";
 import { countMatchesSteps, evaluateFilterSteps } from "../../search/filter/evaluate.ts";
@@ -8,7 +9,6 @@ import type { Bitset } from "../../search/index/bitset.ts";
 import type { Deletes } from "../../search/index/deletes.ts";
 import type { IndexReader } from "../../search/index/reader.ts";
 import { type Segment, SegmentReader } from "../../search/index/segment.ts";
-import type { SharedBytes, SharedSegments } from "../../search/index/shared-bytes.ts";
 import { TailIndex } from "../../search/index/tail.ts";
 import type { Steps } from "../../turns.ts";
 import type { Manifest, SegmentEntry } from "../collection-store.ts";
@@ -24,7 +24,7 @@ export interface SegmentLoader {
   /** `loaded` is what another thread has of it. */
   sharedSegment(entry: SegmentEntry, loaded: SharedBytes | undefined): Promise<SharedSegment>;
   deletes(entry: SegmentEntry): Promise<Deletes>;
-  graphs(entry: SegmentEntry, verify: boolean): Promise<SegmentGraphs>;
+  graphs(entry: SegmentEntry, loaded: SharedSegments): Promise<SegmentGraphs>;
 }
 
 export interface SharedSegment {
@@ -103,9 +103,14 @@ export class CollectionIndex {
     return this.#segments.map(({ entry }) => entry);
   }
 
-  /** The bytes of the segments, for other threads that open the same manifest. */
+  /** The bytes of the segments and their graphs, for other threads that open the same manifest. */
   get sharedSegments(): SharedSegments {
-    return Object.fromEntries(this.#segments.map(({ entry, bytes }) => [entry.path, bytes]));
+    const shared: Record<string, SharedBytes> = {};
+    for (const { entry, bytes, graphs } of this.#segments) {
+      shared[entry.path] = bytes;
+      for (const [field, graph] of graphs) if (graph.shared !== undefined) shared[entry.graphs[field]!] = graph.shared;
+    }
+    return shared;
   }
 
   get tailDocuments(): number {
@@ -188,7 +193,7 @@ export class CollectionIndex {
           open?.entry.deletesPath === entry.deletesPath
             ? open.published
             : new SegmentReader(segment, await loader.deletes(entry));
-        const graphs = open?.graphs ?? (await loader.graphs(entry, loaded === undefined));
+        const graphs = open?.graphs ?? (await loader.graphs(entry, shared));
         return { entry, bytes, open, published, graphs };
       }),
     );

@@ -1,7 +1,7 @@
+import type { SharedSegments } from "../../../port/shared-bytes.ts";
 import type { AskedQuery } from "../../query/format.ts";
 import type { SearchPlan } from "../../query/plan.ts";
 import type { Filter } from "../../search/filter/filter.ts";
-import type { SharedSegments } from "../../search/index/shared-bytes.ts";
 import type { Manifest } from "../collection-store.ts";
 
 /** What the index of one collection is asked. */

@@ -1,11 +1,11 @@
 import { asBuffer } from "../../../port/bytes.ts";
 import { crc32 } from "../../../port/checksum.ts";
 import type { ObjectStore } from "../../../port/object-store.ts";
+import { allocateShared, type SharedBytes, type SharedSegments, viewShared } from "../../../port/shared-bytes.ts";
 import { type VectorGraph, VectorGraphError, type VectorGraphs } from "../../../port/vector-graph.ts";
 import { EngineError, unavailable } from "../../errors.ts";
 import { Deletes } from "../../search/index/deletes.ts";
 import { openSegment, type Segment } from "../../search/index/segment.ts";
-import { allocateShared, type SharedBytes, viewShared } from "../../search/index/shared-bytes.ts";
 import type { SegmentEntry } from "../collection-store.ts";
 import type { SegmentGraphs, SegmentLoader, SharedSegment } from "./collection-index.ts";
 
@@ -47,12 +47,16 @@ export class ObjectSegmentLoader implements SegmentLoader {
   }
 
   /** The graphs of a segment by field. One that can't be trusted is left out: its field is searched exactly. */
-  async graphs(entry: SegmentEntry, verify = true): Promise<SegmentGraphs> {
+  async graphs(entry: SegmentEntry, loaded: SharedSegments): Promise<SegmentGraphs> {
     const found = new Map<string, VectorGraph>();
     for (const [field, path] of Object.entries(entry.graphs)) {
       const graphs = this.#graphs;
+      const shared = loaded[path];
       try {
-        const graph = await this.#objects.files?.read(path, async (file) => graphs?.open(file, { verify }));
+        const graph =
+          shared === undefined
+            ? await this.#objects.files?.read(path, async (file) => graphs?.open(file))
+            : graphs?.openShared(shared);
         if (graph !== undefined) found.set(field, graph);
       } catch (error) {
         if (!(error instanceof VectorGraphError) || error.kind !== "damaged") throw unreadable(error);

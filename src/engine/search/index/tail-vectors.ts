@@ -1,9 +1,9 @@
+import { allocateShared, viewShared, wasmBytesMin } from "../../../port/shared-bytes.ts";
 import type { VectorSpec } from "../../collection/schema.ts";
 import { inverseNorm } from "../vector/distance.ts";
 import { copySketch, type RowSketch, sketchDimMin, sketchRow, sketchStride } from "../vector/sketch.ts";
 import { F64List, U32List } from "./growable.ts";
 import type { VectorRows } from "./reader.ts";
-import { allocateShared, viewShared, wasmBytesMin } from "./shared-bytes.ts";
 
 const noRow = 0xffffffff;
 const rowsMin = 16;

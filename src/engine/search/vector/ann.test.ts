@@ -110,6 +110,7 @@ test("a graph is asked further when a filter leaves too little of what it found,
     dim: 4,
     effort: 1,
     bytes: 0,
+    shared: undefined,
     search(_, count) {
       asked.push(count);
       return Uint32Array.from(ranked.slice(0, count), ({ doc }) => doc);
@@ -198,6 +199,7 @@ test("recall measures itself", async () => {
     dim,
     effort: 1,
     bytes: 0,
+    shared: undefined,
     close() {},
     search: () => worst,
   };

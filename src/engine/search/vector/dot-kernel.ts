@@ -1,4 +1,4 @@
-import { homeOf, scratch, type WasmMemory } from "../index/shared-bytes.ts";
+import { homeOf, scratch, type WasmMemory } from "../../../port/shared-bytes.ts";
 import { searchLimits } from "../limits.ts";
 import { dotKernelBinary } from "./dot-kernel-binary.ts";
 import type { RowSketch, SketchQuery } from "./sketch.ts";

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { allocateShared, viewShared } from "../../../port/shared-bytes.ts";
 import type { Distance, Schema } from "../../collection/schema.ts";
 import { parseSchema } from "../../collection/schema-parse.ts";
 import { extract } from "../document.ts";
@@ -7,7 +8,6 @@ import { Bitset } from "../index/bitset.ts";
 import type { IndexReader } from "../index/reader.ts";
 import { openSegment, SegmentReader } from "../index/segment.ts";
 import { mergeSegments } from "../index/segment-writer.ts";
-import { allocateShared, viewShared } from "../index/shared-bytes.ts";
 import { TailIndex } from "../index/tail.ts";
 import { dotAt, inverseNorm } from "./distance.ts";
 import { dotKernel } from "./dot-kernel.ts";

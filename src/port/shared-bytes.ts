@@ -14,7 +14,7 @@ export interface SharedBytes {
   readonly length: number;
 }
 
-/** What is loaded of a collection's segments, by the path of each. */
+/** What is loaded of a collection's segments and their graphs, by the path of each. */
 export type SharedSegments = Readonly<Record<string, SharedBytes>>;
 
 const pageBytes = 65_536;

@@ -1,0 +1,133 @@
+import type { FileHandle } from "node:fs/promises";
+import type { VectorGraphInput } from "../../port/vector-graph.ts";
+import { type Scale, scaleRows } from "./scale.ts";
+
+/**
+ * A graph as `wasm/graph.ts` walks it. Little endian: a head of u32 (links of a row, links of a row on each upper level,
+ * upper levels, the row to begin with, upper links of all rows, nothing) · the rows · the links of each row · the upper
+ * links. A row: its numbers in 8 bits each, up to a multiple of 16 · factor (f32) · bias (f32) · sum of the numbers (i32)
+ * · where its upper links begin (u32). Where links end early, `noLink` stands.
+ */
+export interface WalkLayout {
+  readonly width: number;
+  readonly upperWidth: number;
+  readonly levels: number;
+  readonly entry: number;
+  readonly rowBytes: number;
+  /** Where the rows, the links and the upper links begin, and where all ends. */
+  readonly rowsAt: number;
+  readonly linksAt: number;
+  readonly upperAt: number;
+  readonly bytes: number;
+}
+
+export const walkHeadBytes = 32;
+export const noLink = 0xffff_ffff;
+const rowTailBytes = 16;
+const numberMax = 127;
+
+export function walkLayout(head: Uint32Array, rowCount: number, dim: number): WalkLayout {
+  const [width = 0, upperWidth = 0, levels = 0, entry = 0, upperCount = 0] = head;
+  const rowBytes = Math.ceil(dim / 16) * 16 + rowTailBytes;
+  const rowsAt = walkHeadBytes;
+  const linksAt = rowsAt + rowCount * rowBytes;
+  const upperAt = linksAt + rowCount * width * 4;
+  return { width, upperWidth, levels, entry, rowBytes, rowsAt, linksAt, upperAt, bytes: upperAt + upperCount * 4 };
+}
+
+/** What usearch saves: rows (u32), bytes of each (u32), the rows, a head of 64 bytes, and then the graph's own. */
+const savedHeadBytes = 64;
+/** Five u64: rows, links of a row above the lowest level, on the lowest, the highest level, the row to begin with. */
+const savedGraphHeadBytes = 40;
+/** Before the links of a row: its key (u64) and its level (i16). */
+const savedRowHeadBytes = 10;
+
+/** Rows that are written together. */
+const pieceRows = 1_024;
+
+/** What usearch has saved, as a graph to walk. */
+export async function* walkPieces(
+  saved: FileHandle,
+  input: VectorGraphInput,
+  scale: Scale,
+): AsyncGenerator<Uint8Array> {
+  const [rowCount, savedRowBytes] = new Uint32Array(await read(saved, 0, 8)) as unknown as [number, number];
+  const graphAt = 8 + rowCount * savedRowBytes + savedHeadBytes;
+  const [, upperWidth, width, levels, entry] = Array.from(
+    new BigUint64Array(await read(saved, graphAt, savedGraphHeadBytes)),
+    Number,
+  ) as [number, number, number, number, number];
+  const levelsAt = graphAt + savedGraphHeadBytes;
+  const levelOf = new Int16Array(await read(saved, levelsAt, rowCount * 2));
+  const upperFrom = new Uint32Array(rowCount + 1);
+  for (let row = 0; row < rowCount; row++) upperFrom[row + 1] = upperFrom[row]! + levelOf[row]! * upperWidth;
+  const upperCount = upperFrom[rowCount]!;
+  yield bytesOf(Uint32Array.of(width, upperWidth, rowCount === 0 ? 0 : levels, entry, upperCount, 0, 0, 0));
+  for (let from = 0; from < rowCount; from += pieceRows) {
+    yield walkRows(input, scale, upperFrom, from, Math.min(rowCount, from + pieceRows));
+  }
+  const upper = new Uint32Array(upperCount).fill(noLink);
+  let at = levelsAt + rowCount * 2;
+  for (let from = 0; from < rowCount; from += pieceRows) {
+    const to = Math.min(rowCount, from + pieceRows);
+    const upperLists = (upperFrom[to]! - upperFrom[from]!) / upperWidth;
+    const length = (to - from) * (savedRowHeadBytes + 4 + 4 * width) + upperLists * (4 + 4 * upperWidth);
+    const rows = new DataView(await read(saved, at, length));
+    const links = new Uint32Array((to - from) * width).fill(noLink);
+    let place = 0;
+    const take = (list: Uint32Array, first: number, room: number) => {
+      const count = rows.getUint32(place, true);
+      for (let i = 0; i < count; i++) list[first + i] = rows.getUint32(place + 4 + 4 * i, true);
+      place += 4 + 4 * room;
+    };
+    for (let row = from; row < to; row++) {
+      place += savedRowHeadBytes;
+      take(links, (row - from) * width, width);
+      for (let first = upperFrom[row]!; first < upperFrom[row + 1]!; first += upperWidth)
+        take(upper, first, upperWidth);
+    }
+    yield bytesOf(links);
+    at += length;
+  }
+  yield bytesOf(upper);
+}
+
+/** Each number as 8 bits of the row's greatest. By l2 a row's square counts against it. */
+function walkRows(input: VectorGraphInput, scale: Scale, upperFrom: Uint32Array, from: number, to: number): Uint8Array {
+  const { dim, distance } = input;
+  const { rowBytes } = walkLayout(new Uint32Array(0), 0, dim);
+  const scaled = scaleRows(input, scale, from, to);
+  const out = new DataView(new ArrayBuffer((to - from) * rowBytes));
+  for (let row = 0; row < to - from; row++) {
+    let max = 0;
+    let squared = 0;
+    for (let i = row * dim; i < (row + 1) * dim; i++) {
+      max = Math.max(max, Math.abs(scaled[i]!));
+      squared += scaled[i]! * scaled[i]!;
+    }
+    const perUnit = max === 0 ? 0 : numberMax / max;
+    let sum = 0;
+    for (let i = 0; i < dim; i++) {
+      const whole = Math.round(scaled[row * dim + i]! * perUnit);
+      sum += whole;
+      out.setInt8(row * rowBytes + i, whole);
+    }
+    const tail = (row + 1) * rowBytes - rowTailBytes;
+    out.setFloat32(tail, max / numberMax, true);
+    out.setFloat32(tail + 4, distance === "l2" ? squared : 0, true);
+    out.setInt32(tail + 8, sum, true);
+    out.setUint32(tail + 12, upperFrom[from + row]!, true);
+  }
+  return new Uint8Array(out.buffer);
+}
+
+async function read(file: FileHandle, at: number, length: number): Promise<ArrayBuffer> {
+  const bytes = new Uint8Array(length);
+  const { bytesRead } = length === 0 ? { bytesRead: 0 } : await file.read(bytes, 0, length, at);
+  if (bytesRead !== length) throw new Error("what usearch saved ends early");
+  return bytes.buffer;
+}
+
+function bytesOf(words: Uint32Array): Uint8Array {
+  return new Uint8Array(words.buffer, words.byteOffset, words.byteLength);
+}

@@ -1,0 +1,197 @@
+// The walk through a graph of near vectors (HNSW), in AssemblyScript: made into src/adapter/usearch/walk-binary.ts by
+// scripts/wasm.ts. The host owns the memory, which threads share, and passes addresses. A row has its numbers in 8 bits
+// each, and behind them: factor (f32), bias (f32), the sum of the numbers (i32), and where its upper links begin (u32).
+
+const none: u32 = 0xffffffff;
+/** The query has 7 bits a number, from 0 to 127 around this. */
+const middleShift: i32 = 6;
+
+@inline
+function sumOfLanes(lanes: v128): i32 {
+  return (
+    i32x4.extract_lane(lanes, 0) + i32x4.extract_lane(lanes, 1) +
+    i32x4.extract_lane(lanes, 2) + i32x4.extract_lane(lanes, 3)
+  );
+}
+
+/** What is behind the numbers of a row makes its score of the sum of products. */
+@inline
+function scoreOf(product: i32, tail: usize, scale: f32): f32 {
+  return <f32>(product - (load<i32>(tail, 8) << middleShift)) * scale * load<f32>(tail) - load<f32>(tail, 4);
+}
+
+function scoreRow(query: usize, row: usize, numbers: usize, scale: f32): f32 {
+  let sum = i32x4.splat(0);
+  for (let at: usize = 0; at < numbers; at += 16) {
+    sum = i32x4.relaxed_dot_i8x16_i7x16_add_s(v128.load(row + at), v128.load(query + at), sum);
+  }
+  return scoreOf(sumOfLanes(sum), row + numbers, scale);
+}
+
+/** The scores of four rows whose places stand in `list`: while one is fetched from memory, so are the others. */
+@inline
+function scoreFour(query: usize, rows: usize, rowBytes: usize, list: usize, out: usize, scale: f32): void {
+  const numbers = rowBytes - 16;
+  const p = rows + <usize>load<u32>(list) * rowBytes;
+  const q = rows + <usize>load<u32>(list, 4) * rowBytes;
+  const r = rows + <usize>load<u32>(list, 8) * rowBytes;
+  const s = rows + <usize>load<u32>(list, 12) * rowBytes;
+  let a = i32x4.splat(0);
+  let b = i32x4.splat(0);
+  let c = i32x4.splat(0);
+  let d = i32x4.splat(0);
+  for (let at: usize = 0; at < numbers; at += 16) {
+    const part = v128.load(query + at);
+    a = i32x4.relaxed_dot_i8x16_i7x16_add_s(v128.load(p + at), part, a);
+    b = i32x4.relaxed_dot_i8x16_i7x16_add_s(v128.load(q + at), part, b);
+    c = i32x4.relaxed_dot_i8x16_i7x16_add_s(v128.load(r + at), part, c);
+    d = i32x4.relaxed_dot_i8x16_i7x16_add_s(v128.load(s + at), part, d);
+  }
+  store<f32>(out, scoreOf(sumOfLanes(a), p + numbers, scale));
+  store<f32>(out, scoreOf(sumOfLanes(b), q + numbers, scale), 4);
+  store<f32>(out, scoreOf(sumOfLanes(c), r + numbers, scale), 8);
+  store<f32>(out, scoreOf(sumOfLanes(d), s + numbers, scale), 12);
+}
+
+// A heap's entry is a score and a row, 8 bytes. What counts first is the greatest of the candidates, the least of the results.
+
+@inline
+function put(entry: usize, score: f32, row: u32): void {
+  store<f32>(entry, score);
+  store<u32>(entry, row, 4);
+}
+
+/** Puts an entry into the hole `at` or above it. */
+@inline
+function rise(heap: usize, at: usize, score: f32, row: u32, greatest: bool): void {
+  while (at > 0) {
+    const parent = (at - 1) >> 1;
+    const above = load<f32>(heap + (parent << 3));
+    if (greatest ? above >= score : above <= score) break;
+    store<u64>(heap + (at << 3), load<u64>(heap + (parent << 3)));
+    at = parent;
+  }
+  put(heap + (at << 3), score, row);
+}
+
+/** Puts an entry into the hole `at` or below it, in a heap of `count` entries. */
+@inline
+function sink(heap: usize, at: usize, count: usize, score: f32, row: u32, greatest: bool): void {
+  for (;;) {
+    let child = (at << 1) + 1;
+    if (child >= count) break;
+    let below = load<f32>(heap + (child << 3));
+    if (child + 1 < count) {
+      const other = load<f32>(heap + ((child + 1) << 3));
+      if (greatest ? other > below : other < below) {
+        below = other;
+        child++;
+      }
+    }
+    if (greatest ? below <= score : below >= score) break;
+    store<u64>(heap + (at << 3), load<u64>(heap + (child << 3)));
+    at = child;
+  }
+  put(heap + (at << 3), score, row);
+}
+
+/** Leaves only the candidates that reach `least`; returns how many. */
+function prune(heap: usize, count: usize, least: f32): usize {
+  let kept: usize = 0;
+  for (let i: usize = 0; i < count; i++) {
+    const entry = load<u64>(heap + (i << 3));
+    if (load<f32>(heap + (i << 3)) < least) continue;
+    store<u64>(heap + (kept << 3), entry);
+    const score = load<f32>(heap + (kept << 3));
+    rise(heap, kept, score, load<u32>(heap + (kept << 3), 4), true);
+    kept++;
+  }
+  return kept;
+}
+
+/** On the levels above the lowest: from the entry to the nearest row that links lead to. */
+function descend(
+  query: usize, rows: usize, rowBytes: usize, upper: usize, upperWidth: usize, entry: u32, levels: u32, scale: f32,
+): u32 {
+  const numbers = rowBytes - 16;
+  let nearest = entry;
+  let best = scoreRow(query, rows + <usize>entry * rowBytes, numbers, scale);
+  for (let level = levels; level > 0; level--) {
+    for (let from = none; from != nearest; ) {
+      from = nearest;
+      const first = <usize>load<u32>(rows + <usize>from * rowBytes + numbers, 12) + <usize>(level - 1) * upperWidth;
+      const list = upper + (first << 2);
+      for (let at = list, end = list + (upperWidth << 2); at < end; at += 4) {
+        const row = load<u32>(at);
+        if (row == none) break;
+        const score = scoreRow(query, rows + <usize>row * rowBytes, numbers, scale);
+        if (score <= best) continue;
+        best = score;
+        nearest = row;
+      }
+    }
+  }
+  return nearest;
+}
+
+/**
+ * The `wanted` nearest rows that the walk finds, nearest first, as entries in `results`; returns how many. `visited` has a
+ * bit for each row, `fresh` room for the links of a row and their scores, `candidates` room for `candidatesMax` entries,
+ * which are twice as many as wanted at least.
+ */
+export function walk(
+  query: usize, scale: f32, rows: usize, rowBytes: usize, links: usize, width: usize,
+  upper: usize, upperWidth: usize, entry: u32, levels: u32,
+  visited: usize, visitedBytes: usize, fresh: usize, candidates: usize, candidatesMax: usize, results: usize, wanted: usize,
+): usize {
+  const first = descend(query, rows, rowBytes, upper, upperWidth, entry, levels, scale);
+  memory.fill(visited, 0, visitedBytes);
+  store<u32>(visited + ((<usize>first >> 5) << 2), 1 << (first & 31));
+  const firstScore = scoreRow(query, rows + <usize>first * rowBytes, rowBytes - 16, scale);
+  put(candidates, firstScore, first);
+  put(results, firstScore, first);
+  let waiting: usize = 1;
+  let found: usize = 1;
+  const scores = fresh + ((width + 4) << 2);
+  while (waiting > 0) {
+    if (found == wanted && load<f32>(candidates) < load<f32>(results)) break;
+    const list = links + ((<usize>load<u32>(candidates, 4) * width) << 2);
+    waiting--;
+    const lastScore = load<f32>(candidates + (waiting << 3));
+    sink(candidates, 0, waiting, lastScore, load<u32>(candidates + (waiting << 3), 4), true);
+    let end = fresh;
+    for (let at = list, stop = list + (width << 2); at < stop; at += 4) {
+      const row = load<u32>(at);
+      if (row == none) break;
+      const word = visited + ((<usize>row >> 5) << 2);
+      const bits = load<u32>(word);
+      const bit: u32 = 1 << (row & 31);
+      store<u32>(end, row);
+      store<u32>(word, bits | bit);
+      end += (bits & bit) == 0 ? 4 : 0;
+    }
+    if (end == fresh) continue;
+    // Up to a multiple of four, what is already there once more.
+    for (let at = end; (at - fresh) & 15; at += 4) store<u32>(at, load<u32>(fresh));
+    for (let at: usize = 0; at < end - fresh; at += 16) scoreFour(query, rows, rowBytes, fresh + at, scores + at, scale);
+    for (let at: usize = 0; at < end - fresh; at += 4) {
+      const score = load<f32>(scores + at);
+      const row = load<u32>(fresh + at);
+      if (found < wanted) rise(results, found++, score, row, false);
+      else if (score > load<f32>(results)) sink(results, 0, found, score, row, false);
+      else continue;
+      // Those that fell behind the results are never taken: without them there is room.
+      if (waiting == candidatesMax) waiting = prune(candidates, waiting, load<f32>(results));
+      rise(candidates, waiting++, score, row, true);
+    }
+  }
+  // The least to the end, again and again.
+  for (let left = found; left > 1; ) {
+    left--;
+    const score = load<f32>(results + (left << 3));
+    const row = load<u32>(results + (left << 3), 4);
+    store<u64>(results + (left << 3), load<u64>(results));
+    sink(results, 0, left, score, row, false);
+  }
+  return found;
+}
