@@ -95,6 +95,17 @@ function sink(heap: usize, at: usize, count: usize, score: f32, row: u32, greate
   put(heap + (at << 3), score, row);
 }
 
+/** Brings results into order, nearest first: the least to the end, again and again. */
+function sort(results: usize, count: usize): void {
+  for (let left = count; left > 1; ) {
+    left--;
+    const score = load<f32>(results + (left << 3));
+    const row = load<u32>(results + (left << 3), 4);
+    store<u64>(results + (left << 3), load<u64>(results));
+    sink(results, 0, left, score, row, false);
+  }
+}
+
 /** Leaves only the candidates that reach `least`; returns how many. */
 function prune(heap: usize, count: usize, least: f32): usize {
   let kept: usize = 0;
@@ -185,13 +196,41 @@ export function walk(
       rise(candidates, waiting++, score, row, true);
     }
   }
-  // The least to the end, again and again.
-  for (let left = found; left > 1; ) {
-    left--;
-    const score = load<f32>(results + (left << 3));
-    const row = load<u32>(results + (left << 3), 4);
-    store<u64>(results + (left << 3), load<u64>(results));
-    sink(results, 0, left, score, row, false);
+  sort(results, found);
+  return found;
+}
+
+/**
+ * The `wanted` nearest of the rows whose bits are set in `words`, which has 32 rows a word from row `firstRow` on: nearest
+ * first, as entries in `results`; returns how many. `fresh` has room for 4 rows and their scores.
+ */
+export function nearestOf(
+  query: usize, scale: f32, rows: usize, rowBytes: usize,
+  words: usize, wordCount: usize, firstRow: u32, fresh: usize, results: usize, wanted: usize,
+): usize {
+  let found: usize = 0;
+  let ready: usize = 0;
+  const scores = fresh + 16;
+  for (let w: usize = 0; w <= wordCount; w++) {
+    const isEnd = w == wordCount;
+    let word: u32 = isEnd ? 0 : load<u32>(words + (w << 2));
+    while (word != 0 || (isEnd && ready > 0)) {
+      if (word != 0) {
+        store<u32>(fresh + (ready << 2), firstRow + (<u32>w << 5) + ctz(word));
+        word &= word - 1;
+        if (++ready < 4) continue;
+      }
+      const count = ready;
+      for (; ready < 4; ready++) store<u32>(fresh + (ready << 2), load<u32>(fresh));
+      ready = 0;
+      scoreFour(query, rows, rowBytes, fresh, scores, scale);
+      for (let i: usize = 0; i < count; i++) {
+        const score = load<f32>(scores + (i << 2));
+        if (found < wanted) rise(results, found++, score, load<u32>(fresh + (i << 2)), false);
+        else if (score > load<f32>(results)) sink(results, 0, found, score, load<u32>(fresh + (i << 2)), false);
+      }
+    }
   }
+  sort(results, found);
   return found;
 }

@@ -23,6 +23,11 @@ export interface VectorGraph {
    * distances to this query can't be told apart (a zero query under cosine, numbers out of range).
    */
   search(query: Float32Array, count: number): Uint32Array | undefined;
+  /**
+   * About the `count` nearest of the rows whose bits are set in the given words, from the row of the first bit on, by
+   * comparing all of them as the graph has them. Undefined where it can't.
+   */
+  nearestOf(query: Float32Array, words: Uint32Array, firstRow: number, count: number): Uint32Array | undefined;
   /** After this, search finds nothing. */
   close(): void;
 }

@@ -222,3 +222,45 @@ test("equal rows, of which none is nearer, fill the candidates and no more", asy
   assert.equal(new Set(found).size, found.length);
   assert.ok(found.length > 0 && found.every((row) => row < rowCount));
 });
+
+for (const distance of ["cosine", "dot", "l2"] as const) {
+  test(`${distance}: the nearest of given rows are found without the graph`, async () => {
+    const path = fresh();
+    await graphs.build(path, { rows, dim, distance });
+    const graph = await graphs.open(path);
+    const random = generator(5);
+    for (const [share, from, to] of [
+      [0.3, 0, rowCount],
+      [1, 992, 2_016],
+      [0.002, 0, rowCount],
+      [0, 0, rowCount],
+    ] as const) {
+      const words = new Uint32Array(Math.ceil((to - from) / 32));
+      const given: number[] = [];
+      for (let row = from; row < to; row++) {
+        if (random() >= share) continue;
+        words[(row - from) >>> 5]! |= 1 << ((row - from) & 31);
+        given.push(row);
+      }
+      let found = 0;
+      let wanted = 0;
+      for (const query of queries) {
+        const best = nearest(distance, rows, query, rowCount)
+          .filter((row) => given.includes(row))
+          .slice(0, 10);
+        const candidates = new Set(graph.nearestOf(query, words, from, 28));
+        assert.equal(candidates.size, Math.min(28, given.length));
+        assert.ok([...candidates].every((row) => given.includes(row)));
+        found += best.filter((row) => candidates.has(row)).length;
+        wanted += best.length;
+      }
+      assert.ok(found >= wanted * 0.99, `${found} of ${wanted}`);
+    }
+    assert.equal(graph.nearestOf(queries[0]!, new Uint32Array(rowCount), 0, 10), undefined, "more rows than there are");
+    assert.equal(
+      graph.nearestOf(queries[0]!, new Uint32Array(1), 0, 100_000),
+      undefined,
+      "more than there is room for",
+    );
+  });
+}

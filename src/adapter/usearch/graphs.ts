@@ -193,6 +193,10 @@ class UsearchGraph implements VectorGraph {
     return rows;
   }
 
+  nearestOf(): undefined {
+    return undefined;
+  }
+
   /** The mapping goes when the native object is collected: usearch has no other way to give it back. */
   close(): void {
     this.#index = undefined;

@@ -39,6 +39,18 @@ interface Walk {
     results: number,
     wanted: number,
   ) => number;
+  readonly nearestOf: (
+    query: number,
+    scale: number,
+    rows: number,
+    rowBytes: number,
+    words: number,
+    wordCount: number,
+    firstRow: number,
+    fresh: number,
+    results: number,
+    wanted: number,
+  ) => number;
 }
 
 let module: object | undefined;
@@ -111,10 +123,23 @@ export class WalkedGraph implements VectorGraph {
   }
 
   search(query: Float32Array, count: number): Uint32Array | undefined {
+    const scaled = this.#scaled(query);
+    return scaled && this.#walker?.search(scaled, this.#weight, Math.min(count, this.rowCount));
+  }
+
+  nearestOf(query: Float32Array, words: Uint32Array, firstRow: number, count: number): Uint32Array | undefined {
+    const scaled = this.#scaled(query);
+    return scaled && this.#walker?.nearestOf(scaled, this.#weight, words, firstRow, count);
+  }
+
+  #scaled(query: Float32Array): Float32Array | undefined {
     if (query.length !== this.dim) throw new VectorGraphError("failed", `the query has ${query.length} numbers`);
-    const scaled = scaleQuery(query, this.#footer.distance, this.#footer);
-    if (scaled === undefined || this.#walker === undefined) return undefined;
-    return this.#walker.search(scaled, this.#footer.distance === "l2" ? 2 : 1, Math.min(count, this.rowCount));
+    return scaleQuery(query, this.#footer.distance, this.#footer);
+  }
+
+  /** By l2 a row scores twice its product less its square. */
+  get #weight(): number {
+    return this.#footer.distance === "l2" ? 2 : 1;
   }
 
   close(): void {
@@ -128,7 +153,7 @@ const queryMax = 63;
 
 /** One thread's way through one graph. */
 class Walker {
-  readonly #walk: Walk["walk"];
+  readonly #code: Walk;
   readonly #layout: WalkLayout;
   readonly #room: ReturnType<typeof roomOf>;
   readonly #graphAt: number;
@@ -136,6 +161,8 @@ class Walker {
   readonly #query: Uint8Array;
   /** Score and row of each. */
   readonly #results: Uint32Array;
+  /** A bit for each row: those that a walk has been at, or those to compare. */
+  readonly #words: Uint32Array;
 
   static readonly #known = new WeakMap<WasmMemory, Walker>();
 
@@ -154,13 +181,14 @@ class Walker {
 
   constructor(home: WasmMemory, graphAt: number, layout: WalkLayout, footer: Footer, thread: number) {
     module ??= new WebAssembly.Module(Buffer.from(walkBinary, "base64"));
-    this.#walk = (new WebAssembly.Instance(module, { env: { memory: home } }).exports as Walk).walk;
+    this.#code = new WebAssembly.Instance(module, { env: { memory: home } }).exports as Walk;
     this.#layout = layout;
     this.#graphAt = graphAt;
     this.#room = roomOf(footer.rowCount, layout.rowBytes, layout.width);
     this.#roomAt = graphAt + roundUp(layout.bytes) + thread * this.#room.bytes;
     this.#query = new Uint8Array(home.buffer, this.#roomAt, layout.rowBytes);
     this.#results = new Uint32Array(home.buffer, this.#roomAt + this.#room.resultsAt, this.#room.wantedMax * 2);
+    this.#words = new Uint32Array(home.buffer, this.#roomAt + this.#room.visitedAt, this.#room.visitedBytes / 4);
   }
 
   search(query: Float32Array, weight: number, count: number): Uint32Array {
@@ -169,7 +197,7 @@ class Walker {
     const unit = this.#setQuery(query);
     const { rowsAt, rowBytes, linksAt, width, upperAt, upperWidth, entry, levels } = this.#layout;
     const { freshAt, candidatesAt, candidatesMax, resultsAt, visitedAt, visitedBytes } = this.#room;
-    const found = this.#walk(
+    const found = this.#code.walk(
       this.#roomAt,
       weight * unit,
       this.#graphAt + rowsAt,
@@ -188,8 +216,39 @@ class Walker {
       this.#roomAt + resultsAt,
       wanted,
     );
-    const rows = new Uint32Array(found);
-    for (let i = 0; i < found; i++) rows[i] = this.#results[2 * i + 1]!;
+    return this.#found(found);
+  }
+
+  /** Undefined where that are more than there is room for. */
+  nearestOf(
+    query: Float32Array,
+    weight: number,
+    words: Uint32Array,
+    firstRow: number,
+    count: number,
+  ): Uint32Array | undefined {
+    const { wantedMax, freshAt, resultsAt } = this.#room;
+    if (count > wantedMax || words.length > this.#words.length) return undefined;
+    const unit = this.#setQuery(query);
+    this.#words.set(words);
+    const found = this.#code.nearestOf(
+      this.#roomAt,
+      weight * unit,
+      this.#graphAt + this.#layout.rowsAt,
+      this.#layout.rowBytes,
+      this.#words.byteOffset,
+      words.length,
+      firstRow,
+      this.#roomAt + freshAt,
+      this.#roomAt + resultsAt,
+      count,
+    );
+    return this.#found(found);
+  }
+
+  #found(count: number): Uint32Array {
+    const rows = new Uint32Array(count);
+    for (let i = 0; i < count; i++) rows[i] = this.#results[2 * i + 1]!;
     return rows;
   }
 
