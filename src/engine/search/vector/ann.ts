@@ -54,8 +54,8 @@ const candidateCost = 10;
 /** Rows that `nearestOf` compares in the time of one that is looked up. */
 const comparedPerLookUp = 4;
 
-/** Rows of one step of `nearestOf`: half a millisecond where all are allowed. */
-const comparedRows = 16_384;
+/** Rows that `nearestOf` compares in one step: half a millisecond. */
+const comparedMax = 16_384;
 
 /** How much further the graph looks when too few candidates passed the filter. */
 const growth = 4;
@@ -115,9 +115,11 @@ function* offerNearest(
   top: TopK,
 ): Steps<boolean> {
   const { words } = rowsOf(rows, allowed);
-  for (let from = 0; from < rows.rowCount; from += comparedRows) {
+  // As if they were spread evenly; a multiple of the rows of a word.
+  const stepRows = 32 * Math.ceil((rows.rowCount * comparedMax) / (32 * Math.max(1, allowed.count())));
+  for (let from = 0; from < rows.rowCount; from += stepRows) {
     if (from > 0) yield;
-    const part = words.subarray(from >>> 5, (from + comparedRows) >>> 5);
+    const part = words.subarray(from >>> 5, (from + stepRows) >>> 5);
     const found = graph.nearestOf(query, part, from, passingMin + top.k * passingPerHit);
     if (found === undefined) return false;
     offerFound(reader, r, rows, query, found, top);
