@@ -27,7 +27,7 @@ const digitsMax = 9;
 /** Longer ones are left as they are. */
 const bytesMax = 512;
 const endBytesMax = 32;
-/** Starts that are kept. */
+/** Starts that are kept; forgotten all at once, so that a look-up keeps no order. */
 const startsMax = 4_096;
 const visible = /^[\x21-\x7e]*$/;
 

@@ -59,7 +59,7 @@ export function isPlain(headers: LaneRequest["headers"]): boolean {
 /** Paths whose parts are remembered. */
 const placesKeptMax = 20_000;
 
-/** The parts of a text, taken apart once. */
+/** The parts of a text, taken apart once. Forgotten all at once when full: an order would cost each request more than a miss. */
 export function remembered<T>(parse: (target: string) => T | undefined): (target: string) => T | undefined {
   const places = new Map<string, T>();
   return (target) => {
