@@ -17,7 +17,7 @@ import { compileSchema } from "../http/validation.ts";
 import { tokenHeaders } from "../route.ts";
 import { cachedPage } from "./cached-page.ts";
 import { recordCodec } from "./codec.ts";
-import { encodeRecords, parseRecords, type RecordJson } from "./json.ts";
+import { parseRecords, type RecordJson } from "./json.ts";
 import { PageCache } from "./page-cache.ts";
 import { appendBody, appendReplyText } from "./routes.ts";
 
@@ -58,9 +58,8 @@ export function appendRoute({ streams }: Engine): FastRoute {
       const checked = validate(parsed);
       if (checked !== true) throw bodyFault(checked);
       const { records, match_offset } = parsed as { records: RecordJson[]; match_offset?: number | null };
-      const encoded = encodeRecords(records, Date.now()) ?? parseRecords(records);
       const matched = match_offset == null ? {} : { matchOffset: match_offset };
-      return append({ ...place, records: encoded, ...matched });
+      return append({ ...place, records: parseRecords(records), ...matched });
     },
   });
   return {
