@@ -19,7 +19,7 @@ export interface QuotaState extends Quota {
   readonly usedBytes: number;
 }
 
-export const noQuota: Quota = { maxBytes: null, maxRequestsPerSecond: null };
+const noQuota: Quota = { maxBytes: null, maxRequestsPerSecond: null };
 
 export interface QuotasDeps {
   readonly store: Store;
