@@ -2,6 +2,7 @@ import type { Clock } from "../../port/clock.ts";
 import type { ObjectInfo, ObjectStore } from "../../port/object-store.ts";
 import type { Bytes, Reader, Store } from "../../port/store.ts";
 import type { Manifest } from "../collection/collection-store.ts";
+import type { ObjectHold } from "../collection/object-hold.ts";
 import { EngineError } from "../errors.ts";
 import { prefixRange, tables } from "../keys.ts";
 import { decode } from "../metastore/metastore.ts";
@@ -14,7 +15,6 @@ import {
   memberName,
   type StoreName,
 } from "./archive.ts";
-import type { ObjectHold } from "./object-hold.ts";
 
 export interface BackupDeps {
   readonly store: Store;
