@@ -29,7 +29,6 @@ import { Links } from "./link/links.ts";
 import { Live } from "./live/live.ts";
 import { defaultLiveSettings, type LiveSettings } from "./live/settings.ts";
 import { Log } from "./log/log.ts";
-import { Trimmer } from "./log/trimmer.ts";
 import { Maintenance } from "./maintenance.ts";
 import { Metastore } from "./metastore/metastore.ts";
 import type { QueryKind } from "./query/plan.ts";
@@ -40,6 +39,7 @@ import { SqlEngine, type SqlOutcome } from "./sql/sql-engine.ts";
 import { IdempotencyRecords } from "./stream/idempotency.ts";
 import { Streams } from "./stream/streams.ts";
 import { TokenWaiter } from "./stream/token-waiter.ts";
+import { Trimmer } from "./stream/trimmer.ts";
 import type { ConsistencyToken } from "./token.ts";
 
 export interface EnginePorts {

@@ -5,7 +5,7 @@ import type { Manifest } from "../collection/collection-store.ts";
 import type { ObjectHold } from "../collection/object-hold.ts";
 import { EngineError } from "../errors.ts";
 import { prefixRange, tables } from "../keys.ts";
-import { decode } from "../metastore/metastore.ts";
+import { decode } from "../stored-value.ts";
 import {
   type ArchiveHead,
   ArchiveWriter,

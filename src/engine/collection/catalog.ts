@@ -5,7 +5,8 @@ import type { Committer } from "../commit/committer.ts";
 import type { Draft } from "../commit/draft.ts";
 import { notFound } from "../errors.ts";
 import { prefixRange, tables } from "../keys.ts";
-import { decode, encode, type Metastore } from "../metastore/metastore.ts";
+import type { Metastore } from "../metastore/metastore.ts";
+import { decode, encode } from "../stored-value.ts";
 import { aliasKey, type CollectionMeta, collectionKey, decodeCollection } from "./collection-store.ts";
 
 export interface Alias {

@@ -6,7 +6,7 @@ import type { Committer } from "../commit/committer.ts";
 import { afterPrefix, makeKey, prefixRange, readU64, tables } from "../keys.ts";
 import { limits } from "../limits.ts";
 import type { Log } from "../log/log.ts";
-import { decode } from "../metastore/metastore.ts";
+import { decode } from "../stored-value.ts";
 import { Builder } from "./builder.ts";
 import type { Catalog } from "./catalog.ts";
 import type { Manifest } from "./collection-store.ts";

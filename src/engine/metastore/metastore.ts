@@ -7,7 +7,7 @@ import { parseName } from "../ids.ts";
 import { makeKey, prefixRange, tables } from "../keys.ts";
 import { integerMax } from "../limits.ts";
 import type { Retention } from "../log/log.ts";
-import { openValue, sealValue } from "../stored-value.ts";
+import { decode, encode } from "../stored-value.ts";
 
 export interface NamespaceMeta {
   readonly id: number;
@@ -309,14 +309,6 @@ export function takeId(draft: Draft, kind: "namespace" | "stream" | "link" | "co
   if (id >= integerMax) throw new EngineError("internal", `no ${kind} ids are left`);
   draft.put(key, encode(id + 1));
   return id;
-}
-
-export function encode(value: unknown): Buffer {
-  return sealValue(Buffer.from(JSON.stringify(value)));
-}
-
-export function decode<T>(bytes: Uint8Array): T {
-  return JSON.parse(openValue(bytes).toString()) as T;
 }
 
 function streamMissing(namespace: string, name: string): EngineError {

@@ -10,7 +10,6 @@ import {
   encodeBatchInSteps,
   type RecordInput,
 } from "../log/record-batch.ts";
-import type { Trimmer } from "../log/trimmer.ts";
 import type { Metastore, StreamMeta } from "../metastore/metastore.ts";
 import type { Quotas } from "../quota/quotas.ts";
 import type { ConsistencyToken, TokenEntry } from "../token.ts";
@@ -18,6 +17,7 @@ import { runInTurns, runSteps } from "../turns.ts";
 import type { Idempotency, IdempotencyRecords } from "./idempotency.ts";
 import { type RoutedBatch, routedBatches } from "./routed-batches.ts";
 import { TokenWaiter } from "./token-waiter.ts";
+import type { Trimmer } from "./trimmer.ts";
 
 export interface StreamRef {
   readonly namespace: string;
