@@ -7,7 +7,7 @@ import { openAuthStore } from "../composition/auth-store.ts";
 import { openMainStore } from "../composition/main-store.ts";
 import { version } from "../composition/version.ts";
 import { Backups } from "../engine/backup/backups.ts";
-import { ObjectHold } from "../engine/backup/object-hold.ts";
+import { ObjectHold } from "../engine/collection/object-hold.ts";
 import { type Store, StoreError } from "../port/store.ts";
 import { CommandFailure } from "./command.ts";
 

@@ -4,8 +4,7 @@ import { ObjectSegmentLoader } from "../engine/collection/index/segment-loader.t
 import { formatVersion, objectsVersion, readFormat } from "../engine/format.ts";
 import { prefixRange, tables } from "../engine/keys.ts";
 import { BatchCursor } from "../engine/log/record-batch.ts";
-import { decode } from "../engine/metastore/metastore.ts";
-import { openValue } from "../engine/stored-value.ts";
+import { decode, openValue } from "../engine/stored-value.ts";
 import type { ObjectStore } from "../port/object-store.ts";
 import type { Store } from "../port/store.ts";
 

@@ -70,7 +70,7 @@ interface Parts {
   readonly opened: AsyncDisposableStack;
 }
 
-/** The composition root: the only place where adapters are constructed and edges meet the engine. */
+/** A node that serves: here the edges meet the engine. Adapters are constructed in this folder and by the command line. */
 export class Server {
   readonly url: string;
   /** Where the Postgres wire listens, as `host:port`; undefined where it does not. */

@@ -14,7 +14,8 @@ import type { Links } from "./link/links.ts";
 import type { Live } from "./live/live.ts";
 import type { Log } from "./log/log.ts";
 import { BatchCursor } from "./log/record-batch.ts";
-import { decode, type Metastore } from "./metastore/metastore.ts";
+import type { Metastore } from "./metastore/metastore.ts";
+import { decode } from "./stored-value.ts";
 import type { ConsistencyToken } from "./token.ts";
 
 export interface FollowerDeps {

@@ -1,4 +1,4 @@
-/** Every bound of the service, named once with its unit. */
+/** Bounds that clients see or several parts share, named once with their unit. What bounds one part alone stands there. */
 const KiB = 1024;
 const MiB = 1024 * KiB;
 const hourMs = 3_600_000;
@@ -33,7 +33,7 @@ export const limits = {
   commitReadyChanges: 16,
   /** A commit that takes longer is answered with `unavailable`, its outcome not being known yet. */
   commitOutcomeMsMax: 10_000,
-  /** Partition states kept in memory; the least recently used are read again from the store. */
+  /** Partition states kept in memory; beyond it a tenth of them is given up, and read again from the store when needed. */
   partitionStatesMax: 100_000,
   /** Batches one background step of the trimmer frees at most. */
   trimStepBatchesMax: 256,

@@ -5,10 +5,10 @@ import { EngineError } from "./errors.ts";
 import type { DedupIndex } from "./event/dedup/dedup-index.ts";
 import { afterPrefix, makeKey, readU64, tables } from "./keys.ts";
 import { limits } from "./limits.ts";
-import type { Trimmer } from "./log/trimmer.ts";
 import type { Metastore } from "./metastore/metastore.ts";
 import type { Quotas } from "./quota/quotas.ts";
 import type { IdempotencyRecords } from "./stream/idempotency.ts";
+import type { Trimmer } from "./stream/trimmer.ts";
 
 export interface MaintenanceDeps {
   readonly store: Store;

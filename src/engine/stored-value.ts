@@ -25,3 +25,12 @@ export function openValue(stored: Uint8Array): Buffer {
   }
   return bytes.subarray(sumBytes);
 }
+
+/** A small value that changes seldom, as JSON. */
+export function encode(value: unknown): Buffer {
+  return sealValue(Buffer.from(JSON.stringify(value)));
+}
+
+export function decode<T>(bytes: Uint8Array): T {
+  return JSON.parse(openValue(bytes).toString()) as T;
+}

@@ -1,12 +1,8 @@
-import type { NumberedTarget } from "./numbered-target.ts";
-
 /** What stands before the body of a request that the fast lane takes. */
 export interface FastHead {
   readonly method: "GET" | "POST";
   /** Path and query, as sent. */
   readonly target: string;
-  /** The same, where it was taken apart. */
-  readonly numbered?: NumberedTarget;
   /** By lower-case name; every name comes once. */
   readonly headers: Readonly<Record<string, string>>;
   /** Names and values alternate, as sent. */

@@ -1,5 +1,4 @@
 import { type FastHead, parseFastHead } from "./fast-head.ts";
-import { type NumberedTarget, NumberedTargets } from "./numbered-target.ts";
 
 /** `head` is undefined for one that the lane does not take. */
 export interface FoundHead {
@@ -90,36 +89,11 @@ function readRequestLine(bytes: Buffer, end: number, head: Omit<FastHead, "metho
   const start = (isPost ? postStart : getStart).length - 1;
   const targetEnd = end - lineTail.length;
   if (targetEnd <= start || !startsWith(bytes, targetEnd, lineTail)) return undefined;
-  const numbered = isPost ? numberedTargets.read(bytes, start, targetEnd) : undefined;
-  if (numbered !== undefined) return new NumberedHead(numbered, head);
   for (let at = start; at < targetEnd; at++) if (bytes[at]! < 0x21 || bytes[at]! > 0x7e) return undefined;
   const { headers, rawHeaders, bodyBytes } = head;
   if (!isPost && bodyBytes > 0) return undefined;
   const target = bytes.latin1Slice(start, targetEnd);
   return { method: isPost ? "POST" : "GET", target, headers, rawHeaders, bodyBytes };
-}
-
-const numberedTargets = new NumberedTargets();
-
-/** Its target is put together when somebody asks for it. */
-class NumberedHead implements FastHead {
-  readonly method = "POST";
-  readonly numbered: NumberedTarget;
-  readonly headers: FastHead["headers"];
-  readonly rawHeaders: readonly string[];
-  readonly bodyBytes: number;
-
-  constructor(numbered: NumberedTarget, { headers, rawHeaders, bodyBytes }: Omit<FastHead, "method" | "target">) {
-    this.numbered = numbered;
-    this.headers = headers;
-    this.rawHeaders = rawHeaders;
-    this.bodyBytes = bodyBytes;
-  }
-
-  get target(): string {
-    const { start, number, end } = this.numbered;
-    return `${start.text}${number}${end}`;
-  }
 }
 
 function startsWith(bytes: Buffer, at: number, part: Buffer): boolean {

@@ -127,7 +127,7 @@ export class Registry {
 }
 
 /** Whether the process is up must be told however much it has to do. */
-export function isProbe(target: string | undefined): boolean {
+function isProbe(target: string | undefined): boolean {
   return target === "/health" || target === "/ready";
 }
 

@@ -1,6 +1,6 @@
 /**
  * A columnar dataset per collection, written by one process and read by any program that knows the format. It is
- * derived data: the log can fill it again.
+ * derived data: a rebuild fills it again from the documents.
  */
 export type ColumnType = "i64" | "f64" | "bool" | "date" | "string" | "json";
 

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { formatBatch, formatBinary, parseEvents } from "../../src/edge/rest/events/cloudevents.ts";
+import { formatBinary, parseEvents } from "../../src/edge/rest/events/cloudevents.ts";
 import { EngineError } from "../../src/engine/errors.ts";
 import { type CloudEvent, EventDraft } from "../../src/engine/event/cloud-event.ts";
 import { formatEventJson, parseBatchJson, parseEventJson } from "../../src/engine/event/json-format.ts";
 import { type EventRecord, eventOfRecord, recordOfEvent } from "../../src/engine/event/record-codec.ts";
 import { limits } from "../../src/engine/limits.ts";
+import { formatBatch } from "../support/event-batch.ts";
 
 // Unicode strings without what the type system forbids; fast-check's own strings have those, so they are filtered.
 const forbidden = /[\0-\x1f\x7f-\x9f\ufdd0-\ufdef]|[\ufffe\uffff]/;

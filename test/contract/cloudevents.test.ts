@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { formatBatch, formatBinary, parseEvents } from "../../src/edge/rest/events/cloudevents.ts";
+import { formatBinary, parseEvents } from "../../src/edge/rest/events/cloudevents.ts";
 import { EngineError, reasons } from "../../src/engine/errors.ts";
 import type { CloudEvent } from "../../src/engine/event/cloud-event.ts";
 import { type EventRecord, eventOfRecord, isCloudEvent, recordOfEvent } from "../../src/engine/event/record-codec.ts";
+import { formatBatch } from "../support/event-batch.ts";
 import { loadVectors, type RecordVector, type RequestVector, requestBody } from "../support/event-vectors.ts";
 
 function send(request: RequestVector["request"]) {

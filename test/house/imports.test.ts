@@ -15,7 +15,7 @@ function layerOf(path: string): string {
 }
 
 /**
- * Imports go one way: listener → edge → engine → port ← adapter. The errors of the engine are everybody's words. The
+ * Imports go one way: composition → edge → engine → port ← adapter. The errors of the engine are everybody's words. The
  * listener hands requests to a function it is given, so it needs to know no edge.
  */
 const allowed: Readonly<Record<string, readonly string[]>> = {

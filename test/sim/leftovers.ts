@@ -1,6 +1,6 @@
 import { readManifest } from "../../src/engine/collection/collection-store.ts";
 import { prefixRange, readU64, type Table, tables } from "../../src/engine/keys.ts";
-import { decode } from "../../src/engine/metastore/metastore.ts";
+import { decode } from "../../src/engine/stored-value.ts";
 import type { ObjectStore } from "../../src/port/object-store.ts";
 import type { Reader } from "../../src/port/store.ts";
 

@@ -3,9 +3,10 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from "node:net";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { CloudEvent, emitterFor, HTTP, httpTransport, Kafka, type KafkaMessage, Mode } from "cloudevents";
-import { batchJsonType, formatBatch, formatBinary, parseEvents } from "../../src/edge/rest/events/cloudevents.ts";
+import { batchJsonType, formatBinary, parseEvents } from "../../src/edge/rest/events/cloudevents.ts";
 import type { CloudEvent as Event } from "../../src/engine/event/cloud-event.ts";
 import { eventOfRecord, recordOfEvent } from "../../src/engine/event/record-codec.ts";
+import { formatBatch } from "../support/event-batch.ts";
 
 /** The official SDK against the codec, over a socket: it posts events, they become records, and it reads them back. */
 

@@ -6,7 +6,7 @@ import { FrameReader, FrameWriter } from "./frames.ts";
 const MiB = 1024 * 1024;
 
 /** What a channel holds at most, named once with its unit. */
-export const channelLimits = {
+const channelLimits = {
   messageBytesMax: 1024 * MiB,
   /** Requests that wait for their answer. */
   waitingMax: 10_000,

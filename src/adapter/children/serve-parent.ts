@@ -3,7 +3,7 @@ import type { ChildParent, ChildService } from "../../port/children.ts";
 import { Channel } from "./channel.ts";
 
 /** Where a child's end of the channel is. */
-export const channelDescriptor = 3;
+const channelDescriptor = 3;
 
 /** What the two ends tell each other before anything else. */
 export interface Hello {

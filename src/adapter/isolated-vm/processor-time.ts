@@ -34,7 +34,7 @@ export class ProcessorTime {
   }
 }
 
-export function processCpuMs(): number {
+function processCpuMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1_000;
 }

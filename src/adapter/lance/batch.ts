@@ -10,8 +10,8 @@ import type {
 import type { Arrow } from "./load.ts";
 
 export const idColumn = "_id";
-export const versionColumn = "_version";
-export const sourceColumn = "_source";
+const versionColumn = "_version";
+const sourceColumn = "_source";
 
 function valueType(arrow: Arrow, type: ColumnType): DataType {
   switch (type) {
@@ -36,7 +36,7 @@ function metadataOf(type: ColumnType): Map<string, string> {
   return new Map(type === "string" || type === "json" ? compressed : []);
 }
 
-export function scalarField(arrow: Arrow, column: Column): Field {
+function scalarField(arrow: Arrow, column: Column): Field {
   return new arrow.Field(columnName(column.name), valueType(arrow, column.type), true, metadataOf(column.type));
 }
 

@@ -12,7 +12,7 @@ const intervalsMissed = 3;
 /** Those that are remembered at all. */
 const nodesMax = 64;
 
-/** The nodes that this one has heard of in the log. */
+/** The nodes that this one has heard of in the log; the one silent for longest is forgotten, whoever asks for it. */
 export class Nodes {
   readonly #clock: Clock;
   readonly #aliveMs: number;

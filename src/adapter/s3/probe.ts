@@ -22,7 +22,7 @@ export async function probeBucket(objects: S3ObjectStore, unique: string): Promi
   }
 }
 
-export class UnsoundBucket extends Error {}
+class UnsoundBucket extends Error {}
 
 async function race(objects: S3ObjectStore, path: string): Promise<void> {
   const results = await Promise.all(

@@ -46,7 +46,7 @@ function roleOf(claims: Claims, { roleClaim, defaultRole }: OidcConfig): Role {
 }
 
 /** A claim by its name, which may itself hold dots as URLs do, else by a dotted path into nested objects. */
-export function claimAt(claims: Claims, path: string): unknown {
+function claimAt(claims: Claims, path: string): unknown {
   if (Object.hasOwn(claims, path)) return claims[path];
   let value: unknown = claims;
   for (const part of path.split(".")) {

@@ -2,8 +2,8 @@ import type { AuditLog } from "../../engine/auth/audit.ts";
 import type { Principal } from "../../engine/auth/principal.ts";
 import { EngineError } from "../../engine/errors.ts";
 import type { Clock } from "../../port/clock.ts";
+import { LruMap } from "../../port/lru-map.ts";
 import type { Authenticator, AuthRequest } from "./authenticator.ts";
-import { BoundedMap } from "./bounded-map.ts";
 
 /** A credential comes with every request: one from the same address is a new sign-in only after this long. */
 const signInMs = 3_600_000;
@@ -17,8 +17,8 @@ export class AuditedAuthenticator implements Authenticator {
   readonly #audit: AuditLog;
   readonly #clock: Clock;
   /** When a principal was last noted, by its address: a look at each request, so the principal itself is the key. */
-  readonly #seen = new WeakMap<Principal, BoundedMap<string, number>>();
-  readonly #refused = new BoundedMap<string, number>(addressesMax);
+  readonly #seen = new WeakMap<Principal, LruMap<string, number>>();
+  readonly #refused = new LruMap<string, number>(addressesMax);
 
   constructor(inner: Authenticator, audit: AuditLog, clock: Clock) {
     this.#inner = inner;
@@ -59,7 +59,7 @@ export class AuditedAuthenticator implements Authenticator {
   #admitted(principal: Principal, { remoteAddress: address = "" }: AuthRequest): void {
     let addresses = this.#seen.get(principal);
     if (addresses === undefined) {
-      addresses = new BoundedMap(addressesMax);
+      addresses = new LruMap(addressesMax);
       this.#seen.set(principal, addresses);
     }
     const nowMs = this.#clock.nowMs();

@@ -2,6 +2,7 @@ import type { ApiKeys, KeyRefusal } from "../../engine/auth/keys.ts";
 import { devLoopback, type Principal } from "../../engine/auth/principal.ts";
 import { EngineError, unavailable } from "../../engine/errors.ts";
 import type { Clock } from "../../port/clock.ts";
+import { LruMap } from "../../port/lru-map.ts";
 import { StoreError } from "../../port/store.ts";
 import { isLoopback } from "./address.ts";
 import type { AuthConfig } from "./config.ts";
@@ -88,7 +89,7 @@ class CredentialAuthenticator implements Authenticator {
   readonly #oidc: OidcVerifier | undefined;
   readonly #mesh: MeshIdentifier | undefined;
   readonly #throttle: Throttle;
-  readonly #credentials = new Map<string, string>();
+  readonly #credentials = new LruMap<string, string>(credentialsKeptMax);
   /** A mesh user is known by the connection alone, which a page in that user's browser shares. */
   readonly #gate: LocalGate | undefined;
 
@@ -141,7 +142,6 @@ class CredentialAuthenticator implements Authenticator {
     if (known !== undefined) return known;
     const credential = bearerOf(authorization);
     if (credential === undefined) return undefined;
-    if (this.#credentials.size >= credentialsKeptMax) this.#credentials.clear();
     this.#credentials.set(authorization, credential);
     return credential;
   }

@@ -3,8 +3,8 @@ import { isIPv6 } from "node:net";
 import type { Principal } from "../../engine/auth/principal.ts";
 import { unavailable } from "../../engine/errors.ts";
 import type { Clock } from "../../port/clock.ts";
+import { LruMap } from "../../port/lru-map.ts";
 import { isLoopback, plainAddress } from "./address.ts";
-import { BoundedMap } from "./bounded-map.ts";
 import type { MeshConfig } from "./config.ts";
 import { notAdmitted, unauthenticated } from "./refusal.ts";
 
@@ -40,7 +40,7 @@ interface Peer {
  */
 export class MeshIdentifier {
   readonly #options: MeshOptions;
-  readonly #known = new BoundedMap<string, { readonly peer: Peer | undefined; readonly untilMs: number }>(
+  readonly #known = new LruMap<string, { readonly peer: Peer | undefined; readonly untilMs: number }>(
     meshLimits.answersKept,
   );
   readonly #asking = new Map<string, Promise<Peer | undefined>>();

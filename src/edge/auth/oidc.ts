@@ -3,8 +3,8 @@ import { errors, type JWTPayload, jwtVerify } from "jose";
 import type { Principal } from "../../engine/auth/principal.ts";
 import { EngineError } from "../../engine/errors.ts";
 import type { Clock } from "../../port/clock.ts";
+import { LruMap } from "../../port/lru-map.ts";
 import { admit } from "./admission.ts";
-import { BoundedMap } from "./bounded-map.ts";
 import type { OidcConfig } from "./config.ts";
 import { ProviderKeys } from "./provider-keys.ts";
 import { tokenExpired, unauthenticated } from "./refusal.ts";
@@ -61,7 +61,7 @@ export class OidcVerifier {
   readonly #config: OidcConfig;
   readonly #clock: Clock;
   readonly #keys: ProviderKeys;
-  readonly #verified = new BoundedMap<string, Verified>(oidcLimits.verifiedTokensMax);
+  readonly #verified = new LruMap<string, Verified>(oidcLimits.verifiedTokensMax);
 
   constructor({ config, clock, report }: OidcOptions) {
     this.#config = config;

@@ -1,6 +1,6 @@
 import type { Clock } from "../../port/clock.ts";
+import { LruMap } from "../../port/lru-map.ts";
 import { addressGroup } from "./address.ts";
-import { BoundedMap } from "./bounded-map.ts";
 
 export const throttleLimits = {
   /** Failures of one address in a window that are answered at once. */
@@ -25,7 +25,7 @@ interface Window {
  */
 export class Throttle {
   readonly #clock: Clock;
-  readonly #windows = new BoundedMap<string, Window>(throttleLimits.addressesMax);
+  readonly #windows = new LruMap<string, Window>(throttleLimits.addressesMax);
   readonly #closed = new AbortController();
   #delayed = 0;
 

@@ -8,7 +8,7 @@ import type { AnyRequest } from "../../listener/registry.ts";
 export type Wish = "strong" | "token" | "eventual";
 
 /** Says for any request over HTTP how fresh its answer has to be; calls of Flight have a header of their own for it. */
-export const consistencyHeader = "service-consistency";
+const consistencyHeader = "service-consistency";
 const flightHeader = "consistency";
 export const tokenHeader = "service-consistency-token";
 

@@ -26,7 +26,7 @@ interface Entry {
   readonly count: (status: number, ms: number) => void;
 }
 
-type RequestLine = Pick<FastHead, "target" | "numbered"> & { readonly method: string };
+type RequestLine = Pick<FastHead, "target"> & { readonly method: string };
 
 interface Serving {
   readonly entry: Entry;
@@ -86,7 +86,7 @@ class Lane {
     // The ordinary way refuses encodings.
     if (entries === undefined || request.headers["content-encoding"] !== undefined) return false;
     for (const entry of entries) {
-      const work = workOf(entry.route, line, request.headers);
+      const work = entry.route.match(line.target, request.headers);
       if (work === undefined) continue;
       if (entry.route.isShort) shortRequests.came();
       this.#serve({ entry, request: request, reply, startedMs: performance.now() }, work, body);
@@ -167,12 +167,6 @@ class Lane {
   #count({ entry, startedMs }: Serving, status: number): void {
     entry.count(status, performance.now() - startedMs);
   }
-}
-
-function workOf(route: FastRoute, line: RequestLine, headers: LaneRequest["headers"]): FastWork | undefined {
-  const { numbered } = line;
-  if (numbered !== undefined && route.matchNumbered !== undefined) return route.matchNumbered(numbered, headers);
-  return route.match(line.target, headers);
 }
 
 function signalOf(reply: FastReply): AbortSignal {

@@ -1,5 +1,4 @@
 import type { EngineError } from "../../engine/errors.ts";
-import type { NumberedTarget } from "../../listener/numbered-target.ts";
 import { toEngineError } from "./error.ts";
 
 /** A request as both ways into the lane have it. */
@@ -35,8 +34,6 @@ export interface FastRoute {
   readonly isShort: boolean;
   /** Undefined where the request, or something about it, is left to the ordinary way. */
   match(target: string, headers: LaneRequest["headers"]): FastWork | undefined;
-  /** The same for a target that was taken apart. */
-  matchNumbered?(target: NumberedTarget, headers: LaneRequest["headers"]): FastWork | undefined;
 }
 
 /** A name in a path as the API defines it; anything else, escapes too, is the router's business. */
@@ -59,7 +56,7 @@ export function isPlain(headers: LaneRequest["headers"]): boolean {
 /** Paths whose parts are remembered. */
 const placesKeptMax = 20_000;
 
-/** The parts of a text, taken apart once. */
+/** The parts of a text, taken apart once. Forgotten all at once when full: an order would cost each request more than a miss. */
 export function remembered<T>(parse: (target: string) => T | undefined): (target: string) => T | undefined {
   const places = new Map<string, T>();
   return (target) => {

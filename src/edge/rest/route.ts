@@ -3,6 +3,7 @@ import { type Need, needs } from "../../engine/auth/access.ts";
 import { EngineError } from "../../engine/errors.ts";
 import { fingerprint, type Idempotency, parseIdempotencyKey } from "../../engine/stream/idempotency.ts";
 import { type ConsistencyToken, emptyToken, formatToken, parseToken } from "../../engine/token.ts";
+import type { Decode } from "./http/body.ts";
 import { errorAnswer, type Schema } from "./schemas.ts";
 
 export const tokenHeaderName = "service-consistency-token";
@@ -59,6 +60,8 @@ export interface Route {
   readonly tag: string;
   readonly schema: RouteSchema;
   readonly rawBody?: boolean;
+  /** Reads a body of the plainest form instead of JSON and schema. */
+  readonly decode?: Decode;
   /** Runs before the body is validated. */
   readonly prepare?: (request: FastifyRequest) => Promise<void>;
   readonly handler: Handler;

@@ -278,11 +278,11 @@ function admitWebhook({ url, headers, principal }: FastifyRequest, reply: Fastif
 
 function registerRoutes(app: FastifyInstance, routes: readonly Route[]): void {
   for (const route of routes) {
-    const { method, url, access, schema, rawBody = false, prepare, handler } = route;
+    const { method, url, access, schema, rawBody = false, decode, prepare, handler } = route;
     app.route({
       method,
       url,
-      config: { access, rawBody },
+      config: { access, rawBody, decode },
       ...bodyHook(method, schema.body, rawBody),
       ...(prepare === undefined ? {} : { preValidation: prepare }),
       schema: wholeSchema(route),

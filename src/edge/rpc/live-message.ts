@@ -47,7 +47,7 @@ export function queryOf(namespace: string, principal: Principal, query: AddQuery
   return { queryId, knownDigest, call: callOf(namespace, principal, query.call, `${field}.call`) };
 }
 
-export function valueMessage(value: LiveValue): Value {
+function valueMessage(value: LiveValue): Value {
   return fromJson(ValueSchema, value as JsonValue);
 }
 

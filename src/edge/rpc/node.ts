@@ -33,7 +33,7 @@ export function header(request: NodeRequest, name: string): string | undefined {
 }
 
 /** The server as the caller names it. */
-export function authorityOf(request: NodeRequest): string | undefined {
+function authorityOf(request: NodeRequest): string | undefined {
   const { ":authority": authority, host } = request.headers;
   return typeof authority === "string" ? authority : host;
 }

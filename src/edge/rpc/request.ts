@@ -22,7 +22,7 @@ export function sendToken(context: HandlerContext, token: ConsistencyToken) {
   return tokenMessage(token);
 }
 
-export function tokenMessage(token: ConsistencyToken) {
+function tokenMessage(token: ConsistencyToken) {
   return token.map(({ stream, partition, offset }) => ({ stream: BigInt(stream), partition, offset: BigInt(offset) }));
 }
 

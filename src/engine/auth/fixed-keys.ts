@@ -12,7 +12,7 @@ export interface FixedKey {
   readonly weak: boolean;
 }
 
-export const fixedKeyLimits = {
+const fixedKeyLimits = {
   keysMax: 1_000,
   keyCharactersMax: 512,
   /** Shorter keys are accepted with a warning. */

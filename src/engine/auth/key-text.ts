@@ -10,7 +10,7 @@ import type { Random } from "../../port/random.ts";
  * The prefix lets a scanner recognise a leaked key, the id finds its record, and the checksum, CRC-32 of all
  * before it, tells a mistyped key from a revoked one without a look at the store.
  */
-export const keyPrefix = "nek_";
+const keyPrefix = "nek_";
 const idLength = 16;
 const secretBytes = 32;
 const secretLength = 43;

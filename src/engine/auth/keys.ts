@@ -1,5 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import type { Clock } from "../../port/clock.ts";
+import { LruMap } from "../../port/lru-map.ts";
 import type { Random } from "../../port/random.ts";
 import type { Store } from "../../port/store.ts";
 import { EngineError, invalid, notFound } from "../errors.ts";
@@ -91,9 +92,9 @@ export class ApiKeys {
   readonly #random: Random;
   readonly #fixed: ReadonlyMap<string, { readonly hash: Uint8Array; readonly principal: Principal }>;
   readonly #fixedNames: ReadonlySet<string>;
-  readonly #decoded = new Map<string, Decoded>();
+  readonly #decoded = new LruMap<string, Decoded>(keyLimits.decodedKeysMax);
   /** Keys that were verified, with the very record by which they were: hashing takes three times as long as the look at it. */
-  readonly #verified = new Map<string, Decoded>();
+  readonly #verified = new LruMap<string, Decoded>(keyLimits.verifiedKeysMax);
   // Reads of a store are synchronous, so one buffer serves every look-up without an allocation.
   readonly #keyScratch = Buffer.from(`${storePrefix}0000000000000000`);
   readonly #hashScratch = Buffer.alloc(keyHashBytes);
@@ -146,7 +147,6 @@ export class ApiKeys {
     const status = statusOf(known.record, nowMs);
     if (status !== "live") return status;
     known.lastUsedMs = nowMs;
-    if (this.#verified.size >= keyLimits.verifiedKeysMax) this.#verified.clear();
     this.#verified.set(text, known);
     return known.principal;
   }
@@ -247,12 +247,6 @@ export class ApiKeys {
       lastUsedMs: known?.lastUsedMs,
       seenLiveMs: undefined,
     };
-    if (known === undefined && this.#decoded.size >= keyLimits.decodedKeysMax) {
-      for (const oldest of this.#decoded.keys()) {
-        this.#decoded.delete(oldest);
-        break;
-      }
-    }
     this.#decoded.set(id, decoded);
     return decoded;
   }

@@ -4,9 +4,9 @@ import fc from "fast-check";
 import { MemoryObjectStore } from "../../adapter/memory/object-store.ts";
 import { MemoryStore } from "../../adapter/memory/store.ts";
 import { SimulatedClock } from "../../adapter/simulated/clock.ts";
+import { ObjectHold } from "../collection/object-hold.ts";
 import { decodeEntries } from "./archive.ts";
 import { Backups } from "./backups.ts";
-import { ObjectHold } from "./object-hold.ts";
 import { readTar, tarEnd, tarHeader, tarPadding } from "./tar.ts";
 import { verifyArchive } from "./verify.ts";
 

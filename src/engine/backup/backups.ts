@@ -2,9 +2,10 @@ import type { Clock } from "../../port/clock.ts";
 import type { ObjectInfo, ObjectStore } from "../../port/object-store.ts";
 import type { Bytes, Reader, Store } from "../../port/store.ts";
 import type { Manifest } from "../collection/collection-store.ts";
+import type { ObjectHold } from "../collection/object-hold.ts";
 import { EngineError } from "../errors.ts";
 import { prefixRange, tables } from "../keys.ts";
-import { decode } from "../metastore/metastore.ts";
+import { decode } from "../stored-value.ts";
 import {
   type ArchiveHead,
   ArchiveWriter,
@@ -14,7 +15,6 @@ import {
   memberName,
   type StoreName,
 } from "./archive.ts";
-import type { ObjectHold } from "./object-hold.ts";
 
 export interface BackupDeps {
   readonly store: Store;

@@ -7,7 +7,7 @@
  *
  * Numbers are octal text; a size beyond it is binary with its first bit set.
  */
-export const blockBytes = 512;
+const blockBytes = 512;
 const nameBytes = 100;
 const prefixBytes = 155;
 const octalSizeMax = 8 ** 11;

@@ -1,7 +1,6 @@
 import type { Clock } from "../../port/clock.ts";
 import type { Ownership } from "../../port/ownership.ts";
 import type { Entry, Snapshot, Store } from "../../port/store.ts";
-import type { ObjectHold } from "../backup/object-hold.ts";
 import type { Committer } from "../commit/committer.ts";
 import type { Log } from "../log/log.ts";
 import { nextTurn } from "../turns.ts";
@@ -17,6 +16,7 @@ import { folderOf } from "./collections.ts";
 import { documentsOf, openStored } from "./document-codec.ts";
 import type { BuildThread } from "./engine-thread.ts";
 import type { FrozenDeletes, FrozenTail } from "./index/messages.ts";
+import type { ObjectHold } from "./object-hold.ts";
 import type { CollectionRuntime } from "./runtime.ts";
 import { formatSchema } from "./schema-parse.ts";
 import type { CollectionSettings } from "./settings.ts";

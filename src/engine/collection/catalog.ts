@@ -1,10 +1,12 @@
 import { asBuffer } from "../../port/bytes.ts";
+import { LruMap } from "../../port/lru-map.ts";
 import type { Store } from "../../port/store.ts";
 import type { Committer } from "../commit/committer.ts";
 import type { Draft } from "../commit/draft.ts";
 import { notFound } from "../errors.ts";
 import { prefixRange, tables } from "../keys.ts";
-import { decode, encode, type Metastore } from "../metastore/metastore.ts";
+import type { Metastore } from "../metastore/metastore.ts";
+import { decode, encode } from "../stored-value.ts";
 import { aliasKey, type CollectionMeta, collectionKey, decodeCollection } from "./collection-store.ts";
 
 export interface Alias {
@@ -19,9 +21,9 @@ const decodedMax = 10_000;
 export class Catalog {
   readonly #store: Store;
   readonly #metastore: Metastore;
-  readonly #decoded = new Map<string, { readonly stored: Uint8Array; readonly meta: CollectionMeta }>();
+  readonly #decoded = new LruMap<string, { readonly stored: Uint8Array; readonly meta: CollectionMeta }>(decodedMax);
   /** What names and aliases stand for, as long as no collection changes. */
-  readonly #found = new Map<string, CollectionMeta>();
+  readonly #found = new LruMap<string, CollectionMeta>(decodedMax);
 
   constructor(store: Store, metastore: Metastore, committer: Committer) {
     this.#store = store;
@@ -37,7 +39,6 @@ export class Catalog {
     const owner = this.#metastore.namespace(namespace);
     const found = this.#read(this.#store, owner.id, namespace, name);
     if (found === undefined) throw collectionMissing(namespace, name);
-    if (this.#found.size >= decodedMax) this.#found.clear();
     this.#found.set(place, found);
     return found;
   }
@@ -115,7 +116,6 @@ export class Catalog {
     const known = this.#decoded.get(key);
     if (known !== undefined && Buffer.compare(known.stored, stored) === 0) return known.meta;
     const meta = decodeCollection(namespaceId, namespace, name, stored);
-    if (this.#decoded.size >= decodedMax) this.#decoded.clear();
     this.#decoded.set(key, { stored: Uint8Array.from(stored), meta });
     return meta;
   }

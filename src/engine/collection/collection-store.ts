@@ -1,8 +1,7 @@
 import type { Reader } from "../../port/store.ts";
 import { makeKey, prefixRange, readU64, tables, writeU64 } from "../keys.ts";
-import { decode, encode } from "../metastore/metastore.ts";
 import { analyzerRevision } from "../search/analysis/analyzer.ts";
-import { openValue, sealInPlace, sumBytes } from "../stored-value.ts";
+import { decode, encode, openValue, sealInPlace, sumBytes } from "../stored-value.ts";
 import type { Schema } from "./schema.ts";
 import { formatSchema, readSchema, withFormerAnalyzers } from "./schema-parse.ts";
 

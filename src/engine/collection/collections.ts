@@ -6,7 +6,8 @@ import { alreadyExists, conflict, EngineError, notFound } from "../errors.ts";
 import { parseName } from "../ids.ts";
 import { makeKey, tables } from "../keys.ts";
 import type { Log } from "../log/log.ts";
-import { backingStreamName, encode, type Metastore, takeId } from "../metastore/metastore.ts";
+import { backingStreamName, type Metastore, takeId } from "../metastore/metastore.ts";
+import { encode } from "../stored-value.ts";
 import type { ConsistencyToken } from "../token.ts";
 import { type Alias, type Catalog, collectionMissing } from "./catalog.ts";
 import {

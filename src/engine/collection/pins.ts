@@ -31,7 +31,7 @@ interface Held {
   usedMs: number;
 }
 
-/** The snapshots that cursors continue on, bounded in number, size and time. */
+/** The snapshots that cursors continue on, bounded in number, size and time. No `LruMap`: one that is in use stays, however old. */
 export class Pins {
   readonly #clock: Clock;
   /** By last use, the oldest first. */

@@ -2,7 +2,6 @@ import type { Clock } from "../../port/clock.ts";
 import type { ObjectStore } from "../../port/object-store.ts";
 import type { Ownership } from "../../port/ownership.ts";
 import type { Store } from "../../port/store.ts";
-import type { ObjectHold } from "../backup/object-hold.ts";
 import type { Committer } from "../commit/committer.ts";
 import { conflict } from "../errors.ts";
 import { limits } from "../limits.ts";
@@ -10,6 +9,7 @@ import type { Log } from "../log/log.ts";
 import type { Catalog } from "./catalog.ts";
 import { encodeManifest, type Manifest, manifestKey, readManifest, readManifests } from "./collection-store.ts";
 import { folderOf } from "./collections.ts";
+import type { ObjectHold } from "./object-hold.ts";
 import type { CollectionRuntime } from "./runtime.ts";
 import type { CollectionSettings } from "./settings.ts";
 

@@ -126,7 +126,7 @@ function parseKind(path: string, value: unknown): FieldKind {
 }
 
 /** One field of a schema, with the defaults of its kind. */
-export function parseField(path: string, value: unknown): FieldSpec {
+function parseField(path: string, value: unknown): FieldSpec {
   const field = object(path, value, ["name", "source_path", "kind", "indexed", "fast", "multi"]);
   const name = parseFieldName(`${path}.name`, field["name"]);
   const sourcePath = parseSourcePath(path, field["source_path"], name);

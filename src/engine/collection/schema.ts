@@ -71,7 +71,7 @@ function sameKind(a: FieldKind, b: FieldKind): boolean {
   return one.analyzer === other.analyzer && one.folding === other.folding && a.positions === b.positions;
 }
 
-export function sameField(a: FieldSpec, b: FieldSpec): boolean {
+function sameField(a: FieldSpec, b: FieldSpec): boolean {
   return (
     a.name === b.name &&
     a.sourcePath === b.sourcePath &&

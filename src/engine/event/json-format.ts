@@ -151,13 +151,6 @@ export function formatEventJson(event: CloudEvent): string {
   return `${text}}`;
 }
 
-/** The events as one JSON array. */
-export function formatBatchJson(events: Iterable<CloudEvent>): string {
-  let text = "[";
-  for (const event of events) text += text.length === 1 ? formatEventJson(event) : `,${formatEventJson(event)}`;
-  return `${text}]`;
-}
-
 /** Data that is not what its type declares is still delivered unchanged, as `data_base64`. */
 function formatData(data: Uint8Array, datacontenttype: string | undefined): string {
   const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);

@@ -1,8 +1,7 @@
 import type { Reader } from "../../port/store.ts";
 import type { Draft } from "../commit/draft.ts";
 import { makeKey, prefixRange, readU64, tables, writeU64 } from "../keys.ts";
-import { decode, encode } from "../metastore/metastore.ts";
-import { openValue, sealValue } from "../stored-value.ts";
+import { decode, encode, openValue, sealValue } from "../stored-value.ts";
 import type { LinkContext, LinkTotals } from "./target.ts";
 
 export interface LinkMeta extends LinkContext {

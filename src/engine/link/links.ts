@@ -6,8 +6,9 @@ import { alreadyExists, EngineError, notFound } from "../errors.ts";
 import { makeKey, prefixRange, readU64, tables } from "../keys.ts";
 import { limits } from "../limits.ts";
 import type { Log } from "../log/log.ts";
-import { decode, encode, type Metastore, type StreamMeta, takeId } from "../metastore/metastore.ts";
+import { type Metastore, type StreamMeta, takeId } from "../metastore/metastore.ts";
 import { checkStorable } from "../search/document.ts";
+import { decode, encode } from "../stored-value.ts";
 import { type ConsistencyToken, mergeTokens, type TokenEntry } from "../token.ts";
 import {
   decodeLink,

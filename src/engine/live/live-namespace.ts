@@ -7,14 +7,8 @@ import { EngineError, notFound, unavailable } from "../errors.ts";
 import { makeKey, tables } from "../keys.ts";
 import type { Log } from "../log/log.ts";
 import { encodeBatch } from "../log/record-batch.ts";
-import {
-  decode,
-  encode,
-  liveStreamName,
-  type Metastore,
-  type NamespaceMeta,
-  type StreamMeta,
-} from "../metastore/metastore.ts";
+import { liveStreamName, type Metastore, type NamespaceMeta, type StreamMeta } from "../metastore/metastore.ts";
+import { decode, encode } from "../stored-value.ts";
 import type { ConsistencyToken } from "../token.ts";
 import { changeEvents, stageEvents } from "./change-events.ts";
 import { encodeKeys } from "./collector.ts";

@@ -9,7 +9,6 @@ import { EngineError, notFound } from "../errors.ts";
 import type { Log } from "../log/log.ts";
 import type { Metastore, NamespaceMeta } from "../metastore/metastore.ts";
 import type { Quotas } from "../quota/quotas.ts";
-import type { LiveTables } from "../sql/table-resolver.ts";
 import type { IdempotencyRecords } from "../stream/idempotency.ts";
 import type { TokenWaiter } from "../stream/token-waiter.ts";
 import type { ConsistencyToken } from "../token.ts";
@@ -175,16 +174,16 @@ export class Live {
     return this.#of(namespace).namespace.token(tick);
   }
 
-  /** As SQL reads them. */
-  get sqlTables(): LiveTables {
+  /** As SQL reads them, which says what it needs of them. */
+  get sqlTables() {
     return {
-      tables: (name) => {
+      tables: (name: string) => {
         const { namespace } = this.#of(name);
         return Array.from(namespace.tables.values(), ({ name, number, fields }) => {
-          return { schema: "live", name, id: number, namespace: namespace.id, fields, reads: [] };
+          return { schema: "live" as const, name, id: number, namespace: namespace.id, fields, reads: [] };
         });
       },
-      reflect: async (name, token, signal) => {
+      reflect: async (name: string, token: ConsistencyToken, signal: AbortSignal | undefined) => {
         const { namespace } = this.#of(name);
         await this.#waitFor(namespace, token, signal);
         return namespace.token(namespace.durable.tick);

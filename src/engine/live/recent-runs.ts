@@ -1,3 +1,4 @@
+import { LruMap } from "../../port/lru-map.ts";
 import type { Outcome } from "./run.ts";
 
 /** One run of a function, for people who look for what went wrong. */
@@ -16,12 +17,11 @@ const namespacesMax = 1_000;
 
 /** The last runs of each namespace, in memory. */
 export class RecentRuns {
-  readonly #runs = new Map<number, RecentRun[]>();
+  readonly #runs = new LruMap<number, RecentRun[]>(namespacesMax);
 
   add(namespace: number, run: Omit<RecentRun, "error">, outcome: Outcome): void {
     let kept = this.#runs.get(namespace);
     if (kept === undefined) {
-      if (this.#runs.size >= namespacesMax) this.#runs.delete(this.#runs.keys().next().value!);
       kept = [];
       this.#runs.set(namespace, kept);
     }

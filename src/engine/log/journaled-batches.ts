@@ -3,7 +3,7 @@ import { crc32 } from "../../port/checksum.ts";
 import type { Bytes, Reader, WriteOp } from "../../port/store.ts";
 import { damaged } from "../errors.ts";
 import { logKey, partitionKey, partitionNumber, prefixRange, readU32, readU64, tables } from "../keys.ts";
-import { decode } from "../metastore/metastore.ts";
+import { decode } from "../stored-value.ts";
 import { decodePartition } from "./partition-state.ts";
 import { decodeHeader, headerBytes } from "./record-batch.ts";
 

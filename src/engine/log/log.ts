@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { Clock } from "../../port/clock.ts";
+import { LruMap } from "../../port/lru-map.ts";
 import type { Entry, Range, Store } from "../../port/store.ts";
 import type { Draft } from "../commit/draft.ts";
 import { damaged } from "../errors.ts";
@@ -45,7 +46,7 @@ export class Log {
   readonly #states = new PartitionStates();
   readonly #listeners = new Set<AppendListener>();
   /** Streams dropped of late: who still asks for one leaves nothing of it in memory. */
-  readonly #dropped = new Set<number>();
+  readonly #dropped = new LruMap<number, true>(droppedKeptMax);
   #draft: Draft | undefined;
   /** Of the group that is being decided. */
   #serial = 0;
@@ -257,18 +258,9 @@ export class Log {
 
   /** Forgets a dropped stream and wakes its waiting readers. */
   forget(stream: Pick<LogStream, "id" | "partitions">): void {
-    this.#noteDropped(stream.id);
+    this.#dropped.set(stream.id, true);
     for (let partition = 0; partition < stream.partitions; partition++) {
       this.#states.forget(stream.id, partition);
-    }
-  }
-
-  #noteDropped(stream: number): void {
-    this.#dropped.add(stream);
-    if (this.#dropped.size <= droppedKeptMax) return;
-    for (const oldest of this.#dropped) {
-      this.#dropped.delete(oldest);
-      return;
     }
   }
 

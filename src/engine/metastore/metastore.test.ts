@@ -4,7 +4,7 @@ import { MemoryStore } from "../../adapter/memory/store.ts";
 import { NodeClock } from "../../adapter/node/clock.ts";
 import { Committer } from "../commit/committer.ts";
 import { EngineError } from "../errors.ts";
-import { KeptStream, Metastore } from "./metastore.ts";
+import { Metastore } from "./metastore.ts";
 
 async function open(streams: Readonly<Record<string, number>>) {
   const store = new MemoryStore();
@@ -21,50 +21,34 @@ async function open(streams: Readonly<Record<string, number>>) {
 
 const isMissing = (error: unknown) => error instanceof EngineError && error.reason === "not_found";
 
-test("what was found under a name holds for the metastore that found it", async () => {
-  const first = await open({ x: 1, s: 8 });
-  const second = await open({ s: 1, x: 1 });
-  const kept = new KeptStream("n", "s");
-  for (const { metastore } of [first, second, first]) {
-    assert.deepEqual(metastore.keptStream(kept), metastore.stream("n", "s"));
-    assert.equal(metastore.keptStream(kept), metastore.keptStream(kept));
-  }
-});
-
 test("what was found under a name is looked for again once any stream changes", async () => {
   const { committer, metastore, create } = await open({ s: 1 });
-  const kept = new KeptStream("n", "s");
-  const before = metastore.keptStream(kept);
-  const version = metastore.streamsVersion;
+  const before = metastore.stream("n", "s");
   await committer.submit((draft) => {
-    assert.equal(metastore.stagedStream(draft, before, version), before);
+    assert.equal(metastore.stagedStream(draft, before), before);
     metastore.stageDropStream(draft, before);
     // Decided, but not durable: readers still see it, a change does not.
-    assert.deepEqual(metastore.keptStream(kept), before);
-    assert.throws(() => metastore.stagedStream(draft, before, version), isMissing);
-    assert.throws(() => metastore.stagedStream(draft, before, metastore.streamsVersion), isMissing);
+    assert.deepEqual(metastore.stream("n", "s"), before);
+    assert.throws(() => metastore.stagedStream(draft, before), isMissing);
   });
-  assert.throws(() => metastore.keptStream(kept), isMissing);
+  assert.throws(() => metastore.stream("n", "s"), isMissing);
   await create("s", 3);
-  assert.equal(metastore.keptStream(kept).partitions, 3);
-  assert.notEqual(metastore.keptStream(kept).id, before.id);
-  const after = metastore.streamsVersion;
+  assert.equal(metastore.stream("n", "s").partitions, 3);
+  assert.notEqual(metastore.stream("n", "s").id, before.id);
   await committer.submit((draft) => {
-    assert.throws(() => metastore.stagedStream(draft, before, version), isMissing);
-    assert.equal(metastore.stagedStream(draft, metastore.keptStream(kept), after), metastore.keptStream(kept));
+    assert.throws(() => metastore.stagedStream(draft, before), isMissing);
+    assert.equal(metastore.stagedStream(draft, metastore.stream("n", "s")), metastore.stream("n", "s"));
   });
 });
 
 test("a change that is taken back leaves what was found in use", async () => {
   const { committer, metastore } = await open({ s: 1 });
-  const kept = new KeptStream("n", "s");
-  const before = metastore.keptStream(kept);
+  const before = metastore.stream("n", "s");
   const failed = committer.submit((draft) => {
     metastore.stageDropStream(draft, before);
     throw new Error("no");
   });
   await assert.rejects(failed, /no/);
-  assert.deepEqual(metastore.keptStream(kept), before);
-  assert.equal(metastore.keptStream(kept), metastore.keptStream(kept));
-  assert.equal(metastore.streamsVersion, metastore.streamsVersion, "no change is under way");
+  assert.deepEqual(metastore.stream("n", "s"), before);
+  assert.equal(metastore.stream("n", "s"), metastore.stream("n", "s"));
 });

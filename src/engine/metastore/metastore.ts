@@ -7,7 +7,7 @@ import { parseName } from "../ids.ts";
 import { makeKey, prefixRange, tables } from "../keys.ts";
 import { integerMax } from "../limits.ts";
 import type { Retention } from "../log/log.ts";
-import { openValue, sealValue } from "../stored-value.ts";
+import { decode, encode } from "../stored-value.ts";
 
 export interface NamespaceMeta {
   readonly id: number;
@@ -44,15 +44,9 @@ class StreamCache {
   #size = 0;
   /** Changes of streams that have been decided and are not durable yet. */
   #changing = 0;
-  #changes = 0;
 
   get(namespace: string, name: string): StreamMeta | undefined {
     return this.#byNamespace.get(namespace)?.get(name);
-  }
-
-  /** What was found out at the same version still holds; while a stream changes no version is the same as another. */
-  get version(): number {
-    return this.#changing > 0 ? Number.NaN : this.#changes;
   }
 
   /** A stream as it is stored now, which may be about to change: then it is not kept. */
@@ -73,7 +67,6 @@ class StreamCache {
 
   beginChange({ namespace, name }: StreamMeta): void {
     this.#changing++;
-    this.#changes++;
     const streams = this.#byNamespace.get(namespace);
     if (streams === undefined || !streams.delete(name)) return;
     this.#size--;
@@ -86,21 +79,8 @@ class StreamCache {
 
   /** Some stream was changed by another node. */
   clear(): void {
-    this.#changes++;
     this.#byNamespace.clear();
     this.#size = 0;
-  }
-}
-
-/** A stream by its names, for somebody who asks for it again and again, with what was found under them the last time. */
-export class KeptStream {
-  readonly namespace: string;
-  readonly stream: string;
-  found: { readonly by: Metastore; readonly meta: StreamMeta; readonly version: number } | undefined;
-
-  constructor(namespace: string, stream: string) {
-    this.namespace = namespace;
-    this.stream = stream;
   }
 }
 
@@ -223,23 +203,8 @@ export class Metastore {
     return found;
   }
 
-  keptStream(kept: KeptStream): StreamMeta {
-    const { version } = this.#streams;
-    const { found } = kept;
-    if (found?.version === version && found.by === this) return found.meta;
-    const meta = this.stream(kept.namespace, kept.stream);
-    kept.found = { by: this, meta, version };
-    return meta;
-  }
-
-  /** While it equals itself, no stream has changed. */
-  get streamsVersion(): number {
-    return this.#streams.version;
-  }
-
-  /** The stream of an earlier look-up, at this version, as a change sees it; fails when it was dropped or made anew since. */
-  stagedStream(draft: Draft, meta: StreamMeta, version?: number): StreamMeta {
-    if (version === this.#streams.version) return meta;
+  /** The stream of an earlier look-up as a change sees it; fails when it was dropped or made anew since. */
+  stagedStream(draft: Draft, meta: StreamMeta): StreamMeta {
     // In the cache means committed and not dropped since: dropping takes it out while the drop is decided.
     if (this.#streams.get(meta.namespace, meta.name) === meta) return meta;
     const stored = draft.get(makeKey(tables.stream, meta.namespaceId, meta.name));
@@ -344,14 +309,6 @@ export function takeId(draft: Draft, kind: "namespace" | "stream" | "link" | "co
   if (id >= integerMax) throw new EngineError("internal", `no ${kind} ids are left`);
   draft.put(key, encode(id + 1));
   return id;
-}
-
-export function encode(value: unknown): Buffer {
-  return sealValue(Buffer.from(JSON.stringify(value)));
-}
-
-export function decode<T>(bytes: Uint8Array): T {
-  return JSON.parse(openValue(bytes).toString()) as T;
 }
 
 function streamMissing(namespace: string, name: string): EngineError {

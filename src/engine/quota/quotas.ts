@@ -4,7 +4,8 @@ import type { Committer } from "../commit/committer.ts";
 import { EngineError } from "../errors.ts";
 import { makeKey, prefixRange, tables } from "../keys.ts";
 import type { Log } from "../log/log.ts";
-import { decode, encode, type Metastore } from "../metastore/metastore.ts";
+import type { Metastore } from "../metastore/metastore.ts";
+import { decode, encode } from "../stored-value.ts";
 import { runWithPauses } from "../turns.ts";
 import { RequestRate } from "./request-rate.ts";
 import { measureUsage } from "./usage.ts";
@@ -19,7 +20,7 @@ export interface QuotaState extends Quota {
   readonly usedBytes: number;
 }
 
-export const noQuota: Quota = { maxBytes: null, maxRequestsPerSecond: null };
+const noQuota: Quota = { maxBytes: null, maxRequestsPerSecond: null };
 
 export interface QuotasDeps {
   readonly store: Store;

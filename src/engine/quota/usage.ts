@@ -1,7 +1,8 @@
 import type { Store } from "../../port/store.ts";
 import { afterPrefix, type KeyPart, makeKey, prefixRange, type Table, tables } from "../keys.ts";
 import type { Log } from "../log/log.ts";
-import { decode, type Metastore } from "../metastore/metastore.ts";
+import type { Metastore } from "../metastore/metastore.ts";
+import { decode } from "../stored-value.ts";
 import type { Steps } from "../turns.ts";
 
 export interface UsageDeps {

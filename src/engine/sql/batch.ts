@@ -60,7 +60,7 @@ export type FixedData =
   | Float64Array;
 
 /** What of a batch goes over to another thread instead of being copied. */
-export function buffersOf(batch: SqlBatch): ArrayBuffer[] {
+function buffersOf(batch: SqlBatch): ArrayBuffer[] {
   const buffers = new Set<ArrayBuffer>();
   const add = (array: { readonly buffer: ArrayBufferLike } | undefined) => {
     if (array !== undefined && array.buffer.byteLength > 0) buffers.add(array.buffer as ArrayBuffer);

@@ -1,3 +1,4 @@
+import { LruMap } from "../../port/lru-map.ts";
 import { decodeDocument } from "../collection/document-codec.ts";
 import { readSchema } from "../collection/schema-parse.ts";
 import { type CollectionColumn, collectionColumns } from "./columns.ts";
@@ -25,14 +26,13 @@ const knownMax = 100;
 
 /** The columns of collections, parsed once for each version of a schema. */
 export class FoundSchemas {
-  readonly #known = new Map<string, readonly CollectionColumn[]>();
+  readonly #known = new LruMap<string, readonly CollectionColumn[]>(knownMax);
 
   columnsOf({ collectionId, schemaVersion, fields }: FoundDocuments): readonly CollectionColumn[] {
     const key = `${collectionId} ${schemaVersion}`;
     let columns = this.#known.get(key);
     if (columns !== undefined) return columns;
     columns = collectionColumns(readSchema(fields));
-    if (this.#known.size >= knownMax) this.#known.delete(this.#known.keys().next().value!);
     this.#known.set(key, columns);
     return columns;
   }

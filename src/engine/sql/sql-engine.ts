@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { Children, ChildrenStats } from "../../port/children.ts";
 import type { Clock } from "../../port/clock.ts";
+import { LruMap } from "../../port/lru-map.ts";
 import type { Metastore } from "../metastore/metastore.ts";
 import type { Queries } from "../query/queries.ts";
 import type { ConsistencyToken } from "../token.ts";
@@ -259,16 +260,14 @@ const planLengthMax = 10_000;
 
 /** What statements need that came before: the same text needs the same, unless its values have a part in it. */
 class KnownPlans {
-  readonly #plans = new Map<string, PlanReply>();
+  readonly #plans = new LruMap<string, PlanReply>(plansMax);
 
   find(text: StatementText): PlanReply | undefined {
     return this.#plans.get(keyOf(text));
   }
 
   keep(text: StatementText, plan: PlanReply): void {
-    if (!plan.repeats || text.query.length > planLengthMax) return;
-    if (this.#plans.size >= plansMax) this.#plans.delete(this.#plans.keys().next().value!);
-    this.#plans.set(keyOf(text), plan);
+    if (plan.repeats && text.query.length <= planLengthMax) this.#plans.set(keyOf(text), plan);
   }
 }
 

@@ -10,14 +10,14 @@ import {
   encodeBatchInSteps,
   type RecordInput,
 } from "../log/record-batch.ts";
-import type { Trimmer } from "../log/trimmer.ts";
-import type { KeptStream, Metastore, StreamMeta } from "../metastore/metastore.ts";
+import type { Metastore, StreamMeta } from "../metastore/metastore.ts";
 import type { Quotas } from "../quota/quotas.ts";
 import type { ConsistencyToken, TokenEntry } from "../token.ts";
 import { runInTurns, runSteps } from "../turns.ts";
 import type { Idempotency, IdempotencyRecords } from "./idempotency.ts";
 import { type RoutedBatch, routedBatches } from "./routed-batches.ts";
 import { TokenWaiter } from "./token-waiter.ts";
+import type { Trimmer } from "./trimmer.ts";
 
 export interface StreamRef {
   readonly namespace: string;
@@ -29,8 +29,6 @@ export interface PartitionRef extends StreamRef {
 }
 
 export interface AppendCommand extends PartitionRef {
-  /** The same stream, where somebody keeps it. */
-  readonly kept?: KeptStream;
   /** Records, or a batch that is encoded already. */
   readonly records: readonly RecordInput[] | EncodedBatch;
   readonly matchOffset?: number;
@@ -185,28 +183,23 @@ export class Streams {
   }
 
   append(command: AppendCommand): Promise<Replayable<AppendReply>> {
-    const { clock, metastore } = this.#deps;
-    const { kept, records } = command;
-    const meta = kept === undefined ? this.#stream(command) : metastore.keptStream(kept);
-    const found = { meta, version: metastore.streamsVersion };
+    const { clock } = this.#deps;
+    const { records } = command;
+    const meta = this.#stream(command);
     checkPartition(meta, command.partition);
-    if ("bytes" in records) return this.#appendBatch(command, found, records);
+    if ("bytes" in records) return this.#appendBatch(command, meta, records);
     const nowMs = clock.nowMs();
-    if (records.length <= recordsAtOnce) return this.#appendBatch(command, found, encodeBatch(records, nowMs));
+    if (records.length <= recordsAtOnce) return this.#appendBatch(command, meta, encodeBatch(records, nowMs));
     return runInTurns(encodeBatchInSteps(records, nowMs), clock).then((batch) =>
-      this.#appendBatch(command, found, batch),
+      this.#appendBatch(command, meta, batch),
     );
   }
 
-  #appendBatch(
-    command: AppendCommand,
-    { meta, version }: { readonly meta: StreamMeta; readonly version: number },
-    batch: EncodedBatch,
-  ): Promise<Replayable<AppendReply>> {
+  #appendBatch(command: AppendCommand, meta: StreamMeta, batch: EncodedBatch): Promise<Replayable<AppendReply>> {
     const { log, metastore, committer, quotas } = this.#deps;
     const { partition } = command;
     const decide = (draft: Draft): Replayable<AppendReply> => {
-      const stream = metastore.stagedStream(draft, meta, version);
+      const stream = metastore.stagedStream(draft, meta);
       const recorded = this.#recorded<AppendReply>(draft, stream, command.idempotency);
       if (recorded !== undefined) return { reply: recorded, replayed: true };
       if (command.matchOffset !== undefined && command.matchOffset !== log.stagedNext(stream, partition)) {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { formatBatch, formatBinary, parseEvents } from "../../../src/edge/rest/events/cloudevents.ts";
+import { formatBinary, parseEvents } from "../../../src/edge/rest/events/cloudevents.ts";
 import type { CloudEvent } from "../../../src/engine/event/cloud-event.ts";
 import {
   batchJsonType,
@@ -10,6 +10,7 @@ import {
 import { contentKind, parseMediaType } from "../../../src/engine/event/media-type.ts";
 import { eventOfRecord, recordOfEvent, writeEvent } from "../../../src/engine/event/record-codec.ts";
 import { BatchCursor, BatchWriter, sealBatch } from "../../../src/engine/log/record-batch.ts";
+import { formatBatch } from "../../support/event-batch.ts";
 import { loadVectors, type RequestVector, requestBody } from "../../support/event-vectors.ts";
 import { must, nothingToClose, type Target } from "../target.ts";
 import { refusing } from "./properties.ts";

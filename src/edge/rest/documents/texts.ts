@@ -1,8 +1,10 @@
 import type { StoredDocumentBytes } from "../../../engine/collection/documents.ts";
+import { LruMap } from "../../../port/lru-map.ts";
+import { SecondAsks } from "../second-asks.ts";
 import { documentText } from "./json.ts";
 
 /** What is kept, and the longest answer that is. */
-export const documentTextLimits = { bytesMax: 8 * 1024 * 1024, textBytesMax: 64 * 1024, askedMax: 16_384 } as const;
+export const documentTextLimits = { bytesMax: 8 * 1024 * 1024, textBytesMax: 64 * 1024 } as const;
 
 interface Kept {
   readonly stored: Uint8Array;
@@ -14,47 +16,24 @@ interface Kept {
  * Taken in when asked for a second time, and good as long as the store holds the very bytes that it was made from.
  */
 export class DocumentTexts {
-  /** Oldest use first. */
-  readonly #kept = new Map<string, Kept>();
-  readonly #asked = new Set<string>();
-  #bytes = 0;
+  readonly #kept = new LruMap<string, Kept>(documentTextLimits.bytesMax, sizeOf);
+  readonly #asked = new SecondAsks();
 
   get bytes(): number {
-    return this.#bytes;
+    return this.#kept.weight;
   }
 
   of(id: number, found: StoredDocumentBytes): Buffer {
     const key = `${found.collection}/${id}`;
     const kept = this.#kept.get(key);
     if (kept !== undefined) {
+      if (Buffer.compare(kept.stored, found.bytes) === 0) return kept.text;
       this.#kept.delete(key);
-      if (Buffer.compare(kept.stored, found.bytes) === 0) {
-        this.#kept.set(key, kept);
-        return kept.text;
-      }
-      this.#bytes -= sizeOf(kept);
     }
     const text = Buffer.from(documentText(found.decode()));
-    if (kept !== undefined || this.#isAskedAgain(key)) this.#keep(key, { stored: found.bytes, text });
+    const isKept = text.length <= documentTextLimits.textBytesMax && (kept !== undefined || this.#asked.note(key));
+    if (isKept) this.#kept.set(key, { stored: found.bytes, text });
     return text;
-  }
-
-  #isAskedAgain(key: string): boolean {
-    if (this.#asked.has(key)) return true;
-    if (this.#asked.size >= documentTextLimits.askedMax) this.#asked.clear();
-    this.#asked.add(key);
-    return false;
-  }
-
-  #keep(key: string, made: Kept): void {
-    if (made.text.length > documentTextLimits.textBytesMax) return;
-    this.#kept.set(key, made);
-    this.#bytes += sizeOf(made);
-    for (const [oldest, each] of this.#kept) {
-      if (this.#bytes <= documentTextLimits.bytesMax) return;
-      this.#kept.delete(oldest);
-      this.#bytes -= sizeOf(each);
-    }
   }
 }
 

@@ -4,7 +4,6 @@ import { type CloudEvent, EventDraft, shownName } from "../../../engine/event/cl
 import {
   batchJsonType,
   eventJsonType,
-  formatBatchJson,
   formatEventJson,
   parseBatchJson,
   parseEventJson,
@@ -132,11 +131,6 @@ function hexValue(text: string, at: number): number {
   if (code >= 0x30 && code <= 0x39) return code - 0x30;
   const letter = code | 0x20;
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : Number.NaN;
-}
-
-/** The body of a reply with media type `application/cloudevents-batch+json`. */
-export function formatBatch(events: Iterable<CloudEvent>): Buffer {
-  return Buffer.from(formatBatchJson(events));
 }
 
 export interface BinaryMessage {

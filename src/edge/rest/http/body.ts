@@ -6,10 +6,23 @@ import type { ByteAccount, ByteBudget } from "../../wire/byte-budget.ts";
 import { parseBody } from "./exact-sources.ts";
 import { parseLargeJson } from "./large-json.ts";
 
+export type Decode = (body: Buffer, request: FastifyRequest) => unknown;
+
+/** A body that its route has decoded, and checked with that: no schema looks at it. */
+export class DecodedBody {
+  readonly value: unknown;
+
+  constructor(value: unknown) {
+    this.value = value;
+  }
+}
+
 declare module "fastify" {
   interface FastifyContextConfig {
     /** The handler takes the body as bytes, whatever its content type. */
     readonly rawBody?: boolean;
+    /** Reads a body of the plainest form, without JSON and schema; undefined leaves it to them. */
+    readonly decode?: Decode | undefined;
   }
   interface FastifyRequest {
     /** The body's bytes, kept for requests that are recorded by an idempotency key. */
@@ -125,7 +138,7 @@ export function registerBodyParser(app: FastifyInstance, budget: ByteBudget): vo
   });
   app.addContentTypeParser("*", async (request: FastifyRequest, payload: NodeJS.ReadableStream) => {
     const contentType = request.headers["content-type"];
-    const { rawBody = false } = request.routeOptions.config;
+    const { rawBody = false, decode } = request.routeOptions.config;
     checkEncoding(request.headers["content-encoding"]);
     if (!rawBody && contentType !== undefined && !isJson(contentType)) {
       throw new EngineError(
@@ -141,7 +154,10 @@ export function registerBodyParser(app: FastifyInstance, budget: ByteBudget): vo
     const body = withoutMark(read);
     if (request.headers["idempotency-key"] !== undefined) request.rawBody = body;
     if (body.length === 0) return undefined;
-    if (body.length <= largeBytesMin) return parseUnmarked(body);
+    if (body.length <= largeBytesMin) {
+      const decoded = decode?.(body, request);
+      return decoded === undefined ? parseUnmarked(body) : new DecodedBody(decoded);
+    }
     const parsed = (isUtf8(body) ? await parseLargeJson(body) : undefined) ?? parseUnmarked(body);
     if (request.rawBody === undefined) giveBack(body);
     return parsed;

@@ -5,11 +5,11 @@ import type { Metrics } from "../metrics/metrics.ts";
 import type { Route } from "../route.ts";
 import { answer, text, textAnswer } from "../schemas.ts";
 
-export function healthStatus(): { status: string } {
+function healthStatus(): { status: string } {
   return { status: "ok" };
 }
 
-export function readyStatus(engine: Engine): { status: string } {
+function readyStatus(engine: Engine): { status: string } {
   if (engine.isReady) return { status: "ready" };
   throw unavailable(engine.isDraining ? "the server is draining" : "the metastore has no leader yet");
 }

@@ -70,21 +70,34 @@ class RecordCodec {
    * The records from the cursor's on as JSON text, each after a comma, or each but the first when `first` is set: as
    * many as end within `bytesMax`, and at most `recordsMax`. The cursor moves on to the last of them. Undefined when not even the one it stands on
    * can be written here, because it is too large or does not end in time. Valid until the next call.
+   *
+   * A record's text is longer than the record: no more of the batch is needed here than may be written.
    */
   encode(cursor: BatchCursor, bytesMax: number, first: boolean, recordsMax = Infinity): Buffer | undefined {
+    if (bytesMax <= 0) return undefined;
     const { bytes, recordStart } = cursor;
-    const length = bytes.length - recordStart;
-    if (length > inputBytesMax) return undefined;
     const memory = this.#memory;
-    bytes.copy(memory, inputStart, recordStart);
+    const end = recordStart + Math.min(inputBytesMax, bytesMax);
+    bytes.copy(memory, inputStart, recordStart, end);
     const limit = Math.min(outputStart + bytesMax, outputEnd);
     const { offset } = cursor;
-    const wanted = Math.min(cursor.recordsLeft, recordsMax);
+    const most = Math.min(cursor.recordsLeft, recordsMax);
+    const wanted = bytes.length <= end ? most : wholeRecords(bytes, recordStart, end, most);
     const count = this.#module.encode(inputStart, wanted, offset, outputStart, limit, outputEnd, first ? 1 : 0);
     if (count === 0) return undefined;
     cursor.skip(count, this.#module.readTo.value - inputStart);
     return memory.subarray(outputStart, this.#module.writtenTo.value);
   }
+}
+
+/** How many of a batch's records end before a place, at most so many. */
+function wholeRecords(bytes: Buffer, start: number, end: number, countMax: number): number {
+  let count = 0;
+  for (let at = start; count < countMax && at + 4 <= end; count++) {
+    at += 4 + bytes.readUInt32LE(at);
+    if (at > end) break;
+  }
+  return count;
 }
 
 let shared: RecordCodec | undefined;

@@ -52,23 +52,14 @@ function parseRecord(record: RecordJson, i: number): RecordInput {
   return parsed;
 }
 
-/**
- * The records of a request as a batch, decoded straight into it; undefined when one has headers, which take the longer
- * way. A hot loop: 43 µs for 100 records of 200 bytes, without a buffer for each part.
- */
-export function encodeRecords(records: readonly RecordJson[], nowMs: number): EncodedBatch | undefined {
-  const { length } = records;
-  const partBytes = plainBytes(records, 0, length);
-  if (partBytes === undefined) return undefined;
-  const writer = new PlainBatchWriter(length, partBytes, nowMs);
-  writeRecords(writer, records, 0, length, nowMs);
-  return writer.finish();
-}
-
 /** Records between two looks at the clock. */
 const pieceRecords = 256;
 
-/** The same for a request of any length. */
+/**
+ * The records of a request as a batch, decoded straight into it; undefined when one has headers. For requests that are
+ * too long for the codec: a buffer for each part would take two to seven times as long (108 µs instead of 53 for 100
+ * records of 200 bytes, 2.6 ms instead of 0.35 for 700 of 1,000).
+ */
 export async function encodeRecordsInTurns(
   records: readonly RecordJson[],
   nowMs: number,
@@ -149,7 +140,7 @@ export function recordText(cursor: BatchCursor): string {
 }
 
 /** A record's headers as JSON text. */
-export function headersText(cursor: BatchCursor): string {
+function headersText(cursor: BatchCursor): string {
   return JSON.stringify(
     cursor.headers.map(({ key, value }) =>
       value === undefined

@@ -1,10 +1,11 @@
+import { LruMap } from "../../../port/lru-map.ts";
+import { SecondAsks } from "../second-asks.ts";
+
 /** Records of one chunk; chunks start at its multiples, so that readers who started anywhere share them. */
 export const chunkRecords = 256;
 /** What a cache may hold, and the largest chunk it takes. */
 const cacheBytesMax = 32 * 1024 * 1024;
 const chunkBytesMax = 256 * 1024;
-/** Chunks remembered for having been asked for. */
-const askedMax = 16_384;
 
 /**
  * Records as the text of a page, for readers that follow the same partition: what one of them has been sent is sent to
@@ -13,13 +14,11 @@ const askedMax = 16_384;
  * used again, so nothing in here can be out of date.
  */
 export class PageCache {
-  /** Oldest use first. */
-  readonly #chunks = new Map<string, Buffer>();
-  readonly #asked = new Set<string>();
-  #bytes = 0;
+  readonly #chunks = new LruMap<string, Buffer>(cacheBytesMax, (chunk) => chunk.length);
+  readonly #asked = new SecondAsks();
 
   get bytes(): number {
-    return this.#bytes;
+    return this.#chunks.weight;
   }
 
   has(key: string): boolean {
@@ -27,29 +26,15 @@ export class PageCache {
   }
 
   get(key: string): Buffer | undefined {
-    const chunk = this.#chunks.get(key);
-    if (chunk === undefined) return undefined;
-    this.#chunks.delete(key);
-    this.#chunks.set(key, chunk);
-    return chunk;
+    return this.#chunks.get(key);
   }
 
   /** Notes that a chunk was asked for; returns whether it was before. */
   isAskedAgain(key: string): boolean {
-    if (this.#asked.has(key)) return true;
-    if (this.#asked.size >= askedMax) this.#asked.clear();
-    this.#asked.add(key);
-    return false;
+    return this.#asked.note(key);
   }
 
   add(key: string, chunk: Buffer): void {
-    if (chunk.length > chunkBytesMax) return;
-    this.#chunks.set(key, chunk);
-    this.#bytes += chunk.length;
-    for (const [oldest, { length }] of this.#chunks) {
-      if (this.#bytes <= cacheBytesMax) return;
-      this.#chunks.delete(oldest);
-      this.#bytes -= length;
-    }
+    if (chunk.length <= chunkBytesMax) this.#chunks.set(key, chunk);
   }
 }

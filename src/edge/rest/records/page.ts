@@ -116,8 +116,7 @@ class PageEncoder {
       const first = this.#next === offset;
       // A record that can't fit needs not be written to know it.
       if (!first && this.#sent + before + batch.valueLength > this.#budget) return true;
-      if (this.#format === "base64") writer.record(batch, first);
-      else writer.text((first ? "" : ",") + formattedRecord(batch, this.#format));
+      writer.text((first ? "" : ",") + formattedRecord(batch, this.#format));
       if (!first && this.#sent + writer.length > this.#budget) {
         writer.truncate(before);
         return true;

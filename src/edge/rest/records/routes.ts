@@ -1,8 +1,10 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Engine } from "../../../engine/engine.ts";
 import { limits } from "../../../engine/limits.ts";
+import type { EncodedBatch } from "../../../engine/log/record-batch.ts";
 import type { AppendCommand, AppendReply, FetchCommand, RoutedAppendCommand } from "../../../engine/stream/streams.ts";
 import { formatToken } from "../../../engine/token.ts";
+import { DecodedBody } from "../http/body.ts";
 import {
   clientSignal,
   type Route,
@@ -27,6 +29,7 @@ import {
   token,
   tokenHeader,
 } from "../schemas.ts";
+import { recordCodec } from "./codec.ts";
 import { type FetchQuery, fetchQuery, parseFrom } from "./fetch-query.ts";
 import { formatOf, formatQuery, recordsToBase64 } from "./format.ts";
 import { encodeRecordsInTurns, parseRecordsInTurns, type RecordJson } from "./json.ts";
@@ -78,6 +81,13 @@ function parseFetch(request: FastifyRequest): FetchCommand {
   };
 }
 
+async function appendOf(body: unknown): Promise<Pick<AppendCommand, "records" | "matchOffset">> {
+  if (body instanceof DecodedBody) return { records: body.value as EncodedBatch };
+  const { records, match_offset } = body as { records: RecordJson[]; match_offset?: number | null };
+  const encoded = (await encodeRecordsInTurns(records, Date.now())) ?? (await parseRecordsInTurns(records));
+  return { records: encoded, ...(match_offset == null ? {} : { matchOffset: match_offset }) };
+}
+
 /** The answer to an append, its token formatted already for header and body. */
 export function appendReplyText(reply: AppendReply, tokenText: string): string {
   return `{"base_offset":${reply.baseOffset},"last_offset":${reply.lastOffset},"token":${tokenText}}`;
@@ -113,17 +123,16 @@ export function recordRoutes(engine: Engine): Route[] {
         body: appendBody,
         response: { 200: answer("Appended", appendAnswer) },
       },
+      decode: (body, request) => (formatOf(request) === "base64" ? recordCodec().decode(body, Date.now()) : undefined),
       prepare: recordsToBase64,
       handler: async (request, reply) => {
         const { ns, stream, partition } = request.params as PartitionParams;
-        const body = request.body as { records: RecordJson[]; match_offset?: number | null };
         const idempotency = idempotencyOf(request);
         const command: AppendCommand = {
           namespace: ns,
           stream,
           partition,
-          records: (await encodeRecordsInTurns(body.records, Date.now())) ?? (await parseRecordsInTurns(body.records)),
-          ...(body.match_offset == null ? {} : { matchOffset: body.match_offset }),
+          ...(await appendOf(request.body)),
           ...(idempotency === undefined ? {} : { idempotency }),
         };
         const done = await streams.append(command);

@@ -1,5 +1,6 @@
 import type { Clock } from "../../../port/clock.ts";
 import type { Columnar, ColumnarChange, ColumnarDataset } from "../../../port/columnar.ts";
+import { LruMap } from "../../../port/lru-map.ts";
 import type { ObjectStore } from "../../../port/object-store.ts";
 import type { Schema } from "../schema.ts";
 import { columnarSchema } from "./columnar-rows.ts";
@@ -14,7 +15,7 @@ export class ColumnarDatasets {
   readonly #columnar: Columnar;
   readonly #objects: ObjectStore;
   readonly #clock: Clock;
-  readonly #open = new Map<string, { dataset: ColumnarDataset; schema: Schema }>();
+  readonly #open = new LruMap<string, { dataset: ColumnarDataset; schema: Schema }>(openMax);
 
   constructor(columnar: Columnar, objects: ObjectStore, clock: Clock) {
     this.#columnar = columnar;
@@ -51,11 +52,10 @@ export class ColumnarDatasets {
     const known = this.#open.get(place);
     if (known !== undefined) {
       if (known.schema.fields.length !== schema.fields.length) await known.dataset.addColumns(columnarSchema(schema));
-      this.#open.delete(place);
       this.#open.set(place, { dataset: known.dataset, schema });
       return known.dataset;
     }
-    if (this.#open.size >= openMax) await this.#close(this.#open.keys().next().value!);
+    if (this.#open.size >= openMax) await this.#open.shift()?.dataset.close();
     const dataset = await this.#columnar.open(place, columnarSchema(schema));
     this.#open.set(place, { dataset, schema });
     return dataset;

@@ -5,7 +5,7 @@ import type { Store, WriteOp } from "../../../port/store.ts";
 import type { Committer } from "../../commit/committer.ts";
 import { conflict, EngineError, invalid } from "../../errors.ts";
 import { makeKey, tables } from "../../keys.ts";
-import { decode, encode } from "../../metastore/metastore.ts";
+import { decode, encode } from "../../stored-value.ts";
 import { runInTurns, type Steps } from "../../turns.ts";
 import { parseOwnFields } from "../document.ts";
 import { formatId } from "../document-id.ts";

@@ -4,7 +4,7 @@ import type { Clock } from "../../../port/clock.ts";
 import type { Random } from "../../../port/random.ts";
 import type { Store } from "../../../port/store.ts";
 import { makeKey, tables } from "../../keys.ts";
-import { decode } from "../../metastore/metastore.ts";
+import { decode } from "../../stored-value.ts";
 import { FunctionFault } from "../fault.ts";
 import type { DeployedFunction, LiveNamespace } from "../live-namespace.ts";
 import type { LiveCall, Outcome } from "../run.ts";

@@ -3,7 +3,7 @@
  * of its own body. It takes away what would make two runs of a function differ, freezes the rest, and talks in JSON: `step` begins a run or
  * brings answers, `output` tells what the run asks for, or its end.
  */
-export function installHarness(): void {
+function installHarness(): void {
   // biome-ignore lint/suspicious/noExplicitAny: everything in here is of strangers.
   type Json = any;
   const scope = globalThis as Json;

@@ -1,5 +1,6 @@
 import { type Child, ChildLost, type Children } from "../../../port/children.ts";
 import type { Clock } from "../../../port/clock.ts";
+import { LruMap } from "../../../port/lru-map.ts";
 import { wallMsOf } from "../../../port/sandbox.ts";
 import { EngineError, unavailable } from "../../errors.ts";
 import { FunctionFault, overLimit } from "../fault.ts";
@@ -92,7 +93,7 @@ export class RunnerPool {
   readonly #runners = new Set<Runner>();
   readonly #queue: Queued[] = [];
   /** Functions that are not short, and for how many runs more they are not tried. */
-  readonly #slow = new Map<string, number>();
+  readonly #slow = new LruMap<string, number>(slowMax);
   #looking: Promise<void> | undefined;
   #ids = 0;
   #isClosed = false;
@@ -262,7 +263,6 @@ export class RunnerPool {
   }
 
   #noteSlow(name: string): void {
-    if (this.#slow.size >= slowMax) this.#slow.clear();
     this.#slow.set(name, slowRuns);
   }
 

@@ -1,4 +1,5 @@
 import duckdb from "@duckdb/node-bindings";
+import { LruMap } from "../../../port/lru-map.ts";
 
 /**
  * The one file that calls DuckDB's library. It is used at the level of its C interface: chunks of a result are read
@@ -114,7 +115,7 @@ const preparedMax = 32;
 
 export class Connection {
   readonly #connection: duckdb.Connection;
-  readonly #prepared = new Map<string, Prepared>();
+  readonly #prepared = new LruMap<string, Prepared>(preparedMax);
 
   constructor(connection: duckdb.Connection) {
     this.#connection = connection;
@@ -134,11 +135,7 @@ export class Connection {
     const known = this.#prepared.get(sql);
     if (known !== undefined) return known;
     const made = await this.prepare(sql);
-    if (this.#prepared.size >= preparedMax) {
-      const [oldest] = this.#prepared;
-      this.#prepared.delete(oldest![0]);
-      oldest![1].close();
-    }
+    if (this.#prepared.size >= preparedMax) this.#prepared.shift()!.close();
     this.#prepared.set(sql, made);
     return made;
   }
@@ -153,8 +150,7 @@ export class Connection {
   }
 
   close(): void {
-    for (const prepared of this.#prepared.values()) prepared.close();
-    this.#prepared.clear();
+    while (this.#prepared.size > 0) this.#prepared.shift()!.close();
     duckdb.disconnect_sync(this.#connection);
   }
 }

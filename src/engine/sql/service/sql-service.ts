@@ -1,4 +1,5 @@
 import type { ChildService } from "../../../port/children.ts";
+import { LruMap } from "../../../port/lru-map.ts";
 import type { Store } from "../../../port/store.ts";
 import { EngineError, unavailable } from "../../errors.ts";
 import type { Dialect, Dialects } from "../dialect.ts";
@@ -55,7 +56,7 @@ export class SqlService implements ChildService {
   readonly #namespaces = new Map<number, Promise<OpenNamespace>>();
   readonly #statements = new Map<number, Open>();
   /** Statements that were stopped before they were open. */
-  readonly #stoppedEarly = new Map<number, StopReason>();
+  readonly #stoppedEarly = new LruMap<number, StopReason>(stoppedEarlyMax);
   readonly #parser = new Parser();
   readonly #plans: StatementPlans;
   readonly #schemas = new FoundSchemas();
@@ -117,7 +118,6 @@ export class SqlService implements ChildService {
     }
     // It may be about to open; one that is over does not come back for it.
     this.#stoppedEarly.set(id, why);
-    if (this.#stoppedEarly.size > stoppedEarlyMax) this.#stoppedEarly.delete(this.#stoppedEarly.keys().next().value!);
   }
 
   async #planned(request: Extract<SqlMessage, { kind: "plan" }>): Promise<PlanReply> {

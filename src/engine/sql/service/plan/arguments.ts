@@ -123,7 +123,7 @@ function parameterOf(
 }
 
 /** All arguments of a retriever, worked out. */
-export async function retrieverArguments(
+async function retrieverArguments(
   call: SearchCall,
   source: ArgumentSource,
   params: readonly SqlParameter[],
@@ -156,7 +156,7 @@ export async function retrieverArguments(
 const numericList = /^\[\s*[-+\d.eE\s,]*\]$/;
 
 /** Literals and parameters are read here; whatever else is a constant DuckDB works out. */
-export async function argumentValue(
+async function argumentValue(
   source: ArgumentSource,
   span: Span,
   params: readonly SqlParameter[],

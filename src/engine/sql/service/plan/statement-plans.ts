@@ -1,3 +1,4 @@
+import { LruMap } from "../../../../port/lru-map.ts";
 import type { Dialects } from "../../dialect.ts";
 import type { StatementText } from "../../messages.ts";
 import { duckFault } from "../duck-fault.ts";
@@ -13,7 +14,7 @@ const planLengthMax = 10_000;
 export class StatementPlans {
   readonly #serialize: (query: string) => Promise<unknown>;
   readonly #dialects: Dialects;
-  readonly #plans = new Map<string, StatementPlan>();
+  readonly #plans = new LruMap<string, StatementPlan>(plansMax);
 
   /** `serialize` gives the tree of a query as text. */
   constructor(serialize: (query: string) => Promise<unknown>, dialects: Dialects) {
@@ -32,10 +33,7 @@ export class StatementPlans {
     } catch (error) {
       throw duckFault(error);
     }
-    if (key.length <= planLengthMax) {
-      if (this.#plans.size >= plansMax) this.#plans.delete(this.#plans.keys().next().value!);
-      this.#plans.set(key, plan);
-    }
+    if (key.length <= planLengthMax) this.#plans.set(key, plan);
     return plan;
   }
 

@@ -17,7 +17,6 @@ export type StopReason = "cancelled" | "timeout";
 export class Statement {
   connection: Connection | undefined;
   #stopped: StopReason | undefined;
-  readonly #onStop = Promise.withResolvers<void>();
   #result: Result | undefined;
   #types: readonly ColumnType[] = [];
   #rows = 0;
@@ -52,17 +51,8 @@ export class Statement {
     }
   }
 
-  /** Waits for work that goes on by itself when the statement is stopped. */
-  async orStopped<T>(work: Promise<T>): Promise<T> {
-    work.catch(() => {});
-    const done = await Promise.race([work, this.#onStop.promise]);
-    this.check();
-    return done as T;
-  }
-
   stop(why: StopReason): void {
     this.#stopped ??= why;
-    this.#onStop.resolve();
     this.connection?.interrupt();
   }
 

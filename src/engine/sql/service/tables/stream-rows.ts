@@ -90,7 +90,7 @@ function recordCells(
  * Text as it is. Bytes that are no UTF-8 are shown as DuckDB shows a BLOB, which `::BLOB` reads back: printable ASCII
  * as it is, every other byte as `\xHH`.
  */
-export function bytesText(bytes: Buffer | undefined): string | undefined {
+function bytesText(bytes: Buffer | undefined): string | undefined {
   if (bytes === undefined) return undefined;
   if (isUtf8(bytes)) return bytes.toString("utf8");
   // A string that grows by each byte would take twenty times its length.

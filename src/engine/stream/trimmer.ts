@@ -1,8 +1,8 @@
 import type { Committer } from "../commit/committer.ts";
 import { limits } from "../limits.ts";
+import type { Log } from "../log/log.ts";
 import type { Metastore, StreamMeta } from "../metastore/metastore.ts";
 import { nextTurn } from "../turns.ts";
-import type { Log } from "./log.ts";
 
 /** Partitions looked at before other work gets a turn. */
 const partitionsPerTurn = 200;
