@@ -10,6 +10,7 @@ import type { ConsistencyToken } from "../../../engine/token.ts";
 import { filterField, queryBody } from "../body-shapes.ts";
 import { type CollectionParams, collectionPath } from "../collections/routes.ts";
 import { parseFilterField } from "../documents/json.ts";
+import { DecodedBody, parseJson } from "../http/body.ts";
 import { sendParts } from "../http/long-answer.ts";
 import { clientSignal, type Route, readToken, sendToken } from "../route.ts";
 import {
@@ -25,6 +26,7 @@ import {
   token,
   tokenHeader,
 } from "../schemas.ts";
+import { seemingFrom } from "./format.ts";
 import { answerParts, isLong, type QueryAnswer } from "./text.ts";
 
 const number: Schema = { type: "number" };
@@ -33,14 +35,33 @@ const anyObject: Schema = { type: "object" };
 /** The route as it is named in metrics. */
 export const queryRoute = "/v1/namespaces/:ns/query";
 
-/** Runs the query of a body, or its several queries, which have a token each. */
+/** An answer as it is to be sent, text of one byte a character or bytes, or one to be written. */
+type QueryReply = { readonly body: string | Buffer } | { readonly result: QueryAnswer };
+/** Several queries have a token each, in the answer alone. */
+type WithToken<T> = T & { readonly token: ConsistencyToken | undefined };
+
+/** Answers the query of a body, or its several queries: in a thread that searches where that can be, else here. */
 export async function answerQuery(
+  queries: Queries,
+  ns: string,
+  body: Buffer,
+  required: ConsistencyToken,
+  signal: AbortSignal,
+): Promise<WithToken<QueryReply>> {
+  const from = seemingFrom(body);
+  const answered = from && (await queries.answer(ns, { from, body: body.latin1Slice(), token: required }, signal));
+  if (!answered) return runQuery(queries, ns, body.length === 0 ? {} : parseJson(body), required, signal);
+  const { body: answer, token } = answered;
+  return { body: typeof answer === "string" ? answer : Buffer.from(answer.buffer), token };
+}
+
+async function runQuery(
   queries: Queries,
   ns: string,
   body: unknown,
   required: ConsistencyToken,
   signal: AbortSignal,
-): Promise<{ readonly result: QueryAnswer; readonly token: ConsistencyToken | undefined }> {
+): Promise<WithToken<{ readonly result: QueryAnswer }>> {
   const schemaOf = (collection: string) => queries.schemaOf(ns, collection);
   if (!holdsQueries(body)) {
     const result = await queries.run(ns, parseQuery(body, schemaOf), required, signal);
@@ -68,12 +89,21 @@ export function queryRoutes(engine: Engine): Route[] {
         body: queryBody,
         response: { 200: answer("The rows", { rows: array(anyObject), token, took_ms: { type: "number" } }) },
       },
+      decode: (body) => body,
       handler: async (request, reply) => {
         const { ns } = request.params as { ns: string };
         const { body } = request;
-        const { result, token } = await answerQuery(queries, ns, body, readToken(request), clientSignal(reply));
-        if (token !== undefined) sendToken(reply, token);
-        return isLong(result) ? sendParts(reply, answerParts(result)) : result;
+        const [required, signal] = [readToken(request), clientSignal(reply)];
+        const answered =
+          body instanceof DecodedBody
+            ? await answerQuery(queries, ns, body.value as Buffer, required, signal)
+            : await runQuery(queries, ns, body, required, signal);
+        if (answered.token !== undefined) sendToken(reply, answered.token);
+        if ("result" in answered) {
+          return isLong(answered.result) ? sendParts(reply, answerParts(answered.result)) : answered.result;
+        }
+        reply.type("application/json; charset=utf-8");
+        return answered.body;
       },
     },
     {
