@@ -1,4 +1,5 @@
 import type { Schema } from "../collection/schema.ts";
+import type { FilterCache } from "../search/filter/filter-cache.ts";
 import { Bitset } from "../search/index/bitset.ts";
 import type {
   IndexReader,
@@ -43,6 +44,10 @@ class PinnedReader implements IndexReader {
 
   #isLive(doc: number): boolean {
     return doc < this.docCount && (this.live === undefined || this.live.has(doc));
+  }
+
+  get filterCache(): FilterCache | undefined {
+    return this.#reader.filterCache;
   }
 
   find(id: number): number {

@@ -25,6 +25,10 @@ export const searchLimits = {
   /** Values of one `terms` or `ids` clause. */
   filterValuesMax: 65_536,
   wildcardLengthMax: 1_024,
+  /** What filters matched, kept of each segment; a filter with more clauses, values or a longer text is not kept. */
+  filterCacheBytesMax: 1024 * 1024,
+  filterCacheClausesMax: 32,
+  filterCacheKeyLengthMax: 2_048,
   /** Stems kept per language, in each of two generations. */
   stemCacheEntriesMax: 50_000,
   /** Terms per segment whose count of deleted documents is remembered. */

@@ -26,8 +26,19 @@ export function evaluateFilter(filter: Filter, reader: IndexReader): Bitset {
 
 /** The same with pauses where a filter has many clauses, or much to look through. */
 export function* evaluateFilterSteps(filter: Filter, reader: IndexReader): Steps<Bitset> {
-  const found = yield* evaluate(filter, reader);
+  const found = yield* evaluateCached(filter, reader);
   return reader.live === undefined ? found : found.and(reader.live);
+}
+
+function* evaluateCached(filter: Filter, reader: IndexReader): Steps<Bitset> {
+  const cache = reader.filterCache;
+  const key = cache?.keyOf(filter);
+  if (cache === undefined || key === undefined) return yield* evaluate(filter, reader);
+  const known = cache.find(key);
+  if (known !== undefined) return known.clone();
+  const found = yield* evaluate(filter, reader);
+  cache.keep(key, found);
+  return found.clone();
 }
 
 /** Live documents that match, over all parts. */

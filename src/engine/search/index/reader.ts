@@ -1,4 +1,5 @@
 import type { Distance, Schema } from "../../collection/schema.ts";
+import type { FilterCache } from "../filter/filter-cache.ts";
 import type { RowSketch } from "../vector/sketch.ts";
 import type { Bitset } from "./bitset.ts";
 import type { PostingsCursor, PostingsSink } from "./postings.ts";
@@ -18,6 +19,8 @@ export interface IndexReader {
   readonly versions: Float64Array;
   /** Whether document numbers follow the external ids, as they do in a segment. */
   readonly idsAscending: boolean;
+  /** What filters match here, where that does not change. */
+  readonly filterCache?: FilterCache | undefined;
   /** The number of the live document with this external id, or -1. */
   find(id: number): number;
   /** Undefined for a field that this part does not hold, or that has no such access. */

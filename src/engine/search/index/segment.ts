@@ -1,5 +1,6 @@
 import { type FieldSpec, isNumeric, type Schema, type VectorSpec } from "../../collection/schema.ts";
 import { readSchema } from "../../collection/schema-parse.ts";
+import { FilterCache } from "../filter/filter-cache.ts";
 import { Bitset } from "./bitset.ts";
 import { Deletes } from "./deletes.ts";
 import {
@@ -175,6 +176,7 @@ export class Segment {
   readonly docCount: number;
   readonly ids: Float64Array;
   readonly versions: Float64Array;
+  readonly filterCache: FilterCache;
   readonly #sections: SectionReader;
   readonly #fields = new Map<string, SegmentField>();
   readonly #vectors = new Map<string, SegmentVectors>();
@@ -187,6 +189,7 @@ export class Segment {
     this.docCount = meta.docCount;
     this.ids = this.#sections.f64("ids");
     this.versions = this.#sections.f64("versions");
+    this.filterCache = new FilterCache(this.docCount);
   }
 
   get bytes(): number {
@@ -277,6 +280,10 @@ export class SegmentReader implements IndexReader {
 
   get liveCount(): number {
     return this.segment.docCount - this.deletes.count;
+  }
+
+  get filterCache(): FilterCache {
+    return this.segment.filterCache;
   }
 
   get live(): Bitset | undefined {
