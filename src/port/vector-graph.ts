@@ -8,11 +8,24 @@ export interface VectorGraphInput {
   readonly distance: "cosine" | "dot" | "l2";
 }
 
+/** Rows that a graph is asked for to find ten, unless measured otherwise. */
+export const usualCandidates = 64;
+
+/** What was measured of a graph when it was built. */
+export interface GraphQuality {
+  /** How many times the usual number of rows to ask for, to find enough of the nearest. */
+  readonly effort: number;
+  /** The share of the ten nearest that it finds by then. */
+  readonly recall: number;
+}
+
 export interface VectorGraph {
   readonly rowCount: number;
   readonly dim: number;
   /** How many times the usual number of rows to ask for, to be as sure of the nearest as in other graphs. */
   readonly effort: number;
+  /** The share of the ten nearest that is found by then, where it was measured. */
+  readonly recall: number | undefined;
   /** Of its file. */
   readonly bytes: number;
   /** What other threads can open it from, where it is in memory that they see. */
@@ -32,19 +45,26 @@ export interface VectorGraph {
   close(): void;
 }
 
+export interface BuiltGraph {
+  /** Of its file. */
+  readonly bytes: number;
+  /** Undefined where it has too few rows to tell. */
+  readonly quality: GraphQuality | undefined;
+}
+
 export interface VectorGraphs {
   /**
    * Builds a graph in short steps and leaves it, synced, in a file that appears whole or not at all. Keeps one thread
    * busy: for a worker. Aborting rejects with the signal's reason and leaves nothing.
    */
-  build(path: string, input: VectorGraphInput, signal?: AbortSignal): Promise<{ readonly bytes: number }>;
+  build(path: string, input: VectorGraphInput, signal?: AbortSignal): Promise<BuiltGraph>;
   /**
    * Opens a built graph. The file may be deleted or replaced by another while it is open, but never changed in place.
    * A file that is no whole graph is a VectorGraphError.
    */
-  open(path: string): Promise<VectorGraph>;
+  open(path: string, quality?: GraphQuality): Promise<VectorGraph>;
   /** Opens what another thread has in memory. */
-  openShared(shared: SharedBytes): VectorGraph;
+  openShared(shared: SharedBytes, quality?: GraphQuality): VectorGraph;
 }
 
 export class VectorGraphError extends Error {

@@ -243,6 +243,8 @@ describe("requests", () => {
       stats.parts.map(({ kind, graph }: { kind: string; graph: boolean }) => [kind, graph]),
       [["segment", true]],
     );
+    const { ef, recall } = stats.parts[0].graphs.v;
+    assert.ok(ef >= 48 && recall >= 0.97 && recall <= 1, JSON.stringify(stats.parts));
     const exact = await client.answered({ from: "large", retrieve: [{ vector: { ...first.vector, exact: true } }] });
     const exactIds = new Set(exact.rows.map(({ _id }: Row) => _id));
     assert.ok(rows.filter(({ _id }: Row) => exactIds.has(_id)).length >= 9);

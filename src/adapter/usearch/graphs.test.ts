@@ -264,3 +264,20 @@ for (const distance of ["cosine", "dot", "l2"] as const) {
     );
   });
 }
+
+test("a build measures how many candidates its rows need", async () => {
+  const path = fresh();
+  const { quality } = await graphs.build(path, { rows, dim, distance: "cosine" });
+  assert.ok(quality !== undefined && quality.recall >= 0.975 && quality.recall <= 1, `${quality?.recall}`);
+  assert.ok(quality.effort >= 0.75 && quality.effort <= 4);
+  // Nothing is near anything in noise of so many dimensions: more candidates are needed than among clusters.
+  const noiseDim = 256;
+  const random = generator(8);
+  const noise = Float32Array.from({ length: 4_000 * noiseDim }, () => random() - 0.5);
+  const hard = await graphs.build(fresh(), { rows: noise, dim: noiseDim, distance: "cosine" });
+  assert.ok(hard.quality!.effort > quality.effort, `${hard.quality!.effort} and ${quality.effort}`);
+  const opened = await graphs.open(path, quality);
+  assert.deepEqual([opened.effort, opened.recall], [quality.effort, quality.recall]);
+  const few = await graphs.build(fresh(), { rows: rows.slice(0, 60 * dim), dim, distance: "cosine" });
+  assert.equal(few.quality, undefined);
+});

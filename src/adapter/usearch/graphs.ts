@@ -7,12 +7,15 @@ import { crc32 } from "../../port/checksum.ts";
 import type { SharedBytes } from "../../port/shared-bytes.ts";
 import { syncFolder } from "../../port/sync-folder.ts";
 import {
+  type BuiltGraph,
+  type GraphQuality,
   type VectorGraph,
   VectorGraphError,
   type VectorGraphInput,
   type VectorGraphs,
 } from "../../port/vector-graph.ts";
 import { decodeFooter, encodeFooter, type Footer, footerBytes } from "./footer.ts";
+import { heldBack, measureQuality } from "./quality.ts";
 import { bentEffort, type Scale, scaleOf, scaleQuery, scaleRows } from "./scale.ts";
 import { walkHeadBytes, walkPieces } from "./walk-file.ts";
 import { WalkedGraph, walkMemory } from "./walked-graph.ts";
@@ -56,7 +59,7 @@ export class UsearchGraphs implements VectorGraphs {
     this.#walkBytesMax = walkBytesMax;
   }
 
-  async build(path: string, input: VectorGraphInput, signal?: AbortSignal): Promise<{ bytes: number }> {
+  async build(path: string, input: VectorGraphInput, signal?: AbortSignal): Promise<BuiltGraph> {
     const { rows, dim, distance } = input;
     const rowCount = rows.length / dim;
     if (!Number.isInteger(rowCount)) throw new VectorGraphError("failed", `${rows.length} is no multiple of ${dim}`);
@@ -65,23 +68,34 @@ export class UsearchGraphs implements VectorGraphs {
     const scale = scaleOf(input);
     const index = newIndex(dim, distance);
     const step = Math.max(1, Math.min(usearchLimits.stepRowsMax, Math.floor(usearchLimits.stepNumbersMax / dim)));
-    for (let from = 0; from < rowCount; from += step) {
-      const to = Math.min(rowCount, from + step);
-      const keys = new BigUint64Array(to - from);
-      for (let row = from; row < to; row++) keys[row - from] = BigInt(row);
-      index.add(keys, scaleRows(input, scale, from, to), 1);
+    const pause = async () => {
       this.#pause();
       await setImmediate();
       signal?.throwIfAborted();
-    }
+    };
+    const add = async (first: number, end: number) => {
+      for (let from = first; from < end; from += step) {
+        const to = Math.min(end, from + step);
+        const keys = new BigUint64Array(to - from);
+        for (let row = from; row < to; row++) keys[row - from] = BigInt(row);
+        index.add(keys, scaleRows(input, scale, from, to), 1);
+        await pause();
+      }
+    };
+    const held = heldBack(rowCount);
+    await add(0, rowCount - held);
+    const measuring = measureQuality(index, input, scale, held);
+    let measured = measuring.next();
+    for (; !measured.done; measured = measuring.next()) await pause();
+    await add(rowCount - held, rowCount);
     const saved = `${path}.saved`;
     const partial = `${path}.partial`;
     try {
       index.save(saved);
-      const bytes = await this.#finish(saved, partial, input, scale, signal);
+      const bytes = await this.#finish(saved, partial, input, scale, pause);
       await rename(partial, path);
       await syncFolder(dirname(path));
-      return { bytes };
+      return { bytes, quality: measured.value };
     } catch (error) {
       await rm(partial, { force: true });
       throw error;
@@ -96,14 +110,9 @@ export class UsearchGraphs implements VectorGraphs {
     partial: string,
     input: VectorGraphInput,
     scale: Scale,
-    signal: AbortSignal | undefined,
+    pause: () => Promise<void>,
   ): Promise<number> {
     const { rows, dim, distance } = input;
-    const pause = async () => {
-      this.#pause();
-      await setImmediate();
-      signal?.throwIfAborted();
-    };
     await using from = await open(saved, "r");
     await using to = await open(partial, "w");
     const { size } = await from.stat();
@@ -123,30 +132,30 @@ export class UsearchGraphs implements VectorGraphs {
     return graphBytes + footerBytes;
   }
 
-  async open(path: string): Promise<VectorGraph> {
+  async open(path: string, quality?: GraphQuality): Promise<VectorGraph> {
     await using file = await open(path, "r").catch((error: unknown) => {
       throw new VectorGraphError("damaged", `${path}: can't be opened`, error);
     });
     const footer = await readFooter(file, path);
     if (footer.form === "usearch") {
       await verify(file, footer);
-      return openUsearch(path, footer);
+      return openUsearch(path, footer, quality);
     }
     const head = Buffer.alloc(walkHeadBytes);
     await file.read(head, 0, head.length, 0);
     const memory = walkMemory(footer, new Uint32Array(head.buffer, head.byteOffset, walkHeadBytes / 4));
     if (memory === undefined) throw new VectorGraphError("damaged", `${path}: is larger than any that is made`);
     await verify(file, footer, memory.graph);
-    return new WalkedGraph(memory.shared);
+    return new WalkedGraph(memory.shared, quality);
   }
 
-  openShared(shared: SharedBytes): VectorGraph {
-    return new WalkedGraph(shared);
+  openShared(shared: SharedBytes, quality?: GraphQuality): VectorGraph {
+    return new WalkedGraph(shared, quality);
   }
 }
 
 /** What earlier builds made: mapped into memory by usearch. */
-function openUsearch(path: string, footer: Footer): VectorGraph {
+function openUsearch(path: string, footer: Footer, quality: GraphQuality | undefined): VectorGraph {
   const index = newIndex(footer.dim, footer.distance);
   try {
     index.view(path);
@@ -156,7 +165,7 @@ function openUsearch(path: string, footer: Footer): VectorGraph {
   if (index.size() !== footer.rowCount || index.dimensions() !== footer.dim) {
     throw new VectorGraphError("damaged", `${path}: the graph is not the one its footer describes`);
   }
-  return new UsearchGraph(index, footer);
+  return new UsearchGraph(index, footer, quality);
 }
 
 class UsearchGraph implements VectorGraph {
@@ -164,14 +173,16 @@ class UsearchGraph implements VectorGraph {
   readonly rowCount: number;
   readonly dim: number;
   readonly effort: number;
+  readonly recall: number | undefined;
   readonly bytes: number;
   readonly #footer: Footer;
   #index: Index | undefined;
 
-  constructor(index: Index, footer: Footer) {
+  constructor(index: Index, footer: Footer, quality: GraphQuality | undefined) {
     this.rowCount = footer.rowCount;
     this.dim = footer.dim;
-    this.effort = footer.bent ? bentEffort : 1;
+    this.effort = quality?.effort ?? (footer.bent ? bentEffort : 1);
+    this.recall = quality?.recall;
     this.bytes = footer.graphBytes + footerBytes;
     this.#footer = footer;
     this.#index = index;

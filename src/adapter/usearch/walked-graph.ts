@@ -7,7 +7,7 @@ import {
   type WasmMemory,
   wasmBytesMin,
 } from "../../port/shared-bytes.ts";
-import { type VectorGraph, VectorGraphError } from "../../port/vector-graph.ts";
+import { type GraphQuality, type VectorGraph, VectorGraphError } from "../../port/vector-graph.ts";
 import { decodeFooter, encodeFooter, type Footer, footerBytes } from "./footer.ts";
 import { bentEffort, scaleQuery } from "./scale.ts";
 import { walkBinary } from "./walk-binary.ts";
@@ -100,6 +100,7 @@ export class WalkedGraph implements VectorGraph {
   readonly rowCount: number;
   readonly dim: number;
   readonly effort: number;
+  readonly recall: number | undefined;
   readonly bytes: number;
   readonly shared: SharedBytes;
   readonly #footer: Footer;
@@ -107,13 +108,14 @@ export class WalkedGraph implements VectorGraph {
   #walker: Walker | undefined;
 
   /** Of memory that `walkMemory` made and that has been filled. */
-  constructor(shared: SharedBytes) {
+  constructor(shared: SharedBytes, quality: GraphQuality | undefined) {
     const bytes = viewShared(shared);
     const footer = decodeFooter(Buffer.from(bytes.subarray(0, footerBytes)));
     assert(footer !== undefined, "the memory begins with the footer");
     this.rowCount = footer.rowCount;
     this.dim = footer.dim;
-    this.effort = footer.bent ? bentEffort : 1;
+    this.effort = quality?.effort ?? (footer.bent ? bentEffort : 1);
+    this.recall = quality?.recall;
     this.bytes = footer.graphBytes + footerBytes;
     this.shared = shared;
     this.#footer = footer;

@@ -1,4 +1,5 @@
 import type { Reader } from "../../port/store.ts";
+import type { GraphQuality } from "../../port/vector-graph.ts";
 import { makeKey, prefixRange, readU64, tables, writeU64 } from "../keys.ts";
 import { analyzerRevision } from "../search/analysis/analyzer.ts";
 import { decode, encode, openValue, sealInPlace, sumBytes } from "../stored-value.ts";
@@ -48,6 +49,8 @@ export interface SegmentEntry {
   readonly path: string;
   /** Vector graphs by field, where the segment has one. */
   readonly graphs: Readonly<Record<string, string>>;
+  /** What was measured of them, unless an earlier build made them. */
+  readonly graphQuality?: Readonly<Record<string, GraphQuality>>;
   readonly schemaVersion: number;
 }
 

@@ -20,6 +20,8 @@ export interface QueryParts<G = unknown> {
   readonly readers: readonly IndexReader[];
   /** The vector graphs of each part; a part without one is searched exactly. */
   readonly graphs?: readonly (G | undefined)[];
+  /** What `explain` says of them. */
+  readonly describeGraphs?: (graphs: G) => PartStats["graphs"];
   /** How to search a part that has graphs. Without it every vector search is exact. */
   readonly vectorSearch?: VectorSearch<G>;
   /** By retriever, where `readers` are not all parts of the collection. */
@@ -189,12 +191,18 @@ class Run<G> {
   }
 
   #partStats(): PartStats[] {
-    return this.#readers.map((reader, r) => ({
-      kind: reader.idsAscending ? "segment" : "tail",
-      documents: reader.liveCount,
-      deleted: reader.docCount - reader.liveCount,
-      graph: this.#parts.graphs?.[r] !== undefined,
-    }));
+    const { graphs: all = [], describeGraphs } = this.#parts;
+    return this.#readers.map((reader, r) => {
+      const part = all[r];
+      const graphs = part && describeGraphs?.(part);
+      return {
+        kind: reader.idsAscending ? "segment" : "tail",
+        documents: reader.liveCount,
+        deleted: reader.docCount - reader.liveCount,
+        graph: part !== undefined,
+        ...(graphs === undefined ? {} : { graphs }),
+      };
+    });
   }
 
   #add(stage: keyof StageTimes | number, ms: number): void {

@@ -63,6 +63,8 @@ export interface PartStats {
   readonly deleted: number;
   /** Whether a vector graph was there to search. */
   readonly graph: boolean;
+  /** By field, where it was measured: candidates that its graph gathers for ten hits, and the recall with them. */
+  readonly graphs?: Readonly<Record<string, { readonly ef: number; readonly recall: number }>>;
 }
 
 /** An outcome as it crosses from thread to thread. */

@@ -2,7 +2,7 @@ import type { Clock } from "../../../port/clock.ts";
 import type { Columnar, ColumnarChange, ColumnarRow } from "../../../port/columnar.ts";
 import type { ObjectStore } from "../../../port/object-store.ts";
 import type { ThreadService } from "../../../port/threads.ts";
-import type { VectorGraphs } from "../../../port/vector-graph.ts";
+import type { GraphQuality, VectorGraphs } from "../../../port/vector-graph.ts";
 import { EngineError } from "../../errors.ts";
 import { FloatSlab } from "../../search/float-slab.ts";
 import { openSegment, type Segment, SegmentReader } from "../../search/index/segment.ts";
@@ -173,12 +173,17 @@ export class BuildService implements ThreadService {
     await this.#objects.put(path, bytes);
     const graphs = await this.#writeGraphs(job, id, openSegment(bytes));
     const { schemaVersion } = job;
-    return { id, documents, bytes: bytes.length, deleted: 0, deletesPath: null, path, graphs, schemaVersion };
+    return { id, documents, bytes: bytes.length, deleted: 0, deletesPath: null, path, ...graphs, schemaVersion };
   }
 
   /** A graph for each vector field that has enough rows for one to be worth it. */
-  async #writeGraphs(job: Job, id: string, segment: Segment): Promise<Record<string, string>> {
+  async #writeGraphs(
+    job: Job,
+    id: string,
+    segment: Segment,
+  ): Promise<Pick<SegmentEntry, "graphs"> & Required<Pick<SegmentEntry, "graphQuality">>> {
     const written: Record<string, string> = {};
+    const quality: Record<string, GraphQuality> = {};
     for (const [i, { name }] of job.schema.vectors.entries()) {
       const rows = segment.vectors(name);
       const path = `${job.folder}/graphs/${id}-${i}`;
@@ -187,9 +192,10 @@ export class BuildService implements ThreadService {
       if (graphs === undefined || files === undefined || rows === undefined || !suitsGraph(rows)) continue;
       const { data, dim, distance } = rows;
       const input = { rows: data.subarray(0, rows.rowCount * dim), dim, distance };
-      await files.write(path, (file) => graphs.build(file, input));
+      const built = await files.write(path, (file) => graphs.build(file, input));
       written[name] = path;
+      if (built.quality !== undefined) quality[name] = built.quality;
     }
-    return written;
+    return { graphs: written, graphQuality: quality };
   }
 }

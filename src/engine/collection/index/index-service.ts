@@ -1,10 +1,11 @@
 import type { Clock } from "../../../port/clock.ts";
 import type { Random } from "../../../port/random.ts";
 import { type ThreadService, Transferred } from "../../../port/threads.ts";
+import { usualCandidates } from "../../../port/vector-graph.ts";
 import { EngineError } from "../../errors.ts";
 import { executeSteps, type QueryParts } from "../../query/execute.ts";
 import type { AnsweredQuery } from "../../query/format.ts";
-import { packOutcome, type QueryOutcome } from "../../query/outcome.ts";
+import { type PartStats, packOutcome, type QueryOutcome } from "../../query/outcome.ts";
 import type { VectorSearch } from "../../query/retrieve.ts";
 import { queryStopped } from "../../query/stopped.ts";
 import { evaluateFilter } from "../../search/filter/evaluate.ts";
@@ -111,6 +112,7 @@ export class IndexService implements ThreadService {
       readers: index.readers(eventual),
       graphs: index.graphs(eventual),
       vectorSearch: searchGraphs,
+      describeGraphs,
       steadyMs: () => this.#clock.steadyMs(),
     };
   }
@@ -216,6 +218,15 @@ const searchGraphs: VectorSearch<SegmentGraphs> = (readers, graphs, field, query
     k,
     options,
   );
+
+function describeGraphs(graphs: SegmentGraphs): PartStats["graphs"] {
+  const measured = [...graphs].filter(([, { recall }]) => recall !== undefined);
+  if (measured.length === 0) return undefined;
+  const round = (recall: number) => Math.round(recall * 1000) / 1000;
+  return Object.fromEntries(
+    measured.map(([field, { effort, recall }]) => [field, { ef: usualCandidates * effort, recall: round(recall!) }]),
+  );
+}
 
 type QueryMessage = Extract<IndexMessage, { kind: "search" | "answer" }>;
 

@@ -52,11 +52,12 @@ export class ObjectSegmentLoader implements SegmentLoader {
     for (const [field, path] of Object.entries(entry.graphs)) {
       const graphs = this.#graphs;
       const shared = loaded[path];
+      const quality = entry.graphQuality?.[field];
       try {
         const graph =
           shared === undefined
-            ? await this.#objects.files?.read(path, async (file) => graphs?.open(file))
-            : graphs?.openShared(shared);
+            ? await this.#objects.files?.read(path, async (file) => graphs?.open(file, quality))
+            : graphs?.openShared(shared, quality);
         if (graph !== undefined) found.set(field, graph);
       } catch (error) {
         if (!(error instanceof VectorGraphError) || error.kind !== "damaged") throw unreadable(error);

@@ -1,4 +1,4 @@
-import type { VectorGraph } from "../../../port/vector-graph.ts";
+import { usualCandidates, type VectorGraph } from "../../../port/vector-graph.ts";
 import { runSteps, type Steps } from "../../turns.ts";
 import { Bitset } from "../index/bitset.ts";
 import type { IndexReader, VectorRows } from "../index/reader.ts";
@@ -38,8 +38,7 @@ export function suitsGraph({ rowCount, dim, data }: VectorRows): boolean {
   return copied <= rowCount * copiedShareMax;
 }
 
-/** Candidates that a graph gathers for k hits unless told otherwise. */
-const candidatesMin = 64;
+/** Candidates that a graph gathers for a hit at least. */
 const candidatesPerHit = 1.5;
 
 /**
@@ -164,7 +163,7 @@ export function* searchAnnSteps(
   options: AnnOptions = {},
 ): Steps<Hit[]> {
   const top = new TopK(k, options.floor);
-  const usual = Math.max(candidatesMin, Math.ceil(k * candidatesPerHit));
+  const usual = Math.max(usualCandidates, Math.ceil(k * candidatesPerHit));
   for (const [r, reader] of readers.entries()) {
     const rows = reader.vectors(field);
     if (rows === undefined) continue;
@@ -172,7 +171,7 @@ export function* searchAnnSteps(
     const graph = options.exact === true ? undefined : graphs[r];
     // A graph of other rows would give wrong ones: better none than that.
     const usable = graph !== undefined && graph.rowCount === rows.rowCount && graph.dim === rows.dim;
-    const ef = Math.max(k, options.ef ?? usual * (graph?.effort ?? 1));
+    const ef = Math.max(k, options.ef ?? Math.ceil(usual * (graph?.effort ?? 1)));
     const found = usable ? searchGraph(graph, rows, query, k, ef, allowed) : undefined;
     if (found !== undefined) offerFound(reader, r, rows, query, found, top);
     else if (!usable || allowed === undefined || !(yield* offerNearest(graph, reader, r, rows, query, allowed, top))) {
