@@ -74,6 +74,32 @@ test("no file imports itself through others, for types neither", () => {
   for (const path of importsOf.keys()) visit(path, []);
 });
 
+/** These still know one another: schemas lie among the collections, and the threads that search among both. */
+const circleLeft = ["collection", "query", "search"];
+
+test("no folder of the engine imports itself through others", () => {
+  const folderOf = (path: string) => (layerOf(path) === "engine" ? path.split("/").slice(2, -1)[0] : undefined);
+  const importsOf = new Map<string, Set<string>>();
+  for (const { path, imports } of program) {
+    const from = folderOf(path);
+    if (from === undefined) continue;
+    const known = importsOf.get(from) ?? new Set();
+    importsOf.set(from, known);
+    for (const to of imports.map(folderOf)) {
+      const isLeft = circleLeft.includes(from) && circleLeft.includes(to ?? "");
+      if (to !== undefined && to !== from && !isLeft) known.add(to);
+    }
+  }
+  const done = new Set<string>();
+  const visit = (folder: string, way: readonly string[]): void => {
+    assert.ok(!way.includes(folder), `a circle: ${[...way.slice(way.indexOf(folder)), folder].join(" → ")}`);
+    if (done.has(folder)) return;
+    for (const to of importsOf.get(folder) ?? []) visit(to, [...way, folder]);
+    done.add(folder);
+  };
+  for (const folder of importsOf.keys()) visit(folder, []);
+});
+
 /** What edges share: who is asking, and what every request of the port has, is settled in one place for all of them. */
 const sharedEdges = ["auth", "front", "wire"];
 
