@@ -58,12 +58,9 @@ const optionHints: Readonly<Record<string, string>> = {
   collection: '{"id": {"json": "/id"}, "source": "", "vectors": {"v": "/embedding"}}',
 };
 
-function CreateLink({ ns, onClose }: { readonly ns: string; readonly onClose: () => void }) {
-  const [source, setSource] = useState("");
-  const [kind, setKind] = useState("counter");
-  const [target, setTarget] = useState("");
-  const [options, setOptions] = useState("");
-  const known = useLoad(
+/** Names that a link's source and target may have. */
+function useKnownNames(ns: string) {
+  return useLoad(
     async (signal) => {
       const [streams, collections] = await Promise.all([
         firstStreams(ns, namesOffered, signal),
@@ -76,6 +73,14 @@ function CreateLink({ ns, onClose }: { readonly ns: string; readonly onClose: ()
     },
     [ns],
   );
+}
+
+function CreateLink({ ns, onClose }: { readonly ns: string; readonly onClose: () => void }) {
+  const [source, setSource] = useState("");
+  const [kind, setKind] = useState("counter");
+  const [target, setTarget] = useState("");
+  const [options, setOptions] = useState("");
+  const known = useKnownNames(ns);
   const create = async (name: string) => {
     const body = {
       name,

@@ -114,16 +114,8 @@ function Workbench({ ns, collections }: { readonly ns: string; readonly collecti
         <div class="stack">
           <ProblemNotice problem={run.problem} />
           {run.busy && found === undefined ? <Loading label="Searching" /> : null}
-          {found === undefined ? (
-            run.busy || run.problem !== undefined ? null : (
-              <Card>
-                <Empty title="Ask something">
-                  Write words, choose a document to find others like it, or set a filter alone. Then press Search, or
-                  Ctrl and Enter.
-                </Empty>
-              </Card>
-            )
-          ) : (
+          {!run.busy && found === undefined && run.problem === undefined ? <NotAskedYet /> : null}
+          {found === undefined ? null : (
             <SearchResults
               ns={ns}
               found={found}
@@ -136,6 +128,17 @@ function Workbench({ ns, collections }: { readonly ns: string; readonly collecti
         </div>
       </div>
     </>
+  );
+}
+
+function NotAskedYet() {
+  return (
+    <Card>
+      <Empty title="Ask something">
+        Write words, choose a document to find others like it, or set a filter alone. Then press Search, or Ctrl and
+        Enter.
+      </Empty>
+    </Card>
   );
 }
 
