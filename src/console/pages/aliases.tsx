@@ -2,8 +2,9 @@ import { useState } from "preact/hooks";
 import { call, nsPath } from "../lib/api.ts";
 import { useAction } from "../lib/use-load.ts";
 import { FormDialog } from "../ui/dialog.tsx";
+import { TextField } from "../ui/fields.tsx";
 import { namePattern } from "../ui/list-page.tsx";
-import { Badge, Button, ProblemNotice, TextField } from "../ui/parts.tsx";
+import { Badge, Button, ProblemNotice } from "../ui/parts.tsx";
 
 interface AliasesProps {
   readonly ns: string;

@@ -2,7 +2,8 @@ import { useState } from "preact/hooks";
 import { call, nsPath } from "../lib/api.ts";
 import { textToBase64 } from "../lib/bytes.ts";
 import { FormDialog } from "../ui/dialog.tsx";
-import { Field, SelectField, Tabs, TextField } from "../ui/parts.tsx";
+import { Field, SelectField, TextField } from "../ui/fields.tsx";
+import { Tabs } from "../ui/parts.tsx";
 import { toast } from "../ui/toast.tsx";
 
 export interface AppendDialogProps {

@@ -7,8 +7,9 @@ import type { StoredDocument } from "../lib/types.ts";
 import { useLoad } from "../lib/use-load.ts";
 import { DeleteDialog } from "../ui/dialog.tsx";
 import { Editor } from "../ui/editor.tsx";
+import { TextField } from "../ui/fields.tsx";
 import { JsonView } from "../ui/json-view.tsx";
-import { Button, Card, DetailPane, Empty, Loading, ProblemNotice, TextField } from "../ui/parts.tsx";
+import { Button, Card, DetailPane, Empty, Loading, ProblemNotice } from "../ui/parts.tsx";
 import { WriteDialog, writeDocuments } from "./write-dialog.tsx";
 
 interface DocumentPage {

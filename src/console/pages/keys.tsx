@@ -3,8 +3,9 @@ import { call, postCommand } from "../lib/api.ts";
 import { namespaces } from "../lib/session.ts";
 import { useLoad } from "../lib/use-load.ts";
 import { Dialog, FormDialog } from "../ui/dialog.tsx";
+import { SelectField, TextField } from "../ui/fields.tsx";
 import { ListPage, namePattern } from "../ui/list-page.tsx";
-import { Badge, Button, CodeBlock, SelectField, TextField } from "../ui/parts.tsx";
+import { Badge, Button, CodeBlock } from "../ui/parts.tsx";
 import { toast } from "../ui/toast.tsx";
 
 interface Key {

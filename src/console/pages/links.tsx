@@ -5,8 +5,9 @@ import { href } from "../lib/router.ts";
 import type { LinkDetail, LinkItem } from "../lib/types.ts";
 import { useLoad } from "../lib/use-load.ts";
 import { Editor } from "../ui/editor.tsx";
+import { SelectField, TextField } from "../ui/fields.tsx";
 import { CreateDialog, ListPage } from "../ui/list-page.tsx";
-import { Badge, SelectField, TextField } from "../ui/parts.tsx";
+import { Badge } from "../ui/parts.tsx";
 
 /** Names beyond these are not offered while writing one. */
 const namesOffered = 500;

@@ -6,19 +6,9 @@ import { may } from "../lib/session.ts";
 import { useAction, useLoad } from "../lib/use-load.ts";
 import { FormDialog } from "../ui/dialog.tsx";
 import { Editor } from "../ui/editor.tsx";
+import { SelectField, TextField } from "../ui/fields.tsx";
 import { JsonView } from "../ui/json-view.tsx";
-import {
-  Badge,
-  Button,
-  Card,
-  Empty,
-  Loading,
-  PageHead,
-  ProblemNotice,
-  SelectField,
-  Tabs,
-  TextField,
-} from "../ui/parts.tsx";
+import { Badge, Button, Card, Empty, Loading, PageHead, ProblemNotice, Tabs } from "../ui/parts.tsx";
 import { Runs, Sessions } from "./live-activity.tsx";
 import { runLive } from "./live-call.ts";
 import { LiveDocuments } from "./live-documents.tsx";

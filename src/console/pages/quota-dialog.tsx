@@ -4,7 +4,7 @@ import * as format from "../lib/format.ts";
 import { useLoad } from "../lib/use-load.ts";
 import { Awaited } from "../ui/awaited.tsx";
 import { FormDialog } from "../ui/dialog.tsx";
-import { TextField } from "../ui/parts.tsx";
+import { TextField } from "../ui/fields.tsx";
 import { toast } from "../ui/toast.tsx";
 
 interface QuotaState {

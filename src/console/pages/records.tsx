@@ -6,7 +6,8 @@ import { replaceParams, route } from "../lib/router.ts";
 import { serverEvents, tailError } from "../lib/sse.ts";
 import type { FetchPage, PartitionInfo, StoredRecord } from "../lib/types.ts";
 import { useLoad } from "../lib/use-load.ts";
-import { Badge, Button, Card, Empty, Loading, ProblemNotice, SelectField, TextField } from "../ui/parts.tsx";
+import { SelectField, TextField } from "../ui/fields.tsx";
+import { Badge, Button, Card, Empty, Loading, ProblemNotice } from "../ui/parts.tsx";
 import { RecordView } from "../ui/record-view.tsx";
 import { VirtualList } from "../ui/virtual-list.tsx";
 

@@ -1,7 +1,8 @@
 import { fastFields, isText, namesIn, type SearchState, withName } from "../lib/search-state.ts";
 import type { CollectionInfo } from "../lib/types.ts";
 import { Editor } from "../ui/editor.tsx";
-import { Button, Check, Field, SelectField, TextField } from "../ui/parts.tsx";
+import { Check, Field, SelectField, TextField } from "../ui/fields.tsx";
+import { Button } from "../ui/parts.tsx";
 
 /** Check boxes of one row. */
 const checksOffered = 8;

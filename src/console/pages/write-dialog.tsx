@@ -3,7 +3,7 @@ import { ApiError, call } from "../lib/api.ts";
 import type { StoredDocument } from "../lib/types.ts";
 import { FormDialog } from "../ui/dialog.tsx";
 import { Editor } from "../ui/editor.tsx";
-import { TextField } from "../ui/parts.tsx";
+import { TextField } from "../ui/fields.tsx";
 import { toast } from "../ui/toast.tsx";
 
 /** Sends operations as they were written; one whose condition did not hold is a failure to who pressed the button. */

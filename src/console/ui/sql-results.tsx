@@ -2,7 +2,8 @@ import { useMemo, useState } from "preact/hooks";
 import * as format from "../lib/format.ts";
 import type { SqlAnswer } from "../lib/types.ts";
 import { Chart } from "./chart.tsx";
-import { Card, CopyButton, Empty, SelectField, TableFrame, Tabs } from "./parts.tsx";
+import { SelectField } from "./fields.tsx";
+import { Card, CopyButton, Empty, TableFrame, Tabs } from "./parts.tsx";
 
 export interface SqlResultsProps {
   readonly answer: SqlAnswer;
