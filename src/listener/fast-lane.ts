@@ -1,8 +1,8 @@
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { FastHead } from "./fast-head.ts";
-import { rawAnswer } from "./http1.ts";
 import { type FoundHead, type KnownHead, readHead } from "./known-head.ts";
+import { rawAnswer } from "./raw-answer.ts";
 import { type Connection, errorBody, type Registry } from "./registry.ts";
 import { WriteStall } from "./write-stall.ts";
 

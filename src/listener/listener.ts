@@ -9,15 +9,9 @@ import { FastConnection, type FastHandler, FastLane } from "./fast-lane.ts";
 import { createHttp1, Http1Connection, liftHttp1Deadline } from "./http1.ts";
 import { createHttp2, Http2Connection, liftHttp2Deadline } from "./http2.ts";
 import { type ListenerLimits, listenerLimits } from "./limits.ts";
+import { OpeningConnection } from "./opening-connection.ts";
 import { refuseConnection } from "./refuse-connection.ts";
-import {
-  type AnyRequest,
-  type Connection,
-  type Handler,
-  type ListenerCounters,
-  type ListenerLog,
-  Registry,
-} from "./registry.ts";
+import { type AnyRequest, type Handler, type ListenerCounters, type ListenerLog, Registry } from "./registry.ts";
 import { type Protocol, sniff } from "./sniff.ts";
 
 export interface ListenerOptions {
@@ -303,31 +297,6 @@ export class Listener {
 
   #every(ms: number, run: () => void): void {
     this.#timers.push(setInterval(run, ms).unref());
-  }
-}
-
-/** A connection that has not yet said which protocol it speaks. */
-class OpeningConnection implements Connection {
-  readonly #registry: Registry;
-  readonly #socket: Socket;
-  readonly #openedMs: number;
-
-  constructor(registry: Registry, socket: Socket) {
-    this.#registry = registry;
-    this.#socket = socket;
-    this.#openedMs = registry.nowMs;
-  }
-
-  sweep(): void {
-    if (this.#registry.nowMs - this.#openedMs < this.#registry.limits.sniffTimeoutMs) return;
-    this.#registry.counters.timedOut++;
-    this.#socket.destroy();
-  }
-
-  drain(): void {}
-
-  end(): void {
-    this.#socket.destroy();
   }
 }
 

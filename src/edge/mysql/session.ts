@@ -31,7 +31,8 @@ import type { Process, ProcessList } from "./process-list.ts";
 import { writeOk } from "./reply.ts";
 import { ClientGone } from "./result-writer.ts";
 import type { RunnerDeps } from "./statement-runner.ts";
-import { type ServerFacts, Variables } from "./variables.ts";
+import type { ServerFacts } from "./variable-defaults.ts";
+import { Variables } from "./variables.ts";
 
 export interface SessionDeps extends Omit<RunnerDeps, "connection"> {
   readonly catalog: Catalog;

@@ -2,7 +2,8 @@ import { isName, isOperator, isWord, type MysqlToken } from "./dialect/lexer.ts"
 import { mysqlError } from "./error.ts";
 import { mysqlLimits } from "./limits.ts";
 import type { Cell } from "./rows.ts";
-import { checkCharacterSet, type Value, type Variables } from "./variables.ts";
+import type { Value } from "./variable-defaults.ts";
+import { checkCharacterSet, type Variables } from "./variables.ts";
 
 const scopes = ["SESSION", "LOCAL", "GLOBAL", "PERSIST", "PERSIST_ONLY"];
 

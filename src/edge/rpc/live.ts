@@ -10,7 +10,7 @@ import { admitRequest, callKey, principalOf } from "./call.ts";
 import { eventLaneKey, withEventLane } from "./live-lane.ts";
 import { atOf, callOf, eventMessage, functionMessage, outcomeMessage, queryOf, timestampOf } from "./live-message.ts";
 import { checkWanted, readToken, sendToken, toCount } from "./request.ts";
-import { type ServedService, served } from "./server.ts";
+import { type ServedService, served } from "./router.ts";
 
 function callerOf(context: HandlerContext): Principal {
   const principal = principalOf(context.values);
