@@ -50,7 +50,7 @@ export interface ServerHost {
   readonly cluster: ClusterControl;
   /** Where connections of the SQL wires come from, which another socket has taken in. */
   readonly wirePeers?: WirePeers;
-  /** Of a standby: takes the engine, which from then on is to be told of each commit. */
+  /** Of a standby: takes the engine, which must be notified of each commit from then on. */
   readonly follow?: (engine: Engine) => void;
 }
 
@@ -67,7 +67,7 @@ interface Parts {
   readonly opened: AsyncDisposableStack;
 }
 
-/** The composition root: the only place where adapters are constructed and edges meet the engine. */
+/** The composition root, where edges meet the engine. Adapters are constructed in this folder and in the command line only. */
 export class Server {
   readonly url: string;
   /** Where the Postgres wire listens, as `host:port`; undefined where it does not. */

@@ -67,11 +67,11 @@ function Shell() {
     help: () => setHelp(true),
   });
   const page = route.value.path.join("/");
-  const given = addressed.value;
+  const address = addressed.value;
   // Depends on this alone: a namespace that is not in the list may have been made since
   useEffect(() => {
-    if (given !== undefined && given !== namespace.peek()) void loadNamespaces().catch(() => {});
-  }, [given]);
+    if (address !== undefined && address !== namespace.peek()) void loadNamespaces().catch(() => {});
+  }, [address]);
   // Depends on this alone: another page closes the menu and starts at its top
   useEffect(() => {
     setMenu(false);

@@ -91,7 +91,7 @@ export class Http1Connection implements Connection {
   /** The answer to the request whose body could not be read. */
   #broken: ServerResponse | undefined;
 
-  /** The first request need not wait for its turn. */
+  /** The first request runs in this turn. */
   #hasTurn: boolean;
 
   constructor(registry: Registry, server: Server, socket: Socket, hasTurn = false) {

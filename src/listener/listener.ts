@@ -54,7 +54,7 @@ export class Listener {
   readonly #lane: FastLane | undefined;
   /** Also those still in their TLS handshake, which are no connection of the registry yet. */
   readonly #sockets = new Set<Socket>();
-  /** Peers that are told that there are too many; a TLS socket and the one below it have the same. */
+  /** Peers that are refused because there are too many; a TLS socket and the one below it share the entry. */
   readonly #refused = new Set<string>();
   readonly #timers: NodeJS.Timeout[] = [];
   #certificate: Certificate | undefined;
@@ -269,7 +269,7 @@ export class Listener {
       connections.delete(opening);
       socket.off("close", onClose);
       if (socket.destroyed) return;
-      // Node's HTTP/2 server refuses a TLS socket without ALPN, though its first bytes have told us.
+      // Node's HTTP/2 server refuses a TLS socket without ALPN, though its first bytes show the protocol.
       if (protocol === "http2" && "alpnProtocol" in socket) socket.alpnProtocol = "h2";
       this.#adopt(socket, protocol);
     });

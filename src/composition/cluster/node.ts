@@ -26,7 +26,7 @@ import { controlOf } from "./control.ts";
 import { type Ground, openGround } from "./ground.ts";
 import { clusterPlace } from "./objects.ts";
 
-/** A server that is deposed answers what is under way within this: nobody may be told anything new. */
+/** A deposed server answers what is in flight within this time; it may answer nothing new. */
 const deposedMs = 1_000;
 /** How long requests wait for the next owner while the place is handed over. */
 const handoverMsMax = 5_000;
@@ -37,13 +37,13 @@ const graceMs = 2_000;
 /** A standby answers eventual reads as long as it has known all of the log within this. */
 const freshMs = 5_000;
 
-/** With less than this free, another node had better be the owner. */
+/** With less than this free, another node should be the owner. */
 const roomBytesMin = 64 * 1024 * 1024;
 const roomLookMs = 1_000;
 
 /**
  * A node of a cluster: it follows the shared log, and passes requests on to the owner. While it is the owner itself it has a server of its
- * own, which begins anew each time: what an engine keeps in memory is never older than the log.
+ * own, a new one each time: what an engine has in memory is never older than the log.
  */
 export class ClusterNode implements ClusterView {
   readonly url: string;
@@ -76,7 +76,7 @@ export class ClusterNode implements ClusterView {
     await using opened = new AsyncDisposableStack();
     const lock = opened.use(new SingleOwnership(config.dataDir));
     await lock.acquire(AbortSignal.timeout(10_000));
-    // Requests may come before the node knows anything: they are told to try again.
+    // Requests that come before the node is ready are asked to retry.
     let node: ClusterNode | undefined;
     const view: ClusterView = {
       get mayAnswer() {

@@ -65,12 +65,12 @@ export function loadConfig({ argv, env }: ConfigSources): Config {
 }
 
 function resolve(
-  given: Setting<unknown>,
+  setting: Setting<unknown>,
   flags: ReadonlyMap<string, string>,
   env: ConfigSources["env"],
   file: ReadonlyMap<string, string>,
 ): unknown {
-  const { flag, env: variable, parse, fallback } = given;
+  const { flag, env: variable, parse, fallback } = setting;
   const fromFlag = flag === undefined ? undefined : flags.get(flag);
   if (fromFlag !== undefined) return parse(fromFlag, `--${flag}`);
   const fromEnv = env[variable];

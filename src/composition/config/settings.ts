@@ -27,8 +27,8 @@ export interface Setting<T> {
   readonly parse: (text: string, field: string) => T;
 }
 
-function setting<T>(given: Setting<T>): Setting<T> {
-  return given;
+function setting<T>(spec: Setting<T>): Setting<T> {
+  return spec;
 }
 
 export const settings = {

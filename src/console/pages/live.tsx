@@ -185,8 +185,8 @@ function RunFunction({ ns, chosen }: { readonly ns: string; readonly chosen: Liv
   const [args, setArgs] = useState("");
   const [result, setResult] = useState<unknown>();
   const action = useAction(async () => {
-    const given = args.trim() === "" ? {} : (JSON.parse(args) as object);
-    setResult(await runLive(ns, chosen.kind === "query" ? "query" : "mutate", chosen.name, given));
+    const parsed = args.trim() === "" ? {} : (JSON.parse(args) as object);
+    setResult(await runLive(ns, chosen.kind === "query" ? "query" : "mutate", chosen.name, parsed));
   });
   return (
     <div class="pad form">

@@ -38,8 +38,8 @@ export function SearchResults({ ns, found, state, onLike, onNarrow }: SearchResu
   const isHybrid = columns.length > 1;
   const shared = { ns, state, same, onSame: setSame, onLike };
   const [sort] = body.sort ?? [];
-  const made = isHybrid ? "Fused" : (columns[0]?.title ?? "Matches");
-  const title = sort === undefined ? made : `${made}, by ${sort.field}`;
+  const heading = isHybrid ? "Fused" : (columns[0]?.title ?? "Matches");
+  const title = sort === undefined ? heading : `${heading}, by ${sort.field}`;
   return (
     <>
       <Summary found={found} />
@@ -219,9 +219,9 @@ function FilterEffect({ found, state }: { readonly found: Found; readonly state:
   const { unfiltered, counts, fused } = found;
   if (unfiltered === undefined || counts === undefined) return null;
   const rows = rowsOf(fused);
-  const kept = new Set(rows.map(({ _id }) => _id));
+  const now = new Set(rows.map(({ _id }) => _id));
   const before = unfiltered.rows ?? noRows;
-  const removed = before.map((row, i) => ({ row, rank: i + 1 })).filter(({ row }) => !kept.has(row._id));
+  const removed = before.map((row, i) => ({ row, rank: i + 1 })).filter(({ row }) => !now.has(row._id));
   const was = new Set(before.map(({ _id }) => _id));
   const risen = rows.filter(({ _id }) => !was.has(_id)).length;
   const share = counts.total === 0 ? 0 : (100 * counts.matching) / counts.total;

@@ -137,15 +137,15 @@ export function Chart(props: ChartProps) {
     if (Plot === undefined) return;
     const element = frame.current!;
     const options = plotOptions(Plot, props, element.clientWidth || 300, (value) => latest.current(value));
-    const made = new Plot(options, dataOf(x, series, live), element);
-    plot.current = made;
+    const chart = new Plot(options, dataOf(x, series, live), element);
+    plot.current = chart;
     const observer = new ResizeObserver(() => {
-      if (element.clientWidth > 0) made.setSize({ width: element.clientWidth, height });
+      if (element.clientWidth > 0) chart.setSize({ width: element.clientWidth, height });
     });
     observer.observe(element);
     return () => {
       observer.disconnect();
-      made.destroy();
+      chart.destroy();
       plot.current = undefined;
     };
   }, [Plot, shape, height]);

@@ -97,9 +97,9 @@ function ResultTable({ answer }: { readonly answer: SqlAnswer }) {
 function ResultChart({ answer }: { readonly answer: SqlAnswer }) {
   const { columns, rows } = answer;
   const numeric = columns.filter(({ type }) => isNumeric(type)).map(({ name }) => name);
-  const [given, setX] = useState("");
-  const x = columns.some(({ name }) => name === given)
-    ? given
+  const [chosenX, setX] = useState("");
+  const x = columns.some(({ name }) => name === chosenX)
+    ? chosenX
     : (columns.find(({ name }) => !numeric.includes(name)) ?? columns[0])!.name;
   const drawn = useMemo(() => plotOf(answer, x, numeric.filter((name) => name !== x).slice(0, 4)), [answer, x]);
   if (numeric.length === 0) return <Empty title="Nothing to draw">A chart needs a column of numbers.</Empty>;

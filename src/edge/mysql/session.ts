@@ -304,7 +304,7 @@ function shutdown(): MysqlError {
   return mysqlError("shutdown", "Server shutdown in progress");
 }
 
-/** A credential that does not pass is told without saying why, but for one that is only out of date. */
+/** A refused credential is given no reason, unless it has merely expired. */
 function refusedSignIn(error: unknown, user: string, host: string, password: string): unknown {
   if (!(error instanceof EngineError)) return error;
   switch (error.reason) {

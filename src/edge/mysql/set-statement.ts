@@ -7,7 +7,7 @@ import { checkCharacterSet, type Variables } from "./variables.ts";
 
 const scopes = ["SESSION", "LOCAL", "GLOBAL", "PERSIST", "PERSIST_ONLY"];
 
-/** Gives the value of an expression that is more than what is told here. */
+/** Evaluates an expression that is more than a constant. */
 export type Evaluate = (tokens: readonly MysqlToken[]) => Promise<Cell>;
 
 /** SET: names of character sets, variables of the session and of the user, and what transactions would be like. */

@@ -96,7 +96,7 @@ export class StatementRunner {
       // Strings that stand beside the query are not the client's to fill.
       return { columns, parameters: parameters.map((_, i) => found.parameters[i]) };
     } catch (error) {
-      // A column whose type is that of a parameter is known only when it runs; then its columns are told with its rows.
+      // A column whose type is that of a parameter is known only when it runs; then its columns are sent with its rows.
       if (faultOf(error)?.kind === "unsupported" && parameters.length > 0) return { columns: [], parameters };
       throw error;
     }

@@ -185,7 +185,7 @@ export function checkCharacterSet(input: Value): void {
   }
 }
 
-/** What would change how values are told must be something that is done. */
+/** A setting that changes how values are shown must be one that is supported. */
 function check(key: string, value: Value): Value {
   if (key === "character_set_client" || key === "character_set_results" || key === "character_set_connection") {
     checkCharacterSet(value);

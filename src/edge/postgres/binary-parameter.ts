@@ -25,7 +25,7 @@ export function binaryParameter(value: Buffer, oid: number, type: SqlType | unde
   return { value: readBinary(value, name), ...(type === undefined ? {} : { type }) };
 }
 
-/** The type in whose binary format a client sends what the server told it to be of this type. */
+/** The type whose binary format a client uses for a parameter that was announced as this type. */
 function binaryNameOf(type: SqlType | undefined): TypeName | undefined {
   if (type === undefined) return "text";
   const names: Partial<Record<SqlType["kind"], TypeName>> = {

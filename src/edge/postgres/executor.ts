@@ -162,7 +162,7 @@ export class Executor {
     return this.#withSources(portal);
   }
 
-  /** Only who asks for the columns is told which tables they are of. */
+  /** The tables of columns are sent only to clients that ask for the columns. */
   #withSources({ statement, fields }: Portal): readonly Field[] | undefined {
     const sources = this.#runner.sources(statement);
     return sources.length === fields?.length ? fields.map((field, i) => ({ ...field, source: sources[i] })) : fields;
@@ -182,7 +182,7 @@ export class Executor {
     else portal.start(await this.#run(portal));
     const { announced } = portal.statement;
     if (announced === undefined || announced.every((oid, i) => portal.fields?.[i]?.type.oid === oid)) return;
-    // The client would read the new columns as the old ones. Drivers know this message and prepare anew.
+    // The client would read the new columns as the old ones. Drivers know this message and prepare again.
     throw new PostgresError("0A000", "cached plan must not change result type");
   }
 
@@ -331,8 +331,8 @@ export class Executor {
       const word = query.tokens[0]?.text.toUpperCase() ?? "";
       throw new PostgresError("42601", `${word} can't be prepared: PREPARE takes a query`);
     }
-    const made = { types, parameterCount, description: undefined, announced: undefined, isFromSql: true };
-    const prepared: PreparedStatement = { ...read, ...made };
+    const statement = { types, parameterCount, description: undefined, announced: undefined, isFromSql: true };
+    const prepared: PreparedStatement = { ...read, ...statement };
     await this.description(prepared);
     this.#statements.set(name, prepared);
     return "PREPARE";
@@ -351,7 +351,7 @@ export class Executor {
       onGrown: command.isScroll ? () => this.#portals.count() : undefined,
       bytes: preparedBytes(prepared),
     });
-    // Run now, so that its faults are told where Postgres tells them.
+    // Run now, so that its faults are reported where Postgres reports them.
     await this.#start(cursor);
     await this.#portals.add(command.name, cursor, "cursor");
     return "DECLARE CURSOR";

@@ -79,9 +79,9 @@ const values = new WeakMap<QueryResult, Value>();
 function sharedValue(result: QueryResult, value: LiveValue): Value {
   const known = values.get(result);
   if (known !== undefined) return known;
-  const made = valueMessage(value);
-  values.set(result, made);
-  return made;
+  const message = valueMessage(value);
+  values.set(result, message);
+  return message;
 }
 
 function changeMessage(change: StateChange): MessageInitShape<typeof StateModificationSchema> {

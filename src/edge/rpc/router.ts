@@ -63,9 +63,9 @@ export interface RpcDeps {
   readonly requestId: RequestIds;
   /** Throws where a namespace has been asked as often as it may be. */
   readonly admitRequest: AdmitRequest;
-  /** Told of every call: the method where it is known, the Connect code or `ok`, the time. */
+  /** Called after every call: the method where it is known, the Connect code or `ok`, the time. */
   readonly onCall?: (method: string, code: string, ms: number) => void;
-  /** Told of every administrative call by somebody who was recognised. */
+  /** Called for every administrative call of an authenticated caller. */
   readonly audit?: (event: AuditEvent) => void;
   /** Reflection is mounted in development only. */
   readonly development: boolean;

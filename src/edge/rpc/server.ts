@@ -210,7 +210,7 @@ class Handler implements RpcHandler {
 
 function ignore(): void {}
 
-/** What OPTIONS of a call is told. */
+/** The answer to OPTIONS of a call. */
 function writeAllowed(response: NodeResponse, headers: ExtraHeaders): void {
   response.writeHead(204, { ...headers, allow: "POST, OPTIONS" });
   response.end();

@@ -63,7 +63,7 @@ export interface LinksDeps {
   readonly log: Log;
   readonly clock: Clock;
   readonly targets: readonly LinkTarget[];
-  /** Aborted when the server drains: who waits for a link is told what there is. */
+  /** Aborted when the server drains: those who wait for a link get its current state. */
   readonly draining: AbortSignal;
   readonly onError: (error: unknown) => void;
 }
@@ -139,9 +139,9 @@ export class Links {
         throw alreadyExists(`link ${JSON.stringify(command.name)} already exists`, id);
       }
       const source = metastore.stagedStream(draft, metastore.stream(command.namespace, command.source));
-      const made: LinkMeta = { ...command, id: takeId(draft, "link"), namespaceId: owner.id, sourceId: source.id };
-      draft.put(key, encodeLink(made));
-      return made;
+      const meta: LinkMeta = { ...command, id: takeId(draft, "link"), namespaceId: owner.id, sourceId: source.id };
+      draft.put(key, encodeLink(meta));
+      return meta;
     });
     this.#startWorker(link);
     return { id: link.id };
@@ -157,7 +157,7 @@ export class Links {
     try {
       await committer.submit((draft) => {
         const stored = draft.get(key);
-        // Deleted by another request since, and perhaps made anew.
+        // Deleted by another request since, and perhaps created again.
         if (stored === undefined || decodeLink(link.namespaceId, namespace, name, stored).id !== link.id) {
           throw linkMissing(namespace, name);
         }
@@ -393,14 +393,14 @@ export class Links {
   }
 
   #sourceFault(link: LinkMeta): string {
-    const kept = "what the link had applied is kept";
+    const hint = "what the link had applied is kept";
     const { metastore } = this.#deps;
     const isReplaced = [...metastore.streams(metastore.namespace(link.namespace))].some(
       ({ name }) => name === link.source,
     );
     return isReplaced
-      ? `the source stream was deleted, and the stream that has its name now is another one; ${kept}`
-      : `the source stream was deleted; ${kept}`;
+      ? `the source stream was deleted, and the stream that has its name now is another one; ${hint}`
+      : `the source stream was deleted; ${hint}`;
   }
 
   #startWorker(link: LinkMeta): void {

@@ -133,7 +133,7 @@ export class LinkWorker {
     return this.#reached(partition, offset);
   }
 
-  /** A target that was made anew has nothing of what was applied to the one before it. */
+  /** A target that was created again has nothing of what was applied to the one before it. */
   #reached(partition: number, offset: number): boolean {
     return this.applied(partition) >= offset && this.#target.holds(this.link, this.#deps.store);
   }

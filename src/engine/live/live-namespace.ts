@@ -108,7 +108,7 @@ export class LiveNamespace {
     return this.#meta;
   }
 
-  /** The newest durable commit, of which everybody was told. */
+  /** The newest durable commit that all listeners have seen. */
   get durable(): Moment {
     return this.#durable;
   }

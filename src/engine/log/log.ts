@@ -311,7 +311,7 @@ export class Log {
     const start = more ? logKeyOffset(keys[batchesMax]!) : target;
     draft.put(partitionKey(stream.id, partition), encodePartition(start, state));
     draft.onCommit(() => {
-      // As it is known then: it may have been put out of memory, or read anew, meanwhile.
+      // As it is cached then: it may have been evicted, or read again, meanwhile.
       const known = this.#states.get(stream.id, partition);
       if (known !== undefined) known.storedStart = start;
     });

@@ -250,14 +250,14 @@ function putU32(bytes: Uint8Array, at: number, value: number): void {
 export function withoutRecords(batch: EncodedBatch, dropped: ReadonlySet<number>): EncodedBatch {
   const { expandedBytes, count, maxTimestampMs } = batch;
   const bytes = expandedBytes === undefined ? batch.bytes : expand(batch.bytes, count, maxTimestampMs, expandedBytes);
-  const kept: Buffer[] = [bytes.subarray(0, headerBytes)];
+  const pieces: Buffer[] = [bytes.subarray(0, headerBytes)];
   let at = headerBytes;
   for (let record = 0; record < count; record++) {
     const end = at + 4 + bytes.readUInt32LE(at);
-    if (!dropped.has(record)) kept.push(bytes.subarray(at, end));
+    if (!dropped.has(record)) pieces.push(bytes.subarray(at, end));
     at = end;
   }
-  return completeBatch(Buffer.concat(kept), kept.length - 1, maxTimestampMs);
+  return completeBatch(Buffer.concat(pieces), pieces.length - 1, maxTimestampMs);
 }
 
 /** A batch's header and its records as if they were not compact. */

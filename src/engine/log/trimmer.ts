@@ -4,7 +4,7 @@ import type { Metastore, StreamMeta } from "../metastore/metastore.ts";
 import { nextTurn } from "../turns.ts";
 import type { Log } from "./log.ts";
 
-/** Partitions looked at before other work gets a turn. */
+/** Partitions checked before other work runs. */
 const partitionsPerTurn = 200;
 
 /** Frees what a stream's retention has given up, in steps that block nobody. */

@@ -38,7 +38,7 @@ export function backingStreamName(collection: string): string {
 /** The stream whose offsets are the ticks of the Live engine; no user can give it either. */
 export const liveStreamName = "!live";
 
-/** By namespace and name one after the other: a name made of both would be new text, hashed anew, for every request. */
+/** By namespace, then name: a joined key would be a new string, hashed again, for every request. */
 class StreamCache {
   readonly #byNamespace = new Map<string, Map<string, StreamMeta>>();
   #size = 0;
@@ -104,7 +104,7 @@ export class KeptStream {
   }
 }
 
-/** Names that clients of the SQL wires take for what every server has, whoever may see it. */
+/** Names that clients of the SQL wires expect of every server. */
 const reservedNames = new Set(["information_schema", "pg_catalog", "mysql", "performance_schema", "sys"]);
 
 /** Names and ids. Every change goes through the committer; what is read is what was committed. */
@@ -237,7 +237,7 @@ export class Metastore {
     return this.#streams.version;
   }
 
-  /** The stream of an earlier look-up, at this version, as a change sees it; fails when it was dropped or made anew since. */
+  /** The stream of an earlier look-up, at this version, as a change sees it; fails when it was dropped or created again since. */
   stagedStream(draft: Draft, meta: StreamMeta, version?: number): StreamMeta {
     if (version === this.#streams.version) return meta;
     // In the cache means committed and not dropped since: dropping takes it out while the drop is decided.

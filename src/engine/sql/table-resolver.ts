@@ -49,7 +49,7 @@ export interface LiveTables {
 }
 
 export interface ResolvedTables {
-  /** To be called in one turn with the message that takes the tables to the thread: it tells what changed. */
+  /** To be called in the same turn as the message that takes the tables to the process: it lists what changed. */
   readonly tables: () => readonly TableDefinition[];
   /** What they reflect. */
   readonly token: ConsistencyToken;
@@ -77,10 +77,10 @@ export class TableResolver {
       const known = found.get(key);
       // One that is only described may be read elsewhere in the statement, and each read of some has its own bounds.
       if (known !== undefined && (!each.read || (known.token !== undefined && !isReadByParts(each)))) continue;
-      const made = await this.#find(namespace, each, request, signal);
-      if (made === undefined) continue;
-      found.set(key, known === undefined ? made : joined(known, made));
-      if (made.token !== undefined) reflected = mergeTokens(reflected, made.token);
+      const result = await this.#find(namespace, each, request, signal);
+      if (result === undefined) continue;
+      found.set(key, known === undefined ? result : joined(known, result));
+      if (result.token !== undefined) reflected = mergeTokens(reflected, result.token);
     }
     // The thread reads the store by itself.
     if (named.some(({ read }) => read)) await this.#deps.store.checkpoint();

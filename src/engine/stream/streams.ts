@@ -75,7 +75,7 @@ export interface FetchResult {
   readonly logStartOffset: number;
   /**
    * Batches from the one that holds an offset; the caller seeks within the first and stops where its page is full.
-   * A page that is sent in pieces reads anew for each, so that a slow client pins nothing in the store.
+   * A page that is sent in pieces is read again for each, so that a slow client pins nothing in the store.
    */
   readonly read: (offset: number) => Iterable<BatchCursor>;
   /** The same where each batch is done with, in one turn, before the next one is asked for: its memory is lent. */
@@ -106,7 +106,7 @@ export interface StreamsDeps {
   readonly draining: AbortSignal;
 }
 
-/** Of more records than these the batches are made in turns: 250,000 take a fifth of a second. */
+/** With more records than this, batches are made in slices: 250,000 take a fifth of a second. */
 const recordsAtOnce = 1_000;
 
 /** Bytes a small change takes in the queue besides its records. */

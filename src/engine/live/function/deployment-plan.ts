@@ -25,20 +25,20 @@ export function planTables(meta: LiveMeta, schema: SchemaDefinition | undefined)
     const number = before?.number ?? nextNumber++;
     if (before === undefined) changes.push(`create table ${name}`);
     else if (JSON.stringify(before.fields) !== JSON.stringify(fields)) changes.push(`change fields of ${name}`);
-    const kept = (index: { name: string; fields: readonly string[] }) =>
+    const sameBefore = (index: { name: string; fields: readonly string[] }) =>
       before?.indexes.find((each) => each.name === index.name && each.fields.join() === index.fields.join());
     for (const index of before?.indexes ?? []) {
-      if (indexes.some((each) => kept(each) === index)) continue;
+      if (indexes.some((each) => sameBefore(each) === index)) continue;
       changes.push(`drop index ${name}.${index.name}`);
       droppedIndexes.push({ table: before!, index });
     }
-    const made = indexes.map((index): LiveIndex => {
-      const same = kept(index);
+    const nextIndexes = indexes.map((index): LiveIndex => {
+      const same = sameBefore(index);
       if (same !== undefined) return same;
       changes.push(`create index ${name}.${index.name}`);
       return { ...index, number: nextNumber++, since: -1 };
     });
-    return { name, number, fields, indexes: made, events: before?.events };
+    return { name, number, fields, indexes: nextIndexes, events: before?.events };
   });
   const droppedTables = meta.tables.filter(({ name }) => !Object.hasOwn(schema.tables, name));
   for (const { name } of droppedTables) changes.push(`drop table ${name}`);

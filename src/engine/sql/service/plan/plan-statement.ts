@@ -45,7 +45,7 @@ async function parseLeniently(query: string, tokens: readonly Token[], parse: Pa
   const offsets = parsed.error ? bareOffsets(query, tokens) : undefined;
   if (offsets === undefined) return { parsed, edits: [] };
   const again = await parse(offsets.parseable);
-  // Whichever got further tells what is wrong.
+  // The parser that got further reports the error.
   if (again.error && !(Number(again.position) > Number(parsed.position))) return { parsed, edits: [] };
   return { parsed: withOffset(again, offsets.placeholder) as SerializedSql, edits: offsets.edits };
 }

@@ -160,7 +160,7 @@ function readList(vector: Vector, column: ColumnType, validity: Validity, rows: 
     for (let k = 0; k < length; k++) wanted.push(from + k);
   }
   const { type } = column;
-  // Lists may share items or leave some out; then they are laid out anew.
+  // Lists may share items or leave some out; then they are copied.
   const laid = inOrder && offsets[rows] === size ? items : takeRows(items, wanted);
   return { layout: "list", type, validity, offsets, items: laid };
 }
