@@ -11,18 +11,18 @@ import { checkAuthConfig } from "../../edge/auth/config.ts";
 import { ClusterFront, type ClusterView } from "../../edge/cluster/front.ts";
 import { Mount } from "../../edge/cluster/mount.ts";
 import { OwnerProxy } from "../../edge/cluster/proxy.ts";
-import { WireEntry } from "../../edge/cluster/wire-entry.ts";
 import { invalid } from "../../engine/errors.ts";
 import { formatAddress } from "../../listener/address.ts";
 import type { Listener } from "../../listener/listener.ts";
 import { defaultNodeId } from "../config/cluster.ts";
 import type { ServerConfig } from "../config/config.ts";
-import { listenHosts, openListener, openLiveListener } from "../listeners.ts";
+import { listenHosts } from "../listeners.ts";
 import { freeBytes } from "../main-store.ts";
 import { Server, type ServerHost } from "../server.ts";
 import { StandbyServer } from "../standby-server.ts";
 import { peerTls } from "./address.ts";
 import { controlOf } from "./control.ts";
+import { type Doors, openDoors } from "./doors.ts";
 import { type Ground, openGround } from "./ground.ts";
 import { clusterPlace } from "./objects.ts";
 
@@ -96,28 +96,8 @@ export class ClusterNode implements ClusterView {
     const proxy = new OwnerProxy({ node: config.nodeId ?? defaultNodeId(), tls: peerTls(config), owner });
     opened.defer(() => proxy.close());
     const front = new ClusterFront(view, proxy);
-    const { wireConnectionsMax, postgresListen, mysqlListen } = config;
-    const take = (wire: "postgres" | "mysql") => (socket: Parameters<typeof front.takeWire>[1]) =>
-      front.takeWire(wire, socket);
-    const postgres = await WireEntry.start(
-      postgresListen,
-      "SERVICE_POSTGRES_LISTEN",
-      wireConnectionsMax,
-      take("postgres"),
-    );
-    opened.defer(() => postgres?.close());
-    const mysql = await WireEntry.start(mysqlListen, "SERVICE_MYSQL_LISTEN", wireConnectionsMax, take("mysql"));
-    opened.defer(() => mysql?.close());
-    const live = await openLiveListener(config, front.handleLive, log);
-    opened.defer(() => live?.close());
-    const listener = await openListener(
-      config,
-      front.handleMain,
-      config.corsOrigins.length > 0 ? undefined : front.handleFast,
-      log,
-    );
-    opened.defer(() => listener.close());
-    node = new ClusterNode(config, log, onFatal, { front, listener, live, postgres, mysql });
+    const doors = await openDoors(config, front, log, opened);
+    node = new ClusterNode(config, log, onFatal, front, doors);
     await node.#follow();
     node.#opened.use(opened.move());
     return node;
@@ -127,31 +107,30 @@ export class ClusterNode implements ClusterView {
     config: ServerConfig,
     log: Logger,
     onFatal: (error: Error) => void,
-    parts: {
-      readonly front: ClusterFront;
-      readonly listener: Listener;
-      readonly live: Listener | undefined;
-      readonly postgres: WireEntry | undefined;
-      readonly mysql: WireEntry | undefined;
-    },
+    front: ClusterFront,
+    { listener, live, postgres, mysql }: Doors,
   ) {
     this.#config = config;
     this.#log = log;
     this.#onFatal = onFatal;
     this.#node = config.nodeId ?? defaultNodeId();
-    this.#front = parts.front;
-    this.#listener = parts.listener;
-    this.#liveListener = parts.live;
+    this.#front = front;
+    this.#listener = listener;
+    this.#liveListener = live;
     this.#opened = new AsyncDisposableStack();
-    const { front, listener } = parts;
     this.#standby = new StandbyServer({
-      ...{ config, log, onFatal, listener, front, clock: this.#clock },
+      config,
+      log,
+      onFatal,
+      listener,
+      front,
+      clock: this.#clock,
       host: () => this.#serverHost(() => true),
     });
-    this.url = parts.listener.address.url;
-    this.postgres = parts.postgres && formatAddress(parts.postgres.address);
-    this.mysql = parts.mysql && formatAddress(parts.mysql.address);
-    this.live = parts.live && formatAddress(parts.live.address);
+    this.url = listener.address.url;
+    this.postgres = postgres && formatAddress(postgres.address);
+    this.mysql = mysql && formatAddress(mysql.address);
+    this.live = live && formatAddress(live.address);
   }
 
   get mayAnswer(): boolean {

@@ -106,7 +106,7 @@ export class Links {
     for (const link of this.#all()) if (!this.#workers.has(link.id)) this.#addWorker(link);
   }
 
-  /** Another node has stored something of a link; `undefined`: of what any of them may depend on. */
+  /** Another node has changed a link's state; `undefined`: something that any link may depend on. */
   onStored(linkId: number | undefined): void {
     if (linkId === undefined) for (const worker of this.#workers.values()) worker.onStored();
     else this.#workers.get(linkId)?.onStored();
@@ -212,7 +212,7 @@ export class Links {
     return { link, source: this.#source(link), worker: this.#workers.get(link.id) };
   }
 
-  /** Waits until a link has applied what a read must see that can't show what is missing: all of it, or the read fails. */
+  /** For a read that can't show a lag: waits until the link has applied everything it must see, or fails. */
   async reflect({ source, worker }: FoundLink, { token, consistency }: LinkRead, signal?: AbortSignal): Promise<void> {
     if (source === undefined || worker === undefined) return;
     const deadlineMs = this.#deps.clock.steadyMs() + limits.tokenWaitMsMax;
@@ -273,7 +273,7 @@ export class Links {
     return isNamed;
   }
 
-  /** Tells the links into a target that it was made: those that wait for it go on, those of an older one start over. */
+  /** A target was created: links that wait for it continue, links into an older one of its name start over. */
   targetMade(kind: string, namespace: string, name: string): void {
     for (const worker of this.#workers.values()) {
       const { link } = worker;

@@ -38,7 +38,7 @@ export interface LinkContext {
 export interface LinkStep {
   /** Takes the record that the cursor stands on; false when what was collected should be committed before more. */
   take(cursor: BatchCursor, partition: number): boolean;
-  /** How much was collected, in entries that the commit will write. */
+  /** Entries that the commit will write. */
   readonly size: number;
   /** Writes what was collected; returns how many records were skipped. */
   stage(draft: Draft): number;

@@ -40,7 +40,7 @@ const at = {
   storedStart: 7,
 } as const;
 const rowNumbers = 8;
-/** Rows that memory is taken for at once, as a power of two. */
+/** Rows of one allocation, as a power of two. */
 const pageBits = 9;
 const pageMask = (1 << pageBits) - 1;
 /** The key of a row that is free. */
@@ -197,7 +197,7 @@ export class PartitionStates implements Rares {
     return this.#view(row, stream, partition);
   }
 
-  /** Forgets a partition of a stream that was dropped, and wakes who waits there. */
+  /** Evicts a partition of a dropped stream, and wakes its waiters. */
   forget(stream: number, partition: number): void {
     const state = this.get(stream, partition);
     if (state === undefined) return;
@@ -213,7 +213,7 @@ export class PartitionStates implements Rares {
     state.wake();
   }
 
-  /** Forgets partitions where nobody waits and to which nothing is being appended. */
+  /** Evicts partitions without waiters and without an append under way. */
   evict(wanted: number): void {
     let left = wanted;
     for (let looked = 0; looked < this.#keys.length && left > 0; looked++) {

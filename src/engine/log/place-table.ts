@@ -8,7 +8,7 @@ const empty = -1;
  * objects would take several.
  */
 export class PlaceTable {
-  /** For each place a key, or `empty`, and the numbers kept with it; a power of two of places, at most half of which are taken. */
+  /** For each slot a key, or `empty`, and its numbers; a power of two of slots, at most half of them in use. */
   #numbers: Float64Array;
   readonly #width: number;
   #places = placesMin;

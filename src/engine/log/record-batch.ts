@@ -47,7 +47,7 @@ export interface BatchHeader {
   readonly baseOffset: number;
   readonly appendTimeMs: number;
   readonly maxTimestampMs: number;
-  /** Running maxima never fall along the partition, so both can be searched by halving. */
+  /** Running maxima never fall along the partition, so both allow binary search. */
   readonly prefixTimestampMs: number;
   readonly prefixRetentionMs: number;
   readonly bytesBefore: number;
@@ -59,7 +59,7 @@ export interface EncodedBatch {
   readonly bytes: Buffer;
   readonly count: number;
   readonly maxTimestampMs: number;
-  /** What the records take when they are read, where they are compact. */
+  /** Size of the expanded records, where they are compact. */
   readonly expandedBytes?: number | undefined;
 }
 

@@ -7,7 +7,7 @@ import type { Log } from "./log.ts";
 /** Partitions checked before other work runs. */
 const partitionsPerTurn = 200;
 
-/** Frees what a stream's retention has given up, in steps that block nobody. */
+/** Frees expired batches of a stream, in steps that block nobody. */
 export class Trimmer {
   readonly #log: Log;
   readonly #committer: Committer;

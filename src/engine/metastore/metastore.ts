@@ -55,7 +55,7 @@ class StreamCache {
     return this.#changing > 0 ? Number.NaN : this.#changes;
   }
 
-  /** A stream as it is stored now, which may be about to change: then it is not kept. */
+  /** A stream as it is stored now; one that is about to change is not cached. */
   add(meta: StreamMeta): void {
     if (this.#changing > 0) return;
     if (this.#size >= streamsCachedMax) {
@@ -92,7 +92,7 @@ class StreamCache {
   }
 }
 
-/** A stream by its names, for somebody who asks for it again and again, with what was found under them the last time. */
+/** A stream by its names with the last look-up, for a caller that repeats it. */
 export class KeptStream {
   readonly namespace: string;
   readonly stream: string;
@@ -142,7 +142,7 @@ export class Metastore {
     }
   }
 
-  /** Another node has changed namespaces or streams: what is known by name is looked for again. */
+  /** Another node has changed namespaces or streams: caches by name are dropped. */
   onApplied(): void {
     this.#namespaces.clear();
     this.#streams.clear();
