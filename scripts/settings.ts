@@ -28,7 +28,7 @@ const wanted = `${before}${begin}\n\n${table()}\n\n${end}${after}`;
 if (process.argv[2] !== "--check") writeFileSync(page, wanted);
 else if (wanted !== text) {
   console.error(
-    "docs/configuration.md: the settings are not those of src/composition/config/config.ts; run node scripts/settings.ts",
+    "docs/configuration.md: the settings are not those of src/composition/config/settings.ts; run node scripts/settings.ts",
   );
   process.exitCode = 1;
 }

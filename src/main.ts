@@ -16,8 +16,8 @@ async function usage(of: "all" | "serve"): Promise<string> {
 const poolThreads = 8;
 
 /**
- * By how much the heap grows before all of it is looked through. The runtime's own measure comes to a third of what this server has in use,
- * less than what its youngest objects take: beside thousands of small requests a second it looked through all of it twice a second, for 30 ms.
+ * By how much the heap grows before a major GC. V8's own choice comes to a third of this server's heap, less than its young generation
+ * takes: under thousands of small requests a second there was a major GC twice a second, of 30 ms each.
  */
 const heapGrowingPercent = 100;
 

@@ -14,7 +14,7 @@ export interface Streams {
 }
 
 /**
- * Somebody waits for the answer: a server that is away is told of within a second or two. One that asks for patience gets it: a cluster has its next
+ * Somebody waits for the answer: a server that is down is reported within a second or two. One that asks for patience gets it: a cluster has its next
  * owner after five seconds.
  */
 const shortRetry = { attemptsMax: 10, unansweredMax: 4, waitMs: 100, waitMsMax: 1_000 };
@@ -30,7 +30,7 @@ export class Context {
   readonly #values: Values;
   #client: Client | undefined;
 
-  constructor(given: {
+  constructor(init: {
     args: readonly string[];
     values: Values;
     io: Streams;
@@ -38,12 +38,12 @@ export class Context {
     env: NodeJS.ProcessEnv;
     signal: AbortSignal;
   }) {
-    this.args = given.args;
-    this.io = given.io;
-    this.out = given.out;
-    this.env = given.env;
-    this.signal = given.signal;
-    this.#values = given.values;
+    this.args = init.args;
+    this.io = init.io;
+    this.out = init.out;
+    this.env = init.env;
+    this.signal = init.signal;
+    this.#values = init.values;
   }
 
   get json(): boolean {
@@ -51,9 +51,9 @@ export class Context {
   }
 
   arg(i: number): string {
-    const given = this.args[i];
-    if (given === undefined) throw new UsageError("an argument is missing");
-    return given;
+    const value = this.args[i];
+    if (value === undefined) throw new UsageError("an argument is missing");
+    return value;
   }
 
   flag(name: string): boolean {
@@ -91,7 +91,7 @@ export class Context {
   /** JSON that is given in place, or in a file after `@`, or on standard input as `-`. */
   jsonOption(name: string): unknown {
     const value = this.text(name);
-    return value === undefined ? undefined : parseJson(`--${name}`, readGiven(value));
+    return value === undefined ? undefined : parseJson(`--${name}`, textOrFile(value));
   }
 
   get url(): string {
@@ -101,8 +101,8 @@ export class Context {
   }
 
   get liveUrl(): string {
-    const given = this.text("live-url") ?? nonEmpty(this.env["SERVICE_LIVE_URL"]);
-    if (given !== undefined) return given;
+    const option = this.text("live-url") ?? nonEmpty(this.env["SERVICE_LIVE_URL"]);
+    if (option !== undefined) return option;
     const url = new URL(this.url);
     url.port = "7710";
     return url.origin;
@@ -136,8 +136,8 @@ export class Context {
   }
 
   #apiKey(): string | undefined {
-    const given = this.text("api-key") ?? nonEmpty(this.env["SERVICE_API_KEY"]);
-    if (given !== undefined) return given;
+    const option = this.text("api-key") ?? nonEmpty(this.env["SERVICE_API_KEY"]);
+    if (option !== undefined) return option;
     const file = nonEmpty(this.env["SERVICE_API_KEY_FILE"]);
     return file === undefined ? undefined : readText(file).trim();
   }
@@ -173,9 +173,9 @@ export function parseJson(what: string, text: string, parse: (text: string) => u
 }
 
 /** A text, or `@FILE`, or `-` for standard input. */
-export function readGiven(given: string): string {
-  if (given === "-") return readFileSync(0, "utf8");
-  return given.startsWith("@") ? readText(given.slice(1)) : given;
+export function textOrFile(value: string): string {
+  if (value === "-") return readFileSync(0, "utf8");
+  return value.startsWith("@") ? readText(value.slice(1)) : value;
 }
 
 export function readText(path: string): string {

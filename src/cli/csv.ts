@@ -1,4 +1,4 @@
-/** One line of CSV, without its end. An empty text is quoted, to be told from a missing value. */
+/** One line of CSV, without its end. An empty text is quoted, to differ from a missing value. */
 export function csvLine(values: readonly unknown[]): string {
   return values.map(csvValue).join(",");
 }

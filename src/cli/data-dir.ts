@@ -5,8 +5,8 @@ import type { Context } from "./context.ts";
 
 /** The data directory that a command works on, made where it is missing. */
 export function dataDirOf(context: Context): string {
-  const given = context.text("data-dir");
-  const { dataDir } = loadConfig({ argv: given === undefined ? [] : ["--data-dir", given], env: context.env });
+  const option = context.text("data-dir");
+  const { dataDir } = loadConfig({ argv: option === undefined ? [] : ["--data-dir", option], env: context.env });
   makeDataFolder(dataDir);
   return dataDir;
 }

@@ -58,9 +58,9 @@ function commandList(): string {
 }
 
 /** What to say to a first word that is no command. */
-export function unknownCommand(given: string): string {
-  const isOption = given.startsWith("-");
-  const name = isOption ? given.replace(/=.*/s, "") : given;
+export function unknownCommand(word: string): string {
+  const isOption = word.startsWith("-");
+  const name = isOption ? word.replace(/=.*/s, "") : word;
   const meant = isOption ? nearestOption(name, commonOptions) : nearest(name, firstWords);
   const what = isOption ? "unknown option" : "unknown command";
   const wrong = `native-engine: ${what} ${name}${meant === undefined ? "" : `; did you mean ${meant}?`}`;

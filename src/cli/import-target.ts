@@ -48,8 +48,8 @@ async function openCollection(context: Context, client: Client, name: string): P
   }
   const namespace = client.namespace(context.namespaceName);
   const { signal } = context;
-  const given = context.jsonOption("schema") as CollectionSchema | undefined;
-  if (given !== undefined) await namespace.createCollection(name, given, { signal });
+  const schemaOption = context.jsonOption("schema") as CollectionSchema | undefined;
+  if (schemaOption !== undefined) await namespace.createCollection(name, schemaOption, { signal });
   const collection = namespace.collection(name);
   const { schema } = await collection.info({ signal });
   const idColumn = context.text("id");

@@ -10,7 +10,7 @@ export interface Line {
 export const lineLimits = { lineBytesMax: 16 * 1024 * 1024 } as const;
 
 /**
- * Lines of UTF-8 bytes, told with the position after each, so that reading can be taken up there. Reads no further
+ * Lines of UTF-8 bytes, each with the position after it, so that reading can resume there. Reads no further
  * ahead than the piece that is at hand.
  */
 export async function* readLines(

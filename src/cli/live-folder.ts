@@ -44,10 +44,10 @@ export async function buildFolder(folder: string): Promise<BuiltModule[]> {
   } catch (error) {
     const { errors } = error as Partial<BuildFailure>;
     if (errors === undefined) throw error;
-    const told = errors.map(({ text, location }) =>
+    const messages = errors.map(({ text, location }) =>
       location === null ? text : `${location.file}:${location.line}:${location.column}: ${text}`,
     );
-    throw new CommandFailure("invalid_argument", told.join("\n"));
+    throw new CommandFailure("invalid_argument", messages.join("\n"));
   }
 }
 

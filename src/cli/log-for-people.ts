@@ -16,7 +16,7 @@ export class LogForPeople implements DestinationStream {
     this.#out.write(`${clock} ${levels[level] ?? ""}${msg ?? ""}\n`);
     if (url !== undefined && level < 40)
       this.#out.write(`${clock} the console is at ${url}/, the guides at ${url}/docs\n`);
-    // What was told in the message needs no trace of where it was found out.
+    // What the message says needs no stack trace.
     if (err?.stack !== undefined && !(msg ?? "").startsWith("could not start")) this.#out.write(`${err.stack}\n`);
   }
 }

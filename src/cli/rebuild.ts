@@ -17,13 +17,13 @@ import type { OfflineData } from "./offline.ts";
 const dedupWindowMs = 100 * 365 * 86_400_000;
 const lookMs = 50;
 
-/** What was made anew, or kept and why. */
+/** What was rebuilt, or left as it is and why. */
 export type Rebuilt =
   | { readonly namespace: string; readonly collection: string; readonly documents: number }
   | { readonly namespace: string; readonly link: string; readonly counters: "counted again" | "kept"; why?: string };
 
 /**
- * Makes what is derived anew, without a server: indexes and columnar datasets from the documents, counters from the log
+ * Rebuilds derived data without a server: indexes and columnar datasets from the documents, counters from the log
  * where it still has all that they counted. Tells each when it is done.
  */
 export async function* rebuildDerived(
@@ -56,7 +56,7 @@ export async function* rebuildDerived(
       },
     },
   );
-  // One of its own: the engine's log is told of what is stored when the engine starts.
+  // A log of its own: the engine's learns what is stored only when the engine starts.
   const log = new Log(store, clock);
   const repair = new Repair({ store, objects, metastore: engine.metastore, log, clock });
   const links: LinkRepair[] = [];

@@ -34,9 +34,9 @@ export interface RowSource {
   share(position: Position): number | undefined;
 }
 
-export function formatOf(file: string, given: string | undefined): RowFormat {
-  if (given !== undefined) {
-    const found = rowFormats.find((each) => each === given);
+export function formatOf(file: string, option: string | undefined): RowFormat {
+  if (option !== undefined) {
+    const found = rowFormats.find((each) => each === option);
     if (found === undefined) throw new UsageError(`--format must be one of ${rowFormats.join(", ")}`);
     return found;
   }
@@ -108,8 +108,8 @@ class RowsOfDuck implements RowSource {
   constructor(file: string, format: "csv" | "parquet") {
     this.#file = file;
     // A quoted empty text is a text, not a missing value.
-    const given = sqlText(file);
-    this.#from = format === "csv" ? `read_csv(${given}, allow_quoted_nulls = false)` : `read_parquet(${given})`;
+    const text = sqlText(file);
+    this.#from = format === "csv" ? `read_csv(${text}, allow_quoted_nulls = false)` : `read_parquet(${text})`;
     this.#counts = format === "parquet" || statSync(file).size <= countedBytesMax;
   }
 

@@ -113,12 +113,12 @@ function withAttached(argv: readonly string[]): string[] {
 
 /** What is wrong with an option, in place of Node's words for it. */
 function optionFault({ message }: Error, options: readonly OptionSpec[]): string {
-  const [, given = ""] = /^(?:Unknown option|Option) '(-[^' ,]*)/.exec(message) ?? [];
+  const [, token = ""] = /^(?:Unknown option|Option) '(-[^' ,]*)/.exec(message) ?? [];
   if (message.startsWith("Unknown option")) {
-    const meant = nearestOption(given, options);
-    return `unknown option ${given}${meant === undefined ? "" : `; did you mean ${meant}?`}`;
+    const meant = nearestOption(token, options);
+    return `unknown option ${token}${meant === undefined ? "" : `; did you mean ${meant}?`}`;
   }
-  const option = options.find(({ name, short }) => given === `--${name}` || given === `-${short}`);
+  const option = options.find(({ name, short }) => token === `--${name}` || token === `-${short}`);
   if (option === undefined) return message;
   if (option.value === undefined) return `--${option.name} takes no value`;
   const dashed = message.includes("ambiguous") ? `; one that begins with a dash is given as --${option.name}=…` : "";
@@ -127,12 +127,12 @@ function optionFault({ message }: Error, options: readonly OptionSpec[]): string
 
 class Interrupted extends Error {}
 
-function checkCount(spec: CommandSpec, given: readonly string[]): void {
+function checkCount(spec: CommandSpec, args: readonly string[]): void {
   const needed = spec.args.filter((name) => !name.startsWith("[")).length;
   const endless = spec.args.at(-1)?.endsWith("…]") ?? false;
-  if (given.length >= needed && (endless || given.length <= spec.args.length)) return;
-  if (given.length < needed) throw new UsageError(`${spec.args[given.length]} is missing`);
-  throw new UsageError(`unexpected argument ${given[spec.args.length]}`);
+  if (args.length >= needed && (endless || args.length <= spec.args.length)) return;
+  if (args.length < needed) throw new UsageError(`${spec.args[args.length]} is missing`);
+  throw new UsageError(`unexpected argument ${args[spec.args.length]}`);
 }
 
 /** A file that can't be opened, read or written is nothing that went wrong in the program. */
@@ -170,8 +170,8 @@ function tellFailure(thrown: unknown, spec: CommandSpec, io: Streams, json: bool
   const hint = failure === undefined ? (error as CommandFailure).hint : hintOf(failure);
   if (json) {
     const { field, requestId } = failure ?? {};
-    const told = { error: reason, message, field, hint, request_id: requestId };
-    io.stderr.write(`${JSON.stringify(told)}\n`);
+    const report = { error: reason, message, field, hint, request_id: requestId };
+    io.stderr.write(`${JSON.stringify(report)}\n`);
   } else {
     io.stderr.write(`native-engine: ${reason}: ${message}\n`);
     if (hint !== undefined) io.stderr.write(`hint: ${hint}\n`);

@@ -17,7 +17,7 @@ export interface Finding {
 
 /** Entries looked at between two turns of the event loop. */
 const turnEntries = 1_000;
-/** The first of them tell what is wrong; the rest is counted. */
+/** The first problems are listed; the others are counted. */
 const shownMax = 5;
 
 type Check = (key: Uint8Array, value: Uint8Array) => void;

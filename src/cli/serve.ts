@@ -18,7 +18,7 @@ export async function runServe(config: ServerConfig): Promise<number> {
   const stopping = signalled();
   let server: Server | ClusterNode;
   try {
-    // Before the server is loaded, which takes longer than all else: a folder that can't be used is told at once.
+    // Before the server is loaded, which takes longer than all else: an unusable folder is reported at once.
     makeDataFolder(config.dataDir);
     const onFatal = (error: Error) => {
       log.fatal({ err: error }, `ending, to be started again: ${error.message}`);

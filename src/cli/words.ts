@@ -28,7 +28,7 @@ export type Item =
   | { readonly kind: "word"; readonly tokens: readonly [string] }
   | { readonly kind: "option"; readonly tokens: readonly string[]; readonly option: OptionSpec | undefined };
 
-export interface Given {
+export interface OptionValue {
   readonly option: OptionSpec;
   /** Undefined where it takes none, or where its value is still to come. */
   readonly value: string | undefined;
@@ -75,7 +75,7 @@ function optionIn(token: string, options: readonly OptionSpec[]) {
 }
 
 /** The options of a command line with their values. */
-export function givenIn(items: readonly Item[]): Given[] {
+export function optionValuesIn(items: readonly Item[]): OptionValue[] {
   return items.flatMap((item) => {
     if (item.kind !== "option" || item.option === undefined) return [];
     const [token = "", next] = item.tokens;

@@ -39,7 +39,9 @@ function decimalOf(text: string): string {
   const [, sign, whole, fraction = "", exponent = "0"] = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(text) ?? [];
   if (whole === undefined) return text;
   const all = whole + fraction;
-  const kept = all.replace(/0+$/, "");
-  const digits = kept.replace(/^0+/, "");
-  return digits === "" ? "0" : `${sign}${digits}e${Number(exponent) - fraction.length + (all.length - kept.length)}`;
+  const shortened = all.replace(/0+$/, "");
+  const digits = shortened.replace(/^0+/, "");
+  return digits === ""
+    ? "0"
+    : `${sign}${digits}e${Number(exponent) - fraction.length + (all.length - shortened.length)}`;
 }

@@ -16,7 +16,7 @@ interface Watched {
   /** As the server says it. */
   state: WatchState | undefined;
   digest: string;
-  /** As listeners were told last. */
+  /** What listeners were last notified of. */
   announced: string | undefined;
 }
 

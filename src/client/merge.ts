@@ -17,7 +17,7 @@ export async function* merge<T>(iterators: readonly AsyncGenerator<T>[]): AsyncG
       }
     }
   } finally {
-    // Each waits in its `next`, and ends only after it: the caller sees to that. Nobody takes what they still give.
+    // Each waits in its `next` and ends only after it: the caller sees to that. Later values are dropped.
     for (const [iterator, next] of waiting) {
       next.catch(() => {});
       iterator.return(undefined as never).catch(() => {});

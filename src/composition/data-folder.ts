@@ -10,7 +10,7 @@ const partNames = ["store", "auth", "objects"];
 
 /**
  * Makes the data folder where it is missing, and sees to it that something can be written there: whatever is in the way
- * is told now and by the folder's name, where a store would fail later in words of its own.
+ * is reported now with the folder's name; a store would fail later with a message of its own.
  */
 export function makeDataFolder(dataDir: string): void {
   const folder = resolve(dataDir);

@@ -105,7 +105,7 @@ function instanceConfig(config: ServerConfig, isCluster: boolean): Omit<Instance
   };
 }
 
-/** The certificates that clients are told to pin. Who issued one is found out once for each. */
+/** The certificates that clients should pin. The issuer of each is determined once. */
 function privateCertificates(
   pins: ServerConfig["tlsPins"],
   certificates: () => ServedCertificates | undefined,

@@ -3,7 +3,7 @@ import type { LanceOptions } from "../adapter/lance/columnar.ts";
 import type { S3Address } from "../adapter/s3/client.ts";
 import type { ObjectStore } from "../port/object-store.ts";
 
-/** Where objects are, as every thread is told. */
+/** Where objects are; sent to every thread. */
 export type ObjectsPlace =
   | {
       readonly kind: "files";

@@ -12,22 +12,18 @@ import { type ConsoleSignIn, createConsole } from "../edge/console/server.ts";
 import { Cors } from "../edge/front/cors.ts";
 import { createFront } from "../edge/front/front.ts";
 import { createLiveFront } from "../edge/front/live-front.ts";
-import { createRequestIds } from "../edge/front/request-id.ts";
+import { createRequestIds, type RequestIds } from "../edge/front/request-id.ts";
 import type { ClusterControl } from "../edge/rest/instance/cluster.ts";
 import { observeCluster } from "../edge/rest/metrics/cluster.ts";
 import { Metrics } from "../edge/rest/metrics/metrics.ts";
 import { createRest } from "../edge/rest/server.ts";
 import { HealthState } from "../edge/rpc/health-state.ts";
-import { LateRpcHandler } from "../edge/rpc/late-handler.ts";
 import { ByteBudget } from "../edge/wire/byte-budget.ts";
 import type { WireListener } from "../edge/wire/listener.ts";
-import { MeasuredSql } from "../edge/wire/measured-sql.ts";
 import type { WirePeers } from "../edge/wire/peers.ts";
-import type { AuditEvent } from "../engine/auth/audit.ts";
 import { Backups } from "../engine/backup/backups.ts";
 import type { Engine } from "../engine/engine.ts";
 import { limits } from "../engine/limits.ts";
-import { nextTurn } from "../engine/turns.ts";
 import { type Address, formatAddress } from "../listener/address.ts";
 import type { FastHandler } from "../listener/fast-lane.ts";
 import type { Handler } from "../listener/registry.ts";
@@ -35,10 +31,11 @@ import type { Ownership } from "../port/ownership.ts";
 import type { Store } from "../port/store.ts";
 import type { ServerConfig } from "./config/config.ts";
 import { createEngine } from "./engine.ts";
-import { openIdentity } from "./identity.ts";
+import { type Identity, openIdentity } from "./identity.ts";
 import { listenHosts, openListener, openLiveListener } from "./listeners.ts";
 import { openMainStore } from "./main-store.ts";
 import { type ObjectsPlace, openObjects } from "./objects.ts";
+import { createRpc } from "./rpc.ts";
 import { startSqlWires } from "./sql-wires.ts";
 import { version } from "./version.ts";
 
@@ -53,7 +50,7 @@ export interface ServerHost {
   readonly cluster: ClusterControl;
   /** Where connections of the SQL wires come from, which another socket has taken in. */
   readonly wirePeers?: WirePeers;
-  /** Of a standby: takes the engine, which from then on is to be told of each commit. */
+  /** Of a standby: takes the engine, which must be notified of each commit from then on. */
   readonly follow?: (engine: Engine) => void;
 }
 
@@ -70,7 +67,7 @@ interface Parts {
   readonly opened: AsyncDisposableStack;
 }
 
-/** A node that serves: here the edges meet the engine. Adapters are constructed in this folder and by the command line. */
+/** The composition root, where edges meet the engine. Adapters are constructed in this folder and in the command line only. */
 export class Server {
   readonly url: string;
   /** Where the Postgres wire listens, as `host:port`; undefined where it does not. */
@@ -104,7 +101,6 @@ export class Server {
     onFatal: (error: Error) => void,
     host?: ServerHost,
   ): Promise<Server> {
-    const isStandby = host?.follow !== undefined;
     if (host === undefined) for (const warning of checkAuthConfig(config.auth, listenHosts(config))) log.warn(warning);
     // Whatever fails below, what was opened before it is closed again, so that the process can end.
     await using opened = new AsyncDisposableStack();
@@ -115,103 +111,43 @@ export class Server {
     const metrics = new Metrics();
     const engine = createEngine(config, log, { store, objects, place, ownership, clock, random, metrics });
     opened.defer(() => engine.stop());
-    if (host?.follow !== undefined) {
-      engine.follow();
-      host.follow(engine);
-    } else {
-      engine.sql.prepare();
-      await engine.own();
-    }
+    await begin(engine, host);
     // Requests come only once the listener listens, and with it there are its certificates.
     let listener: HttpListener | undefined;
-    const { authStore, instance, keys, audit, authenticator } = await openIdentity(config, log, {
+    const identity = await openIdentity(config, log, {
       clock,
       random,
       opened,
       certificates: () => listener?.certificates,
-      isStandby,
+      isStandby: host?.follow !== undefined,
       ...(host && { store: host.store }),
     });
-    const health = new HealthState();
-    const { corsOrigins, publicUrl } = config;
-    const cors = new Cors(corsOrigins);
+    const { authStore, instance, keys, audit, authenticator } = identity;
     const bytes = new ByteBudget(limits.heldBytesMax);
     const keptBytes = new ByteBudget(limits.keptBytesMax, bytes);
     const requestId = createRequestIds();
-    const backups = new Backups({
-      store,
-      authStore,
-      objects,
-      hold: engine.objectHold,
-      clock,
-      serverVersion: version,
-      datasetFiles: filesOfVersion,
-    });
-    const rest = await createRest({
-      engine,
-      backups,
-      metrics,
-      log,
-      version,
-      authenticator,
-      requestId,
-      bytes,
-      instance: { keys, audit },
-      ...(host && { cluster: host.cluster }),
-    });
+    const hold = engine.objectHold;
+    const stores = { store, authStore, objects, hold, clock };
+    const backups = new Backups({ ...stores, serverVersion: version, datasetFiles: filesOfVersion });
+    const everyEdge = { metrics, log, version, authenticator, requestId, bytes };
+    const cluster = host && { cluster: host.cluster };
+    const rest = await createRest({ ...everyEdge, engine, backups, instance: { keys, audit }, ...cluster });
     const admitRequest = (namespace: string) => engine.quotas.admitRequest(namespace);
-    const everyPort = {
-      instance,
-      authenticator,
-      log,
-      requestId,
-      admitRequest,
-      cors,
-      bytes,
-      development: config.mode === "development",
-      onCall: (method: string, code: string, ms: number) => metrics.onCall(method, code, ms),
-      audit: (event: AuditEvent) => audit.record(event),
-      ...(publicUrl === undefined ? {} : { publicUrl }),
-    };
-    const onUnloaded = (err: unknown) => log.error({ err }, "the RPC edge could not be loaded");
-    const rpc = new LateRpcHandler(async () => {
-      const { createCalls } = await loadCalls();
-      const sql = new MeasuredSql(engine.sql, admitRequest, metrics.wires.statementsOf("flight"));
-      const { houseUrl } = config;
-      return createCalls({ ...everyPort, engine, sql, health, version, clock, random, keptBytes, houseUrl });
-    }, onUnloaded);
-    opened.defer(() => rpc.close());
+    const health = new HealthState();
     const liveHealth = new HealthState();
-    const liveRpc = new LateRpcHandler(async () => {
-      const { createLiveCalls } = await loadCalls();
-      return createLiveCalls({ ...everyPort, engine, health: liveHealth, heartbeatMs: config.liveHeartbeatMs });
-    }, onUnloaded);
+    const cors = new Cors(config.corsOrigins);
+    const shared = { engine, metrics, admitRequest, clock, random, bytes, keptBytes };
+    const { rpc, liveRpc } = createRpc(config, log, { ...shared, identity, health, liveHealth, requestId, cors });
+    opened.defer(() => rpc.close());
     const liveFront = createLiveFront({ rpc: liveRpc, authenticator, requestId, isReady: () => engine.isReady });
     const live = host === undefined ? await openLiveListener(config, liveFront, log) : host.listenLive(liveFront);
     if (live === undefined) instance.withdraw("live");
     opened.defer(() => live?.close());
     // Before the main port, so that one that can't be had stops the start while nobody is served.
-    const { postgres, mysql } = await startSqlWires(config, log, {
-      engine,
-      metrics,
-      instance,
-      authenticator,
-      admitRequest,
-      clock,
-      random,
-      bytes,
-      keptBytes,
-      opened,
-      certificate: () => listener?.certificatePair,
-      peers: host?.wirePeers,
-    });
-    const console = createConsole({
-      folder: fileURLToPath(new URL("../../build/console/", import.meta.url)),
-      authenticator,
-      requestId,
-      signIn: consoleSignIn(config),
-      onRequest: (...answered) => metrics.onRequest(...answered),
-    });
+    const certificate = () => listener?.certificatePair;
+    const ofWires = { instance, authenticator, opened, certificate, peers: host?.wirePeers };
+    const { postgres, mysql } = await startSqlWires(config, log, { ...shared, ...ofWires });
+    const console = openConsole(config, identity, requestId, metrics);
     // Answers of the fast lane carry no header for pages of other origins.
     const front = createFront({ rest: rest.handle, rpc, console, cors });
     const fast = cors.isOn ? undefined : rest.fast;
@@ -224,17 +160,9 @@ export class Server {
     metrics.wires.observe({ http: started, postgres, mysql });
     health.setReady(true);
     liveHealth.setReady(true);
-    return new Server({
-      engine,
-      health,
-      liveHealth,
-      listener: started,
-      live,
-      postgres,
-      mysql,
-      drainTimeoutMs: config.drainTimeoutMs,
-      opened: opened.move(),
-    });
+    const { drainTimeoutMs } = config;
+    const parts = { engine, health, liveHealth, listener: started, live, postgres, mysql, drainTimeoutMs };
+    return new Server({ ...parts, opened: opened.move() });
   }
 
   /** Answers what is in flight, then closes everything. */
@@ -252,20 +180,15 @@ export class Server {
   }
 }
 
-/** In pieces of some ten milliseconds: other requests come between them. */
-async function loadCalls() {
-  for (const load of [
-    () => import("@bufbuild/protobuf"),
-    () => import("@connectrpc/connect"),
-    () => import("@connectrpc/connect-node"),
-    () => import("../edge/rpc/unary-lane.ts"),
-    () => import("../edge/flight/service.ts"),
-    () => import("../edge/rpc/collection.ts"),
-  ]) {
-    await load();
-    await nextTurn();
+/** As a standby it reads what another node writes; otherwise it writes itself. */
+async function begin(engine: Engine, host: ServerHost | undefined): Promise<void> {
+  if (host?.follow !== undefined) {
+    engine.follow();
+    host.follow(engine);
+    return;
   }
-  return await import("./calls.ts");
+  engine.sql.prepare();
+  await engine.own();
 }
 
 /** What a server stands on that has a data folder for itself. */
@@ -283,6 +206,21 @@ async function ownGround(
   const folder = join(dataDir, "objects");
   await new FilesObjectStore(folder).removePartial();
   return { store, ownership, objects: { kind: "files", folder } };
+}
+
+function openConsole(
+  config: ServerConfig,
+  { authenticator }: Identity,
+  requestId: RequestIds,
+  metrics: Metrics,
+): ReturnType<typeof createConsole> {
+  return createConsole({
+    folder: fileURLToPath(new URL("../../build/console/", import.meta.url)),
+    authenticator,
+    requestId,
+    signIn: consoleSignIn(config),
+    onRequest: (...answered) => metrics.onRequest(...answered),
+  });
 }
 
 /** People sign in to the console at the identity provider where it knows the console. */

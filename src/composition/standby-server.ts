@@ -23,7 +23,7 @@ export interface StandbyOptions {
 /** After a start that failed. */
 const retryMs = 5_000;
 
-/** The server of a node that is not the owner, for reads that need not be the owner's. It is told of every commit. */
+/** The server of a node that is not the owner, for reads that need not be the owner's. It is notified of every commit. */
 export class StandbyServer {
   readonly #options: StandbyOptions;
   #engine: Engine | undefined;

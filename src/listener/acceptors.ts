@@ -3,9 +3,9 @@ import type { Address } from "./address.ts";
 import type { ListenerLimits } from "./limits.ts";
 
 /**
- * Makes the server listen, and opens further sockets on its port. The runtime accepts one connection of a socket in each
- * turn of its event loop, and under load a turn takes long: with one socket a health check would wait behind thousands of
- * others that connect. The system spreads connections over the sockets. Empty where it has no such thing.
+ * Makes the server listen, and opens further sockets on its port. Node accepts one connection of a socket in each turn of
+ * its event loop, and under load a turn takes long: with one socket a health check would wait behind thousands of others.
+ * The system spreads connections over the sockets. Empty where it can't.
  */
 export async function openAcceptors(
   server: Server,

@@ -8,7 +8,7 @@ import type { ListenerLog } from "./registry.ts";
 export interface CertificateFiles {
   readonly certFile: string;
   readonly keyFile: string;
-  /** The certificate that will follow; it may be absent. It is only told to clients, never served. */
+  /** The certificate that will follow; it may be absent. It is only announced to clients, never served. */
   readonly nextCertFile?: string | undefined;
 }
 

@@ -17,7 +17,7 @@ function whenRead(request: IncomingMessage | Http2ServerRequest, goOn: () => voi
 /** Over HTTP/1, where Node ends the connection after an answer without the word: nobody knows what the next bytes are. */
 export function continueHttp1(request: IncomingMessage, response: ServerResponse): void {
   whenRead(request, () => {
-    // Node writes the head of an answer that waits for its turn before all that waits with it, the word to go on too,
+    // Node writes the head of a queued answer before all else that is queued with it, the interim answer too,
     // which would then stand in the middle of the answer. A body that comes behind another request is on its way anyway.
     if (!response.headersSent && response.socket !== null) response.writeContinue();
   });

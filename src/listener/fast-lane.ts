@@ -1,8 +1,8 @@
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { FastHead } from "./fast-head.ts";
-import { rawAnswer } from "./http1.ts";
 import { type FoundHead, type KnownHead, readHead } from "./known-head.ts";
+import { rawAnswer } from "./raw-answer.ts";
 import { type Connection, errorBody, type Registry } from "./registry.ts";
 import { WriteStall } from "./write-stall.ts";
 
@@ -47,7 +47,7 @@ const nothing = Buffer.alloc(0);
 export class FastLane {
   readonly registry: Registry;
   readonly handler: FastHandler;
-  /** Hands a connection to the full parser, with what was read of it put back, and whether that has its turn. */
+  /** Hands a connection to the full parser, with what was read of it put back, and whether that has waited already. */
   readonly leave: (socket: Socket, hasTurn: boolean) => void;
   partialBytes = 0;
   readonly #keepAlive: string;
@@ -77,10 +77,10 @@ export class FastLane {
 }
 
 /**
- * A connection whose requests are the kind that come by the thousand: they arrive whole and one at a time, with nothing
- * unusual about them, and the handler knows them. Node's own server spends more on the objects of such a request than
- * the request takes; here it costs a search for the head's end, and the parsed head is kept, since a client mostly
- * repeats it. With the first request of any other kind the connection goes over to Node's server and stays there.
+ * A connection with the requests that come by the thousand: each arrives whole, one at a time, in the usual form, for a
+ * route that the handler knows. Node's server spends more on the objects of such a request than the request itself costs;
+ * here it is a search for the end of the head, and the parsed head is cached, since clients repeat it. At the first other
+ * request the connection moves to Node's server for good.
  */
 export class FastConnection implements Connection, FastReply {
   readonly #lane: FastLane;
@@ -97,7 +97,7 @@ export class FastConnection implements Connection, FastReply {
   #idleSinceMs: number;
   #busy = false;
   #peerDone = false;
-  /** What comes now has waited for its turn. */
+  /** What comes now has waited for this turn already. */
   #hasTurn = false;
   /** More was sent before the answer. */
   #pipelined = false;
@@ -276,7 +276,7 @@ export class FastConnection implements Connection, FastReply {
     this.#wanted = 0;
   }
 
-  /** `hasTurn`: what is put back need not wait for its turn, or not again. */
+  /** `hasTurn`: what is put back runs in this turn. */
   #leave(bytes: Buffer, hasTurn = false): void {
     const socket = this.#socket;
     this.#forget();

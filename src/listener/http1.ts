@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { continueHttp1 } from "./continue.ts";
-import { type Connection, errorBody, type Registry, refuse, servedMethods } from "./registry.ts";
+import { rawAnswer } from "./raw-answer.ts";
+import { type Connection, type Registry, refuse } from "./registry.ts";
 import { WriteStall } from "./write-stall.ts";
 
 const kConnection = Symbol("http1 connection");
@@ -90,7 +91,7 @@ export class Http1Connection implements Connection {
   /** The answer to the request whose body could not be read. */
   #broken: ServerResponse | undefined;
 
-  /** The first request need not wait for its turn. */
+  /** The first request runs in this turn. */
   #hasTurn: boolean;
 
   constructor(registry: Registry, server: Server, socket: Socket, hasTurn = false) {
@@ -292,14 +293,6 @@ export class Http1Connection implements Connection {
   }
 }
 
-const statusTexts: Readonly<Record<number, string>> = {
-  400: "Bad Request",
-  405: "Method Not Allowed",
-  408: "Request Timeout",
-  413: "Content Too Large",
-  431: "Request Header Fields Too Large",
-};
-
 interface ParseError extends NodeJS.ErrnoException {
   readonly rawPacket?: Buffer;
   readonly bytesParsed?: number;
@@ -314,17 +307,4 @@ function isRequestLine({ rawPacket, bytesParsed = 0 }: ParseError): boolean {
   // Requests before it may have come in the same packet.
   const start = rawPacket.lastIndexOf("\n", bytesParsed) + 1;
   return /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64} [/*h]/.test(rawPacket.toString("latin1", start, start + requestLineStart));
-}
-
-/** An answer to what never became a request. */
-export function rawAnswer(status: number, message: string, field: string): string {
-  const body = errorBody("invalid_argument", message, field);
-  const head = [
-    `HTTP/1.1 ${status} ${statusTexts[status] ?? ""}`,
-    "connection: close",
-    "content-type: application/json",
-    `content-length: ${Buffer.byteLength(body)}`,
-    ...(status === 405 ? [`allow: ${servedMethods}`] : []),
-  ];
-  return `${head.join("\r\n")}\r\n\r\n${body}`;
 }

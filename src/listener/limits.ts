@@ -3,9 +3,9 @@ const MiB = 1024 * KiB;
 
 /** Every bound of the listener, with its unit. Deadlines are enforced by a sweep, so one passes up to a sweep late. */
 export interface ListenerLimits {
-  /** Connections that are served; one more is told that there are too many, and counted as refused. */
+  /** Connections that are served; one more is refused with an answer, and counted. */
   readonly connectionsMax: number;
-  /** Connections that are being told so; one more is closed without a word. */
+  /** Connections that are being refused with an answer; one more is closed without one. */
   readonly refusalsMax: number;
   /** Sockets that listen on the port, of which each takes one connection in a turn of the event loop. */
   readonly acceptorsMax: number;
@@ -21,7 +21,7 @@ export interface ListenerLimits {
   readonly idleTimeoutMs: number;
   /** Data is waiting and the peer has taken none of it for this long. */
   readonly writeStallTimeoutMs: number;
-  /** A connection that was told to go is given this long to take its last bytes. */
+  /** A connection that was asked to close has this long to read its last bytes. */
   readonly lingerMs: number;
   /** How often deadlines are looked at. */
   readonly sweepIntervalMs: number;
@@ -36,9 +36,9 @@ export interface ListenerLimits {
   readonly requestsMax: number;
   /** With fewer connections and requests in flight than this, a turn of the event loop has no bound. */
   readonly turnBoundFrom: number;
-  /** Requests are begun for this long in one turn; then others have theirs, as who connects, and the rest wait for the next. */
+  /** Requests are begun for this long in one turn; the others wait for the next, so that new connections are accepted. */
   readonly turnMs: number;
-  /** Requests that wait for a turn, and what is held for them; beyond it they are begun at once. */
+  /** Requests that wait for the next turn, and the bytes held for them; beyond it they are begun at once. */
   readonly turnWaitingMax: number;
   readonly turnWaitingBytesMax: number;
   /** Requests of one HTTP/1 connection that are in flight at once (pipelining). */

@@ -9,15 +9,9 @@ import { FastConnection, type FastHandler, FastLane } from "./fast-lane.ts";
 import { createHttp1, Http1Connection, liftHttp1Deadline } from "./http1.ts";
 import { createHttp2, Http2Connection, liftHttp2Deadline } from "./http2.ts";
 import { type ListenerLimits, listenerLimits } from "./limits.ts";
+import { OpeningConnection } from "./opening-connection.ts";
 import { refuseConnection } from "./refuse-connection.ts";
-import {
-  type AnyRequest,
-  type Connection,
-  type Handler,
-  type ListenerCounters,
-  type ListenerLog,
-  Registry,
-} from "./registry.ts";
+import { type AnyRequest, type Handler, type ListenerCounters, type ListenerLog, Registry } from "./registry.ts";
 import { type Protocol, sniff } from "./sniff.ts";
 
 export interface ListenerOptions {
@@ -60,7 +54,7 @@ export class Listener {
   readonly #lane: FastLane | undefined;
   /** Also those still in their TLS handshake, which are no connection of the registry yet. */
   readonly #sockets = new Set<Socket>();
-  /** Peers that are told that there are too many; a TLS socket and the one below it have the same. */
+  /** Peers that are refused because there are too many; a TLS socket and the one below it share the entry. */
   readonly #refused = new Set<string>();
   readonly #timers: NodeJS.Timeout[] = [];
   #certificate: Certificate | undefined;
@@ -275,7 +269,7 @@ export class Listener {
       connections.delete(opening);
       socket.off("close", onClose);
       if (socket.destroyed) return;
-      // Node's HTTP/2 server refuses a TLS socket without ALPN, though its first bytes have told us.
+      // Node's HTTP/2 server refuses a TLS socket without ALPN, though its first bytes show the protocol.
       if (protocol === "http2" && "alpnProtocol" in socket) socket.alpnProtocol = "h2";
       this.#adopt(socket, protocol);
     });
@@ -303,31 +297,6 @@ export class Listener {
 
   #every(ms: number, run: () => void): void {
     this.#timers.push(setInterval(run, ms).unref());
-  }
-}
-
-/** A connection that has not yet said which protocol it speaks. */
-class OpeningConnection implements Connection {
-  readonly #registry: Registry;
-  readonly #socket: Socket;
-  readonly #openedMs: number;
-
-  constructor(registry: Registry, socket: Socket) {
-    this.#registry = registry;
-    this.#socket = socket;
-    this.#openedMs = registry.nowMs;
-  }
-
-  sweep(): void {
-    if (this.#registry.nowMs - this.#openedMs < this.#registry.limits.sniffTimeoutMs) return;
-    this.#registry.counters.timedOut++;
-    this.#socket.destroy();
-  }
-
-  drain(): void {}
-
-  end(): void {
-    this.#socket.destroy();
   }
 }
 

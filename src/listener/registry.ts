@@ -126,7 +126,7 @@ export class Registry {
   }
 }
 
-/** Whether the process is up must be told however much it has to do. */
+/** Health probes are answered however busy the process is. */
 function isProbe(target: string | undefined): boolean {
   return target === "/health" || target === "/ready";
 }

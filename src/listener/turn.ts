@@ -9,10 +9,9 @@ interface Waiting {
 }
 
 /**
- * Keeps the turns of the event loop short while there is more to do than time. In one turn the runtime serves every
- * connection that has something to read, but takes no more than one connection of each listening socket: with thousands of
- * requests to a turn, it would take a second, and who connects would wait for one turn after another. So requests beyond
- * a turn's share of time wait, in their order, for the next.
+ * Keeps the turns of the event loop short under overload. In one turn Node serves every readable connection, but accepts
+ * one new connection of each listening socket: with thousands of requests a turn would take a second, and new connections
+ * would wait for many turns. So requests beyond a turn's share of time wait, in order, for the next.
  */
 export class Turn {
   readonly #limits: TurnLimits;

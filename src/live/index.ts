@@ -23,23 +23,23 @@ export type ObjectOf<F extends Fields> = { [K in Exclude<keyof F, OptionalKeys<F
   [K in OptionalKeys<F>]?: ValueOf<F[K]>;
 };
 
-function made<T>(json: object): Validator<T, false> {
+function validator<T>(json: object): Validator<T, false> {
   return json as Validator<T, false>;
 }
 
 export const v = {
-  string: () => made<string>({ type: "string" }),
-  number: () => made<number>({ type: "number" }),
-  boolean: () => made<boolean>({ type: "boolean" }),
-  int64: () => made<bigint>({ type: "int64" }),
-  bytes: () => made<Uint8Array>({ type: "bytes" }),
-  null: () => made<null>({ type: "null" }),
-  any: () => made<unknown>({ type: "any" }),
-  id: <T extends string>(table: T) => made<Id<T>>({ type: "id", table }),
-  array: <V extends Validator>(items: V) => made<ValueOf<V>[]>({ type: "array", items }),
-  object: <F extends Fields>(fields: F) => made<ObjectOf<F>>({ type: "object", fields }),
-  union: <V extends readonly Validator[]>(...of: V) => made<ValueOf<V[number]>>({ type: "union", of }),
-  literal: <const T extends string | number | boolean | null>(value: T) => made<T>({ type: "literal", value }),
+  string: () => validator<string>({ type: "string" }),
+  number: () => validator<number>({ type: "number" }),
+  boolean: () => validator<boolean>({ type: "boolean" }),
+  int64: () => validator<bigint>({ type: "int64" }),
+  bytes: () => validator<Uint8Array>({ type: "bytes" }),
+  null: () => validator<null>({ type: "null" }),
+  any: () => validator<unknown>({ type: "any" }),
+  id: <T extends string>(table: T) => validator<Id<T>>({ type: "id", table }),
+  array: <V extends Validator>(items: V) => validator<ValueOf<V>[]>({ type: "array", items }),
+  object: <F extends Fields>(fields: F) => validator<ObjectOf<F>>({ type: "object", fields }),
+  union: <V extends readonly Validator[]>(...of: V) => validator<ValueOf<V[number]>>({ type: "union", of }),
+  literal: <const T extends string | number | boolean | null>(value: T) => validator<T>({ type: "literal", value }),
   optional: <V extends Validator>(validator: V) =>
     ({ ...validator, optional: true }) as unknown as Validator<ValueOf<V>, true>,
 };

@@ -67,7 +67,7 @@ test("the image's settings are ones that the server knows, and its ports the one
       .split(/\s+/)
       .map((pair) => pair.split("=")),
   );
-  const known = read("src/composition/config/config.ts") + read("src/edge/auth/config.ts");
+  const known = read("src/composition/config/settings.ts") + read("src/edge/auth/config.ts");
   for (const name of Object.keys(settings)) {
     if (name.startsWith("SERVICE_")) assert.ok(known.includes(`"${name}"`), name);
   }

@@ -107,8 +107,8 @@ function recordOf(line: Line): NewRecord {
 }
 
 /** Headers as the API and `tail --json` have them, or as the members of an object; undefined for anything else. */
-function headersOf(given: unknown): { key: string; value?: string }[] | undefined {
-  const headers = isObject(given) ? Object.entries(given).map(([key, value]) => ({ key, value })) : given;
+function headersOf(input: unknown): { key: string; value?: string }[] | undefined {
+  const headers = isObject(input) ? Object.entries(input).map(([key, value]) => ({ key, value })) : input;
   if (!Array.isArray(headers)) return undefined;
   const listed: { key: string; value?: string }[] = [];
   for (const header of headers as unknown[]) {

@@ -37,9 +37,9 @@ async function tell(context: Context, file: string, { head, members, bytes, entr
 }
 
 /** Archive errors are the archive's fault, not the program's. */
-export async function verified(...given: Parameters<typeof verifyArchive>): Promise<ArchiveSummary> {
+export async function verified(...args: Parameters<typeof verifyArchive>): Promise<ArchiveSummary> {
   try {
-    return await verifyArchive(...given);
+    return await verifyArchive(...args);
   } catch (error) {
     if (error instanceof ArchiveError) throw new CommandFailure("data_loss", error.message, "take another backup");
     throw error;

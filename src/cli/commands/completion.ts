@@ -2,7 +2,7 @@ import { UsageError } from "../command.ts";
 import { Context } from "../context.ts";
 import { firstWords } from "../help.ts";
 import { type CommandSpec, type OptionSpec, optionsOf, type Run } from "../spec.ts";
-import { givenIn, type Item, itemsOf, optionsAfter, specsAfter } from "../words.ts";
+import { type Item, itemsOf, optionsAfter, optionValuesIn, specsAfter } from "../words.ts";
 
 export const completion: Run = async (context) => {
   const script = shells[context.arg(0)];
@@ -27,15 +27,15 @@ interface Completion {
 const files: readonly Completion[] = [{ word: ":files" }];
 
 /** What the last of the words can become. */
-async function completions(context: Context, given: readonly string[]): Promise<readonly Completion[]> {
-  const { words, hidden } = rejoined(given);
+async function completions(context: Context, argv: readonly string[]): Promise<readonly Completion[]> {
+  const { words, hidden } = rejoined(argv);
   const current = words.at(-1) ?? "";
   const items = itemsOf(words.slice(0, -1));
   const [, option, start = ""] = /^(--[^=]+=)(.*)$/s.exec(current) ?? [];
   const found =
     option === undefined
       ? await following(context, items, current)
-      : await valuesOf(context, givenIn(itemsOf([...words.slice(0, -1), option])).at(-1)?.option, items);
+      : await valuesOf(context, optionValuesIn(itemsOf([...words.slice(0, -1), option])).at(-1)?.option, items);
   const prefix = option ?? "";
   if (found === files) return files;
   return found
@@ -44,11 +44,11 @@ async function completions(context: Context, given: readonly string[]): Promise<
 }
 
 /** bash takes `=` and `:` for words of their own; `hidden` is how much of the last word it has no part in then. */
-function rejoined(given: readonly string[]): { readonly words: readonly string[]; readonly hidden: number } {
+function rejoined(argv: readonly string[]): { readonly words: readonly string[]; readonly hidden: number } {
   const words: string[] = [];
   let hidden = 0;
   let isOpen = false;
-  for (const [i, each] of given.entries()) {
+  for (const [i, each] of argv.entries()) {
     const isBreak = /^[=:]+$/.test(each);
     if (i > 0 && (isBreak || isOpen)) {
       hidden = words.at(-1)!.length + (isBreak ? each.length : 0);
@@ -64,7 +64,7 @@ function rejoined(given: readonly string[]): { readonly words: readonly string[]
 
 async function following(context: Context, items: readonly Item[], current: string): Promise<readonly Completion[]> {
   const last = items.at(-1);
-  if (last?.kind === "option" && last.option?.value !== undefined && givenIn([last])[0]!.value === undefined) {
+  if (last?.kind === "option" && last.option?.value !== undefined && optionValuesIn([last])[0]!.value === undefined) {
     return await valuesOf(context, last.option, items);
   }
   const words = items.flatMap(({ kind, tokens }) => (kind === "word" ? tokens : []));
@@ -129,7 +129,7 @@ const namesMsMax = 2_000;
 
 /** The names that there are on the server and in the namespace that the line names; none where it can't be asked. */
 async function namesOf(context: Context, kind: Kind, items: readonly Item[]): Promise<readonly Completion[]> {
-  const values = Object.fromEntries(givenIn(items).map(({ option, value }) => [option.name, value]));
+  const values = Object.fromEntries(optionValuesIn(items).map(({ option, value }) => [option.name, value]));
   const { io, out, env, signal } = context;
   const asked = new Context({ args: [], values, io, out, env, signal });
   try {

@@ -17,8 +17,8 @@ const nativeModules = ["lmdb", "usearch", "@lancedb/lancedb", "@duckdb/node-api"
 export const doctor: Run = async (context) => {
   const argv: string[] = [];
   for (const name of ["data-dir", "listen"]) {
-    const given = context.text(name);
-    if (given !== undefined) argv.push(`--${name}`, given);
+    const option = context.text(name);
+    if (option !== undefined) argv.push(`--${name}`, option);
   }
   const { dataDir, listen } = loadConfig({ argv, env: context.env });
   if (context.flag("rebuild")) return await rebuild(context, dataDir);
@@ -90,11 +90,11 @@ function portFinding(host: string, port: number): Promise<Finding> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once("error", (error: NodeJS.ErrnoException) => {
-      const taken = error.code === "EADDRINUSE";
+      const isTaken = error.code === "EADDRINUSE";
       resolve({
         check,
-        state: taken ? "warning" : "bad",
-        detail: taken ? "is in use, by a server or another program" : error.message,
+        state: isTaken ? "warning" : "bad",
+        detail: isTaken ? "is in use, by a server or another program" : error.message,
       });
     });
     server.listen(port, host, () => server.close(() => resolve({ check, state: "ok", detail: "is free" })));

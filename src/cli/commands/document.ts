@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Document, Filter, Json } from "../../client/index.ts";
 import { isWrittenNumber } from "../../client/json.ts";
 import { CommandFailure, UsageError } from "../command.ts";
-import { type Context, parseJson, parseWhole, readGiven } from "../context.ts";
+import { type Context, parseJson, parseWhole, textOrFile } from "../context.ts";
 import type { Run } from "../spec.ts";
 
 export const getDocument: Run = async (context) => {
@@ -44,10 +44,10 @@ export const deleteDocuments: Run = async (context) => {
 /** Vectors that are given as `NAME:JSON`. */
 function vectorsOf(context: Context): Record<string, readonly number[]> {
   return Object.fromEntries(
-    context.all("vector").map((given) => {
-      const colon = given.indexOf(":");
+    context.all("vector").map((option) => {
+      const colon = option.indexOf(":");
       if (colon < 1) throw new UsageError("--vector must be NAME:JSON or NAME:@FILE");
-      return [given.slice(0, colon), parseJson("--vector", readGiven(given.slice(colon + 1))) as readonly number[]];
+      return [option.slice(0, colon), parseJson("--vector", textOrFile(option.slice(colon + 1))) as readonly number[]];
     }),
   );
 }
@@ -62,7 +62,7 @@ function parseSource(what: string, text: string): Json {
 
 export const putDocument: Run = async (context) => {
   const id = parseWhole("ID", context.arg(1));
-  const source = parseSource("the document", readGiven(context.args[2] ?? "-"));
+  const source = parseSource("the document", textOrFile(context.args[2] ?? "-"));
   const vectors = vectorsOf(context);
   const document = { id, source, ...(Object.keys(vectors).length === 0 ? {} : { vectors }) };
   const op = context.flag("merge") ? { patch: document } : { upsert: document };

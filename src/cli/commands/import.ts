@@ -74,8 +74,8 @@ function fileIdentity(file: string): string {
 
 /** Beside the file; standard input has none unless it is asked for. */
 function checkpointPath(context: Context, file: string, target: ImportTarget): string | undefined {
-  const given = context.text("checkpoint");
-  if (given !== undefined || file === "-") return given;
+  const option = context.text("checkpoint");
+  if (option !== undefined || file === "-") return option;
   return `${file}.${context.namespaceName}.${target.name.replace(" ", "-")}.checkpoint`;
 }
 
@@ -90,10 +90,10 @@ function begin(
   const found = file === undefined ? undefined : readCheckpoint(file);
   if (found === undefined) {
     const id = randomBytes(12).toString("hex");
-    const made: Checkpoint = { version: 1, id, identity, position: atStart, savedAtMs: Date.now(), done: false };
+    const fresh: Checkpoint = { version: 1, id, identity, position: atStart, savedAtMs: Date.now(), done: false };
     // On the disk before anything is sent: the keys of what is sent come from it.
-    if (file !== undefined) saveCheckpoint(file, made);
-    return { start: made, skipsBatch: false };
+    if (file !== undefined) saveCheckpoint(file, fresh);
+    return { start: fresh, skipsBatch: false };
   }
   const other = difference(found.identity, identity);
   if (other !== undefined) {

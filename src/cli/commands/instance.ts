@@ -8,8 +8,8 @@ import { onInstance } from "../data-dir.ts";
 import type { Run } from "../spec.ts";
 
 export const setup: Run = async (context) => {
-  const given = { org: context.required("org"), owner: context.required("owner") };
-  const done = await onInstance(context, (store) => setUp(store, new NodeClock(), new NodeRandom(), given));
+  const input = { org: context.required("org"), owner: context.required("owner") };
+  const done = await onInstance(context, (store) => setUp(store, new NodeClock(), new NodeRandom(), input));
   await context.out.value(done, () => `The org ${done.org.name} (${done.org.id}) belongs to ${done.owner}.`);
   return undefined;
 };

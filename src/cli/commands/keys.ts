@@ -18,9 +18,9 @@ async function onKeys<T>(context: Context, run: (keys: ApiKeys) => Promise<T> | 
 
 /** The name of a key, after `--name` or alone. */
 function nameOf(context: Context): string {
-  const given = [...context.args, ...(context.text("name") === undefined ? [] : [context.required("name")])];
-  if (given.length > 1) throw new UsageError("give one name, as --name NAME or NAME");
-  return given[0] ?? context.required("name");
+  const names = [...context.args, ...(context.text("name") === undefined ? [] : [context.required("name")])];
+  if (names.length > 1) throw new UsageError("give one name, as --name NAME or NAME");
+  return names[0] ?? context.required("name");
 }
 
 export const createKey: Run = async (context) => {

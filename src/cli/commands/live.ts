@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LiveClient, LiveFunctionError, ServiceError } from "../../client/index.ts";
 import { CommandFailure } from "../command.ts";
-import { type Context, parseJson, readGiven } from "../context.ts";
+import { type Context, parseJson, textOrFile } from "../context.ts";
 import { buildFolder, writeApi } from "../live-folder.ts";
 import type { Run } from "../spec.ts";
 
@@ -49,7 +49,7 @@ export const deploy: Run = async (context) => {
 export const run: Run = async (context) => {
   const name = context.arg(0);
   // Functions have doubles, and larger integers as `$int64`.
-  const args = parseJson("ARGS", readGiven(context.args[1] ?? "{}"), JSON.parse) as Record<string, unknown>;
+  const args = parseJson("ARGS", textOrFile(context.args[1] ?? "{}"), JSON.parse) as Record<string, unknown>;
   const live = new LiveClient({ ...context.connection(), url: context.liveUrl, namespace: context.namespaceName });
   const value = await runEither(live, name, args, context.signal);
   await context.out.value(value, () => JSON.stringify(value, printable, 2));
@@ -76,7 +76,7 @@ function printable(_: string, value: unknown): unknown {
   return value instanceof Uint8Array ? { $bytes: Buffer.from(value).toString("base64") } : value;
 }
 
-/** Deploys at every change until Ctrl-C. What is wrong is told, and the next change tries again. */
+/** Deploys at every change until Ctrl-C. Errors are printed, and the next change tries again. */
 export const dev: Run = async (context) => {
   const folder = context.arg(0);
   const say = (text: string) => context.out.say(text);
@@ -85,12 +85,12 @@ export const dev: Run = async (context) => {
   });
   let changed = true;
   let wake: () => void = () => undefined;
-  const told = (_: string, file: string | null) => {
+  const onChange = (_: string, file: string | null) => {
     if (file?.startsWith("_generated")) return;
     changed = true;
     wake();
   };
-  using _watcher = closing(watch(resolve(folder), { recursive: true }, told));
+  using _watcher = closing(watch(resolve(folder), { recursive: true }, onChange));
   context.signal.addEventListener("abort", () => wake(), { once: true });
   while (!context.signal.aborted) {
     if (!changed) {

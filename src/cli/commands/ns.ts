@@ -26,14 +26,14 @@ export const namespaceQuota: Run = async (context) => {
   const namespace = context.client.namespace(context.arg(0));
   const bytes = context.whole("max-bytes", 1);
   const requests = context.whole("max-requests-per-second", 1);
-  const isGiven = bytes !== undefined || requests !== undefined;
-  if (isGiven && context.flag("none")) throw new UsageError("--none removes all limits: use it on its own");
+  const isPresent = bytes !== undefined || requests !== undefined;
+  if (isPresent && context.flag("none")) throw new UsageError("--none removes all limits: use it on its own");
   const quota = {
     ...(bytes === undefined ? {} : { max_bytes: bytes }),
     ...(requests === undefined ? {} : { max_requests_per_second: requests }),
   };
   const found =
-    isGiven || context.flag("none") ? await namespace.setQuota(quota, context) : await namespace.quota(context);
+    isPresent || context.flag("none") ? await namespace.setQuota(quota, context) : await namespace.quota(context);
   await context.out.fields(found, {
     used: formatBytes(found.used_bytes),
     "at most": found.max_bytes == null ? "no bound" : formatBytes(found.max_bytes),

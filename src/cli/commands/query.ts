@@ -1,6 +1,6 @@
 import type { Query, QueryReply, QueryRow, Retriever } from "../../client/index.ts";
 import { UsageError } from "../command.ts";
-import { type Context, parseJson, readGiven } from "../context.ts";
+import { type Context, parseJson, textOrFile } from "../context.ts";
 import { cell, formatTable } from "../output.ts";
 import type { Run } from "../spec.ts";
 
@@ -25,7 +25,7 @@ function queryOf(context: Context): Query {
     }),
     ...context.all("vector").map((each) => {
       const [field, vector] = fieldAnd("--vector", each);
-      return { vector: { field, query: parseJson("--vector", readGiven(vector)) as number[], ...common } };
+      return { vector: { field, query: parseJson("--vector", textOrFile(vector)) as number[], ...common } };
     }),
   ];
   const filter = context.jsonOption("filter") as Query["filter"];

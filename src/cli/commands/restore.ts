@@ -18,8 +18,8 @@ const workFolder = ".restoring";
 
 export const restore: Run = async (context) => {
   const file = context.arg(0);
-  const given = context.text("data-dir");
-  const { dataDir } = loadConfig({ argv: given === undefined ? [] : ["--data-dir", given], env: context.env });
+  const option = context.text("data-dir");
+  const { dataDir } = loadConfig({ argv: option === undefined ? [] : ["--data-dir", option], env: context.env });
   makeDataFolder(dataDir);
   await using ownership = new SingleOwnership(dataDir);
   await ownership.acquire(AbortSignal.timeout(10_000)).catch((error: Error) => {

@@ -56,11 +56,11 @@ export function caret({ details, message }: ServiceError, statement: string): st
 /** Numbers and JSON words are what they look like; everything else is text. */
 function params(context: Context): unknown[] | undefined {
   if (context.args.length === 0) return undefined;
-  return context.args.map((given) => {
+  return context.args.map((arg) => {
     try {
-      return parseExactly(given);
+      return parseExactly(arg);
     } catch {
-      return given;
+      return arg;
     }
   });
 }
@@ -202,9 +202,9 @@ class History {
   load(): string[] {
     try {
       const lines = readFileSync(this.#file, "utf8").split("\n").filter(Boolean);
-      const kept = lines.slice(-historyLinesMax);
-      if (lines.length > 2 * historyLinesMax) writeFileSync(this.#file, `${kept.join("\n")}\n`, { mode: 0o600 });
-      return kept.reverse();
+      const newest = lines.slice(-historyLinesMax);
+      if (lines.length > 2 * historyLinesMax) writeFileSync(this.#file, `${newest.join("\n")}\n`, { mode: 0o600 });
+      return newest.reverse();
     } catch {
       return [];
     }

@@ -19,7 +19,7 @@ export function parseFrom(text: string): From {
 export const tail: Run = async (context) => {
   const stream = context.namespace.stream(context.arg(0));
   const { signal } = context;
-  const given = context.text("from");
+  const option = context.text("from");
   const lines = context.whole("lines") ?? linesDefault;
   const only = context.whole("partition");
   const { partitions } = await stream.get({ signal });
@@ -28,7 +28,7 @@ export const tail: Run = async (context) => {
   const follow = context.flag("follow");
   const starts = chosen.map(({ partition, log_start_offset, high_watermark }) => ({
     partition,
-    from: given === undefined ? Math.max(log_start_offset, high_watermark - lines) : parseFrom(given),
+    from: option === undefined ? Math.max(log_start_offset, high_watermark - lines) : parseFrom(option),
   }));
   for (const { partition, from } of starts) {
     if (follow) break;
@@ -76,12 +76,12 @@ export function textOf(bytes: Uint8Array): string {
 
 /** A record as the API has it, but what is text as text. */
 export function recordJson({ partition, offset, timestampMs, key, value, headers }: StoredRecord) {
-  const bytes = (name: string, given: Uint8Array | undefined) => {
-    if (given === undefined) return {};
+  const bytes = (name: string, content: Uint8Array | undefined) => {
+    if (content === undefined) return {};
     try {
-      return { [name]: decoder.decode(given) };
+      return { [name]: decoder.decode(content) };
     } catch {
-      return { [`${name}_base64`]: Buffer.from(given).toString("base64") };
+      return { [`${name}_base64`]: Buffer.from(content).toString("base64") };
     }
   };
   return {

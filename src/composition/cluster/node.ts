@@ -1,68 +1,49 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
-import { KafkaSharedLog } from "../../adapter/kafka/shared-log.ts";
-import { LmdbApplier } from "../../adapter/lmdb/applier.ts";
-import type { LmdbStore } from "../../adapter/lmdb/store.ts";
-import { LoggedStore, storedCursor } from "../../adapter/logged/store.ts";
 import { NodeClock } from "../../adapter/node/clock.ts";
-import { NodeRandom } from "../../adapter/node/random.ts";
-import { ReplicatedLog } from "../../adapter/replicated/commit-log.ts";
 import { EpochStore } from "../../adapter/replicated/epoch-store.ts";
-import type { Cursor } from "../../adapter/replicated/fold.ts";
 import type { Member } from "../../adapter/replicated/member.ts";
 import { EpochOwnership } from "../../adapter/replicated/ownership.ts";
-import { Snapshots } from "../../adapter/replicated/snapshot.ts";
-import { SnapshotKeeper } from "../../adapter/replicated/snapshot-keeper.ts";
 import { troubleOf } from "../../adapter/replicated/trouble.ts";
 import { SingleOwnership } from "../../adapter/single/ownership.ts";
 import { checkAuthConfig } from "../../edge/auth/config.ts";
 import { ClusterFront, type ClusterView } from "../../edge/cluster/front.ts";
 import { Mount } from "../../edge/cluster/mount.ts";
 import { OwnerProxy } from "../../edge/cluster/proxy.ts";
-import { WireEntry } from "../../edge/cluster/wire-entry.ts";
-import type { ClusterControl } from "../../edge/rest/instance/cluster.ts";
 import { invalid } from "../../engine/errors.ts";
-import { checkFormat } from "../../engine/format.ts";
 import { formatAddress } from "../../listener/address.ts";
 import type { Listener } from "../../listener/listener.ts";
 import { defaultNodeId } from "../config/cluster.ts";
 import type { ServerConfig } from "../config/config.ts";
-import { listenHosts, openListener, openLiveListener } from "../listeners.ts";
+import { listenHosts } from "../listeners.ts";
 import { freeBytes } from "../main-store.ts";
 import { Server, type ServerHost } from "../server.ts";
 import { StandbyServer } from "../standby-server.ts";
-import { version } from "../version.ts";
-import { kafkaAddress, peerTls } from "./address.ts";
-import { clusterPlace, openClusterObjects } from "./objects.ts";
-import { commitMark, markOf, openReplica } from "./replica.ts";
+import { peerTls } from "./address.ts";
+import { controlOf } from "./control.ts";
+import { type Doors, openDoors } from "./doors.ts";
+import { type Ground, openGround } from "./ground.ts";
+import { clusterPlace } from "./objects.ts";
 
-/** A server that is deposed answers what is under way within this: nobody may be told anything new. */
+/** A deposed server answers what is in flight within this time; it may answer nothing new. */
 const deposedMs = 1_000;
 /** How long requests wait for the next owner while the place is handed over. */
 const handoverMsMax = 5_000;
 const handoverLookMs = 10;
-/** A trouble that lasts is told so often. */
-const logMs = 10_000;
 const leaveMsMax = 3_000;
 /** What runs is given before the place is handed over. */
 const graceMs = 2_000;
 /** A standby answers eventual reads as long as it has known all of the log within this. */
 const freshMs = 5_000;
 
-/** With less than this free, another node had better be the owner. */
+/** With less than this free, another node should be the owner. */
 const roomBytesMin = 64 * 1024 * 1024;
 const roomLookMs = 1_000;
 
-interface Ground {
-  readonly store: LoggedStore;
-  readonly replicated: ReplicatedLog;
-  readonly keeper: SnapshotKeeper;
-}
-
 /**
  * A node of a cluster: it follows the shared log, and passes requests on to the owner. While it is the owner itself it has a server of its
- * own, which begins anew each time: what an engine keeps in memory is never older than the log.
+ * own, a new one each time: what an engine has in memory is never older than the log.
  */
 export class ClusterNode implements ClusterView {
   readonly url: string;
@@ -95,7 +76,7 @@ export class ClusterNode implements ClusterView {
     await using opened = new AsyncDisposableStack();
     const lock = opened.use(new SingleOwnership(config.dataDir));
     await lock.acquire(AbortSignal.timeout(10_000));
-    // Requests may come before the node knows anything: they are told to try again.
+    // Requests that come before the node is ready are asked to retry.
     let node: ClusterNode | undefined;
     const view: ClusterView = {
       get mayAnswer() {
@@ -115,28 +96,8 @@ export class ClusterNode implements ClusterView {
     const proxy = new OwnerProxy({ node: config.nodeId ?? defaultNodeId(), tls: peerTls(config), owner });
     opened.defer(() => proxy.close());
     const front = new ClusterFront(view, proxy);
-    const { wireConnectionsMax, postgresListen, mysqlListen } = config;
-    const take = (wire: "postgres" | "mysql") => (socket: Parameters<typeof front.takeWire>[1]) =>
-      front.takeWire(wire, socket);
-    const postgres = await WireEntry.start(
-      postgresListen,
-      "SERVICE_POSTGRES_LISTEN",
-      wireConnectionsMax,
-      take("postgres"),
-    );
-    opened.defer(() => postgres?.close());
-    const mysql = await WireEntry.start(mysqlListen, "SERVICE_MYSQL_LISTEN", wireConnectionsMax, take("mysql"));
-    opened.defer(() => mysql?.close());
-    const live = await openLiveListener(config, front.handleLive, log);
-    opened.defer(() => live?.close());
-    const listener = await openListener(
-      config,
-      front.handleMain,
-      config.corsOrigins.length > 0 ? undefined : front.handleFast,
-      log,
-    );
-    opened.defer(() => listener.close());
-    node = new ClusterNode(config, log, onFatal, { front, listener, live, postgres, mysql });
+    const doors = await openDoors(config, front, log, opened);
+    node = new ClusterNode(config, log, onFatal, front, doors);
     await node.#follow();
     node.#opened.use(opened.move());
     return node;
@@ -146,31 +107,30 @@ export class ClusterNode implements ClusterView {
     config: ServerConfig,
     log: Logger,
     onFatal: (error: Error) => void,
-    parts: {
-      readonly front: ClusterFront;
-      readonly listener: Listener;
-      readonly live: Listener | undefined;
-      readonly postgres: WireEntry | undefined;
-      readonly mysql: WireEntry | undefined;
-    },
+    front: ClusterFront,
+    { listener, live, postgres, mysql }: Doors,
   ) {
     this.#config = config;
     this.#log = log;
     this.#onFatal = onFatal;
     this.#node = config.nodeId ?? defaultNodeId();
-    this.#front = parts.front;
-    this.#listener = parts.listener;
-    this.#liveListener = parts.live;
+    this.#front = front;
+    this.#listener = listener;
+    this.#liveListener = live;
     this.#opened = new AsyncDisposableStack();
-    const { front, listener } = parts;
     this.#standby = new StandbyServer({
-      ...{ config, log, onFatal, listener, front, clock: this.#clock },
+      config,
+      log,
+      onFatal,
+      listener,
+      front,
+      clock: this.#clock,
       host: () => this.#serverHost(() => true),
     });
-    this.url = parts.listener.address.url;
-    this.postgres = parts.postgres && formatAddress(parts.postgres.address);
-    this.mysql = parts.mysql && formatAddress(parts.mysql.address);
-    this.live = parts.live && formatAddress(parts.live.address);
+    this.url = listener.address.url;
+    this.postgres = postgres && formatAddress(postgres.address);
+    this.mysql = mysql && formatAddress(mysql.address);
+    this.live = live && formatAddress(live.address);
   }
 
   get mayAnswer(): boolean {
@@ -212,55 +172,22 @@ export class ClusterNode implements ClusterView {
 
   /** Opens the store and the log, and begins to apply the one to the other. */
   async #follow(): Promise<void> {
-    const { dataDir, clusterLog, clusterKeys, clusterLogCaFile, advertise } = this.#config;
-    const log = this.#log;
-    const objects = await openClusterObjects(clusterPlace(this.#config), log);
-    const folder = join(dataDir, "store");
-    const shared = await KafkaSharedLog.open(kafkaAddress(clusterLog!, clusterKeys, clusterLogCaFile), clusterLog!);
-    const snapshots = new Snapshots(objects, shared.id);
-    const view = await openReplica({ folder, log: shared, snapshots, logger: log, onFatal: this.#onFatal });
-    const mark = commitMark;
-    let loggedMs = -Infinity;
-    const onError = (err: unknown) => {
-      // It is tried again many times a second.
-      const nowMs = this.#clock.steadyMs();
-      if (nowMs - loggedMs < logMs) return;
-      loggedMs = nowMs;
-      log.warn({ err }, "the log of the cluster could not be reached; it will be tried again");
-    };
-    try {
-      await checkFormat(view);
-      const replicated = await ReplicatedLog.open({
-        log: shared,
-        clock: this.#clock,
-        writer: `${this.#node}/${Buffer.from(new NodeRandom().bytes(8)).toString("hex")}`,
-        info: { node: this.#node, address: formatAddress(advertise ?? this.#reachable), version },
-        cursor: storedCursor(view, mark) as Cursor | undefined,
-        onRole: (role) => this.#onRole(role),
-        onError,
-        onFatal: this.#onFatal,
-      });
-      const store = await LoggedStore.open({
-        view,
-        applier: new LmdbApplier(view, folder),
-        log: replicated,
-        clock: this.#clock,
-        mark,
-        freeBytes: () => freeBytes(dataDir),
-        onIngested: (entry) => {
-          this.#standby.onIngested(entry);
-          this.#lookForStandby();
-        },
-        onError: (err) => log.error({ err }, "the log could not be applied; it will be tried again"),
-      });
-      const keeper = this.#keepSnapshots(snapshots, view, shared, replicated.member);
-      this.#ground = { store, replicated, keeper };
-      replicated.follow((position, parts) => store.ingest(position, parts));
-      void this.#watchRoom(replicated.member);
-    } catch (error) {
-      await view.close();
-      throw error;
-    }
+    const { advertise } = this.#config;
+    const ground = await openGround(this.#config, {
+      node: { name: this.#node, address: formatAddress(advertise ?? this.#reachable) },
+      log: this.#log,
+      clock: this.#clock,
+      onRole: (role) => this.#onRole(role),
+      onIngested: (entry) => {
+        this.#standby.onIngested(entry);
+        this.#lookForStandby();
+      },
+      onFatal: this.#onFatal,
+    });
+    const { store, replicated } = ground;
+    this.#ground = ground;
+    replicated.follow((position, parts) => store.ingest(position, parts));
+    void this.#watchRoom(replicated.member);
   }
 
   /** Gives the place up where the disk is full and another node has room. */
@@ -270,23 +197,6 @@ export class ClusterNode implements ClusterView {
       if (member.isFull && member.role === "owner" && member.hasHeir(this.#node)) await this.#handOver();
       await this.#clock.sleep(roomLookMs, this.#stopping.signal);
     }
-  }
-
-  #keepSnapshots(snapshots: Snapshots, view: LmdbStore, log: KafkaSharedLog, member: Member): SnapshotKeeper {
-    return new SnapshotKeeper({
-      snapshots,
-      view,
-      markOf,
-      log,
-      member,
-      node: this.#node,
-      clock: this.#clock,
-      random: new NodeRandom(),
-      intervalMs: this.#config.clusterSnapshotIntervalMs,
-      onMade: ({ position, entries }, ms) =>
-        this.#log.info({ position, entries, ms: Math.round(ms) }, "cluster: a snapshot was made"),
-      onError: (err) => this.#log.warn({ err }, "cluster: snapshots can't be made or read; it will be tried again"),
-    });
   }
 
   get #reachable(): { host: string; port: number } {
@@ -342,7 +252,14 @@ export class ClusterNode implements ClusterView {
       store: new EpochStore(store, isOver),
       objects: clusterPlace(this.#config),
       ownership: new EpochOwnership(member),
-      cluster: this.#control(member),
+      cluster: controlOf({
+        member,
+        node: this.#node,
+        counts: this.#front.counts,
+        newestSnapshot: () => this.#ground!.keeper.newest,
+        // The answer goes out before the server that gives it ends.
+        handOver: (to) => void setImmediate(() => void this.#handOver(to)),
+      }),
       wirePeers: this.#front.wirePeers,
     };
   }
@@ -395,48 +312,6 @@ export class ClusterNode implements ClusterView {
     this.#server = undefined;
     this.#front.mounted = undefined;
     await ended?.server.stop(drainMs);
-  }
-
-  #control(member: Member): ClusterControl {
-    const name = this.#node;
-    const { counts } = this.#front;
-    const keeper = () => this.#ground!.keeper;
-    return {
-      node: name,
-      get snapshot() {
-        return keeper().newest;
-      },
-      get own() {
-        const { role, lag, silentMs } = member;
-        return { role, lagEntries: lag.entries, lagMs: lag.ms, silentMs, ...counts };
-      },
-      get epoch() {
-        return member.epoch;
-      },
-      get position() {
-        return member.position;
-      },
-      nodes: () =>
-        member.nodes.map(({ node, address, version: build, position = 0, silentMs, full }) => ({
-          node,
-          address,
-          version: build ?? null,
-          isOwner: node === name,
-          position: node === name ? member.position : position,
-          silentMs,
-          isDrained: member.drained.includes(node),
-          isFull: full === true,
-        })),
-      // The answer goes out before the server that gives it ends.
-      move: async (to) => {
-        setImmediate(() => void this.#handOver(to));
-      },
-      hasHeir: (node) => member.hasHeir(node),
-      drain: async (node, isDrained) => {
-        await member.drain(node, isDrained);
-        if (isDrained && node === name) setImmediate(() => void this.#handOver());
-      },
-    };
   }
 
   /** Ends this node's server, gives the place up, and waits until another node has it. Requests wait meanwhile. */

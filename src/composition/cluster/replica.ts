@@ -34,7 +34,7 @@ export async function openReplica(options: ReplicaOptions): Promise<LmdbStore> {
   const view = existsSync(join(folder, "data.mdb")) ? new LmdbStore(folder, { exclusive: true, onFatal }) : undefined;
   const mark = view && storedMark(view, commitMark);
   const next = (mark?.cursor as Cursor | undefined)?.next ?? 0;
-  // What belongs to another log is told by whoever brings the two together.
+  // A store of another log is reported where the two are put together.
   const isAnothers = mark !== undefined && mark.log !== log.id;
   if (view !== undefined && mark !== undefined && (next >= start || isAnothers)) return view;
   await view?.close();

@@ -49,9 +49,9 @@ function broker(text: string, field: string): string {
 }
 
 function choice(options: URLSearchParams, name: string, values: readonly string[], field: string): string {
-  const given = options.get(name) ?? values[0]!;
-  if (!values.includes(given)) throw invalid(field, `${name}=${given} is not one of ${values.join(", ")}`);
-  return given;
+  const option = options.get(name) ?? values[0]!;
+  if (!values.includes(option)) throw invalid(field, `${name}=${option} is not one of ${values.join(", ")}`);
+  return option;
 }
 
 /** Where all nodes find the objects: a folder that they share, or a bucket. */

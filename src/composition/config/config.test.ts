@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { EngineError } from "../../engine/errors.ts";
-import { loadConfig, loadServerConfig, settings, settingsHelp } from "./config.ts";
+import { loadConfig, loadServerConfig, settingsHelp } from "./config.ts";
+import { settings } from "./settings.ts";
 import { parseDuration } from "./values.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "native-engine-config-"));

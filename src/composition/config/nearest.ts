@@ -2,18 +2,18 @@
 const distanceMax = 2;
 
 /** The word that was most likely meant, if one is near. */
-export function nearest(given: string, words: readonly string[]): string | undefined {
+export function nearest(typo: string, words: readonly string[]): string | undefined {
   const near = words
-    .map((word) => [word, distance(given, word)] as const)
+    .map((word) => [word, distance(typo, word)] as const)
     .filter(([word, far]) => far <= Math.min(distanceMax, word.length - 1))
     .sort(([, a], [, b]) => a - b);
   return near[0]?.[0];
 }
 
 /** The option that was most likely meant, as it is written; `given` has its dashes. */
-export function nearestOption(given: string, options: readonly { readonly name: string }[]): string | undefined {
+export function nearestOption(typo: string, options: readonly { readonly name: string }[]): string | undefined {
   return nearest(
-    given,
+    typo,
     options.map(({ name }) => `--${name}`),
   );
 }

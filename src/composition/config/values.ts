@@ -67,8 +67,8 @@ export function url(text: string, field: string): string {
 
 /** Origins as browsers write them: a scheme, a host and, where it is not the usual one, a port. */
 export function origins(text: string, field: string): readonly string[] {
-  const given = text.startsWith("[") ? (json(text, field) as unknown[]) : text.split(",").map((part) => part.trim());
-  return given.map((origin) => {
+  const items = text.startsWith("[") ? (json(text, field) as unknown[]) : text.split(",").map((part) => part.trim());
+  return items.map((origin) => {
     if (typeof origin !== "string" || !URL.canParse(origin) || new URL(origin).origin !== origin) {
       throw invalid(field, `${JSON.stringify(origin)} is no origin; give for example https://app.example.com`);
     }

@@ -6,7 +6,7 @@ import { SqlService } from "../../engine/sql/service/sql-service.ts";
 import type { SqlSettings } from "../../engine/sql/settings.ts";
 import { sqlDialects } from "../sql-dialects.ts";
 
-/** What a process of statements is told when it starts. */
+/** What a SQL process gets when it starts. */
 export interface SqlProcessData {
   readonly dataDir: string;
   readonly settings: SqlSettings;

@@ -9,7 +9,7 @@ import { EngineError } from "../../engine/errors.ts";
 import { type ThreadRole, type ThreadService, Transferred } from "../../port/threads.ts";
 import { lanceOptions, type ObjectsPlace, openObjects } from "../objects.ts";
 
-/** What every thread is told when it starts. */
+/** What every thread gets when it starts. */
 export interface WorkerData {
   readonly dataDir: string;
   readonly objects: ObjectsPlace;
@@ -38,7 +38,7 @@ async function createService(role: ThreadRole, { dataDir, objects: place }: Work
       const { BuildService } = await import("../../engine/collection/build/build-service.ts");
       const { LanceColumnar } = await import("../../adapter/lance/columnar.ts");
       const { objects, graphs, loader } = await segments(place);
-      // Not before: a thread that is not there yet holds up whoever waits for it.
+      // Not before: callers wait for a thread that is still starting.
       runInBackground();
       const columnar = new LanceColumnar(lanceOptions(place));
       const onLeftBehind = () => {

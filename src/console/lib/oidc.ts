@@ -73,9 +73,9 @@ export function isReturning(): boolean {
 /** Back from the provider's page: its code becomes a token, and the address is as it was before. */
 export async function finishSignIn(): Promise<string> {
   const query = new URLSearchParams(location.search);
-  const kept = tabStorage.get("sign-in");
+  const stored = tabStorage.get("sign-in");
   tabStorage.set("sign-in", undefined);
-  const pending = kept === undefined ? undefined : (JSON.parse(kept) as Pending);
+  const pending = stored === undefined ? undefined : (JSON.parse(stored) as Pending);
   history.replaceState(null, "", `/${pending?.hash ?? ""}`);
   dispatchEvent(new HashChangeEvent("hashchange"));
   if (pending === undefined || query.get("state") !== pending.state) {

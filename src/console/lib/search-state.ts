@@ -257,7 +257,7 @@ export function withoutFilter(body: QueryBody): QueryBody {
 
 /** The filter and one more condition. */
 export function narrowed(filter: string, field: string, value: unknown): string {
-  const given = parseFilter(filter);
+  const parsed = parseFilter(filter);
   const term = { term: { [field]: value } };
-  return JSON.stringify(given === undefined ? term : { and: [given, term] });
+  return JSON.stringify(parsed === undefined ? term : { and: [parsed, term] });
 }

@@ -33,10 +33,10 @@ export async function openSession(): Promise<void> {
 export const namespace = computed<string>(() => {
   const known = namespaces.value ?? [];
   const exists = (name: string | undefined) => known.some((each) => each.name === name);
-  const given = addressed.value;
-  if (given !== undefined) {
-    if (exists(given)) browserStorage.set("namespace", given);
-    return exists(given) ? given : "";
+  const address = addressed.value;
+  if (address !== undefined) {
+    if (exists(address)) browserStorage.set("namespace", address);
+    return exists(address) ? address : "";
   }
   const last = browserStorage.get("namespace");
   return last !== undefined && exists(last) ? last : (known[0]?.name ?? "");

@@ -17,8 +17,8 @@ export function sql(body: QueryBody): string {
   const from = source(table, retrievers, body.fuse?.k);
   const rowsOf = (field: string | undefined) => {
     const conditions = [where === "true" ? undefined : where, field && `${name(field)} IS NOT NULL`];
-    const given = conditions.filter((each) => each !== undefined);
-    return [`FROM ${from}`, ...(given.length === 0 ? [] : [`WHERE ${given.join(" AND ")}`])];
+    const defined = conditions.filter((each) => each !== undefined);
+    return [`FROM ${from}`, ...(defined.length === 0 ? [] : [`WHERE ${defined.join(" AND ")}`])];
   };
   for (const { field } of body.facets ?? []) {
     notes.push(`A facet is a statement of its own:\n${facet(field, rowsOf(field))}`);
@@ -32,13 +32,13 @@ function remark(text: string): string {
 }
 
 function retrieverCall(table: string, each: Readonly<Record<string, RetrieverBody>>, filter: unknown): string {
-  const [kind, given] = Object.entries(each)[0]!;
+  const [kind, body] = Object.entries(each)[0]!;
   const named = [
-    ...(given.weight === undefined ? [] : [`weight := ${given.weight}`]),
-    ...(given.operator === undefined ? [] : [`operator := ${literal(given.operator)}`]),
+    ...(body.weight === undefined ? [] : [`weight := ${body.weight}`]),
+    ...(body.operator === undefined ? [] : [`operator := ${literal(body.operator)}`]),
     ...(filter === undefined ? [] : [`filter := ${literal(JSON.stringify(filter))}`]),
   ];
-  return `${kind}_search(${[table, queryLiteral(given.query), name(given.field), given.k, ...named].join(", ")})`;
+  return `${kind}_search(${[table, queryLiteral(body.query), name(body.field), body.k, ...named].join(", ")})`;
 }
 
 function queryLiteral(query: RetrieverBody["query"]): string {
@@ -88,15 +88,15 @@ const comparisons: Readonly<Record<string, string>> = { gt: ">", gte: ">=", lt: 
 
 /** The condition that a filter is, or undefined for one that SQL has no words for. */
 function condition(filter: unknown): string | undefined {
-  const [kind, given] = Object.entries(filter as Json)[0] ?? [];
-  if (kind === "and" || kind === "or") return joined(given, kind.toUpperCase());
+  const [kind, body] = Object.entries(filter as Json)[0] ?? [];
+  if (kind === "and" || kind === "or") return joined(body, kind.toUpperCase());
   if (kind === "match_all") return "true";
-  if (typeof given !== "object" || given === null) return undefined;
+  if (typeof body !== "object" || body === null) return undefined;
   if (kind === "not") {
-    const inner = condition(given);
+    const inner = condition(body);
     return inner === undefined ? undefined : `NOT coalesce(${inner}, false)`;
   }
-  const [field, value] = Object.entries(given)[0] ?? [];
+  const [field, value] = Object.entries(body)[0] ?? [];
   if (field === undefined) return undefined;
   switch (kind) {
     case "term":

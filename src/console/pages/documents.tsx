@@ -1,17 +1,18 @@
 import { useState } from "preact/hooks";
-import { ApiError, call, callDocuments, nsPath, postCommand } from "../lib/api.ts";
+import { call, callDocuments, nsPath, postCommand } from "../lib/api.ts";
 import * as format from "../lib/format.ts";
 import { href, replaceParams, route } from "../lib/router.ts";
 import { may } from "../lib/session.ts";
 import type { StoredDocument } from "../lib/types.ts";
 import { useLoad } from "../lib/use-load.ts";
-import { DeleteDialog, FormDialog } from "../ui/dialog.tsx";
+import { DeleteDialog } from "../ui/dialog.tsx";
 import { Editor } from "../ui/editor.tsx";
+import { TextField } from "../ui/fields.tsx";
 import { JsonView } from "../ui/json-view.tsx";
-import { Button, Card, DetailPane, Empty, Loading, ProblemNotice, TextField } from "../ui/parts.tsx";
-import { toast } from "../ui/toast.tsx";
+import { Button, Card, DetailPane, Empty, Loading, ProblemNotice } from "../ui/parts.tsx";
+import { WriteDialog, writeDocuments } from "./write-dialog.tsx";
 
-interface Page {
+interface DocumentPage {
   readonly documents: readonly StoredDocument[];
   readonly next_cursor: string | null;
 }
@@ -29,46 +30,22 @@ export function Documents({ ns, name }: { readonly ns: string; readonly name: st
   const [writing, setWriting] = useState<"new" | StoredDocument | undefined>();
   const [deleting, setDeleting] = useState<StoredDocument | undefined>();
   const cursor = cursors.at(-1);
-  const { data, problem, loading, reload } = useLoad(
-    (signal) => {
-      const parsed = applied.trim() === "" ? undefined : (JSON.parse(applied) as unknown);
-      const body = {
-        limit: pageSize,
-        ...(parsed === undefined ? {} : { filter: parsed }),
-        ...(cursor === undefined ? {} : { cursor }),
-      };
-      return callDocuments<Page>(`${path}/scroll`, { body, signal });
-    },
-    [path, applied, cursor],
-  );
-  const matching = useLoad(
-    async (signal) => {
-      if (applied.trim() === "") return undefined;
-      const body = { filter: JSON.parse(applied) as unknown };
-      return (await call<{ count: number }>(`${path}/count`, { body, signal })).count;
-    },
-    [path, applied],
-  );
+  const { data, problem, loading, reload } = useDocumentPage(path, applied, cursor);
+  const matching = useMatching(path, applied);
   const apply = () => {
     setCursors([]);
     setShown(undefined);
     replaceParams({ filter: filter.trim() });
     if (filter.trim() === applied) reload();
   };
+  const onWritten = () => {
+    setShown(undefined);
+    reload();
+  };
   return (
     <Card flush>
       <div class="filter-bar wrap documents-bar">
-        <div class="field grow">
-          <span class="label">Filter</span>
-          <Editor
-            language="json"
-            label="Filter"
-            value={filter}
-            onChange={setFilter}
-            onRun={apply}
-            hint='{"term": {"kind": "fruit"}}'
-          />
-        </div>
+        <FilterField value={filter} onChange={setFilter} onRun={apply} />
         <Button onClick={apply}>Apply</Button>
         <FindById path={path} onFound={setShown} />
         <Button kind="primary" icon="plus" needs="write" onClick={() => setWriting("new")}>
@@ -80,39 +57,11 @@ export function Documents({ ns, name }: { readonly ns: string; readonly name: st
           <ProblemNotice problem={problem} retry={reload} />
         </div>
       )}
-      {data === undefined ? (
-        loading ? (
-          <div class="pad">
-            <Loading />
-          </div>
-        ) : null
-      ) : data.documents.length === 0 ? (
-        <Empty
-          title="No documents"
-          {...(may("write")
-            ? { command: postCommand(path, '{"ops":[{"insert":{"id":1,"source":{"title":"red apples"}}}]}') }
-            : {})}
-        >
-          {applied === "" ? "Write the first one." : "None matches the filter."}
-        </Empty>
-      ) : (
+      {data === undefined && loading ? <PaddedLoading /> : null}
+      {data?.documents.length === 0 ? <NoDocuments path={path} isFiltered={applied !== ""} /> : null}
+      {data === undefined || data.documents.length === 0 ? null : (
         <div class={shown === undefined ? "" : "split"}>
-          <ul class="rows" aria-label="Documents">
-            {data.documents.map((document) => (
-              <li key={document.id}>
-                <button
-                  type="button"
-                  class="list-row"
-                  aria-pressed={document.id === shown?.id}
-                  onClick={() => setShown(document.id === shown?.id ? undefined : document)}
-                >
-                  <span class="offset">{document.id}</span>
-                  <span class="grow mono">{JSON.stringify(document.source)}</span>
-                  <span class="time">v{document.version}</span>
-                </button>
-              </li>
-            ))}
-          </ul>
+          <DocumentList documents={data.documents} shown={shown} onShow={setShown} />
           {shown === undefined ? null : (
             <DocumentView
               ns={ns}
@@ -125,49 +74,150 @@ export function Documents({ ns, name }: { readonly ns: string; readonly name: st
           )}
         </div>
       )}
-      <div class="filter-bar foot">
-        <span class="muted">
-          Page {format.count(cursors.length + 1)}, {pageSize} a page
-          {matching.data === undefined ? "" : `, ${format.count(matching.data)} match the filter`}
-        </span>
-        <div class="actions">
-          <Button small disabled={cursors.length === 0} onClick={() => setCursors(cursors.slice(0, -1))}>
-            Back
-          </Button>
-          <Button
-            small
-            disabled={data?.next_cursor == null}
-            onClick={() => setCursors([...cursors, data!.next_cursor!])}
-          >
-            Next
-          </Button>
-        </div>
-      </div>
+      <Pager cursors={cursors} next={data?.next_cursor} matching={matching.data} onMove={setCursors} />
       {writing === undefined ? null : (
         <WriteDialog
           path={path}
           edited={writing === "new" ? undefined : writing}
           onClose={() => setWriting(undefined)}
-          onDone={() => {
-            setShown(undefined);
-            reload();
-          }}
+          onDone={onWritten}
         />
       )}
       {deleting === undefined ? null : (
-        <DeleteDialog
-          what="document"
-          name={String(deleting.id)}
-          consequence="The document leaves all indexes at once."
-          onClose={() => setDeleting(undefined)}
-          onDelete={async () => {
-            await write(path, `[{"delete":{"id":${deleting.id},"if_version":${deleting.version}}}]`);
-            setShown(undefined);
-            reload();
-          }}
-        />
+        <DeleteDocument path={path} document={deleting} onClose={() => setDeleting(undefined)} onDone={onWritten} />
       )}
     </Card>
+  );
+}
+
+function useDocumentPage(path: string, filter: string, cursor: string | undefined) {
+  return useLoad(
+    (signal) => {
+      const parsed = filter.trim() === "" ? undefined : (JSON.parse(filter) as unknown);
+      const body = {
+        limit: pageSize,
+        ...(parsed === undefined ? {} : { filter: parsed }),
+        ...(cursor === undefined ? {} : { cursor }),
+      };
+      return callDocuments<DocumentPage>(`${path}/scroll`, { body, signal });
+    },
+    [path, filter, cursor],
+  );
+}
+
+/** How many documents match the filter, where there is one. */
+function useMatching(path: string, filter: string) {
+  return useLoad(
+    async (signal) => {
+      if (filter.trim() === "") return undefined;
+      const body = { filter: JSON.parse(filter) as unknown };
+      return (await call<{ count: number }>(`${path}/count`, { body, signal })).count;
+    },
+    [path, filter],
+  );
+}
+
+interface FilterFieldProps {
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly onRun: () => void;
+}
+
+function FilterField(props: FilterFieldProps) {
+  return (
+    <div class="field grow">
+      <span class="label">Filter</span>
+      <Editor language="json" label="Filter" {...props} hint='{"term": {"kind": "fruit"}}' />
+    </div>
+  );
+}
+
+function PaddedLoading() {
+  return (
+    <div class="pad">
+      <Loading />
+    </div>
+  );
+}
+
+function NoDocuments({ path, isFiltered }: { readonly path: string; readonly isFiltered: boolean }) {
+  const example = '{"ops":[{"insert":{"id":1,"source":{"title":"red apples"}}}]}';
+  return (
+    <Empty title="No documents" {...(may("write") ? { command: postCommand(path, example) } : {})}>
+      {isFiltered ? "None matches the filter." : "Write the first one."}
+    </Empty>
+  );
+}
+
+interface DocumentListProps {
+  readonly documents: readonly StoredDocument[];
+  readonly shown: StoredDocument | undefined;
+  readonly onShow: (document: StoredDocument | undefined) => void;
+}
+
+function DocumentList({ documents, shown, onShow }: DocumentListProps) {
+  return (
+    <ul class="rows" aria-label="Documents">
+      {documents.map((document) => (
+        <li key={document.id}>
+          <button
+            type="button"
+            class="list-row"
+            aria-pressed={document.id === shown?.id}
+            onClick={() => onShow(document.id === shown?.id ? undefined : document)}
+          >
+            <span class="offset">{document.id}</span>
+            <span class="grow mono">{JSON.stringify(document.source)}</span>
+            <span class="time">v{document.version}</span>
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+interface PagerProps {
+  /** Of the pages after the first, up to the one that is shown. */
+  readonly cursors: readonly string[];
+  readonly next: string | null | undefined;
+  readonly matching: number | undefined;
+  readonly onMove: (cursors: readonly string[]) => void;
+}
+
+function Pager({ cursors, next, matching, onMove }: PagerProps) {
+  return (
+    <div class="filter-bar foot">
+      <span class="muted">
+        Page {format.count(cursors.length + 1)}, {pageSize} a page
+        {matching === undefined ? "" : `, ${format.count(matching)} match the filter`}
+      </span>
+      <div class="actions">
+        <Button small disabled={cursors.length === 0} onClick={() => onMove(cursors.slice(0, -1))}>
+          Back
+        </Button>
+        <Button small disabled={next == null} onClick={() => onMove([...cursors, next!])}>
+          Next
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+interface DeleteDocumentProps {
+  readonly path: string;
+  readonly document: StoredDocument;
+  readonly onClose: () => void;
+  readonly onDone: () => void;
+}
+
+function DeleteDocument({ path, document: { id, version }, onClose, onDone }: DeleteDocumentProps) {
+  const onDelete = async () => {
+    await writeDocuments(path, `[{"delete":{"id":${id},"if_version":${version}}}]`);
+    onDone();
+  };
+  const consequence = "The document leaves all indexes at once.";
+  return (
+    <DeleteDialog what="document" name={String(id)} consequence={consequence} onClose={onClose} onDelete={onDelete} />
   );
 }
 
@@ -240,101 +290,4 @@ function DocumentView({ ns, name, document, onClose, onEdit, onDelete }: Documen
       />
     </DetailPane>
   );
-}
-
-/** Sends operations as they were written; one whose condition did not hold is a failure to who pressed the button. */
-async function write(path: string, ops: string): Promise<void> {
-  const { results } = await call<{ results: readonly { id: number; status: string }[] }>(path, {
-    body: `{"ops":${ops}}`,
-  });
-  const failed = results.find(({ status }) => status === "condition_failed");
-  if (failed !== undefined) {
-    throw new ApiError({
-      status: 409,
-      reason: "condition_failed",
-      message: `Document ${failed.id} has changed since it was shown. Nothing was written.`,
-      hint: "Close this, look at the document again and repeat what you want to change.",
-    });
-  }
-  toast(results.map(({ id, status }) => `Document ${id}: ${status}`).join(", "));
-}
-
-/** Text that is sent as it is must be JSON of its own. */
-function checked(what: string, text: string): string {
-  try {
-    JSON.parse(text);
-    return text;
-  } catch (error) {
-    throw new Error(`${what}: ${(error as Error).message}`);
-  }
-}
-
-interface WriteDialogProps {
-  readonly path: string;
-  /** Without one, a new document is made. */
-  readonly edited: StoredDocument | undefined;
-  readonly onClose: () => void;
-  readonly onDone: () => void;
-}
-
-function WriteDialog({ path, edited, onClose, onDone }: WriteDialogProps) {
-  const [id, setId] = useState(edited === undefined ? "" : String(edited.id));
-  const [source, setSource] = useState(edited === undefined ? "" : JSON.stringify(edited.source, undefined, 2));
-  const [vectors, setVectors] = useState(textOf(edited?.vectors));
-  const kind = edited === undefined ? "insert" : "upsert";
-  const submit = async () => {
-    const parts = [`"id":${checked("Id", id)}`, `"source":${checked("Source", source)}`];
-    if (vectors.trim() !== "") parts.push(`"vectors":${checked("Vectors", vectors)}`);
-    if (edited?.sparse_vectors !== undefined) {
-      parts.push(`"sparse_vectors":${JSON.stringify(edited.sparse_vectors)}`);
-    }
-    if (edited !== undefined) parts.push(`"if_version":${edited.version}`);
-    await write(path, `[{"${kind}":{${parts.join(",")}}}]`);
-    onDone();
-  };
-  return (
-    <FormDialog
-      title={edited === undefined ? "New document" : `Edit document ${edited.id}`}
-      submit={edited === undefined ? "Insert" : "Save"}
-      disabled={id.trim() === "" || source.trim() === ""}
-      onClose={onClose}
-      onSubmit={submit}
-      wide
-    >
-      <p class="muted">
-        {edited === undefined
-          ? "An id that is taken is refused; open that document to edit it."
-          : `Replaces version ${edited.version}; refused if somebody has changed the document since.`}
-      </p>
-      {edited === undefined ? (
-        <TextField label="Id" type="number" min={0} value={id} onInput={setId} required autoFocus />
-      ) : null}
-      <div class="field">
-        <span class="label">Source</span>
-        <Editor
-          language="json"
-          label="Source"
-          value={source}
-          onChange={setSource}
-          lines
-          minHeight={140}
-          hint='{"title": "red apples"}'
-        />
-      </div>
-      <div class="field">
-        <span class="label">Vectors</span>
-        <Editor
-          language="json"
-          label="Vectors"
-          value={vectors}
-          onChange={setVectors}
-          hint='{"embedding": [0.1, 0.2]}'
-        />
-      </div>
-    </FormDialog>
-  );
-}
-
-function textOf(vectors: StoredDocument["vectors"] | undefined): string {
-  return vectors === undefined || Object.keys(vectors).length === 0 ? "" : JSON.stringify(vectors);
 }

@@ -3,8 +3,9 @@ import { call, postCommand } from "../lib/api.ts";
 import { namespaces } from "../lib/session.ts";
 import { useLoad } from "../lib/use-load.ts";
 import { Dialog, FormDialog } from "../ui/dialog.tsx";
+import { SelectField, TextField } from "../ui/fields.tsx";
 import { ListPage, namePattern } from "../ui/list-page.tsx";
-import { Badge, Button, CodeBlock, SelectField, TextField } from "../ui/parts.tsx";
+import { Badge, Button, CodeBlock } from "../ui/parts.tsx";
 import { toast } from "../ui/toast.tsx";
 
 interface Key {
@@ -33,7 +34,7 @@ export function KeysPage() {
     [],
   );
   const [revoking, setRevoking] = useState<Key | undefined>();
-  const [made, setMade] = useState<string | undefined>();
+  const [newKey, setNewKey] = useState<string | undefined>();
   return (
     <>
       <ListPage
@@ -68,7 +69,7 @@ export function KeysPage() {
             )}
           </div>
         )}
-        create={(onClose) => <CreateKey onClose={onClose} onMade={setMade} reload={list.reload} />}
+        create={(onClose) => <CreateKey onClose={onClose} onMade={setNewKey} reload={list.reload} />}
         createNeeds="instance-admin"
       />
       {revoking === undefined ? null : (
@@ -86,9 +87,9 @@ export function KeysPage() {
           <p>Whoever uses it is refused from the next request on. This can't be undone.</p>
         </FormDialog>
       )}
-      {made === undefined ? null : (
-        <Dialog title="Your new key, shown only once" onClose={() => setMade(undefined)}>
-          <CodeBlock label="API key" text={made} />
+      {newKey === undefined ? null : (
+        <Dialog title="Your new key, shown only once" onClose={() => setNewKey(undefined)}>
+          <CodeBlock label="API key" text={newKey} />
           <p class="muted">Send it as “Authorization: Bearer …”. Only its hash is stored.</p>
         </Dialog>
       )}

@@ -51,28 +51,8 @@ export function LinkPage({ ns, name }: { readonly ns: string; readonly name: str
       <Awaited loaded={loaded}>
         {(data) => (
           <>
-            {data.error === undefined ? null : (
-              <ProblemNotice
-                problem={{
-                  status: 0,
-                  reason: "stopped",
-                  message: data.error,
-                  hint: "The link continues by itself once the cause is fixed.",
-                }}
-              />
-            )}
-            <dl class="stats">
-              <Stat label="Lag" value={format.count(totalLag(data))} note="records" />
-              <Stat label="Source" value={<a href={href(["ns", ns, "streams", data.source])}>{data.source}</a>} />
-              <Stat label="Target" value={<Target ns={ns} link={data} />} note={data.target.kind} />
-              {data.version === undefined ? null : <Stat label="Version" value={format.count(data.version)} />}
-              {data.skipped === undefined ? null : (
-                <Stat label="Skipped" value={format.count(data.skipped)} note="records that did not fit" />
-              )}
-              {data.lost === undefined || data.lost === 0 ? null : (
-                <Stat label="Lost" value={format.count(data.lost)} note="trimmed before they were read" />
-              )}
-            </dl>
+            <Stopped link={data} />
+            <LinkStats ns={ns} link={data} />
             <div class="two">
               <div class="stack">
                 <Card>
@@ -105,6 +85,28 @@ export function LinkPage({ ns, name }: { readonly ns: string; readonly name: str
         />
       ) : null}
     </>
+  );
+}
+
+function Stopped({ link: { error } }: { readonly link: LinkDetail }) {
+  if (error === undefined) return null;
+  const hint = "The link continues by itself once the cause is fixed.";
+  return <ProblemNotice problem={{ status: 0, reason: "stopped", message: error, hint }} />;
+}
+
+function LinkStats({ ns, link }: { readonly ns: string; readonly link: LinkDetail }) {
+  const { source, target, version, skipped, lost = 0 } = link;
+  return (
+    <dl class="stats">
+      <Stat label="Lag" value={format.count(totalLag(link))} note="records" />
+      <Stat label="Source" value={<a href={href(["ns", ns, "streams", source])}>{source}</a>} />
+      <Stat label="Target" value={<Target ns={ns} link={link} />} note={target.kind} />
+      {version === undefined ? null : <Stat label="Version" value={format.count(version)} />}
+      {skipped === undefined ? null : (
+        <Stat label="Skipped" value={format.count(skipped)} note="records that did not fit" />
+      )}
+      {lost === 0 ? null : <Stat label="Lost" value={format.count(lost)} note="trimmed before they were read" />}
+    </dl>
   );
 }
 

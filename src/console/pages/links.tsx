@@ -5,8 +5,9 @@ import { href } from "../lib/router.ts";
 import type { LinkDetail, LinkItem } from "../lib/types.ts";
 import { useLoad } from "../lib/use-load.ts";
 import { Editor } from "../ui/editor.tsx";
+import { SelectField, TextField } from "../ui/fields.tsx";
 import { CreateDialog, ListPage } from "../ui/list-page.tsx";
-import { Badge, SelectField, TextField } from "../ui/parts.tsx";
+import { Badge } from "../ui/parts.tsx";
 
 /** Names beyond these are not offered while writing one. */
 const namesOffered = 500;
@@ -58,12 +59,9 @@ const optionHints: Readonly<Record<string, string>> = {
   collection: '{"id": {"json": "/id"}, "source": "", "vectors": {"v": "/embedding"}}',
 };
 
-function CreateLink({ ns, onClose }: { readonly ns: string; readonly onClose: () => void }) {
-  const [source, setSource] = useState("");
-  const [kind, setKind] = useState("counter");
-  const [target, setTarget] = useState("");
-  const [options, setOptions] = useState("");
-  const known = useLoad(
+/** Names that a link's source and target may have. */
+function useKnownNames(ns: string) {
+  return useLoad(
     async (signal) => {
       const [streams, collections] = await Promise.all([
         firstStreams(ns, namesOffered, signal),
@@ -76,6 +74,14 @@ function CreateLink({ ns, onClose }: { readonly ns: string; readonly onClose: ()
     },
     [ns],
   );
+}
+
+function CreateLink({ ns, onClose }: { readonly ns: string; readonly onClose: () => void }) {
+  const [source, setSource] = useState("");
+  const [kind, setKind] = useState("counter");
+  const [target, setTarget] = useState("");
+  const [options, setOptions] = useState("");
+  const known = useKnownNames(ns);
   const create = async (name: string) => {
     const body = {
       name,

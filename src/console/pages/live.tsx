@@ -6,19 +6,9 @@ import { may } from "../lib/session.ts";
 import { useAction, useLoad } from "../lib/use-load.ts";
 import { FormDialog } from "../ui/dialog.tsx";
 import { Editor } from "../ui/editor.tsx";
+import { SelectField, TextField } from "../ui/fields.tsx";
 import { JsonView } from "../ui/json-view.tsx";
-import {
-  Badge,
-  Button,
-  Card,
-  Empty,
-  Loading,
-  PageHead,
-  ProblemNotice,
-  SelectField,
-  Tabs,
-  TextField,
-} from "../ui/parts.tsx";
+import { Badge, Button, Card, Empty, Loading, PageHead, ProblemNotice, Tabs } from "../ui/parts.tsx";
 import { Runs, Sessions } from "./live-activity.tsx";
 import { runLive } from "./live-call.ts";
 import { LiveDocuments } from "./live-documents.tsx";
@@ -195,8 +185,8 @@ function RunFunction({ ns, chosen }: { readonly ns: string; readonly chosen: Liv
   const [args, setArgs] = useState("");
   const [result, setResult] = useState<unknown>();
   const action = useAction(async () => {
-    const given = args.trim() === "" ? {} : (JSON.parse(args) as object);
-    setResult(await runLive(ns, chosen.kind === "query" ? "query" : "mutate", chosen.name, given));
+    const parsed = args.trim() === "" ? {} : (JSON.parse(args) as object);
+    setResult(await runLive(ns, chosen.kind === "query" ? "query" : "mutate", chosen.name, parsed));
   });
   return (
     <div class="pad form">

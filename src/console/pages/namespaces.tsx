@@ -27,30 +27,7 @@ export function NamespacesPage() {
           text: "Create one to hold your streams and collections.",
           command: postCommand("/v1/namespaces", '{"name":"shop"}'),
         }}
-        row={(each) => (
-          <div class="list-row">
-            <a class="grow" href={href(["ns", each.name, "streams"])}>
-              {each.name}
-            </a>
-            <span class="muted">id {each.id}</span>
-            <Button
-              small
-              kind="quiet"
-              icon="overview"
-              needs="instance-admin"
-              label={`Quota of ${each.name}`}
-              onClick={() => setLimiting(each.name)}
-            />
-            <Button
-              small
-              kind="quiet"
-              icon="trash"
-              needs="instance-admin"
-              label={`Delete ${each.name}`}
-              onClick={() => setDeleting(each)}
-            />
-          </div>
-        )}
+        row={(each) => <NamespaceRow namespace={each} onLimit={setLimiting} onDelete={setDeleting} />}
         create={(onClose) => (
           <CreateDialog
             what="namespace"
@@ -80,5 +57,39 @@ export function NamespacesPage() {
         />
       )}
     </>
+  );
+}
+
+interface NamespaceRowProps {
+  readonly namespace: Namespace;
+  readonly onLimit: (name: string) => void;
+  readonly onDelete: (namespace: Namespace) => void;
+}
+
+function NamespaceRow({ namespace, onLimit, onDelete }: NamespaceRowProps) {
+  const { name, id } = namespace;
+  return (
+    <div class="list-row">
+      <a class="grow" href={href(["ns", name, "streams"])}>
+        {name}
+      </a>
+      <span class="muted">id {id}</span>
+      <Button
+        small
+        kind="quiet"
+        icon="overview"
+        needs="instance-admin"
+        label={`Quota of ${name}`}
+        onClick={() => onLimit(name)}
+      />
+      <Button
+        small
+        kind="quiet"
+        icon="trash"
+        needs="instance-admin"
+        label={`Delete ${name}`}
+        onClick={() => onDelete(namespace)}
+      />
+    </div>
   );
 }

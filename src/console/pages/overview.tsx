@@ -35,7 +35,7 @@ interface History {
 }
 
 /** Kept over visits of other pages, so that coming back shows what was. */
-let kept: History = { points: [], last: undefined };
+let pastPoints: History = { points: [], last: undefined };
 
 /** Watching counts as no traffic. */
 const isTraffic = (labels: Sample["labels"]) =>
@@ -70,21 +70,21 @@ function pointOf(before: Scrape, now: Scrape, elapsedS: number, atMs: number): P
 async function scrape(signal: AbortSignal): Promise<History> {
   const text = await (await request("/metrics", { signal })).text();
   const now = { scrape: parseScrape(text), atMs: Date.now() };
-  const { last, points } = kept;
+  const { last, points } = pastPoints;
   const elapsedS = last === undefined ? 0 : (now.atMs - last.atMs) / 1000;
   // After a long pause the rates of the gap would look like those of a moment.
   const next =
     last === undefined || elapsedS > 60
       ? { points: [], last: now }
       : { points: [...points, pointOf(last.scrape, now.scrape, elapsedS, now.atMs)].slice(-pointsMax), last: now };
-  kept = next;
+  pastPoints = next;
   return next;
 }
 
 export function OverviewPage() {
   const metrics = useLoad(scrape, [], everyMs);
   const ready = useLoad(async (signal) => (await request("/ready", { signal })).ok, [], 5_000);
-  const history = metrics.data ?? kept;
+  const history = metrics.data ?? pastPoints;
   const started = useRef(0);
   const now = history.last?.scrape;
   if (now !== undefined) started.current = sum(now, "process_start_time_seconds") * 1000;

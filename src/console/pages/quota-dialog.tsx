@@ -4,7 +4,7 @@ import * as format from "../lib/format.ts";
 import { useLoad } from "../lib/use-load.ts";
 import { Awaited } from "../ui/awaited.tsx";
 import { FormDialog } from "../ui/dialog.tsx";
-import { TextField } from "../ui/parts.tsx";
+import { TextField } from "../ui/fields.tsx";
 import { toast } from "../ui/toast.tsx";
 
 interface QuotaState {
@@ -16,10 +16,10 @@ interface QuotaState {
 /** What a namespace uses and may use. */
 export function QuotaDialog({ ns, onClose }: { readonly ns: string; readonly onClose: () => void }) {
   const loaded = useLoad<QuotaState>((signal) => call(nsPath(ns, "quota"), { signal }), [ns]);
-  const [given, setGiven] = useState<{ readonly bytes?: string; readonly requests?: string }>({});
+  const [input, setInput] = useState<{ readonly bytes?: string; readonly requests?: string }>({});
   const { data } = loaded;
-  const bytes = given.bytes ?? (data?.max_bytes == null ? "" : `${data.max_bytes} B`);
-  const requests = given.requests ?? String(data?.max_requests_per_second ?? "");
+  const bytes = input.bytes ?? (data?.max_bytes == null ? "" : `${data.max_bytes} B`);
+  const requests = input.requests ?? String(data?.max_requests_per_second ?? "");
   const save = async () => {
     const size = bytes.trim() === "" ? null : format.parseBytes(bytes);
     if (size === undefined) throw new Error(`${bytes} is no size: give a number and B, KiB, MiB or GiB.`);
@@ -38,7 +38,7 @@ export function QuotaDialog({ ns, onClose }: { readonly ns: string; readonly onC
         <TextField
           label="Bytes at most"
           value={bytes}
-          onInput={(value) => setGiven({ ...given, bytes: value })}
+          onInput={(value) => setInput({ ...input, bytes: value })}
           placeholder="no bound"
           hint="512 MiB, 20 GiB"
         />
@@ -47,7 +47,7 @@ export function QuotaDialog({ ns, onClose }: { readonly ns: string; readonly onC
           type="number"
           min={1}
           value={requests}
-          onInput={(value) => setGiven({ ...given, requests: value })}
+          onInput={(value) => setInput({ ...input, requests: value })}
           placeholder="no bound"
         />
       </div>

@@ -2,9 +2,10 @@ import { useState } from "preact/hooks";
 import * as format from "../lib/format.ts";
 import { href } from "../lib/router.ts";
 import type { QueryBody, RetrieverKind, SearchState } from "../lib/search-state.ts";
-import type { FacetCount, QueryAnswer, QueryGroup, QueryRow, RetrieverExplain } from "../lib/types.ts";
-import { Badge, Button, Card } from "../ui/parts.tsx";
+import type { FacetCount, QueryAnswer, QueryGroup, QueryRow } from "../lib/types.ts";
+import { Button, Card } from "../ui/parts.tsx";
 import { Facets } from "./search-facets.tsx";
+import { Why } from "./search-why.tsx";
 
 export interface Found {
   readonly body: QueryBody;
@@ -37,8 +38,8 @@ export function SearchResults({ ns, found, state, onLike, onNarrow }: SearchResu
   const isHybrid = columns.length > 1;
   const shared = { ns, state, same, onSame: setSame, onLike };
   const [sort] = body.sort ?? [];
-  const made = isHybrid ? "Fused" : (columns[0]?.title ?? "Matches");
-  const title = sort === undefined ? made : `${made}, by ${sort.field}`;
+  const heading = isHybrid ? "Fused" : (columns[0]?.title ?? "Matches");
+  const title = sort === undefined ? heading : `${heading}, by ${sort.field}`;
   return (
     <>
       <Summary found={found} />
@@ -213,63 +214,14 @@ function Highlights({ row }: { readonly row: QueryRow }) {
   );
 }
 
-/** What each retriever adds to the score: its rank, its score and the words that matched. */
-function Why({ row, body }: { readonly row: QueryRow; readonly body: QueryBody }) {
-  const retrievers = row._explain?.retrievers ?? [];
-  if (retrievers.length === 0) return null;
-  const parts = retrievers.map((each, i) => contribution(each, i, body));
-  const most = Math.max(...parts, Number.MIN_VALUE);
-  return (
-    <div class="why">
-      {retrievers.map((each, i) => (
-        <div key={i}>
-          <div class="why-row">
-            <span>{each.kind}</span>
-            <span class="why-bar">
-              <i class={each.kind} style={{ width: `${(100 * parts[i]!) / most}%` }} />
-            </span>
-            <span>{each.rank === null ? "not found" : `#${each.rank} · ${format.score(each.score ?? 0)}`}</span>
-          </div>
-          {each.terms === undefined || each.terms.length === 0 ? null : (
-            <div class="terms">
-              {each.terms.map((term) => (
-                <Badge key={term}>{term}</Badge>
-              ))}
-            </div>
-          )}
-        </div>
-      ))}
-      {retrievers.length > 1 && body.fuse?.method === "rrf" ? <Formula retrievers={retrievers} body={body} /> : null}
-    </div>
-  );
-}
-
-function weightOf(i: number, body: QueryBody): number {
-  return Object.values(body.retrieve?.[i] ?? {})[0]?.weight ?? 1;
-}
-
-function contribution({ rank, score }: RetrieverExplain, i: number, body: QueryBody): number {
-  if (rank === null) return 0;
-  if (body.fuse?.method === "rrf") return weightOf(i, body) / ((body.fuse.k ?? 60) + rank);
-  return Math.max(0, score ?? 0) * weightOf(i, body);
-}
-
-function Formula({ retrievers, body }: { readonly retrievers: readonly RetrieverExplain[]; readonly body: QueryBody }) {
-  const k = body.fuse?.k ?? 60;
-  const terms = retrievers.flatMap(({ rank }, i) =>
-    rank === null ? [] : [`${format.score(weightOf(i, body))}/(${k}+${rank})`],
-  );
-  return <span class="mono">= {terms.join(" + ")}</span>;
-}
-
 /** What the filter took away, and what came up in its place. */
 function FilterEffect({ found, state }: { readonly found: Found; readonly state: SearchState }) {
   const { unfiltered, counts, fused } = found;
   if (unfiltered === undefined || counts === undefined) return null;
   const rows = rowsOf(fused);
-  const kept = new Set(rows.map(({ _id }) => _id));
+  const now = new Set(rows.map(({ _id }) => _id));
   const before = unfiltered.rows ?? noRows;
-  const removed = before.map((row, i) => ({ row, rank: i + 1 })).filter(({ row }) => !kept.has(row._id));
+  const removed = before.map((row, i) => ({ row, rank: i + 1 })).filter(({ row }) => !now.has(row._id));
   const was = new Set(before.map(({ _id }) => _id));
   const risen = rows.filter(({ _id }) => !was.has(_id)).length;
   const share = counts.total === 0 ? 0 : (100 * counts.matching) / counts.total;

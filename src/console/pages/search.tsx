@@ -63,12 +63,12 @@ export function SearchPage({ ns }: { readonly ns: string }) {
 }
 
 function Workbench({ ns, collections }: { readonly ns: string; readonly collections: readonly CollectionInfo[] }) {
-  const [given, setGiven] = useState<SearchState>(() => {
+  const [input, setInput] = useState<SearchState>(() => {
     const read = readState(route.peek().params);
     return { ...read, collection: read.collection === "" ? collections[0]!.name : read.collection };
   });
-  const info = collections.find(({ name, aliases }) => name === given.collection || aliases.includes(given.collection));
-  const state = info === undefined ? given : withSchema(given, info.schema);
+  const info = collections.find(({ name, aliases }) => name === input.collection || aliases.includes(input.collection));
+  const state = info === undefined ? input : withSchema(input, info.schema);
   const [found, setFound] = useState<Found | undefined>();
   const [asked, setAsked] = useState<QueryBody | undefined>();
   const [again, setAgain] = useState(0);
@@ -83,7 +83,7 @@ function Workbench({ ns, collections }: { readonly ns: string; readonly collecti
   }, []);
   const change = (part: Partial<SearchState>) => {
     const next = { ...state, ...part };
-    setGiven(next);
+    setInput(next);
     replaceParams({ ...stateParams(next), run: undefined });
   };
   // Depends on this alone: the state that was changed with it is there by now
@@ -114,16 +114,8 @@ function Workbench({ ns, collections }: { readonly ns: string; readonly collecti
         <div class="stack">
           <ProblemNotice problem={run.problem} />
           {run.busy && found === undefined ? <Loading label="Searching" /> : null}
-          {found === undefined ? (
-            run.busy || run.problem !== undefined ? null : (
-              <Card>
-                <Empty title="Ask something">
-                  Write words, choose a document to find others like it, or set a filter alone. Then press Search, or
-                  Ctrl and Enter.
-                </Empty>
-              </Card>
-            )
-          ) : (
+          {!run.busy && found === undefined && run.problem === undefined ? <NotAskedYet /> : null}
+          {found === undefined ? null : (
             <SearchResults
               ns={ns}
               found={found}
@@ -136,6 +128,17 @@ function Workbench({ ns, collections }: { readonly ns: string; readonly collecti
         </div>
       </div>
     </>
+  );
+}
+
+function NotAskedYet() {
+  return (
+    <Card>
+      <Empty title="Ask something">
+        Write words, choose a document to find others like it, or set a filter alone. Then press Search, or Ctrl and
+        Enter.
+      </Empty>
+    </Card>
   );
 }
 

@@ -3,7 +3,8 @@ import type { Problem } from "../lib/api.ts";
 import { beginSignIn, finishSignIn, isReturning, type ProviderSettings, providerSettings } from "../lib/oidc.ts";
 import { instance, signIn } from "../lib/session.ts";
 import { useAction } from "../lib/use-load.ts";
-import { Button, Card, ProblemNotice, TextField } from "../ui/parts.tsx";
+import { TextField } from "../ui/fields.tsx";
+import { Button, Card, ProblemNotice } from "../ui/parts.tsx";
 
 /** Shown when the server wants to know who asks. */
 export function SignInPage({ problem }: { readonly problem: Problem }) {

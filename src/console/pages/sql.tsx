@@ -42,40 +42,51 @@ async function loadTables(ns: string, signal: AbortSignal): Promise<Tables> {
   return tables;
 }
 
-export function SqlPage({ ns }: { readonly ns: string }) {
-  const [query, setQuery] = useState(() => route.peek().params.get("query") ?? "");
-  const [revision, setRevision] = useState(0);
+/** Runs one statement at a time: a new one stops the one before it. */
+function useStatement(ns: string, query: string) {
   const [answer, setAnswer] = useState<{ readonly sql: SqlAnswer; readonly ms: number } | undefined>();
-  const [elapsedMs, setElapsedMs] = useState(0);
-  const stop = useRef<AbortController | undefined>(undefined);
-  const tables = useLoad((signal) => loadTables(ns, signal), [ns]);
+  const running = useRef<AbortController | undefined>(undefined);
   const run = useAction(async () => {
-    stop.current?.abort();
-    stop.current = new AbortController();
+    running.current?.abort();
+    running.current = new AbortController();
     replaceParams({ query, run: 1 });
     const startMs = performance.now();
     try {
-      const sql = await call<SqlAnswer>(nsPath(ns, "sql"), { body: { query }, signal: stop.current.signal });
+      const sql = await call<SqlAnswer>(nsPath(ns, "sql"), { body: { query }, signal: running.current.signal });
       setAnswer({ sql, ms: performance.now() - startMs });
     } catch (error) {
       setAnswer(undefined);
-      if (stop.current.signal.aborted) throw new Error("You have stopped the query.");
+      if (running.current.signal.aborted) throw new Error("You have stopped the query.");
       throw error;
     }
   });
+  return { run, answer, stop: () => running.current?.abort() };
+}
+
+function useElapsedMs(isRunning: boolean): number {
+  const [elapsedMs, setElapsedMs] = useState(0);
   useEffect(() => {
-    if (route.peek().params.has("run") && query !== "") void run.run();
-    return () => stop.current?.abort();
-  }, []);
-  useEffect(() => {
-    if (!run.busy) return;
+    if (!isRunning) return;
     const startMs = performance.now();
     const timer = setInterval(() => setElapsedMs(performance.now() - startMs), 100);
     return () => {
       clearInterval(timer);
       setElapsedMs(0);
     };
-  }, [run.busy]);
+  }, [isRunning]);
+  return elapsedMs;
+}
+
+export function SqlPage({ ns }: { readonly ns: string }) {
+  const [query, setQuery] = useState(() => route.peek().params.get("query") ?? "");
+  const [revision, setRevision] = useState(0);
+  const tables = useLoad((signal) => loadTables(ns, signal), [ns]);
+  const { run, answer, stop } = useStatement(ns, query);
+  const elapsedMs = useElapsedMs(run.busy);
+  useEffect(() => {
+    if (route.peek().params.has("run") && query !== "") void run.run();
+    return stop;
+  }, []);
   const change = (next: string) => {
     setQuery(next);
     replaceParams({ query: next, run: undefined });
@@ -117,7 +128,7 @@ export function SqlPage({ ns }: { readonly ns: string }) {
           >
             Run
           </Button>
-          {run.busy ? <Button onClick={() => stop.current?.abort()}>Stop</Button> : null}
+          {run.busy ? <Button onClick={stop}>Stop</Button> : null}
           <span class="muted" role="status">
             {run.busy ? `Running, ${(elapsedMs / 1000).toFixed(1)} s` : <Shortcut />}
           </span>

@@ -5,8 +5,9 @@ import { listStreams } from "../lib/pages.ts";
 import { href } from "../lib/router.ts";
 import type { Retention, StreamItem } from "../lib/types.ts";
 import { useLoad } from "../lib/use-load.ts";
+import { TextField } from "../ui/fields.tsx";
 import { CreateDialog, ListPage } from "../ui/list-page.tsx";
-import { Badge, TextField } from "../ui/parts.tsx";
+import { Badge } from "../ui/parts.tsx";
 
 export function retentionText(retention: Retention | undefined): string {
   const parts = [

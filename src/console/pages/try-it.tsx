@@ -3,7 +3,8 @@ import { authHeaders, type CallOptions, seg } from "../lib/api.ts";
 import { addressed } from "../lib/router.ts";
 import { namespaces } from "../lib/session.ts";
 import { Dialog } from "../ui/dialog.tsx";
-import { Button, CodeBlock, Field, TextField } from "../ui/parts.tsx";
+import { Field, TextField } from "../ui/fields.tsx";
+import { Button, CodeBlock } from "../ui/parts.tsx";
 
 /** An operation of the API, as the reference describes it. */
 export interface Operation {

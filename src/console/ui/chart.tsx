@@ -64,9 +64,65 @@ function barLabels(labels: readonly string[]): Pick<uPlot.Axis, "splits" | "valu
   return { splits: () => shown, values: (_self, splits) => splits.map((i) => labels[i]?.slice(0, 16) ?? "") };
 }
 
+function withDefaults({ height = 150, time = true, live = time, kind = "line", ...props }: ChartProps) {
+  return { height, time, live, kind, ...props };
+}
+
+function plotOptions(
+  Plot: typeof uPlot,
+  props: ChartProps,
+  width: number,
+  format: (value: number) => string,
+): uPlot.Options {
+  const { series, height, time, live, kind, labels } = withDefaults(props);
+  const axis: uPlot.Axis = {
+    stroke: css("--muted"),
+    grid: { stroke: css("--line"), width: 1 },
+    ticks: { show: false },
+    font: "11px system-ui, sans-serif",
+  };
+  const below = time ? { values: live ? clockTimes : dayTimes } : {};
+  const ofBars = labels === undefined ? {} : barLabels(labels);
+  return {
+    width,
+    height,
+    padding: [8, 22, 0, 0],
+    cursor: { y: false, points: { size: 6 } },
+    legend: { show: false },
+    scales: {
+      x: { time, ...(live ? { range: timeWindow } : {}), ...(kind === "bars" ? { range: aroundBars } : {}) },
+      y: { range: (_self, _min, max) => [0, max > 0 ? max * 1.1 : 1] },
+    },
+    axes: [
+      { ...axis, size: 26, space: 80, ...below, ...ofBars },
+      { ...axis, size: 62, values: (_self, ticks) => ticks.map(format) },
+    ],
+    series: [{}, ...series.map((each) => plotSeries(Plot, each, kind, series.length === 1))],
+  };
+}
+
+/** A line that is alone has the area below it filled. */
+function plotSeries(
+  Plot: typeof uPlot,
+  { label, colour }: Series,
+  kind: "line" | "bars",
+  isAlone: boolean,
+): uPlot.Series {
+  const stroke = css(`--chart-${colour}`);
+  const { bars } = Plot.paths;
+  return {
+    label,
+    stroke,
+    width: 1.5,
+    ...(kind === "bars" && bars !== undefined ? { paths: bars({ size: [0.7, 60] }), fill: stroke } : {}),
+    points: { show: false },
+    ...(isAlone && kind === "line" ? { fill: `color-mix(in srgb, ${stroke} 12%, transparent)` } : {}),
+  };
+}
+
 /** A chart of uPlot, which is fetched with the first one that is shown. */
 export function Chart(props: ChartProps) {
-  const { label, x, series, format, height = 150, time = true, live = time, kind = "line", labels } = props;
+  const { label, x, series, format, height, time, live, kind } = withDefaults(props);
   const frame = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
   const [Plot, setPlot] = useState<typeof uPlot>();
@@ -80,61 +136,16 @@ export function Chart(props: ChartProps) {
   useEffect(() => {
     if (Plot === undefined) return;
     const element = frame.current!;
-    const axis: uPlot.Axis = {
-      stroke: css("--muted"),
-      grid: { stroke: css("--line"), width: 1 },
-      ticks: { show: false },
-      font: "11px system-ui, sans-serif",
-    };
-    const bars = Plot.paths.bars;
-    const made = new Plot(
-      {
-        width: element.clientWidth || 300,
-        height,
-        padding: [8, 22, 0, 0],
-        cursor: { y: false, points: { size: 6 } },
-        legend: { show: false },
-        scales: {
-          x: { time, ...(live ? { range: timeWindow } : {}), ...(kind === "bars" ? { range: aroundBars } : {}) },
-          y: { range: (_self, _min, max) => [0, max > 0 ? max * 1.1 : 1] },
-        },
-        axes: [
-          {
-            ...axis,
-            size: 26,
-            space: 80,
-            ...(time ? { values: live ? clockTimes : dayTimes } : {}),
-            ...(labels === undefined ? {} : barLabels(labels)),
-          },
-          { ...axis, size: 62, values: (_self, ticks) => ticks.map((tick) => latest.current(tick)) },
-        ],
-        series: [
-          {},
-          ...series.map(({ label: name, colour }) => ({
-            label: name,
-            stroke: css(`--chart-${colour}`),
-            width: 1.5,
-            ...(kind === "bars" && bars !== undefined
-              ? { paths: bars({ size: [0.7, 60] }), fill: css(`--chart-${colour}`) }
-              : {}),
-            points: { show: false },
-            ...(series.length === 1 && kind === "line"
-              ? { fill: `color-mix(in srgb, ${css(`--chart-${colour}`)} 12%, transparent)` }
-              : {}),
-          })),
-        ],
-      },
-      dataOf(x, series, live),
-      element,
-    );
-    plot.current = made;
+    const options = plotOptions(Plot, props, element.clientWidth || 300, (value) => latest.current(value));
+    const chart = new Plot(options, dataOf(x, series, live), element);
+    plot.current = chart;
     const observer = new ResizeObserver(() => {
-      if (element.clientWidth > 0) made.setSize({ width: element.clientWidth, height });
+      if (element.clientWidth > 0) chart.setSize({ width: element.clientWidth, height });
     });
     observer.observe(element);
     return () => {
       observer.disconnect();
-      made.destroy();
+      chart.destroy();
       plot.current = undefined;
     };
   }, [Plot, shape, height]);

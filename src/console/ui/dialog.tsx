@@ -1,7 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useAction } from "../lib/use-load.ts";
-import { Button, ProblemNotice, TextField } from "./parts.tsx";
+import { TextField } from "./fields.tsx";
+import { Button, ProblemNotice } from "./parts.tsx";
 
 export interface DialogProps {
   readonly title: string;

@@ -25,11 +25,11 @@ export function Editor(props: EditorProps) {
   const latest = useRef(props);
   latest.current = props;
   useEffect(() => {
-    let made: EditorHandle | undefined;
+    let editor: EditorHandle | undefined;
     let isGone = false;
     void import("./editor-core.ts").then(({ createEditor }) => {
       if (isGone) return;
-      made = createEditor({
+      editor = createEditor({
         parent: frame.current!,
         value: latest.current.value,
         language,
@@ -39,11 +39,11 @@ export function Editor(props: EditorProps) {
         onChange: (next) => latest.current.onChange(next),
         onRun: () => latest.current.onRun?.(),
       });
-      setEditor(made);
+      setEditor(editor);
     });
     return () => {
       isGone = true;
-      made?.destroy();
+      editor?.destroy();
     };
   }, [language, label]);
   useEffect(() => {

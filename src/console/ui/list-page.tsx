@@ -6,7 +6,8 @@ import { may, type Need } from "../lib/session.ts";
 import type { Loaded } from "../lib/use-load.ts";
 import { Awaited } from "./awaited.tsx";
 import { FormDialog } from "./dialog.tsx";
-import { Button, Card, Empty, PageHead, TextField } from "./parts.tsx";
+import { TextField } from "./fields.tsx";
+import { Button, Card, Empty, PageHead } from "./parts.tsx";
 import { toast } from "./toast.tsx";
 import { VirtualList } from "./virtual-list.tsx";
 

@@ -2,7 +2,8 @@ import { useMemo, useState } from "preact/hooks";
 import * as format from "../lib/format.ts";
 import type { SqlAnswer } from "../lib/types.ts";
 import { Chart } from "./chart.tsx";
-import { Card, CopyButton, Empty, SelectField, TableFrame, Tabs } from "./parts.tsx";
+import { SelectField } from "./fields.tsx";
+import { Card, CopyButton, Empty, TableFrame, Tabs } from "./parts.tsx";
 
 export interface SqlResultsProps {
   readonly answer: SqlAnswer;
@@ -96,9 +97,9 @@ function ResultTable({ answer }: { readonly answer: SqlAnswer }) {
 function ResultChart({ answer }: { readonly answer: SqlAnswer }) {
   const { columns, rows } = answer;
   const numeric = columns.filter(({ type }) => isNumeric(type)).map(({ name }) => name);
-  const [given, setX] = useState("");
-  const x = columns.some(({ name }) => name === given)
-    ? given
+  const [chosenX, setX] = useState("");
+  const x = columns.some(({ name }) => name === chosenX)
+    ? chosenX
     : (columns.find(({ name }) => !numeric.includes(name)) ?? columns[0])!.name;
   const drawn = useMemo(() => plotOf(answer, x, numeric.filter((name) => name !== x).slice(0, 4)), [answer, x]);
   if (numeric.length === 0) return <Empty title="Nothing to draw">A chart needs a column of numbers.</Empty>;

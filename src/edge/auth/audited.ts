@@ -7,7 +7,7 @@ import type { Authenticator, AuthRequest } from "./authenticator.ts";
 
 /** A credential comes with every request: one from the same address is a new sign-in only after this long. */
 const signInMs = 3_600_000;
-/** Refusals of one address are told once in this time. */
+/** Refusals of one address are recorded once in this time. */
 const refusalMs = 60_000;
 const addressesMax = 10_000;
 

@@ -71,7 +71,7 @@ export class ProviderKeys {
     }
   };
 
-  /** The provider may have new keys. While it can't be asked, nobody can tell whether the token is one of its own. */
+  /** The provider may have new keys. While it is unreachable, nobody knows whether the token is one of its own. */
   async #loadForUnknownKey(error: errors.JWKSNoMatchingKey): Promise<void> {
     const nowMs = this.#options.clock.steadyMs();
     if (nowMs - this.#failedMs < providerLimits.retryMs) throw providerLost();

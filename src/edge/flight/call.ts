@@ -16,7 +16,7 @@ export interface FlightCall {
   readonly namespace: string | undefined;
   readonly token: ConsistencyToken;
   readonly consistency: "strong" | "eventual";
-  /** Whether instants are told with their zone. */
+  /** Whether instants are sent with their zone. */
   readonly timestamps: "utc" | "local";
   readonly signal: AbortSignal;
 }
@@ -70,7 +70,7 @@ export function namespaceOf(call: FlightCall, query: string, all: Iterable<strin
   return namespace;
 }
 
-/** The namespace of a ticket: its bearer may be another than who asked for it, and is judged anew. */
+/** The namespace of a ticket: its bearer may differ from who asked for it, and is authorised again. */
 export function ticketNamespace(call: FlightCall, name: string): string {
   const namespace = parseName("ticket", name);
   authorize(call.principal, needs.readIn(namespace));

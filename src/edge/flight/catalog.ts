@@ -11,7 +11,7 @@ import { encapsulated, schemaMessage } from "./arrow/schema.ts";
 import { type ArrowField, arrowField, fieldOf } from "./arrow/type.ts";
 import { flightLimits } from "./limits.ts";
 
-/** The tables in which Flight SQL tells what there is: namespaces are catalogs, and have the same schemas each. */
+/** The tables of Flight SQL's metadata: namespaces are catalogs, each with the same schemas. */
 
 const text = { kind: "utf8" } as const;
 const int = { kind: "int", bits: 32, signed: true } as const;

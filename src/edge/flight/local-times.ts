@@ -3,7 +3,7 @@ import type { SqlColumnInfo } from "../../engine/sql/type.ts";
 import type { FlightCall } from "./call.ts";
 
 /**
- * SQL as a call wants it: with the header `timestamps: local`, instants are told as timestamps of no zone, which are in
+ * SQL as a call wants it: with the header `timestamps: local`, instants are sent as timestamps without a zone, which are in
  * UTC. The JDBC driver's `getObject` can't read those with a zone.
  */
 export function sqlFor(sql: Sql, { timestamps }: Pick<FlightCall, "timestamps">): Sql {

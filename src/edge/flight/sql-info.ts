@@ -174,7 +174,7 @@ function memberArray(member: ArrowField, values: readonly Info[]): ArrowArray {
       values.map((value) => (typeof value === "object" && "int32" in value ? value.int32 : value)) as string[],
     );
   }
-  // Nothing is told of conversions: the maps are empty.
+  // Conversions are not announced: the maps are empty.
   const [none, item] = [new Uint8Array(0), members[4]!.children[0]!];
   const lists = { length: 0, nullCount: 0, buffers: [none, new Uint8Array(4)], children: [cellsArray(item, [])] };
   const ints = { ...lists, children: [cellsArray(arrowField("item", int32), [])] };

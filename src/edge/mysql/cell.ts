@@ -33,7 +33,7 @@ export function isNullable(column: SqlColumn): boolean {
   return column.layout === "null" || column.validity !== undefined || partlyKnown.has(column.type.kind);
 }
 
-/** `offsetMicros` is the session's distance from UTC, which only instants are told with. */
+/** `offsetMicros` is the session's distance from UTC; it applies to instants only. */
 export function instantAt({ data }: FixedColumn, row: number, offsetMicros: bigint) {
   return splitInstant((data as BigInt64Array)[row]! + offsetMicros);
 }

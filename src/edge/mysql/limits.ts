@@ -16,7 +16,7 @@ export const mysqlLimits = {
   idleMsMax: 28_800_000,
   /** An answer of which the client takes nothing for this long is cut off. */
   writeStallMsMax: 120_000,
-  /** Encoded bytes after which the socket gets them and others get their turn. */
+  /** Encoded bytes after which the socket gets them and other sessions run. */
   flushBytes: 64 * KiB,
   /** How long encoding may hold the listener's thread at a time. */
   turnMs: 2,
@@ -32,7 +32,7 @@ export const mysqlLimits = {
   /** A token is looked at again when a command comes and this has passed; an API key each time. */
   credentialCheckMs: 60_000,
   passwordBytesMax: 16 * KiB,
-  /** What clients told with `SET` and ask for again. */
+  /** User variables that clients have `SET`. */
   sessionVariablesMax: 200,
   variableCharactersMax: 10_000,
   /** All of one session's. */

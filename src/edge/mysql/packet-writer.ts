@@ -38,14 +38,14 @@ export class PacketWriter {
     this.#start = -1;
   }
 
-  /** Forgets the message that was begun, for example because a value of it can't be told. */
+  /** Drops the message that was begun, for example because one of its values can't be encoded. */
   abandon(): void {
     if (this.#start === -1) return;
     this.#length = this.#start;
     this.#start = -1;
   }
 
-  /** The packets so far; the writer begins anew. */
+  /** The packets so far; the writer starts over. */
   take(): Buffer {
     const bytes = this.#buffer.subarray(0, this.#length);
     // The socket may hold the old one for as long as its peer does not read.
@@ -185,5 +185,5 @@ export class PacketWriter {
   }
 }
 
-/** Writes one row of a batch as a message; made anew for each batch, so that a row costs no look at its types. */
+/** Writes one row of a batch as a message; built for each batch, so that types are not looked up for each row. */
 export type RowEncoder = (packet: PacketWriter, row: number) => void;

@@ -53,9 +53,9 @@ export class PreparedStatements {
     this.checkRoom();
     if (!this.#kept.grow(bytesOf(input.statement))) throw noRoom();
     const id = ++this.#lastId;
-    const made: Prepared = { id, ...input, types: [], longData: new Map(), fault: undefined, cursor: undefined };
-    this.#statements.set(id, made);
-    return made;
+    const statement: Prepared = { id, ...input, types: [], longData: new Map(), fault: undefined, cursor: undefined };
+    this.#statements.set(id, statement);
+    return statement;
   }
 
   get(id: number): Prepared {

@@ -74,7 +74,7 @@ export class ProcessList {
 
   kill(principal: Principal, id: number, whole: boolean): void {
     const session = this.#sessions.get(id);
-    // Others' sessions are not told apart from none.
+    // Sessions of others look as if they did not exist.
     if (session === undefined || !mayControl(principal, session)) {
       throw mysqlError("noSuchThread", `Unknown thread id: ${id}`);
     }

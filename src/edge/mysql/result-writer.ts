@@ -22,7 +22,7 @@ export interface ResultOptions {
 /**
  *   resultset := lenenc-int columns, a ColumnDefinition41 for each, EOF, rows, EOF
  *
- * (see reply.ts for the ends). Rows leave as the client takes them, and others have their turn in between.
+ * (see reply.ts for the ends). Rows leave as the client reads them, and other sessions run in between.
  */
 export class ResultWriter {
   readonly #connection: WireConnection;

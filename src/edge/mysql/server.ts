@@ -26,9 +26,9 @@ export interface MysqlOptions {
   /** Of prepared statements and their long data. */
   readonly keptBytes: ByteBudget;
   readonly log: ListenerLog;
-  /** Told the number of each error that a client is told. */
+  /** Called with the number of each error that is sent to a client. */
   readonly onError?: (errno: number) => void;
-  /** Of this server; clients are told a version of MySQL that they know, with this behind it. */
+  /** Of this server; clients see a version of MySQL that they know, followed by this. */
   readonly version: string;
   readonly instanceId: string;
   readonly limits?: Partial<WireLimits>;

@@ -31,7 +31,8 @@ import type { Process, ProcessList } from "./process-list.ts";
 import { writeOk } from "./reply.ts";
 import { ClientGone } from "./result-writer.ts";
 import type { RunnerDeps } from "./statement-runner.ts";
-import { type ServerFacts, Variables } from "./variables.ts";
+import type { ServerFacts } from "./variable-defaults.ts";
+import { Variables } from "./variables.ts";
 
 export interface SessionDeps extends Omit<RunnerDeps, "connection"> {
   readonly catalog: Catalog;
@@ -303,7 +304,7 @@ function shutdown(): MysqlError {
   return mysqlError("shutdown", "Server shutdown in progress");
 }
 
-/** A credential that does not pass is told without saying why, but for one that is only out of date. */
+/** A refused credential is given no reason, unless it has merely expired. */
 function refusedSignIn(error: unknown, user: string, host: string, password: string): unknown {
   if (!(error instanceof EngineError)) return error;
   switch (error.reason) {

@@ -2,11 +2,12 @@ import { isName, isOperator, isWord, type MysqlToken } from "./dialect/lexer.ts"
 import { mysqlError } from "./error.ts";
 import { mysqlLimits } from "./limits.ts";
 import type { Cell } from "./rows.ts";
-import { checkCharacterSet, type Value, type Variables } from "./variables.ts";
+import type { Value } from "./variable-defaults.ts";
+import { checkCharacterSet, type Variables } from "./variables.ts";
 
 const scopes = ["SESSION", "LOCAL", "GLOBAL", "PERSIST", "PERSIST_ONLY"];
 
-/** Gives the value of an expression that is more than what is told here. */
+/** Evaluates an expression that is more than a constant. */
 export type Evaluate = (tokens: readonly MysqlToken[]) => Promise<Cell>;
 
 /** SET: names of character sets, variables of the session and of the user, and what transactions would be like. */

@@ -1,25 +1,11 @@
-import type { Principal } from "../../engine/auth/principal.ts";
-import { isTableSchema } from "../../engine/sql/columns.ts";
-import type { WireConnection } from "../wire/connection.ts";
-import { type Catalog, type CatalogTable, isKey } from "./catalog.ts";
-import { isName, isOperator, isWord, type MysqlToken } from "./dialect/lexer.ts";
-import { mysqlError } from "./error.ts";
-import type { ProcessList } from "./process-list.ts";
+import { type CatalogTable, isKey } from "./catalog.ts";
+import { isName, isWord, type MysqlToken } from "./dialect/lexer.ts";
 import { type Cell, type Table, tableColumns, textColumns } from "./rows.ts";
+import { Cursor, openDatabase, type ShowContext } from "./show-cursor.ts";
+import { showFixed } from "./show-fixed.ts";
 import { mysqlType } from "./type.ts";
-import { collation, type Variables } from "./variables.ts";
+import { collation } from "./variable-defaults.ts";
 import { filterShown } from "./where.ts";
-
-/** What a SHOW is asked by. */
-export interface ShowContext {
-  readonly catalog: Catalog;
-  readonly processes: ProcessList;
-  readonly variables: Variables;
-  readonly principal: Principal;
-  readonly user: string;
-  readonly database: string | undefined;
-  readonly connection: Pick<WireConnection, "cipher">;
-}
 
 /** SHOW and DESCRIBE, answered by the edge: they are MySQL's words for what the engine's catalogue tells. */
 export async function show(tokens: readonly MysqlToken[], context: ShowContext): Promise<Table> {
@@ -78,86 +64,6 @@ export async function checkTables(tokens: readonly MysqlToken[], context: ShowCo
     rows.push([`${database}.${name}`, operation, "status", "OK"]);
   } while (cursor.comma());
   return { columns: textColumns("Table", "Op", "Msg_type", "Msg_text"), rows };
-}
-
-/** Reads a statement from its left. */
-class Cursor {
-  readonly #tokens: readonly MysqlToken[];
-  #at = 0;
-
-  constructor(tokens: readonly MysqlToken[]) {
-    this.#tokens = tokens;
-  }
-
-  word(...words: readonly string[]): string | undefined {
-    const token = this.#tokens[this.#at];
-    if (!isWord(token, ...words)) return undefined;
-    this.#at++;
-    return token!.value.toUpperCase();
-  }
-
-  need(word: string): void {
-    if (this.word(word) === undefined) throw this.wrong();
-  }
-
-  next(): MysqlToken | undefined {
-    return this.#tokens[this.#at++];
-  }
-
-  comma(): boolean {
-    const isComma = isOperator(this.#tokens[this.#at], ",");
-    if (isComma) this.#at++;
-    return isComma;
-  }
-
-  /** `LIKE …` or `WHERE …` to the end. */
-  filter(table: Table): Table {
-    return filterShown(table, this.#tokens.slice(this.#at));
-  }
-
-  name(): string {
-    const token = this.#tokens[this.#at];
-    if (token === undefined || !(isName(token) || token.kind === "doubled")) throw this.wrong();
-    this.#at++;
-    return token.value;
-  }
-
-  /** `name`, `a.name`, and `FROM database` after it. */
-  names(): string[] {
-    const names = [this.name()];
-    while (isOperator(this.#tokens[this.#at], ".")) {
-      this.#at++;
-      names.push(this.name());
-    }
-    return names;
-  }
-
-  database(context: ShowContext): string {
-    const named = this.word("FROM", "IN") === undefined ? undefined : this.name();
-    return openDatabase(context, named);
-  }
-
-  async table(context: ShowContext): Promise<CatalogTable> {
-    const names = this.names();
-    const after = this.word("FROM", "IN") === undefined ? undefined : this.name();
-    if (after !== undefined) return context.catalog.table(openDatabase(context, after), names.join("."));
-    const isSchema = names.length === 2 && isTableSchema(names[0]!);
-    if (names.length === 1 || isSchema) return context.catalog.table(openDatabase(context, undefined), names.join("."));
-    const [database, ...rest] = names;
-    return context.catalog.table(openDatabase(context, database), rest.join("."));
-  }
-
-  wrong() {
-    const near = this.#tokens[this.#at]?.value ?? "the end";
-    return mysqlError("syntax", `You have an error in your SQL syntax near '${near}'`);
-  }
-}
-
-function openDatabase({ catalog, principal, user, database }: ShowContext, named: string | undefined): string {
-  const wanted = named ?? database;
-  if (wanted === undefined) throw mysqlError("noDatabase", "No database selected");
-  catalog.open(principal, user, wanted);
-  return wanted;
 }
 
 async function showTables(cursor: Cursor, context: ShowContext, full: boolean): Promise<Table> {
@@ -318,62 +224,4 @@ async function tableStatus(cursor: Cursor, context: ShowContext): Promise<Table>
     "",
   ]);
   return cursor.filter({ columns: statusColumns, rows });
-}
-
-/** What is the same for everybody, or always empty here. */
-const fixedTables: Readonly<Record<string, Table>> = {
-  WARNINGS: { columns: tableColumns("Level", "Code#", "Message"), rows: [] },
-  ERRORS: { columns: tableColumns("Level", "Code#", "Message"), rows: [] },
-  "COUNT ( * ) WARNINGS": { columns: tableColumns("@@session.warning_count#"), rows: [[0]] },
-  "COUNT ( * ) ERRORS": { columns: tableColumns("@@session.error_count#"), rows: [[0]] },
-  ENGINES: {
-    columns: textColumns("Engine", "Support", "Comment", "Transactions", "XA", "Savepoints"),
-    rows: [["NATIVE", "DEFAULT", "Collections, streams and links", "NO", "NO", "NO"]],
-  },
-  COLLATION: {
-    columns: tableColumns("Collation", "Charset", "Id#", "Default", "Compiled", "Sortlen#", "Pad_attribute"),
-    rows: [
-      [collation, "utf8mb4", 46, "Yes", "Yes", 1, "NO PAD"],
-      ["binary", "binary", 63, "Yes", "Yes", 1, "NO PAD"],
-    ],
-  },
-  "CHARACTER SET": {
-    columns: tableColumns("Charset", "Description", "Default collation", "Maxlen#"),
-    rows: [
-      ["utf8mb4", "UTF-8 Unicode", collation, 4],
-      ["binary", "Binary pseudo charset", "binary", 1],
-    ],
-  },
-  PLUGINS: { columns: textColumns("Name", "Status", "Type", "Library", "License"), rows: [] },
-  PRIVILEGES: {
-    columns: textColumns("Privilege", "Context", "Comment"),
-    rows: [["Select", "Tables", "To retrieve rows from table"]],
-  },
-  TRIGGERS: {
-    columns: textColumns("Trigger", "Event", "Table", "Statement", "Timing", "Created", "sql_mode", "Definer"),
-    rows: [],
-  },
-  EVENTS: { columns: textColumns("Db", "Name", "Definer", "Time zone", "Type", "Status"), rows: [] },
-  "PROCEDURE STATUS": { columns: textColumns("Db", "Name", "Type", "Definer", "Modified", "Created"), rows: [] },
-  "FUNCTION STATUS": { columns: textColumns("Db", "Name", "Type", "Definer", "Modified", "Created"), rows: [] },
-  "OPEN TABLES": { columns: tableColumns("Database", "Table", "In_use#", "Name_locked#"), rows: [] },
-  "MASTER STATUS": { columns: textColumns("File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB"), rows: [] },
-  "BINARY LOGS": { columns: textColumns("Log_name", "File_size", "Encrypted"), rows: [] },
-  "SLAVE STATUS": { columns: textColumns("Slave_IO_State"), rows: [] },
-  "REPLICA STATUS": { columns: textColumns("Replica_IO_State"), rows: [] },
-  PROFILES: { columns: textColumns("Query_ID", "Duration", "Query"), rows: [] },
-};
-const fixedNames: Readonly<Record<string, string>> = { CHARSET: "CHARACTER SET", "STORAGE ENGINES": "ENGINES" };
-
-function showFixed(cursor: Cursor): Table {
-  const words: string[] = [];
-  for (let token = cursor.next(); token !== undefined; token = cursor.next()) {
-    words.push(token.value.toUpperCase());
-    const name = words.join(" ");
-    const table = fixedTables[fixedNames[name] ?? name];
-    // Nothing of a table that is empty has to be left out.
-    if (table !== undefined) return table.rows.length === 0 ? table : cursor.filter(table);
-    if (words.length > 6) break;
-  }
-  throw mysqlError("syntax", `You have an error in your SQL syntax: SHOW ${words.join(" ")} is not known here`);
 }

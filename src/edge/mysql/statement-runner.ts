@@ -7,11 +7,12 @@ import type { WireConnection } from "../wire/connection.ts";
 import { type Catalog, informationSchema } from "./catalog.ts";
 import { constantSelect, type SessionFunctions } from "./constant-select.ts";
 import type { Statement } from "./dialect/lexer.ts";
-import { isOperator, isWord, lexMysql, type MysqlToken, splitMysql } from "./dialect/lexer.ts";
+import { isWord, lexMysql, type MysqlToken, splitMysql } from "./dialect/lexer.ts";
 import { type MysqlContext, type MysqlRewrite, rewriteMysql } from "./dialect/rewrite.ts";
 import { mysqlError } from "./error.ts";
 import { explained, isExplain, planColumns, planTable } from "./explain.ts";
 import { informationQueries, isEmptyTable, isInformationTable, literal } from "./information-schema.ts";
+import { narrowed, withoutGroups } from "./information-scope.ts";
 import { mysqlLimits } from "./limits.ts";
 import { NamedStatements } from "./named-statements.ts";
 import type { ProcessList } from "./process-list.ts";
@@ -96,7 +97,7 @@ export class StatementRunner {
       // Strings that stand beside the query are not the client's to fill.
       return { columns, parameters: parameters.map((_, i) => found.parameters[i]) };
     } catch (error) {
-      // A column whose type is that of a parameter is known only when it runs; then its columns are told with its rows.
+      // A column whose type is that of a parameter is known only when it runs; then its columns are sent with its rows.
       if (faultOf(error)?.kind === "unsupported" && parameters.length > 0) return { columns: [], parameters };
       throw error;
     }
@@ -306,35 +307,6 @@ const commands = [
   "PREPARE",
   "DEALLOCATE",
 ];
-
-function withoutGroups(tokens: readonly MysqlToken[]): readonly MysqlToken[] {
-  const from = tokens.findIndex((token, i) => isWord(token, "GROUP") && isWord(tokens[i + 1], "BY"));
-  if (from === -1 || tokens.some((token) => isWord(token, "UNION", "COUNT", "SUM", "MAX", "MIN"))) return tokens;
-  const after = tokens.findIndex((token, i) => i > from && isWord(token, "ORDER", "LIMIT"));
-  return [...tokens.slice(0, from), ...(after === -1 ? [] : tokens.slice(after))];
-}
-
-/**
- * The databases that a statement over information_schema can be about: where each of its tables is compared with the
- * name of one, those alone, so that a client that asks for one table does not pay for all.
- */
-function narrowed(tokens: readonly MysqlToken[], tables: number, databases: readonly string[]): readonly string[] {
-  const names = new Set<string>();
-  let compared = 0;
-  let references = 0;
-  for (const [i, token] of tokens.entries()) {
-    if (isWord(token, "OR", "UNION", "NOT") || isOperator(token, "||")) return databases;
-    if (token.value.toLowerCase() === informationSchema) references++;
-    if (!/^(?:table|schema|constraint|index)_(?:schema|name)$/i.test(token.value)) continue;
-    if (!/^(?:table_schema|schema_name)$/i.test(token.value) || !isOperator(tokens[i + 1], "=")) continue;
-    const value = tokens[i + 2];
-    if (value?.kind !== "string" && value?.kind !== "doubled") continue;
-    compared++;
-    names.add(value.value);
-  }
-  if (compared === 0 || compared < Math.max(tables, references)) return databases;
-  return databases.filter((name) => names.has(name));
-}
 
 /** Parameters of what the edge answers itself stand in it as literals. */
 function withParameters(statement: Statement, params: readonly SqlParameter[]): Statement {

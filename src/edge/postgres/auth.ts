@@ -67,7 +67,7 @@ function signInError(error: unknown): PostgresError {
   return new PostgresError("28P01", `password authentication failed: ${message}`, { hint });
 }
 
-/** The namespace that a database's name stands for. Whether it exists is told only to who may read it. */
+/** The namespace that a database's name stands for. Only those who may read it learn whether it exists. */
 export function checkDatabase(deps: SignInDeps, principal: Principal, database: string): void {
   try {
     authorize(principal, needs.readIn(database));

@@ -30,7 +30,7 @@ export class Backends {
     this.#backends.delete(process);
   }
 
-  /** Who does not know the secret is not told. */
+  /** Without the right secret there is no answer. */
   cancel(process: number, secret: number): void {
     const backend = this.#backends.get(process);
     if (backend !== undefined && timingSafeEqual(bytesOf(backend.secret), bytesOf(secret))) backend.cancel();

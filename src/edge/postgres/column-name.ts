@@ -4,7 +4,7 @@ import type { Field, FieldSource } from "./message/backend.ts";
 import { typeInfo } from "./oid.ts";
 import type { PreparedStatement } from "./prepared-statements.ts";
 
-/** The columns of a statement as they are told to a client, with those of tables that they are. */
+/** The columns of a statement as a client sees them, with the table columns that they come from. */
 export function fieldsOf(
   { statement, command }: PreparedStatement,
   columns: readonly SqlColumnInfo[],
@@ -68,7 +68,7 @@ export function columnName(name: string): string {
   return name;
 }
 
-/** Functions that statements are rewritten to are told as what was written. */
+/** Functions that a rewrite has put in show the name that was written. */
 function ownName(name: string): string {
   return name.replace(/^(reg[a-z]+)_(?:oid|name)s?$/, "$1").replace(/^(current_schemas|pg_table_is_visible)_in$/, "$1");
 }

@@ -93,7 +93,7 @@ function other(first: string | undefined): Command {
     case "unlisten":
       return { kind: "accepted", tag: "UNLISTEN" };
     case "listen":
-      // Nothing is ever told, as where nobody notifies.
+      // No notification ever comes, as if nobody sent any.
       return { kind: "accepted", tag: "LISTEN" };
     case "notify":
       return refused("0A000", "NOTIFY is not supported", "Append to a stream, whose records are followed over REST.");

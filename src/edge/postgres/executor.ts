@@ -3,20 +3,19 @@ import type { ByteBudget } from "../wire/byte-budget.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import { fieldsOf } from "./column-name.ts";
 import type { Command, DeclareCommand } from "./command.ts";
+import { configure, resetAll, showSetting } from "./configure.ts";
 import type { CopyCommand } from "./copy/command.ts";
 import { CopyEncoder } from "./copy/encoder.ts";
 import type { StatementText } from "./dialect/lexer.ts";
 import { PostgresError } from "./error.ts";
 import { planColumns, planResult } from "./explain.ts";
 import { postgresLimits } from "./limits.ts";
-import { localResult } from "./local-result.ts";
 import {
   commandComplete,
   copyOut,
   emptyMessage,
   type Field,
   noticeResponse,
-  parameterStatus,
   rowDescription,
   type TransactionStatus,
 } from "./message/backend.ts";
@@ -32,7 +31,7 @@ import {
   type PreparedStatements,
   preparedBytes,
 } from "./prepared-statements.ts";
-import { type Settings, unknownSetting } from "./settings.ts";
+import type { Settings } from "./settings.ts";
 import { type ReadStatement, StatementReader } from "./statement-reader.ts";
 import type { StatementRunner } from "./statement-runner.ts";
 import { Transaction } from "./transaction.ts";
@@ -132,7 +131,7 @@ export class Executor {
   /** The columns of a statement that `description` was asked of. */
   describedFields(prepared: PreparedStatement): readonly Field[] | undefined {
     const { command, description } = prepared;
-    if (command.kind === "show") return fieldsOf(prepared, this.#show(command.name).columns);
+    if (command.kind === "show") return fieldsOf(prepared, showSetting(command.name, this.#settings).columns);
     if (command.kind === "fetch" && !command.isMove) return this.#portals.cursor(command.name).fields;
     return description === undefined
       ? undefined
@@ -155,14 +154,14 @@ export class Executor {
   async fieldsOf(portal: Portal): Promise<readonly Field[] | undefined> {
     const { command, statement } = portal.statement;
     if (portal.fields !== undefined) return this.#withSources(portal);
-    if (command.kind === "show") portal.start(this.#show(command.name), true);
+    if (command.kind === "show") portal.start(showSetting(command.name, this.#settings), true);
     else if (command.kind === "fetch" && !command.isMove) return this.#cursorFields(command.name);
     else if (command.kind === "query" && statement !== undefined) await this.#start(portal);
     else return noRows;
     return this.#withSources(portal);
   }
 
-  /** Only who asks for the columns is told which tables they are of. */
+  /** The tables of columns are sent only to clients that ask for the columns. */
   #withSources({ statement, fields }: Portal): readonly Field[] | undefined {
     const sources = this.#runner.sources(statement);
     return sources.length === fields?.length ? fields.map((field, i) => ({ ...field, source: sources[i] })) : fields;
@@ -182,7 +181,7 @@ export class Executor {
     else portal.start(await this.#run(portal));
     const { announced } = portal.statement;
     if (announced === undefined || announced.every((oid, i) => portal.fields?.[i]?.type.oid === oid)) return;
-    // The client would read the new columns as the old ones. Drivers know this message and prepare anew.
+    // The client would read the new columns as the old ones. Drivers know this message and prepare again.
     throw new PostgresError("0A000", "cached plan must not change result type");
   }
 
@@ -287,33 +286,8 @@ export class Executor {
       case "accepted":
         return command.tag;
       default:
-        return this.#configure(command);
+        return configure(command, this.#settings, this.#out);
     }
-  }
-
-  #configure(command: Command): string {
-    if (command.kind === "set") {
-      this.#settings.set(command.name, command.value, command.isLocal);
-      this.#report(command.name);
-      return "SET";
-    }
-    if (command.kind !== "reset") throw new Error(`${command.kind} is no command of a session`);
-    if (command.name === undefined) this.#resetAll();
-    else {
-      this.#settings.set(command.name, undefined, false);
-      this.#report(command.name);
-    }
-    return "RESET";
-  }
-
-  #resetAll(): void {
-    this.#settings.resetAll();
-    for (const [name, value] of this.#settings.reported) parameterStatus(this.#out, name, value);
-  }
-
-  #report(name: string): void {
-    const reported = this.#settings.reportedName(name);
-    if (reported !== undefined) parameterStatus(this.#out, reported, this.#settings.get(name) ?? "");
   }
 
   async #end(isCommitted: boolean): Promise<string> {
@@ -331,8 +305,8 @@ export class Executor {
       const word = query.tokens[0]?.text.toUpperCase() ?? "";
       throw new PostgresError("42601", `${word} can't be prepared: PREPARE takes a query`);
     }
-    const made = { types, parameterCount, description: undefined, announced: undefined, isFromSql: true };
-    const prepared: PreparedStatement = { ...read, ...made };
+    const statement = { types, parameterCount, description: undefined, announced: undefined, isFromSql: true };
+    const prepared: PreparedStatement = { ...read, ...statement };
     await this.description(prepared);
     this.#statements.set(name, prepared);
     return "PREPARE";
@@ -351,7 +325,7 @@ export class Executor {
       onGrown: command.isScroll ? () => this.#portals.count() : undefined,
       bytes: preparedBytes(prepared),
     });
-    // Run now, so that its faults are told where Postgres tells them.
+    // Run now, so that its faults are reported where Postgres reports them.
     await this.#start(cursor);
     await this.#portals.add(command.name, cursor, "cursor");
     return "DECLARE CURSOR";
@@ -382,20 +356,10 @@ export class Executor {
     if (this.#transaction.isOpen) {
       throw new PostgresError("25001", "DISCARD ALL cannot run inside a transaction block");
     }
-    this.#resetAll();
+    resetAll(this.#settings, this.#out);
     this.#statements.clear();
     await this.#portals.closeAll();
     return "DISCARD ALL";
-  }
-
-  #show(name: string): SqlResult {
-    if (name.toLowerCase() === "all") {
-      const rows = this.#settings.all.map(([setting, value]) => [setting, value, ""]);
-      return localResult(["name", "setting", "description"], rows);
-    }
-    const value = this.#settings.get(name);
-    if (value === undefined) throw unknownSetting(name);
-    return localResult([name], [[value]]);
   }
 
   #warn(code: string, message: string): void {

@@ -47,9 +47,9 @@ const options = new Set("verbose costs settings buffers wal timing summary gener
 
 /** The statement in the engine's words; `rest` is what is explained. */
 export function explainedStatement(prefix: string, rest: string, start: number): StatementText {
-  const made = madeStatement(prefix + rest, start - prefix.length);
-  if (made === undefined) throw new PostgresError("42601", "syntax error at end of input");
-  return made;
+  const statement = madeStatement(prefix + rest, start - prefix.length);
+  if (statement === undefined) throw new PostgresError("42601", "syntax error at end of input");
+  return statement;
 }
 
 export function planColumns(format: ExplainFormat): readonly SqlColumnInfo[] {

@@ -67,7 +67,7 @@ const scalarNames: Readonly<Record<ScalarKind, TypeName>> = {
   interval: "interval",
 };
 
-/** How a type is told to clients: an array of these where it is a list of scalars; what nests deeper is JSON. */
+/** How a type is announced to clients: an array of these where it is a list of scalars; deeper nesting is JSON. */
 export function typeName(type: SqlType): { readonly name: TypeName; readonly isArray: boolean } {
   switch (type.kind) {
     case "decimal":

@@ -46,7 +46,7 @@ export interface SessionDeps extends SignInDeps {
   readonly namespaces: (principal: SignedIn["principal"]) => readonly string[];
 }
 
-/** From the first byte to the first ReadyForQuery. Undefined when the connection is not to be served, and was told why. */
+/** From the first byte to the first ReadyForQuery. Undefined when the connection is refused; it was sent the reason. */
 export async function openSession(
   deps: SessionDeps,
   connection: WireConnection,

@@ -19,7 +19,7 @@ export interface PreparedStatement {
   readonly parameterCount: number;
   /** What the engine said of it, once it was asked. */
   description: SqlDescription | undefined;
-  /** The types of its columns as the client was told them. */
+  /** The types of its columns as they were announced to the client. */
   announced: readonly number[] | undefined;
   /** Made by PREPARE, and not by the protocol. */
   readonly isFromSql?: boolean;
@@ -82,9 +82,9 @@ export class PreparedStatements {
     throw new PostgresError("54000", `a session has at most ${postgresLimits.statementsMax} prepared statements`);
   }
 
-  set(name: string, made: PreparedStatement): void {
+  set(name: string, statement: PreparedStatement): void {
     this.delete(name);
-    const bytes = this.#bytes + preparedBytes(made);
+    const bytes = this.#bytes + preparedBytes(statement);
     const { statementBytesMax } = postgresLimits;
     if (bytes > statementBytesMax) {
       throw new PostgresError(
@@ -96,7 +96,7 @@ export class PreparedStatements {
       throw new PostgresError("53200", "the prepared statements and cursors of all sessions take too many bytes");
     }
     this.#bytes = bytes;
-    this.#statements.set(name, made);
+    this.#statements.set(name, statement);
   }
 
   delete(name: string): void {

@@ -15,13 +15,13 @@ export interface SessionFacts {
   readonly prepared: () => readonly PreparedText[];
 }
 
-export interface GivenTypes {
+export interface DeclaredTypes {
   readonly types: readonly (SqlType | undefined)[];
   readonly asNulls?: boolean;
 }
 
 /** Parameters of these types, or a NULL of it in their place; those that stand within a cast already are of its type. */
-function typeEdits({ tokens }: StatementText, { types, asNulls }: GivenTypes): TextEdit[] {
+function typeEdits({ tokens }: StatementText, { types, asNulls }: DeclaredTypes): TextEdit[] {
   return tokens.flatMap(({ kind, text, start, end }) => {
     const type = kind === "parameter" ? types[Number(text.slice(1)) - 1] : undefined;
     return type === undefined
@@ -36,7 +36,7 @@ export function rewrite(
   facts: SessionFacts,
   settings: Settings,
   tables: ReadonlySet<string>,
-  types: GivenTypes = { types: [] },
+  types: DeclaredTypes = { types: [] },
 ): EditedQuery {
   const path = settings.searchPath;
   const session = {

@@ -27,7 +27,7 @@ export interface PostgresOptions {
   /** Of the product. */
   readonly version: string;
   readonly log: ListenerLog;
-  /** Told the SQLSTATE of each error that a client is told. */
+  /** Called with the SQLSTATE of each error that is sent to a client. */
   readonly onError?: (code: string) => void;
   readonly limits?: Partial<WireLimits>;
   readonly peers?: WirePeers | undefined;

@@ -221,11 +221,11 @@ export class PostgresSession implements WireSession {
     const empty = { source: query, statement, command: { kind: "query" } } as const;
     const read = statement === undefined ? empty : executor.read(query, statement);
     const prepared = { ...read, types, parameterCount, description: undefined };
-    const made: PreparedStatement = { ...prepared, announced: undefined };
-    executor.checkUsable(made);
-    // What has a name is kept, so its faults are told now; the unnamed one is run at once and tells them then.
-    if (name !== "") await executor.description(made);
-    this.#statements.set(name, made);
+    const named: PreparedStatement = { ...prepared, announced: undefined };
+    executor.checkUsable(named);
+    // A named statement is stored, so its faults are reported now; the unnamed one runs at once and reports them then.
+    if (name !== "") await executor.description(named);
+    this.#statements.set(name, named);
     emptyMessage(this.#out, "parseComplete");
   }
 

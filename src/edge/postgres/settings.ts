@@ -93,7 +93,7 @@ export class Settings {
     for (const { name } of this.#known.values()) this.#names.set(name.toLowerCase(), name);
   }
 
-  /** All that the client is told at its start. */
+  /** All that the client is sent at its start. */
   get reported(): readonly (readonly [string, string])[] {
     return [...this.#known.values()].filter(({ reported }) => reported).map(({ name }) => [name, this.get(name)!]);
   }
@@ -111,7 +111,7 @@ export class Settings {
     return this.get(name) !== undefined;
   }
 
-  /** The name as it is told to clients, for a setting whose changes they are told. */
+  /** The name that clients see, for a setting whose changes are reported to them. */
   reportedName(name: string): string | undefined {
     const known = this.#known.get(name.toLowerCase());
     return known?.reported === true ? known.name : undefined;

@@ -31,9 +31,9 @@ export class StatementReader {
     }
     // The places of what was executed are not in the client's text.
     const start = executed === undefined ? inner.start : explain.prefix.length;
-    const made = explainedStatement(explain.prefix, text, start);
+    const explained = explainedStatement(explain.prefix, text, start);
     const command: Command = { kind: "query", explain: explain.format };
-    return { source: executed === undefined ? source : made.text, statement: made, command };
+    return { source: executed === undefined ? source : explained.text, statement: explained, command };
   }
 
   #parse(statement: StatementText): Command {

@@ -11,7 +11,7 @@ import { parameterType } from "./oid.ts";
 import { castParameters, listParameters, vectorParameters, vectorType } from "./parameter-types.ts";
 import type { Portal } from "./portal.ts";
 import type { PreparedStatement } from "./prepared-statements.ts";
-import { type GivenTypes, rewrite, type SessionFacts } from "./rewrite.ts";
+import { type DeclaredTypes, rewrite, type SessionFacts } from "./rewrite.ts";
 import type { Settings } from "./settings.ts";
 
 const text: SqlType = { kind: "text" };
@@ -91,14 +91,14 @@ export class StatementRunner {
   }
 
   async #describeAs(prepared: PreparedStatement, types: readonly (SqlType | undefined)[]): Promise<SqlDescription> {
-    const found = await this.#describeGiven(prepared, { types });
+    const found = await this.#describeDeclared(prepared, { types });
     // Some functions tell their type only of values: of NULLs then, which have the same.
     if (!isUnknown(found) || types.some((type) => type === undefined)) return found;
-    const { columns } = await this.#describeGiven(prepared, { types, asNulls: true });
+    const { columns } = await this.#describeDeclared(prepared, { types, asNulls: true });
     return { ...found, columns };
   }
 
-  async #describeGiven(prepared: PreparedStatement, types: GivenTypes): Promise<SqlDescription> {
+  async #describeDeclared(prepared: PreparedStatement, types: DeclaredTypes): Promise<SqlDescription> {
     const abort = new AbortController();
     const query = rewrite(prepared.statement!, this.#facts, this.#settings, this.#tables, types);
     return this.#guarded(prepared, abort, () =>
@@ -186,7 +186,7 @@ export class StatementRunner {
     return text === "[]" ? emptyToken : parseToken("service.consistency_token", text);
   }
 
-  /** Places are told in the text that the client sent. */
+  /** Positions are reported in the text that the client sent. */
   #replyTo(error: unknown, prepared: PreparedStatement): PostgresError {
     const reply = postgresError(error);
     if (reply.position === undefined) return reply;

@@ -23,7 +23,7 @@ import {
 import { documentService } from "./document.ts";
 import { queryJson, resultMessage } from "./query-message.ts";
 import { checkLength, readOptions, readToken, refOf, sendToken, toCount, toSize } from "./request.ts";
-import { type ServedService, served } from "./server.ts";
+import { type ServedService, served } from "./router.ts";
 
 type CollectionEngine = Pick<Engine, "collections" | "documents" | "queries">;
 

@@ -1,6 +1,7 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { formatCursor, parseCursor } from "../../engine/collection/cursor.ts";
 import type { DocumentRef, Documents, FilterWrite, FilterWriteReply } from "../../engine/collection/documents.ts";
+import type { Schema } from "../../engine/collection/schema.ts";
 import { invalid } from "../../engine/errors.ts";
 import { limits } from "../../engine/limits.ts";
 import { fingerprint, type Idempotency, parseIdempotencyKey } from "../../engine/stream/idempotency.ts";
@@ -51,18 +52,19 @@ function filterWriteMessage(context: HandlerContext, done: FilterWriteReply) {
   };
 }
 
+function filterWriteOf(request: DeleteByFilterRequest | PatchByFilterRequest, schema: Schema): FilterWrite {
+  const filter = filterOf("filter", request.filter, schema);
+  if (filter === undefined) throw invalid("filter", "is required");
+  const { filterWriteDocumentsDefault, filterWriteDocumentsMax } = limits;
+  return {
+    filter,
+    maxDocuments: toSize("max_docs", request.maxDocs, filterWriteDocumentsDefault, filterWriteDocumentsMax),
+    cursor: parseCursor("cursor", request.cursor),
+  };
+}
+
 export function documentService(documents: Documents): ServiceImpl<typeof DocumentService> {
   const schemaOf = (ref: DocumentRef) => documents.find(ref).schema;
-  const parseFilterWrite = (request: DeleteByFilterRequest | PatchByFilterRequest, ref: DocumentRef): FilterWrite => {
-    const filter = filterOf("filter", request.filter, schemaOf(ref));
-    if (filter === undefined) throw invalid("filter", "is required");
-    const { filterWriteDocumentsDefault, filterWriteDocumentsMax } = limits;
-    return {
-      filter,
-      maxDocuments: toSize("max_docs", request.maxDocs, filterWriteDocumentsDefault, filterWriteDocumentsMax),
-      cursor: parseCursor("cursor", request.cursor),
-    };
-  };
   return {
     async writeDocuments(request, context) {
       const ref = refOf(request);
@@ -115,13 +117,13 @@ export function documentService(documents: Documents): ServiceImpl<typeof Docume
     },
     async deleteByFilter(request, context) {
       const ref = refOf(request);
-      const write = parseFilterWrite(request, ref);
+      const write = filterWriteOf(request, schemaOf(ref));
       const done = await documents.deleteByFilter(ref, write, readOptions(context, ""), context.signal);
       return filterWriteMessage(context, done);
     },
     async patchByFilter(request, context) {
       const ref = refOf(request);
-      const write = parseFilterWrite(request, ref);
+      const write = filterWriteOf(request, schemaOf(ref));
       const patch = parsePatchMessage("patch", request.patch, schemaOf(ref));
       const done = await documents.patchByFilter(ref, write, patch, readOptions(context, ""), context.signal);
       return filterWriteMessage(context, done);

@@ -92,7 +92,7 @@ function fromEngine(error: EngineError, context: ErrorContext, overrides: Overri
   return result;
 }
 
-/** The field at fault, as far as the library's message tells it. */
+/** The field at fault, as far as the library's message names it. */
 function fieldOf(message: string): string {
   const unknown = /key "([^"]*)" is unknown/.exec(message)?.[1];
   if (unknown !== undefined) return unknown === "" ? '""' : unknown.slice(0, fieldLengthMax);
@@ -100,7 +100,7 @@ function fieldOf(message: string): string {
   if (named !== undefined) return named.slice(0, fieldLengthMax);
   const second = /oneof set multiple times by \w+ and (\w+)/.exec(message)?.[1];
   if (second !== undefined) return second.slice(0, fieldLengthMax);
-  // A message that is none is told by its type alone.
+  // For a malformed message only the type is reported.
   const holding = fieldHolding(/message ([\w.]+) from JSON/.exec(message)?.[1] ?? "");
   if (holding !== undefined) return holding;
   if (/connect timeout/i.test(message)) return "Connect-Timeout-Ms";

@@ -3,10 +3,10 @@ import { type DescField, type DescMessage, type DescOneof, fromJson, type JsonVa
 
 /**
  * The library tells which field of which message it can't decode, and not where in the request that stands. Only once it
- * has failed is the request's text looked through for the place.
+ * has failed is the request's text searched for the place.
  */
 
-/** Texts that are looked through: it costs the listener's thread as much as decoding them. In longer ones the field is told by its name alone. */
+/** Longest text that is searched, at the cost of decoding it again. In longer ones the field is reported by its name alone. */
 const textLengthMax = 128 * 1024;
 
 /** What a call was sent as JSON, kept by its decoder. */

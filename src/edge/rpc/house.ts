@@ -42,14 +42,14 @@ type Fields = Record<string, string | string[]>;
 
 function passedOn(headers: IncomingHttpHeaders): Fields {
   const named = new Set((headers.connection ?? "").split(",").map((name) => name.trim().toLowerCase()));
-  const kept: Fields = {};
+  const forwarded: Fields = {};
   for (const [name, value] of Object.entries(headers)) {
     if (value === undefined || name.startsWith(":") || name.startsWith("access-control-")) continue;
     if (hopHeaders.has(name) || named.has(name)) continue;
     if (identityHeaders.test(name) && !plainHeaders.has(name)) continue;
-    kept[name] = value;
+    forwarded[name] = value;
   }
-  return kept;
+  return forwarded;
 }
 
 /** A GET is asked by its path alone: what came behind it as a body would reach the front end as a request of its own. */

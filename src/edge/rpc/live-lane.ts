@@ -129,7 +129,7 @@ class LaneBody implements AsyncIterableIterator<Uint8Array> {
 const kindsMax = 16;
 const shared = new WeakMap<QueryResult, Map<string, Promise<Uint8Array>>>();
 
-/** Sessions that were at the same version and watch the same queries are told the same bytes. */
+/** Sessions at the same version that watch the same queries are sent the same bytes. */
 function encoded(event: SessionEvent, head: SessionHead, encoding: Encoding): Promise<Uint8Array> {
   const result = event.kind === "transition" ? event.changes.find(isResult)?.result : undefined;
   if (event.kind !== "transition" || result === undefined) return encode(event, head, encoding);
@@ -144,9 +144,9 @@ function encoded(event: SessionEvent, head: SessionHead, encoding: Encoding): Pr
   ].join();
   const known = kinds.get(kind);
   if (known !== undefined) return known;
-  const made = encode(event, head, encoding);
-  if (kinds.size < kindsMax) kinds.set(kind, made);
-  return made;
+  const frame = encode(event, head, encoding);
+  if (kinds.size < kindsMax) kinds.set(kind, frame);
+  return frame;
 }
 
 function isResult(change: StateChange): change is Extract<StateChange, { kind: "result" }> {

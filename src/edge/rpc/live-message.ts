@@ -4,7 +4,7 @@ import type { Principal } from "../../engine/auth/principal.ts";
 import { invalid } from "../../engine/errors.ts";
 import type { FunctionFault } from "../../engine/live/fault.ts";
 import type { CallRequest } from "../../engine/live/live.ts";
-import type { DeployedFunction } from "../../engine/live/live-namespace.ts";
+import type { DeployedFunction } from "../../engine/live/live-meta.ts";
 import type { At } from "../../engine/live/queries.ts";
 import type { Outcome } from "../../engine/live/run.ts";
 import type { SessionEvent, SessionVersion, StateChange } from "../../engine/live/session.ts";
@@ -79,9 +79,9 @@ const values = new WeakMap<QueryResult, Value>();
 function sharedValue(result: QueryResult, value: LiveValue): Value {
   const known = values.get(result);
   if (known !== undefined) return known;
-  const made = valueMessage(value);
-  values.set(result, made);
-  return made;
+  const message = valueMessage(value);
+  values.set(result, message);
+  return message;
 }
 
 function changeMessage(change: StateChange): MessageInitShape<typeof StateModificationSchema> {

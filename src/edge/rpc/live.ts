@@ -5,17 +5,47 @@ import { EngineError, invalid } from "../../engine/errors.ts";
 import { administrative } from "../../engine/live/builtins.ts";
 import type { Live } from "../../engine/live/live.ts";
 import type { LiveObject } from "../../engine/live/value.ts";
-import { LiveService } from "../../gen/service/live/v1/live_pb.ts";
+import { LiveService, type ModifyQuerySetRequest, type WatchRequest } from "../../gen/service/live/v1/live_pb.ts";
 import { admitRequest, callKey, principalOf } from "./call.ts";
 import { eventLaneKey, withEventLane } from "./live-lane.ts";
 import { atOf, callOf, eventMessage, functionMessage, outcomeMessage, queryOf, timestampOf } from "./live-message.ts";
 import { checkWanted, readToken, sendToken, toCount } from "./request.ts";
-import { type ServedService, served } from "./server.ts";
+import { type ServedService, served } from "./router.ts";
 
 function callerOf(context: HandlerContext): Principal {
   const principal = principalOf(context.values);
   if (principal === undefined) throw new EngineError("unauthenticated", "no credential");
   return principal;
+}
+
+function changesOf({ namespace, modifications }: ModifyQuerySetRequest, principal: Principal) {
+  return modifications.map(({ modification }, i) => {
+    const field = `modifications[${i}]`;
+    if (modification.case === "remove") return { kind: "remove", queryId: modification.value } as const;
+    if (modification.case === undefined) throw invalid(field, "must add or remove a query");
+    return { kind: "add", query: queryOf(namespace, principal, modification.value, `${field}.add`) } as const;
+  });
+}
+
+/** Ends with the session. The message of a stream comes after admission of its caller, so it is authorised here. */
+async function* watchEvents(live: Live, heartbeatMs: number, request: WatchRequest, context: HandlerContext) {
+  const principal = callerOf(context);
+  const { namespace } = request;
+  authorize(principal, needs.readIn(namespace));
+  admitRequest(context.values, namespace);
+  const queries = request.queries.map((each, i) => queryOf(namespace, principal, each, `queries[${i}]`));
+  const minTick = toCount("min_tick", request.minTick);
+  const session = await live.watch({ namespace, principal, minTick }, queries, context.signal);
+  try {
+    const head = { id: session.id, heartbeatMs };
+    const next = () => session.next(context.signal);
+    yield eventMessage(await next(), head);
+    const lane = context.values.get(eventLaneKey);
+    if (lane === undefined) throw new Error("a session without its lane");
+    await lane.serve(head, next);
+  } finally {
+    live.close(session);
+  }
 }
 
 function implementation(live: Live, heartbeatMs: number): Partial<ServiceImpl<typeof LiveService>> {
@@ -64,36 +94,12 @@ function implementation(live: Live, heartbeatMs: number): Partial<ServiceImpl<ty
       };
     },
 
-    async *watch(request, context) {
-      const principal = callerOf(context);
-      const { namespace } = request;
-      // The message of a stream comes after its caller was let in.
-      authorize(principal, needs.readIn(namespace));
-      admitRequest(context.values, namespace);
-      const queries = request.queries.map((each, i) => queryOf(namespace, principal, each, `queries[${i}]`));
-      const minTick = toCount("min_tick", request.minTick);
-      const session = await live.watch({ namespace, principal, minTick }, queries, context.signal);
-      try {
-        const head = { id: session.id, heartbeatMs };
-        const next = () => session.next(context.signal);
-        yield eventMessage(await next(), head);
-        const lane = context.values.get(eventLaneKey);
-        if (lane === undefined) throw new Error("a session without its lane");
-        await lane.serve(head, next);
-      } finally {
-        live.close(session);
-      }
-    },
+    watch: (request, context) => watchEvents(live, heartbeatMs, request, context),
 
     modifyQuerySet(request, context) {
       const principal = callerOf(context);
       const { namespace, sessionId } = request;
-      const changes = request.modifications.map(({ modification }, i) => {
-        const field = `modifications[${i}]`;
-        if (modification.case === "remove") return { kind: "remove", queryId: modification.value } as const;
-        if (modification.case === undefined) throw invalid(field, "must add or remove a query");
-        return { kind: "add", query: queryOf(namespace, principal, modification.value, `${field}.add`) } as const;
-      });
+      const changes = changesOf(request, principal);
       const versions = { base: request.baseVersion, next: request.newVersion };
       return { version: live.modifyQuerySet({ namespace, principal, sessionId }, versions, changes) };
     },

@@ -68,7 +68,7 @@ function hasTooManyObjects(bytes: Uint8Array): boolean {
 }
 
 export const jsonOptions = {
-  // A misspelt option must not be ignored; a field that is false or empty is still told.
+  // A misspelt option must not be ignored; a field that is false or empty is still written.
   ignoreUnknownFields: false,
   alwaysEmitImplicit: true,
   textDecoder: new CountingDecoder(),

@@ -16,7 +16,7 @@ import { rpcLimits } from "./limits.ts";
 import { jsonOptions } from "./message-parts.ts";
 import { isGone, type NodeRequest, type NodeResponse } from "./node.ts";
 
-/** How a caller speaks, told from its content type alone. */
+/** The caller's protocol, by its content type alone. */
 export type Protocol = "connect" | "connect-stream" | "grpc" | "grpc-web";
 
 export function protocolOf(contentType: string | undefined): Protocol {

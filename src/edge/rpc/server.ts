@@ -1,172 +1,25 @@
 import { constants } from "node:http2";
-import type { DescMethodUnary, DescService } from "@bufbuild/protobuf";
-import {
-  type ConnectRouter,
-  createConnectRouter,
-  createContextValues,
-  type MethodImpl,
-  type ServiceImpl,
-} from "@connectrpc/connect";
-import type { UniversalHandler } from "@connectrpc/connect/protocol";
-import type { AuditEvent } from "../../engine/auth/audit.ts";
+import { createContextValues } from "@connectrpc/connect";
 import { EngineError, invalid, reasons } from "../../engine/errors.ts";
 import { buildVariant, isAbsent, type Port } from "../../engine/instance/catalogue.ts";
-import type { Instance } from "../../engine/instance/instance.ts";
-import { Health } from "../../gen/grpc/health/v1/health_pb.ts";
-import { file_service_collection_v1_collection } from "../../gen/service/collection/v1/collection_pb.ts";
-import { file_service_collection_v1_document } from "../../gen/service/collection/v1/document_pb.ts";
-import { NamespaceService } from "../../gen/service/collection/v1/namespace_pb.ts";
-import { file_service_collection_v1_query } from "../../gen/service/collection/v1/query_pb.ts";
-import { file_service_errors_v1_errors } from "../../gen/service/errors/v1/errors_pb.ts";
-import { InstanceService } from "../../gen/service/instance/v1/instance_pb.ts";
-import { file_service_live_v1_live } from "../../gen/service/live/v1/live_pb.ts";
-import type { Authenticator } from "../auth/authenticator.ts";
 import { admit, callerOf, type Entrance } from "../auth/entrance.ts";
-import { type Cors, isPreflight } from "../front/cors.ts";
-import type { RequestIds } from "../front/request-id.ts";
-import type { ByteBudget } from "../wire/byte-budget.ts";
+import { isPreflight } from "../front/cors.ts";
 import { authorizeCall, isAdministrative, needsCredential, subjectOf } from "./access.ts";
-import { type AdmitRequest, Call, type CallLog, callKey } from "./call.ts";
+import { Call, callKey } from "./call.ts";
 import { cutDeadline, deadlineMs, within } from "./deadline.ts";
 import { sentJson } from "./fault-path.ts";
-import { healthService } from "./health.ts";
-import type { HealthState } from "./health-state.ts";
 import { HouseProxy, isHousePath } from "./house.ts";
-import { instanceService, type Namespaces, namespaceService } from "./instance.ts";
-import { guard } from "./interceptor.ts";
 import { rpcLimits } from "./limits.ts";
-import { binaryOptions, compressions, jsonOptions } from "./message-parts.ts";
 import { type AnyNodeResponse, header, type NodeRequest, type NodeResponse, pathOf, universalRequest } from "./node.ts";
 import { jwksPath } from "./paths.ts";
-import { addReflection, Reflection, reflectionServices } from "./reflection.ts";
 import { type ExtraHeaders, type Protocol, protocolOf, writeError, writeReply } from "./respond.ts";
+import { createPaths, type Paths, type RpcDeps } from "./router.ts";
 import { UnaryLane } from "./unary-lane.ts";
-
-/** A service and what answers its calls; a method left out answers `not_implemented`. */
-export interface ServedService {
-  readonly descriptor: DescService;
-  addTo(router: ConnectRouter): void;
-  /** Ways past the library, by path. */
-  readonly lanes?: ReadonlyMap<string, UnaryLane>;
-  /** The Authorization header as this edge knows it, of a service whose clients sign in in another way too. */
-  authorization?(header: string | undefined): string | undefined;
-  /** What is put around its handlers, for a service with a way of its own to write its replies. */
-  around?(handler: UniversalHandler): UniversalHandler;
-}
-
-export function served<S extends DescService>(descriptor: S, implementation: Partial<ServiceImpl<S>>): ServedService {
-  const lanes = new Map<string, UnaryLane>();
-  for (const method of descriptor.methods) {
-    const path = `/${descriptor.typeName}/${method.name}`;
-    const answer = implementation[method.localName as keyof typeof implementation];
-    if (method.methodKind !== "unary" || typeof answer !== "function" || !needsCredential(path)) continue;
-    const unary = answer.bind(implementation) as MethodImpl<DescMethodUnary>;
-    lanes.set(path, new UnaryLane(method as DescMethodUnary, unary));
-  }
-  return { descriptor, lanes, addTo: (router) => void router.service(descriptor, implementation) };
-}
-
-export interface RpcDeps {
-  readonly instance: Instance;
-  /** Without it there is no NamespaceService. */
-  readonly engine?: { readonly namespaces: Namespaces };
-  /** The native one, unless said. */
-  readonly port?: Port;
-  readonly authenticator: Pick<Authenticator, "authenticate" | "screen">;
-  readonly health: HealthState;
-  readonly log: CallLog;
-  readonly requestId: RequestIds;
-  /** Throws where a namespace has been asked as often as it may be. */
-  readonly admitRequest: AdmitRequest;
-  /** Told of every call: the method where it is known, the Connect code or `ok`, the time. */
-  readonly onCall?: (method: string, code: string, ms: number) => void;
-  /** Told of every administrative call by somebody who was recognised. */
-  readonly audit?: (event: AuditEvent) => void;
-  /** Reflection is mounted in development only. */
-  readonly development: boolean;
-  readonly cors: Cors;
-  /** What all edges hold of requests. */
-  readonly bytes: ByteBudget;
-  readonly houseUrl?: string;
-  readonly publicUrl?: string;
-  /** Services beside those that this edge brings. */
-  readonly services?: readonly ServedService[];
-}
 
 export interface RpcHandler {
   handle(request: NodeRequest, response: AnyNodeResponse): void;
   /** Ends what is kept open to the house service. */
   close(): void;
-}
-
-const definitions = [
-  file_service_collection_v1_collection,
-  file_service_collection_v1_document,
-  file_service_collection_v1_query,
-  file_service_errors_v1_errors,
-  file_service_live_v1_live,
-];
-
-function landedServices(deps: RpcDeps): ServedService[] {
-  return [
-    served(InstanceService, instanceService(deps)),
-    ...(deps.engine === undefined ? [] : [served(NamespaceService, namespaceService(deps.engine.namespaces))]),
-    served(Health, healthService(deps.health)),
-    ...(deps.services ?? []),
-  ];
-}
-
-interface Paths {
-  readonly handlers: ReadonlyMap<string, UniversalHandler>;
-  readonly lanes: ReadonlyMap<string, UnaryLane>;
-  /** Of services whose clients sign in in a way of their own. */
-  readonly authorizations: ReadonlyMap<string, NonNullable<ServedService["authorization"]>>;
-}
-
-function createRouter(readMaxBytes: number): ConnectRouter {
-  return createConnectRouter({
-    acceptCompression: compressions,
-    readMaxBytes,
-    writeMaxBytes: rpcLimits.writeBytesMax,
-    compressMinBytes: rpcLimits.compressBytesMin,
-    maxTimeoutMs: rpcLimits.timeoutMsMax,
-    binaryOptions,
-    jsonOptions,
-    interceptors: [guard],
-  });
-}
-
-function createPaths(deps: RpcDeps): Paths {
-  const router = createRouter(rpcLimits.readBytesMax);
-  // What anybody may call reads little, also of what is compressed.
-  const openRouter = createRouter(rpcLimits.openBytesMax);
-  const services = landedServices(deps);
-  const authorizations = new Map<string, NonNullable<ServedService["authorization"]>>();
-  for (const service of services) {
-    service.addTo(router);
-    service.addTo(openRouter);
-    const { descriptor, authorization } = service;
-    if (authorization !== undefined) {
-      for (const { name } of descriptor.methods) authorizations.set(`/${descriptor.typeName}/${name}`, authorization);
-    }
-    deps.health.add(service.descriptor.typeName);
-  }
-  if (deps.houseUrl !== undefined) deps.health.add("service.house.v1.HouseService");
-  if (deps.development) {
-    const listed = [...services.map((service) => service.descriptor), ...reflectionServices];
-    addReflection(router, new Reflection(listed, definitions), deps.health.draining);
-    for (const service of reflectionServices) deps.health.add(service.typeName);
-  }
-  const around = new Map(services.map((service) => [service.descriptor.typeName, service.around]));
-  const served = [
-    ...router.handlers.filter(({ requestPath }) => needsCredential(requestPath)),
-    ...openRouter.handlers.filter(({ requestPath }) => !needsCredential(requestPath)),
-  ];
-  const handlers = new Map(
-    served.map((handler) => [handler.requestPath, around.get(handler.service.typeName)?.(handler) ?? handler]),
-  );
-  const lanes = new Map(services.flatMap((service) => [...(service.lanes ?? [])]));
-  return { handlers, lanes, authorizations };
 }
 
 /** Why a call that nothing answers is refused. */
@@ -357,7 +210,7 @@ class Handler implements RpcHandler {
 
 function ignore(): void {}
 
-/** What OPTIONS of a call is told. */
+/** The answer to OPTIONS of a call. */
 function writeAllowed(response: NodeResponse, headers: ExtraHeaders): void {
   response.writeHead(204, { ...headers, allow: "POST, OPTIONS" });
   response.end();

@@ -60,7 +60,7 @@ export class UnaryLane {
     );
   }
 
-  /** Rejects with what is to be told instead of an answer. */
+  /** Rejects with the error to send instead of an answer. */
   async serve(
     call: Call,
     request: NodeRequest,

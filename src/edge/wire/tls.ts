@@ -4,7 +4,7 @@ import type { CertificatePair } from "../../listener/certificate.ts";
 /** The TLS context of the listener's certificate, made anew when that was reloaded. */
 export class WireTls {
   readonly #pair: () => CertificatePair | undefined;
-  #made: { readonly pair: CertificatePair; readonly context: SecureContext } | undefined;
+  #latest: { readonly pair: CertificatePair; readonly context: SecureContext } | undefined;
 
   constructor(pair: () => CertificatePair | undefined) {
     this.#pair = pair;
@@ -14,9 +14,9 @@ export class WireTls {
   get context(): SecureContext | undefined {
     const pair = this.#pair();
     if (pair === undefined) return undefined;
-    if (this.#made?.pair !== pair) {
-      this.#made = { pair, context: createSecureContext({ ...pair, minVersion: "TLSv1.2" }) };
+    if (this.#latest?.pair !== pair) {
+      this.#latest = { pair, context: createSecureContext({ ...pair, minVersion: "TLSv1.2" }) };
     }
-    return this.#made.context;
+    return this.#latest.context;
   }
 }

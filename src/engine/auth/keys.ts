@@ -61,7 +61,7 @@ export interface CreatedKey {
   readonly key: string;
 }
 
-/** Why a key was not accepted; `expired` and `revoked` are told only to a holder of the whole key. */
+/** Why a key was not accepted; `expired` and `revoked` are shown only to a holder of the whole key. */
 export type KeyRefusal = "unknown" | "expired" | "revoked";
 
 export interface ApiKeysOptions {

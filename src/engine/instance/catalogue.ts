@@ -1,7 +1,7 @@
 /** The native port, or the one of the Live engine. */
 export type Port = "native" | "live";
 
-/** The name of this build, told to callers of packages that it does not hold. */
+/** The name of this build, sent to callers of packages that it lacks. */
 export const buildVariant = "oss";
 
 export interface CataloguePackage {

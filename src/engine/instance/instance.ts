@@ -64,7 +64,7 @@ export interface InstanceDescription {
   readonly services: readonly PackageStatus[];
 }
 
-/** An API key is handed over out of band and has no sign-in of its own: the feature flags tell of it. */
+/** An API key is handed over out of band and has no sign-in of its own: the feature flags announce it. */
 function signInMethods({ authModes, issuer }: InstanceConfig): SignInMethod[] {
   const methods: SignInMethod[] = [];
   for (const mode of authModes) {
@@ -113,7 +113,7 @@ export class Instance {
     return readSetup(this.#deps.store);
   }
 
-  /** As a port tells of it, which serves packages of its own. */
+  /** As one port describes it: each serves its own packages. */
   async describe(port: Port = "native"): Promise<InstanceDescription> {
     const services = packageStatuses(this.#deps.house, port);
     const { settings, version, features, issuer = "" } = this.#deps;

@@ -53,7 +53,7 @@ const throttledLookMs = 100;
 
 /**
  * Documents of a collection. They go the way of a user's writes, in the commit that moves the link's offsets. A
- * collection that was dropped and made anew is another one: the link fills it from the start of its source.
+ * collection that was dropped and created again is another one: the link fills it from the start of its source.
  */
 export class CollectionTarget implements LinkTarget {
   readonly kind = "collection";

@@ -12,7 +12,7 @@ import type { LinkContext, LinkStep, LinkTarget, LinkTotals } from "./target.ts"
 
 /** A longer name is keyed by its digest and kept in the value. */
 const keyedNameBytesMax = 400;
-/** Counters that a detail shows before other requests get their turn. */
+/** Counters that a detail reads before other requests run. */
 const countersPerTurn = 2_000;
 
 /** Sums by name. A counter is one key with an int64, followed by its name where that is too long for a key. */
@@ -110,12 +110,12 @@ class CounterStep implements LinkStep {
 
   stage(draft: Draft): number {
     for (const [name, sum] of this.#sums) {
-      const { key, kept } = counterKey(this.#linkId, name);
+      const { key, longName } = counterKey(this.#linkId, name);
       const stored = draft.get(key);
       const before = stored === undefined ? 0n : openValue(stored).readBigInt64BE(0);
-      const value = Buffer.allocUnsafe(8 + (kept?.length ?? 0));
+      const value = Buffer.allocUnsafe(8 + (longName?.length ?? 0));
       value.writeBigInt64BE(sum.applyTo(before), 0);
-      kept?.copy(value, 8);
+      longName?.copy(value, 8);
       draft.put(key, sealValue(value));
     }
     return this.#skipped;
@@ -123,11 +123,11 @@ class CounterStep implements LinkStep {
 }
 
 /** A flag byte tells a name from a digest; a name that is its own key need not be kept beside it. */
-function counterKey(linkId: number, name: string): { key: Buffer; kept?: Buffer } {
+function counterKey(linkId: number, name: string): { key: Buffer; longName?: Buffer } {
   const bytes = Buffer.from(name);
   if (bytes.length <= keyedNameBytesMax) {
     return { key: makeKey(tables.counter, linkId, Buffer.concat([Buffer.of(0), bytes])) };
   }
   const digest = hash("sha256", bytes, "buffer");
-  return { key: makeKey(tables.counter, linkId, Buffer.concat([Buffer.of(1), digest])), kept: bytes };
+  return { key: makeKey(tables.counter, linkId, Buffer.concat([Buffer.of(1), digest])), longName: bytes };
 }

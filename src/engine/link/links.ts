@@ -64,7 +64,7 @@ export interface LinksDeps {
   readonly log: Log;
   readonly clock: Clock;
   readonly targets: readonly LinkTarget[];
-  /** Aborted when the server drains: who waits for a link is told what there is. */
+  /** Aborted when the server drains: those who wait for a link get its current state. */
   readonly draining: AbortSignal;
   readonly onError: (error: unknown) => void;
 }
@@ -107,7 +107,7 @@ export class Links {
     for (const link of this.#all()) if (!this.#workers.has(link.id)) this.#addWorker(link);
   }
 
-  /** Another node has stored something of a link; `undefined`: of what any of them may depend on. */
+  /** Another node has changed a link's state; `undefined`: something that any link may depend on. */
   onStored(linkId: number | undefined): void {
     if (linkId === undefined) for (const worker of this.#workers.values()) worker.onStored();
     else this.#workers.get(linkId)?.onStored();
@@ -140,9 +140,9 @@ export class Links {
         throw alreadyExists(`link ${JSON.stringify(command.name)} already exists`, id);
       }
       const source = metastore.stagedStream(draft, metastore.stream(command.namespace, command.source));
-      const made: LinkMeta = { ...command, id: takeId(draft, "link"), namespaceId: owner.id, sourceId: source.id };
-      draft.put(key, encodeLink(made));
-      return made;
+      const meta: LinkMeta = { ...command, id: takeId(draft, "link"), namespaceId: owner.id, sourceId: source.id };
+      draft.put(key, encodeLink(meta));
+      return meta;
     });
     this.#startWorker(link);
     return { id: link.id };
@@ -158,7 +158,7 @@ export class Links {
     try {
       await committer.submit((draft) => {
         const stored = draft.get(key);
-        // Deleted by another request since, and perhaps made anew.
+        // Deleted by another request since, and perhaps created again.
         if (stored === undefined || decodeLink(link.namespaceId, namespace, name, stored).id !== link.id) {
           throw linkMissing(namespace, name);
         }
@@ -213,7 +213,7 @@ export class Links {
     return { link, source: this.#source(link), worker: this.#workers.get(link.id) };
   }
 
-  /** Waits until a link has applied what a read must see that can't show what is missing: all of it, or the read fails. */
+  /** For a read that can't show a lag: waits until the link has applied everything it must see, or fails. */
   async reflect({ source, worker }: FoundLink, { token, consistency }: LinkRead, signal?: AbortSignal): Promise<void> {
     if (source === undefined || worker === undefined) return;
     const deadlineMs = this.#deps.clock.steadyMs() + limits.tokenWaitMsMax;
@@ -274,7 +274,7 @@ export class Links {
     return isNamed;
   }
 
-  /** Tells the links into a target that it was made: those that wait for it go on, those of an older one start over. */
+  /** A target was created: links that wait for it continue, links into an older one of its name start over. */
   targetMade(kind: string, namespace: string, name: string): void {
     for (const worker of this.#workers.values()) {
       const { link } = worker;
@@ -394,14 +394,14 @@ export class Links {
   }
 
   #sourceFault(link: LinkMeta): string {
-    const kept = "what the link had applied is kept";
+    const hint = "what the link had applied is kept";
     const { metastore } = this.#deps;
     const isReplaced = [...metastore.streams(metastore.namespace(link.namespace))].some(
       ({ name }) => name === link.source,
     );
     return isReplaced
-      ? `the source stream was deleted, and the stream that has its name now is another one; ${kept}`
-      : `the source stream was deleted; ${kept}`;
+      ? `the source stream was deleted, and the stream that has its name now is another one; ${hint}`
+      : `the source stream was deleted; ${hint}`;
   }
 
   #startWorker(link: LinkMeta): void {

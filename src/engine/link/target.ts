@@ -16,7 +16,7 @@ export interface LinkTarget {
    * link had applied is gone, so that it starts over.
    */
   ready(link: LinkContext, signal: AbortSignal): Promise<boolean>;
-  /** Whether what the link has applied is in the target as it is now: not once the target was made anew. */
+  /** Whether the target still holds what the link has applied: not once it was created again. */
   holds(link: LinkContext, view: Reader): boolean;
   /** Starts collecting for one link. */
   begin(link: LinkContext): LinkStep;
@@ -38,7 +38,7 @@ export interface LinkContext {
 export interface LinkStep {
   /** Takes the record that the cursor stands on; false when what was collected should be committed before more. */
   take(cursor: BatchCursor, partition: number): boolean;
-  /** How much was collected, in entries that the commit will write. */
+  /** Entries that the commit will write. */
   readonly size: number;
   /** Writes what was collected; returns how many records were skipped. */
   stage(draft: Draft): number;

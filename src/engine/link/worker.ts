@@ -133,7 +133,7 @@ export class LinkWorker {
     return this.#reached(partition, offset);
   }
 
-  /** A target that was made anew has nothing of what was applied to the one before it. */
+  /** A target that was created again has nothing of what was applied to the one before it. */
   #reached(partition: number, offset: number): boolean {
     return this.applied(partition) >= offset && this.#target.holds(this.link, this.#deps.store);
   }
@@ -221,7 +221,7 @@ export class LinkWorker {
     return true;
   }
 
-  /** From what the store has: a commit that failed may still have been made. */
+  /** From the store: a commit whose outcome was unknown may have been applied. */
   #readAgain(partitions: Iterable<number>): void {
     for (const partition of partitions) {
       this.#applied.delete(partition);
@@ -235,7 +235,7 @@ export class LinkWorker {
     for (let partition = 0; partition < source.partitions; partition++) this.#dirty.add(partition);
   }
 
-  /** False where the store has come further than the step knew: an earlier commit was made although its outcome was not known. */
+  /** False where the store is ahead of the step: an earlier commit with an unknown outcome was applied. */
   #commit(step: Step): Promise<boolean> {
     const { id } = this.link;
     return this.#deps.committer.submit((draft) => {

@@ -17,14 +17,14 @@ export function changeEvents(namespace: string, changes: Iterable<Change>, { tic
   for (const change of changes) {
     const { events } = change.table;
     if (events === undefined || (change.before === undefined && change.after === undefined)) continue;
-    const made = streams.get(events) ?? [];
-    made.push(eventOf(namespace, change, `${tick}-${made.length}`, new Date(micros / 1_000).toISOString()));
-    streams.set(events, made);
+    const batch = streams.get(events) ?? [];
+    batch.push(eventOf(namespace, change, `${tick}-${batch.length}`, new Date(micros / 1_000).toISOString()));
+    streams.set(events, batch);
   }
   return streams;
 }
 
-/** In the commit of the changes: each is told once. A stream that was dropped is told nothing. */
+/** In the commit of the changes, so that each is written once. A dropped stream gets none. */
 export function stageEvents(
   { log, metastore }: { readonly log: Log; readonly metastore: Metastore },
   draft: Draft,

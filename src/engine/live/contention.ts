@@ -12,9 +12,9 @@ interface Line {
 const callsMax = 1_000;
 
 /**
- * Lines before what mutations conflict over. Who has conflicted, and who makes the same call, waits for the one before
- * it: all but one of those that run at once would have to run again. A line lasts as long as somebody is in it. It
- * only saves work: whether a run holds is decided at its commit.
+ * Queues for what mutations conflict over. A call that has conflicted, and equal calls, wait for the one before them:
+ * of those that run at once all but one would run again. A queue lasts while somebody is in it. It only saves work:
+ * conflicts are decided at the commit.
  */
 export class Contention {
   readonly #lines = new Map<string, Line>();

@@ -38,7 +38,7 @@ export function documentFields({ table, key, json }: FoundDocument): LiveObject 
   return { _id: formatId({ table, key }), _creationTime: creationTimeOf(key), ...parseOwnFields(json) };
 }
 
-/** The same as JSON, put together of what is stored: a document costs 1 µs this way, and 4 when it is parsed and written anew. */
+/** The same as JSON, spliced from the stored text: 1 µs a document, against 4 when it is parsed and encoded again. */
 export function documentText({ table, key, json }: FoundDocument): string {
   const system = `{"_id":"${formatId({ table, key })}","_creationTime":${creationTimeOf(key)}`;
   const own = json.toString();
@@ -61,8 +61,8 @@ export function ownFieldsOf(
   for (const [name, value] of Object.entries(input)) {
     const isSystem = name === "_id" || name === "_creationTime";
     if (isSystem && key !== undefined) {
-      const kept = name === "_id" ? formatId({ table: table.number, key }) : creationTimeOf(key);
-      if (value !== kept) throw invalid(`${path}.${name}`, "can't be changed");
+      const current = name === "_id" ? formatId({ table: table.number, key }) : creationTimeOf(key);
+      if (value !== current) throw invalid(`${path}.${name}`, "can't be changed");
       continue;
     }
     checkOwnField(`${path}.${name}`, name);

@@ -1,6 +1,6 @@
 import type { LiveValue } from "./value.ts";
 
-/** `thrown` by the function, a `limit` it passed, or `redacted`: something that callers are not told. */
+/** `thrown` by the function, a `limit` it passed, or `redacted`: hidden from callers. */
 export type FaultKind = "thrown" | "limit" | "redacted";
 
 /** What ended a run. It is an outcome of the call and no error of the service. */

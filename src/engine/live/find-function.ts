@@ -1,6 +1,7 @@
 import { invalid, notFound } from "../errors.ts";
 import { builtIns, createTable, createTableArgs, setEvents, setEventsArgs } from "./builtins.ts";
-import type { DeployedFunction, LiveNamespace } from "./live-namespace.ts";
+import type { DeployedFunction } from "./live-meta.ts";
+import type { LiveNamespace } from "./live-namespace.ts";
 import type { LiveCall } from "./run.ts";
 import { validateFields } from "./validator.ts";
 

@@ -14,31 +14,14 @@ import { changeEvents, stageEvents } from "./change-events.ts";
 import { encodeKeys } from "./collector.ts";
 import { Contention } from "./contention.ts";
 import { Gate } from "./gate.ts";
+import type { DeployedFunction, LiveMeta } from "./live-meta.ts";
 import type { ReadSet, WriteSet } from "./read-set.ts";
 import { type LiveSettings, liveLimits } from "./settings.ts";
 import { encodeMoment, type Moment, readMoment, Snapshots } from "./snapshots.ts";
 import type { LiveTable } from "./table.ts";
 import type { Transaction } from "./transaction.ts";
-import type { Fields, Validator } from "./validator.ts";
 import { CurrentView, entrySince } from "./view.ts";
 import { LayeredReader, SortedWrites } from "./writes.ts";
-
-export interface DeployedFunction {
-  readonly name: string;
-  readonly kind: "query" | "mutation";
-  /** Undefined: any. */
-  readonly args?: Fields;
-  readonly returns?: Validator;
-}
-
-export interface LiveMeta {
-  /** Of the deployment; 0 before the first. */
-  readonly version: number;
-  /** Numbers of tables and indexes are never used twice. */
-  readonly nextNumber: number;
-  readonly tables: readonly LiveTable[];
-  readonly functions: readonly DeployedFunction[];
-}
 
 export interface LiveNamespaceDeps {
   readonly store: Store;
@@ -119,7 +102,7 @@ export class LiveNamespace {
     return this.#meta;
   }
 
-  /** The newest durable commit, of which everybody was told. */
+  /** The newest durable commit that all listeners have seen. */
   get durable(): Moment {
     return this.#durable;
   }

@@ -266,9 +266,9 @@ export class Live {
     const meta = this.#deps.metastore.namespace(name);
     const known = this.#open.get(meta.id);
     if (known !== undefined) return known;
-    const made = this.#openNamespace(meta);
-    this.#open.set(meta.id, made);
-    return made;
+    const open = this.#openNamespace(meta);
+    this.#open.set(meta.id, open);
+    return open;
   }
 
   #openNamespace(meta: NamespaceMeta): Open {

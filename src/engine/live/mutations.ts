@@ -205,7 +205,7 @@ export class Mutations {
     };
   }
 
-  /** The stream that is told of a table's changes from now on; null: none. */
+  /** The stream that gets a table's changes from now on; null: none. */
   async #setEvents(namespace: LiveNamespace, call: LiveCall, idempotency: Idempotency | undefined): Promise<Mutated> {
     const leave = await namespace.gate.alone();
     try {

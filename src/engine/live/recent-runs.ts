@@ -20,14 +20,14 @@ export class RecentRuns {
   readonly #runs = new LruMap<number, RecentRun[]>(namespacesMax);
 
   add(namespace: number, run: Omit<RecentRun, "error">, outcome: Outcome): void {
-    let kept = this.#runs.get(namespace);
-    if (kept === undefined) {
-      kept = [];
-      this.#runs.set(namespace, kept);
+    let runs = this.#runs.get(namespace);
+    if (runs === undefined) {
+      runs = [];
+      this.#runs.set(namespace, runs);
     }
-    kept.push({ ...run, error: outcome.kind === "error" ? outcome.fault.message : undefined });
+    runs.push({ ...run, error: outcome.kind === "error" ? outcome.fault.message : undefined });
     // Now and then, since shifting an array costs more than the rest.
-    if (kept.length > 2 * runsMax) kept.splice(0, kept.length - runsMax);
+    if (runs.length > 2 * runsMax) runs.splice(0, runs.length - runsMax);
   }
 
   /** The newest first. */

@@ -50,7 +50,7 @@ export const liveLimits = {
   indexKeyBytesMax: 1_024,
   /** Keys that one count walks. */
   countKeysMax: 1_000_000,
-  /** Write sets of commits kept to tell whether a run that began before them still holds. */
+  /** Write sets of commits kept to check runs that began before them for conflicts. */
   recentCommitsMax: 4_096,
   /** Commits that are decided and not durable yet. */
   pendingCommitsMax: 4_096,

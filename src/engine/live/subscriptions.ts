@@ -19,7 +19,7 @@ export interface Subscription {
   readonly call: LiveCall;
   /** Of one caller alone. */
   readonly isPersonal: boolean;
-  /** It was shared and has turned out to depend on the caller: who watches it subscribes anew. */
+  /** It was shared and has proved to depend on the caller: its watchers subscribe again. */
   isSplit: boolean;
   readonly watchers: Set<() => void>;
   result: (QueryResult & Pick<Ran, "read">) | undefined;
@@ -71,12 +71,12 @@ export class Subscriptions {
     if (subscription.result !== undefined) this.#readers.remove(subscription, subscription.result.read);
   }
 
-  /** A state of which every commit has been told of: what no commit has touched holds in it. */
+  /** A state whose commits were all seen here: a result that none has touched holds in it. */
   async state(): Promise<HeldSnapshot> {
     for (;;) {
       const held = this.#namespace.snapshots.take(this.#namespace.nowMicros);
       if (held.tick <= this.#namespace.durable.tick) return held;
-      // The store may show a commit a moment before it is told of.
+      // The store may show a commit a moment before it is reported here.
       held[Symbol.dispose]();
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }

@@ -16,7 +16,7 @@ export interface LiveTable {
   readonly number: number;
   readonly fields: Fields | undefined;
   readonly indexes: readonly LiveIndex[];
-  /** The stream that is told of its changes. */
+  /** The stream that gets its changes. */
   readonly events?: string | undefined;
 }
 

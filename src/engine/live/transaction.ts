@@ -55,7 +55,7 @@ export interface TransactionDeps {
   overlay?(ops: readonly WriteOp[]): void;
 }
 
-/** Rows between two points at which somebody else may have a turn. */
+/** Rows between two points at which others may run. */
 const rowsPerStep = 64;
 
 /** One run's reads and writes of tables, within its limits. Its own writes are seen by its later reads. */

@@ -2,10 +2,9 @@ import { instantiate } from "../web-assembly.ts";
 import { compactBatchBinary } from "./compact-batch-binary.ts";
 
 /**
- * Events have the same few header names, and in a batch mostly the same values of them: written out they would take more
- * than the events' data often do. In a batch of this form they are written once, and a header that has the value of the
- * same header before it is one byte. Numbers are written seven bits a byte, the lowest first, with the eighth bit set in all
- * bytes but the last.
+ * Events share a few header names, and in a batch mostly their values: in full these often take more than the events'
+ * data. In a compact batch each is written once, and a header that repeats its last value is one byte. Numbers are LEB128:
+ * seven bits a byte, lowest first, the eighth bit set in all bytes but the last.
  *
  * record
  *   key length plus one, 0 for none · value length plus one, 0 for none · header count · key · value · headers
@@ -24,7 +23,7 @@ interface Exports {
   expand(from: number, end: number, records: number, to: number, roomEnd: number, timestampMs: number): number;
 }
 
-/** What the records of such a batch take when they are read. Less is stored of them. */
+/** Size limit of a batch's records once expanded; they are stored in less. */
 export const expandedBytesMax = 3 * 1024 * 1024;
 /** Loads and stores of 16 bytes may run over an end. */
 const slackBytes = 64;

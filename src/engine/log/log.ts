@@ -45,7 +45,7 @@ export class Log {
   readonly #clock: Clock;
   readonly #states = new PartitionStates();
   readonly #listeners = new Set<AppendListener>();
-  /** Streams dropped of late: who still asks for one leaves nothing of it in memory. */
+  /** Recently dropped streams: late readers must not cache their partitions again. */
   readonly #dropped = new LruMap<number, true>(droppedKeptMax);
   #draft: Draft | undefined;
   /** Of the group that is being decided. */
@@ -275,9 +275,9 @@ export class Log {
     this.stageTrimTo(draft, stream, partition, this.startOffset(stream, partition), batchesMax);
   }
 
-  /** What the partition's batches take in the store, those that retention has given up and nobody freed yet included. */
+  /** Stored bytes of the partition's batches, expired ones that are not freed yet included. */
   storedBytes(stream: LogStream, partition: number): number {
-    // Not through the partitions in memory: who measures all of them must not put out those in use.
+    // Not through the cache: measuring all partitions must not evict those in use.
     const known = this.#states.get(stream.id, partition);
     const { tail, storedStart } =
       known === undefined ? this.#load(stream.id, partition) : { tail: known, storedStart: known.storedStart };
@@ -303,7 +303,7 @@ export class Log {
     const start = more ? logKeyOffset(keys[batchesMax]!) : target;
     draft.put(partitionKey(stream.id, partition), encodePartition(start, state));
     draft.onCommit(() => {
-      // As it is known then: it may have been put out of memory, or read anew, meanwhile.
+      // As it is cached then: it may have been evicted, or read again, meanwhile.
       const known = this.#states.get(stream.id, partition);
       if (known !== undefined) known.storedStart = start;
     });
@@ -370,7 +370,7 @@ export class Log {
     return undefined;
   }
 
-  /** The first batch from `start` on that fulfils a condition which, once true, stays true. Found by halving. */
+  /** Binary search: the first batch from `start` on that meets a condition which, once true, stays true. */
   #findBatch(state: PartitionState, start: number, holds: (batch: BatchHeader) => boolean): BatchHeader | undefined {
     let low = start;
     let high = state.durableNext;

@@ -28,7 +28,7 @@ export interface Implied {
   readonly retention: object;
 }
 
-/** Where in a row a partition's numbers are: eight, as many as a line of a processor's cache holds. */
+/** Where in a row a partition's numbers are: eight, one cache line. */
 const at = {
   next: 0,
   bytes: 1,
@@ -40,15 +40,15 @@ const at = {
   storedStart: 7,
 } as const;
 const rowNumbers = 8;
-/** Rows that memory is taken for at once, as a power of two. */
+/** Rows of one allocation, as a power of two. */
 const pageBits = 9;
 const pageMask = (1 << pageBits) - 1;
 /** The key of a row that is free. */
 const noKey = -1;
 
 /**
- * What is kept in memory of a partition; all of it can be read from the store again. Its tail is what the group that is being committed will make
- * of it. This is a view that is made when it is asked for, and not to be kept for longer than somebody waits there or appends to it.
+ * The cached state of a partition; all of it can be read from the store again. Its tail is the state after the group that is being committed.
+ * This is a view, created when asked for: keep it no longer than somebody waits there or appends to it.
  */
 export class PartitionState implements Tail {
   readonly stream: number;
@@ -197,7 +197,7 @@ export class PartitionStates implements Rares {
     return this.#view(row, stream, partition);
   }
 
-  /** Forgets a partition of a stream that was dropped, and wakes who waits there. */
+  /** Evicts a partition of a dropped stream, and wakes its waiters. */
   forget(stream: number, partition: number): void {
     const state = this.get(stream, partition);
     if (state === undefined) return;
@@ -213,7 +213,7 @@ export class PartitionStates implements Rares {
     state.wake();
   }
 
-  /** Forgets partitions where nobody waits and to which nothing is being appended. */
+  /** Evicts partitions without waiters and without an append under way. */
   evict(wanted: number): void {
     let left = wanted;
     for (let looked = 0; looked < this.#keys.length && left > 0; looked++) {
@@ -242,9 +242,9 @@ export class PartitionStates implements Rares {
   makeRare(row: number): Rare {
     const known = this.#rare.get(row);
     if (known !== undefined) return known;
-    const made: Rare = { implied: undefined, waiters: undefined, gone: false };
-    this.#rare.set(row, made);
-    return made;
+    const rare: Rare = { implied: undefined, waiters: undefined, gone: false };
+    this.#rare.set(row, rare);
+    return rare;
   }
 
   left(row: number, { implied, gone: isGone }: Rare): void {

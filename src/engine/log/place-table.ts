@@ -1,14 +1,14 @@
 const placesMin = 1_024;
-/** More than these are given back when they are empty. */
+/** A larger table shrinks when it is empty. */
 const placesKeptMax = 32_768;
 const empty = -1;
 
 /**
- * Numbers for each of many partitions, known by one number each. They lie in one piece of memory, found with one look at it: with thousands of
- * partitions no cache has them, and a table of objects would have to be fetched from memory several times for each.
+ * Rows of numbers, by a number for each of many partitions, in one array: a look-up is one cache miss. With thousands of partitions a table of
+ * objects would take several.
  */
 export class PlaceTable {
-  /** For each place a key, or `empty`, and the numbers kept with it; a power of two of places, at most half of which are taken. */
+  /** For each slot a key, or `empty`, and its numbers; a power of two of slots, at most half of them in use. */
   #numbers: Float64Array;
   readonly #width: number;
   #places = placesMin;

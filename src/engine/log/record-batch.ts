@@ -47,7 +47,7 @@ export interface BatchHeader {
   readonly baseOffset: number;
   readonly appendTimeMs: number;
   readonly maxTimestampMs: number;
-  /** Running maxima never fall along the partition, so both can be searched by halving. */
+  /** Running maxima never fall along the partition, so both allow binary search. */
   readonly prefixTimestampMs: number;
   readonly prefixRetentionMs: number;
   readonly bytesBefore: number;
@@ -59,7 +59,7 @@ export interface EncodedBatch {
   readonly bytes: Buffer;
   readonly count: number;
   readonly maxTimestampMs: number;
-  /** What the records take when they are read, where they are compact. */
+  /** Size of the expanded records, where they are compact. */
   readonly expandedBytes?: number | undefined;
 }
 
@@ -250,14 +250,14 @@ function putU32(bytes: Uint8Array, at: number, value: number): void {
 export function withoutRecords(batch: EncodedBatch, dropped: ReadonlySet<number>): EncodedBatch {
   const { expandedBytes, count, maxTimestampMs } = batch;
   const bytes = expandedBytes === undefined ? batch.bytes : expand(batch.bytes, count, maxTimestampMs, expandedBytes);
-  const kept: Buffer[] = [bytes.subarray(0, headerBytes)];
+  const pieces: Buffer[] = [bytes.subarray(0, headerBytes)];
   let at = headerBytes;
   for (let record = 0; record < count; record++) {
     const end = at + 4 + bytes.readUInt32LE(at);
-    if (!dropped.has(record)) kept.push(bytes.subarray(at, end));
+    if (!dropped.has(record)) pieces.push(bytes.subarray(at, end));
     at = end;
   }
-  return completeBatch(Buffer.concat(kept), kept.length - 1, maxTimestampMs);
+  return completeBatch(Buffer.concat(pieces), pieces.length - 1, maxTimestampMs);
 }
 
 /** A batch's header and its records as if they were not compact. */

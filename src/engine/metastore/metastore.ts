@@ -38,7 +38,7 @@ export function backingStreamName(collection: string): string {
 /** The stream whose offsets are the ticks of the Live engine; no user can give it either. */
 export const liveStreamName = "!live";
 
-/** By namespace and name one after the other: a name made of both would be new text, hashed anew, for every request. */
+/** By namespace, then name: a joined key would be a new string, hashed again, for every request. */
 class StreamCache {
   readonly #byNamespace = new Map<string, Map<string, StreamMeta>>();
   #size = 0;
@@ -49,7 +49,7 @@ class StreamCache {
     return this.#byNamespace.get(namespace)?.get(name);
   }
 
-  /** A stream as it is stored now, which may be about to change: then it is not kept. */
+  /** A stream as it is stored now; one that is about to change is not cached. */
   add(meta: StreamMeta): void {
     if (this.#changing > 0) return;
     if (this.#size >= streamsCachedMax) {
@@ -84,7 +84,7 @@ class StreamCache {
   }
 }
 
-/** Names that clients of the SQL wires take for what every server has, whoever may see it. */
+/** Names that clients of the SQL wires expect of every server. */
 const reservedNames = new Set(["information_schema", "pg_catalog", "mysql", "performance_schema", "sys"]);
 
 /** Names and ids. Every change goes through the committer; what is read is what was committed. */
@@ -122,7 +122,7 @@ export class Metastore {
     }
   }
 
-  /** Another node has changed namespaces or streams: what is known by name is looked for again. */
+  /** Another node has changed namespaces or streams: caches by name are dropped. */
   onApplied(): void {
     this.#namespaces.clear();
     this.#streams.clear();
@@ -203,7 +203,7 @@ export class Metastore {
     return found;
   }
 
-  /** The stream of an earlier look-up as a change sees it; fails when it was dropped or made anew since. */
+  /** The stream of an earlier look-up as a change sees it; fails when it was dropped or created again since. */
   stagedStream(draft: Draft, meta: StreamMeta): StreamMeta {
     // In the cache means committed and not dropped since: dropping takes it out while the drop is decided.
     if (this.#streams.get(meta.namespace, meta.name) === meta) return meta;

@@ -1,7 +1,7 @@
 import type { CollectionRuntime } from "../collection/runtime.ts";
 import { changedIds } from "../collection/write-record.ts";
 
-/** Ids of changed documents that are kept for a collection; beyond it the collection is loaded anew. */
+/** Ids of changed documents that are kept for a collection; beyond it the collection is loaded again. */
 const idsMax = 100_000;
 
 /** The documents that changed between two counts of a collection's changes. */
@@ -27,7 +27,7 @@ interface Followed {
 export class ChangeTracker {
   readonly #followed = new Map<number, Followed>();
 
-  /** What changed since it was asked last. Called in one turn with the message that takes it to the thread. */
+  /** What changed since it was asked last. Called in the same turn as the message that takes it to the process. */
   take(runtime: CollectionRuntime, next: number): Delta {
     const { id } = runtime.meta;
     let followed = this.#followed.get(id);
@@ -43,7 +43,7 @@ export class ChangeTracker {
     return { from, upTo, next: followed.next, ids: Float64Array.from(ids) };
   }
 
-  /** Nothing that was told is known any more. */
+  /** Forgets what was reported so far. */
   clear(): void {
     this.#followed.clear();
   }

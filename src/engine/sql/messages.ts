@@ -115,7 +115,7 @@ export interface LiveRead {
 
 export type TableDefinition = CollectionTable | StreamTable | LinkTable | LiveTable;
 
-/** What the statement's thread is told of a namespace. */
+/** What a SQL process gets to know of a namespace. */
 export interface NamespaceRef {
   readonly id: number;
   readonly name: string;

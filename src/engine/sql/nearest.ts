@@ -47,9 +47,9 @@ export async function nearest(
   };
   const restriction = restrictionOf(queries, retrieval, request);
   if (restriction.rest.length > 0) return undefined;
-  const made = await retrieve(queries, retrieval, restriction, request, signal, undefined);
-  if (!("found" in made)) return undefined;
-  const { found, token } = made;
+  const result = await retrieve(queries, retrieval, restriction, request, signal, undefined);
+  if (!("found" in result)) return undefined;
+  const { found, token } = result;
   // Rows without a vector come last, and so do those of length zero, whose cosine is 0 in the index.
   if (found.ids.length < rows || (vector.distance === "cosine" && !(found.scores[rows - 1]! > 0))) return undefined;
   return { ref, found, token };

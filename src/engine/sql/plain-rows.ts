@@ -76,9 +76,9 @@ function layoutOf(select: PlainSelect, schema: Schema): Layout | undefined {
   if (new Set(shown.map(({ name }) => name.toLowerCase())).size < shown.length) return undefined;
   const needed = new Set(places);
   for (const { column } of select.tests) needed.add(placeOf(column, found));
-  const made = { schema, found, shown, places, needed };
-  layouts.set(select, made);
-  return made;
+  const plan = { schema, found, shown, places, needed };
+  layouts.set(select, plan);
+  return plan;
 }
 
 function placesOf(item: PlainItem, { all }: FoundColumns): { place: number; name: string }[] {
@@ -103,15 +103,15 @@ function testsOf(
   found: FoundColumns,
   params: readonly SqlParameter[],
 ): CellTest[] | undefined {
-  const made: CellTest[] = [];
+  const cellTests: CellTest[] = [];
   for (const { column, values } of tests) {
     const place = placeOf(column, found);
     const type = found.all[place]?.type;
     const cells = values.map((value) => comparable(value, type, params));
     if (cells.includes(undefined)) return undefined;
-    made.push({ place, values: new Set(cells) });
+    cellTests.push({ place, values: new Set(cells) });
   }
-  return made;
+  return cellTests;
 }
 
 function comparable(constant: Constant, type: SqlType | undefined, params: readonly SqlParameter[]): Cell {

@@ -31,7 +31,7 @@ export interface Restriction extends ConditionFilters {
   readonly ids: Float64Array | undefined;
 }
 
-/** What a retrieval comes to under a schema: the same each time, since one with parameters is planned anew for each. */
+/** The plan of a retrieval under a schema. It can be reused, since one with parameters is planned for each run. */
 interface Known {
   readonly schema: Schema;
   readonly restriction: Restriction;
@@ -99,8 +99,8 @@ function queryPlan(
 ): QueryPlan {
   const { schema, plans } = known(queries, planned, request);
   const { consistency } = request;
-  const made = plans.get(consistency);
-  if (made !== undefined) return made;
+  const cached = plans.get(consistency);
+  if (cached !== undefined) return cached;
   const body = {
     from: planned.collection,
     retrieve: planned.retrievers.map(retrieverJson),

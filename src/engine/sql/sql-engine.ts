@@ -43,7 +43,7 @@ export class SqlEngine implements Sql {
   readonly #deps: SqlEngineDeps;
   readonly #queue: StatementQueue;
   readonly #processes: SqlProcesses;
-  /** One for each place of a process, since each is told what changed since it was asked last. */
+  /** One for each process slot, since each gets the changes since its last statement. */
   readonly #resolvers = new Map<ProcessSlot, TableResolver>();
   /** For what reads no rows. */
   readonly #catalog: TableResolver;
@@ -233,9 +233,9 @@ export class SqlEngine implements Sql {
   #resolverOf({ process: { slot } }: StatementWork): TableResolver {
     const known = this.#resolvers.get(slot);
     if (known !== undefined) return known;
-    const made = new TableResolver({ ...this.#deps, changes: slot.changes });
-    this.#resolvers.set(slot, made);
-    return made;
+    const resolver = new TableResolver({ ...this.#deps, changes: slot.changes });
+    this.#resolvers.set(slot, resolver);
+    return resolver;
   }
 
   #text({ namespace, query, dialect }: Pick<SqlStatement, "namespace" | "query" | "dialect">): StatementText {

@@ -29,7 +29,7 @@ export class StatementLost extends Error {
   }
 }
 
-/** A process of statements as long as it lives. What the statements' work is told apart by is whoever asks. */
+/** A SQL process while it lives. Callers tell the work of statements apart. */
 export class SqlProcess {
   readonly #child: Child;
   readonly #working = new Set<object>();
@@ -95,7 +95,7 @@ export class SqlProcess {
 
 /** A place for a process: what the engine keeps for it outlives it. */
 export class ProcessSlot {
-  /** What the process has been told of the collections it has loaded. */
+  /** The changes that the process knows of the collections it has loaded. */
   readonly changes = new ChangeTracker();
   readonly namespaces = new Set<number>();
   /** Statements that are open. */
@@ -167,9 +167,9 @@ export class SqlProcesses {
     const known = this.#slots.find(({ namespaces }) => namespaces.has(namespace));
     if (known !== undefined) return known;
     if (this.#slots.length < this.#slotsMax) {
-      const made = new ProcessSlot(this.#children);
-      this.#slots.push(made);
-      return made;
+      const added = new ProcessSlot(this.#children);
+      this.#slots.push(added);
+      return added;
     }
     const idle = this.#slots.filter(({ open }) => open === 0).sort((a, b) => a.lastUse - b.lastUse)[0];
     if (idle !== undefined) {

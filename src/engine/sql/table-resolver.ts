@@ -1,32 +1,31 @@
 import type { Store } from "../../port/store.ts";
 import type { Catalog } from "../collection/catalog.ts";
-import type { CollectionMeta } from "../collection/collection-store.ts";
 import type { Documents } from "../collection/documents.ts";
-import { formatSchema } from "../collection/schema-parse.ts";
 import { EngineError, notFound } from "../errors.ts";
-import type { LinkMeta } from "../link/link-store.ts";
-import type { FoundLink, Links, LinkView } from "../link/links.ts";
+import type { Links } from "../link/links.ts";
 import type { Log } from "../log/log.ts";
 import type { Metastore, NamespaceMeta, StreamMeta } from "../metastore/metastore.ts";
 import type { TokenWaiter } from "../stream/token-waiter.ts";
 import { type ConsistencyToken, mergeTokens } from "../token.ts";
-import type { ChangeTracker, Delta } from "./change-tracker.ts";
+import type { ChangeTracker } from "./change-tracker.ts";
 import type { TableSchema } from "./columns.ts";
 import { collectionColumns, linkColumns, streamColumns } from "./columns.ts";
 import { sqlFault } from "./fault.ts";
 import { liveColumns } from "./live-columns.ts";
-import type {
-  CollectionTable,
-  LinkTable,
-  LiveRead,
-  LiveTable,
-  NamedTable,
-  StreamTable,
-  TableDefinition,
-} from "./messages.ts";
-import { type Condition, type Constant, rowsOf } from "./retrieval.ts";
-import type { SqlParameter, SqlTable } from "./sql.ts";
+import type { LiveTable, NamedTable, TableDefinition } from "./messages.ts";
+import { type Found, isReadByParts, joined, liveRead, type ReadRequest } from "./read-requests.ts";
+import { rowsOf } from "./retrieval.ts";
+import type { SqlTable } from "./sql.ts";
 import { streamBounds } from "./stream-bounds.ts";
+import {
+  appliedBy,
+  collectionTable,
+  countersTable,
+  linkTable,
+  names,
+  shownColumns,
+  streamTable,
+} from "./table-descriptions.ts";
 import type { SqlColumnInfo } from "./type.ts";
 
 export interface ResolverDeps {
@@ -50,23 +49,10 @@ export interface LiveTables {
 }
 
 export interface ResolvedTables {
-  /** To be called in one turn with the message that takes the tables to the thread: it tells what changed. */
+  /** To be called in the same turn as the message that takes the tables to the process: it lists what changed. */
   readonly tables: () => readonly TableDefinition[];
   /** What they reflect. */
   readonly token: ConsistencyToken;
-}
-
-/** How tables are to be read. */
-export interface ReadRequest {
-  readonly token: ConsistencyToken;
-  readonly consistency: "strong" | "eventual";
-  readonly params: readonly SqlParameter[];
-}
-
-interface Found {
-  readonly table: TableDefinition;
-  readonly token?: ConsistencyToken;
-  readonly delta?: () => Delta;
 }
 
 /** Finds what a statement's names stand for. */
@@ -91,10 +77,10 @@ export class TableResolver {
       const known = found.get(key);
       // One that is only described may be read elsewhere in the statement, and each read of some has its own bounds.
       if (known !== undefined && (!each.read || (known.token !== undefined && !isReadByParts(each)))) continue;
-      const made = await this.#find(namespace, each, request, signal);
-      if (made === undefined) continue;
-      found.set(key, known === undefined ? made : joined(known, made));
-      if (made.token !== undefined) reflected = mergeTokens(reflected, made.token);
+      const result = await this.#find(namespace, each, request, signal);
+      if (result === undefined) continue;
+      found.set(key, known === undefined ? result : joined(known, result));
+      if (result.token !== undefined) reflected = mergeTokens(reflected, result.token);
     }
     // The thread reads the store by itself.
     if (named.some(({ read }) => read)) await this.#deps.store.checkpoint();
@@ -290,43 +276,6 @@ export class TableResolver {
   }
 }
 
-/** Two reads of one table. */
-function joined(a: Found, b: Found): Found {
-  if (a.table.schema === "streams" && b.table.schema === "streams") {
-    return { ...b, table: { ...b.table, reads: [...a.table.reads, ...b.table.reads] } };
-  }
-  if (a.table.schema === "live" && b.table.schema === "live") {
-    return { ...b, table: { ...b.table, reads: [...a.table.reads, ...b.table.reads] } };
-  }
-  return b;
-}
-
-/** Each read of these has bounds of its own. */
-function isReadByParts({ schema }: NamedTable): boolean {
-  return schema === "streams" || schema === "live";
-}
-
-function shownColumns(columns: readonly SqlColumnInfo[]): SqlColumnInfo[] {
-  return columns.map(({ name, type }) => ({ name, type }));
-}
-
-function idsOf(condition: Condition): readonly Constant[] | undefined {
-  if (condition.op === "in" && condition.column === "_id") return condition.values;
-  return condition.op === "compare" && condition.by === "=" && condition.column === "_id"
-    ? [condition.value]
-    : undefined;
-}
-
-/** Documents that are asked for by their ids alone are read by them. */
-function liveRead({ ref, conditions, limit }: NamedTable, params: readonly SqlParameter[]): LiveRead {
-  const textOf = (constant: Constant) => (constant.kind === "value" ? constant.value : params[constant.index]?.value);
-  for (const condition of conditions) {
-    const ids = idsOf(condition)?.map(textOf);
-    if (ids?.every((id) => typeof id === "string")) return { ref, ids, rowsMax: undefined };
-  }
-  return { ref, ids: undefined, rowsMax: conditions.length === 0 ? rowsOf(limit, params) : undefined };
-}
-
 function sameName(name: string, all: Iterable<string>): string | undefined {
   const lower = name.toLowerCase();
   let found: string | undefined;
@@ -335,45 +284,4 @@ function sameName(name: string, all: Iterable<string>): string | undefined {
     if (each.toLowerCase() === lower) found ??= each;
   }
   return found;
-}
-
-function* names(metas: Iterable<{ readonly name: string; readonly backing?: boolean }>): Iterable<string> {
-  for (const { name, backing } of metas) if (backing !== true) yield name;
-}
-
-function collectionTable(meta: CollectionMeta, name: string): CollectionTable {
-  const { id, schemaVersion, schema, streamId } = meta;
-  return {
-    schema: "collections",
-    name,
-    id,
-    collection: meta.name,
-    schemaVersion,
-    fields: formatSchema(schema),
-    stream: streamId,
-  };
-}
-
-function linkTable({ id, name, target }: LinkMeta): LinkTable {
-  return { schema: "links", name, id, counting: target.kind === "counter" ? [id] : [] };
-}
-
-function countersTable(name: string, found: readonly LinkView[]): LinkTable {
-  const counting = found.map(({ link }) => link.id);
-  return { schema: "counters", name, id: counting[0]!, counting };
-}
-
-/** What a link has read of its source. */
-function appliedBy({ source, worker }: FoundLink): ConsistencyToken {
-  const reflected: ConsistencyToken[number][] = [];
-  if (source === undefined || worker === undefined) return reflected;
-  for (let partition = 0; partition < source.partitions; partition++) {
-    const applied = worker.applied(partition);
-    if (applied > 0) reflected.push({ stream: source.id, partition, offset: applied - 1 });
-  }
-  return reflected;
-}
-
-function streamTable(stream: StreamMeta, name: string): StreamTable {
-  return { schema: "streams", name, id: stream.id, reads: [] };
 }

@@ -75,7 +75,7 @@ export class IdempotencyRecords {
     let count = 0;
     for (const key of this.#store.keys({ from, to, limit: keysMax })) {
       count++;
-      // A change before this one in the group has recorded the key anew.
+      // An earlier change of the group has recorded the key again.
       if (draft.get(key) === undefined) continue;
       draft.delete(key);
       draft.delete(makeKey(tables.idempotency, key.subarray(9)));

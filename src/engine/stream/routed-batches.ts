@@ -9,7 +9,7 @@ export interface RoutedBatch {
 
 const recordsPerStep = 128;
 
-/** A batch for each partition that records go to by their keys, in the order of the partitions; `keyless` is that of the others. */
+/** A batch for each partition, by the records' keys, in partition order; records without a key go to `keyless`. */
 export function* routedBatches(
   records: readonly RecordInput[],
   partitions: number,

@@ -61,7 +61,7 @@ export interface FetchCommand extends PartitionRef {
   readonly from: { readonly offset: number } | { readonly timestampMs: number };
   readonly waitMs: number;
   readonly token: ConsistencyToken;
-  /** The stream that the reader began with: one that was made under its name since has other records at its offsets. */
+  /** The stream that the reader began with: a new one of its name has other records at its offsets. */
   readonly streamId?: number;
 }
 
@@ -73,10 +73,10 @@ export interface FetchResult {
   readonly logStartOffset: number;
   /**
    * Batches from the one that holds an offset; the caller seeks within the first and stops where its page is full.
-   * A page that is sent in pieces reads anew for each, so that a slow client pins nothing in the store.
+   * A page that is sent in pieces is read again for each, so that a slow client pins nothing in the store.
    */
   readonly read: (offset: number) => Iterable<BatchCursor>;
-  /** The same where each batch is done with, in one turn, before the next one is asked for: its memory is lent. */
+  /** The same for a caller that finishes with a batch before it asks for the next, without awaiting: the memory is lent. */
   readonly readBorrowed: (offset: number) => Iterable<BatchCursor>;
 }
 
@@ -104,7 +104,7 @@ export interface StreamsDeps {
   readonly draining: AbortSignal;
 }
 
-/** Of more records than these the batches are made in turns: 250,000 take a fifth of a second. */
+/** With more records than this, batches are made in slices: 250,000 take a fifth of a second. */
 const recordsAtOnce = 1_000;
 
 /** Bytes a small change takes in the queue besides its records. */
@@ -167,7 +167,7 @@ export class Streams {
   async setRetention(ref: StreamRef, retention: Retention | undefined): Promise<StreamDetail> {
     const meta = this.#stream(ref);
     const { metastore, committer, trimmer } = this.#deps;
-    // What the old retention has given up must not come back under a longer one.
+    // Records that have expired must not come back under a longer retention.
     await trimmer.trim(meta);
     await committer.submit((draft) => metastore.stageRetention(draft, meta, retention));
     return this.detail(ref, []);
@@ -311,7 +311,7 @@ export class Streams {
     try {
       await this.#tokens.wait(meta, token, partition, signal);
     } catch (error) {
-      // What ended the wait may be that there is no such stream any more: then asking again is of no use.
+      // The wait may have ended because the stream was dropped: then a retry is of no use.
       this.#current(meta);
       throw error;
     }

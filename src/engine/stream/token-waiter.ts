@@ -10,7 +10,7 @@ export class TokenWaiter {
   readonly #clock: Clock;
   readonly #draining: AbortSignal;
 
-  /** `draining` is aborted when the server drains: who waits then is told so, for hardly anything is written any more. */
+  /** `draining` is aborted when the server drains: waiters are then refused, since hardly anything is written any more. */
   constructor(log: Log, clock: Clock, draining: AbortSignal) {
     this.#log = log;
     this.#clock = clock;

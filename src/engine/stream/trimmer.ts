@@ -4,10 +4,10 @@ import type { Log } from "../log/log.ts";
 import type { Metastore, StreamMeta } from "../metastore/metastore.ts";
 import { nextTurn } from "../turns.ts";
 
-/** Partitions looked at before other work gets a turn. */
+/** Partitions checked before other work runs. */
 const partitionsPerTurn = 200;
 
-/** Frees what a stream's retention has given up, in steps that block nobody. */
+/** Frees expired batches of a stream, in steps that block nobody. */
 export class Trimmer {
   readonly #log: Log;
   readonly #committer: Committer;

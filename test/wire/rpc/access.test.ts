@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { Code, createClient } from "@connectrpc/connect";
 import { NodeClock } from "../../../src/adapter/node/clock.ts";
 import { NodeRandom } from "../../../src/adapter/node/random.ts";
-import { served } from "../../../src/edge/rpc/server.ts";
+import { served } from "../../../src/edge/rpc/router.ts";
 import type { Principal } from "../../../src/engine/auth/principal.ts";
 import { setUp } from "../../../src/engine/instance/setup.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../../../src/gen/grpc/health/v1/health_pb.ts";

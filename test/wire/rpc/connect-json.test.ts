@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { request as httpRequest } from "node:http";
 import { after, before, test } from "node:test";
-import { served } from "../../../src/edge/rpc/server.ts";
+import { served } from "../../../src/edge/rpc/router.ts";
 import { QueryService } from "../../../src/gen/service/collection/v1/query_pb.ts";
 import { infoOfJson, type JsonError, post } from "./clients.ts";
 import { startServer, type TestServer } from "./server.ts";

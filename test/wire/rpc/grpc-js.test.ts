@@ -10,7 +10,7 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import { Client, compressionAlgorithms, credentials, Metadata, type ServiceError, status } from "@grpc/grpc-js";
-import { served } from "../../../src/edge/rpc/server.ts";
+import { served } from "../../../src/edge/rpc/router.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../../../src/gen/grpc/health/v1/health_pb.ts";
 import { NamespaceService } from "../../../src/gen/service/collection/v1/namespace_pb.ts";
 import { QueryService } from "../../../src/gen/service/collection/v1/query_pb.ts";

@@ -4,7 +4,7 @@ import { connect, createServer as createHttp2, type Http2Server } from "node:htt
 import { type AddressInfo, connect as connectSocket, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { type TestContext, test } from "node:test";
-import { served } from "../../../src/edge/rpc/server.ts";
+import { served } from "../../../src/edge/rpc/router.ts";
 import { devLoopback, type Principal } from "../../../src/engine/auth/principal.ts";
 import { CollectionService } from "../../../src/gen/service/collection/v1/collection_pb.ts";
 import { infoOfJson, type JsonError, post } from "./clients.ts";

@@ -5,7 +5,7 @@ import { connect, type IncomingHttpHeaders } from "node:http2";
 import { test } from "node:test";
 import { Code, type ConnectRouter, createClient } from "@connectrpc/connect";
 import { compressionBrotli, compressionGzip, createConnectTransport } from "@connectrpc/connect-node";
-import { served } from "../../../src/edge/rpc/server.ts";
+import { served } from "../../../src/edge/rpc/router.ts";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../../../src/gen/grpc/health/v1/health_pb.ts";
 import { CollectionService } from "../../../src/gen/service/collection/v1/collection_pb.ts";
 import { DocumentService } from "../../../src/gen/service/collection/v1/document_pb.ts";

@@ -5,7 +5,8 @@ import { tokenExpired, unauthenticated } from "../../../src/edge/auth/refusal.ts
 import { Cors } from "../../../src/edge/front/cors.ts";
 import { createRequestIds } from "../../../src/edge/front/request-id.ts";
 import { HealthState } from "../../../src/edge/rpc/health-state.ts";
-import { createRpcHandler, type RpcDeps } from "../../../src/edge/rpc/server.ts";
+import type { RpcDeps } from "../../../src/edge/rpc/router.ts";
+import { createRpcHandler } from "../../../src/edge/rpc/server.ts";
 import { ByteBudget } from "../../../src/edge/wire/byte-budget.ts";
 import { devLoopback, type Principal } from "../../../src/engine/auth/principal.ts";
 import { alreadyExists } from "../../../src/engine/errors.ts";

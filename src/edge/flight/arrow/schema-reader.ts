@@ -2,7 +2,7 @@ import { FlatReader, type FlatTableReader } from "./flat-reader.ts";
 import { headers, typeIds } from "./schema.ts";
 import { type ArrowField, type ArrowType, arrowField, timeUnits } from "./type.ts";
 
-/** What a client's message can't be used for; its text is told to the caller. */
+/** A client's message that can't be used; the text is sent to the caller. */
 export class ArrowFormatError extends Error {}
 
 const nestingMax = 8;

@@ -64,9 +64,9 @@ function tableOf(statement: StatementText, reader: TokenReader): StatementText {
     const { from, to } = reader.brackets();
     columns = ` SELECT ${statement.text.slice(from, to)}`;
   }
-  const made = madeStatement(`FROM ${statement.text.slice(start, end)}${columns}`, statement.start + start - 5);
-  if (made === undefined) throw reader.syntaxError();
-  return made;
+  const select = madeStatement(`FROM ${statement.text.slice(start, end)}${columns}`, statement.start + start - 5);
+  if (select === undefined) throw reader.syntaxError();
+  return select;
 }
 
 function bracketedOptions(reader: TokenReader, options: Map<string, OptionValue>): void {

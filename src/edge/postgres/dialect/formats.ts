@@ -51,11 +51,11 @@ function templateOf(
 
 export function rewriteToChar(draft: PostgresDraft, call: Call): boolean {
   const { comma, text } = templateOf(draft, call);
-  const made = isNumberTemplate(text) ? numberExpression(text) : timeExpression(text);
-  if (made === undefined) throw draft.unsupported(comma + 1, `the template ${quotedText(text)} is not supported`);
+  const expression = isNumberTemplate(text) ? numberExpression(text) : timeExpression(text);
+  if (expression === undefined) throw draft.unsupported(comma + 1, `the template ${quotedText(text)} is not supported`);
   const name = isItem(draft, call.first, call.end) ? " AS to_char" : "";
   draft.replace(call.first, call.last + 1, "list_transform([");
-  draft.replace(comma, call.end, `], lambda t: ${made})[1]${name}`);
+  draft.replace(comma, call.end, `], lambda t: ${expression})[1]${name}`);
   return true;
 }
 

@@ -240,7 +240,7 @@ const functions: Readonly<Record<string, Forms>> = {
       `coalesce((SELECT map(list(n.oid), list(n.nspname)) FROM ${s}.pg_namespace n)[try_cast(o AS UINTEGER)], o::VARCHAR)`,
     ],
   ],
-  // A function is told by its name, in columns that hold one too.
+  // A function is shown by its name, also in columns that hold one.
   regproc_oid: [["name", "regexp_replace(name, '^pg_catalog\\.', '')"]],
   regproc_name: [["o", "CASE WHEN o::VARCHAR = '0' THEN '-' ELSE o::VARCHAR END"]],
   regrole_oid: [["name", `${fixedOids.owner}::UINTEGER`]],

@@ -101,38 +101,38 @@ function commentEnd(text: string, from: number): number | undefined {
 }
 
 function next(text: string, at: number): Token {
-  const made = (kind: TokenKind, found: string): Token => ({ kind, start: at, end: at + found.length, text: found });
+  const tokenOf = (kind: TokenKind, found: string): Token => ({ kind, start: at, end: at + found.length, text: found });
   const broken = (): Token => ({ kind: "broken", start: at, end: text.length, text: text.slice(at) });
   const character = text[at]!;
   if (character === "'") {
     const found = quoted(text, at, false);
-    return found === undefined ? broken() : made("string", found);
+    return found === undefined ? broken() : tokenOf("string", found);
   }
   if (character === '"') {
     const found = quoted(text, at, false);
-    return found === undefined ? broken() : made("quoted", found);
+    return found === undefined ? broken() : tokenOf("quoted", found);
   }
   if (character === "$") {
     const numbered = match(parameter, text, at);
-    if (numbered !== undefined) return made("parameter", numbered);
+    if (numbered !== undefined) return tokenOf("parameter", numbered);
     const tag = match(dollarQuote, text, at);
-    if (tag === undefined) return made("symbol", "$");
+    if (tag === undefined) return tokenOf("symbol", "$");
     const end = text.indexOf(tag, at + tag.length);
-    return end === -1 ? broken() : made("string", text.slice(at, end + tag.length));
+    return end === -1 ? broken() : tokenOf("string", text.slice(at, end + tag.length));
   }
   const name = match(word, text, at);
   if (name !== undefined) {
     const prefix = name.toLowerCase();
     if (text[at + name.length] === "'" && (prefix === "e" || prefix === "b" || prefix === "x" || prefix === "n")) {
       const rest = quoted(text, at + name.length, prefix === "e");
-      return rest === undefined ? broken() : made("string", name + rest);
+      return rest === undefined ? broken() : tokenOf("string", name + rest);
     }
     return { kind: "word", start: at, end: at + name.length, text: prefix };
   }
   const digits = match(number, text, at);
-  if (digits !== undefined) return made("number", digits);
+  if (digits !== undefined) return tokenOf("number", digits);
   if (text.startsWith("/*", at)) return broken();
-  return made("symbol", text.startsWith("::", at) ? "::" : character);
+  return tokenOf("symbol", text.startsWith("::", at) ? "::" : character);
 }
 
 export interface StatementText {
@@ -212,6 +212,6 @@ export function statementPart({ text, start, tokens }: StatementText, from: numb
 
 /** A statement of our own that begins where a part of the client's does, so that places of errors are near it. */
 export function madeStatement(text: string, start: number): StatementText | undefined {
-  const [made] = splitStatements(text);
-  return made === undefined ? undefined : { ...made, start };
+  const [statement] = splitStatements(text);
+  return statement === undefined ? undefined : { ...statement, start };
 }

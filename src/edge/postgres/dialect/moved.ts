@@ -30,13 +30,13 @@ interface Open {
 /** Edits with those that move parts of the text: what is changed within a part goes along, in one pass over all of them. */
 export function withMoved(text: string, edits: readonly TextEdit[], moves: readonly Moved[]): TextEdit[] {
   if (moves.length === 0) return [...edits];
-  const made: TextEdit[] = [];
+  const outer: TextEdit[] = [];
   const open: Open[] = [];
   const written = new Map<MovedPart, string>();
   const put = (edit: TextEdit) => {
     const around = open.at(-1);
     if (around === undefined) {
-      made.push(edit);
+      outer.push(edit);
       return;
     }
     around.text += text.slice(around.at, edit.start) + edit.text;
@@ -59,7 +59,7 @@ export function withMoved(text: string, edits: readonly TextEdit[], moves: reado
     put({ start, end: start, text: `${move.before}${parts.join(", ")}${move.after}` });
   }
   closeUpTo(text.length);
-  return made;
+  return outer;
 }
 
 interface Step {

@@ -18,7 +18,7 @@ export const namelessColumn = "?column?";
 
 /**
  * The names that Postgres gives to the columns of a statement's list. Undefined for one that is a column or has a name
- * of its own; undefined as a whole where the list is not told by the statement alone.
+ * of its own; undefined as a whole where the statement alone does not determine the list.
  */
 export function writtenNames(statement: StatementText): (string | undefined)[] | undefined {
   const draft = new PostgresDraft(statement);

@@ -106,7 +106,7 @@ export function rewriteSimilar(draft: PostgresDraft, i: number): number {
   if (pattern?.kind !== "string") throw draft.unsupported(i + 2, "SIMILAR TO takes a pattern that is written out");
   const escaping = draft.isWord(i + 3, "escape") ? draft.tokens[i + 4] : undefined;
   const hasEscape = escaping?.kind === "string";
-  const made = similarPattern(stringOf(pattern), hasEscape ? stringOf(escaping) : "\\");
-  draft.replace(i + 2, hasEscape ? i + 4 : i + 2, quotedText(made));
+  const regex = similarPattern(stringOf(pattern), hasEscape ? stringOf(escaping) : "\\");
+  draft.replace(i + 2, hasEscape ? i + 4 : i + 2, quotedText(regex));
   return hasEscape ? 5 : 3;
 }

@@ -3,7 +3,7 @@ import { nameOf, type StatementText, type Token } from "./lexer.ts";
 
 /** The one table that all rows of a statement are of, and for each item of its list the column that it is, `*` or nothing. */
 export interface PlainOrigin {
-  /** Undefined where the search path tells it. */
+  /** Undefined where the search path decides. */
   readonly schema: TableSchema | undefined;
   readonly table: string;
   readonly items: readonly (string | undefined)[];

@@ -16,7 +16,7 @@ export interface PostgresSession {
   readonly namespace: string;
   readonly user: string;
   readonly process: number;
-  /** As `version()` tells it. */
+  /** As `version()` returns it. */
   readonly version: string;
   namespaces(): readonly string[];
   settings(): readonly (readonly [name: string, value: string])[];

@@ -121,7 +121,7 @@ function partExpression({ pattern, text, isFilled, ending }: Part): string {
   }
   const cased =
     text === text.toUpperCase() ? `upper(${written})` : text === text.toLowerCase() ? `lower(${written})` : written;
-  // Names of months and days are as long as the longest, unless they are told not to be.
+  // Names of months and days are as long as the longest, unless a modifier says otherwise.
   return !isFilled && (pattern === "MONTH" || pattern === "DAY") ? `rpad(${cased}, 9, ' ')` : cased;
 }
 
@@ -173,7 +173,7 @@ export function numberExpression(template: string): string | undefined {
 
 /** Digits after the point that a `9` stands for and that are zeros are left out. */
 function trimmedFraction(text: string, fraction: string): string {
-  const kept = fraction.lastIndexOf("0") + 1;
-  if (fraction.length === kept) return text;
-  return `regexp_replace(${text}, '0{0,${fraction.length - kept}}$', '')`;
+  const end = fraction.lastIndexOf("0") + 1;
+  if (fraction.length === end) return text;
+  return `regexp_replace(${text}, '0{0,${fraction.length - end}}$', '')`;
 }

@@ -42,7 +42,7 @@ export const postgresTypes: readonly (readonly [number, string, number, number, 
   [2279, "trigger", 4, 0, "P", 0, "trigger", "i"],
   [2950, "uuid", 16, 2951, "U", 0, "uuid", "c"],
   [3802, "jsonb", -1, 3807, "U", 0, "jsonb", "i"],
-  // As an extension has it, with numbers of its own choice. Vectors are told as real[]; parameters may be of this type.
+  // As an extension has it, with numbers of its own choice. Vectors are announced as real[]; parameters may be of this type.
   [16_388, "vector", -1, 16_389, "U", 0, "vector", "i"],
 ];
 

@@ -10,13 +10,15 @@ import { runInTurns, type Steps } from "../../turns.ts";
 import { parseOwnFields } from "../document.ts";
 import { formatId } from "../document-id.ts";
 import { FunctionFault } from "../fault.ts";
-import type { DeployedFunction, LiveMeta, LiveNamespace } from "../live-namespace.ts";
+import type { DeployedFunction, LiveMeta } from "../live-meta.ts";
+import type { LiveNamespace } from "../live-namespace.ts";
 import { parseSchema, type SchemaDefinition } from "../schema.ts";
 import { type LiveSettings, liveLimits } from "../settings.ts";
 import { creationOrder, type LiveIndex, type LiveTable, placeIn } from "../table.ts";
 import { fieldsMisfit, parseFields, parseValidator } from "../validator.ts";
 import { isObject, type LiveObject, type LiveValue } from "../value.ts";
 import { encodeEntry, liveKeys } from "../view.ts";
+import { functionChanges, isNew, planTables, type TablePlan } from "./deployment-plan.ts";
 import { type RunnerPool, rerun } from "./runner-pool.ts";
 
 export interface DeployRequest {
@@ -51,7 +53,9 @@ interface Described {
 }
 
 const pathPattern = /^[A-Za-z][A-Za-z0-9_-]*(?:\/[A-Za-z0-9_-]+)*$/;
+
 const rowsPerStep = 64;
+
 const backfillBytes = 1024 * 1024;
 
 /** Replaces a namespace's functions and schema, all of them or nothing. */
@@ -233,63 +237,8 @@ function indexMisfit(table: LiveTable, document: LiveObject): string | undefined
   }
 }
 
-function isNew(index: LiveIndex): boolean {
-  return index.since < 0;
-}
-
 function markerKey(namespace: LiveNamespace, table: LiveTable, index: number): Buffer {
   return makeKey(tables.droppedLiveTable, namespace.id, table.number, index);
-}
-
-interface TablePlan {
-  readonly tables: readonly LiveTable[];
-  readonly nextNumber: number;
-  readonly droppedTables: readonly LiveTable[];
-  readonly droppedIndexes: readonly { readonly table: LiveTable; readonly index: LiveIndex }[];
-  readonly changes: readonly string[];
-}
-
-function planTables(meta: LiveMeta, schema: SchemaDefinition | undefined): TablePlan {
-  let { nextNumber } = meta;
-  const changes: string[] = [];
-  const droppedIndexes: { table: LiveTable; index: LiveIndex }[] = [];
-  if (schema === undefined) return { tables: meta.tables, nextNumber, droppedTables: [], droppedIndexes, changes };
-  const existing = new Map(meta.tables.map((table) => [table.name, table]));
-  const planned = Object.entries(schema.tables).map(([name, { fields, indexes }]): LiveTable => {
-    const before = existing.get(name);
-    const number = before?.number ?? nextNumber++;
-    if (before === undefined) changes.push(`create table ${name}`);
-    else if (JSON.stringify(before.fields) !== JSON.stringify(fields)) changes.push(`change fields of ${name}`);
-    const kept = (index: { name: string; fields: readonly string[] }) =>
-      before?.indexes.find((each) => each.name === index.name && each.fields.join() === index.fields.join());
-    for (const index of before?.indexes ?? []) {
-      if (indexes.some((each) => kept(each) === index)) continue;
-      changes.push(`drop index ${name}.${index.name}`);
-      droppedIndexes.push({ table: before!, index });
-    }
-    const made = indexes.map((index): LiveIndex => {
-      const same = kept(index);
-      if (same !== undefined) return same;
-      changes.push(`create index ${name}.${index.name}`);
-      return { ...index, number: nextNumber++, since: -1 };
-    });
-    return { name, number, fields, indexes: made, events: before?.events };
-  });
-  const droppedTables = meta.tables.filter(({ name }) => !Object.hasOwn(schema.tables, name));
-  for (const { name } of droppedTables) changes.push(`drop table ${name}`);
-  return { tables: planned, nextNumber, droppedTables, droppedIndexes, changes };
-}
-
-function functionChanges(before: readonly DeployedFunction[], after: readonly DeployedFunction[]): string[] {
-  const known = new Map(before.map((each) => [each.name, JSON.stringify(each)]));
-  const changes: string[] = [];
-  for (const each of after) {
-    const text = known.get(each.name);
-    if (text === undefined) changes.push(`add ${each.kind} ${each.name}`);
-    else if (text !== JSON.stringify(each)) changes.push(`change ${each.kind} ${each.name}`);
-    known.delete(each.name);
-  }
-  return [...changes, ...Array.from(known.keys(), (name) => `remove function ${name}`)];
 }
 
 function parseModules(modules: readonly SourceModule[]): SourceModule[] {

@@ -1,7 +1,7 @@
 /**
- * What stands between a bundle and the server, inside of the sandbox. Its text is put before the bundle's: it must not use anything from outside
- * of its own body. It takes away what would make two runs of a function differ, freezes the rest, and talks in JSON: `step` begins a run or
- * brings answers, `output` tells what the run asks for, or its end.
+ * Stands between a bundle and the server, inside the sandbox. Its text is put before the bundle's, so it is one function that uses nothing
+ * outside its body. It removes what would make two runs of a function differ, freezes the intrinsics, and talks in JSON: `step` begins a run
+ * or brings answers, `output` returns what the run asks for, or its end.
  */
 function installHarness(): void {
   // biome-ignore lint/suspicious/noExplicitAny: everything in here is of strangers.

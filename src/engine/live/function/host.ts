@@ -40,7 +40,7 @@ export class RunHost {
     return `[${answers.join()}]`;
   }
 
-  /** What the function is told of an error. */
+  /** What the function sees of an error. */
   #messageOf(error: unknown): string {
     if (error instanceof FunctionFault && error.kind === "thrown") return error.message;
     const isOfFunction = error instanceof EngineError && /^(invalid_argument|not_found)$/.test(error.reason);

@@ -21,7 +21,7 @@ export interface RunAnswer {
   readonly fault?: Pick<SandboxFault, "kind" | "message" | "isStuck">;
 }
 
-/** How a run ended, as the harness tells it. */
+/** How a run ended, as the harness reports it. */
 export interface RunEnd {
   readonly end: {
     readonly value?: LiveValue;

@@ -7,10 +7,10 @@ import { FunctionFault, overLimit } from "../fault.ts";
 import { type LiveSettings, liveLimits } from "../settings.ts";
 import type { RunAnswer, RunEnd, RunnerQuestion, RunRequest } from "./messages.ts";
 
-/** The runner was lost with the run, which is to be begun anew: what it has read and written so far is of no use. */
+/** The runner was lost with the run, which must start over. */
 export class RunLost extends Error {}
 
-/** It takes longer than was thought, and is to be begun anew where it holds up nobody. */
+/** It takes longer than expected and must start over in a runner where it blocks nobody. */
 export class RunSlow extends Error {}
 
 /** Runs it again where its runner was lost, or it was thought to be short and is not. */
@@ -52,7 +52,7 @@ interface Queued extends Job {
 interface Runner {
   readonly child: Child;
   readonly running: Map<number, Queued>;
-  /** Never rejects: what is asked of a child that is lost is told so. */
+  /** Never rejects: requests to a lost child are answered with the loss. */
   readonly isReady: Promise<unknown>;
   /** Has a run that has lost a runner already: nobody else is to be lost with it. */
   isAlone: boolean;
@@ -71,7 +71,7 @@ const lossesMax = 2;
 const lookMs = 500;
 /** How long a runner may be deaf: some built-ins heed no time-out, and hold its thread. */
 const deafMsMax = 2_500;
-/** A look that comes so late tells of a machine that stands still, and nothing of a runner. */
+/** A check that comes this late means that the machine was suspended, not that a runner hangs. */
 const lookMsMax = 2 * lookMs;
 const hello: RunRequest = { run: 0, bundle: "", heapBytes: 0, cpuMs: 0, isBrief: false, request: "" };
 /** Runs of a slow function after which it is tried again as a short one: the machine may have stood still. */

@@ -5,7 +5,7 @@ import type { RunAnswer, RunRequest } from "./messages.ts";
 
 /** Idle sandboxes that are kept, over all bundles. */
 const idleMax = 8;
-/** Runs after which a sandbox is made anew, for what a heap gathers. */
+/** Runs after which a sandbox is replaced, since its heap grows. */
 const runsMax = 10_000;
 
 /** Counted as processor time of a run each time it asks for something: the server works for it too. */
@@ -14,7 +14,7 @@ const roundTripMs = 0.05;
 /** How long a step that is thought to be short may hold the process, and with it other runs. */
 const briefMs = 20;
 
-interface Kept {
+interface PooledSandbox {
   readonly bundle: string;
   readonly sandbox: Sandbox;
   runs: number;
@@ -24,7 +24,7 @@ interface Kept {
 export class RunnerService implements ChildService {
   readonly #sandboxes: Sandboxes;
   readonly #parent: ChildParent;
-  #idle: Kept[] = [];
+  #idle: PooledSandbox[] = [];
 
   constructor(sandboxes: Sandboxes, parent: ChildParent) {
     this.#sandboxes = sandboxes;
@@ -33,16 +33,16 @@ export class RunnerService implements ChildService {
 
   async handle(message: unknown): Promise<RunAnswer> {
     const request = message as RunRequest;
-    // The first of a new process, whose start takes what it takes.
+    // The first of a new process, sent to wait for its start.
     if (request.run === 0) return { end: "" };
-    let kept: Kept | undefined;
+    let pooled: PooledSandbox | undefined;
     try {
-      kept = await this.#take(request);
-      const end = await this.#run(kept.sandbox, request);
-      this.#giveBack(kept);
+      pooled = await this.#take(request);
+      const end = await this.#run(pooled.sandbox, request);
+      this.#giveBack(pooled);
       return { end };
     } catch (error) {
-      kept?.sandbox.dispose();
+      pooled?.sandbox.dispose();
       if (!(error instanceof SandboxFault)) throw error;
       const { kind, message, isStuck } = error;
       return { end: "", fault: { kind, message, isStuck } };
@@ -67,7 +67,7 @@ export class RunnerService implements ChildService {
     return output;
   }
 
-  async #take({ bundle, heapBytes, cpuMs }: RunRequest): Promise<Kept> {
+  async #take({ bundle, heapBytes, cpuMs }: RunRequest): Promise<PooledSandbox> {
     // The last one used: its code and data are in the processor's caches.
     const at = this.#idle.findLastIndex((each) => each.bundle === bundle);
     if (at >= 0) return this.#idle.splice(at, 1)[0]!;
@@ -76,12 +76,12 @@ export class RunnerService implements ChildService {
     return { bundle, sandbox, runs: 0 };
   }
 
-  #giveBack(kept: Kept): void {
-    if (++kept.runs >= runsMax) {
-      kept.sandbox.dispose();
+  #giveBack(pooled: PooledSandbox): void {
+    if (++pooled.runs >= runsMax) {
+      pooled.sandbox.dispose();
       return;
     }
-    this.#idle.push(kept);
+    this.#idle.push(pooled);
     if (this.#idle.length > idleMax) this.#idle.shift()!.sandbox.dispose();
   }
 }

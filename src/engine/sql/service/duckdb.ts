@@ -134,10 +134,10 @@ export class Connection {
   async prepareOnce(sql: string): Promise<Prepared> {
     const known = this.#prepared.get(sql);
     if (known !== undefined) return known;
-    const made = await this.prepare(sql);
+    const statement = await this.prepare(sql);
     if (this.#prepared.size >= preparedMax) this.#prepared.shift()!.close();
-    this.#prepared.set(sql, made);
-    return made;
+    this.#prepared.set(sql, statement);
+    return statement;
   }
 
   /** Stops what runs on this connection. */
@@ -180,7 +180,7 @@ export class Prepared {
     return type === duckdb.StatementType.SELECT || type === duckdb.StatementType.EXPLAIN;
   }
 
-  /** Undefined where nothing in the statement tells it. */
+  /** Undefined where nothing in the statement determines it. */
   parameterType(index: number): LogicalType | undefined {
     try {
       return duckdb.param_logical_type(this.#statement, index);
@@ -247,14 +247,14 @@ export class Result {
   async next(): Promise<Chunk | undefined> {
     const chunk = duckdb.result_is_streaming(this.#result)
       ? await withFault(duckdb.fetch_chunk(this.#result))
-      : this.#kept();
+      : this.#nextMaterialised();
     if (chunk === null) return undefined;
     const rows = duckdb.data_chunk_get_size(chunk);
     if (rows === 0) return undefined;
     return { rows, vector: (column) => duckdb.data_chunk_get_vector(chunk, column) };
   }
 
-  #kept(): duckdb.DataChunk | null {
+  #nextMaterialised(): duckdb.DataChunk | null {
     if (this.#nextChunk >= duckdb.result_chunk_count(this.#result)) return null;
     return duckdb.result_get_chunk(this.#result, this.#nextChunk++);
   }

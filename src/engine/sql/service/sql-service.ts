@@ -188,7 +188,7 @@ export class SqlService implements ChildService {
   async #started(
     request: Extract<SqlMessage, { kind: "run" | "check" }>,
   ): Promise<{ plan: StatementPlan; open: Open }> {
-    // Before anything else: what changed is told in the order of the messages.
+    // First: changes apply in the order of the messages.
     const opened = this.#namespace(request.namespace).then((open) => {
       for (const table of request.tables) if (table.schema === "collections") open.collections.take(table);
       return open;

@@ -111,8 +111,8 @@ const owned = new WeakMap<Dialect, ReadonlySet<string>>();
 function ownFunctions(dialect: Dialect): ReadonlySet<string> {
   let found = owned.get(dialect);
   if (found === undefined) {
-    const made = dialect.setUp({ namespace: "" }).join(";\n");
-    found = new Set([...made.matchAll(/\bMACRO ([a-z_]+\.[a-z_0-9]+)/g)].map(([, name]) => name!));
+    const script = dialect.setUp({ namespace: "" }).join(";\n");
+    found = new Set([...script.matchAll(/\bMACRO ([a-z_]+\.[a-z_0-9]+)/g)].map(([, name]) => name!));
     owned.set(dialect, found);
   }
   return found;

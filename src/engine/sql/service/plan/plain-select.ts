@@ -36,9 +36,9 @@ export function plainSelect(statement: TreeNode): PlainSelect | undefined {
 function all<T>(nodes: readonly TreeNode[], each: (node: TreeNode) => T | undefined): T[] | undefined {
   const found: T[] = [];
   for (const node of nodes) {
-    const made = each(node);
-    if (made === undefined) return undefined;
-    found.push(made);
+    const result = each(node);
+    if (result === undefined) return undefined;
+    found.push(result);
   }
   return found;
 }

@@ -45,7 +45,7 @@ export function boundsOf(nodes: readonly TreeNode[]): StatementBounds {
     if (node.type !== "SELECT_NODE" || !isNode(node["from_table"])) continue;
     const from = node["from_table"];
     const isAlone = from.type !== "JOIN";
-    for (const ref of kept(from)) {
+    for (const ref of filterableSides(from)) {
       if (isRetrieval(ref)) retrievals.set(ref, retrievalBounds(ref, node, from));
       else if (ref.type === "BASE_TABLE") tables.set(ref, tableBounds(ref, node, isAlone));
     }
@@ -95,14 +95,14 @@ const keepsLeft = new Set(["INNER", "LEFT", "SEMI", "ANTI"]);
 const keepsRight = new Set(["INNER", "RIGHT"]);
 
 /** The parts of a join of which a row that the `WHERE` refuses can be left out before the join. */
-function kept(ref: TreeNode): TreeNode[] {
+function filterableSides(ref: TreeNode): TreeNode[] {
   if (ref.type !== "JOIN") return [ref];
   const { left, right, join_type: type, ref_type: how } = ref;
   // Rows that are put side by side, or beside the nearest, find another one when some are left out.
   if (how === "POSITIONAL") return [];
   const found: TreeNode[] = [];
-  if (keepsLeft.has(String(type)) && isNode(left)) found.push(...kept(left));
-  if (keepsRight.has(String(type)) && how !== "ASOF" && isNode(right)) found.push(...kept(right));
+  if (keepsLeft.has(String(type)) && isNode(left)) found.push(...filterableSides(left));
+  if (keepsRight.has(String(type)) && how !== "ASOF" && isNode(right)) found.push(...filterableSides(right));
   return found;
 }
 

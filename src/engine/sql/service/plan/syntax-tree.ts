@@ -77,16 +77,16 @@ const numbers: Readonly<Record<string, string>> = { Infinity: "1e999", "-Infinit
 
 /** Strings stay as they are, whatever they say. */
 function withNumbers(text: string): string {
-  let made = "";
+  let out = "";
   for (let at = 0; at < text.length; ) {
     const quote = text.indexOf('"', at);
     const outside = text.slice(at, quote === -1 ? text.length : quote);
-    made += outside.replace(endless, (name) => numbers[name]!);
+    out += outside.replace(endless, (name) => numbers[name]!);
     if (quote === -1) break;
     let end = quote + 1;
     while (end < text.length && text[end] !== '"') end += text[end] === "\\" ? 2 : 1;
-    made += text.slice(quote, end + 1);
+    out += text.slice(quote, end + 1);
     at = end + 1;
   }
-  return made;
+  return out;
 }

@@ -16,7 +16,7 @@ function selectList(statement: TreeNode): readonly TreeNode[] {
   return isNode(node) && node.type === "SELECT_NODE" ? ((node["select_list"] as TreeNode[] | undefined) ?? []) : [];
 }
 
-/** Where the items of that list stand; none where it can't be told. */
+/** Where the items of that list stand; none where that is uncertain. */
 function itemSpans(query: string, tokens: readonly Token[]): Span[] {
   const textOf = (token: Token | undefined) =>
     token === undefined ? "" : query.slice(token.start, token.end).toLowerCase();

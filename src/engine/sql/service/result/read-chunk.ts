@@ -1,38 +1,13 @@
 import type { FixedData, SqlBatch, SqlColumn, Validity } from "../../batch.ts";
-import { sqlFault } from "../../fault.ts";
-import { checkValueBytes } from "../../value.ts";
 import type { ColumnType } from "../duck-type.ts";
 import { type Chunk, lib, Type, type Vector } from "../duckdb.ts";
-import { type Bytes, withKnownNumbers } from "./json-numbers.ts";
+import { withKnownNumbers } from "./json-numbers.ts";
+import { asText, bigText, bitText, readBytes, timeZoneText } from "./read-bytes.ts";
+import { copyOf, isValid, validityOf } from "./vector-memory.ts";
 
 /** Rows of a chunk as columns of their own memory. */
 export function readChunk(types: readonly ColumnType[], chunk: Chunk): SqlBatch {
   return { rows: chunk.rows, columns: types.map((type, i) => readVector(chunk.vector(i), type, chunk.rows)) };
-}
-
-function copyOf(vector: Vector, bytes: number): ArrayBuffer {
-  const copy = new ArrayBuffer(bytes);
-  if (bytes > 0) new Uint8Array(copy).set(lib.vector_get_data(vector, bytes));
-  return copy;
-}
-
-function validityOf(vector: Vector, rows: number): Validity {
-  if (rows === 0) return undefined;
-  // DuckDB keeps words of 64 bits.
-  const bits = lib.vector_get_validity(vector, Math.ceil(rows / 64) * 8) as Uint8Array | null;
-  if (bits === null) return undefined;
-  const validity = new Uint8Array(Math.ceil(rows / 8));
-  validity.set(bits.subarray(0, validity.length));
-  const full = rows >> 3;
-  let all = true;
-  for (let i = 0; i < full && all; i++) all = validity[i] === 0xff;
-  if (!all) return validity;
-  const rest = (1 << (rows & 7)) - 1;
-  return ((validity[full] ?? 0) & rest) === rest ? undefined : validity;
-}
-
-export function isValid(validity: Validity, row: number): boolean {
-  return validity === undefined || ((validity[row >> 3]! >> (row & 7)) & 1) === 1;
 }
 
 function readVector(vector: Vector, column: ColumnType, rows: number): SqlColumn {
@@ -169,97 +144,6 @@ function decimals(vector: Vector, stored: number, rows: number): BigInt64Array {
   return data;
 }
 
-/** What one column's values of a chunk take at most: a batch is put together in memory. */
-const chunkBytesMax = 512 * 1024 * 1024;
-
-/** Strings of up to 12 bytes lie in the vector itself, longer ones where it points to. */
-const inlineBytesMax = 12;
-
-function readBytes(vector: Vector, validity: Validity, rows: number): Bytes {
-  const raw = rows === 0 ? new Uint8Array() : lib.vector_get_data(vector, rows * 16);
-  const view = new DataView(raw.buffer, raw.byteOffset, raw.byteLength);
-  const offsets = new Int32Array(rows + 1);
-  let total = 0;
-  for (let i = 0; i < rows; i++) {
-    const length = isValid(validity, i) ? view.getUint32(i * 16, true) : 0;
-    checkValueBytes(length);
-    total += length;
-    offsets[i + 1] = total;
-  }
-  if (total > chunkBytesMax) {
-    throw sqlFault("out_of_range", `${rows} rows of ${total} bytes are too long to be sent at once`);
-  }
-  const data = new Uint8Array(total);
-  for (let i = 0; i < rows; i++) {
-    const length = offsets[i + 1]! - offsets[i]!;
-    if (length === 0) continue;
-    const at = raw.byteOffset + i * 16;
-    const bytes =
-      length <= inlineBytesMax
-        ? raw.subarray(i * 16 + 4, i * 16 + 4 + length)
-        : lib.get_data_from_pointer(raw.buffer as ArrayBuffer, at + 8, length);
-    data.set(bytes, offsets[i]!);
-  }
-  return { offsets, data };
-}
-
-function textBytes(rows: number, textOf: (row: number) => string | undefined): Bytes {
-  const texts: Buffer[] = [];
-  const offsets = new Int32Array(rows + 1);
-  for (let i = 0; i < rows; i++) {
-    const text = Buffer.from(textOf(i) ?? "");
-    texts.push(text);
-    offsets[i + 1] = offsets[i]! + text.length;
-  }
-  return { offsets, data: new Uint8Array(Buffer.concat(texts)) };
-}
-
-function asText(vector: Vector, validity: Validity, rows: number, format: (bytes: Uint8Array) => string): Bytes {
-  const { offsets, data } = readBytes(vector, validity, rows);
-  return textBytes(rows, (i) =>
-    isValid(validity, i) ? format(data.subarray(offsets[i]!, offsets[i + 1]!)) : undefined,
-  );
-}
-
-/** The first byte tells how many bits of the second are none of the value's. */
-function bitText(bytes: Uint8Array): string {
-  let text = "";
-  for (const byte of bytes.subarray(1)) text += byte.toString(2).padStart(8, "0");
-  return text.slice(bytes[0] ?? 0);
-}
-
-/** Three bytes of length and sign, then the magnitude, the highest byte first; all inverted when it is negative. */
-function bigText(bytes: Uint8Array): string {
-  const negative = (bytes[0]! & 0x80) === 0;
-  let value = 0n;
-  for (const byte of bytes.subarray(3)) value = (value << 8n) | BigInt(negative ? byte ^ 0xff : byte);
-  return String(negative ? -value : value);
-}
-
-const offsetSecondsMax = 16 * 3600 - 1;
-
-/** 40 bits of microseconds, 24 of the offset, counted down from the largest. */
-function timeZoneText(vector: Vector, validity: Validity, rows: number): Bytes {
-  const values = new BigUint64Array(copyOf(vector, rows * 8));
-  return textBytes(rows, (i) => {
-    if (!isValid(validity, i)) return undefined;
-    const micros = Number(values[i]! >> 24n);
-    const offset = offsetSecondsMax - Number(values[i]! & 0xffffffn);
-    const seconds = Math.floor(micros / 1_000_000);
-    const clock = [seconds / 3600, (seconds / 60) % 60, seconds % 60].map((part) => two(Math.floor(part))).join(":");
-    const rest = micros % 1_000_000;
-    const fraction = rest === 0 ? "" : `.${String(rest).padStart(6, "0").replace(/0+$/, "")}`;
-    const away = Math.abs(offset);
-    const minutes = Math.floor((away % 3600) / 60);
-    const zone = `${offset < 0 ? "-" : "+"}${two(Math.floor(away / 3600))}${minutes === 0 ? "" : `:${two(minutes)}`}`;
-    return clock + fraction + zone;
-  });
-}
-
-function two(value: number): string {
-  return String(value).padStart(2, "0");
-}
-
 function readList(vector: Vector, column: ColumnType, validity: Validity, rows: number): SqlColumn {
   const entries = new BigUint64Array(copyOf(vector, rows * 16));
   const size = lib.list_vector_get_size(vector);
@@ -276,7 +160,7 @@ function readList(vector: Vector, column: ColumnType, validity: Validity, rows: 
     for (let k = 0; k < length; k++) wanted.push(from + k);
   }
   const { type } = column;
-  // Lists may share items or leave some out; then they are laid out anew.
+  // Lists may share items or leave some out; then they are copied.
   const laid = inOrder && offsets[rows] === size ? items : takeRows(items, wanted);
   return { layout: "list", type, validity, offsets, items: laid };
 }

@@ -23,7 +23,7 @@ const guesses: readonly SqlType[] = [
 ];
 
 /**
- * The columns and parameters of a statement. While a parameter has no type, DuckDB tells of no columns: they are then
+ * The columns and parameters of a statement. While a parameter has no type, DuckDB names no columns: they are then
  * those of the statement with a parameter of the type that its value has, or of one that fits.
  */
 export async function describeStatement(
@@ -71,7 +71,7 @@ async function describeAs(
   return { columns, parameters, unknown };
 }
 
-/** A column without a name of its own has that of its expression, which is told as it was written. */
+/** A column without a name of its own has that of its expression, shown as it was written. */
 function uncast({ name, type }: SqlColumnInfo, params: readonly SqlParameter[]): SqlColumnInfo {
   const types = new Set(params.filter((param) => param !== undefined).map((param) => typeName(param.type!)));
   let shown = name;

@@ -38,7 +38,7 @@ const misread = new Set(["Binder", "Catalog", "Parser", "Syntax", "Parameter Not
 
 /**
  * The documents of a collection that meet terms of a retriever, in ascending order. Undefined when the terms are not
- * about its own columns: the statement itself then tells what is wrong with them, if anything is.
+ * about its own columns: the statement itself then reports their faults.
  */
 export async function matchingIds(
   open: Opened,
@@ -91,7 +91,7 @@ async function idsOf(
   const named = new Set(terms.flatMap(({ bare }) => bare).filter((name) => !known.has(name)));
   const items = ref.items.filter(({ name }) => named.has(name));
   const used = [...terms, ...items].flatMap(({ bare, qualified }) => [...bare, ...qualified]);
-  // Under other names it can't be told which of the columns are used.
+  // Under other names it is unknown which of the columns are used.
   await collections.load(table, { all: ref.renamed.length > 0, names: new Set(used) }, statement.check);
   const place = collections.shadowed(table) ?? `collections.${quote(table.name)}`;
   const query = await textFor(ref, plan, columns, terms, items, place, textOf);

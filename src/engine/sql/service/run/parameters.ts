@@ -19,7 +19,7 @@ export interface NumberedParameters {
 
 /**
  * DuckDB wants parameters numbered without gaps, and some of a statement's may be gone with a retriever's call: what
- * is left (`isLeft`) is numbered anew. Those that are given as text of another type are cast to it where they stand,
+ * is left (`isLeft`) is renumbered. Those that are given as text of another type are cast to it where they stand,
  * so that DuckDB reads the text; `castAll` casts every one that has a type.
  */
 export function numberParameters(
@@ -53,7 +53,7 @@ function needsCast({ value, type }: SqlParameter): boolean {
   return typeof value === "string" && !textual.has(type?.kind ?? "null");
 }
 
-/** Fills a statement whose parameters were numbered anew. */
+/** Fills a statement whose parameters were renumbered. */
 export function bindAll(
   prepared: Prepared,
   indexes: readonly number[],
@@ -72,13 +72,13 @@ export function bindAll(
 export function parameterValue({ value, type }: SqlParameter, field: string): Value {
   if (type?.kind === "float64" && typeof value === "number") return lib.create_double(value);
   if (type?.kind === "float32" && typeof value === "number") return lib.create_float(value);
-  return givenValue(value, field);
+  return boundValue(value, field);
 }
 
 const int64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
 const int128 = { min: -(2n ** 127n), max: 2n ** 127n - 1n };
 
-function givenValue(value: SqlValue, field: string): Value {
+function boundValue(value: SqlValue, field: string): Value {
   if (value === null) return lib.create_null_value();
   switch (typeof value) {
     case "boolean":
@@ -109,7 +109,7 @@ function listOf(items: readonly SqlValue[], field: string): Value {
     const values = items.map((item) => (item === null ? lib.create_null_value() : lib.create_double(Number(item))));
     return lib.create_list_value(simple(Type.DOUBLE), values);
   }
-  const values = items.map((item, i) => givenValue(item, `${field}[${i}]`));
+  const values = items.map((item, i) => boundValue(item, `${field}[${i}]`));
   // Made once and asked for their type: made for it alone, each level would double the work of those below it.
   const first = items.findIndex((item) => item !== null);
   return lib.create_list_value(type === "nested" ? lib.get_value_type(values[first]!) : type, values);
@@ -134,7 +134,7 @@ function commonType(items: readonly SqlValue[], field: string): LogicalType | "d
 function structOf(value: Readonly<Record<string, SqlValue>>, field: string): Value {
   const names = Object.keys(value);
   if (names.length === 0) throw sqlFault("parameter", "must not be an empty object", { field });
-  const values = names.map((name) => givenValue(value[name]!, `${field}.${name}`));
+  const values = names.map((name) => boundValue(value[name]!, `${field}.${name}`));
   const types = values.map((each) => lib.get_value_type(each));
   return lib.create_struct_value(lib.create_struct_type(types, names), values);
 }

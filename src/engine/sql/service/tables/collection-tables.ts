@@ -19,11 +19,11 @@ import { columnList, type NamespaceDatabase } from "./namespace-database.ts";
 
 /** Fields that are loaded together the first time, whether asked for or not: parsing a source is most of the work. */
 const fieldsTogetherMax = 32;
-/** More changed documents than this, and than half of all, are loaded anew with the rest. */
+/** With more changed documents than this, and than half of all, the whole collection is loaded again. */
 const changedMin = 20_000;
-/** Replaced rows that may lie in a table before it is written anew, besides as many as it has. */
+/** Dead rows that a table may have, besides as many as are live, before it is rewritten. */
 const deadMin = 50_000;
-/** Rows that are written before a table is packed anew, and a part of all of them that they must be. */
+/** New rows, and their share of all rows, from which on a table is packed again. */
 const looseMin = 10_000;
 const looseShare = 0.1;
 /** Ids of one DELETE. */
@@ -68,13 +68,13 @@ export class CollectionTables {
     this.#store = store;
   }
 
-  /** Takes what a message tells of a collection, in the order in which messages come. */
+  /** Takes the changes that a message lists for a collection, in the order of the messages. */
   take(table: CollectionTable): void {
     const known = this.#knownOf(table);
     const { delta } = table;
     if (delta === undefined) return;
     if (known.changesKnown !== delta.from) {
-      // Something was told to nobody: what is loaded can't be brought up to date.
+      // A message was missed: what is loaded can't be brought up to date.
       known.changed = undefined;
     }
     for (const id of delta.ids) known.changed?.add(id);
@@ -174,9 +174,9 @@ export class CollectionTables {
       // Fields are only ever added: what is loaded stays so.
       return Object.assign(known, { schemaVersion, columns });
     }
-    const made: Known = { schemaVersion, columns, loaded: undefined, changesKnown: -1, next: 0, changed: undefined };
-    this.#known.set(table.id, made);
-    return made;
+    const entry: Known = { schemaVersion, columns, loaded: undefined, changesKnown: -1, next: 0, changed: undefined };
+    this.#known.set(table.id, entry);
+    return entry;
   }
 
   #viewOf(table: CollectionTable, known: Known): string {
@@ -332,7 +332,7 @@ function isAmong(columns: readonly CollectionColumn[] = [], { name }: Collection
   return columns.some((column) => column.name === name);
 }
 
-/** Adds the documents that the log tells of from an offset on; false when that is not exactly so many changes. */
+/** Adds the documents that the log names from an offset on; false when that is not exactly so many changes. */
 function addLogged(reader: Reader, stream: number, next: number, count: number, into: Set<number>): boolean {
   let found = 0;
   let expected = next;

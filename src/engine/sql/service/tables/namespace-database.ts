@@ -141,11 +141,11 @@ export class NamespaceDatabase {
   #setUp(dialect: Dialect): Promise<void> {
     const known = this.#dialects.get(dialect);
     if (known !== undefined) return known;
-    const made = this.exclusively(async () => {
+    const creation = this.exclusively(async () => {
       for (const statement of dialect.setUp({ namespace: this.namespace.name })) await this.writer.run(statement);
     });
-    this.#dialects.set(dialect, made);
-    return made;
+    this.#dialects.set(dialect, creation);
+    return creation;
   }
 }
 
