@@ -5,9 +5,14 @@ const toldFieldsMax = 8;
 const toldNameLengthMax = 256;
 
 /** Refuses an object's members that are not among the known ones, naming them all. */
-export function refuseUnknown(path: string, input: object, known: readonly string[], more?: string): void {
+export function refuseUnknown(
+  path: string,
+  input: object,
+  known: readonly string[],
+  more?: string | (() => string),
+): void {
   const unknown = Object.keys(input).filter((name) => !known.includes(name));
-  if (unknown.length > 0) throw unknownFields(path, unknown, more);
+  if (unknown.length > 0) throw unknownFields(path, unknown, typeof more === "function" ? more() : more);
 }
 
 /** `more` is what else there is to say, for example which fields are known. */

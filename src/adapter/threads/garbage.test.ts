@@ -6,10 +6,11 @@ const { idleBytesMin, busyBytesMin } = garbageLimits;
 
 /** Memory that grows as told, and of which a collection leaves what is kept. */
 function collector(kept: { bytes: number }) {
-  const state = { held: kept.bytes, collections: 0 };
+  const state = { held: kept.bytes, collections: 0, thorough: 0 };
   const garbage = new GarbageCollector(
-    () => {
+    (thoroughly) => {
       state.collections++;
+      if (thoroughly) state.thorough++;
       state.held = kept.bytes;
     },
     () => state.held,
@@ -77,6 +78,28 @@ describe("the garbage of threads", () => {
       t.mock.timers.tick(garbageLimits.idleMs);
       assert.equal(state.collections, wanted);
     }
+  });
+
+  test("after that it is cleaned thoroughly, once, when the thread has rested", (t) => {
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    const { state, garbage } = collector({ bytes: 0 });
+    const message = () => {
+      garbage.begin();
+      garbage.done();
+    };
+    garbage.leftBehind();
+    for (let i = 0; i < 3; i++) {
+      message();
+      t.mock.timers.tick(garbageLimits.idleMs);
+      t.mock.timers.tick(garbageLimits.restMs - garbageLimits.idleMs - 1);
+    }
+    assert.deepEqual([state.collections, state.thorough], [1, 0], "a message came before it had rested");
+    t.mock.timers.tick(1);
+    assert.deepEqual([state.collections, state.thorough], [2, 1]);
+    message();
+    t.mock.timers.tick(garbageLimits.idleMs);
+    t.mock.timers.tick(garbageLimits.restMs);
+    assert.equal(state.thorough, 1);
   });
 
   test("buffers that nobody holds go", () => {

@@ -13,6 +13,11 @@ export const garbageLimits = {
   busyBytesMin: 32 * MiB,
   /** How often a busy thread asks, since asking takes longer than many a message. */
   askMs: 100,
+  /**
+   * What was left behind is cleaned thoroughly after this long: that takes the code that was made for the objects with it, and the next burst
+   * of small writes pays a second of processor time to make it again.
+   */
+  restMs: 5_000,
 } as const;
 
 /**
@@ -25,6 +30,7 @@ export class GarbageCollector {
   #keptBytes: number;
   #working = 0;
   #leftBehind = false;
+  #restDue = false;
   #askedMs = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
@@ -56,18 +62,25 @@ export class GarbageCollector {
 
   /**
    * Something large was let go that had been kept until now. How much is held does not tell of it, so the next idle
-   * moment cleans whatever that is.
+   * moment cleans whatever that is, and a longer rest does so thoroughly.
    */
   leftBehind(): void {
     this.#leftBehind = true;
   }
 
   #onIdle(): void {
-    if (this.#leftBehind) {
-      this.#leftBehind = false;
-      this.#collect(true);
-      this.#keptBytes = this.#heldBytes();
-    } else this.collectIfAbove(garbageLimits.idleBytesMin);
+    this.collectIfAbove(this.#leftBehind ? 0 : garbageLimits.idleBytesMin);
+    this.#restDue ||= this.#leftBehind;
+    this.#leftBehind = false;
+    if (!this.#restDue) return;
+    this.#timer = setTimeout(() => this.#onRest(), garbageLimits.restMs - garbageLimits.idleMs);
+    this.#timer.unref();
+  }
+
+  #onRest(): void {
+    this.#restDue = false;
+    this.#collect(true);
+    this.#keptBytes = this.#heldBytes();
   }
 
   /** For a long piece of work, after a part that leaves much behind. */

@@ -229,7 +229,7 @@ export class Builder {
       const entries = this.#documents(id, last, left);
       if (entries.length === 0) return Infinity;
       const changes = entries.map(({ key, value }) => ({ id: documentIdOf(key), ...openStored(key, value) }));
-      this.#send(job, new Uint8Array(encodeChanges(changes)));
+      this.#send(job, encodeChanges(changes));
       last = changes.at(-1)!.id;
       left -= entries.length;
       await nextTurn();

@@ -24,7 +24,6 @@ import type { CollectionRuntime } from "./runtime.ts";
 import type { Runtimes } from "./runtimes.ts";
 import { type Backpressure, backpressureOf, type CollectionSettings } from "./settings.ts";
 import { WriteGroup } from "./write-group.ts";
-import { encodeChanges } from "./write-record.ts";
 
 export interface WriteReply {
   readonly token: ConsistencyToken;
@@ -58,7 +57,6 @@ interface Foreseen {
   readonly changesBefore: number;
   readonly applied: AppliedOps;
   readonly stored: readonly StoreOp[];
-  readonly value: Buffer;
 }
 
 /** How the operations of a request are named in errors. */
@@ -124,8 +122,7 @@ export class DocumentWriter {
     const draft = new Draft(store);
     try {
       const applied = yield* new OpApplier(draft, meta.id, prepared.schema, next, options).apply(prepared.ops);
-      yield;
-      return { changesBefore, applied, stored: draft.ops, value: encodeChanges(applied.changes) };
+      return { changesBefore, applied, stored: draft.ops };
     } catch (error) {
       if (!(error instanceof EngineError)) throw error;
       return undefined;
@@ -185,16 +182,14 @@ export class DocumentWriter {
       ? foreseen.applied
       : yield* new OpApplier(draft, meta.id, schema, next, options).apply(ops);
     if (changes.length === 0) return { token: tokenAt(meta.streamId, next), results };
-    const value = holds ? foreseen.value : encodeChanges(changes);
-    yield;
     if (addsFields) {
       const changed = { ...meta, schema, schemaVersion: meta.schemaVersion + 1 };
       draft.put(collectionKey(meta.namespaceId, meta.name), encodeCollection(changed));
       draft.onCommit(() => runtime.onMeta(changed));
     }
     // The index is to know the fields before the documents that have them.
-    const fits = !addsFields && group.hasRoom(value.length);
-    const write = { changes, value, documentsAdded, nowMs: this.#deps.clock.nowMs() };
+    const fits = !addsFields && group.hasRoom(changes);
+    const write = { changes, documentsAdded, nowMs: this.#deps.clock.nowMs() };
     (fits ? group : this.#newGroup(runtime, group.totals, next)).add(draft, write);
     return { token: tokenAt(meta.streamId, next + 1), results };
   }

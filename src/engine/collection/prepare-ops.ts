@@ -1,5 +1,5 @@
 import { EngineError } from "../errors.ts";
-import { Extractor } from "../search/document.ts";
+import { type Extractor, extractorOf } from "../search/document.ts";
 import { FloatSlab } from "../search/float-slab.ts";
 import type { Steps } from "../turns.ts";
 import { encodeDocument, type StoredDocument } from "./document-codec.ts";
@@ -79,7 +79,7 @@ class Preparer {
   constructor(schema: Schema) {
     this.schema = schema;
     this.#passing = new FloatSlab(floatsOf(schema));
-    this.#extractor = new Extractor(schema);
+    this.#extractor = extractorOf(schema);
   }
 
   /** An operation that does not fit leaves the schema as it was. */
@@ -123,7 +123,7 @@ class Preparer {
     const fields = inferFields(this.schema, source);
     if (fields.length === 0) return;
     this.schema = addFields(this.schema, fields);
-    this.#extractor = new Extractor(this.schema);
+    this.#extractor = extractorOf(this.schema);
   }
 }
 

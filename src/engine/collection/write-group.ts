@@ -4,15 +4,13 @@ import type { Log } from "../log/log.ts";
 import { encodeBatch } from "../log/record-batch.ts";
 import { type CollectionTotals, collectionTotalsKey, totalsBytes, writeCollectionTotals } from "./collection-store.ts";
 import type { CollectionRuntime } from "./runtime.ts";
-import { type DocumentChange, encodeNames, joinChanges } from "./write-record.ts";
+import { changesBytes, type DocumentChange, encodeChanges, encodeNames } from "./write-record.ts";
 
 /** Changes that are sent to the index together at most, so that each message is short work for it. */
 const groupBytesMax = 64 * 1024;
 
 interface Write {
   readonly changes: readonly DocumentChange[];
-  /** The same, encoded. */
-  readonly value: Buffer;
   readonly documentsAdded: number;
   readonly nowMs: number;
 }
@@ -30,7 +28,7 @@ export class WriteGroup {
   readonly #runtime: CollectionRuntime;
   readonly #totalsStored = Buffer.allocUnsafe(totalsBytes);
   readonly #records: { readonly value: Buffer }[] = [];
-  readonly #values: Buffer[] = [];
+  readonly #writes: (readonly DocumentChange[])[] = [];
   #bytes = 0;
   #nowMs = 0;
 
@@ -40,31 +38,32 @@ export class WriteGroup {
     this.next = next;
   }
 
-  hasRoom(bytes: number): boolean {
-    return this.#bytes + bytes <= groupBytesMax;
+  hasRoom(changes: readonly DocumentChange[]): boolean {
+    return this.#bytes + changesBytes(changes) <= groupBytesMax;
   }
 
-  add(draft: Draft, { changes, value, documentsAdded, nowMs }: Write): void {
+  add(draft: Draft, { changes, documentsAdded, nowMs }: Write): void {
     const { totals } = this;
+    const bytes = changesBytes(changes);
     draft.onUndo(() => {
       this.#records.pop();
-      this.#values.pop();
-      this.#bytes -= value.length;
+      this.#writes.pop();
+      this.#bytes -= bytes;
       this.next--;
       this.#setTotals(totals);
     });
-    if (this.#values.length === 0) {
+    if (this.#writes.length === 0) {
       draft.put(collectionTotalsKey(this.#runtime.meta.id), this.#totalsStored);
       draft.onCommit(() => this.#tell());
     }
     this.#records.push({ value: encodeNames(changes) });
-    this.#values.push(value);
-    this.#bytes += value.length;
+    this.#writes.push(changes);
+    this.#bytes += bytes;
     this.#nowMs = nowMs;
     this.next++;
     this.#setTotals({
       changes: totals.changes + changes.length,
-      bytes: totals.bytes + value.length,
+      bytes: totals.bytes + bytes,
       documents: totals.documents + documentsAdded,
     });
   }
@@ -82,6 +81,6 @@ export class WriteGroup {
   }
 
   #tell(): void {
-    this.#runtime.onCommitted(this.next, joinChanges(this.#values), this.totals, this.#nowMs);
+    this.#runtime.onCommitted(this.next, encodeChanges(this.#writes.flat()), this.totals, this.#nowMs);
   }
 }

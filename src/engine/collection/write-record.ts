@@ -21,10 +21,16 @@ const deleted = 0xffffffff;
 const named = 0xfffffffe;
 const headBytes = 20;
 
-export function encodeChanges(changes: readonly DocumentChange[]): Buffer {
+/** How long they are when they are encoded. */
+export function changesBytes(changes: readonly DocumentChange[]): number {
   let length = 4;
   for (const { document } of changes) length += headBytes + (document?.length ?? 0);
-  const out = Buffer.allocUnsafe(length);
+  return length;
+}
+
+/** In memory of their own, which may be handed to another thread. */
+export function encodeChanges(changes: readonly DocumentChange[]): Buffer<ArrayBuffer> {
+  const out = Buffer.allocUnsafeSlow(changesBytes(changes));
   let at = out.writeUInt32LE(changes.length, 0);
   for (const { id, version, document } of changes) {
     out.writeDoubleLE(id, at);
@@ -35,24 +41,6 @@ export function encodeChanges(changes: readonly DocumentChange[]): Buffer {
       out.set(document, at);
       at += document.length;
     }
-  }
-  return out;
-}
-
-/** The changes of several batches as one, in memory of its own. One alone stays as it is. */
-export function joinChanges(batches: readonly Uint8Array[]): Uint8Array {
-  if (batches.length === 1) return batches[0]!;
-  let length = 4;
-  let count = 0;
-  for (const batch of batches) {
-    length += batch.length - 4;
-    count += loggedCount(batch);
-  }
-  const out = Buffer.allocUnsafeSlow(length);
-  let at = out.writeUInt32LE(count, 0);
-  for (const batch of batches) {
-    out.set(batch.subarray(4), at);
-    at += batch.length - 4;
   }
   return out;
 }
@@ -99,7 +87,7 @@ export function* decodeChanges(stored: Uint8Array): Iterable<DocumentChange> {
 /** The deletes of a record of the log. */
 export function loggedDeletes(logged: Uint8Array): Uint8Array<ArrayBuffer> {
   const deletes = [...decodeLogged(logged)].filter(({ document, isNamed }) => document === undefined && !isNamed);
-  return new Uint8Array(encodeChanges(deletes));
+  return encodeChanges(deletes);
 }
 
 /**

@@ -268,6 +268,17 @@ export class Extractor {
   }
 }
 
+const extractors = new WeakMap<Schema, Extractor>();
+
+/** The schema's own, made when it is first asked for. */
+export function extractorOf(schema: Schema): Extractor {
+  const known = extractors.get(schema);
+  if (known !== undefined) return known;
+  const made = new Extractor(schema);
+  extractors.set(schema, made);
+  return made;
+}
+
 export function extract(schema: Schema, source: unknown, vectors?: unknown, sparse?: unknown): ExtractedDocument {
-  return new Extractor(schema).extract(source, vectors, sparse);
+  return extractorOf(schema).extract(source, vectors, sparse);
 }

@@ -3,13 +3,15 @@ export type TakeFloats = (length: number) => Float32Array;
 
 export const newFloats: TakeFloats = (length) => new Float32Array(length);
 
+const nothing = newFloats(0);
+
 /**
  * Memory for many short vectors in few pieces. A piece for each costs more than reading the vector, and tens of
  * thousands of them leave the process's heap in shreds that never go back to the system.
  */
 export class FloatSlab {
   readonly #slabFloats: number;
-  #slab = new Float32Array(0);
+  #slab = nothing;
   #used = 0;
 
   constructor(slabFloats: number) {

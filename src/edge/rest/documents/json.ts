@@ -39,7 +39,7 @@ function vectorsText(vectors: ReadonlyMap<string, Float32Array>): string {
 
 function members(path: string, value: unknown, allowed: readonly string[]): Json {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw invalid(path, "must be an object");
-  refuseUnknown(path, value, allowed, `known are ${allowed.join(", ")}`);
+  refuseUnknown(path, value, allowed, () => `known are ${allowed.join(", ")}`);
   return value as Json;
 }
 
