@@ -1,6 +1,6 @@
 // Relevance on a test collection in TREC format, by text, vector and hybrid queries over HTTP to a server of its own.
 // Run: node bench/relevance.ts FOLDER. What a folder may hold says bench/support/trec.ts.
-import { analyzerByName, termsOf } from "../src/engine/search/analysis/analyzer.ts";
+import { analyzerByName, termsOf } from "../src/engine/schema/analysis/analyzer.ts";
 import { ask } from "../test/support/http.ts";
 import { ServerProcess } from "../test/support/process.ts";
 import { judge, meanScores, type Scores } from "./support/judge.ts";

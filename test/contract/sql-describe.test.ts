@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { parseSchema } from "../../src/engine/collection/schema-parse.ts";
 import type { Engine } from "../../src/engine/engine.ts";
+import { parseSchema } from "../../src/engine/schema/schema-parse.ts";
 import type { SqlParameter } from "../../src/engine/sql/sql.ts";
 import { startMemoryEngine } from "../support/memory-engine.ts";
 

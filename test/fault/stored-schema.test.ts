@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { LmdbStore } from "../../src/adapter/lmdb/store.ts";
 import { collectionKey, decodeCollection, encodeCollection } from "../../src/engine/collection/collection-store.ts";
-import type { FieldSpec } from "../../src/engine/collection/schema.ts";
+import type { FieldSpec } from "../../src/engine/schema/schema.ts";
 import { CollectionClient } from "../support/collections.ts";
 import { ask } from "../support/http.ts";
 import { runCommand, ServerProcess, temporaryFolder } from "../support/process.ts";

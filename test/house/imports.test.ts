@@ -74,9 +74,6 @@ test("no file imports itself through others, for types neither", () => {
   for (const path of importsOf.keys()) visit(path, []);
 });
 
-/** These still know one another: schemas lie among the collections, and the threads that search among both. */
-const circleLeft = ["collection", "query", "search"];
-
 test("no folder of the engine imports itself through others", () => {
   const folderOf = (path: string) => (layerOf(path) === "engine" ? path.split("/").slice(2, -1)[0] : undefined);
   const importsOf = new Map<string, Set<string>>();
@@ -85,10 +82,7 @@ test("no folder of the engine imports itself through others", () => {
     if (from === undefined) continue;
     const known = importsOf.get(from) ?? new Set();
     importsOf.set(from, known);
-    for (const to of imports.map(folderOf)) {
-      const isLeft = circleLeft.includes(from) && circleLeft.includes(to ?? "");
-      if (to !== undefined && to !== from && !isLeft) known.add(to);
-    }
+    for (const to of imports.map(folderOf)) if (to !== undefined && to !== from) known.add(to);
   }
   const done = new Set<string>();
   const visit = (folder: string, way: readonly string[]): void => {

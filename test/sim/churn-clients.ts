@@ -1,5 +1,5 @@
-import { parseFields, parseSchema } from "../../src/engine/collection/schema-parse.ts";
-import { parseQuery } from "../../src/engine/query/parse.ts";
+import { parseQuery } from "../../src/engine/retrieval/parse.ts";
+import { parseFields, parseSchema } from "../../src/engine/schema/schema-parse.ts";
 import type { Session } from "./session.ts";
 
 const namespace = "n";

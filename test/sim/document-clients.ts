@@ -5,9 +5,9 @@ import { formatCursor, parseCursor } from "../../src/engine/collection/cursor.ts
 import type { VersionedDocument } from "../../src/engine/collection/document-codec.ts";
 import type { WriteReply } from "../../src/engine/collection/document-writer.ts";
 import type { WriteOp } from "../../src/engine/collection/ops.ts";
-import type { Schema } from "../../src/engine/collection/schema.ts";
-import { parseSchema } from "../../src/engine/collection/schema-parse.ts";
-import { parseQuery } from "../../src/engine/query/parse.ts";
+import { parseQuery } from "../../src/engine/retrieval/parse.ts";
+import type { Schema } from "../../src/engine/schema/schema.ts";
+import { parseSchema } from "../../src/engine/schema/schema-parse.ts";
 import { fingerprint } from "../../src/engine/stream/idempotency.ts";
 import { type ConsistencyToken, mergeTokens, tokenAt } from "../../src/engine/token.ts";
 import {

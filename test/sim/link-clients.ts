@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import type { LinkDetail } from "../../src/engine/link/links.ts";
-import { parseQuery } from "../../src/engine/query/parse.ts";
+import { parseQuery } from "../../src/engine/retrieval/parse.ts";
 import type { ConsistencyToken } from "../../src/engine/token.ts";
 import { CollectionModel, type ModelDocument, type ModelField } from "../model/collection/model.ts";
 import type { LogHistory, SentRecord } from "./log-history.ts";

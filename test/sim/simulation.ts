@@ -1,4 +1,4 @@
-import { parseSchema } from "../../src/engine/collection/schema-parse.ts";
+import { parseSchema } from "../../src/engine/schema/schema-parse.ts";
 import { ChurnClients } from "./churn-clients.ts";
 import { Dice } from "./dice.ts";
 import { DocumentClients } from "./document-clients.ts";

@@ -1,5 +1,5 @@
-import type { Distance } from "../../src/engine/collection/schema.ts";
-import { parseSchema } from "../../src/engine/collection/schema-parse.ts";
+import type { Distance } from "../../src/engine/schema/schema.ts";
+import { parseSchema } from "../../src/engine/schema/schema-parse.ts";
 import { extract } from "../../src/engine/search/document.ts";
 import { openSegment, SegmentReader } from "../../src/engine/search/index/segment.ts";
 import { buildSegment } from "../../src/engine/search/index/segment-writer.ts";

@@ -1,8 +1,8 @@
-import { distances, dynamicModes } from "../../engine/collection/schema.ts";
-import { fieldKinds } from "../../engine/collection/schema-parse.ts";
-import { queryLimits } from "../../engine/query/limits.ts";
-import { consistencies } from "../../engine/query/plan.ts";
-import { analyzerNames, analyzerRevision } from "../../engine/search/analysis/analyzer.ts";
+import { queryLimits } from "../../engine/retrieval/limits.ts";
+import { consistencies } from "../../engine/retrieval/plan.ts";
+import { analyzerNames, analyzerRevision } from "../../engine/schema/analysis/analyzer.ts";
+import { distances, dynamicModes } from "../../engine/schema/schema.ts";
+import { fieldKinds } from "../../engine/schema/schema-parse.ts";
 import { searchLimits } from "../../engine/search/limits.ts";
 import { sortOrders } from "../../engine/search/sort.ts";
 import { textOperators } from "../../engine/search/text/query.ts";

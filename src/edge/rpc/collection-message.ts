@@ -1,9 +1,9 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { manifestBytes, manifestRecords } from "../../engine/collection/collection-store.ts";
 import type { AliasAction, CollectionInfo, Collections, ScanPlan } from "../../engine/collection/collections.ts";
-import type { FieldKind, FieldSpec, Schema } from "../../engine/collection/schema.ts";
-import { formatText, parseFields, parseSchema } from "../../engine/collection/schema-parse.ts";
 import { invalid } from "../../engine/errors.ts";
+import type { FieldKind, FieldSpec, Schema } from "../../engine/schema/schema.ts";
+import { formatText, parseFields, parseSchema } from "../../engine/schema/schema-parse.ts";
 import type {
   AliasAction as AliasActionMessage,
   CollectionInfoSchema,

@@ -1,10 +1,10 @@
 import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
 import type { VersionedDocument } from "../../engine/collection/document-codec.ts";
 import type { DocumentContent, OpResult, WriteOp } from "../../engine/collection/ops.ts";
-import type { Schema } from "../../engine/collection/schema.ts";
 import type { Backpressure } from "../../engine/collection/settings.ts";
 import { invalid } from "../../engine/errors.ts";
 import { parseExact, withDoubles } from "../../engine/exact-json.ts";
+import type { Schema } from "../../engine/schema/schema.ts";
 import { shortFloats } from "../../engine/search/vector/short-floats.ts";
 import type { SparseVector, Vector } from "../../gen/service/collection/v1/common_pb.ts";
 import type {

@@ -1,9 +1,9 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { formatCursor, parseCursor } from "../../engine/collection/cursor.ts";
 import type { DocumentRef, Documents, FilterWrite, FilterWriteReply } from "../../engine/collection/documents.ts";
-import type { Schema } from "../../engine/collection/schema.ts";
 import { invalid } from "../../engine/errors.ts";
 import { limits } from "../../engine/limits.ts";
+import type { Schema } from "../../engine/schema/schema.ts";
 import { fingerprint, type Idempotency, parseIdempotencyKey } from "../../engine/stream/idempotency.ts";
 import type {
   DeleteByFilterRequest,

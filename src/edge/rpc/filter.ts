@@ -1,5 +1,5 @@
-import type { Schema } from "../../engine/collection/schema.ts";
 import { invalid } from "../../engine/errors.ts";
+import type { Schema } from "../../engine/schema/schema.ts";
 import type { Filter } from "../../engine/search/filter/filter.ts";
 import { parseFilter } from "../../engine/search/filter/parse.ts";
 import { searchLimits } from "../../engine/search/limits.ts";

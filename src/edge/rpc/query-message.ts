@@ -1,8 +1,8 @@
 import { fromJson, type JsonObject, type MessageInitShape } from "@bufbuild/protobuf";
 import { type ListValue, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { withDoubles } from "../../engine/exact-json.ts";
-import type { QueryPlan } from "../../engine/query/plan.ts";
-import type { QueryResult, Row } from "../../engine/query/result.ts";
+import type { QueryPlan } from "../../engine/retrieval/plan.ts";
+import type { QueryResult, Row } from "../../engine/retrieval/result.ts";
 import type { Filter } from "../../gen/service/collection/v1/filter_pb.ts";
 import type { Fuse, GroupBy, Retriever, RowSchema, SearchRequest } from "../../gen/service/collection/v1/query_pb.ts";
 import { filterJson } from "./filter.ts";

@@ -2,6 +2,7 @@ import type { Draft } from "../commit/draft.ts";
 import { alreadyExists, EngineError, invalid } from "../errors.ts";
 import { parseExact } from "../exact-json.ts";
 import { limits } from "../limits.ts";
+import type { Schema } from "../schema/schema.ts";
 import { matchesDocument } from "../search/filter/evaluate.ts";
 import { type Filter, filterFields } from "../search/filter/filter.ts";
 import type { Steps } from "../turns.ts";
@@ -17,7 +18,6 @@ import {
 } from "./document-codec.ts";
 import type { ContentOp, OpResult } from "./ops.ts";
 import type { OpPath, PreparedOp } from "./prepare-ops.ts";
-import type { Schema } from "./schema.ts";
 import { StoredExtractor } from "./stored-extract.ts";
 import type { DocumentChange } from "./write-record.ts";
 

@@ -3,6 +3,7 @@ import type { Ownership } from "../../port/ownership.ts";
 import type { Entry, Snapshot, Store } from "../../port/store.ts";
 import type { Committer } from "../commit/committer.ts";
 import type { Log } from "../log/log.ts";
+import { formatSchema } from "../schema/schema-parse.ts";
 import { nextTurn } from "../turns.ts";
 import type { BuildReply } from "./build/messages.ts";
 import {
@@ -18,7 +19,6 @@ import type { BuildThread } from "./engine-thread.ts";
 import type { FrozenDeletes, FrozenTail } from "./index/messages.ts";
 import type { ObjectHold } from "./object-hold.ts";
 import type { CollectionRuntime } from "./runtime.ts";
-import { formatSchema } from "./schema-parse.ts";
 import type { CollectionSettings } from "./settings.ts";
 import { encodeChanges, loggedDeletes, withDocuments } from "./write-record.ts";
 

@@ -1,10 +1,10 @@
 import type { Reader } from "../../port/store.ts";
 import type { GraphQuality } from "../../port/vector-graph.ts";
 import { makeKey, prefixRange, readU64, tables, writeU64 } from "../keys.ts";
-import { analyzerRevision } from "../search/analysis/analyzer.ts";
+import { analyzerRevision } from "../schema/analysis/analyzer.ts";
+import type { Schema } from "../schema/schema.ts";
+import { formatSchema, readSchema, withFormerAnalyzers } from "../schema/schema-parse.ts";
 import { decode, encode, openValue, sealInPlace, sumBytes } from "../stored-value.ts";
-import type { Schema } from "./schema.ts";
-import { formatSchema, readSchema, withFormerAnalyzers } from "./schema-parse.ts";
 
 /** A collection as its namespace knows it. */
 export interface CollectionMeta {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startMemoryEngine } from "../../../test/support/memory-engine.ts";
-import { parseSchema } from "./schema-parse.ts";
+import { parseSchema } from "../schema/schema-parse.ts";
 
 test("an alias that is made in the same commit as its collection is dropped goes with it", async () => {
   const engine = await startMemoryEngine();

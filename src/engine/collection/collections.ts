@@ -7,6 +7,8 @@ import { parseName } from "../ids.ts";
 import { makeKey, tables } from "../keys.ts";
 import type { Log } from "../log/log.ts";
 import { backingStreamName, type Metastore, takeId } from "../metastore/metastore.ts";
+import { type FieldSpec, type Schema, sameSchema } from "../schema/schema.ts";
+import { addFields } from "../schema/schema-parse.ts";
 import { encode } from "../stored-value.ts";
 import type { ConsistencyToken } from "../token.ts";
 import { type Alias, type Catalog, collectionMissing } from "./catalog.ts";
@@ -22,8 +24,6 @@ import {
 import type { Pins } from "./pins.ts";
 import type { CollectionRuntime } from "./runtime.ts";
 import type { Runtimes } from "./runtimes.ts";
-import { type FieldSpec, type Schema, sameSchema } from "./schema.ts";
-import { addFields } from "./schema-parse.ts";
 import { type Backpressure, backpressureOf, type CollectionSettings } from "./settings.ts";
 
 export type HotState = "cold" | "loading" | "hot";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startMemoryEngine, unsealed } from "../../../test/support/memory-engine.ts";
-import { parseSchema } from "./schema-parse.ts";
+import { parseSchema } from "../schema/schema-parse.ts";
 
 test("a document grows by patches up to a bound, and a get names documents up to another", async () => {
   const engine = await startMemoryEngine(unsealed);

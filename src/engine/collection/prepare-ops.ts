@@ -1,11 +1,11 @@
 import { EngineError } from "../errors.ts";
+import { inferFields, type Schema } from "../schema/schema.ts";
+import { addFields } from "../schema/schema-parse.ts";
 import { type Extractor, extractorOf } from "../search/document.ts";
 import { FloatSlab } from "../search/float-slab.ts";
 import type { Steps } from "../turns.ts";
 import { encodeDocument, type StoredDocument } from "./document-codec.ts";
 import type { ContentOp, WriteOp } from "./ops.ts";
-import { inferFields, type Schema } from "./schema.ts";
-import { addFields } from "./schema-parse.ts";
 
 /** An operation that was checked against a schema. */
 export interface PreparedOp {

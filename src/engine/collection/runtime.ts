@@ -3,10 +3,11 @@ import type { SharedSegments } from "../../port/shared-bytes.ts";
 import type { Store } from "../../port/store.ts";
 import { EngineError, notFound, unavailable } from "../errors.ts";
 import type { Log, LogStream } from "../log/log.ts";
-import type { AnsweredQuery, AskedQuery } from "../query/format.ts";
-import { type PackedOutcome, type QueryOutcome, unpackOutcome } from "../query/outcome.ts";
-import type { SearchPlan } from "../query/plan.ts";
-import type { RunningQuery } from "../query/stopped.ts";
+import type { AnsweredQuery, AskedQuery } from "../retrieval/format.ts";
+import { type PackedOutcome, type QueryOutcome, unpackOutcome } from "../retrieval/outcome.ts";
+import type { SearchPlan } from "../retrieval/plan.ts";
+import type { RunningQuery } from "../retrieval/stopped.ts";
+import { formatSchema } from "../schema/schema-parse.ts";
 import { nextTurn } from "../turns.ts";
 import { type CollectionMeta, type CollectionTotals, type Manifest, manifestBytes } from "./collection-store.ts";
 import { documentsOf } from "./document-codec.ts";
@@ -14,7 +15,6 @@ import type { FrozenTail, IndexQuestion } from "./index/messages.ts";
 import { damagedObject } from "./index/segment-loader.ts";
 import { IndexSession } from "./index-session.ts";
 import type { IndexThreads } from "./index-threads.ts";
-import { formatSchema } from "./schema-parse.ts";
 
 /** Searches under way in each thread that takes part, from which on another one does. */
 const searchesToShare = 2;

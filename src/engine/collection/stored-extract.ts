@@ -1,7 +1,7 @@
 import { EngineError } from "../errors.ts";
+import type { Schema } from "../schema/schema.ts";
 import { type ExtractedDocument, Extractor, type FieldValues } from "../search/document.ts";
 import type { StoredDocument } from "./document-codec.ts";
-import type { Schema } from "./schema.ts";
 
 /** Reads stored documents for the index. What does not fit a field that was added later is left out of it. */
 export class StoredExtractor {

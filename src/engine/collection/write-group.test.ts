@@ -5,10 +5,10 @@ import { NodeClock } from "../../adapter/node/clock.ts";
 import { Committer } from "../commit/committer.ts";
 import type { Draft } from "../commit/draft.ts";
 import { Log } from "../log/log.ts";
+import { parseSchema } from "../schema/schema-parse.ts";
 import { emptyManifest, noTotals, readCollectionTotals } from "./collection-store.ts";
 import { IndexThreads } from "./index-threads.ts";
 import { CollectionRuntime } from "./runtime.ts";
-import { parseSchema } from "./schema-parse.ts";
 import { WriteGroup } from "./write-group.ts";
 import { changedIds } from "./write-record.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startMemoryEngine, unsealed } from "../../../test/support/memory-engine.ts";
-import { parseSchema } from "../collection/schema-parse.ts";
 import type { Engine } from "../engine.ts";
+import { parseSchema } from "../schema/schema-parse.ts";
 
 const records = 1_200;
 

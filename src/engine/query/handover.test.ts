@@ -6,9 +6,9 @@ import { SeededRandom } from "../../adapter/simulated/random.ts";
 import { restQueries } from "../../edge/rest/query/format.ts";
 import type { Snapshot } from "../../port/store.ts";
 import type { WriteOp } from "../collection/ops.ts";
-import { parseSchema } from "../collection/schema-parse.ts";
 import type { Engine } from "../engine.ts";
-import { parseQuery } from "./parse.ts";
+import { parseQuery } from "../retrieval/parse.ts";
+import { parseSchema } from "../schema/schema-parse.ts";
 
 /** What the threads read by themselves: the store as it was some commits ago. */
 let file: Snapshot;

@@ -6,11 +6,11 @@ import type { Documents } from "../collection/documents.ts";
 import type { CollectionRuntime } from "../collection/runtime.ts";
 import type { Committer } from "../commit/committer.ts";
 import { EngineError } from "../errors.ts";
+import type { AnswerBody } from "../retrieval/format.ts";
+import type { QueryKind } from "../retrieval/plan.ts";
+import { cancellable } from "../retrieval/stopped.ts";
 import { type ConsistencyToken, tokenAt } from "../token.ts";
-import type { AnswerBody } from "./format.ts";
-import type { QueryKind } from "./plan.ts";
 import type { QueryQueue } from "./query-queue.ts";
-import { cancellable } from "./stopped.ts";
 
 export interface HandoverDeps {
   readonly store: Store;

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { startMemoryEngine, unsealed } from "../../../test/support/memory-engine.ts";
-import { parseSchema } from "../collection/schema-parse.ts";
 import type { Engine } from "../engine.ts";
-import { parseQuery } from "./parse.ts";
+import { parseQuery } from "../retrieval/parse.ts";
+import { parseSchema } from "../schema/schema-parse.ts";
 
 let engine: Engine;
 

@@ -3,21 +3,21 @@ import { type CollectionMeta, documentKey, readCollectionTotals } from "../colle
 import { decodeSource, decodeStored, openStored } from "../collection/document-codec.ts";
 import type { DocumentRef, ReadOptions } from "../collection/documents.ts";
 import type { CollectionRuntime } from "../collection/runtime.ts";
-import type { Schema } from "../collection/schema.ts";
 import { changedIds } from "../collection/write-record.ts";
 import { EngineError, unavailable } from "../errors.ts";
+import type { Json } from "../retrieval/json-fields.ts";
+import type { QueryOutcome } from "../retrieval/outcome.ts";
+import { kindOf, type QueryPlan, searchPart, shownOf } from "../retrieval/plan.ts";
+import { buildResult, type LoadDocument, type LoadedDocument, type QueryResult, RowRoom } from "../retrieval/result.ts";
+import { type ParsedSource, SourceCache } from "../retrieval/source-cache.ts";
+import { cancellable, queryStopped } from "../retrieval/stopped.ts";
+import type { Schema } from "../schema/schema.ts";
 import type { Filter } from "../search/filter/filter.ts";
 import type { Recall } from "../search/vector/recall.ts";
 import { type ConsistencyToken, tokenAt } from "../token.ts";
 import { runInTurns } from "../turns.ts";
 import { type HandedAnswer, type HandedQuery, Handover, type HandoverDeps } from "./handover.ts";
-import type { Json } from "./json-fields.ts";
-import type { QueryOutcome } from "./outcome.ts";
-import { kindOf, type QueryPlan, searchPart, shownOf } from "./plan.ts";
 import { QueryQueue } from "./query-queue.ts";
-import { buildResult, type LoadDocument, type LoadedDocument, type QueryResult, RowRoom } from "./result.ts";
-import { type ParsedSource, SourceCache } from "./source-cache.ts";
-import { cancellable, queryStopped } from "./stopped.ts";
 
 /** What was found and the documents of the same moment. */
 interface FinishedSearch {

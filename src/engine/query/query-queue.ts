@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { unavailable } from "../errors.ts";
-import { queryStopped } from "./stopped.ts";
+import { queryStopped } from "../retrieval/stopped.ts";
 
 /** Queries under way at once; most hold a snapshot of the store. More wait, */
 const runningMax = 128;

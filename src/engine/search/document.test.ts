@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseSchema } from "../collection/schema-parse.ts";
 import { EngineError } from "../errors.ts";
-import { parseDate } from "./date.ts";
+import { parseDate } from "../schema/date.ts";
+import { parseSchema } from "../schema/schema-parse.ts";
 import { extract } from "./document.ts";
 
 const schema = parseSchema({

@@ -1,8 +1,8 @@
-import { type FieldSpec, type Schema, SchemaPaths } from "../collection/schema.ts";
 import { invalid } from "../errors.ts";
 import { asDouble, isWrittenNumber } from "../exact-json.ts";
+import { parseDate } from "../schema/date.ts";
+import { type FieldSpec, type Schema, SchemaPaths } from "../schema/schema.ts";
 import { refuseUnknown } from "../unknown-fields.ts";
-import { parseDate } from "./date.ts";
 import { newFloats, type TakeFloats } from "./float-slab.ts";
 import { searchLimits } from "./limits.ts";
 

@@ -1,18 +1,10 @@
-/** Every bound of the search core, named once with its unit. */
+import { schemaLimits } from "../schema/limits.ts";
+
+/** Every bound of the search core beside the schema's, named once with its unit. */
 export const searchLimits = {
-  fieldNameLengthMax: 255,
-  sourcePathLengthMax: 1024,
-  /** Fields, vectors and sparse vectors of one schema, whatever `max_fields` says. */
-  fieldsMax: 10_000,
-  fieldsDefault: 1_000,
-  vectorsMax: 64,
-  vectorDimMax: 4_096,
+  ...schemaLimits,
   /** Non-zero entries of one sparse vector. */
   sparseEntriesMax: 65_536,
-  /** Levels of nested objects and arrays that a source may have. */
-  sourceDepthMax: 64,
-  /** UTF-16 units of one analysed term; the rest of a longer token is cut off, on both sides alike. */
-  termLengthMax: 255,
   /** UTF-8 bytes of one keyword value. */
   keywordBytesMax: 32_766,
   /** UTF-16 units of a query text that are analysed; what follows is ignored. */
@@ -29,8 +21,6 @@ export const searchLimits = {
   filterCacheBytesMax: 1024 * 1024,
   filterCacheClausesMax: 32,
   filterCacheKeyLengthMax: 2_048,
-  /** Stems kept per language, in each of two generations. */
-  stemCacheEntriesMax: 50_000,
   /** Terms per segment whose count of deleted documents is remembered. */
   deadCountCacheEntriesMax: 50_000,
   /** Top k, limit, and offset + limit. */

@@ -1,4 +1,4 @@
-import type { FieldSpec } from "../collection/schema.ts";
+import type { FieldSpec } from "../schema/schema.ts";
 import { runSteps, type Steps } from "../turns.ts";
 import type { Bitset } from "./index/bitset.ts";
 import { compareTerms, type IndexReader } from "./index/reader.ts";

@@ -1,5 +1,5 @@
-import { type FieldSpec, findField, type Schema } from "../collection/schema.ts";
 import { invalid } from "../errors.ts";
+import { type FieldSpec, findField, type Schema } from "../schema/schema.ts";
 import type { IndexReader } from "./index/reader.ts";
 
 /** A field's value as a client sees it: a bool is true or false, a date an RFC 3339 string. */

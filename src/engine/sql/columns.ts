@@ -1,4 +1,4 @@
-import type { FieldSpec, Schema } from "../collection/schema.ts";
+import type { FieldSpec, Schema } from "../schema/schema.ts";
 import type { SqlColumnInfo, SqlType } from "./type.ts";
 
 /** The schemas that a namespace has in SQL; every table is in one of them. */

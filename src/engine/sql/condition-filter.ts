@@ -1,4 +1,4 @@
-import { type FieldSpec, isNumeric, type Schema } from "../collection/schema.ts";
+import { type FieldSpec, isNumeric, type Schema } from "../schema/schema.ts";
 import type { Comparison, Condition, Constant } from "./retrieval.ts";
 import type { SqlParameter } from "./sql.ts";
 import { dateOf } from "./stream-bounds.ts";

@@ -1,7 +1,7 @@
 import type { StoredDocument } from "../collection/document-codec.ts";
-import type { FieldSpec } from "../collection/schema.ts";
 import { parseExact } from "../exact-json.ts";
-import { valueAt } from "../query/result.ts";
+import { valueAt } from "../retrieval/result.ts";
+import type { FieldSpec } from "../schema/schema.ts";
 import { fieldValue, sourceValues } from "../search/document.ts";
 import { shortFloats } from "../search/vector/short-floats.ts";
 import type { CollectionColumn } from "./columns.ts";

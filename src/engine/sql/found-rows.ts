@@ -1,6 +1,6 @@
 import { LruMap } from "../../port/lru-map.ts";
 import { decodeDocument } from "../collection/document-codec.ts";
-import { readSchema } from "../collection/schema-parse.ts";
+import { readSchema } from "../schema/schema-parse.ts";
 import { type CollectionColumn, collectionColumns } from "./columns.ts";
 import { type Cell, documentCells } from "./document-cells.ts";
 import type { FoundDocuments } from "./retrieval.ts";

@@ -1,6 +1,6 @@
-import type { VectorSpec } from "../collection/schema.ts";
 import { EngineError } from "../errors.ts";
 import type { Queries } from "../query/queries.ts";
+import type { VectorSpec } from "../schema/schema.ts";
 import { collectionColumns } from "./columns.ts";
 import type { FoundDocuments, PlannedNearest, PlannedRetrieval } from "./retrieval.ts";
 import { type RetrieveRequest, restrictionOf, retrieve, vectorJson } from "./retrieve.ts";

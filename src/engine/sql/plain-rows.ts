@@ -1,4 +1,4 @@
-import type { Schema } from "../collection/schema.ts";
+import type { Schema } from "../schema/schema.ts";
 import type { SqlBatch, SqlColumn } from "./batch.ts";
 import { type CollectionColumn, collectionColumns } from "./columns.ts";
 import { type Cell, fieldCell } from "./document-cells.ts";

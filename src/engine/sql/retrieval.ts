@@ -1,4 +1,4 @@
-import type { Distance } from "../collection/schema.ts";
+import type { Distance } from "../schema/schema.ts";
 import type { SqlParameter, SqlValue } from "./sql.ts";
 
 /** A constant of a statement, or the parameter that stands for it. */

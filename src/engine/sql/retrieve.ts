@@ -1,11 +1,11 @@
 import type { CollectionMeta } from "../collection/collection-store.ts";
-import type { Schema } from "../collection/schema.ts";
-import { formatSchema } from "../collection/schema-parse.ts";
 import { EngineError } from "../errors.ts";
-import { queryLimits } from "../query/limits.ts";
-import { parseQuery } from "../query/parse.ts";
-import type { QueryPlan } from "../query/plan.ts";
 import type { Queries, StoredHits } from "../query/queries.ts";
+import { queryLimits } from "../retrieval/limits.ts";
+import { parseQuery } from "../retrieval/parse.ts";
+import type { QueryPlan } from "../retrieval/plan.ts";
+import type { Schema } from "../schema/schema.ts";
+import { formatSchema } from "../schema/schema-parse.ts";
 import { type Filter, ofFirstValues } from "../search/filter/filter.ts";
 import type { ConsistencyToken } from "../token.ts";
 import { type ConditionFilters, conditionFilters } from "./condition-filter.ts";

@@ -1,4 +1,4 @@
-import { parseDate } from "../search/date.ts";
+import { parseDate } from "../schema/date.ts";
 import type { Comparison, Condition, Constant } from "./retrieval.ts";
 import type { SqlParameter } from "./sql.ts";
 

@@ -1,8 +1,8 @@
 import type { CollectionMeta } from "../collection/collection-store.ts";
-import { formatSchema } from "../collection/schema-parse.ts";
 import type { LinkMeta } from "../link/link-store.ts";
 import type { FoundLink, LinkView } from "../link/links.ts";
 import type { StreamMeta } from "../metastore/metastore.ts";
+import { formatSchema } from "../schema/schema-parse.ts";
 import type { ConsistencyToken } from "../token.ts";
 import type { CollectionTable, LinkTable, StreamTable } from "./messages.ts";
 import type { SqlColumnInfo } from "./type.ts";

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { analyzerByName, analyzerNames, termsOf } from "../../../src/engine/search/analysis/analyzer.ts";
-import { TokenBuffer } from "../../../src/engine/search/analysis/tokens.ts";
+import { analyzerByName, analyzerNames, termsOf } from "../../../src/engine/schema/analysis/analyzer.ts";
+import { TokenBuffer } from "../../../src/engine/schema/analysis/tokens.ts";
 import { wildcardMatcher } from "../../../src/engine/search/filter/wildcard.ts";
 import { searchLimits } from "../../../src/engine/search/limits.ts";
 import { highlight } from "../../../src/engine/search/text/highlight.ts";
@@ -129,7 +129,7 @@ export const analyzers: Target = {
         '"',
       ],
       bytesMax: 2_000,
-      sources: ["src/engine/search/analysis/", "src/engine/search/text/", "filter/wildcard"],
+      sources: ["src/engine/schema/analysis/", "src/engine/search/text/", "filter/wildcard"],
     },
     run: (input) => {
       const name = names[(input[0] ?? 0) % names.length]!;

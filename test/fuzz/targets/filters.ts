@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { parseQuery } from "../../../src/engine/query/parse.ts";
+import { parseQuery } from "../../../src/engine/retrieval/parse.ts";
 import { Extractor } from "../../../src/engine/search/document.ts";
 import { evaluateFilter, matchesDocument } from "../../../src/engine/search/filter/evaluate.ts";
 import { parseFilter } from "../../../src/engine/search/filter/parse.ts";
@@ -49,7 +49,7 @@ export const filters: Target = {
         seeds: seeds.map((seed) => JSON.stringify(seed)),
         words: dictionary,
         bytesMax: 1_500,
-        sources: ["src/engine/search/filter/", "src/engine/query/", "search/document.ts", "search/date.ts"],
+        sources: ["src/engine/search/filter/", "src/engine/retrieval/", "search/document.ts", "schema/date.ts"],
       },
       run: (input) => {
         const json = jsonOf(input);

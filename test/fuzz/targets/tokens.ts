@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import { formatTicket, parseTicket } from "../../../src/edge/flight/ticket.ts";
 import { formatCursor, formatPageToken, parseCursor, parsePageToken } from "../../../src/engine/collection/cursor.ts";
-import { formatSchema, parseSchema, readSchema } from "../../../src/engine/collection/schema-parse.ts";
 import { parseName } from "../../../src/engine/ids.ts";
 import { parsePointer, resolvePointer } from "../../../src/engine/json-pointer.ts";
-import { parseDate } from "../../../src/engine/search/date.ts";
+import { parseDate } from "../../../src/engine/schema/date.ts";
+import { formatSchema, parseSchema, readSchema } from "../../../src/engine/schema/schema-parse.ts";
 import { parseIdempotencyKey } from "../../../src/engine/stream/idempotency.ts";
 import { formatToken, mergeTokens, parseToken } from "../../../src/engine/token.ts";
 import { parseAddress } from "../../../src/listener/address.ts";

@@ -8,8 +8,8 @@ import type {
   FilterWriteReply,
   ReadOptions,
 } from "../../../src/engine/collection/documents.ts";
-import { parseFields, parseSchema } from "../../../src/engine/collection/schema-parse.ts";
 import { EngineError } from "../../../src/engine/errors.ts";
+import { parseFields, parseSchema } from "../../../src/engine/schema/schema-parse.ts";
 import { fingerprint } from "../../../src/engine/stream/idempotency.ts";
 import type { ConsistencyToken } from "../../../src/engine/token.ts";
 import type { EngineHarness } from "./harness.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryStore } from "../../../src/adapter/memory/store.ts";
 import type { WriteOp } from "../../../src/engine/collection/ops.ts";
-import { parseSchema } from "../../../src/engine/collection/schema-parse.ts";
+import { parseSchema } from "../../../src/engine/schema/schema-parse.ts";
 import type { Filter } from "../../../src/engine/search/filter/filter.ts";
 import type { WriteOp as StoreOp } from "../../../src/port/store.ts";
 import { startMemoryEngine, unsealed } from "../../support/memory-engine.ts";

@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { parseFilterField, parseOps } from "../../../src/edge/rest/documents/json.ts";
 import type { DocumentRef, ReadOptions } from "../../../src/engine/collection/documents.ts";
 import { pinLimits } from "../../../src/engine/collection/pins.ts";
-import { parseFields, parseSchema } from "../../../src/engine/collection/schema-parse.ts";
 import { EngineError } from "../../../src/engine/errors.ts";
+import { parseFields, parseSchema } from "../../../src/engine/schema/schema-parse.ts";
 import { EngineHarness } from "./harness.ts";
 
 const strong: ReadOptions = { token: [], eventual: false };

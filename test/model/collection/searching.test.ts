@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseOps } from "../../../src/edge/rest/documents/json.ts";
-import { parseSchema } from "../../../src/engine/collection/schema-parse.ts";
-import { parseQuery } from "../../../src/engine/query/parse.ts";
-import type { QueryResult } from "../../../src/engine/query/result.ts";
+import { parseQuery } from "../../../src/engine/retrieval/parse.ts";
+import type { QueryResult } from "../../../src/engine/retrieval/result.ts";
+import { parseSchema } from "../../../src/engine/schema/schema-parse.ts";
 import { generator } from "../../support/vectors.ts";
 import { type Adapters, EngineHarness } from "./harness.ts";
 

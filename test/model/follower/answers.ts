@@ -2,7 +2,7 @@ import { parseFilterField } from "../../../src/edge/rest/documents/json.ts";
 import { memberNames, rowTexts } from "../../../src/edge/rest/sql/json.ts";
 import type { Engine } from "../../../src/engine/engine.ts";
 import { EngineError } from "../../../src/engine/errors.ts";
-import { parseQuery } from "../../../src/engine/query/parse.ts";
+import { parseQuery } from "../../../src/engine/retrieval/parse.ts";
 
 /** What a read says, or why it says nothing. */
 async function said(read: () => unknown): Promise<unknown> {

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { parseOps } from "../../../src/edge/rest/documents/json.ts";
 import { devLoopback } from "../../../src/engine/auth/principal.ts";
-import { parseFields, parseSchema } from "../../../src/engine/collection/schema-parse.ts";
 import type { Engine } from "../../../src/engine/engine.ts";
 import type { LiveObject } from "../../../src/engine/live/value.ts";
+import { parseFields, parseSchema } from "../../../src/engine/schema/schema-parse.ts";
 
 /** A change of any kind. Names are few, so that what is dropped is made again and met by others. */
 export type Step = (engine: Engine) => Promise<unknown>;

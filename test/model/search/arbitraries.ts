@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import { findField } from "../../../src/engine/collection/schema.ts";
-import { parseDate } from "../../../src/engine/search/date.ts";
+import { parseDate } from "../../../src/engine/schema/date.ts";
+import { findField } from "../../../src/engine/schema/schema.ts";
 import { type Doc, fieldValues, Layout, phraseCount, positionsOf, schema } from "./model.ts";
 
 export const words = ["ant", "bee", "cat", "dog", "elk", "fox", "running", "the", "日", "Été", "😀x"];

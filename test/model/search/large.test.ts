@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { findField } from "../../../src/engine/collection/schema.ts";
+import { findField } from "../../../src/engine/schema/schema.ts";
 import { Bitset } from "../../../src/engine/search/index/bitset.ts";
 import type { IndexReader } from "../../../src/engine/search/index/reader.ts";
 import { TailIndex } from "../../../src/engine/search/index/tail.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { findField } from "../../../src/engine/collection/schema.ts";
-import { parseDate } from "../../../src/engine/search/date.ts";
+import { parseDate } from "../../../src/engine/schema/date.ts";
+import { findField } from "../../../src/engine/schema/schema.ts";
 import { parseSparseValue } from "../../../src/engine/search/document.ts";
 import { facetOfHits, facetOfMatches } from "../../../src/engine/search/facets.ts";
 import { countMatches, evaluateFilter } from "../../../src/engine/search/filter/evaluate.ts";

@@ -1,7 +1,7 @@
-import type { Schema } from "../../../src/engine/collection/schema.ts";
-import { parseSchema } from "../../../src/engine/collection/schema-parse.ts";
-import { analyzerByName } from "../../../src/engine/search/analysis/analyzer.ts";
-import { TokenBuffer } from "../../../src/engine/search/analysis/tokens.ts";
+import { analyzerByName } from "../../../src/engine/schema/analysis/analyzer.ts";
+import { TokenBuffer } from "../../../src/engine/schema/analysis/tokens.ts";
+import type { Schema } from "../../../src/engine/schema/schema.ts";
+import { parseSchema } from "../../../src/engine/schema/schema-parse.ts";
 import { Extractor } from "../../../src/engine/search/document.ts";
 import { impact } from "../../../src/engine/search/index/postings.ts";
 import type { IndexReader } from "../../../src/engine/search/index/reader.ts";

@@ -1,6 +1,6 @@
-import { findField } from "../../../src/engine/collection/schema.ts";
-import { analyzerByName, termsOf } from "../../../src/engine/search/analysis/analyzer.ts";
-import { parseDate } from "../../../src/engine/search/date.ts";
+import { analyzerByName, termsOf } from "../../../src/engine/schema/analysis/analyzer.ts";
+import { parseDate } from "../../../src/engine/schema/date.ts";
+import { findField } from "../../../src/engine/schema/schema.ts";
 import { byCodePoint, matches } from "./arbitraries.ts";
 import { best, type Doc, fieldValues, type ModelHit, schema, TextModel } from "./model.ts";
 

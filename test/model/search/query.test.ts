@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { executeQuery, executeSteps, type QueryParts } from "../../../src/engine/query/execute.ts";
-import type { QueryOutcome, RankedHit } from "../../../src/engine/query/outcome.ts";
-import { parseQuery } from "../../../src/engine/query/parse.ts";
-import { searchPart } from "../../../src/engine/query/plan.ts";
+import { executeQuery, executeSteps, type QueryParts } from "../../../src/engine/retrieval/execute.ts";
+import type { QueryOutcome, RankedHit } from "../../../src/engine/retrieval/outcome.ts";
+import { parseQuery } from "../../../src/engine/retrieval/parse.ts";
+import { searchPart } from "../../../src/engine/retrieval/plan.ts";
 import type { IndexReader } from "../../../src/engine/search/index/reader.ts";
 import { searchVectors } from "../../../src/engine/search/vector/exact.ts";
 import { apply, build, component, filter, id, oneSegment, optional, step, steps, word } from "./arbitraries.ts";

@@ -1,6 +1,6 @@
 import { manifestBytes, manifestRecords } from "../../../engine/collection/collection-store.ts";
 import type { CollectionInfo, ScanPlan } from "../../../engine/collection/collections.ts";
-import { formatSchema } from "../../../engine/collection/schema-parse.ts";
+import { formatSchema } from "../../../engine/schema/schema-parse.ts";
 
 export function infoJson(info: CollectionInfo) {
   const { meta, manifest, hot, backpressure, lance } = info;

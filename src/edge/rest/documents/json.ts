@@ -1,9 +1,9 @@
 import type { VersionedDocument } from "../../../engine/collection/document-codec.ts";
 import type { WriteOp } from "../../../engine/collection/ops.ts";
-import type { Schema } from "../../../engine/collection/schema.ts";
 import type { Backpressure } from "../../../engine/collection/settings.ts";
 import { invalid } from "../../../engine/errors.ts";
 import { integerMax } from "../../../engine/limits.ts";
+import type { Schema } from "../../../engine/schema/schema.ts";
 import type { Filter } from "../../../engine/search/filter/filter.ts";
 import { parseFilter } from "../../../engine/search/filter/parse.ts";
 import { refuseUnknown } from "../../../engine/unknown-fields.ts";

@@ -1,5 +1,5 @@
-import { Declined, type QueryFormat } from "../../../engine/query/format.ts";
-import { holdsQueries, parseQuery } from "../../../engine/query/parse.ts";
+import { Declined, type QueryFormat } from "../../../engine/retrieval/format.ts";
+import { holdsQueries, parseQuery } from "../../../engine/retrieval/parse.ts";
 import { parseJson } from "../http/body.ts";
 import { answerParts, isLong } from "./text.ts";
 

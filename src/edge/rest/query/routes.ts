@@ -1,11 +1,11 @@
-import { findVector } from "../../../engine/collection/schema.ts";
 import type { Engine } from "../../../engine/engine.ts";
 import { invalid } from "../../../engine/errors.ts";
-import { queryLimits } from "../../../engine/query/limits.ts";
-import { holdsQueries, parseQueries, parseQuery } from "../../../engine/query/parse.ts";
-import type { QueryPlan } from "../../../engine/query/plan.ts";
 import type { Queries } from "../../../engine/query/queries.ts";
-import { RowRoom } from "../../../engine/query/result.ts";
+import { queryLimits } from "../../../engine/retrieval/limits.ts";
+import { holdsQueries, parseQueries, parseQuery } from "../../../engine/retrieval/parse.ts";
+import type { QueryPlan } from "../../../engine/retrieval/plan.ts";
+import { RowRoom } from "../../../engine/retrieval/result.ts";
+import { findVector } from "../../../engine/schema/schema.ts";
 import type { ConsistencyToken } from "../../../engine/token.ts";
 import { filterField, queryBody } from "../body-shapes.ts";
 import { type CollectionParams, collectionPath } from "../collections/routes.ts";

@@ -1,4 +1,4 @@
-import type { QueryResult } from "../../../engine/query/result.ts";
+import type { QueryResult } from "../../../engine/retrieval/result.ts";
 
 /** One answer, or those of several queries in one request. */
 export type QueryAnswer = QueryResult | { readonly results: readonly QueryResult[] };

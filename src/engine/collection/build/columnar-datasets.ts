@@ -2,7 +2,7 @@ import type { Clock } from "../../../port/clock.ts";
 import type { Columnar, ColumnarChange, ColumnarDataset } from "../../../port/columnar.ts";
 import { LruMap } from "../../../port/lru-map.ts";
 import type { ObjectStore } from "../../../port/object-store.ts";
-import type { Schema } from "../schema.ts";
+import type { Schema } from "../../schema/schema.ts";
 import { columnarSchema } from "./columnar-rows.ts";
 
 /** Datasets kept open; the one unused for longest is closed for another. */

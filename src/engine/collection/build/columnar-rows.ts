@@ -1,8 +1,8 @@
 import type { Column, ColumnarRow, ColumnarSchema, ColumnType, ColumnValues } from "../../../port/columnar.ts";
 import { parseExact } from "../../exact-json.ts";
+import type { FieldKind, Schema } from "../../schema/schema.ts";
 import { type ExtractedDocument, sourceValues } from "../../search/document.ts";
 import type { StoredDocument } from "../document-codec.ts";
-import type { FieldKind, Schema } from "../schema.ts";
 
 const columnTypes: Readonly<Record<FieldKind["kind"], ColumnType>> = {
   keyword: "string",

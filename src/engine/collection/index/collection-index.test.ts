@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { parseSchema } from "../../schema/schema-parse.ts";
 import { encodeDocument } from "../document-codec.ts";
-import { parseSchema } from "../schema-parse.ts";
 import { encodeChanges } from "../write-record.ts";
 import { CollectionIndex } from "./collection-index.ts";
 

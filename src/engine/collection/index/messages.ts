@@ -1,6 +1,6 @@
 import type { SharedSegments } from "../../../port/shared-bytes.ts";
-import type { AskedQuery } from "../../query/format.ts";
-import type { SearchPlan } from "../../query/plan.ts";
+import type { AskedQuery } from "../../retrieval/format.ts";
+import type { SearchPlan } from "../../retrieval/plan.ts";
 import type { Filter } from "../../search/filter/filter.ts";
 import type { Manifest } from "../collection-store.ts";
 

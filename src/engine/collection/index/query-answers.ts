@@ -1,10 +1,10 @@
 import type { Clock } from "../../../port/clock.ts";
 import { type Reader, StoreError } from "../../../port/store.ts";
-import { executeSteps, type QueryParts } from "../../query/execute.ts";
-import { type AnsweredQuery, type AskedQuery, Declined, type QueryFormat } from "../../query/format.ts";
-import { kindOf, type QueryPlan, shownOf } from "../../query/plan.ts";
-import { buildResult, type LoadDocument, type LoadedDocument } from "../../query/result.ts";
-import { SourceCache, sourceCacheLimits } from "../../query/source-cache.ts";
+import { executeSteps, type QueryParts } from "../../retrieval/execute.ts";
+import { type AnsweredQuery, type AskedQuery, Declined, type QueryFormat } from "../../retrieval/format.ts";
+import { kindOf, type QueryPlan, shownOf } from "../../retrieval/plan.ts";
+import { buildResult, type LoadDocument, type LoadedDocument } from "../../retrieval/result.ts";
+import { SourceCache, sourceCacheLimits } from "../../retrieval/source-cache.ts";
 import { tokenAt } from "../../token.ts";
 import type { Steps } from "../../turns.ts";
 import { documentKey, readCollectionTotals } from "../collection-store.ts";

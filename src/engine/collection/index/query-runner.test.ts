@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { NodeClock } from "../../../adapter/node/clock.ts";
-import type { QueryOutcome } from "../../query/outcome.ts";
+import type { QueryOutcome } from "../../retrieval/outcome.ts";
 import type { Steps } from "../../turns.ts";
 import { QueryRunner } from "./query-runner.ts";
 

@@ -1,5 +1,5 @@
 import type { Clock } from "../../../port/clock.ts";
-import { queryStopped } from "../../query/stopped.ts";
+import { queryStopped } from "../../retrieval/stopped.ts";
 import type { Steps } from "../../turns.ts";
 
 /** A query gives the thread to others after this long. */

@@ -1,4 +1,4 @@
-import { findField, isNumeric, type Schema } from "../../collection/schema.ts";
+import { findField, isNumeric, type Schema } from "../../schema/schema.ts";
 import { runSteps, type Steps } from "../../turns.ts";
 import type { ExtractedDocument } from "../document.ts";
 import { Bitset } from "../index/bitset.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseSchema } from "../../collection/schema-parse.ts";
+import { parseSchema } from "../../schema/schema-parse.ts";
 import { extract } from "../document.ts";
 import { openSegment, SegmentReader } from "../index/segment.ts";
 import { mergeSegments } from "../index/segment-writer.ts";

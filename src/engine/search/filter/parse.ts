@@ -1,5 +1,5 @@
-import { type FieldSpec, findField, type Schema } from "../../collection/schema.ts";
 import { invalid } from "../../errors.ts";
+import { type FieldSpec, findField, type Schema } from "../../schema/schema.ts";
 import { refuseUnknown, unknownFields } from "../../unknown-fields.ts";
 import { fieldValue } from "../document.ts";
 import { searchLimits } from "../limits.ts";

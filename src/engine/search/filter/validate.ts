@@ -1,5 +1,5 @@
-import { type FieldSpec, findField, isNumeric, type Schema } from "../../collection/schema.ts";
 import { invalid } from "../../errors.ts";
+import { type FieldSpec, findField, isNumeric, type Schema } from "../../schema/schema.ts";
 import { searchLimits } from "../limits.ts";
 import type { Filter, FilterValue } from "./filter.ts";
 

@@ -1,4 +1,4 @@
-import type { Distance, Schema } from "../../collection/schema.ts";
+import type { Distance, Schema } from "../../schema/schema.ts";
 import type { FilterCache } from "../filter/filter-cache.ts";
 import type { RowSketch } from "../vector/sketch.ts";
 import type { Bitset } from "./bitset.ts";

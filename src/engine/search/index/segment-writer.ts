@@ -1,5 +1,5 @@
-import { type FieldSpec, isNumeric, type Schema, type VectorSpec } from "../../collection/schema.ts";
-import { formatSchema } from "../../collection/schema-parse.ts";
+import { type FieldSpec, isNumeric, type Schema, type VectorSpec } from "../../schema/schema.ts";
+import { formatSchema } from "../../schema/schema-parse.ts";
 import { runSteps, type Steps } from "../../turns.ts";
 import type { ExtractedDocument } from "../document.ts";
 import { Bitset } from "./bitset.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { addFields, parseFields, parseSchema } from "../../collection/schema-parse.ts";
+import { addFields, parseFields, parseSchema } from "../../schema/schema-parse.ts";
 import { extract } from "../document.ts";
 import { evaluateFilter } from "../filter/evaluate.ts";
 import { parseFilter } from "../filter/parse.ts";

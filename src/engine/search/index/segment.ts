@@ -1,5 +1,5 @@
-import { type FieldSpec, isNumeric, type Schema, type VectorSpec } from "../../collection/schema.ts";
-import { readSchema } from "../../collection/schema-parse.ts";
+import { type FieldSpec, isNumeric, type Schema, type VectorSpec } from "../../schema/schema.ts";
+import { readSchema } from "../../schema/schema-parse.ts";
 import { FilterCache } from "../filter/filter-cache.ts";
 import { Bitset } from "./bitset.ts";
 import { Deletes } from "./deletes.ts";

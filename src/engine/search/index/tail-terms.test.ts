@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asciiWords } from "../analysis/tokenize.ts";
-import { hashOf, WordBuffer } from "../analysis/tokens.ts";
+import { asciiWords } from "../../schema/analysis/tokenize.ts";
+import { hashOf, WordBuffer } from "../../schema/analysis/tokens.ts";
 import { TailTerms } from "./tail-terms.ts";
 
 /** Words whose hashes end alike, so that a table of up to some thousand places has the same place for all of them. */

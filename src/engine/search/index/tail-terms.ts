@@ -1,4 +1,4 @@
-import { hashOf, type WordBuffer } from "../analysis/tokens.ts";
+import { hashOf, type WordBuffer } from "../../schema/analysis/tokens.ts";
 import { U8List } from "./growable.ts";
 import { compareTerms, inTermRange, type TermDictionary, type TermRange } from "./reader.ts";
 

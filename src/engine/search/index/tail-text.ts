@@ -1,6 +1,6 @@
-import { type Analyzer, analyzerByName } from "../analysis/analyzer.ts";
-import { asciiWords } from "../analysis/tokenize.ts";
-import { TokenBuffer, WordBuffer } from "../analysis/tokens.ts";
+import { type Analyzer, analyzerByName } from "../../schema/analysis/analyzer.ts";
+import { asciiWords } from "../../schema/analysis/tokenize.ts";
+import { TokenBuffer, WordBuffer } from "../../schema/analysis/tokens.ts";
 import { U32List } from "./growable.ts";
 import { blockSize, type PostingsCursor, type PostingsSink } from "./postings.ts";
 import type { TermRange, TextIndex } from "./reader.ts";

@@ -1,5 +1,5 @@
 import { allocateShared, viewShared, wasmBytesMin } from "../../../port/shared-bytes.ts";
-import type { VectorSpec } from "../../collection/schema.ts";
+import type { VectorSpec } from "../../schema/schema.ts";
 import { inverseNorm } from "../vector/distance.ts";
 import { copySketch, type RowSketch, sketchDimMin, sketchRow, sketchStride } from "../vector/sketch.ts";
 import { F64List, U32List } from "./growable.ts";

@@ -1,4 +1,4 @@
-import { type FieldSpec, isNumeric, type Schema } from "../../collection/schema.ts";
+import { type FieldSpec, isNumeric, type Schema } from "../../schema/schema.ts";
 import type { ExtractedDocument, FieldValues } from "../document.ts";
 import { Bitset } from "./bitset.ts";
 import { F64List } from "./growable.ts";

@@ -1,4 +1,4 @@
-import type { FieldSpec } from "../../collection/schema.ts";
+import type { FieldSpec } from "../../schema/schema.ts";
 import { type DocMaps, unmapped } from "./doc-map.ts";
 import { U32List } from "./growable.ts";
 import { mergeTerms } from "./merge-terms.ts";

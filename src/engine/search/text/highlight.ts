@@ -1,5 +1,5 @@
-import { analyzerByName } from "../analysis/analyzer.ts";
-import { TokenBuffer } from "../analysis/tokens.ts";
+import { analyzerByName } from "../../schema/analysis/analyzer.ts";
+import { TokenBuffer } from "../../schema/analysis/tokens.ts";
 import { searchLimits } from "../limits.ts";
 import type { TextClause } from "./query.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseSchema } from "../../collection/schema-parse.ts";
+import { parseSchema } from "../../schema/schema-parse.ts";
 import { highlight } from "./highlight.ts";
 import { parseTextQuery, queryTerms } from "./query.ts";
 

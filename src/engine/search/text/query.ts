@@ -1,7 +1,7 @@
-import { type FieldSpec, findField, type Schema } from "../../collection/schema.ts";
 import { invalid } from "../../errors.ts";
-import { analyzerByName, analyzerChoice } from "../analysis/analyzer.ts";
-import { TokenBuffer } from "../analysis/tokens.ts";
+import { analyzerByName, analyzerChoice } from "../../schema/analysis/analyzer.ts";
+import { TokenBuffer } from "../../schema/analysis/tokens.ts";
+import { type FieldSpec, findField, type Schema } from "../../schema/schema.ts";
 import { searchLimits } from "../limits.ts";
 
 /** One thing to look for: a term, or terms that stand at fixed distances (`offsets`, from 0). */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { allocateShared, viewShared } from "../../../port/shared-bytes.ts";
-import type { Distance, Schema } from "../../collection/schema.ts";
-import { parseSchema } from "../../collection/schema-parse.ts";
+import type { Distance, Schema } from "../../schema/schema.ts";
+import { parseSchema } from "../../schema/schema-parse.ts";
 import { extract } from "../document.ts";
 import { Bitset } from "../index/bitset.ts";
 import type { IndexReader } from "../index/reader.ts";

@@ -1,4 +1,4 @@
-import type { Distance } from "../../collection/schema.ts";
+import type { Distance } from "../../schema/schema.ts";
 import { runSteps, type Steps } from "../../turns.ts";
 import type { Bitset } from "../index/bitset.ts";
 import type { IndexReader, VectorRows } from "../index/reader.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { wasmBytesMin } from "../../../port/shared-bytes.ts";
-import type { Distance } from "../../collection/schema.ts";
-import { parseSchema } from "../../collection/schema-parse.ts";
+import type { Distance } from "../../schema/schema.ts";
+import { parseSchema } from "../../schema/schema-parse.ts";
 import { Bitset } from "../index/bitset.ts";
 import { TailIndex } from "../index/tail.ts";
 import { inverseNorm } from "./distance.ts";

@@ -1,4 +1,4 @@
-import type { Distance } from "../../collection/schema.ts";
+import type { Distance } from "../../schema/schema.ts";
 import { dotAt } from "./distance.ts";
 
 /**

@@ -1,4 +1,4 @@
-import type { Distance } from "../../../collection/schema.ts";
+import type { Distance } from "../../../schema/schema.ts";
 import { type Condition, type Constant, type PlannedNearest, type RowLimit, rowsOf } from "../../retrieval.ts";
 import type { SqlParameter, SqlValue } from "../../sql.ts";
 import { type ColumnOf, conditionOf, conjuncts, constantOf } from "./conditions.ts";

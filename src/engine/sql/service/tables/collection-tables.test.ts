@@ -4,8 +4,8 @@ import { startMemoryEngine } from "../../../../../test/support/memory-engine.ts"
 import { MemoryStore } from "../../../../adapter/memory/store.ts";
 import type { Snapshot, Store } from "../../../../port/store.ts";
 import { readCollectionTotals } from "../../../collection/collection-store.ts";
-import { formatSchema, parseSchema } from "../../../collection/schema-parse.ts";
 import type { Engine } from "../../../engine.ts";
+import { formatSchema, parseSchema } from "../../../schema/schema-parse.ts";
 import type { CollectionTable } from "../../messages.ts";
 import { readValue } from "../../value.ts";
 import { columnType } from "../duck-type.ts";

@@ -1,10 +1,10 @@
 import type { Reader, Store } from "../../../../port/store.ts";
 import { documentIdOf, documentKey, readCollectionTotals } from "../../../collection/collection-store.ts";
 import { decodeDocument, openStored } from "../../../collection/document-codec.ts";
-import { readSchema } from "../../../collection/schema-parse.ts";
 import { changedIds } from "../../../collection/write-record.ts";
 import { logKey, prefixRange, tables } from "../../../keys.ts";
 import { BatchCursor } from "../../../log/record-batch.ts";
+import { readSchema } from "../../../schema/schema-parse.ts";
 import { nextTurn } from "../../../turns.ts";
 import { type CollectionColumn, collectionColumns } from "../../columns.ts";
 import { documentCells } from "../../document-cells.ts";

@@ -1,5 +1,5 @@
 import { invalid } from "../../errors.ts";
-import { searchLimits } from "../limits.ts";
+import { schemaLimits } from "../limits.ts";
 import { tokenizeCjk, tokenizeCjkQuery } from "./cjk.ts";
 import { fold } from "./fold.ts";
 import { CachedStemmer, formerStemOf, replacedLanguages, stemmerLanguages, stemOf } from "./stem.ts";
@@ -52,7 +52,7 @@ function mapped(tokenize: Tokenize, termOf: (term: string) => string | undefined
 }
 
 function cut(term: string): string {
-  const { termLengthMax } = searchLimits;
+  const { termLengthMax } = schemaLimits;
   return term.length > termLengthMax ? term.slice(0, termLengthMax).toWellFormed() : term;
 }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseSchema } from "../collection/schema-parse.ts";
 import { EngineError, notFound } from "../errors.ts";
+import { parseSchema } from "../schema/schema-parse.ts";
 import { queryLimits } from "./limits.ts";
 import { holdsQueries, parseQueries, parseQuery } from "./parse.ts";
 import { searchPart } from "./plan.ts";

@@ -1,5 +1,5 @@
-import { findField, type Schema } from "../collection/schema.ts";
 import { invalid } from "../errors.ts";
+import { findField, type Schema } from "../schema/schema.ts";
 import type { Filter } from "../search/filter/filter.ts";
 import { analyzePhrase, type TextClause } from "../search/text/query.ts";
 import { JsonFields } from "./json-fields.ts";

@@ -1,6 +1,6 @@
-import { findField, findVector, type Schema } from "../collection/schema.ts";
 import { invalid } from "../errors.ts";
 import { parseName } from "../ids.ts";
+import { findField, findVector, type Schema } from "../schema/schema.ts";
 import { parseSparseValue, parseVectorValue } from "../search/document.ts";
 import type { Filter } from "../search/filter/filter.ts";
 import { parseFilter } from "../search/filter/parse.ts";

@@ -1,4 +1,4 @@
-import type { Schema } from "../collection/schema.ts";
+import type { Schema } from "../schema/schema.ts";
 import type { FilterCache } from "../search/filter/filter-cache.ts";
 import { Bitset } from "../search/index/bitset.ts";
 import type {

@@ -1,7 +1,7 @@
 import { asDouble, isWrittenNumber } from "../exact-json.ts";
-import { analyzerChoice } from "../search/analysis/analyzer.ts";
-import { parseDate } from "../search/date.ts";
-import { searchLimits } from "../search/limits.ts";
+import { analyzerChoice } from "./analysis/analyzer.ts";
+import { parseDate } from "./date.ts";
+import { schemaLimits } from "./limits.ts";
 
 /** What a collection's documents hold, typed. The REST form of it is read and written by schema-parse.ts. */
 export type FieldKind =
@@ -157,8 +157,8 @@ function inferKind(value: unknown): FieldKind | undefined {
 /** Why a name can't be a field's; undefined for one that can. */
 export function fieldNameFault(name: string): string | undefined {
   if (name.length === 0) return "must be a non-empty string";
-  if (name.length > searchLimits.fieldNameLengthMax) {
-    return `must have at most ${searchLimits.fieldNameLengthMax} characters`;
+  if (name.length > schemaLimits.fieldNameLengthMax) {
+    return `must have at most ${schemaLimits.fieldNameLengthMax} characters`;
   }
   if (name.startsWith("_")) return `"${name}" is reserved: names must not start with "_"`;
   if (/[\u0000-\u001f\u007f]/.test(name)) return "must not hold control characters";
@@ -168,8 +168,8 @@ export function fieldNameFault(name: string): string | undefined {
 /** Why a path can't be a field's `source_path`; undefined for one that can. */
 export function sourcePathFault(path: string): string | undefined {
   if (path.length === 0) return "must be a non-empty dotted path";
-  if (path.length > searchLimits.sourcePathLengthMax) {
-    return `must have at most ${searchLimits.sourcePathLengthMax} characters`;
+  if (path.length > schemaLimits.sourcePathLengthMax) {
+    return `must have at most ${schemaLimits.sourcePathLengthMax} characters`;
   }
   return path.split(".").includes("") ? "must not have an empty part" : undefined;
 }
@@ -193,7 +193,7 @@ export function inferFields(schema: Schema, source: unknown): FieldSpec[] {
 
   /** The whole source has no path; an empty one is that of a key without a character. */
   function visit(value: unknown, path: string | undefined, depth: number): void {
-    if (value === null || depth > searchLimits.sourceDepthMax) return;
+    if (value === null || depth > schemaLimits.sourceDepthMax) return;
     if (path !== undefined && known.isSubtree(path)) return;
     if (Array.isArray(value)) {
       for (const entry of value) visit(entry, path, depth + 1);

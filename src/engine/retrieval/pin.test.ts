@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseSchema } from "../collection/schema-parse.ts";
+import { parseSchema } from "../schema/schema-parse.ts";
 import { extract } from "../search/document.ts";
 import { evaluateFilter } from "../search/filter/evaluate.ts";
 import { openSegment, SegmentReader } from "../search/index/segment.ts";

@@ -6,7 +6,7 @@ import { stemmer as lithuanian } from "@orama/stemmers/lithuanian";
 import { stemmer as nepali } from "@orama/stemmers/nepali";
 import { stemmer as serbian } from "@orama/stemmers/serbian";
 import snowball from "snowball-stemmers";
-import { searchLimits } from "../limits.ts";
+import { schemaLimits } from "../limits.ts";
 import { stemCzech } from "./stemmer/czech.ts";
 import { stemDutch } from "./stemmer/dutch.ts";
 import { stemEnglish } from "./stemmer/english.ts";
@@ -123,7 +123,7 @@ export class CachedStemmer {
     const known = this.#young.get(word);
     if (known !== undefined) return known;
     const stem = this.#old.get(word) ?? this.#stem(word);
-    if (this.#young.size >= searchLimits.stemCacheEntriesMax) {
+    if (this.#young.size >= schemaLimits.stemCacheEntriesMax) {
       this.#old = this.#young;
       this.#young = new Map();
     }

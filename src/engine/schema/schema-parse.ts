@@ -1,13 +1,7 @@
 import { invalid } from "../errors.ts";
-import {
-  analyzerChoice,
-  analyzerKey,
-  analyzerNames,
-  analyzerRevision,
-  isAnalyzer,
-} from "../search/analysis/analyzer.ts";
-import { searchLimits } from "../search/limits.ts";
 import { refuseUnknown } from "../unknown-fields.ts";
+import { analyzerChoice, analyzerKey, analyzerNames, analyzerRevision, isAnalyzer } from "./analysis/analyzer.ts";
+import { schemaLimits } from "./limits.ts";
 import {
   type Distance,
   type DynamicMode,
@@ -157,7 +151,7 @@ export function parseFields(path: string, value: unknown): FieldSpec[] {
 function parseVector(path: string, value: unknown): VectorSpec {
   const vector = object(path, value, ["name", "dim", "distance"]);
   const name = parseFieldName(`${path}.name`, vector["name"]);
-  const dim = integer(`${path}.dim`, vector["dim"], 1, searchLimits.vectorDimMax);
+  const dim = integer(`${path}.dim`, vector["dim"], 1, schemaLimits.vectorDimMax);
   const distance = vector["distance"] ?? "cosine";
   if (!distances.includes(distance as Distance)) {
     throw invalid(`${path}.distance`, `must be one of ${distances.join(", ")}`);
@@ -193,9 +187,9 @@ export function parseSchema(value: unknown, path = "schema"): Schema {
   }
   const maxFields = integer(
     `${path}.max_fields`,
-    body["max_fields"] ?? searchLimits.fieldsDefault,
+    body["max_fields"] ?? schemaLimits.fieldsDefault,
     1,
-    searchLimits.fieldsMax,
+    schemaLimits.fieldsMax,
   );
   const fields = array(`${path}.fields`, body["fields"]);
   if (fields.length > maxFields) throw invalid(`${path}.fields`, `has more than max_fields (${maxFields}) entries`);
@@ -205,8 +199,8 @@ export function parseSchema(value: unknown, path = "schema"): Schema {
     ["vectors", vectors],
     ["sparse_vectors", sparse],
   ] as const) {
-    if (entries.length > searchLimits.vectorsMax) {
-      throw invalid(`${path}.${list}`, `has more than ${searchLimits.vectorsMax} entries`);
+    if (entries.length > schemaLimits.vectorsMax) {
+      throw invalid(`${path}.${list}`, `has more than ${schemaLimits.vectorsMax} entries`);
     }
   }
   const schema: Schema = {

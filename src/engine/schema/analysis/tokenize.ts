@@ -1,4 +1,4 @@
-import { searchLimits } from "../limits.ts";
+import { schemaLimits } from "../limits.ts";
 import { hashSeed, hashStep, type TokenBuffer, WordBuffer } from "./tokens.ts";
 
 /**
@@ -19,7 +19,7 @@ const midLetter = 7;
 const midNumber = 8;
 const midBoth = 9;
 
-const termLengthMax = searchLimits.termLengthMax;
+const termLengthMax = schemaLimits.termLengthMax;
 
 function classify(character: string): number {
   if (/^[\p{Script=Han}\p{Script=Hiragana}]$/u.test(character)) return ideograph;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseSchema } from "../collection/schema-parse.ts";
+import { parseSchema } from "../schema/schema-parse.ts";
 import { Extractor } from "../search/document.ts";
 import { TailIndex } from "../search/index/tail.ts";
 import { runSteps } from "../turns.ts";

@@ -1,4 +1,4 @@
-import type { FieldSpec } from "../collection/schema.ts";
+import type { FieldSpec } from "../schema/schema.ts";
 import type { SparseVector } from "../search/document.ts";
 import type { Filter } from "../search/filter/filter.ts";
 import type { Fusion } from "../search/fuse.ts";
