@@ -5,6 +5,7 @@ import { formatVersion, objectsVersion, readFormat } from "../engine/format.ts";
 import { prefixRange, tables } from "../engine/keys.ts";
 import { BatchCursor } from "../engine/log/record-batch.ts";
 import { decode, openValue } from "../engine/stored-value.ts";
+import { nextTurn } from "../port/next-turn.ts";
 import type { ObjectStore } from "../port/object-store.ts";
 import type { Store } from "../port/store.ts";
 
@@ -48,7 +49,7 @@ export async function* scanData(store: Store, objects: ObjectStore, signal: Abor
         wrong.push(`${Buffer.from(key).toString("hex")}: ${(error as Error).message}`);
       }
       if (++looked % turnEntries !== 0) continue;
-      await new Promise((resolve) => setImmediate(resolve));
+      await nextTurn();
       signal.throwIfAborted();
     }
     yield finding(check, looked, wrong, "restore the data from a backup");

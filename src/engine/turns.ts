@@ -1,4 +1,5 @@
 import type { Clock } from "../port/clock.ts";
+import { nextTurn } from "../port/next-turn.ts";
 
 /**
  * Requests that are answered at once and come one after another, such as appends: as long as there are any, work that can
@@ -29,7 +30,7 @@ export function runSteps<T>(steps: Steps<T>): T {
 }
 
 /** How long work may hold the listener's thread before everything else that is ready gets a turn. */
-const turnMs = 0.5;
+export const turnMs = 0.5;
 /** How long work that can wait pauses after a turn, while short requests come. */
 export const pauseMs = 5;
 
@@ -72,11 +73,4 @@ export class Pauses {
     this.#seen = count;
     return this.#sleep(pauseMs);
   }
-}
-
-/** Lets everything else that is ready run before the caller goes on. */
-export function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 }

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import type { FastHead } from "./fast-head.ts";
 import { type FoundHead, type KnownHead, readHead } from "./known-head.ts";
 import { rawAnswer } from "./raw-answer.ts";
-import { type Connection, errorBody, type Registry } from "./registry.ts";
+import { type Connection, errorBody, isProbeStart, type Registry } from "./registry.ts";
 import { WriteStall } from "./write-stall.ts";
 
 export interface FastRequest {
@@ -317,13 +317,6 @@ export function bodyLength(body: FastBody): number {
   let length = 0;
   for (const part of body) length += part.length;
   return length;
-}
-
-/** Looked at before anything else is, while there is more to do than time. */
-function isProbeStart(bytes: Buffer): boolean {
-  // Told to take more than there is, it throws.
-  const start = bytes.latin1Slice(0, Math.min(12, bytes.length));
-  return start === "GET /health " || start.startsWith("GET /ready ");
 }
 
 /** Whether bytes without the end of a head can still become one of ours. */

@@ -127,8 +127,17 @@ export class Registry {
 }
 
 /** Health probes are answered however busy the process is. */
+const probes: readonly (string | undefined)[] = ["/health", "/ready"];
+
 function isProbe(target: string | undefined): boolean {
-  return target === "/health" || target === "/ready";
+  return probes.includes(target);
+}
+
+/** Whether bytes begin a request for one. */
+export function isProbeStart(bytes: Buffer): boolean {
+  // Told to take more than there is, it throws.
+  const start = bytes.latin1Slice(0, Math.min(12, bytes.length));
+  return probes.some((target) => start.startsWith(`GET ${target} `));
 }
 
 /** Of all paths together: where a method is refused, its path was not looked at. */

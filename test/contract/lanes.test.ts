@@ -33,20 +33,25 @@ const ways: Readonly<Record<string, (sent: Sent) => Promise<Received>>> = {
   listener: (sent) => overHttp1(sent, false),
   node: async (sent) => {
     // The lane does not know it, and gives the connection to Node's server for good.
-    await overHttp1({ method: "GET", path: "/v1/namespaces", headers: {}, body: undefined }, onNode);
+    const { names } = await overHttp1({ method: "GET", path: "/v1/namespaces", headers: {}, body: undefined }, onNode);
+    // Node's server writes it so, the lane in small letters.
+    assert.ok(names.includes("Date"), "the lane has let go of the connection");
     return overHttp1(sent, onNode);
   },
   http2: overHttp2,
 };
 
-async function overHttp1({ method, path, headers, body }: Sent, agent: Agent | false): Promise<Received> {
+async function overHttp1(
+  { method, path, headers, body }: Sent,
+  agent: Agent | false,
+): Promise<Received & { readonly names: readonly string[] }> {
   const length = body === undefined ? {} : { "content-length": Buffer.byteLength(body) };
   const sent = request(server.url + path, { method, headers: { ...headers, ...length }, agent });
   sent.end(body);
   const [answer] = await once(sent, "response");
   let text = "";
   for await (const chunk of answer.setEncoding("utf8")) text += chunk;
-  return { status: answer.statusCode, headers: answer.headers as IncomingHttpHeaders, text };
+  return { status: answer.statusCode, headers: answer.headers as IncomingHttpHeaders, text, names: answer.rawHeaders };
 }
 
 async function overHttp2({ method, path, headers, body }: Sent): Promise<Received> {

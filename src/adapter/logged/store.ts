@@ -4,6 +4,7 @@ import { crc32 } from "../../port/checksum.ts";
 import type { Clock } from "../../port/clock.ts";
 import { encodeEntry, entryBytes, foldEntries } from "../../port/commit-entry.ts";
 import type { CommitLog } from "../../port/commit-log.ts";
+import { nextTurn } from "../../port/next-turn.ts";
 import {
   type Bytes,
   type Entry,
@@ -222,7 +223,7 @@ export class LoggedStore implements Store {
     const length = parts.reduce((sum, part) => sum + part.length, 0);
     while (this.#isCrowded(length)) await this.#nextApplied();
     // Commits of this process that the log has are added a moment later.
-    while (this.#overlay.position < position - 1 && !this.#isClosing) await new Promise(setImmediate);
+    while (this.#overlay.position < position - 1 && !this.#isClosing) await nextTurn();
     if (this.#isClosing) throw new StoreError("failed", "the store is closed");
     const place = this.#memory.cut(length);
     let at = 0;

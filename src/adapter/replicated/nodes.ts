@@ -23,6 +23,7 @@ export class Nodes {
     this.#aliveMs = presenceMs * intervalsMissed;
   }
 
+  /** By hand and not by LruMap: only being heard counts as use, and all are listed. */
   heard(info: NodeInfo): void {
     this.#seen.delete(info.node);
     this.#seen.set(info.node, { info, readMs: this.#clock.steadyMs() });

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { setImmediate } from "node:timers/promises";
 import { sha256 } from "../../port/checksum.ts";
 import type { Clock } from "../../port/clock.ts";
 import { encodeEntry, entryBytes, foldEntries } from "../../port/commit-entry.ts";
+import { nextTurn } from "../../port/next-turn.ts";
 import type { ObjectStore } from "../../port/object-store.ts";
 import { type Bytes, type Reader, type Store, StoreError, type WriteOp } from "../../port/store.ts";
 import type { Cursor } from "./fold.ts";
@@ -176,7 +176,7 @@ async function* partsOf(reader: Reader): AsyncGenerator<{ readonly bytes: Buffer
       isOver = isLast;
       if (!isLast) from = Buffer.concat([ops.at(-1)!.key, Buffer.of(0)]);
       // Others have their turn.
-      await setImmediate();
+      await nextTurn();
     }
     if (entries > 0) yield { bytes: Buffer.concat(steps), entries };
   }

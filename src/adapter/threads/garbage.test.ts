@@ -91,14 +91,14 @@ describe("the garbage of threads", () => {
     for (let i = 0; i < 3; i++) {
       message();
       t.mock.timers.tick(garbageLimits.idleMs);
-      t.mock.timers.tick(garbageLimits.restMs - garbageLimits.idleMs - 1);
+      t.mock.timers.tick(garbageLimits.quietMs - garbageLimits.idleMs - 1);
     }
     assert.deepEqual([state.collections, state.thorough], [1, 0], "a message came before it had rested");
     t.mock.timers.tick(1);
     assert.deepEqual([state.collections, state.thorough], [2, 1]);
     message();
     t.mock.timers.tick(garbageLimits.idleMs);
-    t.mock.timers.tick(garbageLimits.restMs);
+    t.mock.timers.tick(garbageLimits.quietMs);
     assert.equal(state.thorough, 1);
   });
 

@@ -14,10 +14,10 @@ export const garbageLimits = {
   /** How often a busy thread asks, since asking takes longer than many a message. */
   askMs: 100,
   /**
-   * What was left behind is cleaned thoroughly after this long: that takes the code that was made for the objects with it, and the next burst
-   * of small writes pays a second of processor time to make it again.
+   * A full major GC follows after this idle time. It takes 20 to 60 ms and drops compiled code, which the next burst has to
+   * compile again.
    */
-  restMs: 5_000,
+  quietMs: 5_000,
 } as const;
 
 /**
@@ -30,7 +30,7 @@ export class GarbageCollector {
   #keptBytes: number;
   #working = 0;
   #leftBehind = false;
-  #restDue = false;
+  #majorDue = false;
   #askedMs = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
@@ -70,15 +70,15 @@ export class GarbageCollector {
 
   #onIdle(): void {
     this.collectIfAbove(this.#leftBehind ? 0 : garbageLimits.idleBytesMin);
-    this.#restDue ||= this.#leftBehind;
+    this.#majorDue ||= this.#leftBehind;
     this.#leftBehind = false;
-    if (!this.#restDue) return;
-    this.#timer = setTimeout(() => this.#onRest(), garbageLimits.restMs - garbageLimits.idleMs);
+    if (!this.#majorDue) return;
+    this.#timer = setTimeout(() => this.#onQuiet(), garbageLimits.quietMs - garbageLimits.idleMs);
     this.#timer.unref();
   }
 
-  #onRest(): void {
-    this.#restDue = false;
+  #onQuiet(): void {
+    this.#majorDue = false;
     this.#collect(true);
     this.#keptBytes = this.#heldBytes();
   }

@@ -9,7 +9,7 @@ export const idleLimits = {
   lookMs: 250,
   /** the share of the time that it works when it has nothing to do, */
   workShareMax: 0.02,
-  /** for how many looks in a row it must have had nothing to do (`restMs` of other threads says why), */
+  /** for how many looks in a row it must have had nothing to do (`quietMs` of other threads says why), */
   looksMin: 20,
   /** how long it must have worked since the last time, */
   workMsMin: 500,

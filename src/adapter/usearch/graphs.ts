@@ -1,9 +1,9 @@
 import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
-import { setImmediate } from "node:timers/promises";
 import type { Index, MetricKind, ScalarKind } from "usearch";
 import { crc32 } from "../../port/checksum.ts";
+import { nextTurn } from "../../port/next-turn.ts";
 import type { SharedBytes } from "../../port/shared-bytes.ts";
 import { syncFolder } from "../../port/sync-folder.ts";
 import {
@@ -70,7 +70,7 @@ export class UsearchGraphs implements VectorGraphs {
     const step = Math.max(1, Math.min(usearchLimits.stepRowsMax, Math.floor(usearchLimits.stepNumbersMax / dim)));
     const pause = async () => {
       this.#pause();
-      await setImmediate();
+      await nextTurn();
       signal?.throwIfAborted();
     };
     const add = async (first: number, end: number) => {

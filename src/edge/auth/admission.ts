@@ -5,7 +5,7 @@ import { notAdmitted } from "./refusal.ts";
 export type Claims = Readonly<Record<string, unknown>>;
 
 /** The role of a user with a valid token; throws `permission_denied` for one who is not admitted. */
-export function admit(claims: Claims, config: OidcConfig): Role {
+export function roleOfUser(claims: Claims, config: OidcConfig): Role {
   if (hasAllowlist(config) && !isAllowed(claims, config)) throw notAdmitted("this user is not on an allowlist");
   return roleOf(claims, config);
 }

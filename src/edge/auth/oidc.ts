@@ -4,7 +4,7 @@ import type { Principal } from "../../engine/auth/principal.ts";
 import { EngineError } from "../../engine/errors.ts";
 import type { Clock } from "../../port/clock.ts";
 import { LruMap } from "../../port/lru-map.ts";
-import { admit } from "./admission.ts";
+import { roleOfUser } from "./admission.ts";
 import type { OidcConfig } from "./config.ts";
 import { ProviderKeys } from "./provider-keys.ts";
 import { tokenExpired, unauthenticated } from "./refusal.ts";
@@ -94,7 +94,7 @@ export class OidcVerifier {
     const nowMs = this.#clock.nowMs();
     const { generation } = this.#keys;
     const claims = await this.#claims(token, nowMs);
-    const role = admit(claims, this.#config);
+    const role = roleOfUser(claims, this.#config);
     const principal: Principal = {
       id: claims.sub!,
       kind: "user",

@@ -70,7 +70,7 @@ async function peeked(request: AnyRequest): Promise<Buffer | undefined> {
     });
   }
   const body = readable.read() as Buffer | null;
-  // In the turn in which it was taken: the end is told only to those who find nothing more.
+  // Put back in the same turn: the stream ends once a read finds nothing more.
   if (body !== null) readable.unshift(body);
   return body?.length === length ? body : undefined;
 }

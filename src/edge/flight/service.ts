@@ -112,20 +112,20 @@ async function* handshake(
 ): AsyncGenerator<{ payload: Uint8Array }> {
   const { signal, requestHeader, responseHeader, values } = context;
   const bearer = bearerOf(requestHeader.get("authorization") ?? undefined);
-  const admit = async (authorization: string | undefined): Promise<void> => {
+  const signIn = async (authorization: string | undefined): Promise<void> => {
     const { remoteAddress, remotePort } = deps.peerOf(values);
     await deps.authenticate({ remoteAddress, remotePort, authorization, signal });
     // With authentication off there may be no credential at all, and any is as good.
     responseHeader.set("authorization", authorization ?? "Bearer none");
   };
-  if (bearer !== undefined) await admit(bearer);
+  if (bearer !== undefined) await signIn(bearer);
   for await (const { payload } of requests) {
     const authorization = bearer ?? bearerOfPayload(payload);
-    if (bearer === undefined) await admit(authorization);
+    if (bearer === undefined) await signIn(authorization);
     yield { payload: Buffer.from((authorization ?? "Bearer none").slice("Bearer ".length)) };
     return;
   }
-  if (bearer === undefined) await admit(undefined);
+  if (bearer === undefined) await signIn(undefined);
 }
 
 function commandOf(descriptor: FlightDescriptor | undefined): Command {

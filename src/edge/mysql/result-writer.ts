@@ -1,6 +1,6 @@
 import type { SqlBatch } from "../../engine/sql/batch.ts";
 import { checkWeight } from "../../engine/sql/value.ts";
-import { nextTurn } from "../../engine/turns.ts";
+import { nextTurn } from "../../port/next-turn.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import { binaryRows } from "./binary-row.ts";
 import { capability, has, status } from "./capability.ts";

@@ -1,7 +1,7 @@
 import type { SqlBatch } from "../../engine/sql/batch.ts";
 import type { SqlParameter, SqlResult } from "../../engine/sql/sql.ts";
 import { checkWeight } from "../../engine/sql/value.ts";
-import { nextTurn } from "../../engine/turns.ts";
+import { nextTurn } from "../../port/next-turn.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import { fieldsOf } from "./column-name.ts";
 import { PostgresError } from "./error.ts";

@@ -215,7 +215,7 @@ function registerHooks(
             const namespace = (request.params as { ns?: string }).ns ?? "";
             authorize(principal, needOf(access, namespace));
             if (isInside(access)) engine.quotas.admitRequest(namespace);
-            // One that is malformed is told even where nothing that is read derives from a stream, as in a list.
+            // A malformed token is refused even on reads that do not use it, such as lists.
             if (isRead(access)) readToken(request);
           };
     let admitted: Promise<void> | undefined;
@@ -293,7 +293,7 @@ function registerRoutes(app: FastifyInstance, routes: readonly Route[]): void {
 
 type BodyHook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void;
 
-/** A body whose every field is optional may be left out; one that has none to offer has no field that is known. */
+/** A body whose every field is optional may be left out; a body schema without fields accepts no field. */
 function bodyHook(method: Route["method"], body: Schema | undefined, rawBody: boolean): { preValidation?: BodyHook } {
   if (rawBody) return {};
   if (body === undefined) return method === "GET" ? {} : { preValidation: refuseFields };

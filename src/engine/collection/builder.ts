@@ -1,10 +1,10 @@
 import type { Clock } from "../../port/clock.ts";
+import { nextTurn } from "../../port/next-turn.ts";
 import type { Ownership } from "../../port/ownership.ts";
 import type { Entry, Snapshot, Store } from "../../port/store.ts";
 import type { Committer } from "../commit/committer.ts";
 import type { Log } from "../log/log.ts";
 import { formatSchema } from "../schema/schema-parse.ts";
-import { nextTurn } from "../turns.ts";
 import type { BuildReply } from "./build/messages.ts";
 import {
   type CollectionTotals,

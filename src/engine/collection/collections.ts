@@ -230,7 +230,7 @@ export class Collections {
     this.#load(runtimes.of(catalog.find(namespace, name)));
   }
 
-  /** Has the whole index made anew from the documents, which answer meanwhile; resolves when it is published. */
+  /** Rebuilds the whole index from the documents, which are read directly meanwhile. Resolves when it is published. */
   async rebuild(namespace: string, name: string, signal: AbortSignal): Promise<void> {
     const { catalog, runtimes, clock } = this.#deps;
     const runtime = runtimes.of(catalog.find(namespace, name));

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
+import { nextTurn } from "../../port/next-turn.ts";
 import type { SharedSegments } from "../../port/shared-bytes.ts";
 import { unavailable } from "../errors.ts";
 import type { Log, LogStream } from "../log/log.ts";
-import { nextTurn } from "../turns.ts";
 import type { Manifest } from "./collection-store.ts";
 import type { IndexThread } from "./engine-thread.ts";
 import { type FindDocument, loggedCount, withDocumentsSteps } from "./write-record.ts";

@@ -13,17 +13,17 @@ const promptDocumentsMax = 20_000;
 const segmentsPatientMax = 8;
 
 /** Where nothing is written, all are made one when the smaller ones hold this share of the largest: each costs every search, */
-const restingShare = 1 / 4;
+const quietShare = 1 / 4;
 /** unless that takes more than this, and several times as much memory. */
-const restingBytesMax = 512 * 1024 * 1024;
+const quietBytesMax = 512 * 1024 * 1024;
 
 /** There are changes that no segment holds yet; there are none; none came for a good while. */
-export type WritePace = "written" | "paused" | "resting";
+export type WritePace = "written" | "paused" | "quiet";
 
 /** The segments to merge next, none when all is well: a full tier, one that is mostly deleted, or all after a rest. */
 export function chooseMerge(segments: readonly SegmentEntry[], pace: WritePace): readonly SegmentEntry[] {
   const chosen = chosenOf(segments);
-  if (chosen.length === 0) return pace === "resting" ? allIfWorthIt(segments) : [];
+  if (chosen.length === 0) return pace === "quiet" ? allIfWorthIt(segments) : [];
   const documents = chosen.reduce((sum, entry) => sum + entry.documents, 0);
   const waits = pace === "written" && documents > promptDocumentsMax && segments.length < segmentsPatientMax;
   return waits ? [] : chosen;
@@ -33,7 +33,7 @@ function allIfWorthIt(segments: readonly SegmentEntry[]): readonly SegmentEntry[
   const bytes = segments.reduce((sum, entry) => sum + entry.bytes, 0);
   const largest = segments.reduce((most, { documents }) => Math.max(most, documents), 0);
   const all = segments.reduce((sum, { documents }) => sum + documents, 0);
-  return segments.length > 1 && bytes <= restingBytesMax && all - largest >= largest * restingShare ? segments : [];
+  return segments.length > 1 && bytes <= quietBytesMax && all - largest >= largest * quietShare ? segments : [];
 }
 
 function chosenOf(segments: readonly SegmentEntry[]): SegmentEntry[] {

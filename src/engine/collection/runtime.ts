@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { nextTurn } from "../../port/next-turn.ts";
 import type { SharedSegments } from "../../port/shared-bytes.ts";
 import type { Store } from "../../port/store.ts";
 import { EngineError, notFound, unavailable } from "../errors.ts";
@@ -8,7 +9,6 @@ import { type PackedOutcome, type QueryOutcome, unpackOutcome } from "../retriev
 import type { SearchPlan } from "../retrieval/plan.ts";
 import type { RunningQuery } from "../retrieval/stopped.ts";
 import { formatSchema } from "../schema/schema-parse.ts";
-import { nextTurn } from "../turns.ts";
 import { type CollectionMeta, type CollectionTotals, type Manifest, manifestBytes } from "./collection-store.ts";
 import { documentsOf } from "./document-codec.ts";
 import type { FrozenTail, IndexQuestion } from "./index/messages.ts";

@@ -40,7 +40,7 @@ export interface SealerDeps {
 const lookMs = 200;
 const retryMs = 2_000;
 /** Without a write for this long a collection rests. */
-const restMs = 15_000;
+const quietMs = 15_000;
 
 /**
  * Keeps the indexes behind the documents in the background, one collection at a time, so that at most one thread
@@ -142,7 +142,7 @@ export class Sealer {
   #paceOf({ backlogRecords, lastWriteMs }: CollectionRuntime): WritePace {
     if (backlogRecords > 0) return "written";
     const sinceMs = Math.max(lastWriteMs, this.#startedMs);
-    return this.#deps.clock.nowMs() - sinceMs >= restMs ? "resting" : "paused";
+    return this.#deps.clock.nowMs() - sinceMs >= quietMs ? "quiet" : "paused";
   }
 
   #isDue(runtime: CollectionRuntime): boolean {

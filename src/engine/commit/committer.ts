@@ -26,8 +26,8 @@ export interface CommitterOptions {
   readonly queueBytesMax: number;
   readonly groupBytesMax: number;
   /**
-   * With so much ready a group does not wait for others, and takes about three times that at most while commits are quick: what
-   * is read and decided meanwhile goes with the next one. Else readers and the store would wait for each other alternately.
+   * A group with this many bytes commits at once. While commits are quick it takes at most three times as many; later changes
+   * join the next group, so that readers and the store do not wait for each other by turns.
    */
   readonly readyBytes?: number;
   /** With so many ready it does not wait either, while commits are quick. */
@@ -60,7 +60,7 @@ const quickShare = 3;
 /**
  * The one writer. Changes are decided one after another on the state that the ones before them leave, and those that
  * arrive while a sync is under way share the next one. A change's promise settles when its writes are durable, so
- * that what a caller is told has happened has happened.
+ * an acknowledged change is always durable.
  */
 export class Committer {
   readonly #options: CommitterOptions;
@@ -272,7 +272,7 @@ export class Committer {
       failed: failure !== undefined,
     });
     for (const waiting of group) {
-      // What a change was refused for may have been another's write, which now never was.
+      // A change may have been refused because of another's write in this group, which has now failed.
       if (waiting.failed && !(waiting.onStaged && failure !== undefined)) waiting.reject(waiting.error);
       else if (failure !== undefined) waiting.reject(failure);
       else waiting.resolve(waiting.result as never);

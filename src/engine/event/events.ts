@@ -1,4 +1,5 @@
 import type { Clock } from "../../port/clock.ts";
+import { nextTurn } from "../../port/next-turn.ts";
 import type { Committer } from "../commit/committer.ts";
 import type { Draft } from "../commit/draft.ts";
 import { EngineError } from "../errors.ts";
@@ -265,7 +266,7 @@ export class Events {
       const before = scan.nextOffset;
       this.#scanSlice(page, take, scan, lastRecord);
       if (scan.isDone || scan.nextOffset >= lastRecord || scan.nextOffset === before) return scan;
-      await new Promise((resolve) => setImmediate(resolve));
+      await nextTurn();
     }
   }
 

@@ -1,11 +1,11 @@
 import { hash } from "node:crypto";
 import { asBuffer } from "../../port/bytes.ts";
+import { nextTurn } from "../../port/next-turn.ts";
 import type { Reader, Store } from "../../port/store.ts";
 import type { Draft } from "../commit/draft.ts";
 import { makeKey, prefixRange, tables } from "../keys.ts";
 import type { BatchCursor } from "../log/record-batch.ts";
 import { openValue, sealValue } from "../stored-value.ts";
-import { nextTurn } from "../turns.ts";
 import { type CounterRule, parseCounterOptions } from "./counter-options.ts";
 import { CounterSum } from "./counter-sum.ts";
 import type { LinkContext, LinkStep, LinkTarget, LinkTotals } from "./target.ts";

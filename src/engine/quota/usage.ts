@@ -14,7 +14,7 @@ export interface UsageDeps {
 /** Values looked at in one step. */
 const valuesAtOnce = 128;
 
-/** What each namespace id comes first in, and whose values are data of users. */
+/** Tables whose keys begin with a namespace id and whose values are data of users. */
 const liveTables = [
   tables.liveDocument,
   tables.liveIndex,

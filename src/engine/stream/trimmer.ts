@@ -1,8 +1,8 @@
+import { nextTurn } from "../../port/next-turn.ts";
 import type { Committer } from "../commit/committer.ts";
 import { limits } from "../limits.ts";
 import type { Log } from "../log/log.ts";
 import type { Metastore, StreamMeta } from "../metastore/metastore.ts";
-import { nextTurn } from "../turns.ts";
 
 /** Partitions checked before other work runs. */
 const partitionsPerTurn = 200;

@@ -3,8 +3,8 @@ import { parseQuery } from "../../../src/engine/retrieval/parse.ts";
 import { Extractor } from "../../../src/engine/search/document.ts";
 import { evaluateFilter, matchesDocument } from "../../../src/engine/search/filter/evaluate.ts";
 import { parseFilter } from "../../../src/engine/search/filter/parse.ts";
-import { validateFilter } from "../../../src/engine/search/filter/validate.ts";
 import { type Doc, Layout, schema } from "../../model/search/model.ts";
+import { validateFilter } from "../../support/validate-filter.ts";
 import { must, nothingToClose, type Target } from "../target.ts";
 import { refusing } from "./properties.ts";
 

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { type GroundSabotage, runDataSeed } from "./data.ts";
 
 /** Not every seed meets every weakness. */
-const seedsMax = 40;
+const seedsMax = 120;
 
 test("all kinds of data hold what they promise while owners change, and standbys answer what a token asks for", async () => {
   const sums = { epochs: 0, followed: 0 };
@@ -25,7 +25,7 @@ test("a seed gives the same trace each time, and another seed another one", asyn
 
 /** The first seed is one that has found it. */
 const weaknesses: readonly { what: string; first: number; make: () => GroundSabotage }[] = [
-  { what: "an owner answers after its lease", first: 22, make: () => ({ ignoresLease: true }) },
+  { what: "an owner answers after its lease", first: 1, make: () => ({ ignoresLease: true }) },
   {
     what: "a standby's engine is not told of a commit",
     first: 12,

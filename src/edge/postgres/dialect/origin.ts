@@ -1,7 +1,7 @@
 import { isTableSchema, type TableSchema } from "../../../engine/sql/columns.ts";
 import { nameOf, type StatementText, type Token } from "./lexer.ts";
 
-/** The one table that all rows of a statement are of, and for each item of its list the column that it is, `*` or nothing. */
+/** The single table that a statement reads, and for each item of its select list its column, `*` or undefined. */
 export interface PlainOrigin {
   /** Undefined where the search path decides. */
   readonly schema: TableSchema | undefined;

@@ -1,8 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { nextTurn, Pauses } from "../../../engine/turns.ts";
-
-/** How long the work of one request may hold the listener's thread before everything else that is ready gets a turn. */
-const turnMs = 0.5;
+import { Pauses, turnMs } from "../../../engine/turns.ts";
+import { nextTurn } from "../../../port/next-turn.ts";
 
 /** The share of one piece of work that can wait in a turn of the event loop. */
 export class TurnShare {

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
-import { nextTurn } from "../../../engine/turns.ts";
+import { nextTurn } from "../../../port/next-turn.ts";
 
 /** Answers up to this size go out at once; longer ones in pieces of it, as fast as the client reads them. */
 const pieceLength = 64 * 1024;

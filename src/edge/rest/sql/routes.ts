@@ -5,7 +5,7 @@ import { checkFinite } from "../../../engine/search/document.ts";
 import type { SqlResult, SqlValue } from "../../../engine/sql/sql.ts";
 import { typeName } from "../../../engine/sql/value.ts";
 import { formatToken } from "../../../engine/token.ts";
-import { nextTurn } from "../../../engine/turns.ts";
+import { nextTurn } from "../../../port/next-turn.ts";
 import { clientSignal, type Route, readToken, sendToken } from "../route.ts";
 import { answer, array, namespacePath, object, text, token, tokenHeader } from "../schemas.ts";
 import { memberNames, rowTexts } from "./json.ts";

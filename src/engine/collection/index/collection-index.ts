@@ -131,7 +131,7 @@ export class CollectionIndex {
   }
 
   /**
-   * Takes the changes of records, and their memory; what was taken before changes nothing. `pause` is called after each
+   * Applies the changes of records and owns their memory. A record that was applied before is ignored. `pause` is called after each
    * document.
    */
   apply(next: number, changes: Uint8Array<ArrayBuffer>, pause: () => void = () => {}): void {

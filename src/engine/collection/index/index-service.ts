@@ -1,4 +1,5 @@
 import type { Clock } from "../../../port/clock.ts";
+import { nextTurn } from "../../../port/next-turn.ts";
 import type { Random } from "../../../port/random.ts";
 import { type ThreadService, Transferred } from "../../../port/threads.ts";
 import { usualCandidates } from "../../../port/vector-graph.ts";
@@ -12,7 +13,7 @@ import { readSchema } from "../../schema/schema-parse.ts";
 import { evaluateFilter } from "../../search/filter/evaluate.ts";
 import { searchAnn } from "../../search/vector/ann.ts";
 import { measureRecall, type Recall } from "../../search/vector/recall.ts";
-import { nextTurn, runInTurns, type Steps } from "../../turns.ts";
+import { runInTurns, type Steps } from "../../turns.ts";
 import { CollectionIndex, type SegmentGraphs, type SegmentLoader } from "./collection-index.ts";
 import type { IndexMessage } from "./messages.ts";
 import { type AnswerDeps, QueryAnswers } from "./query-answers.ts";

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { validateFilter } from "../../../../test/support/validate-filter.ts";
 import { parseSchema } from "../../schema/schema-parse.ts";
 import { extract } from "../document.ts";
 import { openSegment, SegmentReader } from "../index/segment.ts";
@@ -11,7 +12,6 @@ import { searchTextSteps } from "../text/search.ts";
 import { countMatchesSteps, matchesDocument } from "./evaluate.ts";
 import type { Filter } from "./filter.ts";
 import { parseFilter } from "./parse.ts";
-import { validateFilter } from "./validate.ts";
 import { wildcardMatcher } from "./wildcard.ts";
 
 const schema = parseSchema({

@@ -1,3 +1,4 @@
+import { LruMap } from "../../../port/lru-map.ts";
 import { searchLimits } from "../limits.ts";
 import type { Deletes } from "./deletes.ts";
 import type { U32List } from "./growable.ts";
@@ -60,7 +61,7 @@ export class SegmentText implements TextIndex {
   readonly #presentCount: number;
   readonly #isPresent: (doc: number) => boolean;
   readonly #totalLength: number;
-  readonly #deadCounts = new Map<number, DeadCount>();
+  readonly #deadCounts = new LruMap<number, DeadCount>(searchLimits.deadCountCacheEntriesMax);
   #deadUpTo = 0;
   #deadDocs = 0;
   #deadLength = 0;
@@ -136,7 +137,6 @@ export class SegmentText implements TextIndex {
     const deletes = this.#deletes;
     let known = this.#deadCounts.get(ordinal);
     if (known === undefined) {
-      if (this.#deadCounts.size >= searchLimits.deadCountCacheEntriesMax) this.#deadCounts.clear();
       known = { upTo: 0, dead: 0 };
       this.#deadCounts.set(ordinal, known);
     }

@@ -1,3 +1,4 @@
+import { nextTurn } from "../../../../port/next-turn.ts";
 import type { Reader, Store } from "../../../../port/store.ts";
 import { documentIdOf, documentKey, readCollectionTotals } from "../../../collection/collection-store.ts";
 import { decodeDocument, openStored } from "../../../collection/document-codec.ts";
@@ -5,7 +6,6 @@ import { changedIds } from "../../../collection/write-record.ts";
 import { logKey, prefixRange, tables } from "../../../keys.ts";
 import { BatchCursor } from "../../../log/record-batch.ts";
 import { readSchema } from "../../../schema/schema-parse.ts";
-import { nextTurn } from "../../../turns.ts";
 import { type CollectionColumn, collectionColumns } from "../../columns.ts";
 import { documentCells } from "../../document-cells.ts";
 import type { UsedColumns } from "../../found-rows.ts";
@@ -99,8 +99,8 @@ export class CollectionTables {
       using snapshot = this.#store.snapshot();
       const { changes, documents } = readCollectionTotals(snapshot, table.id);
       const { loaded, changed } = known;
-      // In one turn with the snapshot: what is told from here on may be newer, and is left to the next statement. What was told
-      // before may be newer too, for the store follows its commit log.
+      // Must run in the same turn as the snapshot: changes reported later belong to the next statement. Those reported before may
+      // be newer than the snapshot too, since the store follows its commit log.
       known.changed = known.changesKnown > changes ? changed && new Set(changed) : new Set();
       try {
         const has = loaded !== undefined && wanted.every((column) => isAmong(loaded.columns, column));

@@ -1,3 +1,4 @@
+import { nextTurn } from "../../../../port/next-turn.ts";
 import type { Reader } from "../../../../port/store.ts";
 import { parseOwnFields } from "../../../live/document.ts";
 import { creationTimeOf, documentKeyBytes, formatId, parseId } from "../../../live/document-id.ts";
@@ -5,7 +6,6 @@ import { creationOrder } from "../../../live/table.ts";
 import type { LiveObject } from "../../../live/value.ts";
 import { CurrentView, type StoredDocument } from "../../../live/view.ts";
 import { LayeredReader } from "../../../live/writes.ts";
-import { nextTurn } from "../../../turns.ts";
 import type { Cell } from "../../document-cells.ts";
 import { sqlFault } from "../../fault.ts";
 import type { UsedColumns } from "../../found-rows.ts";

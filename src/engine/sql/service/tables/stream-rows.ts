@@ -1,8 +1,8 @@
 import { isUtf8 } from "node:buffer";
+import { nextTurn } from "../../../../port/next-turn.ts";
 import type { Reader } from "../../../../port/store.ts";
 import { logKey, logKeyOffset } from "../../../keys.ts";
 import { BatchCursor, type RecordHeader } from "../../../log/record-batch.ts";
-import { nextTurn } from "../../../turns.ts";
 import { sqlFault } from "../../fault.ts";
 import type { UsedColumns } from "../../found-rows.ts";
 import type { StreamRead, StreamTable } from "../../messages.ts";

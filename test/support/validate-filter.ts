@@ -1,7 +1,7 @@
-import { invalid } from "../../errors.ts";
-import { type FieldSpec, findField, isNumeric, type Schema } from "../../schema/schema.ts";
-import { searchLimits } from "../limits.ts";
-import type { Filter, FilterValue } from "./filter.ts";
+import { invalid } from "../../src/engine/errors.ts";
+import { type FieldSpec, findField, isNumeric, type Schema } from "../../src/engine/schema/schema.ts";
+import type { Filter, FilterValue } from "../../src/engine/search/filter/filter.ts";
+import { searchLimits } from "../../src/engine/search/limits.ts";
 
 /** Checks a filter that was built by another edge (RPC, SQL) and not by parseFilter. */
 export function validateFilter(schema: Schema, filter: Filter, path = "filter"): void {
