@@ -14,10 +14,13 @@ function sumOfLanes(lanes: v128): i32 {
   );
 }
 
+/** What the bias of each row is multiplied with, for one query. */
+let biasWeight: f32 = 0;
+
 /** What is behind the numbers of a row makes its score of the sum of products. */
 @inline
 function scoreOf(product: i32, tail: usize, scale: f32): f32 {
-  return <f32>(product - (load<i32>(tail, 8) << middleShift)) * scale * load<f32>(tail) - load<f32>(tail, 4);
+  return <f32>(product - (load<i32>(tail, 8) << middleShift)) * scale * load<f32>(tail) + biasWeight * load<f32>(tail, 4);
 }
 
 function scoreRow(query: usize, row: usize, numbers: usize, scale: f32): f32 {
@@ -151,10 +154,11 @@ function descend(
  * which are twice as many as wanted at least.
  */
 export function walk(
-  query: usize, scale: f32, rows: usize, rowBytes: usize, links: usize, width: usize,
+  query: usize, scale: f32, weight: f32, rows: usize, rowBytes: usize, links: usize, width: usize,
   upper: usize, upperWidth: usize, entry: u32, levels: u32,
   visited: usize, visitedBytes: usize, fresh: usize, candidates: usize, candidatesMax: usize, results: usize, wanted: usize,
 ): usize {
+  biasWeight = weight;
   const first = descend(query, rows, rowBytes, upper, upperWidth, entry, levels, scale);
   memory.fill(visited, 0, visitedBytes);
   store<u32>(visited + ((<usize>first >> 5) << 2), 1 << (first & 31));
@@ -205,9 +209,10 @@ export function walk(
  * first, as entries in `results`; returns how many. `fresh` has room for 4 rows and their scores.
  */
 export function nearestOf(
-  query: usize, scale: f32, rows: usize, rowBytes: usize,
+  query: usize, scale: f32, weight: f32, rows: usize, rowBytes: usize,
   words: usize, wordCount: usize, firstRow: u32, fresh: usize, results: usize, wanted: usize,
 ): usize {
+  biasWeight = weight;
   let found: usize = 0;
   let ready: usize = 0;
   const scores = fresh + 16;

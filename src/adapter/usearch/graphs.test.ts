@@ -281,3 +281,44 @@ test("a build measures how many candidates its rows need", async () => {
   const few = await graphs.build(fresh(), { rows: rows.slice(0, 60 * dim), dim, distance: "cosine" });
   assert.equal(few.quality, undefined);
 });
+
+for (const distance of ["cosine", "l2", "dot"] as const) {
+  test(`${distance}: rows that lie far from 0 and near each other are told apart, and measured as they are found`, async () => {
+    const far = rows.map((value) => value + 100);
+    const path = fresh();
+    const { quality } = await graphs.build(path, { rows: far, dim, distance });
+    const graph = await graphs.open(path, quality);
+    const words = new Uint32Array(Math.ceil(rowCount / 32)).fill(0x1111_1111);
+    let found = 0;
+    let allowed = 0;
+    for (const query of queries.map((each) => each.map((value) => value + 100))) {
+      const best = nearest(distance, far, query, rowCount);
+      const candidates = new Set(graph.search(query, 64 * graph.effort));
+      found += best.slice(0, 10).filter((row) => candidates.has(row)).length;
+      const compared = new Set(graph.nearestOf(query, words, 0, 64));
+      allowed += best
+        .filter((row) => row % 4 === 0)
+        .slice(0, 10)
+        .filter((row) => compared.has(row)).length;
+    }
+    assert.ok(found >= queries.length * 10 * 0.95, `found ${found}, measured ${quality!.recall}`);
+    assert.ok(allowed >= queries.length * 10 * 0.99, `found ${allowed} of those that are allowed`);
+  });
+}
+
+test("many zero rows take nothing from the others", async () => {
+  const some = rows.map((value, i) => (Math.floor(i / dim) % 7 === 0 ? 0 : value));
+  const { quality } = await graphs.build(fresh(), { rows: some, dim, distance: "cosine" });
+  assert.ok(quality!.recall >= 0.97, `${quality!.recall}`);
+});
+
+test("a thread has one place in a graph, however often it opens it", async () => {
+  const first = await graphs.open(built);
+  const wanted = first.search(queries[0]!, 10);
+  for (let i = 0; i < 100; i++) {
+    // As another thread gets it: an object of its own.
+    const { home, ...place } = first.shared!;
+    const posted = structuredClone(home) as typeof home;
+    assert.deepEqual(graphs.openShared({ home: posted, ...place }).search(queries[0]!, 10), wanted);
+  }
+});

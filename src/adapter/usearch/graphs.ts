@@ -16,7 +16,16 @@ import {
 } from "../../port/vector-graph.ts";
 import { decodeFooter, encodeFooter, type Footer, footerBytes } from "./footer.ts";
 import { heldBack, measureQuality } from "./quality.ts";
-import { bentEffort, type Scale, scaleOf, scaleQuery, scaleRows } from "./scale.ts";
+import {
+  bentEffort,
+  centreOf,
+  hasManyZeros,
+  type Scale,
+  scaleOf,
+  scaleQuery,
+  scaleRows,
+  withoutCentre,
+} from "./scale.ts";
 import { walkHeadBytes, walkPieces } from "./walk-file.ts";
 import { WalkedGraph, walkMemory } from "./walked-graph.ts";
 
@@ -40,6 +49,9 @@ export const usearchLimits = {
 const graphOptions = { connectivity: 16, expansion_add: 64, quantization: "bf16" as ScalarKind } as const;
 
 let usearch: { Index: typeof Index } | undefined;
+
+/** What usearch saves of a row beside its numbers, about. */
+const savedRowBytes = 160;
 
 /** Loaded when first used: only collections with vectors need it. */
 function newIndex(dim: number, distance: VectorGraphInput["distance"]): Index {
@@ -66,7 +78,12 @@ export class UsearchGraphs implements VectorGraphs {
     signal?.throwIfAborted();
     await mkdir(dirname(path), { recursive: true });
     const scale = scaleOf(input);
-    const index = newIndex(dim, distance);
+    const form = rowCount * (2 * dim + savedRowBytes) > this.#walkBytesMax ? "usearch" : "walk";
+    const centre = form === "walk" ? centreOf(input, scale) : new Float32Array(dim);
+    // Of rows of length 1 the nearest by l2 are those by cosine; and by l2 the centre may be taken off, which leaves more of
+    // their differences in 16 bits.
+    const isCentred = form === "walk" && distance !== "dot" && !(distance === "cosine" && hasManyZeros(input));
+    const index = newIndex(dim, isCentred ? "l2" : distance);
     const step = Math.max(1, Math.min(usearchLimits.stepRowsMax, Math.floor(usearchLimits.stepNumbersMax / dim)));
     const pause = async () => {
       this.#pause();
@@ -78,58 +95,84 @@ export class UsearchGraphs implements VectorGraphs {
         const to = Math.min(end, from + step);
         const keys = new BigUint64Array(to - from);
         for (let row = from; row < to; row++) keys[row - from] = BigInt(row);
-        index.add(keys, scaleRows(input, scale, from, to), 1);
+        const scaled = scaleRows(input, scale, from, to);
+        index.add(keys, isCentred ? withoutCentre(scaled, centre) : scaled, 1);
         await pause();
       }
     };
+    const write = (file: string, known: VectorGraphInput) =>
+      this.#write(file, index, form, known, scale, centre, pause);
     const held = heldBack(rowCount);
     await add(0, rowCount - held);
-    const measuring = measureQuality(index, input, scale, held);
-    let measured = measuring.next();
-    for (; !measured.done; measured = measuring.next()) await pause();
-    await add(rowCount - held, rowCount);
-    const saved = `${path}.saved`;
+    const measured = `${path}.measured`;
     const partial = `${path}.partial`;
     try {
-      index.save(saved);
-      const bytes = await this.#finish(saved, partial, input, scale, pause);
+      const quality = held === 0 ? undefined : await this.#measured(measured, input, held, write, pause);
+      await add(rowCount - held, rowCount);
+      const bytes = await write(partial, input);
       await rename(partial, path);
       await syncFolder(dirname(path));
-      return { bytes, quality: measured.value };
+      return { bytes, quality };
     } catch (error) {
       await rm(partial, { force: true });
       throw error;
-    } finally {
-      await rm(saved, { force: true });
     }
   }
 
-  /** Makes the file of what usearch has saved. */
-  async #finish(
-    saved: string,
-    partial: string,
+  /** The quality of the graph so far, as it will be searched. */
+  async #measured(
+    file: string,
+    input: VectorGraphInput,
+    held: number,
+    write: (file: string, known: VectorGraphInput) => Promise<number>,
+    pause: () => Promise<void>,
+  ): Promise<GraphQuality | undefined> {
+    const { rows, dim } = input;
+    try {
+      await write(file, { ...input, rows: rows.subarray(0, rows.length - held * dim) });
+      const graph = await this.open(file);
+      const steps = measureQuality(graph, input, held);
+      let step = steps.next();
+      for (; !step.done; step = steps.next()) await pause();
+      graph.close();
+      return step.value;
+    } finally {
+      await rm(file, { force: true });
+    }
+  }
+
+  /** Writes a graph's file, whole and synced; returns its size. */
+  async #write(
+    file: string,
+    index: Index,
+    form: Footer["form"],
     input: VectorGraphInput,
     scale: Scale,
+    centre: Float32Array,
     pause: () => Promise<void>,
   ): Promise<number> {
     const { rows, dim, distance } = input;
-    await using from = await open(saved, "r");
-    await using to = await open(partial, "w");
-    const { size } = await from.stat();
-    const form = size > this.#walkBytesMax ? "usearch" : "walk";
-    const write = form === "walk" ? walkPieces(from, input, scale) : savedPieces(from, size);
-    let graphBytes = 0;
-    let checksum = 0;
-    for await (const piece of write) {
-      await to.writeFile(piece);
-      checksum = crc32(piece, checksum);
-      graphBytes += piece.length;
-      await pause();
+    const saved = `${file}.saved`;
+    try {
+      index.save(saved);
+      await using from = await open(saved, "r");
+      await using to = await open(file, "w");
+      const pieces = form === "walk" ? walkPieces(from, input, scale, centre) : savedPieces(from);
+      let graphBytes = 0;
+      let checksum = 0;
+      for await (const piece of pieces) {
+        await to.writeFile(piece);
+        checksum = crc32(piece, checksum);
+        graphBytes += piece.length;
+        await pause();
+      }
+      const what = { form, ...scale, rowCount: rows.length / dim, dim, distance, graphBytes, checksum };
+      await to.writeFile(encodeFooter(what));
+      await to.sync();
+      return graphBytes + footerBytes;
+    } finally {
+      await rm(saved, { force: true });
     }
-    const what = { form, ...scale, rowCount: rows.length / dim, dim, distance, graphBytes, checksum } as const;
-    await to.writeFile(encodeFooter(what));
-    await to.sync();
-    return graphBytes + footerBytes;
   }
 
   async open(path: string, quality?: GraphQuality): Promise<VectorGraph> {
@@ -214,7 +257,8 @@ class UsearchGraph implements VectorGraph {
   }
 }
 
-async function* savedPieces(file: FileHandle, size: number): AsyncGenerator<Uint8Array> {
+async function* savedPieces(file: FileHandle): AsyncGenerator<Uint8Array> {
+  const { size } = await file.stat();
   for (let at = 0; at < size; ) {
     const piece = Buffer.allocUnsafe(Math.min(usearchLimits.readBytes, size - at));
     const { bytesRead } = await file.read(piece, 0, piece.length, at);

@@ -1,6 +1,9 @@
-import type { Index } from "usearch";
-import { type GraphQuality, usualCandidates, type VectorGraphInput } from "../../port/vector-graph.ts";
-import { type Scale, scaleQuery } from "./scale.ts";
+import {
+  type GraphQuality,
+  usualCandidates,
+  type VectorGraph,
+  type VectorGraphInput,
+} from "../../port/vector-graph.ts";
 
 /** The share of the nearest that is aimed at: a little more than is promised, as few rows are looked up. */
 const recallAim = 0.975;
@@ -9,7 +12,7 @@ const nearestCount = 10;
 const questionsMax = 48;
 const rowsPerQuestion = 64;
 /** Candidates to try; the fewest that reach the aim are gathered from then on. */
-const beams = [48, 64, 96, 128, 192, 256] as const;
+const beams = [64, 96, 128, 192, 256] as const;
 /** Rows that are compared between two pauses. */
 const stepRows = 2_048;
 
@@ -20,29 +23,28 @@ export function heldBack(rowCount: number): number {
 
 /** How many candidates a graph has to gather, measured by the rows that it lacks. A step for some rows, or a look-up. */
 export function* measureQuality(
-  index: Index,
+  graph: VectorGraph,
   input: VectorGraphInput,
-  scale: Scale,
   held: number,
 ): Generator<undefined, GraphQuality | undefined> {
-  const { rows, dim, distance } = input;
+  const { rows, dim } = input;
   const known = rows.length / dim - held;
-  const questions: { readonly at: number; readonly scaled: Float32Array; readonly worst: number }[] = [];
+  const questions: { readonly at: number; readonly query: Float32Array; readonly worst: number }[] = [];
   for (let row = known; row < known + held; row++) {
     const at = row * dim;
-    const scaled = scaleQuery(rows.subarray(at, at + dim), distance, scale);
-    if (scaled !== undefined) questions.push({ at, scaled, worst: yield* worstOfNearest(input, at, known) });
+    const query = rows.slice(at, at + dim);
+    if (graph.search(query, 1) !== undefined)
+      questions.push({ at, query, worst: yield* worstOfNearest(input, at, known) });
   }
   if (questions.length === 0) return undefined;
   let recall = 0;
   let beam = usualCandidates;
   for (beam of beams) {
     let found = 0;
-    for (const { at, scaled, worst } of questions) {
-      const { keys } = index.search(scaled, Math.min(beam, known), 1);
+    for (const { at, query, worst } of questions) {
       let reached = 0;
       // As near as the last of the nearest is as good.
-      for (const key of keys) if (nearness(input, at, Number(key) * dim) >= worst) reached++;
+      for (const row of graph.search(query, beam) ?? []) if (nearness(input, at, row * dim) >= worst) reached++;
       found += Math.min(nearestCount, reached);
       yield;
     }

@@ -89,3 +89,38 @@ export function scaleQuery(
   }
   return scaled;
 }
+
+/** With more than so many there are links among them alone: copies are each other's nearest. */
+const zerosMax = 16;
+
+/** Zero rows have no direction: by cosine they are as far from all others, which no place among them is. */
+export function hasManyZeros({ rows, dim }: VectorGraphInput): boolean {
+  let zeros = 0;
+  for (let from = 0; from < rows.length && zeros <= zerosMax; from += dim) {
+    let i = from;
+    while (i < from + dim && rows[i] === 0) i++;
+    if (i === from + dim) zeros++;
+  }
+  return zeros > zerosMax;
+}
+
+/** The mean of the scaled rows. */
+export function centreOf(input: VectorGraphInput, scale: Scale): Float32Array {
+  const { rows, dim } = input;
+  const rowCount = rows.length / dim;
+  const sums = new Float64Array(dim);
+  for (let from = 0; from < rowCount; from += centredRows) {
+    const scaled = scaleRows(input, scale, from, Math.min(rowCount, from + centredRows));
+    for (let i = 0; i < scaled.length; i++) sums[i % dim]! += scaled[i]!;
+  }
+  return Float32Array.from(sums, (sum) => sum / Math.max(1, rowCount));
+}
+
+/** Rows without the centre, in place. */
+export function withoutCentre(scaled: Float32Array, centre: Float32Array): Float32Array {
+  for (let i = 0; i < scaled.length; i++) scaled[i]! -= centre[i % centre.length]!;
+  return scaled;
+}
+
+/** Rows that are added up at once. */
+const centredRows = 1_024;

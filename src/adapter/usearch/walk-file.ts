@@ -5,7 +5,8 @@ import { type Scale, scaleRows } from "./scale.ts";
 /**
  * A graph as `wasm/graph.ts` walks it. Little endian: a head of u32 (links of a row, links of a row on each upper level,
  * upper levels, the row to begin with, upper links of all rows, nothing) · the rows · the links of each row · the upper
- * links. A row: its numbers in 8 bits each, up to a multiple of 16 · factor (f32) · bias (f32) · sum of the numbers (i32)
+ * links · the centre (f32), which is taken off every row before it is shortened: else rows that lie far from 0 and near each
+ * other would be alike. A row: its numbers in 8 bits each, up to a multiple of 16 · factor (f32) · bias (f32) · sum of the numbers (i32)
  * · where its upper links begin (u32). Where links end early, `noLink` stands.
  */
 export interface WalkLayout {
@@ -18,6 +19,7 @@ export interface WalkLayout {
   readonly rowsAt: number;
   readonly linksAt: number;
   readonly upperAt: number;
+  readonly centreAt: number;
   readonly bytes: number;
 }
 
@@ -32,7 +34,9 @@ export function walkLayout(head: Uint32Array, rowCount: number, dim: number): Wa
   const rowsAt = walkHeadBytes;
   const linksAt = rowsAt + rowCount * rowBytes;
   const upperAt = linksAt + rowCount * width * 4;
-  return { width, upperWidth, levels, entry, rowBytes, rowsAt, linksAt, upperAt, bytes: upperAt + upperCount * 4 };
+  const centreAt = upperAt + upperCount * 4;
+  const bytes = centreAt + dim * 4;
+  return { width, upperWidth, levels, entry, rowBytes, rowsAt, linksAt, upperAt, centreAt, bytes };
 }
 
 /** What usearch saves: rows (u32), bytes of each (u32), the rows, a head of 64 bytes, and then the graph's own. */
@@ -50,6 +54,7 @@ export async function* walkPieces(
   saved: FileHandle,
   input: VectorGraphInput,
   scale: Scale,
+  centre: Float32Array,
 ): AsyncGenerator<Uint8Array> {
   const [rowCount, savedRowBytes] = new Uint32Array(await read(saved, 0, 8)) as unknown as [number, number];
   const graphAt = 8 + rowCount * savedRowBytes + savedHeadBytes;
@@ -64,7 +69,7 @@ export async function* walkPieces(
   const upperCount = upperFrom[rowCount]!;
   yield bytesOf(Uint32Array.of(width, upperWidth, rowCount === 0 ? 0 : levels, entry, upperCount, 0, 0, 0));
   for (let from = 0; from < rowCount; from += pieceRows) {
-    yield walkRows(input, scale, upperFrom, from, Math.min(rowCount, from + pieceRows));
+    yield walkRows(input, scale, centre, upperFrom, from, Math.min(rowCount, from + pieceRows));
   }
   const upper = new Uint32Array(upperCount).fill(noLink);
   let at = levelsAt + rowCount * 2;
@@ -90,10 +95,21 @@ export async function* walkPieces(
     at += length;
   }
   yield bytesOf(upper);
+  yield new Uint8Array(centre.buffer, centre.byteOffset, centre.byteLength);
 }
 
-/** Each number as 8 bits of the row's greatest. By l2 a row's square counts against it. */
-function walkRows(input: VectorGraphInput, scale: Scale, upperFrom: Uint32Array, from: number, to: number): Uint8Array {
+/**
+ * Each number as 8 bits of the row's greatest, all without the centre. The bias is what the centre has to do with a row: by
+ * l2 less the square, else the product with the centre.
+ */
+function walkRows(
+  input: VectorGraphInput,
+  scale: Scale,
+  centre: Float32Array,
+  upperFrom: Uint32Array,
+  from: number,
+  to: number,
+): Uint8Array {
   const { dim, distance } = input;
   const { rowBytes } = walkLayout(new Uint32Array(0), 0, dim);
   const scaled = scaleRows(input, scale, from, to);
@@ -101,20 +117,23 @@ function walkRows(input: VectorGraphInput, scale: Scale, upperFrom: Uint32Array,
   for (let row = 0; row < to - from; row++) {
     let max = 0;
     let squared = 0;
-    for (let i = row * dim; i < (row + 1) * dim; i++) {
-      max = Math.max(max, Math.abs(scaled[i]!));
-      squared += scaled[i]! * scaled[i]!;
+    let product = 0;
+    for (let i = 0; i < dim; i++) {
+      const value = scaled[row * dim + i]! - centre[i]!;
+      max = Math.max(max, Math.abs(value));
+      squared += value * value;
+      product += value * centre[i]!;
     }
     const perUnit = max === 0 ? 0 : numberMax / max;
     let sum = 0;
     for (let i = 0; i < dim; i++) {
-      const whole = Math.round(scaled[row * dim + i]! * perUnit);
+      const whole = Math.round((scaled[row * dim + i]! - centre[i]!) * perUnit);
       sum += whole;
       out.setInt8(row * rowBytes + i, whole);
     }
     const tail = (row + 1) * rowBytes - rowTailBytes;
     out.setFloat32(tail, max / numberMax, true);
-    out.setFloat32(tail + 4, distance === "l2" ? squared : 0, true);
+    out.setFloat32(tail + 4, distance === "l2" ? -squared : product, true);
     out.setInt32(tail + 8, sum, true);
     out.setUint32(tail + 12, upperFrom[from + row]!, true);
   }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { threadId } from "node:worker_threads";
 import {
   allocateShared,
   homeOf,
@@ -23,6 +24,7 @@ interface Walk {
   readonly walk: (
     query: number,
     scale: number,
+    biasWeight: number,
     rows: number,
     rowBytes: number,
     links: number,
@@ -42,6 +44,7 @@ interface Walk {
   readonly nearestOf: (
     query: number,
     scale: number,
+    biasWeight: number,
     rows: number,
     rowBytes: number,
     words: number,
@@ -126,12 +129,13 @@ export class WalkedGraph implements VectorGraph {
 
   search(query: Float32Array, count: number): Uint32Array | undefined {
     const scaled = this.#scaled(query);
-    return scaled && this.#walker?.search(scaled, this.#weight, Math.min(count, this.rowCount));
+    return scaled && this.#walker?.search(scaled, Math.min(count, this.rowCount));
   }
 
   nearestOf(query: Float32Array, words: Uint32Array, firstRow: number, count: number): Uint32Array | undefined {
-    const scaled = this.#scaled(query);
-    return scaled && this.#walker?.nearestOf(scaled, this.#weight, words, firstRow, count);
+    // What is near where lengths are drawn together is not what is nearest.
+    const scaled = this.#footer.bent ? undefined : this.#scaled(query);
+    return scaled && this.#walker?.nearestOf(scaled, words, firstRow, count);
   }
 
   #scaled(query: Float32Array): Float32Array | undefined {
@@ -139,14 +143,21 @@ export class WalkedGraph implements VectorGraph {
     return scaleQuery(query, this.#footer.distance, this.#footer);
   }
 
-  /** By l2 a row scores twice its product less its square. */
-  get #weight(): number {
-    return this.#footer.distance === "l2" ? 2 : 1;
-  }
-
   close(): void {
     this.#walker = undefined;
   }
+}
+
+/** The place of this thread among those that walk a graph: the one it has had, or a free one. */
+function placeOf(threads: Int32Array): number | undefined {
+  // The first thread has the number 0, which stands for nobody here.
+  const own = threadId + 1;
+  const known = threads.indexOf(own);
+  if (known !== -1) return known;
+  for (let place = 0; place < threads.length; place++) {
+    if (Atomics.compareExchange(threads, place, 0, own) === 0) return place;
+  }
+  return undefined;
 }
 
 /** Numbers of the query are from 0 to 127 around 64: what one instruction multiplies with 8 bits. */
@@ -161,6 +172,9 @@ class Walker {
   readonly #graphAt: number;
   readonly #roomAt: number;
   readonly #query: Uint8Array;
+  readonly #isL2: boolean;
+  readonly #centre: Float32Array;
+  readonly #centreSquared: number;
   /** Score and row of each. */
   readonly #results: Uint32Array;
   /** A bit for each row: those that a walk has been at, or those to compare. */
@@ -174,8 +188,8 @@ class Walker {
     if (home === undefined) return undefined;
     const known = Walker.#known.get(home);
     if (known !== undefined) return known;
-    const thread = Atomics.add(new Int32Array(home.buffer, 0, 1), 0, 1);
-    if (thread >= threadsMax) return undefined;
+    const thread = placeOf(new Int32Array(home.buffer, 0, threadsMax));
+    if (thread === undefined) return undefined;
     const made = new Walker(home, shared.offset + graphAt, layout, footer, thread);
     Walker.#known.set(home, made);
     return made;
@@ -189,19 +203,24 @@ class Walker {
     this.#room = roomOf(footer.rowCount, layout.rowBytes, layout.width);
     this.#roomAt = graphAt + roundUp(layout.bytes) + thread * this.#room.bytes;
     this.#query = new Uint8Array(home.buffer, this.#roomAt, layout.rowBytes);
+    this.#isL2 = footer.distance === "l2";
+    // A copy of its own: numbers of shared memory take longer to read.
+    this.#centre = new Float32Array(home.buffer, graphAt + layout.centreAt, footer.dim).slice();
+    this.#centreSquared = product(this.#centre, this.#centre);
     this.#results = new Uint32Array(home.buffer, this.#roomAt + this.#room.resultsAt, this.#room.wantedMax * 2);
     this.#words = new Uint32Array(home.buffer, this.#roomAt + this.#room.visitedAt, this.#room.visitedBytes / 4);
   }
 
-  search(query: Float32Array, weight: number, count: number): Uint32Array {
+  search(query: Float32Array, count: number): Uint32Array {
     const wanted = Math.min(count, this.#room.wantedMax);
     if (wanted === 0) return new Uint32Array(0);
-    const unit = this.#setQuery(query);
+    const [scale, biasWeight] = this.#setQuery(query);
     const { rowsAt, rowBytes, linksAt, width, upperAt, upperWidth, entry, levels } = this.#layout;
     const { freshAt, candidatesAt, candidatesMax, resultsAt, visitedAt, visitedBytes } = this.#room;
     const found = this.#code.walk(
       this.#roomAt,
-      weight * unit,
+      scale,
+      biasWeight,
       this.#graphAt + rowsAt,
       rowBytes,
       this.#graphAt + linksAt,
@@ -222,20 +241,15 @@ class Walker {
   }
 
   /** Undefined where that are more than there is room for. */
-  nearestOf(
-    query: Float32Array,
-    weight: number,
-    words: Uint32Array,
-    firstRow: number,
-    count: number,
-  ): Uint32Array | undefined {
+  nearestOf(query: Float32Array, words: Uint32Array, firstRow: number, count: number): Uint32Array | undefined {
     const { wantedMax, freshAt, resultsAt } = this.#room;
     if (count > wantedMax || words.length > this.#words.length) return undefined;
-    const unit = this.#setQuery(query);
+    const [scale, biasWeight] = this.#setQuery(query);
     this.#words.set(words);
     const found = this.#code.nearestOf(
       this.#roomAt,
-      weight * unit,
+      scale,
+      biasWeight,
       this.#graphAt + this.#layout.rowsAt,
       this.#layout.rowBytes,
       this.#words.byteOffset,
@@ -254,15 +268,29 @@ class Walker {
     return rows;
   }
 
-  /** Returns what a number of it stands for. */
-  #setQuery(query: Float32Array): number {
+  /**
+   * Takes the centre off the query as well: by l2 all of it, else as much of it as the query has, since what is left over is
+   * the same for all rows. Returns what a number of it stands for, and what the rows' biases count.
+   */
+  #setQuery(query: Float32Array): [scale: number, biasWeight: number] {
+    const centre = this.#centre;
+    const share = this.#isL2 ? 1 : this.#centreSquared === 0 ? 0 : product(query, centre) / this.#centreSquared;
     let max = 0;
     for (let i = 0; i < query.length; i++) {
-      const size = Math.abs(query[i]!);
+      const size = Math.abs(query[i]! - share * centre[i]!);
       if (size > max) max = size;
     }
     const perUnit = max === 0 ? 0 : queryMax / max;
-    for (let i = 0; i < query.length; i++) this.#query[i] = Math.round(query[i]! * perUnit) + queryMiddle;
-    return max / queryMax;
+    for (let i = 0; i < query.length; i++) {
+      this.#query[i] = Math.round((query[i]! - share * centre[i]!) * perUnit) + queryMiddle;
+    }
+    const unit = max / queryMax;
+    return this.#isL2 ? [2 * unit, 1] : [unit, share];
   }
+}
+
+function product(a: Float32Array, b: Float32Array): number {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += a[i]! * b[i]!;
+  return sum;
 }

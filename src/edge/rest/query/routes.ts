@@ -10,7 +10,7 @@ import type { ConsistencyToken } from "../../../engine/token.ts";
 import { filterField, queryBody } from "../body-shapes.ts";
 import { type CollectionParams, collectionPath } from "../collections/routes.ts";
 import { parseFilterField } from "../documents/json.ts";
-import { DecodedBody, parseJson } from "../http/body.ts";
+import { DecodedBody, parseJson, withoutMark } from "../http/body.ts";
 import { sendParts } from "../http/long-answer.ts";
 import { clientSignal, type Route, readToken, sendToken } from "../route.ts";
 import {
@@ -89,7 +89,8 @@ export function queryRoutes(engine: Engine): Route[] {
         body: queryBody,
         response: { 200: answer("The rows", { rows: array(anyObject), token, took_ms: { type: "number" } }) },
       },
-      decode: (body) => body,
+      // A second byte order mark is no JSON.
+      decode: (body) => (withoutMark(body) === body ? body : undefined),
       handler: async (request, reply) => {
         const { ns } = request.params as { ns: string };
         const { body } = request;

@@ -53,6 +53,8 @@ export class ObjectSegmentLoader implements SegmentLoader {
       const graphs = this.#graphs;
       const shared = loaded[path];
       const quality = entry.graphQuality?.[field];
+      // Its rows have no neighbours that a graph could follow: all are compared.
+      if (quality !== undefined && quality.recall < recallMin) continue;
       try {
         const graph =
           shared === undefined
@@ -78,6 +80,9 @@ export class ObjectSegmentLoader implements SegmentLoader {
     }
   }
 }
+
+/** A graph that found less of the nearest when it was built is not used. */
+const recallMin = 0.9;
 
 /** The object may well be there: only its store does not answer. */
 function unreadable(cause: unknown): EngineError {

@@ -60,3 +60,12 @@ test("filters by id, of everything, and those that are long are not kept", () =>
   for (const filter of refused) assert.equal(filterCache.keyOf(filter), undefined);
   assert.notEqual(filterCache.keyOf({ kind: "prefix", field: "k", prefix: "x" }), undefined);
 });
+
+test("what is kept is bounded by its bytes, keys and all", () => {
+  const { filterCache } = openSegment(buildSegment(schema, documents.slice(0, 20)));
+  const found = evaluateFilter({ kind: "all" }, new SegmentReader(segment));
+  const keyOf = (i: number) => `${i}`.padEnd(2_000);
+  for (let i = 0; i < 1_000; i++) filterCache.keep(keyOf(i), found);
+  assert.equal(filterCache.find(keyOf(0)), undefined);
+  assert.equal(filterCache.find(keyOf(999)), found);
+});

@@ -3,17 +3,20 @@ import type { Bitset } from "../index/bitset.ts";
 import { searchLimits } from "../limits.ts";
 import type { Filter } from "./filter.ts";
 
+interface Entry {
+  readonly found: Bitset;
+  readonly bytes: number;
+}
+
+/** What an entry takes beside its key and its bits, about. */
+const entryBytes = 400;
+
 /**
  * What filters match in a segment, dead documents too: that never changes. A range that half of 60,000 documents match
  * takes 87 µs to evaluate and 11 µs to take from here.
  */
 export class FilterCache {
-  readonly #found: LruMap<string, Bitset>;
-
-  constructor(docCount: number) {
-    const bitsetBytes = Math.ceil(docCount / 8) + 1;
-    this.#found = new LruMap(Math.max(1, Math.floor(searchLimits.filterCacheBytesMax / bitsetBytes)));
-  }
+  readonly #found = new LruMap<string, Entry>(searchLimits.filterCacheBytesMax, ({ bytes }) => bytes);
 
   /** By what a filter is kept, or undefined for one that is not. */
   keyOf(filter: Filter): string | undefined {
@@ -23,12 +26,12 @@ export class FilterCache {
   }
 
   find(key: string): Bitset | undefined {
-    return this.#found.get(key);
+    return this.#found.get(key)?.found;
   }
 
   /** The set is kept: nobody may change it from here on. */
   keep(key: string, found: Bitset): void {
-    this.#found.set(key, found);
+    this.#found.set(key, { found, bytes: found.words.byteLength + 2 * key.length + entryBytes });
   }
 }
 

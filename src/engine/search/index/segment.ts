@@ -176,7 +176,7 @@ export class Segment {
   readonly docCount: number;
   readonly ids: Float64Array;
   readonly versions: Float64Array;
-  readonly filterCache: FilterCache;
+  readonly filterCache = new FilterCache();
   readonly #sections: SectionReader;
   readonly #fields = new Map<string, SegmentField>();
   readonly #vectors = new Map<string, SegmentVectors>();
@@ -189,7 +189,6 @@ export class Segment {
     this.docCount = meta.docCount;
     this.ids = this.#sections.f64("ids");
     this.versions = this.#sections.f64("versions");
-    this.filterCache = new FilterCache(this.docCount);
   }
 
   get bytes(): number {

@@ -240,3 +240,29 @@ test("rows suit a graph when they are many, and most of them no copies", () => {
     "one that a sixth has",
   );
 });
+
+test("one document of very many behind a filter is found", () => {
+  const rowCount = 262_144;
+  const large = vectorSegment(
+    Array.from({ length: rowCount }, (_, i) => Float32Array.of(i + 1, 1)),
+    "l2",
+  );
+  const all: VectorGraph = {
+    rowCount,
+    dim: 2,
+    effort: 1,
+    recall: 1,
+    bytes: 0,
+    shared: undefined,
+    search: () => undefined,
+    nearestOf: (_, words, firstRow) => new Bitset(words.length * 32, words).toArray().map((bit) => firstRow + bit),
+    close() {},
+  };
+  const filter = new Bitset(large.docCount);
+  filter.add(200_000);
+  const hits = searchAnn([large], [all], "v", Float32Array.of(5, 1), 10, { filters: [filter] });
+  assert.deepEqual(
+    hits.map(({ doc }) => doc),
+    [200_000],
+  );
+});

@@ -111,15 +111,17 @@ function* offerNearest(
   rows: VectorRows,
   query: Float32Array,
   allowed: Bitset,
+  count: number,
   top: TopK,
 ): Steps<boolean> {
   const { words } = rowsOf(rows, allowed);
   // As if they were spread evenly; a multiple of the rows of a word.
-  const stepRows = 32 * Math.ceil((rows.rowCount * comparedMax) / (32 * Math.max(1, allowed.count())));
+  const evenly = (rows.rowCount * comparedMax) / Math.max(1, allowed.count());
+  const stepRows = 32 * Math.ceil(Math.min(evenly, rows.rowCount) / 32);
   for (let from = 0; from < rows.rowCount; from += stepRows) {
     if (from > 0) yield;
     const part = words.subarray(from >>> 5, (from + stepRows) >>> 5);
-    const found = graph.nearestOf(query, part, from, passingMin + top.k * passingPerHit);
+    const found = graph.nearestOf(query, part, from, count);
     if (found === undefined) return false;
     offerFound(reader, r, rows, query, found, top);
   }
@@ -172,9 +174,14 @@ export function* searchAnnSteps(
     // A graph of other rows would give wrong ones: better none than that.
     const usable = graph !== undefined && graph.rowCount === rows.rowCount && graph.dim === rows.dim;
     const ef = Math.max(k, options.ef ?? Math.ceil(usual * (graph?.effort ?? 1)));
+    const count = Math.max(ef, Math.ceil((passingMin + k * passingPerHit) * (graph?.effort ?? 1)));
     const found = usable ? searchGraph(graph, rows, query, k, ef, allowed) : undefined;
     if (found !== undefined) offerFound(reader, r, rows, query, found, top);
-    else if (!usable || allowed === undefined || !(yield* offerNearest(graph, reader, r, rows, query, allowed, top))) {
+    else if (
+      !usable ||
+      allowed === undefined ||
+      !(yield* offerNearest(graph, reader, r, rows, query, allowed, count, top))
+    ) {
       yield* searchPartSteps(reader, r, rows, query, allowed, top);
     }
     yield;
