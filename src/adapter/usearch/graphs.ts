@@ -27,7 +27,7 @@ import {
   withoutCentre,
 } from "./scale.ts";
 import { walkHeadBytes, walkPieces } from "./walk-file.ts";
-import { WalkedGraph, walkMemory } from "./walked-graph.ts";
+import { WalkedGraph, walkBytesOf, walkMemory } from "./walked-graph.ts";
 
 /** Every bound of the usearch adapter, named once with its unit. */
 export const usearchLimits = {
@@ -36,8 +36,8 @@ export const usearchLimits = {
   stepNumbersMax: 2_048,
   /** Of a file read at once when its checksum is made. */
   readBytes: 1024 * 1024,
-  /** A larger graph stays as usearch has it: a memory of WebAssembly has 4 GiB. */
-  walkBytesMax: 3 * 1024 * 1024 * 1024,
+  /** What needs more stays as usearch has it: a memory of WebAssembly has 4 GiB. */
+  walkBytesMax: 4 * 1024 * 1024 * 1024 - 64 * 1024 * 1024,
 } as const;
 
 /**
@@ -49,9 +49,6 @@ export const usearchLimits = {
 const graphOptions = { connectivity: 16, expansion_add: 64, quantization: "bf16" as ScalarKind } as const;
 
 let usearch: { Index: typeof Index } | undefined;
-
-/** What usearch saves of a row beside its numbers, about. */
-const savedRowBytes = 160;
 
 /** Loaded when first used: only collections with vectors need it. */
 function newIndex(dim: number, distance: VectorGraphInput["distance"]): Index {
@@ -78,7 +75,7 @@ export class UsearchGraphs implements VectorGraphs {
     signal?.throwIfAborted();
     await mkdir(dirname(path), { recursive: true });
     const scale = scaleOf(input);
-    const form = rowCount * (2 * dim + savedRowBytes) > this.#walkBytesMax ? "usearch" : "walk";
+    const form = walkBytesOf(rowCount, dim, graphOptions.connectivity) > this.#walkBytesMax ? "usearch" : "walk";
     const centre = form === "walk" ? centreOf(input, scale) : new Float32Array(dim);
     // Of rows of length 1 the nearest by l2 are those by cosine; and by l2 the centre may be taken off, which leaves more of
     // their differences in 16 bits.
@@ -110,6 +107,7 @@ export class UsearchGraphs implements VectorGraphs {
       const quality = held === 0 ? undefined : await this.#measured(measured, input, held, write, pause);
       await add(rowCount - held, rowCount);
       const bytes = await write(partial, input);
+      await syncFile(partial);
       await rename(partial, path);
       await syncFolder(dirname(path));
       return { bytes, quality };
@@ -141,7 +139,7 @@ export class UsearchGraphs implements VectorGraphs {
     }
   }
 
-  /** Writes a graph's file, whole and synced; returns its size. */
+  /** Writes a graph's file; returns its size. */
   async #write(
     file: string,
     index: Index,
@@ -168,7 +166,6 @@ export class UsearchGraphs implements VectorGraphs {
       }
       const what = { form, ...scale, rowCount: rows.length / dim, dim, distance, graphBytes, checksum };
       await to.writeFile(encodeFooter(what));
-      await to.sync();
       return graphBytes + footerBytes;
     } finally {
       await rm(saved, { force: true });
@@ -255,6 +252,11 @@ class UsearchGraph implements VectorGraph {
   close(): void {
     this.#index = undefined;
   }
+}
+
+async function syncFile(path: string): Promise<void> {
+  await using file = await open(path, "r+");
+  await file.sync();
 }
 
 async function* savedPieces(file: FileHandle): AsyncGenerator<Uint8Array> {

@@ -80,6 +80,14 @@ function roomOf(rowCount: number, rowBytes: number, width: number) {
 /** What the shared memory begins with: the footer, so that other threads find all they need. The graph follows it. */
 const graphAt = Math.ceil(footerBytes / 64) * 64;
 
+/** What a graph and those who walk it need at most; usearch gives a row twice as many links on the lowest level. */
+export function walkBytesOf(rowCount: number, dim: number, connectivity: number): number {
+  // Fewer than one row in eight has upper links, on all levels together.
+  const head = Uint32Array.of(2 * connectivity, connectivity, 0, 0, Math.ceil(rowCount / 8) * connectivity);
+  const { bytes, rowBytes, width } = walkLayout(head, rowCount, dim);
+  return graphAt + roundUp(bytes) + roomOf(rowCount, rowBytes, width).bytes * threadsMax;
+}
+
 /** Memory for a graph and for those who walk it; undefined where WebAssembly has none of this size. */
 export function walkMemory(footer: Footer, head: Uint32Array): { shared: SharedBytes; graph: Uint8Array } | undefined {
   const { bytes, rowBytes, width } = walkLayout(head, footer.rowCount, footer.dim);
