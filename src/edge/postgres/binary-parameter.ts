@@ -5,7 +5,7 @@ import { jsonbText } from "./dialect/literals.ts";
 import { PostgresError } from "./error.ts";
 import { postgresLimits } from "./limits.ts";
 import { decodeText, MessageReader } from "./message/reader.ts";
-import { nameOfOid, type TypeName } from "./oid.ts";
+import { nameOfOid, scalarNames, type TypeName } from "./oid.ts";
 import { textOfBinaryDate, textOfBinaryTimestamp } from "./value/calendar.ts";
 import { numericText } from "./value/number.ts";
 
@@ -25,36 +25,13 @@ export function binaryParameter(value: Buffer, oid: number, type: SqlType | unde
   return { value: readBinary(value, name), ...(type === undefined ? {} : { type }) };
 }
 
+const { null: _, ...announced } = scalarNames;
+const binaryNames: Partial<Record<SqlType["kind"], TypeName>> = { ...announced, enum: "text", decimal: "numeric" };
+
 /** The type whose binary format a client uses for a parameter that was announced as this type. */
 function binaryNameOf(type: SqlType | undefined): TypeName | undefined {
   if (type === undefined) return "text";
-  const names: Partial<Record<SqlType["kind"], TypeName>> = {
-    boolean: "bool",
-    int16: "int2",
-    int32: "int4",
-    int64: "int8",
-    float32: "float4",
-    float64: "float8",
-    text: "text",
-    json: "json",
-    bytes: "bytea",
-    uuid: "uuid",
-    date: "date",
-    time: "time",
-    timestamp: "timestamp",
-    timestamptz: "timestamptz",
-    interval: "interval",
-    enum: "text",
-    decimal: "numeric",
-    uint64: "numeric",
-    int128: "numeric",
-    uint128: "numeric",
-    int8: "int2",
-    uint8: "int2",
-    uint16: "int4",
-    uint32: "oid",
-  };
-  return names[type.kind];
+  return binaryNames[type.kind];
 }
 
 function readBinary(value: Buffer, name: TypeName): SqlValue {

@@ -41,7 +41,7 @@ export const oids = {
 export type TypeName = keyof typeof oids;
 
 /** Types that Postgres has not become the next larger one that holds every value. */
-const scalarNames: Readonly<Record<ScalarKind, TypeName>> = {
+export const scalarNames: Readonly<Record<ScalarKind, TypeName>> = {
   null: "text",
   boolean: "bool",
   int8: "int2",
