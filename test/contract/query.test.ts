@@ -1,5 +1,14 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
+import { fromJson, type JsonObject, toJson } from "@bufbuild/protobuf";
+import { createClient } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import {
+  QueryService,
+  SearchRequestSchema,
+  type SearchResponse,
+  SearchResponseSchema,
+} from "../../src/gen/service/collection/v1/query_pb.ts";
 import { type CollectionClient, collectionsServer } from "../support/collections.ts";
 import { type Answer, ask } from "../support/http.ts";
 import { answers, ids, type Row, schema, upsertsOfAll } from "./query-answers.ts";
@@ -8,6 +17,16 @@ let client: CollectionClient;
 const served = collectionsServer("2s", async (make) => {
   client = await make();
 });
+
+/** An answer without the times that it took. */
+function comparable(response: SearchResponse): object {
+  const {
+    took_ms: _,
+    stats,
+    ...json
+  } = toJson(SearchResponseSchema, response, { useProtoFieldName: true }) as JsonObject;
+  return { ...json, stats: stats && { ...(stats as JsonObject), times_ms: null } };
+}
 
 /** All queries of the table at once. */
 async function askAll(collection: string): Promise<Map<string, Answer["json"]>> {
@@ -71,9 +90,15 @@ describe("documents in the tail and in segments", () => {
     assert.deepEqual([later.segments > 0, later.tail_documents], [true, 0]);
   });
 
-  test("Search over RPC finds the same, with the same scores", async () => {
-    const url = `${served.server().url}/service.collection.v1.QueryService/Search`;
+  test("Search over RPC finds the same, with the same scores, and answers alike in all protocols", async () => {
+    const { url: server } = served.server();
+    const url = `${server}/service.collection.v1.QueryService/Search`;
     const from = `collections.${collection}`;
+    const binary = [
+      createConnectTransport({ baseUrl: server, httpVersion: "1.1" }),
+      createGrpcTransport({ baseUrl: server }),
+      createGrpcWebTransport({ baseUrl: server, httpVersion: "1.1" }),
+    ].map((transport) => createClient(QueryService, transport));
     let compared = 0;
     for (const [name, [body]] of Object.entries(answers)) {
       const { rows } = mixed.get(name);
@@ -86,6 +111,9 @@ describe("documents in the tail and in segments", () => {
         rows.map(({ _id, _score }: Row) => [_id, _score]),
         name,
       );
+      const request = fromJson(SearchRequestSchema, { namespace: client.namespace, from, ...body } as JsonObject);
+      const told = comparable(fromJson(SearchResponseSchema, answer.json));
+      for (const each of binary) assert.deepEqual(comparable(await each.search(request)), told, name);
       compared++;
     }
     assert.ok(compared > 60, `${compared} queries`);

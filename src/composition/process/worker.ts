@@ -6,6 +6,7 @@ import { Outbox } from "../../adapter/threads/outbox.ts";
 import { CorePause, runInBackground } from "../../adapter/threads/pause.ts";
 import type { ThreadFailure, ThreadReply, ThreadRequest } from "../../adapter/threads/threads.ts";
 import { EngineError } from "../../engine/errors.ts";
+import type { FormatName, QueryFormat } from "../../engine/retrieval/format.ts";
 import { type ThreadRole, type ThreadService, Transferred } from "../../port/threads.ts";
 import { lanceOptions, type ObjectsPlace, openObjects } from "../objects.ts";
 
@@ -31,7 +32,7 @@ async function createService(role: ThreadRole, { dataDir, objects: place }: Work
       const { loader } = await segments(place);
       const store = new LmdbStore(join(dataDir, "store"), { shared: true });
       const onLeftBehind = () => garbage.leftBehind();
-      const answers = { format: restQueries, store };
+      const answers = { formatOf: queryFormats(restQueries), store };
       return new IndexService(loader, new NodeClock(), new NodeRandom(), onLeftBehind, pause.ifDue, answers);
     }
     case "build": {
@@ -48,6 +49,19 @@ async function createService(role: ThreadRole, { dataDir, objects: place }: Work
       return new BuildService(objects, loader, new NodeClock(), columnar, graphs, onLeftBehind, pause.ifDue);
     }
   }
+}
+
+/** RPC's is loaded with the first query in it, which is left to the listener's thread. */
+function queryFormats(rest: QueryFormat): (name: FormatName) => QueryFormat | undefined {
+  let rpc: QueryFormat | undefined;
+  let loading: Promise<void> | undefined;
+  return (name) => {
+    if (name === "rest") return rest;
+    loading ??= import("../../edge/rpc/query-format.ts").then(({ rpcQueries }) => {
+      rpc = rpcQueries;
+    });
+    return rpc;
+  };
 }
 
 async function segments(place: ObjectsPlace) {

@@ -6,7 +6,7 @@ import { invalid } from "../../engine/errors.ts";
 import { parseName } from "../../engine/ids.ts";
 import { limits } from "../../engine/limits.ts";
 import type { Queries } from "../../engine/query/queries.ts";
-import { parseQuery } from "../../engine/retrieval/parse.ts";
+import { collectionNameOf, parseQuery } from "../../engine/retrieval/parse.ts";
 import { searchLimits } from "../../engine/search/limits.ts";
 import { CollectionService } from "../../gen/service/collection/v1/collection_pb.ts";
 import { DocumentService } from "../../gen/service/collection/v1/document_pb.ts";
@@ -21,6 +21,7 @@ import {
   versionMessage,
 } from "./collection-message.ts";
 import { documentService } from "./document.ts";
+import { encodedResponse, searchText } from "./query-format.ts";
 import { queryJson, resultMessage } from "./query-message.ts";
 import { checkLength, readOptions, readToken, refOf, sendToken, toCount, toSize } from "./request.ts";
 import { type ServedService, served } from "./router.ts";
@@ -105,14 +106,31 @@ function collectionService({ collections, documents }: CollectionEngine): Servic
   };
 }
 
-/** A search is REST's query in the shape of messages: one parser knows the rules, one engine answers. */
+/**
+ * A search is REST's query in the shape of messages: one parser knows the rules, one engine answers. Of binary calls a
+ * thread that searches makes the answer, where one can.
+ */
 function queryService(queries: Queries): ServiceImpl<typeof QueryService> {
   return {
     async search(request, context) {
       const namespace = parseName("namespace", request.namespace);
+      const token = readToken(context);
+      const query = { format: "rpc", from: collectionNameOf(request.from), token } as const;
+      const answered =
+        isBinary(context) && (await queries.answer(namespace, { ...query, body: searchText(request) }, context.signal));
+      if (answered) {
+        sendToken(context, answered.token!);
+        return encodedResponse(answered.body as Uint8Array);
+      }
       const plan = parseQuery(queryJson(request), (collection) => queries.schemaOf(namespace, collection));
-      const result = await queries.run(namespace, plan, readToken(context), context.signal);
+      const result = await queries.run(namespace, plan, token, context.signal);
       return { ...resultMessage(plan, result), token: sendToken(context, result.token) };
     },
   };
+}
+
+const binaryTypes = /^application\/(?:proto|grpc(?:-web)?(?:\+proto)?)$/;
+
+function isBinary({ requestHeader }: HandlerContext): boolean {
+  return binaryTypes.test(requestHeader.get("content-type") ?? "");
 }

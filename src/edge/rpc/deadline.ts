@@ -1,8 +1,8 @@
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
-import { EngineError } from "../../engine/errors.ts";
 import { rpcLimits } from "./limits.ts";
 import { header, type NodeRequest } from "./node.ts";
+import { deadlineError } from "./request.ts";
 
 const unlimited = Number.MAX_SAFE_INTEGER;
 
@@ -21,10 +21,6 @@ export function cutDeadline(headers: Headers, deadline: number | undefined): voi
   if (deadline !== rpcLimits.timeoutMsMax) return;
   if (headers.has("grpc-timeout")) headers.set("grpc-timeout", `${Math.floor(deadline / 1000)}S`);
   if (headers.has("connect-timeout-ms")) headers.set("connect-timeout-ms", String(deadline));
-}
-
-export function deadlineError(): EngineError {
-  return new EngineError("deadline_exceeded", "the caller's deadline passed");
 }
 
 /** Settles as the promise does, or fails when the time is up. */

@@ -3,9 +3,10 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:h
 import { request as httpsRequest, Agent as TlsAgent } from "node:https";
 import type { Readable, Writable } from "node:stream";
 import { EngineError, invalid, unavailable } from "../../engine/errors.ts";
-import { deadlineError, deadlineMs } from "./deadline.ts";
+import { deadlineMs } from "./deadline.ts";
 import { rpcLimits } from "./limits.ts";
 import { header, isGone, type NodeRequest, type NodeResponse } from "./node.ts";
+import { deadlineError } from "./request.ts";
 import { drained, type ExtraHeaders, protocolOf } from "./respond.ts";
 
 /** Meant for one hop only, or frames the body anew. */

@@ -10,9 +10,10 @@ import {
 import type { SessionEvent, SessionVersion, StateChange } from "../../engine/live/session.ts";
 import type { QueryResult } from "../../engine/live/subscriptions.ts";
 import { WatchResponseSchema } from "../../gen/service/live/v1/live_pb.ts";
+import { compressions } from "./compressions.ts";
 import { rpcLimits } from "./limits.ts";
 import { eventMessage, type SessionHead } from "./live-message.ts";
-import { compressions, jsonOptions } from "./message-parts.ts";
+import { jsonOptions } from "./message-parts.ts";
 
 /**
  * A way past the RPC library for the events of sessions. The library passes each message through a dozen nested

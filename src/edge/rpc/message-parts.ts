@@ -1,4 +1,3 @@
-import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import { invalid } from "../../engine/errors.ts";
 import { keepSent } from "./fault-path.ts";
 import { rpcLimits } from "./limits.ts";
@@ -20,9 +19,6 @@ class CountedDepth {
     return rpcLimits.messageDepthMax;
   }
 }
-
-/** What callers may send and ask for. */
-export const compressions = [compressionGzip, compressionBrotli];
 
 export const binaryOptions = {
   // Nothing looks at them, and each would be kept as an object.

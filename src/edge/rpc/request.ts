@@ -1,10 +1,9 @@
 import type { HandlerContext } from "@connectrpc/connect";
 import type { DocumentRef, ReadOptions } from "../../engine/collection/documents.ts";
-import { invalid } from "../../engine/errors.ts";
+import { EngineError, invalid } from "../../engine/errors.ts";
 import { parseName } from "../../engine/ids.ts";
 import { integerMax } from "../../engine/limits.ts";
 import { type ConsistencyToken, emptyToken, formatToken, parseToken } from "../../engine/token.ts";
-import { deadlineError } from "./deadline.ts";
 
 /** What requests of several services have in common. */
 
@@ -22,7 +21,7 @@ export function sendToken(context: HandlerContext, token: ConsistencyToken) {
   return tokenMessage(token);
 }
 
-function tokenMessage(token: ConsistencyToken) {
+export function tokenMessage(token: ConsistencyToken) {
   return token.map(({ stream, partition, offset }) => ({ stream: BigInt(stream), partition, offset: BigInt(offset) }));
 }
 
@@ -61,4 +60,8 @@ export function checkLength(field: string, list: readonly unknown[], min: number
 /** A call whose caller has stopped waiting starts nothing. */
 export function checkWanted({ signal }: HandlerContext): void {
   if (signal.aborted) throw deadlineError();
+}
+
+export function deadlineError(): EngineError {
+  return new EngineError("deadline_exceeded", "the caller's deadline passed");
 }

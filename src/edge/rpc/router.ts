@@ -18,12 +18,13 @@ import type { RequestIds } from "../front/request-id.ts";
 import type { ByteBudget } from "../wire/byte-budget.ts";
 import { needsCredential } from "./access.ts";
 import type { AdmitRequest, CallLog } from "./call.ts";
+import { compressions } from "./compressions.ts";
 import { healthService } from "./health.ts";
 import type { HealthState } from "./health-state.ts";
 import { instanceService, type Namespaces, namespaceService } from "./instance.ts";
 import { guard } from "./interceptor.ts";
 import { rpcLimits } from "./limits.ts";
-import { binaryOptions, compressions, jsonOptions } from "./message-parts.ts";
+import { binaryOptions, jsonOptions } from "./message-parts.ts";
 import { addReflection, Reflection, reflectionServices } from "./reflection.ts";
 import { UnaryLane } from "./unary-lane.ts";
 

@@ -7,10 +7,11 @@ import {
   type MethodSerializationLookup,
 } from "@connectrpc/connect/protocol";
 import { type Call, callKey } from "./call.ts";
+import { compressions } from "./compressions.ts";
 import { sentJson } from "./fault-path.ts";
 import { admitMessage, endError } from "./interceptor.ts";
 import { rpcLimits } from "./limits.ts";
-import { binaryOptions, compressions, jsonOptions } from "./message-parts.ts";
+import { binaryOptions, jsonOptions } from "./message-parts.ts";
 import {
   type AnyNodeResponse,
   type BodyMeter,

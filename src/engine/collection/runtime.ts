@@ -222,7 +222,7 @@ export class CollectionRuntime {
     const { outcome, cancel } = this.#search<AnsweredQuery | undefined>({ kind: "answer", query, asked }, false);
     return {
       outcome: outcome.then((answered) => {
-        if (answered?.eventual === false) this.strongSearches++;
+        for (const { eventual } of answered?.runs ?? []) if (!eventual) this.strongSearches++;
         return answered;
       }),
       cancel,

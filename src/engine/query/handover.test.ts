@@ -1,12 +1,18 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { startMemoryEngine } from "../../../test/support/memory-engine.ts";
 import { MemoryStore } from "../../adapter/memory/store.ts";
 import { SeededRandom } from "../../adapter/simulated/random.ts";
 import { restQueries } from "../../edge/rest/query/format.ts";
+import { encodedResponse, rpcQueries, searchText } from "../../edge/rpc/query-format.ts";
+import { queryJson, resultMessage } from "../../edge/rpc/query-message.ts";
+import { tokenMessage } from "../../edge/rpc/request.ts";
+import { SearchRequestSchema, SearchResponseSchema } from "../../gen/service/collection/v1/query_pb.ts";
 import type { Snapshot } from "../../port/store.ts";
 import type { WriteOp } from "../collection/ops.ts";
 import type { Engine } from "../engine.ts";
+import type { FormatName } from "../retrieval/format.ts";
 import { parseQuery } from "../retrieval/parse.ts";
 import { parseSchema } from "../schema/schema-parse.ts";
 
@@ -18,7 +24,8 @@ let engine: Engine;
 before(async () => {
   store = new MemoryStore();
   file = store.snapshot();
-  const answers = { format: restQueries, store: { get: (key: Uint8Array) => file.get(key) } };
+  const formatOf = (name: FormatName) => (name === "rpc" ? rpcQueries : restQueries);
+  const answers = { formatOf, store: { get: (key: Uint8Array) => file.get(key) } };
   engine = await startMemoryEngine({ sealRecords: 50, sealIdleMs: 20 }, store, undefined, answers);
   await engine.metastore.createNamespace("n");
 });
@@ -53,7 +60,7 @@ async function both(name: string, body: object): Promise<{ thread: unknown; here
   const plan = parseQuery({ from: name, ...body }, (each) => engine.queries.schemaOf("n", each));
   const text = Buffer.from(JSON.stringify({ from: name, ...body })).latin1Slice();
   // In one turn, so that both are of one moment.
-  const asked = engine.queries.answer("n", { from: name, body: text, token: [] });
+  const asked = engine.queries.answer("n", { format: "rest", from: name, body: text, token: [] });
   const running = engine.queries.run("n", plan, []);
   const answered = await asked;
   const { took_ms: _, ...here } = JSON.parse(JSON.stringify(await running));
@@ -95,6 +102,39 @@ test("what a thread answers is what the engine answers, wherever the documents a
   assert(answered > 200, `only ${answered} of 400 were answered by the thread`);
 });
 
+test("several queries are answered together, and a search of RPC as the engine answers it", async () => {
+  await collection("list");
+  await write(
+    "list",
+    Array.from({ length: 20 }, (_, i) => upsert(i + 1, i)),
+  );
+  catchUp();
+  await both("list", {});
+  const alone = await Promise.all(bodies.map(async (body) => (await both("list", body)).here));
+  const queries = bodies.map((body) => ({ from: "list", ...body }));
+  const body = Buffer.from(JSON.stringify({ queries })).latin1Slice();
+  const answered = await engine.queries.answer("n", { format: "rest", from: "list", body, token: [] });
+  assert.equal(answered?.token, undefined);
+  const { results } = JSON.parse(Buffer.from(answered!.body as Uint8Array).toString());
+  assert.deepEqual(
+    results.map(({ took_ms: _, ...rest }: { took_ms: number }) => rest),
+    alone,
+  );
+  const request = create(SearchRequestSchema, { namespace: "n", from: "list", limit: 120, includeVectors: true });
+  const search = await engine.queries.answer("n", {
+    format: "rpc",
+    from: "list",
+    body: searchText(request),
+    token: [],
+  });
+  const plan = parseQuery(queryJson(request), () => engine.queries.schemaOf("n", "list"));
+  const result = await engine.queries.run("n", plan, []);
+  const expected = create(SearchResponseSchema, { ...resultMessage(plan, result), token: tokenMessage(result.token) });
+  // As it goes out: the bytes that a thread made are written as they are.
+  const sent = toBinary(SearchResponseSchema, encodedResponse(search!.body as Uint8Array));
+  assert.deepEqual({ ...fromBinary(SearchResponseSchema, sent), tookMs: 0 }, { ...expected, tookMs: 0 });
+});
+
 test("a thread that opens a collection answers once the file has what was replayed", async () => {
   await collection("late");
   await write("late", [upsert(1, 1)]);
@@ -113,12 +153,13 @@ test("a query of another collection than it seems is left to the engine", async 
   catchUp();
   await both("one", {});
   const answer = (from: string, body: object) =>
-    engine.queries.answer("n", { from, body: JSON.stringify(body), token: [] });
+    engine.queries.answer("n", { format: "rest", from, body: JSON.stringify(body), token: [] });
   assert.equal(await answer("one", { from: "both" }), undefined);
-  assert.equal(await answer("one", { queries: [{ from: "one" }] }), undefined);
+  assert.equal(await answer("one", { queries: [{ from: "one" }, { from: "both" }] }), undefined);
   assert.equal(await answer("none", { from: "none" }), undefined);
   assert.equal(
     await engine.queries.answer("n", {
+      format: "rest",
       from: "one",
       body: '{"from":"one"}',
       token: [{ stream: 9e9, partition: 0, offset: 1 }],
@@ -129,6 +170,10 @@ test("a query of another collection than it seems is left to the engine", async 
     reason: "invalid_argument",
     details: { field: "limit" },
   });
-  const stopped = engine.queries.answer("n", { from: "one", body: '{"from":"one"}', token: [] }, AbortSignal.abort());
+  const stopped = engine.queries.answer(
+    "n",
+    { format: "rest", from: "one", body: '{"from":"one"}', token: [] },
+    AbortSignal.abort(),
+  );
   await assert.rejects(stopped, { reason: "deadline_exceeded" });
 });

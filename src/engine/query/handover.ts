@@ -6,7 +6,7 @@ import type { Documents } from "../collection/documents.ts";
 import type { CollectionRuntime } from "../collection/runtime.ts";
 import type { Committer } from "../commit/committer.ts";
 import { EngineError } from "../errors.ts";
-import type { AnswerBody } from "../retrieval/format.ts";
+import type { AnswerBody, FormatName } from "../retrieval/format.ts";
 import type { QueryKind } from "../retrieval/plan.ts";
 import { cancellable } from "../retrieval/stopped.ts";
 import { type ConsistencyToken, tokenAt } from "../token.ts";
@@ -23,6 +23,7 @@ export interface HandoverDeps {
 
 /** A query as it was received. */
 export interface HandedQuery {
+  readonly format: FormatName;
   /** What it seems to call its collection. */
   readonly from: string;
   /** A character for each byte. */
@@ -32,7 +33,8 @@ export interface HandedQuery {
 
 export interface HandedAnswer {
   readonly body: AnswerBody;
-  readonly token: ConsistencyToken;
+  /** Those of a list have one each, in the answer alone. */
+  readonly token: ConsistencyToken | undefined;
 }
 
 /**
@@ -81,21 +83,21 @@ export class Handover {
 
   async #answer(
     { runtime, mayBeEventual }: { readonly runtime: CollectionRuntime; readonly mayBeEventual: boolean },
-    { from, body }: HandedQuery,
+    { format, from, body }: HandedQuery,
     startedMs: number,
     signal: AbortSignal | undefined,
   ): Promise<HandedAnswer | undefined> {
-    const { store, committer, documents, clock, onQuery } = this.#deps;
+    const { store, committer, documents, onQuery } = this.#deps;
     // A commit that the index was not told of yet may have been shown to somebody already.
     const { changes } = readCollectionTotals(store, runtime.meta.id);
     if (changes !== runtime.totals.changes) await committer.submit(() => undefined);
     const { meta, manifest, totals } = runtime;
-    const strong = documents.token(runtime);
     const running = runtime.answer(this.#nextQuery(), {
+      format,
       body,
       from,
       stream: meta.streamId,
-      next: (strong[0]?.offset ?? -1) + 1,
+      next: (documents.token(runtime)[0]?.offset ?? -1) + 1,
       applied: manifest.applied,
       changes: totals.changes,
       mayBeEventual,
@@ -103,8 +105,8 @@ export class Handover {
     });
     const answered = await cancellable(running, signal);
     if (answered === undefined) return undefined;
-    onQuery?.(answered.kind, clock.steadyMs() - startedMs);
-    const token = answered.eventual ? tokenAt(meta.streamId, manifest.applied) : strong;
-    return { body: answered.body, token };
+    for (const { kind, ms } of answered.runs) onQuery?.(kind, ms);
+    const { next } = answered;
+    return { body: answered.body, token: next === undefined ? undefined : tokenAt(meta.streamId, next) };
   }
 }

@@ -6,15 +6,26 @@ import type { QueryResult } from "./result.ts";
 /** How an edge reads queries and writes their answers: the same in its own thread and in one that searches. */
 export interface QueryFormat {
   /** `body` has a character for each byte. */
-  parse(body: string, schemaOf: SchemaOf): QueryPlan;
+  parse(body: string, schemaOf: SchemaOf): QueryRequest;
+}
+
+/** The formats that threads know. */
+export type FormatName = "rest" | "rpc";
+
+/** The queries of one body. */
+export interface QueryRequest {
+  readonly plans: readonly QueryPlan[];
+  /** Whether they were sent as a list, which may have one. */
+  readonly isList: boolean;
   /** A step for each part of a long answer. Text is ASCII; bytes lie in memory of their own. */
-  encode(result: QueryResult): Steps<AnswerBody>;
+  encode(results: readonly QueryResult[]): Steps<AnswerBody>;
 }
 
 export type AnswerBody = string | Uint8Array<ArrayBuffer>;
 
 /** A query as an edge received it, for a thread that searches. */
 export interface AskedQuery {
+  readonly format: FormatName;
   /** A character for each byte. */
   readonly body: string;
   /** What it seems to call its collection. */
@@ -33,7 +44,15 @@ export interface AskedQuery {
 
 export interface AnsweredQuery {
   readonly body: AnswerBody;
+  readonly runs: readonly QueryRun[];
+  /** Where the log ended that the answer reflects. Those of a list have a token each, in the answer alone. */
+  readonly next: number | undefined;
+}
+
+/** A query of a body that was answered. */
+export interface QueryRun {
   readonly kind: QueryKind;
+  readonly ms: number;
   readonly eventual: boolean;
 }
 

@@ -100,8 +100,12 @@ export function holdsQueries(json: unknown): boolean {
 const fromPrefix = "collections.";
 
 function parseFrom(body: JsonFields): string {
-  const from = body.string("from");
-  return parseName(body.at("from"), from.startsWith(fromPrefix) ? from.slice(fromPrefix.length) : from);
+  return parseName(body.at("from"), collectionNameOf(body.string("from")));
+}
+
+/** The name in a query's `from`. */
+export function collectionNameOf(from: string): string {
+  return from.startsWith(fromPrefix) ? from.slice(fromPrefix.length) : from;
 }
 
 /** Filters of one query: those that are written alike become one object, which is evaluated once. */

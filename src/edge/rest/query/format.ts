@@ -1,28 +1,34 @@
-import { Declined, type QueryFormat } from "../../../engine/retrieval/format.ts";
-import { holdsQueries, parseQuery } from "../../../engine/retrieval/parse.ts";
+import type { AnswerBody, QueryFormat } from "../../../engine/retrieval/format.ts";
+import { holdsQueries, parseQueries, parseQuery } from "../../../engine/retrieval/parse.ts";
+import type { Steps } from "../../../engine/turns.ts";
 import { parseJson } from "../http/body.ts";
-import { answerParts, isLong } from "./text.ts";
+import { answerParts, isLong, type QueryAnswer } from "./text.ts";
 
-/** Queries as REST has them. Several in one request may ask several collections, so they are for `answerQuery`. */
+/** Queries as REST has them. */
 export const restQueries: QueryFormat = {
   parse(body, schemaOf) {
     const json = parseJson(Buffer.from(body, "latin1"));
-    if (holdsQueries(json)) throw new Declined();
-    return parseQuery(json, schemaOf);
-  },
-  *encode(result) {
-    if (!isLong(result)) {
-      const json = JSON.stringify(result);
-      return Buffer.byteLength(json) === json.length ? json : bytesOf([json]);
-    }
-    const parts: string[] = [];
-    for (const part of answerParts(result)) {
-      parts.push(part);
-      yield;
-    }
-    return bytesOf(parts);
+    const isList = holdsQueries(json);
+    return {
+      plans: isList ? parseQueries(json, schemaOf) : [parseQuery(json, schemaOf)],
+      isList,
+      encode: (results) => encode(isList ? { results } : results[0]!),
+    };
   },
 };
+
+function* encode(answer: QueryAnswer): Steps<AnswerBody> {
+  if (!isLong(answer)) {
+    const json = JSON.stringify(answer);
+    return Buffer.byteLength(json) === json.length ? json : bytesOf([json]);
+  }
+  const parts: string[] = [];
+  for (const part of answerParts(answer)) {
+    parts.push(part);
+    yield;
+  }
+  return bytesOf(parts);
+}
 
 function bytesOf(parts: readonly string[]): Uint8Array<ArrayBuffer> {
   const bytes = Buffer.allocUnsafeSlow(parts.reduce((sum, part) => sum + Buffer.byteLength(part), 0));

@@ -49,7 +49,8 @@ export async function answerQuery(
   signal: AbortSignal,
 ): Promise<WithToken<QueryReply>> {
   const from = seemingFrom(body);
-  const answered = from && (await queries.answer(ns, { from, body: body.latin1Slice(), token: required }, signal));
+  const answered =
+    from && (await queries.answer(ns, { format: "rest", from, body: body.latin1Slice(), token: required }, signal));
   if (!answered) return runQuery(queries, ns, body.length === 0 ? {} : parseJson(body), required, signal);
   const { body: answer, token } = answered;
   return { body: typeof answer === "string" ? answer : Buffer.from(answer.buffer), token };

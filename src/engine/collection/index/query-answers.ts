@@ -1,9 +1,22 @@
 import type { Clock } from "../../../port/clock.ts";
 import { type Reader, StoreError } from "../../../port/store.ts";
 import { executeSteps, type QueryParts } from "../../retrieval/execute.ts";
-import { type AnsweredQuery, type AskedQuery, Declined, type QueryFormat } from "../../retrieval/format.ts";
+import {
+  type AnsweredQuery,
+  type AskedQuery,
+  Declined,
+  type FormatName,
+  type QueryFormat,
+  type QueryRun,
+} from "../../retrieval/format.ts";
 import { kindOf, type QueryPlan, shownOf } from "../../retrieval/plan.ts";
-import { buildResult, type LoadDocument, type LoadedDocument } from "../../retrieval/result.ts";
+import {
+  buildResult,
+  type LoadDocument,
+  type LoadedDocument,
+  type QueryResult,
+  RowRoom,
+} from "../../retrieval/result.ts";
 import { SourceCache, sourceCacheLimits } from "../../retrieval/source-cache.ts";
 import { tokenAt } from "../../token.ts";
 import type { Steps } from "../../turns.ts";
@@ -15,7 +28,8 @@ import { RecentDocuments } from "./recent-documents.ts";
 
 /** What a thread needs to answer queries by itself. */
 export interface AnswerDeps {
-  readonly format: QueryFormat;
+  /** Undefined for one that this thread does not know yet. */
+  readonly formatOf: (name: FormatName) => QueryFormat | undefined;
   /** The store's file, in which every read sees what is there by then. */
   readonly store: Pick<Reader, "get">;
 }
@@ -62,23 +76,35 @@ export class QueryAnswers {
     index: CollectionIndex,
     partsOf: (eventual: boolean) => QueryParts<G>,
   ): Steps<AnsweredQuery | undefined> {
-    const { format } = this.#deps;
-    const startedMs = asked.startedMs;
     try {
-      const parsed = format.parse(asked.body, (name) => {
+      const request = this.#deps.formatOf(asked.format)?.parse(asked.body, (name) => {
         if (name !== asked.from) throw new Declined();
         return index.schema;
       });
-      const eventual = parsed.consistency === "eventual" && asked.mayBeEventual;
-      if (eventual && index.published !== asked.applied) return undefined;
-      const plan: QueryPlan = { ...parsed, consistency: eventual ? "eventual" : "strong" };
-      const outcome = yield* executeSteps(plan, partsOf(eventual));
-      const token = tokenAt(asked.stream, eventual ? asked.applied : asked.next);
-      const load = this.#loader(collection, plan, asked.changes);
-      const tookMs = () => Math.max(0, this.#clock.steadyMs() - startedMs);
-      const result = yield* buildResult(plan, outcome, load, token, tookMs);
-      if (!this.#isOfOneMoment(collection, plan, asked.changes)) return undefined;
-      return { body: yield* format.encode(result), kind: kindOf(plan), eventual };
+      if (request === undefined) return undefined;
+      const { plans, isList } = request;
+      const isEventual = plans.map(({ consistency }) => consistency === "eventual" && asked.mayBeEventual);
+      if (isEventual.includes(true) && index.published !== asked.applied) return undefined;
+      // All are of one moment, in which they were asked.
+      const parts = isEventual.map(partsOf);
+      const room = new RowRoom();
+      const results: QueryResult[] = [];
+      const runs: QueryRun[] = [];
+      for (const [i, parsed] of plans.entries()) {
+        const eventual = isEventual[i]!;
+        const plan: QueryPlan = { ...parsed, consistency: eventual ? "eventual" : "strong" };
+        const outcome = yield* executeSteps(plan, parts[i]!);
+        const token = tokenAt(asked.stream, eventual ? asked.applied : asked.next);
+        const load = this.#loader(collection, plan, asked.changes);
+        const tookMs = () => Math.max(0, this.#clock.steadyMs() - asked.startedMs);
+        const ownRoom = isList ? room.as(`queries[${i}].limit`) : room;
+        const result = yield* buildResult(plan, outcome, load, token, tookMs, ownRoom);
+        if (!this.#isOfOneMoment(collection, plan, asked.changes)) return undefined;
+        results.push(result);
+        runs.push({ kind: kindOf(plan), ms: tookMs(), eventual });
+      }
+      const next = isList ? undefined : isEventual[0] ? asked.applied : asked.next;
+      return { body: yield* request.encode(results), runs, next };
     } catch (error) {
       // What can't be read here is told by the thread that owns the store.
       if (error instanceof Declined || error instanceof StoreError) return undefined;
