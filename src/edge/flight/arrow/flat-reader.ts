@@ -1,6 +1,7 @@
 /**
  * Reads flatbuffers that came from outside: whatever their bytes say, nothing beyond them is read (a `RangeError`), and a
- * vector that would not fit into them is refused before anybody counts its items.
+ * vector that would not fit into them is refused before anybody counts its items. The flatbuffers package checks neither:
+ * its `ByteBuffer` reads 0 beyond the end, and a vector has the length that it claims.
  */
 export class FlatReader {
   readonly #view: DataView;

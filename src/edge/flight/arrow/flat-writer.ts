@@ -1,14 +1,11 @@
-/**
- * Writes flatbuffers, as far as Arrow's messages need them. A table is given as its fields in the order of their ids.
- *
- * Everything is written forwards: a table, then what it refers to, so that every reference points ahead as it must.
- */
+import { Builder } from "flatbuffers";
+
+/** A table of a flatbuffer, as its fields in the order of their ids. */
 export type FlatTable = readonly FlatField[];
 
-export type FlatField =
-  /** The default. */
-  | undefined
-  | { readonly int: number; readonly bytes: 1 | 2 | 4 | 8 }
+type FlatNumber = { readonly int: number; readonly bytes: 1 | 2 | 4 | 8 };
+
+type FlatReference =
   | { readonly table: FlatTable }
   | { readonly text: string }
   | { readonly tables: readonly FlatTable[] }
@@ -16,116 +13,60 @@ export type FlatField =
   /** A vector of structs of two 64-bit integers each. */
   | { readonly pairs: readonly number[] };
 
+/** Undefined is the default. */
+export type FlatField = undefined | FlatNumber | FlatReference;
+
 export const int8 = (int: number): FlatField => ({ int, bytes: 1 });
 export const int16 = (int: number): FlatField => ({ int, bytes: 2 });
 export const int32 = (int: number): FlatField => ({ int, bytes: 4 });
 export const int64 = (int: number): FlatField => ({ int, bytes: 8 });
 export const bool = (value: boolean): FlatField => ({ int: value ? 1 : 0, bytes: 1 });
 
-export function writeFlat(root: FlatTable): Uint8Array<ArrayBuffer> {
-  const writer = new FlatWriter();
-  writer.refer(writer.reserve(4, 4), { table: root });
-  return writer.finish();
+/** The bytes of a flatbuffer, a multiple of eight as Arrow's messages want it. */
+export function writeFlat(root: FlatTable): Uint8Array {
+  const builder = new Builder(512);
+  // A field's default is not always 0: what is given is written.
+  builder.forceDefaults(true);
+  const offset = addTable(builder, root);
+  builder.prep(8, 4);
+  builder.finish(offset);
+  return builder.asUint8Array();
 }
 
-class FlatWriter {
-  #bytes: Buffer<ArrayBuffer> = Buffer.alloc(512);
-  #end = 0;
-
-  finish(): Uint8Array<ArrayBuffer> {
-    this.#align(8);
-    return this.#bytes.subarray(0, this.#end);
+/** A flatbuffer is written from its end: what a table refers to comes before it. */
+function addTable(builder: Builder, fields: FlatTable): number {
+  const offsets = fields.map((field) =>
+    field === undefined || "int" in field ? undefined : addReference(builder, field),
+  );
+  builder.startObject(fields.length);
+  for (const [id, field] of fields.entries()) {
+    if (field === undefined) continue;
+    if ("int" in field) addNumber(builder, id, field);
+    else builder.addFieldOffset(id, offsets[id]!, 0);
   }
+  return builder.endObject();
+}
 
-  /** The place of the next `size` bytes, which are zero. */
-  reserve(size: number, align: number): number {
-    this.#align(align);
-    const at = this.#end;
-    this.#grow(at + size);
-    this.#end = at + size;
-    return at;
-  }
+function addNumber(builder: Builder, id: number, { int, bytes }: FlatNumber): void {
+  if (bytes === 8) builder.addFieldInt64(id, BigInt(int), 0n);
+  else if (bytes === 4) builder.addFieldInt32(id, int, 0);
+  else if (bytes === 2) builder.addFieldInt16(id, int, 0);
+  else builder.addFieldInt8(id, int, 0);
+}
 
-  #align(to: number): void {
-    this.#end = Math.ceil(this.#end / to) * to;
-    this.#grow(this.#end);
+function addReference(builder: Builder, field: FlatReference): number {
+  if ("table" in field) return addTable(builder, field.table);
+  if ("text" in field) return builder.createString(field.text);
+  if ("pairs" in field) {
+    builder.startVector(16, field.pairs.length / 2, 8);
+    for (const int of field.pairs.toReversed()) builder.addInt64(BigInt(int));
+  } else if ("ints" in field) {
+    builder.startVector(4, field.ints.length, 4);
+    for (const int of field.ints.toReversed()) builder.addInt32(int);
+  } else {
+    const offsets = field.tables.map((table) => addTable(builder, table));
+    builder.startVector(4, offsets.length, 4);
+    for (const offset of offsets.toReversed()) builder.addOffset(offset);
   }
-
-  #grow(size: number): void {
-    if (size <= this.#bytes.length) return;
-    const larger = Buffer.alloc(Math.max(size, 2 * this.#bytes.length));
-    larger.set(this.#bytes);
-    this.#bytes = larger;
-  }
-
-  /** Writes what a field refers to, and the way to it at `from`. */
-  refer(from: number, field: Exclude<FlatField, undefined | { int: number }>): void {
-    const to = this.#write(field);
-    this.#bytes.writeUInt32LE(to - from, from);
-  }
-
-  #write(field: Exclude<FlatField, undefined | { int: number }>): number {
-    if ("table" in field) return this.#table(field.table);
-    if ("text" in field) return this.#text(field.text);
-    if ("pairs" in field) return this.#pairs(field.pairs);
-    if ("ints" in field) {
-      const at = this.#vector(field.ints.length, 4, 4);
-      for (const [i, value] of field.ints.entries()) this.#bytes.writeInt32LE(value, at + 4 + 4 * i);
-      return at;
-    }
-    const at = this.#vector(field.tables.length, 4, 4);
-    for (const [i, table] of field.tables.entries()) this.refer(at + 4 + 4 * i, { table });
-    return at;
-  }
-
-  /** A length and so many items, of which the first is aligned. */
-  #vector(length: number, itemBytes: number, align: number): number {
-    this.#align(4);
-    while ((this.#end + 4) % align !== 0) this.#end += 4;
-    const at = this.reserve(4 + length * itemBytes, 4);
-    this.#bytes.writeUInt32LE(length, at);
-    return at;
-  }
-
-  #text(text: string): number {
-    const length = Buffer.byteLength(text);
-    // One more for the zero at the end.
-    const at = this.reserve(4 + length + 1, 4);
-    this.#bytes.writeUInt32LE(length, at);
-    this.#bytes.write(text, at + 4);
-    return at;
-  }
-
-  #pairs(pairs: readonly number[]): number {
-    const at = this.#vector(pairs.length / 2, 16, 8);
-    for (let i = 0; i < pairs.length; i++) this.#int64(at + 4 + 8 * i, pairs[i]!);
-    return at;
-  }
-
-  #int64(at: number, value: number): void {
-    this.#bytes.writeUInt32LE(value >>> 0, at);
-    this.#bytes.writeInt32LE(Math.floor(value / 2 ** 32), at + 4);
-  }
-
-  #table(fields: FlatTable): number {
-    const vtable = this.reserve(4 + 2 * fields.length, 2);
-    const at = this.reserve(4, 4);
-    const places = fields.map((field) => {
-      if (field === undefined) return 0;
-      const size = "bytes" in field ? field.bytes : 4;
-      return this.reserve(size, size);
-    });
-    this.#bytes.writeUInt16LE(4 + 2 * fields.length, vtable);
-    this.#bytes.writeUInt16LE(this.#end - at, vtable + 2);
-    this.#bytes.writeInt32LE(at - vtable, at);
-    for (const [i, field] of fields.entries()) {
-      if (field === undefined) continue;
-      const place = places[i]!;
-      this.#bytes.writeUInt16LE(place - at, vtable + 4 + 2 * i);
-      if (!("bytes" in field)) this.refer(place, field);
-      else if (field.bytes === 8) this.#int64(place, field.int);
-      else this.#bytes.writeIntLE(field.int, place, field.bytes);
-    }
-    return at;
-  }
+  return builder.endVector();
 }

@@ -39,7 +39,7 @@ export const typeIds = {
 const monthDayNano = 2;
 const denseMode = 1;
 
-export function schemaMessage(fields: readonly ArrowField[]): Uint8Array<ArrayBuffer> {
+export function schemaMessage(fields: readonly ArrowField[]): Uint8Array {
   const schema: FlatTable = [undefined, { tables: fields.map(fieldTable) }];
   return message(headers.schema, schema, 0);
 }
@@ -49,11 +49,11 @@ export function recordBatchMessage(
   nodes: readonly number[],
   buffers: readonly number[],
   bodyBytes: number,
-): Uint8Array<ArrayBuffer> {
+): Uint8Array {
   return message(headers.recordBatch, [int64(rows), { pairs: nodes }, { pairs: buffers }], bodyBytes);
 }
 
-function message(headerType: number, header: FlatTable, bodyBytes: number): Uint8Array<ArrayBuffer> {
+function message(headerType: number, header: FlatTable, bodyBytes: number): Uint8Array {
   // A schema may be read with its length before it, four bytes on: nothing in it may need to be aligned to eight.
   const bodyLength = bodyBytes === 0 ? undefined : int64(bodyBytes);
   return writeFlat([int16(version5), int8(headerType), { table: header }, bodyLength]);
