@@ -33,7 +33,8 @@ interface Owned {
 
 /**
  * The prepared statements of all callers. Some clients never close theirs, so a full table refuses nothing: it forgets
- * the statement that its caller has not used for the longest time. They are forgotten with the process, too.
+ * the statement that its caller has not used for the longest time. They are forgotten with the process, too. No `LruMap`:
+ * the bounds are of one caller and of all of them, by count, bytes and idle time, and a caller makes room among its own.
  */
 export class PreparedStatements {
   readonly #clock: Clock;

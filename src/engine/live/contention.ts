@@ -14,7 +14,7 @@ const callsMax = 1_000;
 /**
  * Queues for what mutations conflict over. A call that has conflicted, and equal calls, wait for the one before them:
  * of those that run at once all but one would run again. A queue lasts while somebody is in it. It only saves work:
- * conflicts are decided at the commit.
+ * conflicts are decided at the commit. No cache: a queue ends with the last call in it, not with its age.
  */
 export class Contention {
   readonly #lines = new Map<string, Line>();

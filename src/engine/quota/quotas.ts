@@ -1,4 +1,5 @@
 import type { Clock } from "../../port/clock.ts";
+import { LruMap } from "../../port/lru-map.ts";
 import type { Store } from "../../port/store.ts";
 import type { Committer } from "../commit/committer.ts";
 import { EngineError } from "../errors.ts";
@@ -49,9 +50,10 @@ interface Usage {
   running: Promise<void> | undefined;
 }
 
-interface Held {
+interface Bound {
   readonly quota: Quota;
   readonly rate: RequestRate | undefined;
+  readonly usage: Usage;
 }
 
 export type QuotaRefusals = Readonly<Record<"max_bytes" | "max_requests_per_second", number>>;
@@ -62,8 +64,9 @@ export type QuotaRefusals = Readonly<Record<"max_bytes" | "max_requests_per_seco
  */
 export class Quotas {
   readonly #deps: QuotasDeps;
-  #held = new Map<string, Held>();
-  readonly #usages = new Map<string, Usage>();
+  #bounds = new Map<string, Bound>();
+  /** Of namespaces without a bound. */
+  readonly #asked = new LruMap<string, Usage>(askedMax);
   readonly #refusals = { max_bytes: 0, max_requests_per_second: 0 };
 
   constructor(deps: QuotasDeps) {
@@ -78,7 +81,7 @@ export class Quotas {
 
   async start(): Promise<void> {
     this.load();
-    if (this.#held.size === 0) return;
+    if (this.#bounds.size === 0) return;
     const over = new AbortController();
     await Promise.race([this.maintain(), this.#deps.clock.sleep(startMsMax, over.signal)]);
     over.abort();
@@ -86,8 +89,8 @@ export class Quotas {
 
   /** Lets a request into a namespace, or throws. */
   admitRequest(namespace: string): void {
-    if (this.#held.size === 0) return;
-    const rate = this.#held.get(namespace)?.rate;
+    if (this.#bounds.size === 0) return;
+    const rate = this.#bounds.get(namespace)?.rate;
     const waitMs = rate?.take(this.#deps.clock.steadyMs()) ?? 0;
     if (rate === undefined || waitMs === 0) return;
     this.#refusals.max_requests_per_second++;
@@ -100,10 +103,11 @@ export class Quotas {
 
   /** Lets a write of so many bytes into a namespace, or throws. */
   admitBytes(namespace: string, bytes: number): void {
-    if (this.#held.size === 0) return;
-    const limit = this.#held.get(namespace)?.quota.maxBytes ?? null;
-    if (limit === null) return;
-    const usage = this.#usageOf(namespace);
+    if (this.#bounds.size === 0) return;
+    const bound = this.#bounds.get(namespace);
+    const limit = bound?.quota.maxBytes ?? null;
+    if (bound === undefined || limit === null) return;
+    const { usage } = bound;
     const used = usage.measured + usage.added;
     if (used + bytes <= limit) {
       usage.added += bytes;
@@ -140,56 +144,48 @@ export class Quotas {
   }
 
   of(namespace: string): Quota {
-    return this.#held.get(namespace)?.quota ?? noQuota;
+    return this.#bounds.get(namespace)?.quota ?? noQuota;
   }
 
   /** The namespaces that have one, with what they take as far as that is known. */
   *all(): Iterable<QuotaState & { readonly namespace: string }> {
-    for (const [namespace, { quota }] of this.#held) {
-      const { measured, added } = this.#usageOf(namespace);
-      yield { namespace, ...quota, usedBytes: measured + added };
+    for (const [namespace, { quota, usage }] of this.#bounds) {
+      yield { namespace, ...quota, usedBytes: usage.measured + usage.added };
     }
   }
 
   /** Measures what has a bound of bytes, where it is time to. */
   async maintain(signal?: AbortSignal): Promise<void> {
-    for (const [namespace, { quota }] of this.#held) {
+    for (const [namespace, { quota, usage }] of this.#bounds) {
       if (signal?.aborted) return;
-      if (quota.maxBytes !== null) await this.#measure(namespace, this.#usageOf(namespace));
+      if (quota.maxBytes !== null) await this.#measure(namespace, usage);
     }
   }
 
   /** Reads the bounds; what is used is not measured. */
   load(): void {
     const { store, clock } = this.#deps;
-    const held = new Map<string, Held>();
+    const bounds = new Map<string, Bound>();
     for (const { key, value } of store.range(prefixRange(tables.quota))) {
       const namespace = Buffer.from(key).toString("latin1", 1);
       const quota = decode<Quota>(value);
       const { maxRequestsPerSecond: perSecond } = quota;
-      const known = this.#held.get(namespace)?.rate;
+      const known = this.#bounds.get(namespace)?.rate;
       const isSame = known !== undefined && known.perSecond === perSecond;
       const rate = perSecond === null ? undefined : isSame ? known : new RequestRate(perSecond, clock.steadyMs());
-      held.set(namespace, { quota, rate });
+      bounds.set(namespace, { quota, rate, usage: this.#usageOf(namespace) });
+      // With its bound goes what it took: a namespace that is made again under the same name starts with nothing.
+      this.#asked.delete(namespace);
     }
-    // A namespace that is made again under the same name starts with nothing.
-    for (const namespace of this.#held.keys()) if (!held.has(namespace)) this.#usages.delete(namespace);
-    this.#held = held;
+    this.#bounds = bounds;
   }
 
   #usageOf(namespace: string): Usage {
-    const known = this.#usages.get(namespace);
+    const known = this.#bounds.get(namespace)?.usage ?? this.#asked.get(namespace);
     if (known !== undefined) return known;
-    if (this.#usages.size >= askedMax + this.#held.size) this.#forgetAsked();
-    const made = { measured: 0, added: 0, untilMs: 0, running: undefined };
-    this.#usages.set(namespace, made);
-    return made;
-  }
-
-  #forgetAsked(): void {
-    for (const [namespace, { running }] of this.#usages) {
-      if (running === undefined && !this.#held.has(namespace)) this.#usages.delete(namespace);
-    }
+    const usage = { measured: 0, added: 0, untilMs: 0, running: undefined };
+    this.#asked.set(namespace, usage);
+    return usage;
   }
 
   /** Those who ask while it is measured share one measurement. */
