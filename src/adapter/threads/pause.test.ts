@@ -1,36 +1,50 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { CorePause, pauseLimits } from "./pause.ts";
 
-function workFor(ms: number, step: () => void): void {
-  for (const endMs = performance.now() + ms; performance.now() < endMs; ) step();
+/** Time that passes as told. */
+function steps(t: TestContext) {
+  let nowMs = 0;
+  t.mock.method(performance, "now", () => nowMs);
+  return (ms: number) => {
+    nowMs += ms;
+  };
 }
 
-test("long work pauses again and again, short work never", () => {
+test("long work pauses again and again, short work never", (t) => {
+  const pass = steps(t);
   const pauses: number[] = [];
   const pause = new CorePause({ sleep: (ms) => pauses.push(ms) });
+  const { workMs, pauseMs } = pauseLimits;
+  pass(workMs / 2);
   pause.ifDue();
   assert.deepEqual(pauses, []);
-  workFor(pauseLimits.workMs * 4, pause.ifDue);
-  assert.ok(pauses.length >= 1);
-  assert.ok(pauses.every((ms) => ms === pauseLimits.pauseMs));
+  for (let i = 0; i < 8; i++) {
+    pass(workMs / 2);
+    pause.ifDue();
+  }
+  assert.deepEqual(pauses, Array(4).fill(pauseMs));
 });
 
-test("it pauses longer while short requests come", () => {
+test("it pauses longer while short requests come", (t) => {
+  const pass = steps(t);
   const shortRequests = new Int32Array(new SharedArrayBuffer(4));
   const pauses: number[] = [];
   const pause = new CorePause({ shortRequests, sleep: (ms) => pauses.push(ms) });
-  const untilRested = () => {
-    for (const before = pauses.length; pauses.length === before; ) pause.ifDue();
+  const work = () => {
+    pass(pauseLimits.workMs);
+    pause.ifDue();
   };
-  untilRested();
+  work();
   shortRequests[0]!++;
-  untilRested();
-  untilRested();
+  work();
+  work();
   assert.deepEqual(pauses, [pauseLimits.pauseMs, pauseLimits.longPauseMs, pauseLimits.pauseMs]);
 });
 
-test("a pause ends by itself", () => {
+test("a pause ends by itself", (t) => {
+  const pass = steps(t);
   const pause = new CorePause();
-  workFor(pauseLimits.workMs * 3, pause.ifDue);
+  pass(pauseLimits.workMs);
+  pause.ifDue();
 });

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setImmediate as nextTick } from "node:timers/promises";
 import { startMemoryEngine } from "../../../test/support/memory-engine.ts";
 import { NodeClock } from "../../adapter/node/clock.ts";
+import { SimulatedClock } from "../../adapter/simulated/clock.ts";
+import type { EngineError } from "../errors.ts";
+import { limits } from "../limits.ts";
 import type { RecordInput } from "../log/record-batch.ts";
 
 /** A clock on which every look takes a millisecond, so that the work of each step fills a turn. */
@@ -80,3 +84,43 @@ test("a large append is encoded in turns, and is the same as a small one", async
     await engine.stop();
   }
 });
+
+/** Ticks in which everything that may happen by now does. */
+const settledTicks = 20;
+
+for (const [what, asked, waitMs, outcome] of [
+  ["a long poll that sees nothing answers", { waitMs: 300 }, 300, "empty"],
+  [
+    "a token whose offset does not come is refused",
+    { waitMs: 0, offset: 0 },
+    limits.tokenWaitMsMax,
+    "deadline_exceeded",
+  ],
+] as const) {
+  test(`${what} when its time is over, and no sooner`, async () => {
+    const clock = new SimulatedClock();
+    const engine = await startMemoryEngine({}, undefined, clock);
+    try {
+      await engine.metastore.createNamespace("n");
+      const { id } = await engine.streams.create({ namespace: "n", stream: "s" }, 1, undefined);
+      const token = "offset" in asked ? [{ stream: id, partition: 0, offset: asked.offset }] : [];
+      const command = { namespace: "n", stream: "s", partition: 0, from: { offset: 0 }, waitMs: asked.waitMs, token };
+      const answers: string[] = [];
+      void engine.streams.fetch(command).then(
+        ({ highWatermark }) => answers.push(highWatermark === 0 ? "empty" : "records"),
+        (error: EngineError) => answers.push(error.reason),
+      );
+      for (const [ms, wanted] of [
+        [0, []],
+        [waitMs - 1, []],
+        [1, [outcome]],
+      ] as const) {
+        clock.advance(ms);
+        for (let i = 0; i < settledTicks; i++) await nextTick();
+        assert.deepEqual(answers, wanted);
+      }
+    } finally {
+      await engine.stop();
+    }
+  });
+}
