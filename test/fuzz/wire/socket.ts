@@ -2,6 +2,8 @@ import { connect } from "node:net";
 import { serverLimits } from "./server.ts";
 
 export interface Exchange {
+  /** The start of the answer to what was said first. */
+  readonly greeting: string;
   readonly received: Buffer;
   /** The server never closed the connection. */
   readonly hung: boolean;
@@ -26,12 +28,13 @@ export function exchange(port: number, parts: readonly Uint8Array[], options: Ex
     const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
     socket.setNoDelay(true);
     const chunks: Buffer[] = [];
+    let greeting = "";
     let said = first === undefined;
     const finish = (hung: boolean) => {
       clearTimeout(timer);
       clearTimeout(quiet);
       socket.destroy();
-      resolve({ received: Buffer.concat(chunks), hung });
+      resolve({ greeting, received: Buffer.concat(chunks), hung });
     };
     const timer = setTimeout(() => finish(true), waitMs);
     let quiet: NodeJS.Timeout | undefined;
@@ -60,6 +63,7 @@ export function exchange(port: number, parts: readonly Uint8Array[], options: Ex
         return;
       }
       said = true;
+      greeting = chunk.latin1Slice();
       sendNext(0);
     });
     socket.on("end", () => finish(false));
