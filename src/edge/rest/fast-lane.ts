@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { authorize, needs } from "../../engine/auth/access.ts";
 import { shortRequests } from "../../engine/turns.ts";
 import type { FastHead } from "../../listener/fast-head.ts";
 import { bodyLength, type FastHandler, type FastReply, fastLimits } from "../../listener/fast-lane.ts";
@@ -12,7 +11,7 @@ import { probeRoutes } from "./instance/operations.ts";
 import type { RestOptions } from "./options.ts";
 import { queryFastRoute } from "./query/fast.ts";
 import { appendRoute, fetchRoute } from "./records/fast.ts";
-import { clientGone } from "./route.ts";
+import { checkAccess, clientGone } from "./route.ts";
 
 export interface FastLane {
   /** Requests that the listener has read whole. */
@@ -114,10 +113,8 @@ class Lane {
     const { host, origin, authorization } = headers as Readonly<Record<string, string | undefined>>;
     const caller = { method, host, origin, authorization, remoteAddress, remotePort };
     if (access === "open") return admit(this.#entrance, caller, undefined);
-    return admit(this.#entrance, caller, (principal) => {
-      authorize(principal, access === "read" ? needs.readIn(namespace) : needs.writeIn(namespace));
-      this.#options.engine.quotas.admitRequest(namespace);
-    });
+    const { quotas } = this.#options.engine;
+    return admit(this.#entrance, caller, (principal) => checkAccess(principal, access, namespace, quotas));
   }
 
   #answer(serving: Serving, work: FastWork, body: Buffer): void {

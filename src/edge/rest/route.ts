@@ -1,6 +1,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { type Need, needs } from "../../engine/auth/access.ts";
+import { authorize, type Need, needs } from "../../engine/auth/access.ts";
+import type { Principal } from "../../engine/auth/principal.ts";
 import { EngineError } from "../../engine/errors.ts";
+import type { Quotas } from "../../engine/quota/quotas.ts";
 import { fingerprint, type Idempotency, parseIdempotencyKey } from "../../engine/stream/idempotency.ts";
 import { type ConsistencyToken, emptyToken, formatToken, parseToken } from "../../engine/token.ts";
 import type { Decode } from "./http/body.ts";
@@ -35,9 +37,15 @@ export function isRead(access: Access): boolean {
   return access === "read" || access === "instance-read" || access === "signed-in";
 }
 
-/** Whether it acts in the namespace of the path, and counts against what that may be asked. */
-export function isInside(access: Access): boolean {
-  return access === "read" || access === "write" || access === "admin";
+/** Lets a caller use a route, or throws. What acts in the namespace of the path counts against its quota. */
+export function checkAccess(
+  principal: Principal,
+  access: Exclude<Access, "open">,
+  namespace: string,
+  quotas: Quotas,
+): void {
+  authorize(principal, needOf(access, namespace));
+  if (access === "read" || access === "write" || access === "admin") quotas.admitRequest(namespace);
 }
 
 export interface RouteSchema {

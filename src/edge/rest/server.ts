@@ -32,7 +32,7 @@ import { liveRoutes } from "./live/routes.ts";
 import type { RestOptions } from "./options.ts";
 import { queryRoutes } from "./query/routes.ts";
 import { recordRoutes } from "./records/routes.ts";
-import { type Access, isInside, isRead, needOf, type Route, readToken, wholeSchema } from "./route.ts";
+import { type Access, checkAccess, isRead, needOf, type Route, readToken, wholeSchema } from "./route.ts";
 import { RouteTable } from "./route-table.ts";
 import type { Schema } from "./schemas.ts";
 import { sqlRoutes } from "./sql/routes.ts";
@@ -212,9 +212,7 @@ function registerHooks(
         : (principal: Principal) => {
             request.principal = principal;
             checkRoute(request, reply);
-            const namespace = (request.params as { ns?: string }).ns ?? "";
-            authorize(principal, needOf(access, namespace));
-            if (isInside(access)) engine.quotas.admitRequest(namespace);
+            checkAccess(principal, access, (request.params as { ns?: string }).ns ?? "", engine.quotas);
             // A malformed token is refused even on reads that do not use it, such as lists.
             if (isRead(access)) readToken(request);
           };
