@@ -22,7 +22,7 @@ export interface PublisherDeps {
   readonly clock: Clock;
   readonly settings: CollectionSettings;
   readonly hold: ObjectHold;
-  readonly ownership: Pick<Ownership, "confirm" | "epoch">;
+  readonly ownership: Pick<Ownership, "confirm">;
 }
 
 /** Makes manifests current, and frees what they leave behind. */
