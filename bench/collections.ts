@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { ask } from "../test/support/http.ts";
-import { launchEnvironment, ServerProcess, temporaryFolder } from "../test/support/process.ts";
+import { ServerProcess, temporaryFolder } from "../test/support/process.ts";
 import { DocumentSource, dim, tags } from "./support/documents.ts";
 import type { LoadRequest, LoadResult } from "./support/load-plan.ts";
 import { runLance, runLoad, startBareServer } from "./support/peers.ts";
@@ -37,9 +37,7 @@ class Bench implements AsyncDisposable {
 
   static async start(folder: string): Promise<Bench> {
     mkdirSync(folder, { recursive: true });
-    // As `npm start` and the command do it.
-    const env = launchEnvironment();
-    const bench = new Bench(await ServerProcess.start({ dataDir: folder, env }));
+    const bench = new Bench(await ServerProcess.start({ dataDir: folder }));
     await ask(`${bench.server.url}/v1/namespaces`, { body: { name: "bench" } });
     await bench.#made("collections", { name: "docs", schema });
     await bench.#made("streams", { name: "other", partitions: 1 });

@@ -5,7 +5,7 @@ import { createFlightSqlClient } from "@lakehouse-rs/flight-sql-client";
 import { tableFromIPC } from "apache-arrow";
 import pg from "pg";
 import { ask } from "../test/support/http.ts";
-import { launchEnvironment, ServerProcess, temporaryFolder, thisBuild } from "../test/support/process.ts";
+import { ServerProcess, temporaryFolder, thisBuild } from "../test/support/process.ts";
 import { DocumentSource } from "./support/documents.ts";
 import { median } from "./support/peers.ts";
 import { printTable, type Row } from "./support/table.ts";
@@ -53,7 +53,7 @@ export async function benchIsolation(argv: readonly string[]): Promise<void> {
 }
 
 function start(build: string): Promise<ServerProcess> {
-  return ServerProcess.start({ build, env: launchEnvironment() });
+  return ServerProcess.start({ build });
 }
 
 async function withPair(options: Options, bench: (pair: Pair, options: Options) => Promise<Row[]>): Promise<Row[]> {

@@ -3,7 +3,7 @@ import { createFlightSqlClient } from "@lakehouse-rs/flight-sql-client";
 import { tableFromIPC } from "apache-arrow";
 import pg from "pg";
 import { ask } from "../test/support/http.ts";
-import { launchEnvironment, ServerProcess } from "../test/support/process.ts";
+import { ServerProcess } from "../test/support/process.ts";
 import { DocumentSource, dim } from "./support/documents.ts";
 import { median } from "./support/peers.ts";
 import { startPostgres } from "./support/postgres-peer.ts";
@@ -47,7 +47,7 @@ export async function benchSql(argv: readonly string[]): Promise<void> {
     ?.slice("--only=".length)
     .split(",");
   const { documents, rows } = argv.includes("--small") ? sizes.small : sizes.full;
-  await using server = await ServerProcess.start({ env: launchEnvironment() });
+  await using server = await ServerProcess.start();
   const url = `${server.url}/v1/namespaces/bench`;
   const setup: Setup = { server, url, source: new DocumentSource(5), documents, rows };
   await load(setup);

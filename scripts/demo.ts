@@ -20,6 +20,7 @@ import {
 } from "../src/client/index.ts";
 import { loadConfig } from "../src/composition/config/config.ts";
 import { type Address, formatAddress } from "../src/listener/address.ts";
+import { commandOf, launchEnv } from "../test/support/process.ts";
 
 const namespaceName = "demo";
 const collectionName = "articles";
@@ -79,9 +80,9 @@ async function isServing(client: Client): Promise<boolean> {
 
 async function startServer(client: Client): Promise<ChildProcess> {
   const listen = process.env["SERVICE_URL"] ? new URL(url).host : formatAddress(address);
-  const main = new URL("../src/main.ts", import.meta.url).pathname;
-  const env = { SERVICE_RUN_MODE: "development", SERVICE_LOG_LEVEL: "warn", ...process.env };
-  const child = spawn(process.execPath, [main, "serve", "--listen", listen], { stdio: "inherit", env });
+  const [node, ...args] = commandOf();
+  const env = { ...launchEnv, SERVICE_RUN_MODE: "development", SERVICE_LOG_LEVEL: "warn", ...process.env };
+  const child = spawn(node, [...args, "serve", "--listen", listen], { stdio: "inherit", env });
   const deadlineMs = performance.now() + startMsMax;
   for (;;) {
     if (child.exitCode !== null) {

@@ -18,7 +18,7 @@ import {
   unpack,
 } from "../test/support/formats.ts";
 import { ask } from "../test/support/http.ts";
-import { ServerProcess, temporaryFolder } from "../test/support/process.ts";
+import { commandOf, ServerProcess, temporaryFolder } from "../test/support/process.ts";
 import {
   prepareUnmoved,
   unmovedQuestions,
@@ -36,7 +36,8 @@ const env = { ...fixtureEnv, NODE_OPTIONS: `--import=${ahead.replaceAll(" ", "%2
 
 async function createKey(build: string, dataDir: string): Promise<string> {
   const command = ["keys", "create", "--name", "fixture", "--role", "admin", "--data-dir", dataDir, "--json"];
-  const made = await promisify(execFile)(process.execPath, [join(build, "src/main.ts"), ...command]);
+  const [node, ...args] = commandOf(build);
+  const made = await promisify(execFile)(node, [...args, ...command]);
   return (JSON.parse(made.stdout) as { key: string }).key;
 }
 

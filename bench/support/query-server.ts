@@ -1,5 +1,5 @@
 import { ask } from "../../test/support/http.ts";
-import { launchEnvironment, ServerProcess } from "../../test/support/process.ts";
+import { ServerProcess } from "../../test/support/process.ts";
 import { type DocumentSource, dim } from "./documents.ts";
 import { hybridK, limit, type QueryKind, type Question } from "./questions.ts";
 
@@ -19,7 +19,7 @@ const schema = {
 
 export function startServer(dataDir: string, flags: readonly string[] = []): Promise<ServerProcess> {
   // As `npm start` and the command do it.
-  return ServerProcess.start({ dataDir, flags, env: launchEnvironment() });
+  return ServerProcess.start({ dataDir, flags });
 }
 
 export async function made(url: string, body: object): Promise<void> {

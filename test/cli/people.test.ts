@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { selfSigned } from "../listener/certificate.ts";
 import { CommandLine } from "../support/command-line.ts";
-import { runCommand, ServerProcess, temporaryFolder } from "../support/process.ts";
+import { commandOf, runCommand, ServerProcess, temporaryFolder } from "../support/process.ts";
 import { root } from "../support/source.ts";
 
 let server: ServerProcess;
@@ -118,7 +118,7 @@ test("a document is put, merged into, and edited in an editor", async () => {
   const broken = new CommandLine(server, "shop", { EDITOR: "echo { >" });
   await broken.fails(["document", "edit", "items", "1"], 2, /the edited document is not JSON/);
   const meanwhile = join(folder, "meanwhile.sh");
-  const put = [process.execPath, join(root, "src/main.ts"), "document", "put", "items", "1", `'{"title":"c"}'`];
+  const put = [...commandOf(), "document", "put", "items", "1", `'{"title":"c"}'`];
   await writeFile(meanwhile, `${put.join(" ")} >/dev/null\nsed -i 's/"b"/"d"/' "$1"\n`);
   const slow = new CommandLine(server, "shop", { EDITOR: `sh ${meanwhile}` });
   await slow.fails(["document", "edit", "items", "1"], 1, /conflict: document 1 was changed in the meantime/);
@@ -192,7 +192,7 @@ test("an error in SQL points at its place", async () => {
 test("bash completes commands, options, values and names, wherever options stand", async (t) => {
   if (spawnSync("bash", ["--version"]).error !== undefined) return t.diagnostic("there is no bash here");
   const script = await cli.ok(["completion", "bash"]);
-  const command = `native-engine() { "${process.execPath}" "${join(root, "src/main.ts")}" "$@"; }`;
+  const command = `native-engine() { "${commandOf().join('" "')}" "$@"; }`;
   const complete = (line: readonly string[], more: Readonly<Record<string, string>>) => {
     const quoted = line.map((word) => `'${word}'`).join(" ");
     const asked = `COMP_WORDS=(native-engine ${quoted}); COMP_CWORD=${line.length}; _native_engine; echo "\${COMPREPLY[*]}"`;

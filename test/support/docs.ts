@@ -5,7 +5,7 @@ import { chmod, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { ask } from "./http.ts";
-import type { ServerProcess } from "./process.ts";
+import { commandOf, type ServerProcess } from "./process.ts";
 import { root } from "./source.ts";
 
 /** One fenced block of a page; one that follows a command at once, without a word between them, is its answer. */
@@ -64,7 +64,7 @@ export class DocsRun {
   ): Promise<DocsRun> {
     await mkdir(folder, { recursive: true });
     const command = join(folder, "native-engine");
-    await writeFile(command, `#!/bin/sh\nexec "${process.execPath}" "${root}/src/main.ts" "$@"\n`);
+    await writeFile(command, `#!/bin/sh\nexec "${commandOf().join('" "')}" "$@"\n`);
     await chmod(command, 0o755);
     const path = [folder, join(root, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
     const service = { SERVICE_URL: server.url, SERVICE_DATA_DIR: server.dataDir, ...more };

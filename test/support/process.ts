@@ -11,19 +11,23 @@ import { fileURLToPath } from "node:url";
 
 /** This build's own folder. */
 export const thisBuild = fileURLToPath(new URL("../..", import.meta.url));
-const main = mainOf(thisBuild);
 
-function mainOf(build: string): string {
-  return join(build, "src/main.ts");
-}
-
-/** What `bin/native-engine` gives to Node, for servers that are measured as people run them. */
-export function launchEnvironment(): Record<string, string> {
+/** What `bin/native-engine` gives to Node: the one list of its flags and settings, for servers that run as people's do. */
+function readLauncher(): { readonly flags: readonly string[]; readonly env: Readonly<Record<string, string>> } {
   const launcher = readFileSync(join(thisBuild, "bin/native-engine"), "utf8");
   const threshold = /MALLOC_MMAP_THRESHOLD_:-(\d+)/.exec(launcher)?.[1];
   const flags = /^exec "\$node" (.*) "\$program"/m.exec(launcher)?.[1];
   assert.ok(threshold !== undefined && flags !== undefined, "bin/native-engine has its flags");
-  return { MALLOC_MMAP_THRESHOLD_: threshold, NODE_OPTIONS: flags };
+  return { flags: flags.split(" "), env: { MALLOC_MMAP_THRESHOLD_: threshold } };
+}
+
+const launcher = readLauncher();
+/** To be set with `commandOf`. */
+export const launchEnv = launcher.env;
+
+/** The command line of a build, without its arguments. */
+export function commandOf(build: string = thisBuild): [node: string, ...args: string[]] {
+  return [process.execPath, ...launcher.flags, join(build, "src/main.ts")];
 }
 
 export interface StartOptions {
@@ -69,13 +73,7 @@ export class ServerProcess implements AsyncDisposable {
     const ownsData = options.dataDir === undefined;
     const dataDir = options.dataDir ?? (await temporaryFolder());
     const flags = ["--listen", options.listen ?? "127.0.0.1:0", "--data-dir", dataDir, ...(options.flags ?? [])];
-    const [command, ...args] = [
-      ...(options.under ?? []),
-      process.execPath,
-      mainOf(options.build ?? thisBuild),
-      "serve",
-      ...flags,
-    ];
+    const [command, ...args] = [...(options.under ?? []), ...commandOf(options.build), "serve", ...flags];
     const child = spawn(command!, args, {
       // The wires are on free ports too: their usual ones may be anyone's.
       env: {
@@ -144,7 +142,8 @@ export async function runCommand(args: readonly string[], env: Readonly<Record<s
 
 /** Starts the command line, for those who end it. */
 export function startCommand(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  return spawn(process.execPath, [main, ...args], {
+  const [node, ...nodeArgs] = commandOf();
+  return spawn(node, [...nodeArgs, ...args], {
     env: { ...cleanEnvironment(), ...env },
     stdio: ["pipe", "pipe", "pipe"],
   });
@@ -156,7 +155,8 @@ export function temporaryFolder(): Promise<string> {
 
 /** No setting of the machine that runs the tests reaches the server. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("SERVICE_")));
+  const clean = Object.entries(process.env).filter(([name]) => !name.startsWith("SERVICE_"));
+  return { ...Object.fromEntries(clean), ...launchEnv };
 }
 
 interface WireAddress {

@@ -1,24 +1,18 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { rm } from "node:fs/promises";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { connect } from "node:net";
-import { join } from "node:path";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { createClient } from "@connectrpc/connect";
 import { NodeClock } from "../../../src/adapter/node/clock.ts";
 import { InstanceService } from "../../../src/gen/service/instance/v1/instance_pb.ts";
 import { ask } from "../../support/http.ts";
 import { IdentityProvider } from "../../support/identity-provider.ts";
 import { MeshDaemon, user } from "../../support/mesh-daemon.ts";
-import { ServerProcess, temporaryFolder } from "../../support/process.ts";
+import { runCommand, ServerProcess, temporaryFolder } from "../../support/process.ts";
 import { failureOf, infoOf, infoOfJson, type JsonError, post, transports } from "./clients.ts";
 
-const main = join(fileURLToPath(new URL("../../..", import.meta.url)), "src/main.ts");
-const run = promisify(execFile);
 const whoAmI = "/service.instance.v1.InstanceService/WhoAmI";
 const fixedKey = "fixed-key-of-the-settings-0123456789";
 
@@ -61,10 +55,7 @@ test("WhoAmI in every mode of one server, and no credential anywhere in what it 
       SERVICE_MESH_SOCKET: daemon.socketPath,
     },
   });
-  const made = await run(process.execPath, [
-    main,
-    ...["keys", "create", "--name", "ci", "--role", "writer", "--data-dir", server.dataDir],
-  ]);
+  const made = await runCommand(["keys", "create", "--name", "ci", "--role", "writer", "--data-dir", server.dataDir]);
   const key = made.stdout.trim();
   const token = await provider.token();
   const expired = await provider.token({ lifetimeSeconds: -600 });
@@ -176,11 +167,8 @@ test("a start that fails says why and ends", async () => {
   await using running = await ServerProcess.start();
   const start = async (...flags: string[]) => {
     const dataDir = await temporaryFolder();
-    const failed = await run(process.execPath, [main, "serve", "--data-dir", dataDir, ...flags]).catch(
-      (error: { code: number; stdout: string; stderr: string }) => error,
-    );
+    const failed = await runCommand(["serve", "--data-dir", dataDir, ...flags]);
     await rm(dataDir, { recursive: true });
-    assert.ok("code" in failed);
     return [failed.code, failed.stdout + failed.stderr] as const;
   };
   const table: [flags: string[], code: number, said: RegExp][] = [

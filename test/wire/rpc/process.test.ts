@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { execFile, spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { connect } from "node:http2";
@@ -20,7 +20,7 @@ import { NamespaceService } from "../../../src/gen/service/collection/v1/namespa
 import { InstanceService } from "../../../src/gen/service/instance/v1/instance_pb.ts";
 import { LiveService } from "../../../src/gen/service/live/v1/live_pb.ts";
 import { ask } from "../../support/http.ts";
-import { ServerProcess } from "../../support/process.ts";
+import { runCommand, ServerProcess } from "../../support/process.ts";
 import { failureOf, infoOf, infoOfJson, type JsonError, post, transports } from "./clients.ts";
 
 /** The server as a user runs it; the edge alone is tested in the files beside this one. */
@@ -52,19 +52,6 @@ before(async () => {
   });
 });
 after(async () => await server[Symbol.asyncDispose]());
-
-async function command(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, [join(root, "src/main.ts"), ...args]);
-  let [stdout, stderr] = ["", ""];
-  child.stdout.on("data", (chunk: Buffer) => {
-    stdout += chunk.toString();
-  });
-  child.stderr.on("data", (chunk: Buffer) => {
-    stderr += chunk.toString();
-  });
-  const [code] = (await once(child, "close")) as [number];
-  return { code, stdout, stderr };
-}
 
 async function describe(at = server): Promise<InstanceReply> {
   const { json } = await post(at.url + getInstance, "{}");
@@ -184,20 +171,20 @@ test("every service of an available package is there, and no other", async () =>
 
 test("setup and key rotation by the command line while the server runs", async () => {
   const data = ["--data-dir", server.dataDir];
-  const usage = await command("setup", ...data, "--org", "Acme");
+  const usage = await runCommand(["setup", ...data, "--org", "Acme"]);
   assert.deepEqual([usage.code, usage.stdout], [2, ""]);
   assert.match(usage.stderr, /--owner is missing\nSee native-engine setup --help/);
-  assert.equal((await command("setup", "--help")).code, 0);
-  const done = await command("setup", ...data, "--org", "Acme", "--owner", "ada@example.com", "--json");
+  assert.equal((await runCommand(["setup", "--help"])).code, 0);
+  const done = await runCommand(["setup", ...data, "--org", "Acme", "--owner", "ada@example.com", "--json"]);
   assert.equal(done.code, 0, done.stderr);
   const { org } = JSON.parse(done.stdout) as { org: { id: string } };
   assert.equal((await describe()).setupRequired, false);
   assert.deepEqual(((await post(server.url + whoAmI, "{}")).json as { org: object }).org, { id: org.id, name: "Acme" });
-  const other = await command("setup", ...data, "--org", "Other", "--owner", "ada@example.com");
+  const other = await runCommand(["setup", ...data, "--org", "Other", "--owner", "ada@example.com"]);
   assert.deepEqual([other.code, other.stdout], [1, ""]);
 
   const before = await describe();
-  const started = await command("signing-key", "rotate", ...data, "--json");
+  const started = await runCommand(["signing-key", "rotate", ...data, "--json"]);
   assert.equal(started.code, 0, started.stderr);
   const { current, next } = JSON.parse(started.stdout) as { current: string; next: string };
   const { keyRotation } = await describe();
@@ -210,8 +197,8 @@ test("setup and key rotation by the command line while the server runs", async (
   assert.equal(protectedHeader.kid, current);
   const proof = JSON.parse(new TextDecoder().decode(payload)) as { iss: string; thumbprint: string };
   assert.deepEqual([proof.iss, proof.thumbprint], [before.instanceId, next]);
-  assert.equal((await command("signing-key", "rotate", ...data)).code, 1);
-  assert.equal((await command("signing-key", "finish", ...data)).code, 0);
+  assert.equal((await runCommand(["signing-key", "rotate", ...data])).code, 1);
+  assert.equal((await runCommand(["signing-key", "finish", ...data])).code, 0);
   const after = (await ask(before.jwksUri)).json as JSONWebKeySet;
   assert.deepEqual([after.keys[0]?.kid, (await describe()).keyRotation], [next, ""]);
 });
@@ -219,7 +206,7 @@ test("setup and key rotation by the command line while the server runs", async (
 test("two setups at once: one wins, and both are told the truth", async () => {
   await using fresh = await ServerProcess.start();
   const setUp = (org: string) =>
-    command("setup", "--data-dir", fresh.dataDir, "--org", org, "--owner", "a@example.com");
+    runCommand(["setup", "--data-dir", fresh.dataDir, "--org", org, "--owner", "a@example.com"]);
   const results = await Promise.all(["One", "Two", "Three"].map(setUp));
   assert.deepEqual(results.map(({ code }) => code).sort(), [0, 1, 1]);
   const { json } = await post(fresh.url + whoAmI, "{}");
