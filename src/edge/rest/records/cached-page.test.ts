@@ -135,12 +135,27 @@ test("a page ends before a damaged batch, and the one that starts there fails", 
 test("the cache keeps within its bounds and forgets what was used longest ago", () => {
   const cache = new PageCache();
   const chunk = Buffer.alloc(200 * 1024);
+  const askTwice = (key: string) => {
+    for (let i = 0; i < 2; i++) cache.get(key, () => chunk);
+  };
   for (let i = 0; i < 300; i++) {
-    cache.add(`1/0/${i}`, chunk);
-    cache.get("1/0/0");
+    askTwice(`1/0/${i}`);
+    askTwice("1/0/0");
   }
   assert.ok(cache.bytes <= 32 * 1024 * 1024);
   assert.ok(cache.has("1/0/0") && cache.has("1/0/299") && !cache.has("1/0/1"));
-  cache.add("large", Buffer.alloc(300 * 1024));
-  assert.equal(cache.has("large"), false);
+});
+
+test("chunks that are too large are not cached, and tried once", () => {
+  const partition = new Partition();
+  for (let i = 0; i < 6; i++) partition.add(100, 2_000);
+  const cache = new PageCache();
+  const reads = Array.from({ length: 4 }, () => {
+    partition.reads = 0;
+    page(partition.fetch(0), pageBytes, cache);
+    return partition.reads;
+  });
+  assert.equal(reads[1]! > reads[0]!, true);
+  assert.deepEqual(reads.slice(2), [reads[0], reads[0]]);
+  assert.ok(cache.bytes < 1024);
 });

@@ -1,7 +1,7 @@
 import type { FetchResult } from "../../../engine/stream/streams.ts";
 import { recordCodec } from "./codec.ts";
 import { closeBytesMax, pageEnd, pageStart, wholePage } from "./page.ts";
-import { chunkRecords, type PageCache } from "./page-cache.ts";
+import { chunkBytesMax, chunkRecords, type PageCache } from "./page-cache.ts";
 
 /**
  * A page of at most `bytesMax` bytes as parts that are sent one after another: chunks of the cache, and what is between
@@ -68,16 +68,11 @@ class CachedPage {
     return this.#parts;
   }
 
-  /** The cached text of the chunk that starts at an offset; made when it is asked for again. */
+  /** The cached text of the chunk that starts at an offset. */
   #chunk(start: number): Buffer | undefined {
     const { offset, highWatermark } = this.#result;
     if (start % chunkRecords !== 0 || start + chunkRecords > highWatermark) return undefined;
-    const key = this.#key(start);
-    let chunk = this.#cache.get(key);
-    if (chunk === undefined && this.#cache.isAskedAgain(key)) {
-      chunk = this.#make(start);
-      if (chunk !== undefined) this.#cache.add(key, chunk);
-    }
+    const chunk = this.#cache.get(this.#key(start), () => this.#make(start));
     // Each record comes after a comma, but for the page's first.
     return start === offset ? chunk?.subarray(1) : chunk;
   }
@@ -85,7 +80,7 @@ class CachedPage {
   #make(start: number): Buffer | undefined {
     const texts: Buffer[] = [];
     const sink = (text: Buffer) => texts.push(Buffer.from(text));
-    return encodeRun(this.#result, start, start + chunkRecords, Infinity, false, sink) === start + chunkRecords
+    return encodeRun(this.#result, start, start + chunkRecords, chunkBytesMax, false, sink) === start + chunkRecords
       ? Buffer.concat(texts)
       : undefined;
   }
@@ -105,7 +100,7 @@ class CachedPage {
   #note(from: number): void {
     const first = Math.ceil(from / chunkRecords) * chunkRecords;
     for (let start = first; start + chunkRecords <= this.#next; start += chunkRecords) {
-      this.#cache.isAskedAgain(this.#key(start));
+      this.#cache.noteAsk(this.#key(start));
     }
   }
 
