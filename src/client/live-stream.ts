@@ -15,22 +15,22 @@ export function enveloped(message: unknown): Uint8Array<ArrayBuffer> {
 /** The messages of an answer; throws where it ends with an error. */
 export async function* messagesOf<T>(body: ReadableStream<Uint8Array>): AsyncGenerator<T> {
   const reader = body.getReader();
-  let held = new Uint8Array(0);
+  let received = new Uint8Array(0);
   try {
     for (;;) {
       const { value, done } = await reader.read();
       if (done) throw new ServiceError("unavailable", "the session was cut off");
-      const joined = new Uint8Array(held.length + value.length);
-      joined.set(held);
-      joined.set(value, held.length);
-      held = joined;
-      for (let size = sizeOf(held); size !== undefined; size = sizeOf(held)) {
-        const parsed = JSON.parse(new TextDecoder().decode(held.subarray(headBytes, size))) as unknown;
-        if (held[0] === endFlag) {
+      const joined = new Uint8Array(received.length + value.length);
+      joined.set(received);
+      joined.set(value, received.length);
+      received = joined;
+      for (let size = sizeOf(received); size !== undefined; size = sizeOf(received)) {
+        const parsed = JSON.parse(new TextDecoder().decode(received.subarray(headBytes, size))) as unknown;
+        if (received[0] === endFlag) {
           throwError(parsed);
           return;
         }
-        held = held.slice(size);
+        received = received.slice(size);
         yield parsed as T;
       }
     }
@@ -40,10 +40,10 @@ export async function* messagesOf<T>(body: ReadableStream<Uint8Array>): AsyncGen
 }
 
 /** Of the first message with its head; undefined while it is not there as a whole. */
-function sizeOf(held: Uint8Array): number | undefined {
-  if (held.length < headBytes) return undefined;
-  const size = headBytes + new DataView(held.buffer, held.byteOffset).getUint32(1);
-  return held.length < size ? undefined : size;
+function sizeOf(received: Uint8Array): number | undefined {
+  if (received.length < headBytes) return undefined;
+  const size = headBytes + new DataView(received.buffer, received.byteOffset).getUint32(1);
+  return received.length < size ? undefined : size;
 }
 
 interface EndOfStream {

@@ -61,10 +61,10 @@ function decimalOf(text: string): { readonly digits: string; readonly exponent: 
   const [, sign, whole, fraction = "", exponent = "0"] = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(text) ?? [];
   if (whole === undefined) return undefined;
   const all = `${whole}${fraction}`;
-  const kept = all.replace(/0+$/, "");
-  const digits = kept.replace(/^0+/, "");
+  const trimmed = all.replace(/0+$/, "");
+  const digits = trimmed.replace(/^0+/, "");
   if (digits === "") return { digits: "0", exponent: 0 };
-  return { digits: `${sign}${digits}`, exponent: Number(exponent) - fraction.length + (all.length - kept.length) };
+  return { digits: `${sign}${digits}`, exponent: Number(exponent) - fraction.length + (all.length - trimmed.length) };
 }
 
 /** Whether a member of the given name, somewhere in a text, may hold such a number; what else there is, vectors above all, is passed over. */

@@ -20,16 +20,16 @@ export function tell(bytes: Uint8Array): Protocol | undefined {
  */
 export function sniff(socket: Socket, decided: (protocol: Protocol) => void): void {
   // Bytes are held here and not put back while waiting: `unshift` would raise 'readable' again, for ever.
-  let held: Buffer | undefined;
+  let received: Buffer | undefined;
   const onReadable = () => {
     const chunk = socket.read() as Buffer | null;
     if (chunk === null) return;
-    held = held === undefined ? chunk : Buffer.concat([held, chunk]);
-    const protocol = tell(held);
+    received = received === undefined ? chunk : Buffer.concat([received, chunk]);
+    const protocol = tell(received);
     if (protocol === undefined) return;
     socket.off("readable", onReadable);
     socket.off("end", onEnd);
-    socket.unshift(held);
+    socket.unshift(received);
     decided(protocol);
   };
   const onEnd = () => socket.destroy();

@@ -24,7 +24,7 @@ export function serveParent(create: (data: unknown, parent: ChildParent) => Prom
   const channel = new Channel(
     socket,
     (message) => {
-      if (service !== undefined) return service.then((made) => made.handle(message));
+      if (service !== undefined) return service.then((running) => running.handle(message));
       service = create((message as Hello).data, channel);
       return service.then(() => undefined);
     },

@@ -86,9 +86,9 @@ export class FileCommitLog implements CommitLog {
     const { id, end } = found;
     // The last ones may have been made ahead: the first of those takes the next entry.
     const used = found.segments.findLastIndex(({ nextPage }) => nextPage > 1);
-    const kept = found.segments.slice(0, Math.max(used, 0) + 1);
-    for (const { number } of found.segments.slice(kept.length).reverse()) await disk.remove(segmentName(number));
-    const segments = kept.map(({ number, first, nextPage }) => ({
+    const inUse = found.segments.slice(0, Math.max(used, 0) + 1);
+    for (const { number } of found.segments.slice(inUse.length).reverse()) await disk.remove(segmentName(number));
+    const segments = inUse.map(({ number, first, nextPage }) => ({
       ...newSegment(number, first, disk.open(segmentName(number))),
       nextPage,
     }));
@@ -161,11 +161,11 @@ export class FileCommitLog implements CommitLog {
 
   async #nextSegment(): Promise<Segment> {
     const number = this.#segments.at(-1)!.number + 1;
-    const made = this.#next ?? this.#makeNext(number);
+    const created = this.#next ?? this.#makeNext(number);
     this.#next = undefined;
     let file: LogFile;
     try {
-      file = await made;
+      file = await created;
     } catch (cause) {
       throw writeError(cause);
     }
@@ -199,7 +199,7 @@ export class FileCommitLog implements CommitLog {
   }
 
   #makeNext(number: number): Promise<LogFile> {
-    const made = this.#housekeeping.then(() => {
+    const creation = this.#housekeeping.then(() => {
       const isReused = this.#hasSpare;
       this.#hasSpare = false;
       const head = encodeSegmentHead(this.#idBytes, number);
@@ -207,11 +207,11 @@ export class FileCommitLog implements CommitLog {
         ? this.#disk.reuse(spareName, segmentName(number), head)
         : makeFile(this.#disk, number, this.#idBytes, this.#settings);
     });
-    this.#housekeeping = made.then(
+    this.#housekeeping = creation.then(
       () => undefined,
       () => undefined,
     );
-    return made;
+    return creation;
   }
 
   async *read(from: number): AsyncIterable<LogEntry> {

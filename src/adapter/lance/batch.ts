@@ -173,8 +173,8 @@ export function rowBatch(
   several: ReadonlySet<string>,
   rows: readonly ColumnarRow[],
 ): RecordBatch {
-  const made = new Map<string, Data>();
-  made.set(
+  const columns = new Map<string, Data>();
+  columns.set(
     idColumn,
     scalars(
       arrow,
@@ -182,7 +182,7 @@ export function rowBatch(
       rows.map((row) => row.id),
     ),
   );
-  made.set(
+  columns.set(
     versionColumn,
     scalars(
       arrow,
@@ -191,7 +191,7 @@ export function rowBatch(
     ),
   );
   schema.columns.forEach((column, c) => {
-    made.set(
+    columns.set(
       columnName(column.name),
       scalars(
         arrow,
@@ -200,7 +200,7 @@ export function rowBatch(
       ),
     );
     if (!several.has(column.name)) return;
-    made.set(
+    columns.set(
       listName(column.name),
       lists(
         arrow,
@@ -210,7 +210,7 @@ export function rowBatch(
     );
   });
   schema.vectors.forEach((vector, v) => {
-    made.set(
+    columns.set(
       columnName(vector.name),
       vectors(
         arrow,
@@ -219,7 +219,7 @@ export function rowBatch(
       ),
     );
   });
-  made.set(
+  columns.set(
     sourceColumn,
     scalars(
       arrow,
@@ -227,7 +227,7 @@ export function rowBatch(
       rows.map((row) => row.source),
     ),
   );
-  const children = dataset.fields.map((field) => made.get(field.name)!);
+  const children = dataset.fields.map((field) => columns.get(field.name)!);
   const data = arrow.makeData({ type: new arrow.Struct(dataset.fields), length: rows.length, nullCount: 0, children });
   return new arrow.RecordBatch(dataset, data);
 }

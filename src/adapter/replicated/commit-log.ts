@@ -30,7 +30,7 @@ export interface ReplicatedOptions {
 export type CommitSink = (position: number, parts: readonly Bytes[]) => Promise<void>;
 
 /** A commit that the store has not applied yet. */
-interface Kept {
+interface UnappliedCommit {
   readonly position: number;
   /** Where its first part lies in the shared log. */
   readonly offset: number;
@@ -48,7 +48,7 @@ export class ReplicatedLog implements CommitLog {
   readonly member: Member;
   readonly #options: ReplicatedOptions;
   #start: number;
-  #kept: Kept[] = [];
+  #unapplied: UnappliedCommit[] = [];
   #sink: CommitSink = async () => {};
 
   private constructor(options: ReplicatedOptions, fold: Fold) {
@@ -64,7 +64,7 @@ export class ReplicatedLog implements CommitLog {
       info,
       settings: { ...leaseSettings, ...settings },
       onCommit: async (commit, isOwn) => {
-        this.#kept.push({ position: commit.position, offset: commit.offset, cursor: fold.cursor });
+        this.#unapplied.push({ position: commit.position, offset: commit.offset, cursor: fold.cursor });
         if (!isOwn) await this.#sink(commit.position, commit.parts);
       },
       ...(onRole && { onRole }),
@@ -122,20 +122,20 @@ export class ReplicatedLog implements CommitLog {
   }
 
   cursorAfter(position: number): Cursor {
-    const kept = this.#kept[position - (this.#kept[0]?.position ?? 0)];
-    if (kept?.position !== position) throw new RangeError(`position ${position} is not kept`);
-    return kept.cursor;
+    const entry = this.#unapplied[position - (this.#unapplied[0]?.position ?? 0)];
+    if (entry?.position !== position) throw new RangeError(`position ${position} is not kept`);
+    return entry.cursor;
   }
 
   trim(before: number): void {
-    const first = this.#kept[0];
+    const first = this.#unapplied[0];
     if (first === undefined || before <= first.position) return;
     // The last commit stays: from it a reader without any state learns the epoch.
-    const count = Math.min(before - first.position, this.#kept.length - 1);
-    this.#kept.splice(0, count);
+    const count = Math.min(before - first.position, this.#unapplied.length - 1);
+    this.#unapplied.splice(0, count);
     if (this.#options.trims !== true) return;
-    this.#start = this.#kept[0]!.position;
-    this.#options.log.trim(this.#kept[0]!.offset).catch((error: unknown) => this.#options.onError?.(error));
+    this.#start = this.#unapplied[0]!.position;
+    this.#options.log.trim(this.#unapplied[0]!.offset).catch((error: unknown) => this.#options.onError?.(error));
   }
 
   /** Gives the owner's place up where this node has it, so that another can take it at once. */

@@ -17,7 +17,7 @@ export interface SnapshotKeeperOptions {
   /** A snapshot is made when the newest one is that old, and there is something new. */
   readonly intervalMs: number;
   readonly bytesPerSecondMax?: number;
-  readonly onMade?: (made: SnapshotManifest, ms: number) => void;
+  readonly onMade?: (manifest: SnapshotManifest, ms: number) => void;
   readonly onError: (error: unknown) => void;
 }
 
@@ -86,9 +86,9 @@ export class SnapshotKeeper {
     const beganMs = clock.steadyMs();
     const unique = Buffer.from(random.bytes(6)).toString("hex");
     const pace = new Pace(clock, bytesPerSecondMax, this.#closing.signal);
-    const made = await snapshots.write(view, markOf, unique, pace);
-    if (made === undefined) return;
-    onMade?.(made, clock.steadyMs() - beganMs);
+    const manifest = await snapshots.write(view, markOf, unique, pace);
+    if (manifest === undefined) return;
+    onMade?.(manifest, clock.steadyMs() - beganMs);
     await this.#tidy();
   }
 

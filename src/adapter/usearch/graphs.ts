@@ -99,13 +99,14 @@ export class UsearchGraphs implements VectorGraphs {
     };
     const write = (file: string, known: VectorGraphInput) =>
       this.#write(file, index, form, known, scale, centre, pause);
-    const held = heldBack(rowCount);
-    await add(0, rowCount - held);
+    const heldBackRows = heldBack(rowCount);
+    await add(0, rowCount - heldBackRows);
     const measured = `${path}.measured`;
     const partial = `${path}.partial`;
     try {
-      const quality = held === 0 ? undefined : await this.#measured(measured, input, held, write, pause);
-      await add(rowCount - held, rowCount);
+      const quality =
+        heldBackRows === 0 ? undefined : await this.#measured(measured, input, heldBackRows, write, pause);
+      await add(rowCount - heldBackRows, rowCount);
       const bytes = await write(partial, input);
       await syncFile(partial);
       await rename(partial, path);

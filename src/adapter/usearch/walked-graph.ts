@@ -198,9 +198,9 @@ class Walker {
     if (known !== undefined) return known;
     const thread = placeOf(new Int32Array(home.buffer, 0, threadsMax));
     if (thread === undefined) return undefined;
-    const made = new Walker(home, shared.offset + graphAt, layout, footer, thread);
-    Walker.#known.set(home, made);
-    return made;
+    const walker = new Walker(home, shared.offset + graphAt, layout, footer, thread);
+    Walker.#known.set(home, walker);
+    return walker;
   }
 
   constructor(home: WasmMemory, graphAt: number, layout: WalkLayout, footer: Footer, thread: number) {

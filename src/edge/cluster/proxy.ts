@@ -258,12 +258,12 @@ export class OwnerProxy {
 
 function passedOn(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
   const named = new Set((headers.connection ?? "").split(",").map((name) => name.trim().toLowerCase()));
-  const kept: OutgoingHttpHeaders = {};
+  const forwarded: OutgoingHttpHeaders = {};
   for (const [name, value] of Object.entries(headers)) {
     if (value === undefined || name.startsWith(":") || hopHeaders.has(name) || named.has(name)) continue;
-    kept[name] = value;
+    forwarded[name] = value;
   }
-  return kept;
+  return forwarded;
 }
 
 /** An answer that has begun ends so that its reader knows that it is not whole. */

@@ -1,7 +1,7 @@
 import { authorize, needs } from "../../engine/auth/access.ts";
 import type { Principal } from "../../engine/auth/principal.ts";
 import type { ByteBudget } from "../wire/byte-budget.ts";
-import { KeptBytes } from "../wire/byte-budget.ts";
+import { SessionBytes } from "../wire/byte-budget.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import { capability, has, status } from "./capability.ts";
 import { writeColumn, writeListedColumn } from "./column-definition.ts";
@@ -57,10 +57,10 @@ export class CommandHandler {
 
   constructor(deps: CommandDeps) {
     const { connection, packet, state, keptBytes } = deps;
-    const kept = new KeptBytes(keptBytes.account(), mysqlLimits.statementBytesMax);
+    const statementBytes = new SessionBytes(keptBytes.account(), mysqlLimits.statementBytesMax);
     this.#deps = deps;
-    this.#runner = new StatementRunner(deps, state, kept);
-    this.#prepared = new PreparedStatements(kept, keptBytes);
+    this.#runner = new StatementRunner(deps, state, statementBytes);
+    this.#prepared = new PreparedStatements(statementBytes, keptBytes);
     this.#writer = new ResultWriter(connection, packet, state.capabilities);
     this.#multiStatements = deps.multiStatements;
   }

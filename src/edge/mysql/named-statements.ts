@@ -1,5 +1,5 @@
 import type { SqlParameter } from "../../engine/sql/sql.ts";
-import type { KeptBytes } from "../wire/byte-budget.ts";
+import type { SessionBytes } from "../wire/byte-budget.ts";
 import type { Statement } from "./dialect/lexer.ts";
 import { isName, isOperator, isWord, type MysqlToken } from "./dialect/lexer.ts";
 import { mysqlError } from "./error.ts";
@@ -16,10 +16,10 @@ import type { Variables } from "./variables.ts";
  */
 export class NamedStatements {
   readonly #statements = new Map<string, Statement>();
-  readonly #kept: KeptBytes;
+  readonly #bytes: SessionBytes;
 
-  constructor(kept: KeptBytes) {
-    this.#kept = kept;
+  constructor(bytes: SessionBytes) {
+    this.#bytes = bytes;
   }
 
   async prepare(
@@ -43,7 +43,7 @@ export class NamedStatements {
     }
     this.#forget(key);
     await check(statement!);
-    if (!this.#kept.grow(bytesOf(statement!))) throw noRoom();
+    if (!this.#bytes.grow(bytesOf(statement!))) throw noRoom();
     this.#statements.set(key, statement!);
   }
 
@@ -79,7 +79,7 @@ export class NamedStatements {
     const found = this.#statements.get(name);
     if (found === undefined) return;
     this.#statements.delete(name);
-    this.#kept.shrink(bytesOf(found));
+    this.#bytes.shrink(bytesOf(found));
   }
 
   #find(name: MysqlToken | undefined): Statement {

@@ -19,11 +19,11 @@ export class PacketReader {
   async read(sequence: number, bytesMax: number): Promise<{ payload: Buffer; sequence: number } | undefined> {
     const connection = this.#connection;
     const lengths: number[] = [];
-    let held = 0;
+    let offset = 0;
     let total = 0;
     for (;;) {
-      if (!(await connection.fill(held + headerBytes))) return undefined;
-      const header = connection.peek(held + headerBytes).subarray(held);
+      if (!(await connection.fill(offset + headerBytes))) return undefined;
+      const header = connection.peek(offset + headerBytes).subarray(offset);
       const length = header.readUIntLE(0, 3);
       total += length;
       if (header[3] !== ((sequence + lengths.length) & 0xff)) {
@@ -33,11 +33,11 @@ export class PacketReader {
         throw mysqlError("packetTooLarge", `Got a packet bigger than 'max_allowed_packet' bytes (${bytesMax})`);
       }
       lengths.push(length);
-      if (!(await connection.fill(held + headerBytes + length))) return undefined;
-      held += headerBytes + length;
+      if (!(await connection.fill(offset + headerBytes + length))) return undefined;
+      offset += headerBytes + length;
       if (length < payloadBytesMax) break;
     }
-    return { payload: join(connection.take(held), lengths, total), sequence: (sequence + lengths.length) & 0xff };
+    return { payload: join(connection.take(offset), lengths, total), sequence: (sequence + lengths.length) & 0xff };
   }
 }
 

@@ -1,6 +1,6 @@
 import type { SqlBatch } from "../../engine/sql/batch.ts";
 import type { SqlColumnInfo, SqlType } from "../../engine/sql/type.ts";
-import { type ByteBudget, KeptBytes, statementBytes } from "../wire/byte-budget.ts";
+import { type ByteBudget, SessionBytes, statementBytes } from "../wire/byte-budget.ts";
 import type { Statement } from "./dialect/lexer.ts";
 import { type MysqlError, mysqlError } from "./error.ts";
 import { mysqlLimits } from "./limits.ts";
@@ -30,13 +30,13 @@ export interface Prepared {
 /** The prepared statements of one session, and how much of them there may be. */
 export class PreparedStatements {
   readonly #statements = new Map<number, Prepared>();
-  readonly #kept: KeptBytes;
-  readonly #longDataKept: KeptBytes;
+  readonly #bytes: SessionBytes;
+  readonly #longDataBytes: SessionBytes;
   #lastId = 0;
 
-  constructor(kept: KeptBytes, keptBytes: ByteBudget) {
-    this.#kept = kept;
-    this.#longDataKept = new KeptBytes(keptBytes.account(), mysqlLimits.longDataBytesMax);
+  constructor(bytes: SessionBytes, keptBytes: ByteBudget) {
+    this.#bytes = bytes;
+    this.#longDataBytes = new SessionBytes(keptBytes.account(), mysqlLimits.longDataBytesMax);
   }
 
   /** Before the engine is asked about one more. */
@@ -51,7 +51,7 @@ export class PreparedStatements {
 
   add(input: Pick<Prepared, "statement" | "columns" | "parameters">): Prepared {
     this.checkRoom();
-    if (!this.#kept.grow(bytesOf(input.statement))) throw noRoom();
+    if (!this.#bytes.grow(bytesOf(input.statement))) throw noRoom();
     const id = ++this.#lastId;
     const statement: Prepared = { id, ...input, types: [], longData: new Map(), fault: undefined, cursor: undefined };
     this.#statements.set(id, statement);
@@ -79,7 +79,7 @@ export class PreparedStatements {
       prepared.fault = mysqlError("wrongArguments", "Incorrect arguments to mysqld_stmt_send_long_data");
       return;
     }
-    if (!this.#longDataKept.grow(data.length)) {
+    if (!this.#longDataBytes.grow(data.length)) {
       prepared.fault = mysqlError("packetTooLarge", "Long data of the connection's parameters is over its limit");
       return;
     }
@@ -91,7 +91,7 @@ export class PreparedStatements {
   }
 
   dropLongData(prepared: Prepared): void {
-    for (const part of [...prepared.longData.values()].flat()) this.#longDataKept.shrink(part.length);
+    for (const part of [...prepared.longData.values()].flat()) this.#longDataBytes.shrink(part.length);
     prepared.longData.clear();
     prepared.fault = undefined;
   }
@@ -107,7 +107,7 @@ export class PreparedStatements {
     const found = this.#statements.get(id);
     if (found === undefined) return;
     this.#statements.delete(id);
-    this.#kept.shrink(bytesOf(found.statement));
+    this.#bytes.shrink(bytesOf(found.statement));
     this.dropLongData(found);
     await this.closeCursor(found);
   }

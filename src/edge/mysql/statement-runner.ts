@@ -2,7 +2,7 @@ import type { Principal } from "../../engine/auth/principal.ts";
 import { faultOf } from "../../engine/sql/fault.ts";
 import type { Sql, SqlDescription, SqlParameter } from "../../engine/sql/sql.ts";
 import { readValue } from "../../engine/sql/value.ts";
-import type { KeptBytes } from "../wire/byte-budget.ts";
+import type { SessionBytes } from "../wire/byte-budget.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import { type Catalog, informationSchema } from "./catalog.ts";
 import { constantSelect, type SessionFunctions } from "./constant-select.ts";
@@ -51,8 +51,8 @@ export class StatementRunner {
   readonly #state: SessionState;
   readonly #named: NamedStatements;
 
-  constructor(deps: RunnerDeps, state: SessionState, kept: KeptBytes) {
-    this.#named = new NamedStatements(kept);
+  constructor(deps: RunnerDeps, state: SessionState, statementBytes: SessionBytes) {
+    this.#named = new NamedStatements(statementBytes);
     this.#deps = deps;
     this.#state = state;
   }

@@ -166,9 +166,9 @@ const files: readonly DescFile[] = [
 const holders = new Map<string, Set<string>>();
 for (const { fields } of files.flatMap(({ messages }) => messages)) {
   for (const field of fields) {
-    const held: DescMessage | undefined = field.message;
-    if (held === undefined) continue;
-    holders.set(held.typeName, (holders.get(held.typeName) ?? new Set()).add(field.name));
+    const message: DescMessage | undefined = field.message;
+    if (message === undefined) continue;
+    holders.set(message.typeName, (holders.get(message.typeName) ?? new Set()).add(field.name));
   }
 }
 

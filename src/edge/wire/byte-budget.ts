@@ -61,7 +61,7 @@ export function statementBytes(text: string, tokens: number): number {
 }
 
 /** What a session keeps of one kind: up to a bound of its own, and while all sessions together have room. */
-export class KeptBytes {
+export class SessionBytes {
   readonly #account: ByteAccount;
   readonly #bytesMax: number;
   #bytes = 0;

@@ -114,8 +114,8 @@ export function decodeCollection(
 ): CollectionMeta {
   const { schema, analysis, ...stored } = decode<StoredCollection>(bytes);
   const read = readSchema(schema);
-  const kept = analysis === undefined ? withFormerAnalyzers(read) : read;
-  return { ...stored, namespaceId, namespace, name, schema: kept };
+  const current = analysis === undefined ? withFormerAnalyzers(read) : read;
+  return { ...stored, namespaceId, namespace, name, schema: current };
 }
 
 export function aliasKey(namespaceId: number, alias: string): Buffer {

@@ -93,7 +93,7 @@ export class Collections {
         retention: undefined,
         backing: true,
       });
-      const made: CollectionMeta = {
+      const meta: CollectionMeta = {
         id: takeId(draft, "collection"),
         namespaceId: owner.id,
         namespace,
@@ -104,9 +104,9 @@ export class Collections {
         fillVersion: 1,
         hot: false,
       };
-      draft.put(key, encodeCollection(made));
-      draft.onCommit(() => onCreated(made));
-      return made;
+      draft.put(key, encodeCollection(meta));
+      draft.onCommit(() => onCreated(meta));
+      return meta;
     });
     return this.#info(meta);
   }

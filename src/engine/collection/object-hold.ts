@@ -25,7 +25,7 @@ export class ObjectHold {
   }
 
   /** Waits for the step under way, then takes what `take` gives, which is of the same moment as the objects. */
-  async hold<T extends Disposable>(take: () => T): Promise<Held<T>> {
+  async hold<T extends Disposable>(take: () => T): Promise<HeldResource<T>> {
     while (this.#taking !== undefined) await this.#taking;
     let done = () => {};
     this.#taking = new Promise((resolve) => {
@@ -36,7 +36,7 @@ export class ObjectHold {
       await this.#step?.catch(() => {});
       const resource = take();
       this.#holders++;
-      return new Held(resource, () => this.#holders--);
+      return new HeldResource(resource, () => this.#holders--);
     } finally {
       this.#taking = undefined;
       done();
@@ -44,7 +44,7 @@ export class ObjectHold {
   }
 }
 
-export class Held<T extends Disposable> implements Disposable {
+export class HeldResource<T extends Disposable> implements Disposable {
   readonly resource: T;
   readonly #release: () => void;
   #released = false;

@@ -81,16 +81,16 @@ export class PinnedReads {
     }
     const afterId = cursor?.afterId ?? -1;
     const pinned = await pin(afterId);
-    let kept = false;
+    let isPinned = false;
     try {
       const done = await run(pinned, afterId);
       if (done.nextAfterId === undefined) return { done, pinned, next: undefined };
       const added = pins.add(collectionId, pinned);
-      kept = added !== undefined;
+      isPinned = added !== undefined;
       // Without a pin the next page goes over what there is then.
       return { done, pinned, next: { pin: added ?? 0, afterId: done.nextAfterId, name } };
     } finally {
-      if (!kept) pinned.snapshot?.[Symbol.dispose]();
+      if (!isPinned) pinned.snapshot?.[Symbol.dispose]();
     }
   }
 

@@ -23,7 +23,7 @@ export interface Pinned {
   readonly token: ConsistencyToken;
 }
 
-interface Held {
+interface Entry {
   readonly collectionId: number;
   readonly pinned: Pinned;
   readonly ids: number;
@@ -35,7 +35,7 @@ interface Held {
 export class Pins {
   readonly #clock: Clock;
   /** By last use, the oldest first. */
-  readonly #held = new Map<number, Held>();
+  readonly #pins = new Map<number, Entry>();
   #ids = 0;
   #next: number;
 
@@ -46,19 +46,19 @@ export class Pins {
   }
 
   get size(): number {
-    return this.#held.size;
+    return this.#pins.size;
   }
 
   /** Keeps what a next page needs; undefined when it is too large to be kept. The pin owns the snapshot. */
   add(collectionId: number, pinned: Pinned): number | undefined {
     const ids = pinned.matches?.ids.length ?? 0;
     if (ids > pinLimits.idsMax) return undefined;
-    for (const [pin, held] of this.#held) {
-      if (this.#held.size < pinLimits.pinsMax && this.#ids + ids <= pinLimits.idsMax) break;
-      if (held.users === 0) this.#release(pin, held);
+    for (const [pin, entry] of this.#pins) {
+      if (this.#pins.size < pinLimits.pinsMax && this.#ids + ids <= pinLimits.idsMax) break;
+      if (entry.users === 0) this.#release(pin, entry);
     }
     const pin = this.#next++;
-    this.#held.set(pin, { collectionId, pinned, ids, users: 0, usedMs: this.#clock.nowMs() });
+    this.#pins.set(pin, { collectionId, pinned, ids, users: 0, usedMs: this.#clock.nowMs() });
     this.#ids += ids;
     return pin;
   }
@@ -66,45 +66,45 @@ export class Pins {
   /** Runs over what is pinned; undefined when it is gone. */
   async use<T>(pin: number, collectionId: number, run: (pinned: Pinned) => Promise<T>): Promise<T | undefined> {
     this.sweep();
-    const held = this.#held.get(pin);
-    if (held?.collectionId !== collectionId) return undefined;
-    this.#held.delete(pin);
-    this.#held.set(pin, held);
-    held.users++;
+    const entry = this.#pins.get(pin);
+    if (entry?.collectionId !== collectionId) return undefined;
+    this.#pins.delete(pin);
+    this.#pins.set(pin, entry);
+    entry.users++;
     try {
-      return await run(held.pinned);
+      return await run(entry.pinned);
     } finally {
-      held.users--;
-      held.usedMs = this.#clock.nowMs();
+      entry.users--;
+      entry.usedMs = this.#clock.nowMs();
     }
   }
 
   /** Gives one up before its time, when the last page was read. */
   release(pin: number): void {
-    const held = this.#held.get(pin);
-    if (held !== undefined && held.users === 0) this.#release(pin, held);
+    const entry = this.#pins.get(pin);
+    if (entry !== undefined && entry.users === 0) this.#release(pin, entry);
   }
 
   /** Gives up what was not used for too long. */
   sweep(): void {
     const before = this.#clock.nowMs() - pinLimits.idleMsMax;
-    for (const [pin, held] of this.#held) if (held.users === 0 && held.usedMs < before) this.#release(pin, held);
+    for (const [pin, entry] of this.#pins) if (entry.users === 0 && entry.usedMs < before) this.#release(pin, entry);
   }
 
   dropCollection(collectionId: number): void {
-    for (const [pin, held] of this.#held) {
-      if (held.collectionId === collectionId && held.users === 0) this.#release(pin, held);
+    for (const [pin, entry] of this.#pins) {
+      if (entry.collectionId === collectionId && entry.users === 0) this.#release(pin, entry);
     }
   }
 
   /** Gives up everything: the store is about to be closed. */
   close(): void {
-    for (const [pin, held] of this.#held) this.#release(pin, held);
+    for (const [pin, entry] of this.#pins) this.#release(pin, entry);
   }
 
-  #release(pin: number, held: Held): void {
-    assert(this.#held.delete(pin), "a pin is released once");
-    this.#ids -= held.ids;
-    held.pinned.snapshot?.[Symbol.dispose]();
+  #release(pin: number, entry: Entry): void {
+    assert(this.#pins.delete(pin), "a pin is released once");
+    this.#ids -= entry.ids;
+    entry.pinned.snapshot?.[Symbol.dispose]();
   }
 }

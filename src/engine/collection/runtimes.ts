@@ -42,10 +42,10 @@ export class Runtimes {
     }
     const manifest = readManifest(this.#store, meta.id);
     const totals = readCollectionTotals(this.#store, meta.id);
-    const made = new CollectionRuntime(meta, manifest, totals, this.#index, this.#log, this.#store, this.#onError);
-    made.follows = this.follows;
-    this.#runtimes.set(meta.id, made);
-    return made;
+    const runtime = new CollectionRuntime(meta, manifest, totals, this.#index, this.#log, this.#store, this.#onError);
+    runtime.follows = this.follows;
+    this.#runtimes.set(meta.id, runtime);
+    return runtime;
   }
 
   find(collectionId: number): CollectionRuntime | undefined {

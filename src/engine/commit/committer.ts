@@ -245,8 +245,8 @@ export class Committer {
       draft.begin();
       waiting.onStaged = draft.ops.length > 0;
       try {
-        const made = waiting.change(draft);
-        waiting.result = waiting.stepped ? await runInTurns(made as Steps<unknown>, clock) : made;
+        const outcome = waiting.change(draft);
+        waiting.result = waiting.stepped ? await runInTurns(outcome as Steps<unknown>, clock) : outcome;
       } catch (error) {
         draft.rollback();
         waiting.error = error;

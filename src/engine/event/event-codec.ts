@@ -125,9 +125,9 @@ class EventCodec {
 
   /** The digests, copied to the front of the request's memory. */
   #takeDigests(all: Buffer, count: number): Uint32Array {
-    const made = this.#digests;
+    const own = this.#digests;
     const digests = new Uint32Array(all.buffer, all.byteOffset, count * digestWordCount);
-    for (let word = 0; word < digests.length; word++) digests[word] = made[word]!;
+    for (let word = 0; word < digests.length; word++) digests[word] = own[word]!;
     return digests;
   }
 

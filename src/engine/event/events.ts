@@ -191,12 +191,13 @@ export class Events {
     const older = dedup.findOlder(digests, count, nowMs, arrived);
     // Nearly always all of the events are new and one run.
     const run = older === undefined && batches.length === 1 ? batches[0] : undefined;
-    const taken = run === undefined ? 0 : dedup.addRun(digests, count, nowMs, run.partition, run.base);
-    const results = taken === count && count > 0 ? undefined : this.#decide(encoded, taken, older, own, arrived, nowMs);
+    const newCount = run === undefined ? 0 : dedup.addRun(digests, count, nowMs, run.partition, run.base);
+    const results =
+      newCount === count && count > 0 ? undefined : this.#decide(encoded, newCount, older, own, arrived, nowMs);
     dedup.end(own);
     for (const batch of batches) {
-      const kept = batch.dropped === undefined ? batch.encoded : withoutRecords(batch.encoded, batch.dropped);
-      if (kept.count > 0) log.stageAppend(draft, stream, batch.partition, kept);
+      const remaining = batch.dropped === undefined ? batch.encoded : withoutRecords(batch.encoded, batch.dropped);
+      if (remaining.count > 0) log.stageAppend(draft, stream, batch.partition, remaining);
     }
     if (results !== undefined) return EventsReply.ofResults(stream.id, results);
     return EventsReply.ofRun(stream.id, { partition: run!.partition, baseOffset: run!.base, count });
@@ -278,11 +279,11 @@ export class Events {
       do {
         const event = batch.headerCount === 0 ? undefined : eventOfRecord(batch);
         if (event !== undefined) {
-          const taken = take(event, scan.events);
-          if (taken === "refused") scan.isDone = true;
+          const verdict = take(event, scan.events);
+          if (verdict === "refused") scan.isDone = true;
           if (scan.isDone) return;
           scan.events++;
-          if (taken === "last") scan.isDone = true;
+          if (verdict === "last") scan.isDone = true;
         }
         scan.nextOffset = batch.offset + 1;
         if (scan.isDone || scan.nextOffset >= lastRecord) return;

@@ -159,9 +159,9 @@ export class LiveNamespace {
 
   /** The newest durable state, for a reader that takes more than this turn. */
   durableView(): { readonly view: CurrentView } & Disposable {
-    const held = this.snapshots.take(this.nowMicros);
-    const view = new CurrentView(new LayeredReader(held.reader, []), this.id);
-    return { view, [Symbol.dispose]: () => held[Symbol.dispose]() };
+    const snapshot = this.snapshots.take(this.nowMicros);
+    const view = new CurrentView(new LayeredReader(snapshot.reader, []), this.id);
+    return { view, [Symbol.dispose]: () => snapshot[Symbol.dispose]() };
   }
 
   /** `base` is a snapshot where the run takes more than this turn. */

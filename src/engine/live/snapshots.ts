@@ -51,14 +51,14 @@ export class Snapshots {
     }
     const shared = this.#newest;
     shared.holders++;
-    let held = true;
+    let isHeld = true;
     return {
       reader: shared.reader,
       tick: shared.tick,
       micros: shared.micros,
       [Symbol.dispose]: () => {
-        if (!held) return;
-        held = false;
+        if (!isHeld) return;
+        isHeld = false;
         if (--shared.holders > 0) return;
         if (this.#newest === shared) this.#newest = undefined;
         shared.reader[Symbol.dispose]();

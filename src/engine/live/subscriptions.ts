@@ -74,10 +74,10 @@ export class Subscriptions {
   /** A state whose commits were all seen here: a result that none has touched holds in it. */
   async state(): Promise<HeldSnapshot> {
     for (;;) {
-      const held = this.#namespace.snapshots.take(this.#namespace.nowMicros);
-      if (held.tick <= this.#namespace.durable.tick) return held;
+      const snapshot = this.#namespace.snapshots.take(this.#namespace.nowMicros);
+      if (snapshot.tick <= this.#namespace.durable.tick) return snapshot;
       // The store may show a commit a moment before it is reported here.
-      held[Symbol.dispose]();
+      snapshot[Symbol.dispose]();
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
   }

@@ -132,13 +132,13 @@ export class Queries {
     token: ConsistencyToken,
     signal: AbortSignal | undefined,
     make: (found: StoredHits) => T,
-  ): Promise<{ readonly made: T; readonly token: ConsistencyToken }> {
+  ): Promise<{ readonly answer: T; readonly token: ConsistencyToken }> {
     return this.#searched(namespace, plan, token, signal, ({ outcome, snapshot, changes, runtime, token }) => {
       const { meta } = runtime;
       this.#followSources(runtime);
       const document = (id: number) => storedDocument(snapshot, meta.id, id);
       const source = (id: number) => this.#source(snapshot, meta.id, changes, id)?.source;
-      return { made: make({ hits: outcome.hits, meta, document, source }), token };
+      return { answer: make({ hits: outcome.hits, meta, document, source }), token };
     });
   }
 
@@ -152,10 +152,10 @@ export class Queries {
     const { documents } = this.#deps;
     const wanted = { token, eventual: plan.consistency === "eventual" };
     const { runtime, eventual } = await documents.reading({ namespace, collection: plan.collection }, wanted, signal);
-    const kept: QueryPlan = { ...plan, consistency: eventual ? "eventual" : "strong" };
+    const decided: QueryPlan = { ...plan, consistency: eventual ? "eventual" : "strong" };
     await this.#queue.enter(signal);
     try {
-      return await this.#search(runtime, kept, signal, finish);
+      return await this.#search(runtime, decided, signal, finish);
     } finally {
       this.#queue.leave();
     }

@@ -123,8 +123,8 @@ class Run<G> {
     );
     yield;
     const page = this.#measure("ranking", () => {
-      const kept = minScore === undefined ? fused : fused.filter((hit) => hit.score >= minScore);
-      return this.#page(sort.length === 0 ? kept : sortHits(readers, sort, kept));
+      const ranked = minScore === undefined ? fused : fused.filter((hit) => hit.score >= minScore);
+      return this.#page(sort.length === 0 ? ranked : sortHits(readers, sort, ranked));
     });
     const sizes = rankings.map(({ hits }) => hits.length);
     return yield* this.#outcome(page.hits, page.groups, counts, sizes, fused.length);

@@ -15,12 +15,12 @@ export const sourceCacheLimits = {
   collectionsMax: 1_000,
 } as const;
 
-interface Kept {
+interface CachedCollection {
   /** Changes up to this count are not remembered one by one. */
   floor: number;
   /** By document: the count of the collection's changes after its last one. */
   readonly changed: Map<number, number>;
-  readonly sources: Map<number, KeptSource>;
+  readonly sources: Map<number, CachedSource>;
   /** Somebody asked since the changes were forgotten last. */
   isUsed: boolean;
 }
@@ -31,7 +31,7 @@ export interface ParsedSource {
   readonly characters: number;
 }
 
-interface KeptSource extends ParsedSource {
+interface CachedSource extends ParsedSource {
   /** The count of the collection's changes from which on it is right. */
   readonly changes: number;
 }
@@ -42,7 +42,7 @@ interface KeptSource extends ParsedSource {
  * without a key of both being made, and goes with its collection.
  */
 export class SourceCache {
-  readonly #collections = new Map<number, Kept>();
+  readonly #collections = new Map<number, CachedCollection>();
   readonly #charactersMax: number;
   #characters = 0;
 
@@ -64,58 +64,58 @@ export class SourceCache {
 
   /** The count of all changes is `total` with these. False: nobody asks, and no more need be told. */
   onChanges(collection: number, ids: Iterable<number>, total: number): boolean {
-    const kept = this.#collections.get(collection);
-    if (kept === undefined) return false;
+    const cached = this.#collections.get(collection);
+    if (cached === undefined) return false;
     for (const id of ids) {
-      kept.changed.set(id, total);
-      const source = kept.sources.get(id);
+      cached.changed.set(id, total);
+      const source = cached.sources.get(id);
       if (source === undefined) continue;
-      kept.sources.delete(id);
+      cached.sources.delete(id);
       this.#characters -= source.characters;
     }
-    if (kept.changed.size <= sourceCacheLimits.changedMax) return true;
-    if (!kept.isUsed) {
+    if (cached.changed.size <= sourceCacheLimits.changedMax) return true;
+    if (!cached.isUsed) {
       this.end(collection);
       return false;
     }
-    kept.isUsed = false;
-    kept.changed.clear();
-    kept.floor = total;
+    cached.isUsed = false;
+    cached.changed.clear();
+    cached.floor = total;
     return true;
   }
 
   /** The source of a document as it was after so many changes of its collection, which must have been told. */
   find(collection: number, changes: number, id: number): ParsedSource | undefined {
-    const kept = this.#collections.get(collection);
-    if (kept === undefined) return undefined;
-    kept.isUsed = true;
-    const found = kept.sources.get(id);
+    const cached = this.#collections.get(collection);
+    if (cached === undefined) return undefined;
+    cached.isUsed = true;
+    const found = cached.sources.get(id);
     return found !== undefined && found.changes <= changes ? found : undefined;
   }
 
   /** Parses a source that was read after so many changes, and keeps it where no later one can have changed it. */
   parsed(collection: number, changes: number, id: number, text: string): ParsedSource {
-    const made: KeptSource = { source: parseExact(text) as Json, characters: text.length, changes };
-    const { characters } = made;
-    const kept = this.#collections.get(collection);
-    if (kept === undefined || characters > sourceCacheLimits.sourceCharactersMax) return made;
-    if (changes < kept.floor || (kept.changed.get(id) ?? 0) > changes) return made;
+    const parsed: CachedSource = { source: parseExact(text) as Json, characters: text.length, changes };
+    const { characters } = parsed;
+    const cached = this.#collections.get(collection);
+    if (cached === undefined || characters > sourceCacheLimits.sourceCharactersMax) return parsed;
+    if (changes < cached.floor || (cached.changed.get(id) ?? 0) > changes) return parsed;
     if (this.#characters + characters > this.#charactersMax) {
       for (const each of this.#collections.values()) this.#forget(each);
     }
-    this.#characters += characters - (kept.sources.get(id)?.characters ?? 0);
-    kept.sources.set(id, made);
-    return made;
+    this.#characters += characters - (cached.sources.get(id)?.characters ?? 0);
+    cached.sources.set(id, parsed);
+    return parsed;
   }
 
   /** Nothing more is told of a collection. */
   end(collection: number): void {
-    const kept = this.#collections.get(collection);
-    if (kept !== undefined) this.#forget(kept);
+    const cached = this.#collections.get(collection);
+    if (cached !== undefined) this.#forget(cached);
     this.#collections.delete(collection);
   }
 
-  #forget({ sources }: Kept): void {
+  #forget({ sources }: CachedCollection): void {
     for (const { characters } of sources.values()) this.#characters -= characters;
     sources.clear();
   }

@@ -274,9 +274,9 @@ const extractors = new WeakMap<Schema, Extractor>();
 export function extractorOf(schema: Schema): Extractor {
   const known = extractors.get(schema);
   if (known !== undefined) return known;
-  const made = new Extractor(schema);
-  extractors.set(schema, made);
-  return made;
+  const extractor = new Extractor(schema);
+  extractors.set(schema, extractor);
+  return extractor;
 }
 
 export function extract(schema: Schema, source: unknown, vectors?: unknown, sparse?: unknown): ExtractedDocument {

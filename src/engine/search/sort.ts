@@ -115,7 +115,7 @@ export function matchesAfter(
 export class Firsts<T> {
   readonly #count: number;
   readonly #order: (x: T, y: T) => number;
-  #kept: T[] = [];
+  #candidates: T[] = [];
   #worst: T | undefined;
 
   constructor(count: number, order: (x: T, y: T) => number) {
@@ -125,14 +125,14 @@ export class Firsts<T> {
 
   offer(value: T): void {
     if (this.#worst !== undefined && this.#order(value, this.#worst) > 0) return;
-    this.#kept.push(value);
-    if (this.#kept.length < Math.max(2 * this.#count, 1024)) return;
-    this.#kept = this.finish();
-    this.#worst = this.#kept.at(-1);
+    this.#candidates.push(value);
+    if (this.#candidates.length < Math.max(2 * this.#count, 1024)) return;
+    this.#candidates = this.finish();
+    this.#worst = this.#candidates.at(-1);
   }
 
   finish(): T[] {
-    return this.#kept.sort(this.#order).slice(0, this.#count);
+    return this.#candidates.sort(this.#order).slice(0, this.#count);
   }
 }
 

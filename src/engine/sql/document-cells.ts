@@ -54,19 +54,19 @@ export function fieldCell(source: unknown, field: FieldSpec): Cell {
 }
 
 function valueCell(field: FieldSpec, value: unknown): CellItem | undefined {
-  let held: string | number;
+  let cell: string | number;
   try {
-    held = fieldValue(field, field.name, value);
+    cell = fieldValue(field, field.name, value);
   } catch {
     // Written before the field was added, when nothing checked it.
     return undefined;
   }
   switch (field.kind.kind) {
     case "bool":
-      return held === 1;
+      return cell === 1;
     case "date":
-      return BigInt(held) * 1000n;
+      return BigInt(cell) * 1000n;
     default:
-      return held;
+      return cell;
   }
 }

@@ -68,7 +68,7 @@ export async function retrieve(
   const { namespace, token, params } = request;
   try {
     const plan = among(queryPlan(queries, planned, restriction, request), restriction.ids);
-    const { made, token: seen } = await queries.hits(
+    const { answer, token: seen } = await queries.hits(
       namespace,
       plan,
       token,
@@ -79,7 +79,7 @@ export async function retrieve(
         return rows ?? packed(planned.collection, hits);
       },
     );
-    return "batch" in made ? { rows: made, token: seen } : { found: made, token: seen };
+    return "batch" in answer ? { rows: answer, token: seen } : { found: answer, token: seen };
   } catch (error) {
     throw asFault(error, planned.position);
   }

@@ -55,7 +55,7 @@ test("when all places are taken, the longest line gives way to a shorter one", a
   await settled();
   assert.deepEqual(
     statements.refused.sort(),
-    ["a4", "a5", "a6", "b3"].map((name) => `${name}: too many statements wait for their turn; retry`),
+    ["a4", "a5", "a6", "b3"].map((name) => `${name}: too many statements are queued; retry`),
   );
   assert.equal(statements.queue.waiting, 4);
   for (let i = 0; i < 5; i++) await statements.endOne();
@@ -68,7 +68,7 @@ test("one that has waited too long is refused, one that works is not", async () 
   void statements.run("a2", 1);
   statements.clock.advance(limits.waitMs);
   await settled();
-  assert.deepEqual(statements.refused, ["a2: the statement has waited too long for its turn; retry"]);
+  assert.deepEqual(statements.refused, ["a2: the statement was queued for too long; retry"]);
   assert.equal(statements.queue.waiting, 0);
   await statements.endOne();
   assert.equal(statements.queue.running, 0);

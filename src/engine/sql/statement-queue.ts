@@ -88,7 +88,7 @@ export class StatementQueue {
     this.#add(waiter);
     signal?.addEventListener("abort", stop, { once: true });
     void this.#clock.sleep(this.#limits.waitMs, over.signal).then(() => {
-      if (!over.signal.aborted) this.#refuse(waiter, busy("the statement has waited too long for its turn; retry"));
+      if (!over.signal.aborted) this.#refuse(waiter, busy("the statement was queued for too long; retry"));
     });
     try {
       await promise;
@@ -110,7 +110,7 @@ export class StatementQueue {
     let longest: Waiter[] = [];
     for (const line of this.#waiting.values()) if (line.length > longest.length) longest = line;
     const own = this.#waiting.get(namespace)?.length ?? 0;
-    const message = "too many statements wait for their turn; retry";
+    const message = "too many statements are queued; retry";
     if (own + 1 >= longest.length) throw busy(message);
     this.#refuse(longest.at(-1)!, busy(message));
   }
@@ -127,7 +127,7 @@ export class StatementQueue {
   }
 
   #leave(): void {
-    assert(this.#running > 0 && this.#waitingCount >= 0, "a turn ends once");
+    assert(this.#running > 0 && this.#waitingCount >= 0, "a statement leaves the queue once");
     const [begun] = this.#begun;
     if (begun !== undefined) {
       this.#begun.delete(begun);

@@ -35,19 +35,19 @@ const partLength = 64 * 1024;
 
 /** Puts the parts of a long text together, giving everything else that is ready a turn now and then. */
 export async function bytesInTurns(parts: Iterable<string>): Promise<Buffer[]> {
-  const made: Buffer[] = [];
+  const buffers: Buffer[] = [];
   let text = "";
   let untilMs = performance.now() + turnMs;
   for (const part of parts) {
     text += part;
     if (text.length >= partLength) {
-      made.push(Buffer.from(text));
+      buffers.push(Buffer.from(text));
       text = "";
     }
     if (performance.now() < untilMs) continue;
     await nextTurn();
     untilMs = performance.now() + turnMs;
   }
-  made.push(Buffer.from(text));
-  return made;
+  buffers.push(Buffer.from(text));
+  return buffers;
 }

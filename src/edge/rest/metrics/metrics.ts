@@ -158,7 +158,7 @@ export class Metrics {
     });
     for (const [name, help] of [
       ["running", "SQL statements that work"],
-      ["waiting", "SQL statements that wait for their turn"],
+      ["waiting", "SQL statements that are queued"],
       ["open", "SQL statements that work or whose rows are still read"],
     ] as const) {
       new Gauge({
@@ -310,9 +310,9 @@ export class Metrics {
     const key = `${method} ${route}`;
     const known = this.#rows.get(key);
     if (known !== undefined) return known;
-    const made = this.#seconds.row({ route, method });
-    this.#rows.set(key, made);
-    return made;
+    const row = this.#seconds.row({ route, method });
+    this.#rows.set(key, row);
+    return row;
   }
 
   onCall(method: string, code: string, ms: number): void {

@@ -162,7 +162,7 @@ export class CollectionIndex {
     if (this.#applied !== upTo) {
       throw new EngineError("internal", `the index is at offset ${this.#applied}, not at ${upTo}`);
     }
-    const kept = this.#tails.flatMap((tail) => tail.changes ?? [undefined]);
+    const changes = this.#tails.flatMap((tail) => tail.changes ?? [undefined]);
     for (const tail of this.#tails) {
       tail.upTo ??= upTo;
       tail.changes = undefined;
@@ -175,7 +175,7 @@ export class CollectionIndex {
         words: current.deletes.toWords(),
         count: current.deletes.count,
       }));
-    return { deletes, changes: kept.every((changes) => changes !== undefined) ? kept : undefined };
+    return { deletes, changes: changes.every((each) => each !== undefined) ? changes : undefined };
   }
 
   /** Goes over to a manifest: its new segments take the place of the tails that they were made from. */

@@ -133,9 +133,9 @@ export class DedupIndex {
     const name = makeKey(tables.dedupKey);
     const stored = store.get(name);
     if (stored !== undefined) return Buffer.from(openValue(stored));
-    const made = Buffer.from(random.bytes(digestKeyBytes));
-    await committer.submit((draft) => draft.put(name, sealValue(made)));
-    return made;
+    const key = Buffer.from(random.bytes(digestKeyBytes));
+    await committer.submit((draft) => draft.put(name, sealValue(key)));
+    return key;
   }
 
   /** What events' digests are made with. */

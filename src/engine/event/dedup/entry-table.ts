@@ -47,10 +47,14 @@ export class EntryTable {
     const slots = this.#slots;
     const mask = slots.length - 1;
     const tag = digests[digestAt + 1]! & tagMask;
-    for (let slot = digests[digestAt]! >>> this.#shift, held = slots[slot]!; held !== 0; held = slots[slot]!) {
+    for (
+      let slot = digests[digestAt]! >>> this.#shift, filledSlot = slots[slot]!;
+      filledSlot !== 0;
+      filledSlot = slots[slot]!
+    ) {
       slot = (slot + 1) & mask;
-      if ((held & tagMask) === tag && this.#isKnown(held, digests, digestAt, afterMs, own)) {
-        return (held & numberMask) - 1;
+      if ((filledSlot & tagMask) === tag && this.#isKnown(filledSlot, digests, digestAt, afterMs, own)) {
+        return (filledSlot & numberMask) - 1;
       }
     }
     return -1;
@@ -91,8 +95,8 @@ export class EntryTable {
       const digestAt = added * digestWordCount;
       const tag = digests[digestAt + 1]! & tagMask;
       let slot = digests[digestAt]! >>> shift;
-      for (let held = slots[slot]!; held !== 0; held = slots[slot]!) {
-        if ((held & tagMask) === tag && this.#isKnown(held, digests, digestAt, afterMs, own)) break;
+      for (let filledSlot = slots[slot]!; filledSlot !== 0; filledSlot = slots[slot]!) {
+        if ((filledSlot & tagMask) === tag && this.#isKnown(filledSlot, digests, digestAt, afterMs, own)) break;
         slot = (slot + 1) & mask;
       }
       if (slots[slot] !== 0) break;
@@ -118,8 +122,8 @@ export class EntryTable {
   }
 
   /** An event that was forgotten and written again has two entries. */
-  #isKnown(held: number, digests: Uint32Array, digestAt: number, afterMs: number, own: number): boolean {
-    const entry = (held & numberMask) - 1;
+  #isKnown(filledSlot: number, digests: Uint32Array, digestAt: number, afterMs: number, own: number): boolean {
+    const entry = (filledSlot & numberMask) - 1;
     const at = entry * entryWords;
     const { words } = this;
     return entryHas(words, at, digests, digestAt) && (entry >= own || entryTimeMs(words, at) > afterMs);

@@ -36,17 +36,17 @@ function mapped(tokenize: Tokenize, termOf: (term: string) => string | undefined
   return (text, base, out) => {
     const first = out.count;
     const after = tokenize(text, base, out);
-    let kept = first;
+    let count = first;
     for (let i = first; i < out.count; i++) {
       const term = termOf(out.terms[i]!);
       if (term === undefined) continue;
-      out.terms[kept] = term;
-      out.positions[kept] = out.positions[i]!;
-      out.starts[kept] = out.starts[i]!;
-      out.ends[kept] = out.ends[i]!;
-      kept++;
+      out.terms[count] = term;
+      out.positions[count] = out.positions[i]!;
+      out.starts[count] = out.starts[i]!;
+      out.ends[count] = out.ends[i]!;
+      count++;
     }
-    out.count = kept;
+    out.count = count;
     return after;
   };
 }
@@ -135,9 +135,9 @@ export function analyzerByName(key: string): Analyzer {
   const choice = analyzerChoice(key);
   const { analyzer: name } = choice;
   if (!isAnalyzer(name)) throw invalid("analyzer", `must be one of ${analyzerNames().join(", ")}`);
-  const made = stemmerLanguages.includes(name) ? languageAnalyzer(choice) : foldingAnalyzer(analyzerByName(name));
-  analyzers.set(key, made);
-  return made;
+  const analyzer = stemmerLanguages.includes(name) ? languageAnalyzer(choice) : foldingAnalyzer(analyzerByName(name));
+  analyzers.set(key, analyzer);
+  return analyzer;
 }
 
 /** The terms of a text, in order: for queries and tests, where speed does not matter. */

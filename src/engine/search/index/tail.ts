@@ -73,22 +73,22 @@ export class TailIndex implements IndexReader {
   #makeField(field: FieldSpec): TailField | undefined {
     if (!field.indexed && !field.fast) return undefined;
     const { kind } = field;
-    const made: TailField = {
+    const added: TailField = {
       text: kind.kind === "text" && field.indexed ? new TailText(kind.analyzer, kind.positions) : undefined,
       strings: kind.kind === "keyword" || (kind.kind === "text" && field.fast) ? new TailStrings() : undefined,
       numbers: isNumeric(kind) ? new TailNumbers() : undefined,
       present: new GrowingBits(),
     };
-    this.#fields.set(field.name, made);
-    return made;
+    this.#fields.set(field.name, added);
+    return added;
   }
 
   /** Takes over a schema with more fields at its end; the documents that are here have no values in them. */
   extend(schema: Schema): void {
     for (const field of schema.fields.slice(this.#schema.fields.length)) {
-      const made = this.#makeField(field);
-      for (let doc = 0; doc < this.docCount && made !== undefined; doc++) addValues(made, doc, []);
-      this.#fieldList.push(made);
+      const added = this.#makeField(field);
+      for (let doc = 0; doc < this.docCount && added !== undefined; doc++) addValues(added, doc, []);
+      this.#fieldList.push(added);
     }
     this.#schema = schema;
   }

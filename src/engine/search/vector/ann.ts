@@ -92,12 +92,12 @@ function searchGraph(
   while (wanted * candidateCost < otherCost) {
     const found = graph.search(query, wanted);
     if (found === undefined) return undefined;
-    let kept = 0;
+    let count = 0;
     for (let i = 0; i < found.length; i++) {
       const row = found[i]!;
-      if (row < rowCount && (allowed === undefined || allowed.has(docs[row]!))) found[kept++] = row;
+      if (row < rowCount && (allowed === undefined || allowed.has(docs[row]!))) found[count++] = row;
     }
-    if (kept >= enough) return found.subarray(0, kept);
+    if (count >= enough) return found.subarray(0, count);
     wanted *= growth;
   }
   return undefined;

@@ -213,9 +213,9 @@ export function dotKernel(data: Float32Array): DotKernel {
   if (known !== undefined) return known;
   const slot = home === undefined ? scratch.slots : Atomics.add(new Int32Array(home.buffer, 0, 1), 0, 1);
   if (home !== undefined && slot < scratch.slots) {
-    const made = new InPlaceKernel(home, slot);
-    placed.set(home, made);
-    return made;
+    const kernel = new InPlaceKernel(home, slot);
+    placed.set(home, kernel);
+    return kernel;
   }
   copying ??= new CopyingKernel();
   if (home !== undefined) placed.set(home, copying);

@@ -186,12 +186,12 @@ function offerSifted(search: RowSearch, sifting: SketchQuery, from: number, to: 
     const needed = productNeeded(top.threshold, distance, search.length);
     const found = sketch === undefined ? undefined : kernel.sift(sketch, sifting, needed, first, count, listed);
     if (found === undefined) return false;
-    let kept = 0;
+    let allowedCount = 0;
     for (let i = 0; i < found; i++) {
       const row = listed[i]!;
-      if (allowed === undefined || allowed.has(docs[row]!)) listed[kept++] = row;
+      if (allowed === undefined || allowed.has(docs[row]!)) listed[allowedCount++] = row;
     }
-    offerListed(search, listed, kept, top);
+    offerListed(search, listed, allowedCount, top);
   }
   return true;
 }

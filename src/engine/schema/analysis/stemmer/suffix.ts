@@ -33,8 +33,8 @@ export class SuffixStep {
   applyAny(word: string, regions: Regions, from = 0): string | undefined {
     for (let length = Math.min(this.#longest, word.length - from); length > 0; length--) {
       const rule = this.#rules.get(word.slice(word.length - length));
-      const made = rule?.(word.slice(0, word.length - length), regions);
-      if (made !== undefined) return made;
+      const stem = rule?.(word.slice(0, word.length - length), regions);
+      if (stem !== undefined) return stem;
     }
     return undefined;
   }
@@ -47,8 +47,8 @@ export const inSecond: Rule = (stem, { second }) => (stem.length >= second ? ste
 /** Both rules, one after the other. */
 export function both(one: Rule, other: Rule): Rule {
   return (stem, regions) => {
-    const kept = one(stem, regions);
-    return kept === undefined ? undefined : other(kept, regions);
+    const next = one(stem, regions);
+    return next === undefined ? undefined : other(next, regions);
   };
 }
 
