@@ -1,4 +1,4 @@
-import { flightService } from "../edge/flight/service.ts";
+import { flightService } from "../edge/flight/server.ts";
 import { peerOf, principalOf } from "../edge/rpc/call.ts";
 import { collectionServices } from "../edge/rpc/collection.ts";
 import { liveService } from "../edge/rpc/live.ts";

@@ -73,7 +73,7 @@ async function loadCalls() {
     () => import("@connectrpc/connect"),
     () => import("@connectrpc/connect-node"),
     () => import("../edge/rpc/unary-lane.ts"),
-    () => import("../edge/flight/service.ts"),
+    () => import("../edge/flight/server.ts"),
     () => import("../edge/rpc/collection.ts"),
   ]) {
     await load();

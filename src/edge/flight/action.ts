@@ -22,8 +22,8 @@ import { encapsulated, schemaMessage } from "./arrow/schema.ts";
 import { arrowField, fieldOf } from "./arrow/type.ts";
 import { type FlightCall, namespaceOf } from "./call.ts";
 import { anyPack, checkQuery, handleOf, parseBody, parseCommand, parsePlain, unimplemented } from "./command.ts";
-import type { FlightDeps } from "./deps.ts";
 import { sqlFor } from "./local-times.ts";
+import type { FlightDeps } from "./options.ts";
 import { parseTicket } from "./ticket.ts";
 
 export const actionTypes = [

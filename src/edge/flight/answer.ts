@@ -6,7 +6,7 @@ import type { ArrowField } from "./arrow/type.ts";
 import { type FlightCall, namespacesOf } from "./call.ts";
 import { catalogFields, dbSchemaRows, primaryKeyRows, tableRows, tableType } from "./catalog.ts";
 import type { Command } from "./command.ts";
-import type { FlightDeps } from "./deps.ts";
+import type { FlightDeps } from "./options.ts";
 import { sqlInfo, sqlInfoFields } from "./sql-info.ts";
 import { typeInfoFields, typeInfoRows } from "./type-info.ts";
 

@@ -4,8 +4,8 @@ import type { SqlType } from "../../engine/sql/type.ts";
 import { jsonbText } from "./dialect/literals.ts";
 import { PostgresError } from "./error.ts";
 import { postgresLimits } from "./limits.ts";
+import { nameOfOid, scalarNames, type TypeName } from "./message/oid.ts";
 import { decodeText, MessageReader } from "./message/reader.ts";
-import { nameOfOid, scalarNames, type TypeName } from "./oid.ts";
 import { textOfBinaryDate, textOfBinaryTimestamp } from "./value/calendar.ts";
 import { numericText } from "./value/number.ts";
 

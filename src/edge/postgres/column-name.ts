@@ -1,7 +1,7 @@
 import type { SqlColumnInfo } from "../../engine/sql/type.ts";
 import { writtenNames } from "./dialect/names.ts";
 import type { Field, FieldSource } from "./message/backend.ts";
-import { typeInfo } from "./oid.ts";
+import { typeInfo } from "./message/oid.ts";
 import type { PreparedStatement } from "./prepared-statements.ts";
 
 /** The columns of a statement as a client sees them, with the table columns that they come from. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PostgresError } from "./error.ts";
-import { oids } from "./oid.ts";
+import { oids } from "./message/oid.ts";
 import { decodeParameter } from "./parameter.ts";
 
 const text = (value: string, oid: number, kind?: "int64" | "boolean") =>

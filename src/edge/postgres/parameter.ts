@@ -5,8 +5,8 @@ import { parseBytea, timeText } from "./dialect/literals.ts";
 import { PostgresError } from "./error.ts";
 import { postgresLimits } from "./limits.ts";
 import type { Format } from "./message/frontend.ts";
+import { nameOfOid, parameterType } from "./message/oid.ts";
 import { decodeText, MessageReader } from "./message/reader.ts";
-import { nameOfOid, parameterType } from "./oid.ts";
 
 /**
  * A parameter of a Bind message. `oid` is the type that the client gave, or 0; `found` is the one that the statement

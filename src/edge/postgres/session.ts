@@ -15,8 +15,8 @@ import {
   isFrontendType,
   type Target,
 } from "./message/frontend.ts";
+import { oids, typeInfo } from "./message/oid.ts";
 import { MessageWriter } from "./message/writer.ts";
-import { oids, typeInfo } from "./oid.ts";
 import { openSession, type SessionDeps } from "./opening.ts";
 import { decodeParameter } from "./parameter.ts";
 import { Portal } from "./portal.ts";

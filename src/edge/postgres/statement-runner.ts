@@ -7,7 +7,7 @@ import { tableOid } from "./dialect/oids.ts";
 import { plainOrigin } from "./dialect/origin.ts";
 import { characters, PostgresError, postgresError } from "./error.ts";
 import type { FieldSource } from "./message/backend.ts";
-import { parameterType } from "./oid.ts";
+import { parameterType } from "./message/oid.ts";
 import { castParameters, listParameters, vectorParameters, vectorType } from "./parameter-types.ts";
 import type { Portal } from "./portal.ts";
 import type { PreparedStatement } from "./prepared-statements.ts";

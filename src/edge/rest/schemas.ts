@@ -1,4 +1,5 @@
 import { integerMax, limits } from "../../engine/limits.ts";
+import { describedKeyword } from "./http/validation.ts";
 
 /** JSON schemas of the REST API: they validate requests and, word for word, make the OpenAPI document. */
 export type Schema = Readonly<Record<string, unknown>>;
@@ -31,9 +32,6 @@ export function array(items: Schema, more: Schema = {}): Schema {
 export function optional(schema: Schema): Schema {
   return { ...schema, type: [schema["type"] as string, "null"] };
 }
-
-/** What is said of a value in the description alone: a parser checks it, and tells better what is wrong. */
-export const describedKeyword = "described";
 
 export function described(schema: Schema, more: Schema): Schema {
   return { ...schema, [describedKeyword]: more };

@@ -1,6 +1,6 @@
 import type { Schema } from "../schema/schema.ts";
-import type { FilterCache } from "../search/filter/filter-cache.ts";
 import { Bitset } from "../search/index/bitset.ts";
+import type { FilterCache } from "../search/index/filter-cache.ts";
 import type {
   IndexReader,
   NumberIndex,

@@ -1,6 +1,6 @@
 import { NodeClock } from "../../../src/adapter/node/clock.ts";
 import { NodeRandom } from "../../../src/adapter/node/random.ts";
-import { flightService } from "../../../src/edge/flight/service.ts";
+import { flightService } from "../../../src/edge/flight/server.ts";
 import { peerOf, principalOf } from "../../../src/edge/rpc/call.ts";
 import { ByteBudget } from "../../../src/edge/wire/byte-budget.ts";
 import { EngineError, invalid } from "../../../src/engine/errors.ts";

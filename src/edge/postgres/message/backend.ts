@@ -1,6 +1,6 @@
 import type { PostgresError } from "../error.ts";
-import type { TypeInfo } from "../oid.ts";
 import type { Format } from "./frontend.ts";
+import type { TypeInfo } from "./oid.ts";
 import type { MessageWriter } from "./writer.ts";
 
 export type TransactionStatus = "I" | "T" | "E";

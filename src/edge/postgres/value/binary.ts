@@ -1,7 +1,7 @@
 import type { SqlColumn } from "../../../engine/sql/batch.ts";
 import { int128 } from "../../../engine/sql/value.ts";
+import { oids, typeName } from "../message/oid.ts";
 import type { MessageWriter } from "../message/writer.ts";
-import { oids, typeName } from "../oid.ts";
 import { binaryDate, binaryTimestamp } from "./calendar.ts";
 import { isOpenDecimal, writeNumeric, writeOpenNumeric } from "./number.ts";
 import { bitAt, isNull, slice, textReader } from "./text.ts";

@@ -8,7 +8,7 @@ import {
   uuidText,
 } from "../../../engine/sql/time-text.ts";
 import { float32Text, int128, isValid, jsonText, numberText } from "../../../engine/sql/value.ts";
-import { typeName } from "../oid.ts";
+import { typeName } from "../message/oid.ts";
 import { isOpenDecimal, openDecimalText } from "./number.ts";
 
 /** What a session's settings say of texts. */

@@ -1,5 +1,6 @@
 import { namedShapes } from "../body-shapes.ts";
-import { describedKeyword, type Schema } from "../schemas.ts";
+import { describedKeyword } from "../http/validation.ts";
+import type { Schema } from "../schemas.ts";
 
 interface Operation {
   readonly requestBody?: {

@@ -1,7 +1,9 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import type { FastifySchemaCompiler, FastifySchemaValidationError } from "fastify";
-import { describedKeyword } from "../schemas.ts";
 import { DecodedBody } from "./body.ts";
+
+/** What is said of a value in the description alone: a parser checks it, and tells better what is wrong. */
+export const describedKeyword = "described";
 
 const ajv = new Ajv2020({
   allErrors: false,

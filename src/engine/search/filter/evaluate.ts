@@ -16,6 +16,7 @@ import {
 import { TailIndex } from "../index/tail.ts";
 import { findPhrase, forEachShared } from "../text/phrase.ts";
 import { analyzePhrase } from "../text/query.ts";
+import { cacheKeyOf } from "./cache-key.ts";
 import type { Filter, FilterValue } from "./filter.ts";
 import { wildcardMatcher } from "./wildcard.ts";
 
@@ -32,7 +33,7 @@ export function* evaluateFilterSteps(filter: Filter, reader: IndexReader): Steps
 
 function* evaluateCached(filter: Filter, reader: IndexReader): Steps<Bitset> {
   const cache = reader.filterCache;
-  const key = cache?.keyOf(filter);
+  const key = cache && cacheKeyOf(filter);
   if (cache === undefined || key === undefined) return yield* evaluate(filter, reader);
   const known = cache.find(key);
   if (known !== undefined) return known.clone();

@@ -1,7 +1,7 @@
 import type { Distance, Schema } from "../../schema/schema.ts";
-import type { FilterCache } from "../filter/filter-cache.ts";
 import type { RowSketch } from "../vector/sketch.ts";
 import type { Bitset } from "./bitset.ts";
+import type { FilterCache } from "./filter-cache.ts";
 import type { PostingsCursor, PostingsSink } from "./postings.ts";
 
 /**

@@ -1,8 +1,8 @@
 import { type FieldSpec, isNumeric, type Schema, type VectorSpec } from "../../schema/schema.ts";
 import { readSchema } from "../../schema/schema-parse.ts";
-import { FilterCache } from "../filter/filter-cache.ts";
 import { Bitset } from "./bitset.ts";
 import { Deletes } from "./deletes.ts";
+import { FilterCache } from "./filter-cache.ts";
 import {
   type IndexReader,
   inNumberRange,

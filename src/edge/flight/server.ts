@@ -10,8 +10,6 @@ import {
   FlightService,
 } from "../../gen/arrow/flight/protocol/Flight_pb.ts";
 import { DoPutPreparedStatementResultSchema } from "../../gen/arrow/flight/protocol/FlightSql_pb.ts";
-import type { Clock } from "../../port/clock.ts";
-import type { ByteBudget } from "../wire/byte-budget.ts";
 import { actionTypes, runAction } from "./action.ts";
 import { answerCatalog, catalogSchema } from "./answer.ts";
 import type { ArrowMessage } from "./arrow/batch.ts";
@@ -20,20 +18,14 @@ import { type ArrowField, fieldOf } from "./arrow/type.ts";
 import { type FlightCall, namespaceOf, readCall, sendToken, ticketNamespace } from "./call.ts";
 import { type Command, checkQuery, handleOf, parseCommand, unimplemented } from "./command.ts";
 import { bearerOf, bearerOfPayload } from "./credential.ts";
-import type { FlightDeps } from "./deps.ts";
 import { laneKey, withLane } from "./lane.ts";
 import { flightLimits } from "./limits.ts";
 import { sqlFor } from "./local-times.ts";
+import type { FlightDeps, FlightOptions } from "./options.ts";
 import { ParameterReader } from "./parameters.ts";
 import { PreparedStatements } from "./prepared.ts";
 import { RunningStatements, statementMessages } from "./statement.ts";
 import { formatTicket, parseTicket } from "./ticket.ts";
-
-export type FlightOptions = Omit<FlightDeps, "prepared" | "running"> & {
-  readonly clock: Clock;
-  /** Of prepared statements. */
-  readonly keptBytes: ByteBudget;
-};
 
 /** Flight SQL, as one of the services of the RPC edge. */
 export function flightService({ clock, keptBytes, ...options }: FlightOptions) {

@@ -1,8 +1,10 @@
 import type { ContextValues } from "@connectrpc/connect";
 import type { Principal } from "../../engine/auth/principal.ts";
 import type { Sql } from "../../engine/sql/sql.ts";
+import type { Clock } from "../../port/clock.ts";
 import type { Random } from "../../port/random.ts";
 import type { AuthRequest } from "../auth/authenticator.ts";
+import type { ByteBudget } from "../wire/byte-budget.ts";
 import type { PreparedStatements } from "./prepared.ts";
 import type { RunningStatements } from "./statement.ts";
 
@@ -23,3 +25,9 @@ export interface FlightDeps {
   readonly principalOf: (values: ContextValues) => Principal | undefined;
   readonly peerOf: (values: ContextValues) => Peer;
 }
+
+export type FlightOptions = Omit<FlightDeps, "prepared" | "running"> & {
+  readonly clock: Clock;
+  /** Of prepared statements. */
+  readonly keptBytes: ByteBudget;
+};

@@ -1,4 +1,4 @@
-import type { ScalarKind, SqlType } from "../../engine/sql/type.ts";
+import type { ScalarKind, SqlType } from "../../../engine/sql/type.ts";
 
 /** A type as a RowDescription names it. */
 export interface TypeInfo {
