@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { FastHead } from "./fast-head.ts";
@@ -237,6 +238,7 @@ export class FastConnection implements Connection, FastReply {
       return;
     }
     this.#release();
+    assert(!this.#busy, "a connection has one request at a time");
     this.#busy = true;
     registry.inFlight++;
     const { remoteAddress, remotePort } = this.#socket;
@@ -272,6 +274,7 @@ export class FastConnection implements Connection, FastReply {
 
   #release(): void {
     this.#lane.partialBytes -= this.#partial.length;
+    assert(this.#lane.partialBytes >= 0, "a lane gives back what it took");
     this.#partial = nothing;
     this.#wanted = 0;
   }

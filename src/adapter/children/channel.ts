@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type { Duplex } from "node:stream";
 import { EngineError } from "../../engine/errors.ts";
 import { ChildError } from "../../port/children.ts";
@@ -93,6 +94,7 @@ export class Channel {
       void this.#answer(packet.id, packet.ask);
       return;
     }
+    assert(packet.id > 0 && packet.id < this.#nextId, "an answer is to a request");
     const waiting = this.#waiting.get(packet.id);
     this.#waiting.delete(packet.id);
     if ("failure" in packet) waiting?.reject(errorOf(packet.failure));

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { Worker } from "node:worker_threads";
 import { asBuffer } from "../../port/bytes.ts";
 import { type Bytes, StoreError, type WriteOp } from "../../port/store.ts";
@@ -15,6 +16,7 @@ export class LmdbApplier {
   readonly #store: LmdbStore;
   readonly #folder: string;
   #worker: Worker | undefined;
+  #isApplying = false;
 
   /** The store is open on this thread too, which reads it. */
   constructor(store: LmdbStore, folder: string) {
@@ -24,7 +26,11 @@ export class LmdbApplier {
 
   /** One step at a time. */
   async apply(entries: readonly Bytes[], mark: WriteOp): Promise<void> {
-    const reply = await this.#ask({ ranges: rangesOf(entries), mark });
+    assert(!this.#isApplying, "one step is applied at a time");
+    this.#isApplying = true;
+    const reply = await this.#ask({ ranges: rangesOf(entries), mark }).finally(() => {
+      this.#isApplying = false;
+    });
     if (reply !== undefined) {
       this.#store.checkAlive();
       throw new StoreError(reply.kind, reply.message);

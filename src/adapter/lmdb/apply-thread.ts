@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { parentPort, workerData } from "node:worker_threads";
 import { foldEntries } from "../../port/commit-entry.ts";
 import { StoreError, type WriteOp } from "../../port/store.ts";
@@ -24,7 +25,10 @@ const port = parentPort!;
 port.on("message", async ({ ranges, mark }: ApplyRequest) => {
   let reply: ApplyReply;
   try {
-    const entries = ranges.map(({ memory, start, end }) => Buffer.from(memory, start, end - start));
+    const entries = ranges.map(({ memory, start, end }) => {
+      assert(start < end && end <= memory.byteLength, "a range lies in its memory");
+      return Buffer.from(memory, start, end - start);
+    });
     await store.commit([...foldEntries(entries), mark]);
   } catch (error) {
     const { message } = error as Error;

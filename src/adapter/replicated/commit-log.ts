@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type { Clock } from "../../port/clock.ts";
 import type { CommitLog, LogEntry } from "../../port/commit-log.ts";
 import type { SharedLog } from "../../port/shared-log.ts";
@@ -64,6 +65,8 @@ export class ReplicatedLog implements CommitLog {
       info,
       settings: { ...leaseSettings, ...settings },
       onCommit: async (commit, isOwn) => {
+        const last = this.#unapplied.at(-1)?.position;
+        assert(last === undefined || commit.position === last + 1, "commits are consecutive");
         this.#unapplied.push({ position: commit.position, offset: commit.offset, cursor: fold.cursor });
         if (!isOwn) await this.#sink(commit.position, commit.parts);
       },

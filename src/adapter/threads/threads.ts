@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { Worker } from "node:worker_threads";
 import { type Thread, ThreadError, type ThreadRole, type Threads } from "../../port/threads.ts";
 import { Outbox } from "./outbox.ts";
@@ -98,6 +99,7 @@ class WorkerThread implements Thread {
   }
 
   #settle(reply: ThreadReply): void {
+    assert(reply.id > 0 && reply.id < this.#nextId, "a reply is to a request");
     if ("error" in reply) this.#fail(reply.id, fromFailure(reply.error));
     else this.#take(reply.id)?.resolve(reply.value);
   }

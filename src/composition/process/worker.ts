@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import { NodeClock } from "../../adapter/node/clock.ts";
@@ -93,6 +94,7 @@ const replies = new Outbox<ThreadReply>(
 async function answer({ id, message }: ThreadRequest): Promise<void> {
   let reply: ThreadReply;
   let transfer: readonly ArrayBuffer[] = [];
+  assert(id >= 0, "a message has the form of a request");
   garbage.begin();
   try {
     const answer = await service.handle(message);

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { EngineError, notFound } from "../../engine/errors.ts";
 import type { SqlParameter } from "../../engine/sql/sql.ts";
 import type { Clock } from "../../port/clock.ts";
@@ -154,6 +155,7 @@ export class PreparedStatements {
     owned.entries.delete(handle);
     this.#count -= 1;
     this.#grow(owned, -entry.bytes);
+    assert(this.#bytes >= owned.bytes && owned.bytes >= 0, "a statement is forgotten once");
     if (owned.entries.size === 0) this.#owners.delete(owner);
     this.#account.hold(this.#bytes);
   }

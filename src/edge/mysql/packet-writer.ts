@@ -1,3 +1,5 @@
+import assert from "node:assert/strict";
+
 const headerBytes = 4;
 /** The longest payload of one packet; a message of this length or more goes on in the next, which may be empty. */
 export const payloadBytesMax = 0xff_ff_ff;
@@ -25,6 +27,7 @@ export class PacketWriter {
   }
 
   begin(): this {
+    assert(this.#start === -1, "one message is written at a time");
     this.#start = this.#length;
     this.#reserve(headerBytes);
     this.#length += headerBytes;
@@ -47,6 +50,7 @@ export class PacketWriter {
 
   /** The packets so far; the writer starts over. */
   take(): Buffer {
+    assert(this.#start === -1, "only whole messages are sent");
     const bytes = this.#buffer.subarray(0, this.#length);
     // The socket may hold the old one for as long as its peer does not read.
     this.#buffer = Buffer.allocUnsafe(Math.min(this.#buffer.length, 128 * 1024));

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type { Principal } from "../../engine/auth/principal.ts";
 import type { Clock } from "../../port/clock.ts";
 import { mysqlError } from "./error.ts";
@@ -47,6 +48,7 @@ export class ProcessList {
   }
 
   add(session: Process): void {
+    assert(!this.#sessions.has(session.id), "an id is that of one session");
     this.#sessions.set(session.id, session);
   }
 

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type { SqlDescription } from "../../engine/sql/sql.ts";
 import { type ByteAccount, statementBytes } from "../wire/byte-budget.ts";
 import type { Command } from "./command.ts";
@@ -104,6 +105,7 @@ export class PreparedStatements {
     if (found === undefined) return;
     this.#statements.delete(name);
     this.#bytes -= preparedBytes(found);
+    assert(this.#bytes >= 0, "a statement gives back what it took");
     this.#account.hold(this.#bytes);
   }
 

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { shortRequests } from "../../engine/turns.ts";
 import type { FastHead } from "../../listener/fast-head.ts";
@@ -191,6 +192,7 @@ function replyBy(response: ServerResponse): FastReply {
       });
     },
     send: (status, headers, body, onSent) => {
+      assert(!response.headersSent, "a request is answered once");
       response.writeHead(status, [...headers, "content-length", String(bodyLength(body))]);
       if (onSent !== undefined) response.once("close", onSent);
       if (typeof body === "string" || Buffer.isBuffer(body)) response.end(body, "latin1");

@@ -1,3 +1,5 @@
+import assert from "node:assert/strict";
+
 /** What all edges together hold of bodies, messages and prepared statements, so that many large ones can't take the process's memory. */
 export class ByteBudget {
   readonly #bytesMax: number;
@@ -23,6 +25,7 @@ export class ByteBudget {
     if (bytes > 0 && this.#held + bytes > this.#bytesMax) return false;
     if (this.#whole?.take(bytes) === false) return false;
     this.#held += bytes;
+    assert(this.#held >= 0, "bytes are given back once");
     return true;
   }
 }
@@ -81,6 +84,7 @@ export class SessionBytes {
 
   shrink(bytes: number): void {
     this.#bytes -= bytes;
+    assert(this.#bytes >= 0, "a session gives back what it took");
     this.#account.hold(this.#bytes);
   }
 }

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import { type SecureContext, TLSSocket } from "node:tls";
 import { EngineError } from "../../engine/errors.ts";
@@ -116,6 +117,7 @@ export class WireConnection {
   }
 
   take(bytes: number): Buffer {
+    assert(bytes <= this.#held, "only what has come is taken");
     const message = this.peek(bytes);
     const first = this.#parts[0]!;
     if (first.length === bytes) this.#parts.shift();

@@ -1,3 +1,5 @@
+import assert from "node:assert/strict";
+
 /**
  * Puts messages together. A message of the server is
  *
@@ -119,6 +121,7 @@ export class MessageWriter {
 
   /** Forgets what came after `size`, for a message that can't be finished. */
   cutTo(size: number): void {
+    assert(size <= this.#at, "what is cut was written");
     this.#at = size;
   }
 

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { limits } from "../../../engine/limits.ts";
 
 /** Memory of one kind is kept for batches up to this size, and so many of them. */
@@ -39,6 +40,7 @@ export class PageBuffers {
   }
 
   give(buffer: Buffer): void {
+    assert(!this.#free.includes(buffer), "a page's memory is given back once");
     if (this.#free.length < pagesKeptMax) this.#free.push(buffer);
   }
 }
