@@ -101,120 +101,65 @@ export class Engine {
   #started = false;
 
   constructor(ports: EnginePorts, settings: EngineSettings, observer: EngineObserver = {}) {
-    const { store, clock } = ports;
+    const { store, objects, clock, random, ownership } = ports;
     this.#ports = ports;
-    this.committer = new Committer({
-      store,
-      clock,
-      queueBytesMax: limits.commitQueueBytesMax,
-      groupBytesMax: limits.commitGroupBytesMax,
-      readyBytes: limits.commitReadyBytes,
-      readyChanges: limits.commitReadyChanges,
-      outcomeMsMax: limits.commitOutcomeMsMax,
-      onGroup: (group) => observer.onCommitGroup?.(group),
-    });
-    this.metastore = new Metastore(store, this.committer);
-    this.log = new Log(store, clock);
-    const { committer, metastore, log } = this;
+    const committer = newCommitter(ports, observer);
+    const metastore = new Metastore(store, committer);
+    const log = new Log(store, clock);
     const quotas = new Quotas({ store, committer, metastore, log, clock });
-    this.quotas = quotas;
     const idempotency = new IdempotencyRecords(store, clock);
     const trimmer = new Trimmer(log, committer, metastore);
-    const onError = (error: unknown) => observer.onBackgroundError?.(error);
     const draining = this.#draining.signal;
-    this.streams = new Streams({ metastore, log, committer, trimmer, idempotency, quotas, clock, draining });
     const tokens = new TokenWaiter(log, clock, draining);
-    const { searchThreads } = settings.collections;
-    this.#index = new IndexThreads(
-      Array.from({ length: searchThreads }, () => new EngineThread(ports.threads.start("index"))),
-    );
+    const onError = (error: unknown) => observer.onBackgroundError?.(error);
+    const index = () => new EngineThread(ports.threads.start("index"));
+    this.#index = new IndexThreads(Array.from({ length: settings.collections.searchThreads }, index));
     this.#build = new EngineThread(ports.threads.start("build"));
-    const { objects } = ports;
-    const catalog = new Catalog(store, metastore, this.committer);
+    const catalog = new Catalog(store, metastore, committer);
     const runtimes = new Runtimes(store, log, this.#index, onError);
+    const pins = new Pins(clock, random);
+    const stored = { store, objects, clock, random, committer, metastore, log, quotas, idempotency, trimmer };
+    const shared = { ...stored, catalog, runtimes, pins, tokens, hold: this.objectHold, draining, onError };
+    const ofCollections = { ...shared, settings: settings.collections };
+    this.committer = committer;
+    this.metastore = metastore;
+    this.log = log;
+    this.quotas = quotas;
     this.#runtimes = runtimes;
-    this.#pins = new Pins(clock, ports.random);
-    const shared = {
-      store,
-      objects,
-      committer,
-      catalog,
-      runtimes,
-      pins: this.#pins,
-      log,
-      clock,
-      quotas,
-      hold: this.objectHold,
-    };
-    const writer = new DocumentWriter({ ...shared, idempotency, settings: settings.collections });
+    this.#pins = pins;
+    this.streams = new Streams(shared);
+    const writer = new DocumentWriter(ofCollections);
     this.collections = new Collections({
-      ...shared,
-      metastore,
-      settings: settings.collections,
+      ...ofCollections,
       onCreated: ({ namespace, name }) => this.links.targetMade("collection", namespace, name),
     });
     this.documents = new Documents({
-      ...shared,
-      tokens,
+      ...ofCollections,
       writer,
-      settings: settings.collections,
       filled: ({ namespace, name }, token, signal) => this.links.filled(namespace, name, token, signal),
     });
-    this.queries = new Queries({
-      ...shared,
-      documents: this.documents,
-      onQuery: (kind, ms) => observer.onQuery?.(kind, ms),
-    });
-    this.#sealer = new Sealer({
-      ...shared,
-      ownership: ports.ownership,
-      build: this.#build,
-      settings: settings.collections,
-      onError,
-    });
-    const dedup = new DedupIndex({ store, committer, clock, random: ports.random, windowMs: settings.dedupWindowMs });
+    const { streams, documents } = this;
+    this.queries = new Queries({ ...shared, documents, onQuery: (kind, ms) => observer.onQuery?.(kind, ms) });
+    this.#sealer = new Sealer({ ...ofCollections, ownership, build: this.#build });
+    const dedup = new DedupIndex({ ...shared, windowMs: settings.dedupWindowMs });
     this.#dedup = dedup;
-    this.events = new Events({ metastore, log, committer, streams: this.streams, dedup, idempotency, quotas, clock });
+    this.events = new Events({ ...shared, streams, dedup });
     this.counters = new CounterTarget(store);
-    const filler = new CollectionTarget({ ...shared, metastore, writer, settings: settings.collections });
-    const targets = [this.counters, filler];
-    this.links = new Links({ store, committer, metastore, log, clock, targets, draining, onError });
-    this.live = new Live({
-      ...shared,
-      metastore,
-      idempotency,
-      tokens,
-      random: ports.random,
-      settings: settings.live ?? defaultLiveSettings,
-      draining,
-      onError,
-      ports: ports.functions,
-    });
+    this.links = new Links({ ...shared, targets: [this.counters, new CollectionTarget({ ...ofCollections, writer })] });
+    this.live = new Live({ ...shared, settings: settings.live ?? defaultLiveSettings, ports: ports.functions });
+    const { queries, links, live } = this;
     this.sql = new SqlEngine({
       ...shared,
-      metastore,
-      documents: this.documents,
-      queries: this.queries,
-      links: this.links,
-      live: this.live.sqlTables,
-      tokens,
+      documents,
+      queries,
+      links,
+      live: live.sqlTables,
       children: ports.sqlChildren,
       settings: settings.sql,
       onStatement: (outcome, ms) => observer.onStatement?.(outcome, ms),
     });
-    const { links, live } = this;
-    this.#follower = new Follower({ ...shared, metastore, links, live, settings: settings.collections });
-    this.#maintenance = new Maintenance({
-      store,
-      clock,
-      committer,
-      metastore,
-      trimmer,
-      idempotency,
-      dedup,
-      quotas,
-      onError,
-    });
+    this.#follower = new Follower({ ...ofCollections, links, live });
+    this.#maintenance = new Maintenance({ ...shared, dedup });
   }
 
   /** Whether the metastore has a leader and the engine serves. */
@@ -289,4 +234,17 @@ export class Engine {
     this.#pins.close();
     await this.#ports.ownership[Symbol.asyncDispose]();
   }
+}
+
+function newCommitter({ store, clock }: EnginePorts, observer: EngineObserver): Committer {
+  return new Committer({
+    store,
+    clock,
+    queueBytesMax: limits.commitQueueBytesMax,
+    groupBytesMax: limits.commitGroupBytesMax,
+    readyBytes: limits.commitReadyBytes,
+    readyChanges: limits.commitReadyChanges,
+    outcomeMsMax: limits.commitOutcomeMsMax,
+    onGroup: (group) => observer.onCommitGroup?.(group),
+  });
 }

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { manifestRecords } from "../../../engine/collection/collection-store.ts";
 import type { AliasAction } from "../../../engine/collection/collections.ts";
 import { formatPageToken, parsePageToken } from "../../../engine/collection/cursor.ts";
+import type { Documents } from "../../../engine/collection/documents.ts";
 import type { Engine } from "../../../engine/engine.ts";
 import { invalid } from "../../../engine/errors.ts";
 import { limits } from "../../../engine/limits.ts";
@@ -52,19 +53,30 @@ function createdAt(ms: number): string {
   return new Date(ms).toISOString();
 }
 
+const one = "/v1/namespaces/:ns/collections/:c";
+const tag = "collections";
+
+/** The collection of a read, once it has what the read's token names. */
+async function readingOf(documents: Documents, request: FastifyRequest, reply: FastifyReply) {
+  const { ns, c } = request.params as CollectionParams;
+  const token = readToken(request);
+  if (token.length > 0) {
+    await documents.reading({ namespace: ns, collection: c }, { token, eventual: false }, clientSignal(reply));
+  }
+  return { ns, c };
+}
+
 export function collectionRoutes(engine: Engine): Route[] {
-  const { collections, documents } = engine;
-  /** The collection of a read, once it has what the read's token names. */
-  const reading = async (request: FastifyRequest, reply: FastifyReply): Promise<CollectionParams> => {
-    const { ns, c } = request.params as CollectionParams;
-    const token = readToken(request);
-    if (token.length > 0) {
-      await documents.reading({ namespace: ns, collection: c }, { token, eventual: false }, clientSignal(reply));
-    }
-    return { ns, c };
-  };
-  const one = "/v1/namespaces/:ns/collections/:c";
-  const tag = "collections";
+  return [
+    ...setRoutes(engine),
+    ...oneRoutes(engine),
+    versionsRoute(engine),
+    ...aliasRoutes(engine),
+    ...indexRoutes(engine),
+  ];
+}
+
+function setRoutes({ collections }: Engine): Route[] {
   return [
     {
       method: "POST",
@@ -107,6 +119,11 @@ export function collectionRoutes(engine: Engine): Route[] {
         return { collections: infos.map(infoJson), next_page_token: formatPageToken(nextPageToken) };
       },
     },
+  ];
+}
+
+function oneRoutes({ collections, documents }: Engine): Route[] {
+  return [
     {
       method: "GET",
       url: one,
@@ -120,7 +137,7 @@ export function collectionRoutes(engine: Engine): Route[] {
         response: { 200: infoAnswer },
       },
       handler: async (request, reply) => {
-        const { ns, c } = await reading(request, reply);
+        const { ns, c } = await readingOf(documents, request, reply);
         return infoJson(collections.get(ns, c));
       },
     },
@@ -161,31 +178,39 @@ export function collectionRoutes(engine: Engine): Route[] {
         return { schema: formatSchema(meta.schema), schema_version: meta.schemaVersion };
       },
     },
-    {
-      method: "GET",
-      url: `${one}/versions`,
-      access: "read",
-      tag,
-      schema: {
-        summary: "List the retained manifests",
-        params: collectionPath,
-        headers: tokenHeader,
-        querystring: readQuery,
-        response: { 200: answer("The versions", { versions: array(anyObject) }) },
-      },
-      handler: async (request, reply) => {
-        const { ns, c } = await reading(request, reply);
-        return {
-          versions: collections.versions(ns, c).map(({ manifest, lance }) => ({
-            version: manifest.version,
-            created_at: createdAt(manifest.createdAtMs),
-            records: manifestRecords(manifest),
-            lance,
-            applied: manifest.applied,
-          })),
-        };
-      },
+  ];
+}
+
+function versionsRoute({ collections, documents }: Engine): Route {
+  return {
+    method: "GET",
+    url: `${one}/versions`,
+    access: "read",
+    tag,
+    schema: {
+      summary: "List the retained manifests",
+      params: collectionPath,
+      headers: tokenHeader,
+      querystring: readQuery,
+      response: { 200: answer("The versions", { versions: array(anyObject) }) },
     },
+    handler: async (request, reply) => {
+      const { ns, c } = await readingOf(documents, request, reply);
+      return {
+        versions: collections.versions(ns, c).map(({ manifest, lance }) => ({
+          version: manifest.version,
+          created_at: createdAt(manifest.createdAtMs),
+          records: manifestRecords(manifest),
+          lance,
+          applied: manifest.applied,
+        })),
+      };
+    },
+  };
+}
+
+function aliasRoutes({ collections }: Engine): Route[] {
+  return [
     {
       method: "GET",
       url: "/v1/namespaces/:ns/aliases",
@@ -216,6 +241,11 @@ export function collectionRoutes(engine: Engine): Route[] {
         return { aliases: await collections.updateAliases((request.params as CollectionParams).ns, parsed) };
       },
     },
+  ];
+}
+
+function indexRoutes({ collections, documents }: Engine): Route[] {
+  return [
     {
       method: "PUT",
       url: `${one}/hot`,
@@ -270,7 +300,7 @@ export function collectionRoutes(engine: Engine): Route[] {
         },
       },
       handler: async (request, reply) => {
-        const { ns, c } = await reading(request, reply);
+        const { ns, c } = await readingOf(documents, request, reply);
         const plan = collections.scan(ns, c);
         sendToken(reply, plan.token);
         return scanJson(plan);

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { formatCursor, parseCursor } from "../../../engine/collection/cursor.ts";
 import type { WriteReply } from "../../../engine/collection/document-writer.ts";
-import type { DocumentRef, FilterWriteReply, ReadOptions } from "../../../engine/collection/documents.ts";
+import type { DocumentRef, Documents, FilterWriteReply, ReadOptions } from "../../../engine/collection/documents.ts";
 import type { Engine } from "../../../engine/engine.ts";
 import { invalid, notFound } from "../../../engine/errors.ts";
 import { limits } from "../../../engine/limits.ts";
@@ -98,58 +98,66 @@ function filterWriteJson(reply: FastifyReply, done: FilterWriteReply) {
   };
 }
 
+const base = "/v1/namespaces/:ns/collections/:c/documents";
+const tag = "documents";
+const filterWriteBody = {
+  filter: neededFilter,
+  max_docs: optional({ type: "integer", minimum: 1, maximum: limits.filterWriteDocumentsMax }),
+  cursor: optional(text),
+};
+const filterWriteAnswer = answer("What was written", {
+  matched: count,
+  affected: count,
+  partial: flag,
+  next_cursor: optional(text),
+  token,
+  backlog: anyObject,
+});
+
+function parseFilterWrite(documents: Documents, request: FastifyRequest) {
+  const body = request.body as { filter: unknown; max_docs?: number | null; cursor?: string | null };
+  const parsed = parseFilterField("filter", body.filter, documents.find(refOf(request)).schema);
+  if (parsed === undefined) throw invalid("filter", "is required");
+  return {
+    filter: parsed,
+    maxDocuments: body.max_docs ?? limits.filterWriteDocumentsDefault,
+    cursor: parseCursor("cursor", body.cursor),
+  };
+}
+
 export function documentRoutes(engine: Engine): Route[] {
-  const { documents } = engine;
-  const base = "/v1/namespaces/:ns/collections/:c/documents";
-  const tag = "documents";
-  const filterWriteBody = {
-    filter: neededFilter,
-    max_docs: optional({ type: "integer", minimum: 1, maximum: limits.filterWriteDocumentsMax }),
-    cursor: optional(text),
-  };
-  const filterWriteAnswer = answer("What was written", {
-    matched: count,
-    affected: count,
-    partial: flag,
-    next_cursor: optional(text),
-    token,
-    backlog: anyObject,
-  });
-  const parseFilterWrite = (request: FastifyRequest) => {
-    const body = request.body as { filter: unknown; max_docs?: number | null; cursor?: string | null };
-    const parsed = parseFilterField("filter", body.filter, documents.find(refOf(request)).schema);
-    if (parsed === undefined) throw invalid("filter", "is required");
-    return {
-      filter: parsed,
-      maxDocuments: body.max_docs ?? limits.filterWriteDocumentsDefault,
-      cursor: parseCursor("cursor", body.cursor),
-    };
-  };
-  return [
-    {
-      method: "POST",
-      url: base,
-      access: "write",
-      tag,
-      schema: {
-        summary: "Write documents: an atomic batch of upsert, insert, patch and delete",
-        params: collectionPath,
-        headers: idempotencyHeader,
-        body: writeBody,
-        response: { 200: answer("Written", { token, results: array(anyObject), replayed: flag, backlog: anyObject }) },
-      },
-      handler: async (request, reply) => {
-        const body = request.body as WriteBody;
-        const ref = refOf(request);
-        const ops = await parseOps(body.ops, documents.find(ref).schema);
-        const bytes = Number(request.headers["content-length"] ?? 1024);
-        const idempotency = readIdempotency(request) ?? bodyIdempotency(request.method, pathOf(request), body);
-        const done = await documents.write(ref, ops, bytes, idempotency);
-        sendToken(reply, done.token);
-        if (done.replayed) sendReplayed(reply);
-        return sendText(reply, writeReplyText(done, formatToken(done.token)));
-      },
+  return [writeRoute(engine), ...getRoutes(engine), ...listRoutes(engine), ...filterWriteRoutes(engine)];
+}
+
+function writeRoute({ documents }: Engine): Route {
+  return {
+    method: "POST",
+    url: base,
+    access: "write",
+    tag,
+    schema: {
+      summary: "Write documents: an atomic batch of upsert, insert, patch and delete",
+      params: collectionPath,
+      headers: idempotencyHeader,
+      body: writeBody,
+      response: { 200: answer("Written", { token, results: array(anyObject), replayed: flag, backlog: anyObject }) },
     },
+    handler: async (request, reply) => {
+      const body = request.body as WriteBody;
+      const ref = refOf(request);
+      const ops = await parseOps(body.ops, documents.find(ref).schema);
+      const bytes = Number(request.headers["content-length"] ?? 1024);
+      const idempotency = readIdempotency(request) ?? bodyIdempotency(request.method, pathOf(request), body);
+      const done = await documents.write(ref, ops, bytes, idempotency);
+      sendToken(reply, done.token);
+      if (done.replayed) sendReplayed(reply);
+      return sendText(reply, writeReplyText(done, formatToken(done.token)));
+    },
+  };
+}
+
+function getRoutes({ documents }: Engine): Route[] {
+  return [
     {
       method: "GET",
       url: `${base}/:id`,
@@ -192,6 +200,11 @@ export function documentRoutes(engine: Engine): Route[] {
         return sendParts(reply, listParts(done.documents, text, `"token":${JSON.stringify(done.token)}`));
       },
     },
+  ];
+}
+
+function listRoutes({ documents }: Engine): Route[] {
+  return [
     {
       method: "POST",
       url: `${base}/scroll`,
@@ -252,6 +265,11 @@ export function documentRoutes(engine: Engine): Route[] {
         return done;
       },
     },
+  ];
+}
+
+function filterWriteRoutes({ documents }: Engine): Route[] {
+  return [
     {
       method: "POST",
       url: `${base}/delete_by_filter`,
@@ -265,7 +283,7 @@ export function documentRoutes(engine: Engine): Route[] {
         response: { 200: filterWriteAnswer },
       },
       handler: async (request, reply) => {
-        const write = parseFilterWrite(request);
+        const write = parseFilterWrite(documents, request);
         const options = readOptions(request, undefined);
         return filterWriteJson(
           reply,
@@ -286,7 +304,7 @@ export function documentRoutes(engine: Engine): Route[] {
         response: { 200: filterWriteAnswer },
       },
       handler: async (request, reply) => {
-        const write = parseFilterWrite(request);
+        const write = parseFilterWrite(documents, request);
         const patch = parsePatch("patch", (request.body as { patch: unknown }).patch);
         const options = readOptions(request, undefined);
         return filterWriteJson(

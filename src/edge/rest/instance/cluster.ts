@@ -80,42 +80,49 @@ function problemOf({ isOwner, isFull, silentMs, position }: ClusterNodeStatus, n
 
 /** Only where the server is a node of a cluster. */
 export function clusterRoutes(cluster: ClusterControl): Route[] {
-  return [
-    {
-      method: "GET",
-      url: "/v1/cluster",
-      access: "instance-read",
-      tag: "operations",
-      schema: {
-        summary: "The nodes of the cluster, as the owner knows them",
-        response: {
-          200: answer("The cluster", {
-            owner: text,
-            epoch: count,
-            position: count,
-            snapshot_position: { ...count, description: "The last commit in the newest snapshot, 0 without one" },
-            snapshot_age_ms: { ...count, description: "Since the owner has known that snapshot" },
-            nodes: array({ type: "object", properties: nodeJson }),
-          }),
-        },
-      },
-      handler: () => {
-        const { node: owner, epoch, position, snapshot } = cluster;
-        const nodes = cluster.nodes().map((each) => ({
-          node: each.node,
-          address: each.address,
-          version: each.version,
-          role: each.isOwner ? "owner" : "standby",
-          position: each.position,
-          lag: Math.max(0, position - each.position),
-          silent_ms: Math.round(each.silentMs),
-          drained: each.isDrained,
-          problem: problemOf(each, position),
-        }));
-        const status = { snapshot_position: snapshot.position, snapshot_age_ms: Math.round(snapshot.ageMs) };
-        return { owner, epoch, position, ...status, nodes };
+  return [nodesRoute(cluster), ...ownerRoutes(cluster)];
+}
+
+function nodesRoute(cluster: ClusterControl): Route {
+  return {
+    method: "GET",
+    url: "/v1/cluster",
+    access: "instance-read",
+    tag: "operations",
+    schema: {
+      summary: "The nodes of the cluster, as the owner knows them",
+      response: {
+        200: answer("The cluster", {
+          owner: text,
+          epoch: count,
+          position: count,
+          snapshot_position: { ...count, description: "The last commit in the newest snapshot, 0 without one" },
+          snapshot_age_ms: { ...count, description: "Since the owner has known that snapshot" },
+          nodes: array({ type: "object", properties: nodeJson }),
+        }),
       },
     },
+    handler: () => {
+      const { node: owner, epoch, position, snapshot } = cluster;
+      const nodes = cluster.nodes().map((each) => ({
+        node: each.node,
+        address: each.address,
+        version: each.version,
+        role: each.isOwner ? "owner" : "standby",
+        position: each.position,
+        lag: Math.max(0, position - each.position),
+        silent_ms: Math.round(each.silentMs),
+        drained: each.isDrained,
+        problem: problemOf(each, position),
+      }));
+      const status = { snapshot_position: snapshot.position, snapshot_age_ms: Math.round(snapshot.ageMs) };
+      return { owner, epoch, position, ...status, nodes };
+    },
+  };
+}
+
+function ownerRoutes(cluster: ClusterControl): Route[] {
+  return [
     {
       method: "POST",
       url: "/v1/cluster/move",

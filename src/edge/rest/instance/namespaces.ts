@@ -40,7 +40,10 @@ function quotaJson({ maxBytes, maxRequestsPerSecond, usedBytes }: QuotaState) {
 }
 
 export function namespaceRoutes(engine: Engine): Route[] {
-  const { metastore, quotas } = engine;
+  return [...setRoutes(engine), ...oneRoutes(engine)];
+}
+
+function setRoutes({ metastore }: Engine): Route[] {
   return [
     {
       method: "POST",
@@ -91,6 +94,11 @@ export function namespaceRoutes(engine: Engine): Route[] {
       },
       handler: ({ principal }) => ({ role: principal?.role ?? "admin", ...scopeJson(principal ?? {}) }),
     },
+  ];
+}
+
+function oneRoutes({ metastore, quotas }: Engine): Route[] {
+  return [
     {
       method: "GET",
       url: "/v1/namespaces/:ns",

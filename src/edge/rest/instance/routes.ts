@@ -38,63 +38,7 @@ export function instanceRoutes(keys: ApiKeys, audit: AuditLog): Route[] {
       },
       handler: () => ({ keys: keys.list().map(keyJson) }),
     },
-    {
-      method: "POST",
-      url: "/v1/instance/keys",
-      access: "instance-admin",
-      tag: "instance",
-      schema: {
-        summary: "Create an API key; the answer contains it, once",
-        body: object(
-          {
-            name,
-            role: {
-              type: "string",
-              enum: roles,
-              description: "reader reads, writer also writes, admin also creates and drops",
-            },
-            namespace: described(
-              { ...optional(text), description: "The only namespace that the key may use. Default: all of them" },
-              { pattern: name["pattern"] },
-            ),
-            namespaces: {
-              ...optional(array(name)),
-              minItems: 1,
-              maxItems: keyLimits.namespacesMax,
-              description: "The namespaces that the key may use, in place of `namespace`",
-            },
-            lifetime_ms: {
-              ...optional(positive),
-              maximum: keyLimits.lifetimeMsMax,
-              description: "Default: it never expires",
-            },
-          },
-          ["name", "role"],
-        ),
-        response: { 201: answer("Created", { ...keyAnswer, key: text }) },
-      },
-      handler: async (request, reply) => {
-        const body = request.body as {
-          readonly name: string;
-          readonly role: Role;
-          readonly namespace?: string | null;
-          readonly namespaces?: readonly string[] | null;
-          readonly lifetime_ms?: number | null;
-        };
-        if (body.namespace != null && body.namespaces != null) {
-          throw invalid("namespaces", "can't be given together with namespace");
-        }
-        const namespaces = body.namespace == null ? body.namespaces : [body.namespace];
-        const { info, key } = await keys.create({
-          name: body.name,
-          role: body.role,
-          ...(namespaces == null ? {} : { namespaces }),
-          ...(body.lifetime_ms == null ? {} : { lifetimeMs: body.lifetime_ms }),
-        });
-        reply.code(201).header("cache-control", "no-store");
-        return { ...keyJson(info), key };
-      },
-    },
+    createKeyRoute(keys),
     {
       method: "DELETE",
       url: "/v1/instance/keys/:key",
@@ -107,39 +51,103 @@ export function instanceRoutes(keys: ApiKeys, audit: AuditLog): Route[] {
       },
       handler: async (request) => keyJson(await keys.revoke((request.params as { key: string }).key)),
     },
-    {
-      method: "GET",
-      url: "/v1/instance/audit",
-      access: "instance-admin",
-      tag: "instance",
-      schema: {
-        summary: "List sign-ins and administrative actions, newest first",
-        querystring: object({
-          limit: { type: "integer", minimum: 1, maximum: auditLimits.pageMax, default: 100 },
-          before: { ...positive, description: "Entries older than this sequence" },
-        }),
-        response: {
-          200: answer("A page; continue with the last sequence as `before`", {
-            entries: array({
-              type: "object",
-              properties: {
-                sequence: count,
-                at: time,
-                action: text,
-                principal: optional(text),
-                address: optional(text),
-                namespace: optional(text),
-                target: optional(text),
-                outcome: text,
-              },
-            }),
-          }),
+    auditRoute(audit),
+  ];
+}
+
+function createKeyRoute(keys: ApiKeys): Route {
+  return {
+    method: "POST",
+    url: "/v1/instance/keys",
+    access: "instance-admin",
+    tag: "instance",
+    schema: {
+      summary: "Create an API key; the answer contains it, once",
+      body: object(
+        {
+          name,
+          role: {
+            type: "string",
+            enum: roles,
+            description: "reader reads, writer also writes, admin also creates and drops",
+          },
+          namespace: described(
+            { ...optional(text), description: "The only namespace that the key may use. Default: all of them" },
+            { pattern: name["pattern"] },
+          ),
+          namespaces: {
+            ...optional(array(name)),
+            minItems: 1,
+            maxItems: keyLimits.namespacesMax,
+            description: "The namespaces that the key may use, in place of `namespace`",
+          },
+          lifetime_ms: {
+            ...optional(positive),
+            maximum: keyLimits.lifetimeMsMax,
+            description: "Default: it never expires",
+          },
         },
-      },
-      handler: (request) => {
-        const { limit = 100, before } = request.query as { readonly limit?: number; readonly before?: number };
-        return { entries: audit.list({ limit, before }).map(entryJson) };
+        ["name", "role"],
+      ),
+      response: { 201: answer("Created", { ...keyAnswer, key: text }) },
+    },
+    handler: async (request, reply) => {
+      const body = request.body as {
+        readonly name: string;
+        readonly role: Role;
+        readonly namespace?: string | null;
+        readonly namespaces?: readonly string[] | null;
+        readonly lifetime_ms?: number | null;
+      };
+      if (body.namespace != null && body.namespaces != null) {
+        throw invalid("namespaces", "can't be given together with namespace");
+      }
+      const namespaces = body.namespace == null ? body.namespaces : [body.namespace];
+      const { info, key } = await keys.create({
+        name: body.name,
+        role: body.role,
+        ...(namespaces == null ? {} : { namespaces }),
+        ...(body.lifetime_ms == null ? {} : { lifetimeMs: body.lifetime_ms }),
+      });
+      reply.code(201).header("cache-control", "no-store");
+      return { ...keyJson(info), key };
+    },
+  };
+}
+
+function auditRoute(audit: AuditLog): Route {
+  return {
+    method: "GET",
+    url: "/v1/instance/audit",
+    access: "instance-admin",
+    tag: "instance",
+    schema: {
+      summary: "List sign-ins and administrative actions, newest first",
+      querystring: object({
+        limit: { type: "integer", minimum: 1, maximum: auditLimits.pageMax, default: 100 },
+        before: { ...positive, description: "Entries older than this sequence" },
+      }),
+      response: {
+        200: answer("A page; continue with the last sequence as `before`", {
+          entries: array({
+            type: "object",
+            properties: {
+              sequence: count,
+              at: time,
+              action: text,
+              principal: optional(text),
+              address: optional(text),
+              namespace: optional(text),
+              target: optional(text),
+              outcome: text,
+            },
+          }),
+        }),
       },
     },
-  ];
+    handler: (request) => {
+      const { limit = 100, before } = request.query as { readonly limit?: number; readonly before?: number };
+      return { entries: audit.list({ limit, before }).map(entryJson) };
+    },
+  };
 }

@@ -23,7 +23,11 @@ const outcomeAnswer = answer("What the function returned or threw", {
 });
 
 /** The Live engine for the console, which can reach no other port than its own. */
-export function liveRoutes({ live }: Engine): Route[] {
+export function liveRoutes(engine: Engine): Route[] {
+  return [...viewRoutes(engine), ...callRoutes(engine)];
+}
+
+function viewRoutes({ live }: Engine): Route[] {
   return [
     {
       method: "GET",
@@ -85,6 +89,11 @@ export function liveRoutes({ live }: Engine): Route[] {
         return { sessions: sessions.map(({ openedMs, ...session }) => ({ opened_ms: openedMs, ...session })) };
       },
     },
+  ];
+}
+
+function callRoutes({ live }: Engine): Route[] {
+  return [
     {
       method: "POST",
       url: "/v1/namespaces/:ns/live/query",

@@ -1,5 +1,6 @@
-import { Counter, Gauge, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
 import type { ClusterControl } from "../instance/cluster.ts";
+import { readCounter, readGauge } from "./scrape.ts";
 
 /** What a node knows of its part in the cluster, read at each scrape. */
 export function observeCluster(registry: Registry, cluster: ClusterControl): void {
@@ -26,29 +27,11 @@ export function observeCluster(registry: Registry, cluster: ClusterControl): voi
       () => cluster.snapshot.ageMs / 1000,
     ],
   ];
-  for (const [name, help, read] of gauges) {
-    new Gauge({
-      name: `service_cluster_${name}`,
-      help,
-      registers,
-      collect() {
-        this.set(read());
-      },
-    });
-  }
-  const counters = [
+  for (const [name, help, read] of gauges) readGauge(registers, `service_cluster_${name}`, help, read);
+  for (const [name, help, field] of [
     ["passed_on", "Requests that this node has passed on to the owner", "passedOn"],
     ["answered", "Reads that this node has answered in place of the owner", "answered"],
-  ] as const;
-  for (const [name, help, field] of counters) {
-    new Counter({
-      name: `service_cluster_${name}_total`,
-      help,
-      registers,
-      collect() {
-        this.reset();
-        this.inc(cluster.own[field]);
-      },
-    });
+  ] as const) {
+    readCounter(registers, `service_cluster_${name}_total`, help, () => cluster.own[field]);
   }
 }

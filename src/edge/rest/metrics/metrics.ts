@@ -1,14 +1,12 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, collectDefaultMetrics, Histogram, Registry } from "prom-client";
 import type { CommitGroup } from "../../../engine/commit/committer.ts";
 import type { Engine } from "../../../engine/engine.ts";
 import type { StoreStats } from "../../../port/store.ts";
 import { observeEngine } from "./engine.ts";
 import { Latencies, type LatencyRow } from "./latencies.ts";
-import { observeProcesses } from "./processes.ts";
+import { readGauge } from "./scrape.ts";
 import { WireMetrics } from "./wires.ts";
 
-/** Watermarks are reported for at most this many partitions, so that a scrape stays small. */
-const partitionsMax = 1_000;
 const latencySeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60];
 
 /** Counts for one route and status, bound once: looking labels up on each request would cost more than counting. */
@@ -50,6 +48,8 @@ export class Metrics {
 
   constructor() {
     const registers = [this.registry];
+    const histogram = (name: string, help: string, buckets: number[]) =>
+      new Histogram({ name: `service_${name}`, help, buckets, registers });
     collectDefaultMetrics({ register: this.registry });
     // Gauges that are named as counters; each has one by type besides.
     for (const what of ["handles", "requests", "resources"]) {
@@ -92,30 +92,22 @@ export class Metrics {
       labelNames: ["outcome"],
       registers,
     });
-    this.#statementSeconds = new Histogram({
-      name: "service_sql_statement_seconds",
-      help: "Time from a SQL statement to its last row, the reader's included",
-      buckets: latencySeconds,
-      registers,
-    });
-    this.#syncSeconds = new Histogram({
-      name: "service_log_sync_seconds",
-      help: "Time of one group commit, its sync included",
-      buckets: latencySeconds,
-      registers,
-    });
-    this.#groupChanges = new Histogram({
-      name: "service_log_group_changes",
-      help: "Writes that shared one group commit",
-      buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 1024],
-      registers,
-    });
-    this.#groupBytes = new Histogram({
-      name: "service_log_group_bytes",
-      help: "Bytes written by one group commit",
-      buckets: [256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 33_554_432],
-      registers,
-    });
+    this.#statementSeconds = histogram(
+      "sql_statement_seconds",
+      "Time from a SQL statement to its last row, the reader's included",
+      latencySeconds,
+    );
+    this.#syncSeconds = histogram("log_sync_seconds", "Time of one group commit, its sync included", latencySeconds);
+    this.#groupChanges = histogram(
+      "log_group_changes",
+      "Writes that shared one group commit",
+      [1, 2, 4, 8, 16, 32, 64, 128, 256, 1024],
+    );
+    this.#groupBytes = histogram(
+      "log_group_bytes",
+      "Bytes written by one group commit",
+      [256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 33_554_432],
+    );
     this.#syncFailures = new Counter({
       name: "service_log_sync_failures_total",
       help: "Group commits that failed",
@@ -141,129 +133,23 @@ export class Metrics {
   observe(engine: Engine, dataDir: string, storeStats: () => StoreStats, listener: ListenerGauges): void {
     const registers = [this.registry];
     observeEngine(this.registry, engine, dataDir);
-    const labelNames = ["stream", "partition"] as const;
-    new Gauge({
-      name: "service_log_high_watermark",
-      help: `Offset of the next record, for up to ${partitionsMax} partitions in use`,
-      labelNames,
-      registers,
-      collect() {
-        this.reset();
-        let left = partitionsMax;
-        for (const { stream, partition, durableNext } of engine.log.loadedPartitions()) {
-          if (left-- === 0) return;
-          this.set({ stream: String(stream), partition: String(partition) }, durableNext);
-        }
-      },
-    });
-    for (const [name, help] of [
-      ["running", "SQL statements that work"],
-      ["waiting", "SQL statements that are queued"],
-      ["open", "SQL statements that work or whose rows are still read"],
-    ] as const) {
-      new Gauge({
-        name: `service_sql_${name}`,
-        help,
-        registers,
-        collect() {
-          this.set(engine.sql.load[name]);
-        },
-      });
-    }
-    observeProcesses(registers, () => engine.sql.processes);
-    for (const [name, help] of [
-      ["sessions", "Open sessions of the Live engine"],
-      ["running", "Live functions that run"],
-      ["waiting", "Live functions that wait for a runner"],
-    ] as const) {
-      new Gauge({
-        name: `service_live_${name}`,
-        help,
-        registers,
-        collect() {
-          this.set(engine.live.stats[name]);
-        },
-      });
-    }
-    new Gauge({
-      name: "service_link_lag_records",
-      help: "Records that a link has not applied yet",
-      labelNames: ["namespace", "link"],
-      registers,
-      collect() {
-        this.reset();
-        let left = partitionsMax;
-        for (const { link, records } of engine.links.lags()) {
-          if (left-- === 0) return;
-          this.set({ namespace: link.namespace, link: link.name }, records);
-        }
-      },
-    });
-    new Counter({
-      name: "service_link_records_total",
-      help: "Records applied by all links",
-      registers,
-      collect() {
-        this.reset();
-        this.inc(engine.links.appliedRecords);
-      },
-    });
-    new Gauge({
-      name: "service_log_queue_bytes",
-      help: "Bytes that wait for the log's sync",
-      registers,
-      collect() {
-        this.set(engine.committer.queuedBytes);
-      },
-    });
-    new Gauge({
-      name: "service_store_disk_bytes",
-      help: "Size of the store on disk, space to reuse included",
-      registers,
-      collect() {
-        this.set(storeStats().diskBytes);
-      },
-    });
-    new Gauge({
-      name: "service_store_entries",
-      help: "Entries in the store: record batches, names, keys",
-      registers,
-      collect() {
-        this.set(storeStats().entries);
-      },
-    });
-    new Gauge({
-      name: "service_store_overlay_bytes",
-      help: "Commits in memory that the store's tree does not hold yet",
-      registers,
-      collect() {
-        this.set(storeStats().overlayBytes ?? 0);
-      },
-    });
-    new Gauge({
-      name: "service_commit_log_bytes",
-      help: "Size of the commit log on disk, segments to reuse included",
-      registers,
-      collect() {
-        this.set(storeStats().logBytes ?? 0);
-      },
-    });
-    new Gauge({
-      name: "service_connections",
-      help: "Open connections",
-      registers,
-      collect() {
-        this.set(listener.connections);
-      },
-    });
-    new Gauge({
-      name: "service_requests_in_flight",
-      help: "Requests whose answer is not complete, this one included",
-      registers,
-      collect() {
-        this.set(listener.inFlight);
-      },
-    });
+    const gauges: readonly (readonly [string, string, () => number])[] = [
+      ["store_disk_bytes", "Size of the store on disk, space to reuse included", () => storeStats().diskBytes],
+      ["store_entries", "Entries in the store: record batches, names, keys", () => storeStats().entries],
+      [
+        "store_overlay_bytes",
+        "Commits in memory that the store's tree does not hold yet",
+        () => storeStats().overlayBytes ?? 0,
+      ],
+      [
+        "commit_log_bytes",
+        "Size of the commit log on disk, segments to reuse included",
+        () => storeStats().logBytes ?? 0,
+      ],
+      ["connections", "Open connections", () => listener.connections],
+      ["requests_in_flight", "Requests whose answer is not complete, this one included", () => listener.inFlight],
+    ];
+    for (const [name, help, read] of gauges) readGauge(registers, `service_${name}`, help, read);
   }
 
   onCommitGroup(group: CommitGroup): void {

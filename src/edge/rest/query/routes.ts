@@ -76,76 +76,80 @@ async function runQuery(
 }
 
 export function queryRoutes(engine: Engine): Route[] {
-  const { queries } = engine;
-  return [
-    {
-      method: "POST",
-      url: queryRoute,
-      access: "read",
-      tag: "query",
-      schema: {
-        summary: "Retrieve documents by vectors, text and filters, and fuse the rankings",
-        params: namespacePath,
-        headers: tokenHeader,
-        body: queryBody,
-        response: { 200: answer("The rows", { rows: array(anyObject), token, took_ms: { type: "number" } }) },
-      },
-      // A second byte order mark is no JSON.
-      decode: (body) => (withoutMark(body) === body ? body : undefined),
-      handler: async (request, reply) => {
-        const { ns } = request.params as { ns: string };
-        const { body } = request;
-        const [required, signal] = [readToken(request), clientSignal(reply)];
-        const answered =
-          body instanceof DecodedBody
-            ? await answerQuery(queries, ns, body.value as Buffer, required, signal)
-            : await runQuery(queries, ns, body, required, signal);
-        if (answered.token !== undefined) sendToken(reply, answered.token);
-        if ("result" in answered) {
-          return isLong(answered.result) ? sendParts(reply, answerParts(answered.result)) : answered.result;
-        }
-        reply.type("application/json; charset=utf-8");
-        return answered.body;
-      },
+  return [retrieveRoute(engine), recallRoute(engine)];
+}
+
+function retrieveRoute({ queries }: Engine): Route {
+  return {
+    method: "POST",
+    url: queryRoute,
+    access: "read",
+    tag: "query",
+    schema: {
+      summary: "Retrieve documents by vectors, text and filters, and fuse the rankings",
+      params: namespacePath,
+      headers: tokenHeader,
+      body: queryBody,
+      response: { 200: answer("The rows", { rows: array(anyObject), token, took_ms: { type: "number" } }) },
     },
-    {
-      method: "POST",
-      url: "/v1/namespaces/:ns/collections/:c/recall",
-      access: "read",
-      tag: "query",
-      schema: {
-        summary: "Measure the recall of the vector index",
-        params: collectionPath,
-        headers: tokenHeader,
-        body: object(
-          {
-            field: described(text, { minLength: 1 }),
-            num: optional({ type: "integer", minimum: 1, maximum: 1_000 }),
-            k: optional({ type: "integer", minimum: 1, maximum: queryLimits.resultsMax }),
-            filter: filterField,
-            consistency: optionalConsistency,
-          },
-          ["field"],
-        ),
-        response: { 200: answer("The measurement", { recall: number, ann_ms: number, exact_ms: number }) },
-      },
-      handler: async (request, reply) => {
-        const { ns, c } = request.params as CollectionParams;
-        const body = request.body as {
-          field: string;
-          num?: number | null;
-          k?: number | null;
-          filter?: unknown;
-          consistency?: string | null;
-        };
-        const schema = queries.schemaOf(ns, c);
-        if (findVector(schema, body.field) === undefined) throw invalid("field", "is no vector of the collection");
-        const filter = parseFilterField("filter", body.filter, schema);
-        const question = { field: body.field, num: body.num ?? 100, k: body.k ?? 10, filter };
-        const options = { token: readToken(request), eventual: body.consistency === "eventual" };
-        const found = await queries.recall({ namespace: ns, collection: c }, question, options, clientSignal(reply));
-        return { recall: found.recall, ann_ms: found.annMs, exact_ms: found.exactMs };
-      },
+    // A second byte order mark is no JSON.
+    decode: (body) => (withoutMark(body) === body ? body : undefined),
+    handler: async (request, reply) => {
+      const { ns } = request.params as { ns: string };
+      const { body } = request;
+      const [required, signal] = [readToken(request), clientSignal(reply)];
+      const answered =
+        body instanceof DecodedBody
+          ? await answerQuery(queries, ns, body.value as Buffer, required, signal)
+          : await runQuery(queries, ns, body, required, signal);
+      if (answered.token !== undefined) sendToken(reply, answered.token);
+      if ("result" in answered) {
+        return isLong(answered.result) ? sendParts(reply, answerParts(answered.result)) : answered.result;
+      }
+      reply.type("application/json; charset=utf-8");
+      return answered.body;
     },
-  ];
+  };
+}
+
+function recallRoute({ queries }: Engine): Route {
+  return {
+    method: "POST",
+    url: "/v1/namespaces/:ns/collections/:c/recall",
+    access: "read",
+    tag: "query",
+    schema: {
+      summary: "Measure the recall of the vector index",
+      params: collectionPath,
+      headers: tokenHeader,
+      body: object(
+        {
+          field: described(text, { minLength: 1 }),
+          num: optional({ type: "integer", minimum: 1, maximum: 1_000 }),
+          k: optional({ type: "integer", minimum: 1, maximum: queryLimits.resultsMax }),
+          filter: filterField,
+          consistency: optionalConsistency,
+        },
+        ["field"],
+      ),
+      response: { 200: answer("The measurement", { recall: number, ann_ms: number, exact_ms: number }) },
+    },
+    handler: async (request, reply) => {
+      const { ns, c } = request.params as CollectionParams;
+      const body = request.body as {
+        field: string;
+        num?: number | null;
+        k?: number | null;
+        filter?: unknown;
+        consistency?: string | null;
+      };
+      const schema = queries.schemaOf(ns, c);
+      if (findVector(schema, body.field) === undefined) throw invalid("field", "is no vector of the collection");
+      const filter = parseFilterField("filter", body.filter, schema);
+      const question = { field: body.field, num: body.num ?? 100, k: body.k ?? 10, filter };
+      const options = { token: readToken(request), eventual: body.consistency === "eventual" };
+      const found = await queries.recall({ namespace: ns, collection: c }, question, options, clientSignal(reply));
+      return { recall: found.recall, ann_ms: found.annMs, exact_ms: found.exactMs };
+    },
+  };
 }

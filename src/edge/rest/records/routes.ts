@@ -106,123 +106,131 @@ function sendAppend(reply: FastifyReply, done: AppendReply): FastifyReply {
   return reply.send(appendReplyText(done, tokenText));
 }
 
+const inPartition = "/v1/namespaces/:ns/streams/:stream/partitions/:partition/records";
+
 export function recordRoutes(engine: Engine): Route[] {
-  const { streams } = engine;
-  const inPartition = "/v1/namespaces/:ns/streams/:stream/partitions/:partition/records";
-  return [
-    {
-      method: "POST",
-      url: inPartition,
-      access: "write",
-      tag: "records",
-      schema: {
-        summary: "Append records to a partition: atomic, and durable before the answer",
-        params: partitionPath,
-        headers: idempotencyHeader,
-        querystring: object(formatQuery),
-        body: appendBody,
-        response: { 200: answer("Appended", appendAnswer) },
-      },
-      decode: (body, request) => (formatOf(request) === "base64" ? recordCodec().decode(body, Date.now()) : undefined),
-      prepare: recordsToBase64,
-      handler: async (request, reply) => {
-        const { ns, stream, partition } = request.params as PartitionParams;
-        const idempotency = idempotencyOf(request);
-        const command: AppendCommand = {
-          namespace: ns,
-          stream,
-          partition,
-          ...(await appendOf(request.body)),
-          ...(idempotency === undefined ? {} : { idempotency }),
-        };
-        const done = await streams.append(command);
-        if (done.replayed) sendReplayed(reply);
-        return sendAppend(reply, done.reply);
-      },
+  return [appendRoute(engine), routedAppendRoute(engine), fetchRoute(engine)];
+}
+
+function appendRoute({ streams }: Engine): Route {
+  return {
+    method: "POST",
+    url: inPartition,
+    access: "write",
+    tag: "records",
+    schema: {
+      summary: "Append records to a partition: atomic, and durable before the answer",
+      params: partitionPath,
+      headers: idempotencyHeader,
+      querystring: object(formatQuery),
+      body: appendBody,
+      response: { 200: answer("Appended", appendAnswer) },
     },
-    {
-      method: "POST",
-      url: "/v1/namespaces/:ns/streams/:stream/records",
-      access: "write",
-      tag: "records",
-      schema: {
-        summary: "Append records to the partitions of their keys: one atomic write",
-        params: streamPath,
-        headers: idempotencyHeader,
-        querystring: object(formatQuery),
-        body: object({ records }, ["records"]),
-        response: {
-          200: answer("Appended", {
-            appends: array({ type: "object", properties: { partition: count, ...appendAnswer } }),
-            token,
-          }),
-        },
-      },
-      prepare: recordsToBase64,
-      handler: async (request, reply) => {
-        const { ns, stream } = request.params as PartitionParams;
-        const idempotency = idempotencyOf(request);
-        const command: RoutedAppendCommand = {
-          namespace: ns,
-          stream,
-          records: await parseRecordsInTurns((request.body as { records: RecordJson[] }).records),
-          ...(idempotency === undefined ? {} : { idempotency }),
-        };
-        const done = await streams.appendRouted(command);
-        if (done.replayed) sendReplayed(reply);
-        sendToken(reply, done.reply.token);
-        return {
-          appends: done.reply.appends.map((append) => ({
-            partition: append.partition,
-            base_offset: append.baseOffset,
-            last_offset: append.lastOffset,
-            token: append.token,
-          })),
-          token: done.reply.token,
-        };
-      },
+    decode: (body, request) => (formatOf(request) === "base64" ? recordCodec().decode(body, Date.now()) : undefined),
+    prepare: recordsToBase64,
+    handler: async (request, reply) => {
+      const { ns, stream, partition } = request.params as PartitionParams;
+      const idempotency = idempotencyOf(request);
+      const command: AppendCommand = {
+        namespace: ns,
+        stream,
+        partition,
+        ...(await appendOf(request.body)),
+        ...(idempotency === undefined ? {} : { idempotency }),
+      };
+      const done = await streams.append(command);
+      if (done.replayed) sendReplayed(reply);
+      return sendAppend(reply, done.reply);
     },
-    {
-      method: "GET",
-      url: inPartition,
-      access: "read",
-      tag: "records",
-      schema: {
-        summary: "Fetch records; `Accept: text/event-stream` follows the partition live",
-        params: partitionPath,
-        headers: tokenHeader,
-        querystring: object({
-          ...fetchQuery,
-          ...formatQuery,
-          timestamp_ms: {
-            ...count,
-            description: "Instead of `offset`: start at the first record at or after this time",
-          },
+  };
+}
+
+function routedAppendRoute({ streams }: Engine): Route {
+  return {
+    method: "POST",
+    url: "/v1/namespaces/:ns/streams/:stream/records",
+    access: "write",
+    tag: "records",
+    schema: {
+      summary: "Append records to the partitions of their keys: one atomic write",
+      params: streamPath,
+      headers: idempotencyHeader,
+      querystring: object(formatQuery),
+      body: object({ records }, ["records"]),
+      response: {
+        200: answer("Appended", {
+          appends: array({ type: "object", properties: { partition: count, ...appendAnswer } }),
+          token,
         }),
-        response: {
-          200: answerIn("A page of records; continue from next_offset", {
-            "application/json": {
-              type: "object",
-              properties: {
-                records: array(fetched),
-                next_offset: count,
-                high_watermark: count,
-                log_start_offset: count,
-              },
-            },
-            "text/event-stream": text,
-          }),
-        },
-      },
-      handler: async (request, reply) => {
-        if (wantsTail(request)) return sendTail(streams, request, reply);
-        const command = parseFetch(request);
-        const { max_bytes = limits.fetchBytesDefault } = request.query as FetchQuery;
-        const signal = command.waitMs === 0 && command.token.length === 0 ? undefined : clientSignal(reply);
-        const result = await streams.fetch(command, signal);
-        reply.header("content-type", "application/json; charset=utf-8");
-        return reply.send(fetchPage(result, Math.min(max_bytes, limits.fetchBytesMax), formatOf(request)));
       },
     },
-  ];
+    prepare: recordsToBase64,
+    handler: async (request, reply) => {
+      const { ns, stream } = request.params as PartitionParams;
+      const idempotency = idempotencyOf(request);
+      const command: RoutedAppendCommand = {
+        namespace: ns,
+        stream,
+        records: await parseRecordsInTurns((request.body as { records: RecordJson[] }).records),
+        ...(idempotency === undefined ? {} : { idempotency }),
+      };
+      const done = await streams.appendRouted(command);
+      if (done.replayed) sendReplayed(reply);
+      sendToken(reply, done.reply.token);
+      return {
+        appends: done.reply.appends.map((append) => ({
+          partition: append.partition,
+          base_offset: append.baseOffset,
+          last_offset: append.lastOffset,
+          token: append.token,
+        })),
+        token: done.reply.token,
+      };
+    },
+  };
+}
+
+function fetchRoute({ streams }: Engine): Route {
+  return {
+    method: "GET",
+    url: inPartition,
+    access: "read",
+    tag: "records",
+    schema: {
+      summary: "Fetch records; `Accept: text/event-stream` follows the partition live",
+      params: partitionPath,
+      headers: tokenHeader,
+      querystring: object({
+        ...fetchQuery,
+        ...formatQuery,
+        timestamp_ms: {
+          ...count,
+          description: "Instead of `offset`: start at the first record at or after this time",
+        },
+      }),
+      response: {
+        200: answerIn("A page of records; continue from next_offset", {
+          "application/json": {
+            type: "object",
+            properties: {
+              records: array(fetched),
+              next_offset: count,
+              high_watermark: count,
+              log_start_offset: count,
+            },
+          },
+          "text/event-stream": text,
+        }),
+      },
+    },
+    handler: async (request, reply) => {
+      if (wantsTail(request)) return sendTail(streams, request, reply);
+      const command = parseFetch(request);
+      const { max_bytes = limits.fetchBytesDefault } = request.query as FetchQuery;
+      const signal = command.waitMs === 0 && command.token.length === 0 ? undefined : clientSignal(reply);
+      const result = await streams.fetch(command, signal);
+      reply.header("content-type", "application/json; charset=utf-8");
+      return reply.send(fetchPage(result, Math.min(max_bytes, limits.fetchBytesMax), formatOf(request)));
+    },
+  };
 }

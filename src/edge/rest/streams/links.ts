@@ -64,7 +64,10 @@ async function sendDetail(engine: Engine, params: LinkParams, reply: FastifyRepl
 }
 
 export function linkRoutes(engine: Engine): Route[] {
-  const { links } = engine;
+  return [...setRoutes(engine), ...oneRoutes(engine)];
+}
+
+function setRoutes({ links }: Engine): Route[] {
   return [
     {
       method: "POST",
@@ -102,6 +105,12 @@ export function linkRoutes(engine: Engine): Route[] {
       },
       handler: (request) => ({ links: links.list((request.params as LinkParams).ns).map(listItem) }),
     },
+  ];
+}
+
+function oneRoutes(engine: Engine): Route[] {
+  const { links } = engine;
+  return [
     {
       method: "GET",
       url: "/v1/namespaces/:ns/links/:link",

@@ -64,9 +64,13 @@ function detailJson(detail: Awaited<ReturnType<Engine["streams"]["detail"]>>) {
   };
 }
 
+const one = "/v1/namespaces/:ns/streams/:stream";
+
 export function streamRoutes(engine: Engine): Route[] {
-  const { streams } = engine;
-  const one = "/v1/namespaces/:ns/streams/:stream";
+  return [...setRoutes(engine), ...oneRoutes(engine)];
+}
+
+function setRoutes({ streams }: Engine): Route[] {
   return [
     {
       method: "POST",
@@ -129,6 +133,11 @@ export function streamRoutes(engine: Engine): Route[] {
         return { streams: page.streams.map(itemJson), next_page_token: formatPageToken(page.nextAfter) };
       },
     },
+  ];
+}
+
+function oneRoutes({ streams }: Engine): Route[] {
+  return [
     {
       method: "GET",
       url: one,
