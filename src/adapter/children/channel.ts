@@ -1,4 +1,3 @@
-import assert from "node:assert/strict";
 import type { Duplex } from "node:stream";
 import { EngineError } from "../../engine/errors.ts";
 import { ChildError } from "../../port/children.ts";
@@ -94,7 +93,8 @@ export class Channel {
       void this.#answer(packet.id, packet.ask);
       return;
     }
-    assert(packet.id > 0 && packet.id < this.#nextId, "an answer is to a request");
+    // The other process may be broken: that ends the channel, not this one.
+    if (!(packet.id > 0 && packet.id < this.#nextId)) throw new RangeError("an answer to no request");
     const waiting = this.#waiting.get(packet.id);
     this.#waiting.delete(packet.id);
     if ("failure" in packet) waiting?.reject(errorOf(packet.failure));
