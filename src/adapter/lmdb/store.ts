@@ -1,32 +1,23 @@
-import { mkdirSync, statfsSync, statSync } from "node:fs";
+import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { open, type RootDatabase, type Transaction } from "lmdb";
+import { open } from "lmdb";
 import {
   type Bytes,
   type Entry,
   type Range,
-  type Reader,
   type Snapshot,
   type Store,
   StoreError,
   type StoreStats,
   type WriteOp,
 } from "../../port/store.ts";
+import { commitCause, commitError, hasRoom, openError, text } from "./error.ts";
 import { makeFile, syncNames } from "./new-file.ts";
 import { checkPages, everyPage, PageDamage } from "./pages.ts";
+import { type Database, LmdbReader, LmdbSnapshot } from "./reader.ts";
 import { reserveReaderTable } from "./reader-table.ts";
 import { SharedView } from "./shared-view.ts";
 import { ShutdownMarker } from "./shutdown-marker.ts";
-
-/** The declared type of the library leaves out that binary reads take a transaction. */
-type Database = Omit<RootDatabase<Buffer, Buffer>, "getBinary" | "getBinaryFast"> & {
-  getBinary(key: Bytes, options?: ReadOptions): Buffer | undefined;
-  getBinaryFast(key: Bytes, options?: ReadOptions): Buffer | undefined;
-};
-
-interface ReadOptions {
-  readonly transaction: Transaction;
-}
 
 const fileName = "data.mdb";
 /**
@@ -34,8 +25,6 @@ const fileName = "data.mdb";
  * the pages that were read through it; a larger store than this still grows.
  */
 const mapBytes = 16 * 1024 ** 3;
-/** Below every other key. Without an end of its own a reversed range would leave this one out. */
-const lowestKey = Buffer.of(0);
 /**
  * Pages looked at before the file is opened: the top ones always, which is all of a small store; more after an
  * unclean end or a change from outside, but for a second at most; all of them after a second unclean end in a row.
@@ -45,12 +34,6 @@ const pagesChecked = {
   unclean: { pages: 500, morePages: 50_000, moreMs: 1000 },
   again: everyPage,
 } as const;
-/**
- * A device with less than this free besides what is written is taken for full, before LMDB finds out. The message that
- * LMDB's library makes of a write without room is longer than the memory it takes for it where the position in the file has
- * many digits: the heap is damaged, and the process ends by it.
- */
-const roomBytesMin = 1024 * 1024;
 
 export interface LmdbStoreOptions {
   /** No other process opens this store: its file is looked at before it is trusted, and how it is left is kept. */
@@ -134,7 +117,7 @@ export class LmdbStore implements Store {
     if (this.#fatal !== undefined) throw this.#fatal;
     const db = this.#db;
     const bytes = bytesOf(ops);
-    if (freeBytes(this.#file) < bytes + roomBytesMin) {
+    if (!hasRoom(this.#file, bytes)) {
       throw new StoreError("full", "the disk has no room for the write");
     }
     try {
@@ -201,119 +184,6 @@ export class LmdbStore implements Store {
   }
 }
 
-class LmdbReader implements Reader {
-  readonly #db: Database;
-  readonly #transaction: ReadOptions | undefined;
-
-  constructor(db: Database, transaction: Transaction | undefined) {
-    this.#db = db;
-    this.#transaction = transaction === undefined ? undefined : { transaction };
-  }
-
-  get(key: Bytes): Bytes | undefined {
-    try {
-      return this.#db.getBinary(key, this.#transaction);
-    } catch (cause) {
-      throw this.#failed(cause);
-    }
-  }
-
-  peek(key: Bytes): Bytes | undefined {
-    const fast = this.#fast(key);
-    // Its memory is longer than the value, which only its `length` tells.
-    return fast === undefined ? undefined : Buffer.from(fast.buffer, fast.byteOffset, fast.length);
-  }
-
-  head(key: Bytes, bytesMax: number): Bytes | undefined {
-    const fast = this.#fast(key);
-    return fast === undefined ? undefined : Uint8Array.prototype.slice.call(fast, 0, Math.min(bytesMax, fast.length));
-  }
-
-  /** A value in memory that the next read takes over. */
-  #fast(key: Bytes): Buffer | undefined {
-    try {
-      return this.#db.getBinaryFast(key, this.#transaction);
-    } catch (cause) {
-      throw this.#failed(cause);
-    }
-  }
-
-  *range(range: Range): Iterable<Entry> {
-    yield* this.#checked(this.#db.getRange(this.#options(range)));
-  }
-
-  /** The library's own walk copies every value; its read of one key hands out memory that the next read takes over. */
-  *borrow(range: Range): Iterable<Entry> {
-    for (const key of this.keys(range)) {
-      const value = this.peek(key);
-      if (value !== undefined) yield { key, value };
-    }
-  }
-
-  *keys(range: Range): Iterable<Bytes> {
-    yield* this.#checked(this.#db.getKeys(this.#options(range)));
-  }
-
-  /** What LMDB throws while it walks gets its reason; what the consumer throws is its own. */
-  *#checked<T>(entries: Iterable<T>): Iterable<T> {
-    let iterator: Iterator<T> | undefined;
-    try {
-      for (;;) {
-        let step: IteratorResult<T>;
-        try {
-          iterator ??= entries[Symbol.iterator]();
-          step = iterator.next();
-        } catch (cause) {
-          iterator = undefined;
-          throw this.#failed(cause);
-        }
-        if (step.done) {
-          iterator = undefined;
-          return;
-        }
-        yield step.value;
-      }
-    } finally {
-      // Left early: the cursor goes back to the library.
-      iterator?.return?.();
-    }
-  }
-
-  /** A transaction that met damage fails every read after it, so the next one gets a new one. */
-  #failed(cause: unknown): StoreError {
-    if (this.#transaction === undefined) this.#db.resetReadTxn();
-    return readError(cause);
-  }
-
-  #options({ from, to, reverse = false, limit }: Range) {
-    const bounds: Record<string, unknown> = { ...this.#transaction };
-    if (limit !== undefined) bounds["limit"] = limit;
-    if (reverse) {
-      bounds["reverse"] = true;
-      // Reversed, LMDB's start is the upper end: ours is exclusive there and inclusive at the lower one.
-      if (to !== undefined) Object.assign(bounds, { start: to, exclusiveStart: true });
-      Object.assign(bounds, { end: from ?? lowestKey, inclusiveEnd: true });
-    } else {
-      if (from !== undefined) bounds["start"] = from;
-      if (to !== undefined) bounds["end"] = to;
-    }
-    return bounds;
-  }
-}
-
-class LmdbSnapshot extends LmdbReader implements Snapshot {
-  readonly #owned: Transaction;
-
-  constructor(db: Database, transaction: Transaction) {
-    super(db, transaction);
-    this.#owned = transaction;
-  }
-
-  [Symbol.dispose](): void {
-    this.#owned.done();
-  }
-}
-
 function openFile(path: string): Database {
   return open<Buffer, Buffer>({
     path,
@@ -352,64 +222,8 @@ function inspect(file: string, marker: ShutdownMarker): boolean {
   return true;
 }
 
-function text(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
-}
-
-function openError(file: string, cause: unknown): StoreError {
-  return new StoreError(
-    "damaged",
-    `the store ${file} can't be opened (${text(cause)}); restore it from a backup, or move it away to start empty`,
-    cause,
-  );
-}
-
-/** No memory, try again, the environment gave up, no reader slot left: not the fault of what is stored. */
-const soundCodes: readonly unknown[] = [12, 11, -30795, -30790];
-
-function readError(cause: unknown): StoreError {
-  const { code } = cause as { code?: unknown };
-  // A length that no buffer can have is damage too, found by the runtime.
-  if (soundCodes.includes(code) || (typeof code !== "number" && !(cause instanceof RangeError))) {
-    return new StoreError("failed", `the store can't be read: ${text(cause)}`, cause);
-  }
-  return new StoreError("damaged", `the store is damaged (${text(cause)}); restore the data from a backup`, cause);
-}
-
-/** The library rejects with a wrapper; what happened is in a promise of its, which nobody else takes care of. */
-async function commitCause(error: unknown): Promise<unknown> {
-  const commitError = (error as { commitError?: unknown }).commitError;
-  if (!(commitError instanceof Promise)) return error;
-  return commitError.then(
-    () => error,
-    (cause: unknown) => cause,
-  );
-}
-
-const errnoIo = 5;
-/** EFBIG, ENOSPC, EDQUOT and LMDB's own for a map that can't grow. */
-const noRoomCodes: readonly unknown[] = [27, 28, 122, -30792];
-
-function commitError(file: string, cause: unknown, bytes: number): StoreError {
-  const { code } = cause as { code?: unknown };
-  // LMDB reports a write that was cut short, as the last one before a device is full, as an input/output error.
-  if (noRoomCodes.includes(code) || (code === errnoIo && freeBytes(file) < bytes + roomBytesMin)) {
-    return new StoreError("full", "the disk has no room for the write", cause);
-  }
-  return new StoreError("failed", `the store could not commit: ${text(cause)}`, cause);
-}
-
 function bytesOf(ops: readonly WriteOp[]): number {
   let bytes = 0;
   for (const op of ops) if (op.kind === "put") bytes += op.value.length;
   return bytes;
-}
-
-function freeBytes(file: string): number {
-  try {
-    const { bavail, bsize } = statfsSync(file);
-    return bavail * bsize;
-  } catch {
-    return Infinity;
-  }
 }

@@ -1,14 +1,11 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { manifestRecords } from "../../../engine/collection/collection-store.ts";
-import type { AliasAction } from "../../../engine/collection/collections.ts";
 import { formatPageToken, parsePageToken } from "../../../engine/collection/cursor.ts";
-import type { Documents } from "../../../engine/collection/documents.ts";
+import type { DocumentRef, Documents } from "../../../engine/collection/documents.ts";
 import type { Engine } from "../../../engine/engine.ts";
-import { invalid } from "../../../engine/errors.ts";
 import { limits } from "../../../engine/limits.ts";
 import { formatSchema, parseFields, parseSchema } from "../../../engine/schema/schema-parse.ts";
-import { refuseUnknown } from "../../../engine/unknown-fields.ts";
-import { aliasAction, collectionSchema, schemaField } from "../body-shapes.ts";
+import { collectionSchema, schemaField } from "../body-shapes.ts";
 import { clientSignal, type Route, readToken, sendToken } from "../route.ts";
 import {
   answer,
@@ -26,11 +23,17 @@ import {
   text,
   tokenHeader,
 } from "../schemas.ts";
+import { aliasRoutes } from "./aliases.ts";
 import { infoJson, scanJson } from "./json.ts";
 
 export interface CollectionParams {
   readonly ns: string;
   readonly c: string;
+}
+
+export function refOf(request: FastifyRequest): DocumentRef {
+  const { ns, c } = request.params as CollectionParams;
+  return { namespace: ns, collection: c };
 }
 
 export const collectionPath = object({ ns: name, c: name }, ["ns", "c"]);
@@ -61,7 +64,7 @@ async function readingOf(documents: Documents, request: FastifyRequest, reply: F
   const { ns, c } = request.params as CollectionParams;
   const token = readToken(request);
   if (token.length > 0) {
-    await documents.reading({ namespace: ns, collection: c }, { token, eventual: false }, clientSignal(reply));
+    await documents.reading(refOf(request), { token, eventual: false }, clientSignal(reply));
   }
   return { ns, c };
 }
@@ -209,41 +212,6 @@ function versionsRoute({ collections, documents }: Engine): Route {
   };
 }
 
-function aliasRoutes({ collections }: Engine): Route[] {
-  return [
-    {
-      method: "GET",
-      url: "/v1/namespaces/:ns/aliases",
-      access: "read",
-      tag,
-      schema: {
-        summary: "List the aliases of a namespace",
-        params: namespacePath,
-        querystring: readQuery,
-        response: { 200: answer("The aliases", { aliases: array(object({ alias: text, collection: text })) }) },
-      },
-      handler: (request) => ({ aliases: collections.aliases((request.params as CollectionParams).ns) }),
-    },
-    {
-      method: "POST",
-      url: "/v1/namespaces/:ns/aliases",
-      access: "admin",
-      tag,
-      schema: {
-        summary: "Apply alias actions, all or none",
-        params: namespacePath,
-        body: object({ actions: array(aliasAction, { minItems: 1, maxItems: limits.aliasActionsMax }) }, ["actions"]),
-        response: { 200: answer("The aliases", { aliases: array(object({ alias: text, collection: text })) }) },
-      },
-      handler: async (request) => {
-        const { actions } = request.body as { actions: unknown[] };
-        const parsed = actions.map((action, i) => parseAction(`actions[${i}]`, action));
-        return { aliases: await collections.updateAliases((request.params as CollectionParams).ns, parsed) };
-      },
-    },
-  ];
-}
-
 function indexRoutes({ collections, documents }: Engine): Route[] {
   return [
     {
@@ -307,18 +275,4 @@ function indexRoutes({ collections, documents }: Engine): Route[] {
       },
     },
   ];
-}
-
-function parseAction(path: string, value: unknown): AliasAction {
-  const [entry, ...more] = Object.entries(value as Record<string, unknown>);
-  if (entry === undefined || more.length > 0) throw invalid(path, "must have one key, add or remove");
-  const [kind, body] = entry;
-  if (kind !== "add" && kind !== "remove") throw invalid(`${path}.${kind}`, "unknown action; known are add and remove");
-  if (typeof body !== "object" || body === null) throw invalid(`${path}.${kind}`, "must be an object");
-  refuseUnknown(`${path}.${kind}`, body, kind === "add" ? ["alias", "collection"] : ["alias"]);
-  const { alias, collection } = body as Record<string, unknown>;
-  if (typeof alias !== "string") throw invalid(`${path}.${kind}.alias`, "must be a string");
-  if (kind === "remove") return { kind, alias };
-  if (typeof collection !== "string") throw invalid(`${path}.add.collection`, "must be a string");
-  return { kind, alias, collection };
 }

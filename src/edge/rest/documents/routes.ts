@@ -1,13 +1,13 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { formatCursor, parseCursor } from "../../../engine/collection/cursor.ts";
 import type { WriteReply } from "../../../engine/collection/document-writer.ts";
-import type { DocumentRef, Documents, FilterWriteReply, ReadOptions } from "../../../engine/collection/documents.ts";
+import type { ReadOptions } from "../../../engine/collection/documents.ts";
 import type { Engine } from "../../../engine/engine.ts";
-import { invalid, notFound } from "../../../engine/errors.ts";
+import { notFound } from "../../../engine/errors.ts";
 import { limits } from "../../../engine/limits.ts";
 import { formatToken } from "../../../engine/token.ts";
-import { filterField, neededFilter, patchShape, writeOp } from "../body-shapes.ts";
-import { type CollectionParams, collectionPath } from "../collections/routes.ts";
+import { filterField, writeOp } from "../body-shapes.ts";
+import { collectionPath, refOf } from "../collections/routes.ts";
 import { sendParts } from "../http/long-answer.ts";
 import {
   bodyIdempotency,
@@ -36,7 +36,8 @@ import {
   token,
   tokenHeader,
 } from "../schemas.ts";
-import { backlogJson, documentText, parseFilterField, parseOps, parsePatch } from "./json.ts";
+import { filterWriteRoutes } from "./filter-writes.ts";
+import { backlogJson, documentText, parseFilterField, parseOps } from "./json.ts";
 
 const anyObject: Schema = { type: "object" };
 const documentAnswer = { id: count, version: count, source: anyObject, vectors: anyObject };
@@ -65,11 +66,6 @@ export interface Readable {
   readonly consistency?: "strong" | "eventual" | null;
 }
 
-function refOf(request: FastifyRequest): DocumentRef {
-  const { ns, c } = request.params as CollectionParams;
-  return { namespace: ns, collection: c };
-}
-
 function readOptions(request: FastifyRequest, input: Readable | undefined): ReadOptions {
   return { token: readToken(request), eventual: input?.consistency === "eventual" };
 }
@@ -86,44 +82,8 @@ function* listParts<T>(documents: readonly T[], text: (document: T, i: number) =
   yield `],${rest}}`;
 }
 
-function filterWriteJson(reply: FastifyReply, done: FilterWriteReply) {
-  sendToken(reply, done.token);
-  return {
-    matched: done.matched,
-    affected: done.affected,
-    partial: done.partial,
-    next_cursor: formatCursor(done.nextCursor),
-    token: done.token,
-    backlog: backlogJson(done.backlog),
-  };
-}
-
 const base = "/v1/namespaces/:ns/collections/:c/documents";
 const tag = "documents";
-const filterWriteBody = {
-  filter: neededFilter,
-  max_docs: optional({ type: "integer", minimum: 1, maximum: limits.filterWriteDocumentsMax }),
-  cursor: optional(text),
-};
-const filterWriteAnswer = answer("What was written", {
-  matched: count,
-  affected: count,
-  partial: flag,
-  next_cursor: optional(text),
-  token,
-  backlog: anyObject,
-});
-
-function parseFilterWrite(documents: Documents, request: FastifyRequest) {
-  const body = request.body as { filter: unknown; max_docs?: number | null; cursor?: string | null };
-  const parsed = parseFilterField("filter", body.filter, documents.find(refOf(request)).schema);
-  if (parsed === undefined) throw invalid("filter", "is required");
-  return {
-    filter: parsed,
-    maxDocuments: body.max_docs ?? limits.filterWriteDocumentsDefault,
-    cursor: parseCursor("cursor", body.cursor),
-  };
-}
 
 export function documentRoutes(engine: Engine): Route[] {
   return [writeRoute(engine), ...getRoutes(engine), ...listRoutes(engine), ...filterWriteRoutes(engine)];
@@ -263,54 +223,6 @@ function listRoutes({ documents }: Engine): Route[] {
         const done = await documents.count(ref, parsed, readOptions(request, body), clientSignal(reply));
         sendToken(reply, done.token);
         return done;
-      },
-    },
-  ];
-}
-
-function filterWriteRoutes({ documents }: Engine): Route[] {
-  return [
-    {
-      method: "POST",
-      url: `${base}/delete_by_filter`,
-      access: "write",
-      tag,
-      schema: {
-        summary: "Delete the documents that match a filter",
-        params: collectionPath,
-        headers: tokenHeader,
-        body: object(filterWriteBody, ["filter"]),
-        response: { 200: filterWriteAnswer },
-      },
-      handler: async (request, reply) => {
-        const write = parseFilterWrite(documents, request);
-        const options = readOptions(request, undefined);
-        return filterWriteJson(
-          reply,
-          await documents.deleteByFilter(refOf(request), write, options, clientSignal(reply)),
-        );
-      },
-    },
-    {
-      method: "POST",
-      url: `${base}/patch_by_filter`,
-      access: "write",
-      tag,
-      schema: {
-        summary: "Patch the documents that match a filter; never creates one",
-        params: collectionPath,
-        headers: tokenHeader,
-        body: object({ ...filterWriteBody, patch: patchShape }, ["filter", "patch"]),
-        response: { 200: filterWriteAnswer },
-      },
-      handler: async (request, reply) => {
-        const write = parseFilterWrite(documents, request);
-        const patch = parsePatch("patch", (request.body as { patch: unknown }).patch);
-        const options = readOptions(request, undefined);
-        return filterWriteJson(
-          reply,
-          await documents.patchByFilter(refOf(request), write, patch, options, clientSignal(reply)),
-        );
       },
     },
   ];
