@@ -35,11 +35,11 @@ for (const [rule, pattern] of [
   });
 }
 
-test("a file has at most 500 lines", () => {
+test("a file has at most 465 lines", () => {
   for (const path of ours) {
     if (!path.startsWith("src/")) continue;
     const lines = read(path).split("\n").length;
-    assert.ok(lines <= 500, `${path} has ${lines} lines`);
+    assert.ok(lines <= 465, `${path} has ${lines} lines`);
   }
 });
 
