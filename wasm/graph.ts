@@ -123,54 +123,41 @@ function prune(heap: usize, count: usize, least: f32): usize {
   return kept;
 }
 
-/** On the levels above the lowest: from the entry to the nearest row that links lead to. */
-function descend(
-  query: usize, rows: usize, rowBytes: usize, upper: usize, upperWidth: usize, entry: u32, levels: u32, scale: f32,
-): u32 {
-  const numbers = rowBytes - 16;
-  let nearest = entry;
-  let best = scoreRow(query, rows + <usize>entry * rowBytes, numbers, scale);
-  for (let level = levels; level > 0; level--) {
-    for (let from = none; from != nearest; ) {
-      from = nearest;
-      const first = <usize>load<u32>(rows + <usize>from * rowBytes + numbers, 12) + <usize>(level - 1) * upperWidth;
-      const list = upper + (first << 2);
-      for (let at = list, end = list + (upperWidth << 2); at < end; at += 4) {
-        const row = load<u32>(at);
-        if (row == none) break;
-        const score = scoreRow(query, rows + <usize>row * rowBytes, numbers, scale);
-        if (score <= best) continue;
-        best = score;
-        nearest = row;
-      }
-    }
-  }
-  return nearest;
-}
+/**
+ * Rows that are followed on each level above the lowest. Of questions between two rows in 64 clusters (12,000 × 128) 0.94 of the
+ * ten nearest are found, 0.69 with one row; a walk takes an eighth longer.
+ */
+const upperWanted: usize = 16;
 
 /**
- * The `wanted` nearest rows that the walk finds, nearest first, as entries in `results`; returns how many. `visited` has a
- * bit for each row, `fresh` room for the links of a row and their scores, `candidates` room for `candidatesMax` entries,
- * which are twice as many as wanted at least.
+ * Follows the links of one level from the `found` rows in `results` to the `wanted` nearest, which replace them; returns how
+ * many. `visited` has a bit for each row, all 0. Level 0 has `width` links a row, the others as many from where the row says.
  */
-export function walk(
-  query: usize, scale: f32, weight: f32, rows: usize, rowBytes: usize, links: usize, width: usize,
-  upper: usize, upperWidth: usize, entry: u32, levels: u32,
-  visited: usize, visitedBytes: usize, fresh: usize, candidates: usize, candidatesMax: usize, results: usize, wanted: usize,
+@inline
+function explore(
+  query: usize, scale: f32, rows: usize, rowBytes: usize, links: usize, width: usize, level: u32,
+  visited: usize, fresh: usize, candidates: usize, candidatesMax: usize, results: usize, found: usize, wanted: usize,
 ): usize {
-  biasWeight = weight;
-  const first = descend(query, rows, rowBytes, upper, upperWidth, entry, levels, scale);
-  memory.fill(visited, 0, visitedBytes);
-  store<u32>(visited + ((<usize>first >> 5) << 2), 1 << (first & 31));
-  const firstScore = scoreRow(query, rows + <usize>first * rowBytes, rowBytes - 16, scale);
-  put(candidates, firstScore, first);
-  put(results, firstScore, first);
-  let waiting: usize = 1;
-  let found: usize = 1;
+  const numbers = rowBytes - 16;
+  let waiting: usize = 0;
+  for (let i: usize = 0; i < found; i++) {
+    const row = load<u32>(results + (i << 3), 4);
+    const word = visited + ((<usize>row >> 5) << 2);
+    store<u32>(word, load<u32>(word) | (1 << (row & 31)));
+    rise(candidates, waiting++, load<f32>(results + (i << 3)), row, true);
+  }
+  while (found > wanted) {
+    found--;
+    sink(results, 0, found, load<f32>(results + (found << 3)), load<u32>(results + (found << 3), 4), false);
+  }
   const scores = fresh + ((width + 4) << 2);
   while (waiting > 0) {
     if (found == wanted && load<f32>(candidates) < load<f32>(results)) break;
-    const list = links + ((<usize>load<u32>(candidates, 4) * width) << 2);
+    const from = <usize>load<u32>(candidates, 4);
+    const first = level == 0
+      ? from * width
+      : <usize>load<u32>(rows + from * rowBytes + numbers, 12) + <usize>(level - 1) * width;
+    const list = links + (first << 2);
     waiting--;
     const lastScore = load<f32>(candidates + (waiting << 3));
     sink(candidates, 0, waiting, lastScore, load<u32>(candidates + (waiting << 3), 4), true);
@@ -200,6 +187,35 @@ export function walk(
       rise(candidates, waiting++, score, row, true);
     }
   }
+  return found;
+}
+
+/**
+ * The `wanted` nearest rows that the walk finds, nearest first, as entries in `results`; returns how many. `visited` has a
+ * bit for each row, `fresh` room for the links of a row and their scores, `candidates` room for `candidatesMax` entries,
+ * which are twice as many as wanted at least. Above the lowest level several rows are followed: one alone ends at the group of
+ * rows that lies nearest on its way, and a question between groups is not found from there.
+ */
+export function walk(
+  query: usize, scale: f32, weight: f32, rows: usize, rowBytes: usize, links: usize, width: usize,
+  upper: usize, upperWidth: usize, entry: u32, levels: u32,
+  visited: usize, visitedBytes: usize, fresh: usize, candidates: usize, candidatesMax: usize, results: usize, wanted: usize,
+): usize {
+  biasWeight = weight;
+  put(results, scoreRow(query, rows + <usize>entry * rowBytes, rowBytes - 16, scale), entry);
+  let found: usize = 1;
+  for (let level = levels; level > 0; level--) {
+    memory.fill(visited, 0, visitedBytes);
+    found = explore(
+      query, scale, rows, rowBytes, upper, upperWidth, level,
+      visited, fresh, candidates, candidatesMax, results, found, upperWanted,
+    );
+  }
+  memory.fill(visited, 0, visitedBytes);
+  found = explore(
+    query, scale, rows, rowBytes, links, width, 0,
+    visited, fresh, candidates, candidatesMax, results, found, wanted,
+  );
   sort(results, found);
   return found;
 }

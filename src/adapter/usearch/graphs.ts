@@ -16,17 +16,9 @@ import {
 } from "../../port/vector-graph.ts";
 import { decodeFooter, encodeFooter, type Footer, footerBytes } from "./footer.ts";
 import { heldBack, measureQuality } from "./quality.ts";
-import {
-  bentEffort,
-  centreOf,
-  hasManyZeros,
-  type Scale,
-  scaleOf,
-  scaleQuery,
-  scaleRows,
-  withoutCentre,
-} from "./scale.ts";
-import { walkHeadBytes, walkPieces } from "./walk-file.ts";
+import { RowOrder } from "./row-order.ts";
+import { bentEffort, centreOf, hasManyZeros, scaleOf, scaleQuery, scaleRows, withoutCentre } from "./scale.ts";
+import { type WalkInput, walkHeadBytes, walkPieces } from "./walk-file.ts";
 import { WalkedGraph, walkBytesOf, walkMemory } from "./walked-graph.ts";
 
 /** Every bound of the usearch adapter, named once with its unit. */
@@ -87,27 +79,28 @@ export class UsearchGraphs implements VectorGraphs {
       await nextTurn();
       signal?.throwIfAborted();
     };
+    const order = new RowOrder(rowCount);
     const add = async (first: number, end: number) => {
       for (let from = first; from < end; from += step) {
         const to = Math.min(end, from + step);
         const keys = new BigUint64Array(to - from);
-        for (let row = from; row < to; row++) keys[row - from] = BigInt(row);
-        const scaled = scaleRows(input, scale, from, to);
+        for (let slot = from; slot < to; slot++) keys[slot - from] = BigInt(order.rowOf(slot));
+        const scaled = scaleRows({ ...input, rows: order.rowsOf(rows, dim, from, to) }, scale, 0, to - from);
         index.add(keys, isCentred ? withoutCentre(scaled, centre) : scaled, 1);
         await pause();
       }
     };
-    const write = (file: string, known: VectorGraphInput) =>
-      this.#write(file, index, form, known, scale, centre, pause);
+    const write = (file: string, slots: number) =>
+      this.#write(file, index, form, { ...input, order, slots, scale, centre }, pause);
     const heldBackRows = heldBack(rowCount);
     await add(0, rowCount - heldBackRows);
     const measured = `${path}.measured`;
     const partial = `${path}.partial`;
     try {
       const quality =
-        heldBackRows === 0 ? undefined : await this.#measured(measured, input, heldBackRows, write, pause);
+        heldBackRows === 0 ? undefined : await this.#measured(measured, input, form, order, heldBackRows, write, pause);
       await add(rowCount - heldBackRows, rowCount);
-      const bytes = await write(partial, input);
+      const bytes = await write(partial, rowCount);
       await syncFile(partial);
       await rename(partial, path);
       await syncFolder(dirname(path));
@@ -122,15 +115,18 @@ export class UsearchGraphs implements VectorGraphs {
   async #measured(
     file: string,
     input: VectorGraphInput,
+    form: Footer["form"],
+    order: RowOrder,
     held: number,
-    write: (file: string, known: VectorGraphInput) => Promise<number>,
+    write: (file: string, slots: number) => Promise<number>,
     pause: () => Promise<void>,
   ): Promise<GraphQuality | undefined> {
-    const { rows, dim } = input;
     try {
-      await write(file, { ...input, rows: rows.subarray(0, rows.length - held * dim) });
+      await write(file, order.rowCount - held);
       const graph = await this.open(file);
-      const steps = measureQuality(graph, input, held);
+      // What usearch walks has the rows' own numbers as keys.
+      const rowOf = (found: number) => (form === "walk" ? order.rowOf(found) : found);
+      const steps = measureQuality(graph, input, order, held, rowOf);
       let step = steps.next();
       for (; !step.done; step = steps.next()) await pause();
       graph.close();
@@ -145,18 +141,16 @@ export class UsearchGraphs implements VectorGraphs {
     file: string,
     index: Index,
     form: Footer["form"],
-    input: VectorGraphInput,
-    scale: Scale,
-    centre: Float32Array,
+    content: WalkInput,
     pause: () => Promise<void>,
   ): Promise<number> {
-    const { rows, dim, distance } = input;
+    const { dim, distance, scale, slots } = content;
     const saved = `${file}.saved`;
     try {
       index.save(saved);
       await using from = await open(saved, "r");
       await using to = await open(file, "w");
-      const pieces = form === "walk" ? walkPieces(from, input, scale, centre) : savedPieces(from);
+      const pieces = form === "walk" ? walkPieces(from, content) : savedPieces(from);
       let graphBytes = 0;
       let checksum = 0;
       for await (const piece of pieces) {
@@ -165,7 +159,7 @@ export class UsearchGraphs implements VectorGraphs {
         graphBytes += piece.length;
         await pause();
       }
-      const what = { form, ...scale, rowCount: rows.length / dim, dim, distance, graphBytes, checksum };
+      const what = { form, ...scale, rowCount: slots, dim, distance, graphBytes, checksum };
       await to.writeFile(encodeFooter(what));
       return graphBytes + footerBytes;
     } finally {

@@ -4,6 +4,7 @@ import {
   type VectorGraph,
   type VectorGraphInput,
 } from "../../port/vector-graph.ts";
+import type { RowOrder } from "./row-order.ts";
 
 /** The share of the nearest that is aimed at: a little more than is promised, as few rows are looked up. */
 const recallAim = 0.975;
@@ -13,38 +14,47 @@ const questionsMax = 48;
 const rowsPerQuestion = 64;
 /** Candidates to try; the fewest that reach the aim are gathered from then on. */
 const beams = [64, 96, 128, 192, 256] as const;
+/** Half of the questions lie so far on the way to another row: not all that is asked lies among the rows. */
+const betweenShare = 1 / 3;
 /** Rows that are compared between two pauses. */
 const stepRows = 2_048;
 
-/** How many rows at the end are held back as questions. */
+/** How many rows are held back as questions: the last to enter. */
 export function heldBack(rowCount: number): number {
   return Math.min(questionsMax, Math.floor(rowCount / rowsPerQuestion));
 }
 
-/** How many candidates a graph has to gather, measured by the rows that it lacks. A step for some rows, or a look-up. */
+/**
+ * How many candidates a graph has to gather, measured by the rows that it lacks. A step for some rows, or a look-up. `rowOf`
+ * tells the row that it means by what it finds.
+ */
 export function* measureQuality(
   graph: VectorGraph,
   input: VectorGraphInput,
+  order: RowOrder,
   held: number,
+  rowOf: (found: number) => number,
 ): Generator<undefined, GraphQuality | undefined> {
-  const { rows, dim } = input;
-  const known = rows.length / dim - held;
-  const questions: { readonly at: number; readonly query: Float32Array; readonly worst: number }[] = [];
-  for (let row = known; row < known + held; row++) {
-    const at = row * dim;
-    const query = rows.slice(at, at + dim);
+  const { dim } = input;
+  const known = order.rowCount - held;
+  const questions: { readonly query: Float32Array; readonly worst: number }[] = [];
+  for (let slot = known; slot < order.rowCount; slot++) {
+    const other = order.rowOf(slot + 1 < order.rowCount ? slot + 1 : known);
+    const query = questionOf(input, order.rowOf(slot), slot % 2 === 0 ? 0 : betweenShare, other);
     if (graph.search(query, 1) !== undefined)
-      questions.push({ at, query, worst: yield* worstOfNearest(input, at, known) });
+      questions.push({ query, worst: yield* worstOfNearest(input, order, query, known) });
   }
   if (questions.length === 0) return undefined;
   let recall = 0;
   let beam = usualCandidates;
   for (beam of beams) {
     let found = 0;
-    for (const { at, query, worst } of questions) {
+    for (const { query, worst } of questions) {
       let reached = 0;
       // As near as the last of the nearest is as good.
-      for (const row of graph.search(query, beam) ?? []) if (nearness(input, at, row * dim) >= worst) reached++;
+      for (const each of graph.search(query, beam) ?? []) {
+        if (nearness(input, query, rowOf(each) * dim) >= worst) reached++;
+      }
       found += Math.min(nearestCount, reached);
       yield;
     }
@@ -54,27 +64,40 @@ export function* measureQuality(
   return { effort: beam / usualCandidates, recall };
 }
 
-function* worstOfNearest(input: VectorGraphInput, at: number, known: number): Generator<undefined, number> {
+/** A row, or a place on the way from it to another one. */
+function questionOf({ rows, dim }: VectorGraphInput, row: number, share: number, other: number): Float32Array {
+  return Float32Array.from(
+    { length: dim },
+    (_, i) => (1 - share) * rows[row * dim + i]! + share * rows[other * dim + i]!,
+  );
+}
+
+function* worstOfNearest(
+  input: VectorGraphInput,
+  order: RowOrder,
+  query: Float32Array,
+  known: number,
+): Generator<undefined, number> {
   const best: number[] = [];
-  for (let row = 0; row < known; row++) {
-    const score = nearness(input, at, row * input.dim);
+  for (let slot = 0; slot < known; slot++) {
+    const score = nearness(input, query, order.rowOf(slot) * input.dim);
     if (best.length < nearestCount || score > best.at(-1)!) {
       best.push(score);
       best.sort((a, b) => b - a);
       best.length = Math.min(best.length, nearestCount);
     }
-    if (row % stepRows === 0) yield;
+    if (slot % stepRows === 0) yield;
   }
   return best.at(-1)!;
 }
 
 /** Greater for what is nearer to one question; of no meaning between two. */
-function nearness({ rows, dim, distance }: VectorGraphInput, question: number, row: number): number {
+function nearness({ rows, dim, distance }: VectorGraphInput, query: Float32Array, row: number): number {
   let product = 0;
   let squared = 0;
   for (let i = 0; i < dim; i++) {
     const value = rows[row + i]!;
-    product += rows[question + i]! * value;
+    product += query[i]! * value;
     squared += value * value;
   }
   if (distance === "l2") return 2 * product - squared;

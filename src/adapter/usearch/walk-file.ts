@@ -1,5 +1,6 @@
 import type { FileHandle } from "node:fs/promises";
 import type { VectorGraphInput } from "../../port/vector-graph.ts";
+import type { RowOrder } from "./row-order.ts";
 import { type Scale, scaleRows } from "./scale.ts";
 
 /**
@@ -48,14 +49,22 @@ const savedRowHeadBytes = 10;
 
 /** Rows that are written together. */
 const pieceRows = 1_024;
+const nothing = new Uint8Array(0);
+
+/** What a graph to walk is made of, beside what usearch has saved. */
+export interface WalkInput extends VectorGraphInput {
+  readonly order: RowOrder;
+  /** Slots that are filled. Where these are all, the file has the rows in their own order, else in that of the slots. */
+  readonly slots: number;
+  readonly scale: Scale;
+  readonly centre: Float32Array;
+}
 
 /** What usearch has saved, as a graph to walk. */
-export async function* walkPieces(
-  saved: FileHandle,
-  input: VectorGraphInput,
-  scale: Scale,
-  centre: Float32Array,
-): AsyncGenerator<Uint8Array> {
+export async function* walkPieces(saved: FileHandle, input: WalkInput): AsyncGenerator<Uint8Array> {
+  const { order, slots, centre } = input;
+  const isWhole = slots === order.rowCount;
+  const placeOf = (slot: number) => (isWhole ? order.rowOf(slot) : slot);
   const [rowCount, savedRowBytes] = new Uint32Array(await read(saved, 0, 8)) as unknown as [number, number];
   const graphAt = 8 + rowCount * savedRowBytes + savedHeadBytes;
   const [, upperWidth, width, levels, entry] = Array.from(
@@ -64,35 +73,50 @@ export async function* walkPieces(
   ) as [number, number, number, number, number];
   const levelsAt = graphAt + savedGraphHeadBytes;
   const levelOf = new Int16Array(await read(saved, levelsAt, rowCount * 2));
-  const upperFrom = new Uint32Array(rowCount + 1);
-  for (let row = 0; row < rowCount; row++) upperFrom[row + 1] = upperFrom[row]! + levelOf[row]! * upperWidth;
-  const upperCount = upperFrom[rowCount]!;
-  yield bytesOf(Uint32Array.of(width, upperWidth, rowCount === 0 ? 0 : levels, entry, upperCount, 0, 0, 0));
-  for (let from = 0; from < rowCount; from += pieceRows) {
-    yield walkRows(input, scale, centre, upperFrom, from, Math.min(rowCount, from + pieceRows));
+  /** By place. */
+  const upperFrom = new Uint32Array(rowCount);
+  let upperCount = 0;
+  for (let slot = 0; slot < rowCount; slot++) {
+    upperFrom[placeOf(slot)] = upperCount;
+    upperCount += levelOf[slot]! * upperWidth;
   }
+  const [levelsUsed, first] = rowCount === 0 ? [0, 0] : [levels, placeOf(entry)];
+  yield bytesOf(Uint32Array.of(width, upperWidth, levelsUsed, first, upperCount, 0, 0, 0));
+  for (let from = 0; from < rowCount; from += pieceRows) {
+    const to = Math.min(rowCount, from + pieceRows);
+    const rows = isWhole
+      ? input.rows.subarray(from * input.dim, to * input.dim)
+      : order.rowsOf(input.rows, input.dim, from, to);
+    yield walkRows({ ...input, rows }, upperFrom.subarray(from, to));
+  }
+  const links = new Uint32Array(rowCount * width).fill(noLink);
   const upper = new Uint32Array(upperCount).fill(noLink);
   let at = levelsAt + rowCount * 2;
   for (let from = 0; from < rowCount; from += pieceRows) {
     const to = Math.min(rowCount, from + pieceRows);
-    const upperLists = (upperFrom[to]! - upperFrom[from]!) / upperWidth;
+    const upperLists = levelOf.subarray(from, to).reduce((sum, level) => sum + level, 0);
     const length = (to - from) * (savedRowHeadBytes + 4 + 4 * width) + upperLists * (4 + 4 * upperWidth);
     const rows = new DataView(await read(saved, at, length));
-    const links = new Uint32Array((to - from) * width).fill(noLink);
-    let place = 0;
-    const take = (list: Uint32Array, first: number, room: number) => {
-      const count = rows.getUint32(place, true);
-      for (let i = 0; i < count; i++) list[first + i] = rows.getUint32(place + 4 + 4 * i, true);
-      place += 4 + 4 * room;
+    let byte = 0;
+    const take = (list: Uint32Array, start: number, room: number) => {
+      const count = rows.getUint32(byte, true);
+      for (let i = 0; i < count; i++) list[start + i] = placeOf(rows.getUint32(byte + 4 + 4 * i, true));
+      byte += 4 + 4 * room;
     };
-    for (let row = from; row < to; row++) {
-      place += savedRowHeadBytes;
-      take(links, (row - from) * width, width);
-      for (let first = upperFrom[row]!; first < upperFrom[row + 1]!; first += upperWidth)
-        take(upper, first, upperWidth);
+    for (let slot = from; slot < to; slot++) {
+      const place = placeOf(slot);
+      byte += savedRowHeadBytes;
+      take(links, place * width, width);
+      for (let level = 0; level < levelOf[slot]!; level++) {
+        take(upper, upperFrom[place]! + level * upperWidth, upperWidth);
+      }
     }
-    yield bytesOf(links);
+    // The caller pauses after each piece.
+    yield nothing;
     at += length;
+  }
+  for (let from = 0; from < links.length; from += pieceRows * width) {
+    yield bytesOf(links.subarray(from, from + pieceRows * width));
   }
   yield bytesOf(upper);
   yield new Uint8Array(centre.buffer, centre.byteOffset, centre.byteLength);
@@ -102,19 +126,13 @@ export async function* walkPieces(
  * Each number as 8 bits of the row's greatest, all without the centre. The bias is what the centre has to do with a row: by
  * l2 less the square, else the product with the centre.
  */
-function walkRows(
-  input: VectorGraphInput,
-  scale: Scale,
-  centre: Float32Array,
-  upperFrom: Uint32Array,
-  from: number,
-  to: number,
-): Uint8Array {
-  const { dim, distance } = input;
+function walkRows(input: WalkInput, upperFrom: Uint32Array): Uint8Array {
+  const { dim, distance, scale, centre } = input;
   const { rowBytes } = walkLayout(new Uint32Array(0), 0, dim);
-  const scaled = scaleRows(input, scale, from, to);
-  const out = new DataView(new ArrayBuffer((to - from) * rowBytes));
-  for (let row = 0; row < to - from; row++) {
+  const count = upperFrom.length;
+  const scaled = scaleRows(input, scale, 0, count);
+  const out = new DataView(new ArrayBuffer(count * rowBytes));
+  for (let row = 0; row < count; row++) {
     let max = 0;
     let squared = 0;
     let product = 0;
@@ -135,7 +153,7 @@ function walkRows(
     out.setFloat32(tail, max / numberMax, true);
     out.setFloat32(tail + 4, distance === "l2" ? -squared : product, true);
     out.setInt32(tail + 8, sum, true);
-    out.setUint32(tail + 12, upperFrom[from + row]!, true);
+    out.setUint32(tail + 12, upperFrom[row]!, true);
   }
   return new Uint8Array(out.buffer);
 }

@@ -55,12 +55,15 @@ async function createService(role: ThreadRole, { dataDir, objects: place }: Work
 /** RPC's is loaded with the first query in it, which is left to the listener's thread. */
 function queryFormats(rest: QueryFormat): (name: FormatName) => QueryFormat | undefined {
   let rpc: QueryFormat | undefined;
-  let loading: Promise<void> | undefined;
+  let isAsked = false;
   return (name) => {
     if (name === "rest") return rest;
-    loading ??= import("../../edge/rpc/query-format.ts").then(({ rpcQueries }) => {
-      rpc = rpcQueries;
-    });
+    if (!isAsked) {
+      isAsked = true;
+      void import("../../edge/rpc/query-format.ts").then(({ rpcQueries }) => {
+        rpc = rpcQueries;
+      });
+    }
     return rpc;
   };
 }

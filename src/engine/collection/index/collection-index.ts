@@ -124,10 +124,13 @@ export class CollectionIndex {
     return [...this.#segments.map(({ current }) => current), ...tails];
   }
 
-  /** The vector graphs of those parts; a tail has none. */
+  /** The vector graphs of those parts that have some; a tail has none. */
   graphs(eventual: boolean): (SegmentGraphs | undefined)[] {
     const { length } = this.readers(eventual);
-    return Array.from({ length }, (_, i) => this.#segments[i]?.graphs);
+    return Array.from({ length }, (_, i) => {
+      const graphs = this.#segments[i]?.graphs;
+      return graphs?.size === 0 ? undefined : graphs;
+    });
   }
 
   /**

@@ -11,8 +11,10 @@ export interface Hit {
 export class TopK {
   readonly k: number;
   /** Documents that score less are not kept, however few there are. */
-  readonly floor: number;
+  floor: number;
   size = 0;
+  /** Documents that were kept for a while at least. */
+  admitted = 0;
   readonly #scores: Float64Array;
   readonly #ids: Float64Array;
   readonly #readers: Uint32Array;
@@ -31,6 +33,15 @@ export class TopK {
     this.#docs = new Uint32Array(k);
   }
 
+  /** Begins anew. */
+  reset(floor: number): void {
+    this.floor = floor;
+    this.size = 0;
+    this.admitted = 0;
+    this.threshold = floor;
+    this.thresholdId = Number.POSITIVE_INFINITY;
+  }
+
   /** Whether a document with this score and id would be kept. */
   admits(score: number, id: number): boolean {
     return score > this.threshold || (score === this.threshold && id < this.thresholdId);
@@ -39,11 +50,13 @@ export class TopK {
   offer(score: number, id: number, reader: number, doc: number): void {
     if (this.size < this.k) {
       if (score < this.floor) return;
+      this.admitted++;
       this.#siftUp(this.size++, score, id, reader, doc);
       if (this.size === this.k) this.#refresh();
       return;
     }
     if (!this.admits(score, id)) return;
+    this.admitted++;
     this.#siftDown(score, id, reader, doc);
     this.#refresh();
   }
@@ -98,6 +111,13 @@ export class TopK {
       at = child;
     }
     this.#place(at, score, id, reader, doc);
+  }
+
+  /** Offers the documents of another one. */
+  offerAll(other: TopK): void {
+    for (let i = 0; i < other.size; i++) {
+      this.offer(other.#scores[i]!, other.#ids[i]!, other.#readers[i]!, other.#docs[i]!);
+    }
   }
 
   /** Best first. */

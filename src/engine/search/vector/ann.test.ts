@@ -14,7 +14,7 @@ import type { IndexReader } from "../index/reader.ts";
 import type { SegmentReader } from "../index/segment.ts";
 import { TailIndex } from "../index/tail.ts";
 import { type AnnOptions, searchAnn, suitsGraph } from "./ann.ts";
-import { searchVectors } from "./exact.ts";
+import { rowScore, searchVectors } from "./exact.ts";
 import { measureRecall } from "./recall.ts";
 
 const dim = 24;
@@ -185,6 +185,70 @@ test("a graph of other rows is not used, and an unknown field finds nothing", as
   assert.deepEqual(searchAnn(readers, graphs, "nothing", query, 10), []);
 });
 
+/** Normal numbers from a seed. */
+function gaussian(seed: number): () => number {
+  const random = generator(seed);
+  return () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+}
+
+/** Rows that are hard to tell apart, and questions. */
+const alikes: Record<string, (next: () => number) => { row: (i: number) => number[]; query: () => number[] }> = {
+  "groups side by side": (next) => {
+    const base = Array.from({ length: 80 }, () => vectorOf(next));
+    return { row: (i) => near(base[Math.floor(i / 100)]!, 0.01, next), query: () => vectorOf(next) };
+  },
+  "a group among others": (next) => {
+    const base = vectorOf(next);
+    return {
+      row: (i) => (i % 40 === 0 ? near(base, 0.005, next) : vectorOf(next)),
+      query: () => near(base, 0.005, next),
+    };
+  },
+  "copies in many places": (next) => {
+    const base = vectorOf(next);
+    return { row: (i) => (i % 9 < 2 ? base : vectorOf(next)), query: () => base };
+  },
+};
+
+function vectorOf(next: () => number): number[] {
+  return Array.from({ length: dim }, next);
+}
+
+function near(vector: readonly number[], by: number, next: () => number): number[] {
+  return vector.map((value) => value + by * next());
+}
+
+for (const distance of ["cosine", "l2", "dot"] as const) {
+  for (const [what, make] of Object.entries(alikes)) {
+    test(`${what} are told apart by ${distance}`, async () => {
+      const next = gaussian(77);
+      const { row, query } = make(next);
+      const rows = Array.from({ length: 8_000 }, (_, i) => Float32Array.from(row(i)));
+      const reader = vectorSegment(rows, distance, true);
+      const made = new UsearchGraphs();
+      const file = join(folder, `${what} ${distance}`);
+      const { quality } = await made.build(file, { rows: reader.vectors("v")!.data, dim, distance });
+      const graph = await made.open(file, quality);
+      const filter = new Bitset(reader.docCount);
+      for (let doc = 0; doc < reader.docCount; doc += 40) filter.add(doc);
+      for (const filters of [undefined, [filter]]) {
+        let found = 0;
+        for (let i = 0; i < 30; i++) {
+          const question = Float32Array.from(query());
+          const exact = searchVectors([reader], "v", question, 10, filters);
+          const hits = searchAnn([reader], [graph], "v", question, 10, { filters });
+          // Copies are told by their ids alone.
+          if (what.startsWith("copies")) assert.deepEqual(hits, exact);
+          found += hits.filter(({ score }) => score >= exact.at(-1)!.score).length;
+        }
+        // Questions far from all groups are the hardest.
+        const least = !what.startsWith("groups") ? 0.95 : distance === "dot" ? 0.65 : 0.8;
+        assert.ok(found >= least * 300, `recall ${found / 300}${filters === undefined ? "" : " with a filter"}`);
+      }
+    });
+  }
+}
+
 test("recall measures itself", async () => {
   const random = { next: generator(5), bytes: (size: number) => new Uint8Array(size) };
   const clock = new NodeClock();
@@ -205,9 +269,11 @@ test("recall measures itself", async () => {
     shared: undefined,
     nearestOf: () => undefined,
     close() {},
-    search: () => worst,
+    search: (query) => {
+      const score = (row: number) => rowScore(segment.vectors("v")!, query, 1, row);
+      return Uint32Array.from({ length: 64 }, (_, row) => row).sort((a, b) => score(b) - score(a));
+    },
   };
-  const worst = Uint32Array.from({ length: 64 }, (_, row) => row);
   const bad = await measureRecall([segment], [poor], "v", { num: 20, k: 10, random, clock });
   assert.ok(bad.recall < 0.5, `recall ${bad.recall}`);
   const one = readers.map((reader) => new Bitset(reader.docCount));

@@ -56,8 +56,15 @@ const comparedPerLookUp = 4;
 /** Rows that `nearestOf` compares in one step: half a millisecond. */
 const comparedMax = 16_384;
 
-/** How much further the graph looks when too few candidates passed the filter. */
+/** How much further the graph looks when too few candidates passed the filter, or the last of them are among the best. */
 const growth = 4;
+
+/**
+ * Of the candidates beyond k, the share at the end that should not be among the best; and how many of them may be, of as many
+ * as would be if all candidates were alike.
+ */
+const lastShare = 1 / 4;
+const chanceShare = 1 / 4;
 
 export interface AnnOptions {
   /** `filters[i]` restricts part i, and counts deleted documents out; without it all live documents may be found. */
@@ -70,19 +77,42 @@ export interface AnnOptions {
   readonly floor?: number | undefined;
 }
 
+/** A part of the index with its graph, and what is asked of it. */
+interface GraphSearch {
+  readonly graph: VectorGraph;
+  readonly reader: IndexReader;
+  readonly r: number;
+  readonly rows: VectorRows;
+  readonly query: Float32Array;
+  readonly k: number;
+  readonly allowed: Bitset | undefined;
+  /** The best so far of all parts, and room for those of this part. */
+  readonly top: TopK;
+  readonly own: TopK;
+}
+
 /**
- * The allowed rows that a graph finds, or undefined when comparing all is the better way. The share of documents that
- * a filter leaves decides how far the graph looks at first, as if they were spread evenly; where they are not, it looks
- * further until it has k, or until comparing all of them is cheaper.
+ * Offers candidates, which are ordered by their short form, and returns whether that tells the best of them from others. Rows
+ * that are nearly alike, or copies, have one short form: then the last candidates are as good as the first, and so may be
+ * rows that are not among them.
  */
-function searchGraph(
-  graph: VectorGraph,
-  rows: VectorRows,
-  query: Float32Array,
-  k: number,
-  ef: number,
-  allowed: Bitset | undefined,
-): Uint32Array | undefined {
+function offerRanked({ reader, r, rows, query, k, top, own }: GraphSearch, found: Uint32Array): boolean {
+  const last = found.length - Math.max(1, Math.ceil((found.length - k) * lastShare));
+  own.reset(top.threshold);
+  offerFound(reader, r, rows, query, found.subarray(0, last), own);
+  const { admitted } = own;
+  offerFound(reader, r, rows, query, found.subarray(last), own);
+  const byChance = ((found.length - last) * k) / found.length;
+  return own.admitted - admitted <= byChance * chanceShare;
+}
+
+/**
+ * Offers the allowed rows that a graph finds; false when comparing all is the better way. The share of documents that a
+ * filter leaves decides how far the graph looks at first, as if they were spread evenly; where they are not, it looks
+ * further until it has k that stand out, or until comparing all of them is cheaper.
+ */
+function offerWalked(search: GraphSearch, ef: number): boolean {
+  const { graph, rows, query, k, allowed, top, own } = search;
   const { rowCount, docs } = rows;
   const matches = allowed === undefined ? rowCount : Math.min(allowed.count(), rowCount);
   const enough = Math.min(k, matches);
@@ -91,29 +121,24 @@ function searchGraph(
   const otherCost = allowed === undefined ? exactCost(rowCount, rowCount) : matches / comparedPerLookUp;
   while (wanted * candidateCost < otherCost) {
     const found = graph.search(query, wanted);
-    if (found === undefined) return undefined;
-    let count = 0;
+    if (found === undefined) return false;
+    let passed = 0;
     for (let i = 0; i < found.length; i++) {
       const row = found[i]!;
-      if (row < rowCount && (allowed === undefined || allowed.has(docs[row]!))) found[count++] = row;
+      if (row < rowCount && (allowed === undefined || allowed.has(docs[row]!))) found[passed++] = row;
     }
-    if (count >= enough) return found.subarray(0, count);
+    if (passed >= enough && (offerRanked(search, found.subarray(0, passed)) || passed === matches)) {
+      top.offerAll(own);
+      return true;
+    }
     wanted *= growth;
   }
-  return undefined;
+  return false;
 }
 
 /** Offers the allowed rows that are nearest by their short form in the graph; false where it can't tell them. */
-function* offerNearest(
-  graph: VectorGraph,
-  reader: IndexReader,
-  r: number,
-  rows: VectorRows,
-  query: Float32Array,
-  allowed: Bitset,
-  count: number,
-  top: TopK,
-): Steps<boolean> {
+function* offerNearest(search: GraphSearch, allowed: Bitset, first: number): Steps<boolean> {
+  const { graph, reader, r, rows, query, top, own } = search;
   const { words } = rowsOf(rows, allowed);
   // As if they were spread evenly; a multiple of the rows of a word.
   const evenly = (rows.rowCount * comparedMax) / Math.max(1, allowed.count());
@@ -121,11 +146,27 @@ function* offerNearest(
   for (let from = 0; from < rows.rowCount; from += stepRows) {
     if (from > 0) yield;
     const part = words.subarray(from >>> 5, (from + stepRows) >>> 5);
-    const found = graph.nearestOf(query, part, from, count);
-    if (found === undefined) return false;
-    offerFound(reader, r, rows, query, found, top);
+    for (let count = first; ; count *= growth) {
+      const found = graph.nearestOf(query, part, from, count);
+      if (found === undefined && from === 0 && count === first) return false;
+      if (found === undefined) {
+        own.reset(top.threshold);
+        offerFound(reader, r, rows, query, listOf(part, from), own);
+      } else if (!offerRanked(search, found) && found.length === count) continue;
+      top.offerAll(own);
+      break;
+    }
   }
   return true;
+}
+
+/** The rows whose bits are set, from the row of the first bit on. */
+function listOf(words: Uint32Array, first: number): Uint32Array {
+  const list: number[] = [];
+  for (let w = 0; w < words.length; w++) {
+    for (let word = words[w]!; word !== 0; word &= word - 1) list.push(first + 32 * w + 31 - Math.clz32(word & -word));
+  }
+  return Uint32Array.from(list);
 }
 
 /** The rows of documents. */
@@ -165,6 +206,7 @@ export function* searchAnnSteps(
   options: AnnOptions = {},
 ): Steps<Hit[]> {
   const top = new TopK(k, options.floor);
+  const own = new TopK(k);
   const usual = Math.max(usualCandidates, Math.ceil(k * candidatesPerHit));
   for (const [r, reader] of readers.entries()) {
     const rows = reader.vectors(field);
@@ -173,17 +215,14 @@ export function* searchAnnSteps(
     const graph = options.exact === true ? undefined : graphs[r];
     // A graph of other rows would give wrong ones: better none than that.
     const usable = graph !== undefined && graph.rowCount === rows.rowCount && graph.dim === rows.dim;
-    const ef = Math.max(k, options.ef ?? Math.ceil(usual * (graph?.effort ?? 1)));
-    const count = Math.max(ef, Math.ceil((passingMin + k * passingPerHit) * (graph?.effort ?? 1)));
-    const found = usable ? searchGraph(graph, rows, query, k, ef, allowed) : undefined;
-    if (found !== undefined) offerFound(reader, r, rows, query, found, top);
-    else if (
-      !usable ||
-      allowed === undefined ||
-      !(yield* offerNearest(graph, reader, r, rows, query, allowed, count, top))
-    ) {
-      yield* searchPartSteps(reader, r, rows, query, allowed, top);
-    }
+    const search = usable ? { graph, reader, r, rows, query, k, allowed, top, own } : undefined;
+    const effort = graph?.effort ?? 1;
+    const ef = Math.max(k, options.ef ?? Math.ceil(usual * effort));
+    const count = Math.max(ef, Math.ceil((passingMin + k * passingPerHit) * effort));
+    const isFound =
+      search !== undefined &&
+      (offerWalked(search, ef) || (allowed !== undefined && (yield* offerNearest(search, allowed, count))));
+    if (!isFound) yield* searchPartSteps(reader, r, rows, query, allowed, top);
     yield;
   }
   return top.hits();
