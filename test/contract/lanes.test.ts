@@ -5,6 +5,7 @@ import { type ClientHttp2Session, connect } from "node:http2";
 import { after, before, test } from "node:test";
 import { ask, base64 } from "../support/http.ts";
 import { ServerProcess } from "../support/process.ts";
+import { answers, schema as queried, upsertsOfAll } from "./query-answers.ts";
 
 /**
  * The requests that come by the thousand are served by a lane of their own on connections that the listener reads; by the
@@ -185,7 +186,7 @@ const cases: readonly Case[] = [
 for (const [i, [path, body, status, headers = {}]] of cases.entries()) {
   const what = `${body === undefined ? "GET" : "POST"} ${path}`;
   test(`${i}: ${what} is answered with ${status}, and the same each way`, async () => {
-    const answers: unknown[] = [];
+    const received: unknown[] = [];
     for (const [namespace, send] of Object.entries(ways)) {
       const type = body === undefined ? {} : { "content-type": "application/json" };
       const answer = await send({
@@ -195,19 +196,48 @@ for (const [i, [path, body, status, headers = {}]] of cases.entries()) {
         body,
       });
       assert.equal(answer.status, status, `${namespace}: ${answer.text}`);
-      answers.push(comparable(answer, namespace));
+      received.push(comparable(answer, namespace));
     }
-    for (const other of answers.slice(1)) assert.deepEqual(other, answers[0]);
+    for (const other of received.slice(1)) assert.deepEqual(other, received[0]);
   });
 }
 
+test("all queries of the table, and lists of them, are answered the same each way", async () => {
+  const namespace = "http2";
+  const url = `${server.url}/v1/namespaces/${namespace}`;
+  await ask(`${url}/collections`, { body: { name: "docs", schema: queried } });
+  const written = await ask(`${url}/collections/docs/documents`, { body: { ops: upsertsOfAll } });
+  assert.equal(written.status, 200, written.text);
+  const bodies = Object.values(answers)
+    .map(([body]) => ({ from: "docs", ...body }))
+    // It tells times.
+    .filter((body) => !("explain" in body));
+  const lists = [bodies.slice(0, 32), bodies.slice(32, 64)].map((queries) => ({ queries }));
+  assert.ok(bodies.length > 60, `${bodies.length} queries`);
+  for (const body of [...bodies, ...lists]) {
+    const received: unknown[] = [];
+    for (const send of Object.values(ways)) {
+      const headers = { "content-type": "application/json" };
+      const answer = await send({
+        method: "POST",
+        path: `/v1/namespaces/${namespace}/query`,
+        headers,
+        body: JSON.stringify(body),
+      });
+      assert.equal(answer.status, 200, answer.text);
+      received.push(comparable(answer, namespace));
+    }
+    for (const other of received.slice(1)) assert.deepEqual(other, received[0]);
+  }
+});
+
 for (const path of ["/health", "/ready", "/livez"]) {
   test(`${path} is answered the same each way`, async () => {
-    const answers: unknown[] = [];
+    const received: unknown[] = [];
     for (const send of Object.values(ways)) {
-      answers.push(comparable(await send({ method: "GET", path, headers: {}, body: undefined }), ""));
+      received.push(comparable(await send({ method: "GET", path, headers: {}, body: undefined }), ""));
     }
-    for (const other of answers.slice(1)) assert.deepEqual(other, answers[0]);
+    for (const other of received.slice(1)) assert.deepEqual(other, received[0]);
   });
 }
 
