@@ -3,7 +3,8 @@ import { runSteps, type Steps } from "../../turns.ts";
 import { Bitset } from "../index/bitset.ts";
 import type { IndexReader, VectorRows } from "../index/reader.ts";
 import { type Hit, TopK } from "../index/top-k.ts";
-import { exactCost, offerFound, searchPartSteps } from "./exact.ts";
+import { inverseNorm } from "./distance.ts";
+import { exactCost, offerFound, rowScore, searchPartSteps } from "./exact.ts";
 
 /** Segments with fewer vectors get no graph. */
 const graphRowsMin = 2_000;
@@ -103,7 +104,9 @@ function offerRanked({ reader, r, rows, query, k, top, own }: GraphSearch, found
   const { admitted } = own;
   offerFound(reader, r, rows, query, found.subarray(last), own);
   const byChance = ((found.length - last) * k) / found.length;
-  return own.admitted - admitted <= byChance * chanceShare;
+  if (own.admitted - admitted > byChance * chanceShare) return false;
+  // Of equal ones the lowest ids count, and these may be elsewhere.
+  return found.length === 0 || rowScore(rows, query, inverseNorm(query), found.at(-1)!) < own.threshold;
 }
 
 /**
