@@ -117,7 +117,7 @@ export class Engine {
     this.#build = new EngineThread(ports.threads.start("build"));
     const catalog = new Catalog(store, metastore, committer);
     const runtimes = new Runtimes(store, log, this.#index, onError);
-    const pins = new Pins(clock, random);
+    const pins = new Pins(clock, random, () => store.stats().heldBytes ?? 0);
     const stored = { store, objects, clock, random, committer, metastore, log, quotas, idempotency, trimmer };
     const shared = { ...stored, catalog, runtimes, pins, tokens, hold: this.objectHold, draining, onError };
     const ofCollections = { ...shared, settings: settings.collections };

@@ -48,6 +48,8 @@ export interface StoreStats {
   readonly entries: number;
   /** Bytes of commits in memory that the store's tree does not hold yet. */
   readonly overlayBytes?: number;
+  /** Bytes of commits that it holds by now and that stay in memory for the snapshots of readers. */
+  readonly heldBytes?: number;
   /** What the commit log takes of `diskBytes`. */
   readonly logBytes?: number;
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { parentPort, workerData } from "node:worker_threads";
 import { foldEntries } from "../../port/commit-entry.ts";
+import { collectorOf } from "../../port/major-gc.ts";
 import { StoreError, type WriteOp } from "../../port/store.ts";
 import { LmdbStore } from "./store.ts";
 
@@ -22,6 +23,23 @@ export type ApplyReply = { readonly kind: StoreError["kind"]; readonly message: 
 const store = new LmdbStore(workerData as string);
 const port = parentPort!;
 
+/**
+ * Large entries have memory of their own, which lives until this thread's heap is collected too. It hardly grows by them, so
+ * that the runtime would never do it.
+ */
+const ownBytesMax = 32 * 1024 * 1024;
+let ownBytes = 0;
+let collect: ReturnType<typeof collectorOf> | undefined;
+
+function collectIfDue(ranges: readonly EntryRange[]): void {
+  for (const { memory, start, end } of ranges) if (end - start === memory.byteLength) ownBytes += memory.byteLength;
+  if (ownBytes < ownBytesMax) return;
+  ownBytes = 0;
+  collect ??= collectorOf();
+  // Once the message itself is gone.
+  setImmediate(collect, false);
+}
+
 port.on("message", async ({ ranges, mark }: ApplyRequest) => {
   let reply: ApplyReply;
   try {
@@ -35,4 +53,5 @@ port.on("message", async ({ ranges, mark }: ApplyRequest) => {
     reply = { kind: error instanceof StoreError ? error.kind : "failed", message };
   }
   port.postMessage(reply);
+  collectIfDue(ranges);
 });

@@ -34,6 +34,8 @@ export class Generation {
   readonly entries: HeldEntry[] = [];
   /** Who reads it beyond the moment. */
   readers = 0;
+  /** Whether only they hold it. */
+  isDropped = false;
   readonly #leaves: Leaf[] = [{ keys: [], versions: [] }];
   /** The first key of each leaf. */
   readonly #firsts: string[] = [""];

@@ -17,6 +17,7 @@ export class Overlay implements Layers {
   #generations: Generation[] = [new Generation()];
   #position: number;
   #bytes = 0;
+  #heldBytes = 0;
 
   /** `position` is what the view has applied. */
   constructor(position: number) {
@@ -34,6 +35,11 @@ export class Overlay implements Layers {
 
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** Of commits that were given up and somebody still reads. */
+  get heldBytes(): number {
+    return this.#heldBytes;
   }
 
   get isEmpty(): boolean {
@@ -62,6 +68,8 @@ export class Overlay implements Layers {
     assert(generation === this.#generations[0] && this.#generations.length > 1, "the oldest goes first");
     this.#generations = this.#generations.slice(1);
     this.#bytes -= generation.bytes;
+    generation.isDropped = true;
+    if (generation.readers > 0) this.#heldBytes += generation.bytes;
   }
 
   /** A list that later commits do not change. Its memory is not used again before it is released. */
@@ -71,8 +79,11 @@ export class Overlay implements Layers {
     return {
       generations,
       position: this.#position,
-      [Symbol.dispose]() {
-        for (const each of generations.splice(0)) each.readers--;
+      [Symbol.dispose]: () => {
+        for (const each of generations.splice(0)) {
+          each.readers--;
+          if (each.isDropped && each.readers === 0) this.#heldBytes -= each.bytes;
+        }
       },
     };
   }

@@ -130,6 +130,21 @@ test("a snapshot stays as it is while later commits come and the view goes on", 
   );
 });
 
+test("what snapshots hold of applied commits is told until the last of them ends", async () => {
+  const { store } = await open();
+  await store.commit([put("a", "x".repeat(1_000))]);
+  const [one, two] = [store.snapshot(), store.snapshot()];
+  assert.equal(store.stats().heldBytes, 0);
+  await store.checkpoint();
+  const held = store.stats().heldBytes!;
+  assert.ok(held > 1_000, `${held} bytes`);
+  one[Symbol.dispose]();
+  assert.equal(store.stats().heldBytes, held);
+  two[Symbol.dispose]();
+  assert.equal(store.stats().heldBytes, 0);
+  await store.close();
+});
+
 test("a step that fails is tried again, and nothing is lost meanwhile", async () => {
   const { store, applier, clock, errors, view } = await open();
   let failures = 2;

@@ -334,6 +334,7 @@ export class LoggedStore implements Store {
       // The mark is nobody's entry.
       entries: entries - 1,
       overlayBytes: this.#overlay.bytes,
+      heldBytes: this.#overlay.heldBytes,
       logBytes: this.#log.diskBytes,
     };
   }

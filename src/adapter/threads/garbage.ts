@@ -1,5 +1,4 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
+import { collectorOf } from "../../port/major-gc.ts";
 
 const MiB = 1024 * 1024;
 
@@ -91,11 +90,4 @@ export class GarbageCollector {
     this.#collect(false);
     this.#keptBytes = this.#heldBytes();
   }
-}
-
-/** Thoroughly: also what the runtime keeps of freed memory for later goes back to the system, in some 60 ms. */
-export function collectorOf(): (thoroughly: boolean) => void {
-  setFlagsFromString("--expose-gc");
-  const collect = runInNewContext("gc") as (options: object) => void;
-  return (thoroughly) => collect({ type: "major", flavor: thoroughly ? "last-resort" : "regular", execution: "sync" });
 }

@@ -1,5 +1,5 @@
 import { type EventLoopUtilization, performance } from "node:perf_hooks";
-import { collectorOf } from "./garbage.ts";
+import { collectorOf } from "../../port/major-gc.ts";
 
 const MiB = 1024 * 1024;
 

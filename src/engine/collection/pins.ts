@@ -11,6 +11,8 @@ export const pinLimits = {
   idleMsMax: 120_000,
   /** Matching ids that all pins hold together. */
   idsMax: 4_000_000,
+  /** Commits in memory that the store's file has by now, and only snapshots hold. */
+  heldBytesMax: 256 * 1024 * 1024,
 } as const;
 
 /** What a client pages over: the same documents for every page, whatever is written meanwhile. */
@@ -34,13 +36,16 @@ interface Entry {
 /** The snapshots that cursors continue on, bounded in number, size and time. No `LruMap`: one that is in use stays, however old. */
 export class Pins {
   readonly #clock: Clock;
+  readonly #heldBytes: () => number;
   /** By last use, the oldest first. */
   readonly #pins = new Map<number, Entry>();
   #ids = 0;
   #next: number;
 
-  constructor(clock: Clock, random: Random) {
+  /** `heldBytes` tells what snapshots of the store hold in memory. */
+  constructor(clock: Clock, random: Random, heldBytes: () => number = () => 0) {
     this.#clock = clock;
+    this.#heldBytes = heldBytes;
     // A cursor of an earlier process must not find a pin of this one.
     this.#next = Math.floor(random.next() * 2 ** 48);
   }
@@ -54,7 +59,8 @@ export class Pins {
     const ids = pinned.matches?.ids.length ?? 0;
     if (ids > pinLimits.idsMax) return undefined;
     for (const [pin, entry] of this.#pins) {
-      if (this.#pins.size < pinLimits.pinsMax && this.#ids + ids <= pinLimits.idsMax) break;
+      const isRoom = this.#pins.size < pinLimits.pinsMax && this.#ids + ids <= pinLimits.idsMax;
+      if (isRoom && this.#heldBytes() <= pinLimits.heldBytesMax) break;
       if (entry.users === 0) this.#release(pin, entry);
     }
     const pin = this.#next++;

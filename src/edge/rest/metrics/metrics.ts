@@ -142,6 +142,11 @@ export class Metrics {
         () => storeStats().overlayBytes ?? 0,
       ],
       [
+        "store_held_bytes",
+        "Commits in memory that the store's tree holds by now, kept for readers of a snapshot",
+        () => storeStats().heldBytes ?? 0,
+      ],
+      [
         "commit_log_bytes",
         "Size of the commit log on disk, segments to reuse included",
         () => storeStats().logBytes ?? 0,
