@@ -323,4 +323,8 @@ test("doctor finds a damaged document and a lost object, and rebuilds what can b
   const damaged = await look();
   assert.equal(damaged.code, 1);
   assert.match(damaged.bad[0]?.detail ?? "", /^1 of 50 damaged: .*restore the data from a backup$/);
+  await rm(store);
+  const gone = await look();
+  assert.equal(gone.code, 1);
+  assert.match(gone.bad[0]?.detail ?? "", /is gone and its commit log is there; restore/);
 });

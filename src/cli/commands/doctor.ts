@@ -1,5 +1,5 @@
 import { constants, existsSync } from "node:fs";
-import { access, stat, statfs } from "node:fs/promises";
+import { access, readdir, stat, statfs } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { checkPages, everyPage } from "../../adapter/lmdb/pages.ts";
@@ -105,7 +105,14 @@ async function* dataFindings(dataDir: string, signal: AbortSignal): AsyncGenerat
   const check = "store pages";
   const file = join(dataDir, "store", "data.mdb");
   if (!existsSync(file)) {
-    yield { check, state: "ok", detail: "there are no data yet" };
+    // The log is made with the store and names it.
+    const isLogged = await readdir(join(dataDir, "log")).then(
+      (names) => names.length > 0,
+      () => false,
+    );
+    yield isLogged
+      ? { check, state: "bad", detail: `${file} is gone and its commit log is there; restore the data from a backup` }
+      : { check, state: "ok", detail: "there are no data yet" };
     return;
   }
   const [{ openOffline }, { scanData }] = await Promise.all([import("../offline.ts"), import("../scan.ts")]);
