@@ -371,6 +371,6 @@ test("no damage to a text makes the two ways differ", () => {
     ),
     { numRuns: damagedCount },
   );
-  // Else the damage would be such that nothing is compared.
-  assert(taken > damagedCount / 20, `${taken} of ${damagedCount} were taken, ${accepted} accepted`);
+  // Else the damage would be such that nothing is compared. About one in sixteen is taken: by chance it is never so few.
+  assert(taken > damagedCount / 40, `${taken} of ${damagedCount} were taken, ${accepted} accepted`);
 });
