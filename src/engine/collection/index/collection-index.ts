@@ -124,13 +124,9 @@ export class CollectionIndex {
     return [...this.#segments.map(({ current }) => current), ...tails];
   }
 
-  /** The vector graphs of those parts that have some; a tail has none. */
-  graphs(eventual: boolean): (SegmentGraphs | undefined)[] {
-    const { length } = this.readers(eventual);
-    return Array.from({ length }, (_, i) => {
-      const graphs = this.#segments[i]?.graphs;
-      return graphs?.size === 0 ? undefined : graphs;
-    });
+  /** The vector graphs of those parts that have some: the segments come first, and a tail has none. */
+  get graphs(): (SegmentGraphs | undefined)[] {
+    return this.#segments.map(({ graphs }) => (graphs.size === 0 ? undefined : graphs));
   }
 
   /**

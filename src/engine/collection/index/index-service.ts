@@ -111,7 +111,7 @@ export class IndexService implements ThreadService {
   #partsOf(index: CollectionIndex, eventual: boolean): QueryParts<SegmentGraphs> {
     return {
       readers: index.readers(eventual),
-      graphs: index.graphs(eventual),
+      graphs: index.graphs,
       vectorSearch: searchGraphs,
       describeGraphs,
       steadyMs: () => this.#clock.steadyMs(),
@@ -128,7 +128,7 @@ export class IndexService implements ThreadService {
   #recall(index: CollectionIndex, question: Extract<IndexMessage, { kind: "recall" }>): Promise<Recall> {
     const { field, num, k, filter, eventual } = question;
     const readers = index.readers(eventual);
-    const graphs = index.graphs(eventual).map((each) => each?.get(field));
+    const graphs = index.graphs.map((each) => each?.get(field));
     return measureRecall(readers, graphs, field, {
       num,
       k,
