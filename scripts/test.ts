@@ -1,8 +1,8 @@
 // Runs one suite with Node's test runner.
 //
 //   npm test                             everything that is quick
-//   npm run test:long                    the command line, the documents' commands, every format, SQL against its model
-//   npm run test:fault                   what takes longer, by name
+//   npm run test:long                    models, the command line, the documents' commands, every format, SQL against its model
+//   npm run test:fault                   kills, full disks, damage, slow clients
 //   npm run test:console                 the console in Chromium
 //   npm run test:cluster                 nodes on a real Kafka, where there is Java
 //   npm run test:packages                what people install, from the packed files

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseFilterField, parseOps } from "../../../src/edge/rest/documents/json.ts";
-import type { DocumentRef, ReadOptions } from "../../../src/engine/collection/documents.ts";
-import { pinLimits } from "../../../src/engine/collection/pins.ts";
-import { EngineError } from "../../../src/engine/errors.ts";
-import { parseFields, parseSchema } from "../../../src/engine/schema/schema-parse.ts";
-import { EngineHarness } from "./harness.ts";
+import { parseFilterField, parseOps } from "../../src/edge/rest/documents/json.ts";
+import type { DocumentRef, ReadOptions } from "../../src/engine/collection/documents.ts";
+import { pinLimits } from "../../src/engine/collection/pins.ts";
+import { EngineError } from "../../src/engine/errors.ts";
+import { parseFields, parseSchema } from "../../src/engine/schema/schema-parse.ts";
+import { EngineHarness } from "../model/collection/harness.ts";
 
 const strong: ReadOptions = { token: [], eventual: false };
 const ref: DocumentRef = { namespace: "n", collection: "c" };

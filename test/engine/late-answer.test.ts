@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MemoryStore } from "../../../src/adapter/memory/store.ts";
-import type { WriteOp } from "../../../src/engine/collection/ops.ts";
-import { parseSchema } from "../../../src/engine/schema/schema-parse.ts";
-import type { Filter } from "../../../src/engine/search/filter/filter.ts";
-import type { WriteOp as StoreOp } from "../../../src/port/store.ts";
-import { startMemoryEngine, unsealed } from "../../support/memory-engine.ts";
+import { MemoryStore } from "../../src/adapter/memory/store.ts";
+import type { WriteOp } from "../../src/engine/collection/ops.ts";
+import { parseSchema } from "../../src/engine/schema/schema-parse.ts";
+import type { Filter } from "../../src/engine/search/filter/filter.ts";
+import type { WriteOp as StoreOp } from "../../src/port/store.ts";
+import { startMemoryEngine, unsealed } from "../support/memory-engine.ts";
 
 /** A store whose commits are seen by readers before they are answered, which `held` puts off. */
 class LateStore extends MemoryStore {
