@@ -124,28 +124,6 @@ for (const [path, status, error] of [
   });
 }
 
-test("a batch near the body's limit is taken whole, and is there after a kill", async () => {
-  await using own = await ServerProcess.start();
-  const writer = await StreamClient.create(own.url, "n");
-  await writer.createStream("large");
-  const value = Buffer.alloc(3 * 1024 * 1024, "x").toString("base64");
-  const records = Array.from({ length: 3 }, (_, i) => ({ key: base64(String(i)), value }));
-  const body = JSON.stringify({ records });
-  const full = body + " ".repeat(16 * 1024 * 1024 - body.length);
-  const done = await ask(writer.recordsUrl("large"), { body: full });
-  assert.equal(done.status, 200, done.text);
-  assert.equal(done.json.last_offset, 2);
-  await own.kill();
-  await using again = await ServerProcess.start({ dataDir: own.dataDir });
-  const url = `${again.url}/v1/namespaces/n/streams/large/partitions/0/records`;
-  const page = await ask(`${url}?offset=0&max_bytes=16777216`);
-  assert.deepEqual(
-    page.json.records.map(({ offset, key }: { offset: number; key: string }) => [offset, key]),
-    records.map(({ key }, offset) => [offset, key]),
-  );
-  for (const record of page.json.records) assert.equal(record.value, value);
-});
-
 test("writers at once: every batch is whole and in one place, every offset is given once", async () => {
   await client.createStream("raced");
   const writers = Array.from({ length: 16 }, async (_, writer) => {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { rm } from "node:fs/promises";
 import { after, before, test } from "node:test";
-import { type Answer, ask, base64 } from "../support/http.ts";
-import { ServerProcess, temporaryFolder } from "../support/process.ts";
-import { assertError, eventually, StreamClient } from "../support/streams.ts";
+import { ask, base64 } from "../support/http.ts";
+import { Piped, pipedSchema, type RecordJson } from "../support/piped.ts";
+import { ServerProcess } from "../support/process.ts";
+import { assertError, eventually } from "../support/streams.ts";
 
 let server: ServerProcess;
 
@@ -13,77 +13,8 @@ before(async () => {
 
 after(() => server[Symbol.asyncDispose]());
 
-const schema = {
-  fields: [
-    { name: "title", kind: "text" },
-    { name: "rank", kind: "i64" },
-  ],
-  vectors: [{ name: "v", dim: 2 }],
-};
-
-interface RecordJson {
-  readonly key?: string;
-  readonly value?: unknown;
-}
-
-/** A namespace with a stream `s`, and what the tests do in it. */
-class Piped {
-  readonly client: StreamClient;
-
-  private constructor(client: StreamClient) {
-    this.client = client;
-  }
-
-  static async create(namespace: string, partitions = 1): Promise<Piped> {
-    const client = await StreamClient.create(server.url, namespace);
-    await client.createStream("s", { partitions });
-    return new Piped(client);
-  }
-
-  async createCollection(more: object = {}): Promise<void> {
-    const made = await ask(`${this.client.url}/collections`, { body: { name: "c", schema: { ...schema, ...more } } });
-    assert.equal(made.status, 200, made.text);
-  }
-
-  link(options?: object): Promise<Answer> {
-    const body = { name: "l", source: "s", target: { kind: "collection", name: "c" }, options };
-    return ask(`${this.client.url}/links`, { body });
-  }
-
-  /** Values that are text go as they are, anything else as JSON. */
-  async send(records: readonly RecordJson[], partition = 0): Promise<void> {
-    const encoded = records.map(({ key, value }) => ({
-      ...(key === undefined ? {} : { key: base64(key) }),
-      ...(value === undefined ? {} : { value: base64(typeof value === "string" ? value : JSON.stringify(value)) }),
-    }));
-    const done = await ask(this.client.recordsUrl("s", partition), { body: { records: encoded } });
-    assert.equal(done.status, 200, done.text);
-  }
-
-  async detail() {
-    const answer = await ask(`${this.client.url}/links/l`);
-    assert.equal(answer.status, 200, answer.text);
-    return answer.json;
-  }
-
-  /** The link's detail once it has applied everything. */
-  drained() {
-    return eventually(
-      () => this.detail(),
-      ({ lag }) => lag.every(({ records }: { records: number }) => records === 0),
-    );
-  }
-
-  /** Each document as `[id, version, source]`. */
-  async documents(): Promise<unknown[]> {
-    const page = await ask(`${this.client.url}/collections/c/documents/scroll`, { body: { limit: 1000 } });
-    assert.equal(page.status, 200, page.text);
-    return page.json.documents.map(({ id, version, source }: Record<string, unknown>) => [id, version, source]);
-  }
-}
-
 test("records become documents, later ones replace earlier ones, and one without a value deletes", async () => {
-  const piped = await Piped.create("fills");
+  const piped = await Piped.create(server.url, "fills");
   await piped.createCollection();
   const made = await piped.link({ id: { json: "/key" }, source: "/doc", vectors: { v: "/embedding" } });
   assert.equal(made.status, 201, made.text);
@@ -114,7 +45,7 @@ test("records become documents, later ones replace earlier ones, and one without
 });
 
 test("a read of the collection with a token of the link's source reflects it", async () => {
-  const piped = await Piped.create("derived");
+  const piped = await Piped.create(server.url, "derived");
   await piped.createCollection();
   await piped.link();
   const count = (token: string, consistency: string) =>
@@ -132,7 +63,7 @@ test("a read of the collection with a token of the link's source reflects it", a
 });
 
 test("what fits no document is skipped and told, the last 20 of it", async () => {
-  const piped = await Piped.create("misfits");
+  const piped = await Piped.create(server.url, "misfits");
   await piped.createCollection({ dynamic: "strict" });
   await piped.link({ id: { json: "/id" }, source: "/doc", vectors: { v: "/v" } });
   const cases: [record: RecordJson, reason: RegExp][] = [
@@ -178,7 +109,7 @@ test("what fits no document is skipped and told, the last 20 of it", async () =>
 });
 
 test("a misfit leaves no field behind in a dynamic schema", async () => {
-  const piped = await Piped.create("dynamic");
+  const piped = await Piped.create(server.url, "dynamic");
   await piped.createCollection({ dynamic: "dynamic" });
   await piped.link({ source: "/doc" });
   await piped.send([{ value: { id: 1, doc: { fresh: 1, rank: "bad" } } }, { value: { id: 2, doc: { other: "x" } } }]);
@@ -191,7 +122,7 @@ test("a misfit leaves no field behind in a dynamic schema", async () => {
 });
 
 test("offsets as ids tell the records of several partitions apart", async () => {
-  const piped = await Piped.create("offsets", 3);
+  const piped = await Piped.create(server.url, "offsets", 3);
   await piped.createCollection();
   await piped.link({ id: "offset" });
   for (const partition of [0, 1, 2]) {
@@ -212,7 +143,7 @@ test("offsets as ids tell the records of several partitions apart", async () => 
 });
 
 test("wrong options name the option at fault", async () => {
-  const piped = await Piped.create("options");
+  const piped = await Piped.create(server.url, "options");
   const cases: [options: object, field: string][] = [
     [{ key: "/id" }, "options.key"],
     [{ id: "key" }, "options.id"],
@@ -228,7 +159,7 @@ test("wrong options name the option at fault", async () => {
 });
 
 test("a link waits for its collection, and fills one that is made anew from the start", async () => {
-  const piped = await Piped.create("anew");
+  const piped = await Piped.create(server.url, "anew");
   assert.equal((await piped.link()).status, 201);
   await piped.send([{ value: { id: 1, rank: 1 } }, { value: { id: 1, rank: 2 } }, { value: { id: 2, rank: "x" } }]);
   const waiting = await eventually(
@@ -260,8 +191,8 @@ test("a link waits for its collection, and fills one that is made anew from the 
 });
 
 test("an alias is no target", async () => {
-  const piped = await Piped.create("aliased");
-  await ask(`${piped.client.url}/collections`, { body: { name: "real", schema } });
+  const piped = await Piped.create(server.url, "aliased");
+  await ask(`${piped.client.url}/collections`, { body: { name: "real", schema: pipedSchema } });
   await ask(`${piped.client.url}/aliases`, { body: { actions: [{ add: { alias: "c", collection: "real" } }] } });
   await piped.link();
   const { error } = await eventually(
@@ -272,7 +203,7 @@ test("an alias is no target", async () => {
 });
 
 test("a deleted link leaves its documents, and a new one of its name starts over", async () => {
-  const piped = await Piped.create("deleted");
+  const piped = await Piped.create(server.url, "deleted");
   await piped.createCollection();
   await piped.link();
   await piped.send([{ value: { id: 1 } }, { value: "misfit" }]);
@@ -282,39 +213,4 @@ test("a deleted link leaves its documents, and a new one of its name starts over
   await piped.link();
   assert.equal((await piped.drained()).skipped, 1);
   assert.deepEqual(await piped.documents(), [[1, 2, { id: 1 }]]);
-});
-
-test("a restart goes on where the link was", async () => {
-  const dataDir = await temporaryFolder();
-  const kept = server;
-  try {
-    server = await ServerProcess.start({ dataDir });
-    const piped = await Piped.create("restart");
-    await piped.createCollection();
-    await piped.link();
-    await piped.send([{ value: { id: 1 } }, { value: "misfit" }]);
-    const first = await piped.drained();
-    await server.stop();
-    server = await ServerProcess.start({ dataDir });
-    const url = `${server.url}/v1/namespaces/restart`;
-    const again = await ask(`${url}/links/l`);
-    assert.deepEqual(again.json, first);
-    const records = [{ value: base64(JSON.stringify({ id: 2 })) }];
-    await ask(`${url}/streams/s/partitions/0/records`, { body: { records } });
-    const found = await eventually(
-      () => ask(`${url}/collections/c/documents/scroll`, { body: {} }),
-      ({ json }) => json.documents.length === 2,
-    );
-    assert.deepEqual(
-      found.json.documents.map(({ id, version }: Record<string, unknown>) => [id, version]),
-      [
-        [1, 1],
-        [2, 1],
-      ],
-    );
-  } finally {
-    await server.kill();
-    server = kept;
-    await rm(dataDir, { recursive: true, force: true });
-  }
 });

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
-import { rmSync } from "node:fs";
 import { test } from "node:test";
 import { CollectionClient, collectionsServer, numbers, upserts } from "../support/collections.ts";
 import { type Answer, ask } from "../support/http.ts";
-import { ServerProcess, temporaryFolder } from "../support/process.ts";
+import { ServerProcess } from "../support/process.ts";
 import { assertError, eventually } from "../support/streams.ts";
 
 const { server, collection } = collectionsServer("200ms");
@@ -219,62 +218,6 @@ test("a zero vector is accepted", async () => {
   const c = await collection({ vectors: [{ name: "v", dim: 2, distance: "cosine" }] });
   await c.written("docs", [{ upsert: { id: 1, source: {}, vectors: { v: [0, 0] } } }]);
   assert.deepEqual((await c.get("docs", 1)).json.vectors, { v: [0, 0] });
-});
-
-test("an idempotency key replays the recorded results, over a restart too", async () => {
-  const dataDir = await temporaryFolder();
-  try {
-    const first = await ServerProcess.start({ dataDir });
-    const c = await CollectionClient.create(first.url, "n");
-    await c.made("docs", tagged);
-    const ops = upserts([1], () => ({ tag: "a" }));
-    const key = { "idempotency-key": "k 1" };
-    const written = await c.write("docs", ops, {}, key);
-    assert.equal(written.headers.get("idempotency-replayed"), null);
-    const inBody = await c.write("docs", ops, { idempotency_key: "k2" });
-    assert.deepEqual([inBody.json.replayed, inBody.json.results[0].version], [false, 2]);
-    const replays = async (client: CollectionClient) => {
-      for (const [original, again] of [
-        [written, await client.write("docs", ops, {}, key)],
-        [inBody, await client.write("docs", ops, { idempotency_key: "k2" })],
-      ] as const) {
-        assert.equal(again.status, 200, again.text);
-        assert.equal(again.headers.get("idempotency-replayed"), "true");
-        assert.deepEqual(
-          [again.json.replayed, again.json.results, again.json.token],
-          [true, original.json.results, original.json.token],
-        );
-      }
-      assertError(
-        await client.write(
-          "docs",
-          upserts([2], () => ({})),
-          {},
-          key,
-        ),
-        409,
-        "conflict",
-      );
-      assert.equal((await client.get("docs", 1)).json.version, 2);
-    };
-    await replays(c);
-    assertError(await c.write("docs", ops, { idempotency_key: "" }), 400, "invalid_argument", "idempotency_key");
-    const failed = { "idempotency-key": "failed" };
-    assertError(await c.write("docs", [{ patch: { id: 9, source: {} } }], {}, failed), 404, "not_found");
-    statuses(
-      await c.write(
-        "docs",
-        upserts([3], () => ({})),
-        {},
-        failed,
-      ),
-    );
-    assert.equal(await first.stop(), 0);
-    await using again = await ServerProcess.start({ dataDir });
-    await replays(new CollectionClient(again.url, "n"));
-  } finally {
-    rmSync(dataDir, { recursive: true, force: true });
-  }
 });
 
 test("a tail over its limit answers 429 until the index has caught up, and nothing is lost", async () => {

@@ -127,25 +127,6 @@ for (const [what, key, status] of [
   });
 }
 
-test("keys outlive a stop and a kill", async () => {
-  await using first = await ServerProcess.start();
-  const writer = await StreamClient.create(first.url, "n");
-  await writer.createStream("s");
-  const path = new URL(writer.recordsUrl("s")).pathname;
-  const replies = [await append(first.url + path, "k1", "a"), await append(first.url + path, "k2", "b")];
-  await first.stop();
-  await using second = await ServerProcess.start({ dataDir: first.dataDir });
-  const again = await append(second.url + path, "k1", "a");
-  assert.equal(again.headers.get("idempotency-replayed"), "true");
-  assert.deepEqual(again.json, replies[0]!.json);
-  const third = await append(second.url + path, "k3", "c");
-  await second.kill();
-  await using last = await ServerProcess.start({ dataDir: first.dataDir });
-  assert.deepEqual((await append(last.url + path, "k3", "c")).json, third.json);
-  assert.deepEqual((await append(last.url + path, "k2", "b")).json, replies[1]!.json);
-  assertError(await append(last.url + path, "k2", "x"), 409, "conflict");
-});
-
 /** One event in binary mode. */
 function sendEvent(url: string, key: string, data: string, attributes: Record<string, string> = {}) {
   const headers = { "ce-specversion": "1.0", "ce-type": "t", "ce-source": "/s", "ce-id": "1", ...attributes };

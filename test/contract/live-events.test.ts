@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { ConnectError } from "@connectrpc/connect";
 import { ask } from "../support/http.ts";
-import { LiveNamespaceClient } from "../support/live.ts";
+import { events, LiveNamespaceClient, withEvents } from "../support/live.ts";
 import { ServerProcess } from "../support/process.ts";
 import { infoOf } from "../wire/rpc/clients.ts";
 
@@ -12,28 +12,6 @@ before(async () => {
   server = await ServerProcess.start();
 });
 after(() => server[Symbol.asyncDispose]());
-
-interface ChangeEvent {
-  readonly id: string;
-  readonly source: string;
-  readonly type: string;
-  readonly subject: string;
-  readonly partitionkey: string;
-  readonly data?: Readonly<Record<string, unknown>>;
-}
-
-async function events(at: ServerProcess, namespace: string): Promise<ChangeEvent[]> {
-  const path = `/v1/namespaces/${namespace}/streams/changes/partitions/0/events?offset=0`;
-  return (await ask(`${at.url}${path}`)).json as ChangeEvent[];
-}
-
-async function withEvents(at: ServerProcess, namespace: string): Promise<LiveNamespaceClient> {
-  const live = await LiveNamespaceClient.create(at, namespace);
-  await live.mutate("_tables:create", { table: "notes" });
-  await ask(`${at.url}/v1/namespaces/${namespace}/streams`, { body: { name: "changes" } });
-  await live.mutate("_tables:events", { table: "notes", stream: "changes" });
-  return live;
-}
 
 test("a stream is told of each change of a table, once and in order, until it is told no more", async () => {
   const live = await withEvents(server, "told");
@@ -113,24 +91,4 @@ test("a link makes live documents searchable, with their changes and removals", 
     body: { query: "SELECT n._id FROM live.notes n JOIN collections.notes c ON c._source->>'_id' = n._id" },
   });
   assert.equal(rows.json.row_count, 19);
-});
-
-test("commits and their events are one: after a crash there are as many of both", async () => {
-  await using first = await ServerProcess.start();
-  const live = await withEvents(first, "n");
-  let done = 0;
-  const writers = Array.from({ length: 8 }, async () => {
-    for (;;) {
-      await live.mutate("_tables:insert", { table: "notes", document: { text: "x" } });
-      if (++done === 40) void first.kill();
-    }
-  });
-  await Promise.allSettled(writers);
-  await using second = await ServerProcess.start({ dataDir: first.dataDir });
-  const again = await LiveNamespaceClient.create(second, "n");
-  const stored = (await again.query("_tables:list", { table: "notes" })) as { _id: string }[];
-  const told = await events(second, "n");
-  assert.ok(stored.length >= done, `${stored.length} of ${done}`);
-  assert.deepEqual(new Set(told.map(({ subject }) => subject)), new Set(stored.map(({ _id }) => _id)));
-  assert.equal(told.length, stored.length);
 });

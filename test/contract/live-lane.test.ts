@@ -1,33 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
-import {
-  compressionBrotli,
-  compressionGzip,
-  createConnectTransport,
-  createGrpcTransport,
-  createGrpcWebTransport,
-} from "@connectrpc/connect-node";
+import { createClient, type Transport } from "@connectrpc/connect";
 import { LiveService } from "../../src/gen/service/live/v1/live_pb.ts";
-import { LiveNamespaceClient, type LiveWatch } from "../support/live.ts";
+import { everyTransport, LiveNamespaceClient, type LiveWatch } from "../support/live.ts";
 import { ServerProcess } from "../support/process.ts";
-
-const encodings = { plain: undefined, gzip: compressionGzip, br: compressionBrotli };
-
-function transports(baseUrl: string): [string, Transport][] {
-  return Object.entries(encodings).flatMap(([name, compression]) => {
-    const options = { baseUrl, httpVersion: "2" as const, acceptCompression: compression ? [compression] : [] };
-    return [false, true].flatMap((useBinaryFormat): [string, Transport][] => {
-      const how = `${name}, ${useBinaryFormat ? "protobuf" : "JSON"}`;
-      return [
-        [`Connect, ${how}`, createConnectTransport({ ...options, useBinaryFormat })],
-        [`Connect over HTTP/1.1, ${how}`, createConnectTransport({ ...options, useBinaryFormat, httpVersion: "1.1" })],
-        [`gRPC, ${how}`, createGrpcTransport({ ...options, useBinaryFormat })],
-        [`gRPC-Web, ${how}`, createGrpcWebTransport({ ...options, useBinaryFormat })],
-      ];
-    });
-  });
-}
 
 test("sessions are told the same over every protocol and encoding, whether or not they share the bytes", async () => {
   await using server = await ServerProcess.start();
@@ -38,7 +14,7 @@ test("sessions are told the same over every protocol and encoding, whether or no
     const of = new LiveNamespaceClient(createClient(LiveService, transport), live.namespace);
     watches.push([name, of.watch(["_tables:list", { table: "t" }], ["_tables:count", { table: "t" }])]);
   };
-  const all = transports(server.live);
+  const all = everyTransport(server.live);
   for (const [name, transport] of all) open(name, transport);
   try {
     const wait = async (count: number) => {
@@ -62,29 +38,4 @@ test("sessions are told the same over every protocol and encoding, whether or no
   } finally {
     for (const [, watch] of watches) await watch[Symbol.asyncDispose]();
   }
-});
-
-test("a session ends with the caller's deadline, an unknown namespace or a server that drains, told like any other call", async () => {
-  await using server = await ServerProcess.start();
-  const live = await LiveNamespaceClient.create(server, "lane");
-  const ends: Promise<ConnectError>[] = [];
-  const end = async (namespace: string, timeoutMs: number, transport: Transport, opened = () => {}) => {
-    const client = createClient(LiveService, transport);
-    try {
-      for await (const { event } of client.watch({ namespace }, { timeoutMs })) {
-        if (event.case === "opened") opened();
-      }
-      return assert.fail("ended without an error");
-    } catch (error) {
-      return ConnectError.from(error);
-    }
-  };
-  const all = transports(server.live);
-  for (const [name, transport] of all) {
-    assert.equal((await end("nowhere", 60_000, transport)).code, Code.NotFound, name);
-    assert.equal((await end(live.namespace, 300, transport)).code, Code.DeadlineExceeded, name);
-    await new Promise<void>((resolve) => ends.push(end(live.namespace, 60_000, transport, resolve)));
-  }
-  await server.stop();
-  for (const [i, [name]] of all.entries()) assert.equal((await ends[i]!).code, Code.Unavailable, name);
 });

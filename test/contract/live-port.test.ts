@@ -8,7 +8,7 @@ import { ConnectError } from "@connectrpc/connect";
 import { NodeClock } from "../../src/adapter/node/clock.ts";
 import { ask } from "../support/http.ts";
 import { IdentityProvider } from "../support/identity-provider.ts";
-import { LiveNamespaceClient, liveClient } from "../support/live.ts";
+import { liveClient } from "../support/live.ts";
 import { MeshDaemon, user } from "../support/mesh-daemon.ts";
 import { ServerProcess } from "../support/process.ts";
 import { infoOf, infoOfJson, type JsonError, post } from "../wire/rpc/clients.ts";
@@ -139,17 +139,6 @@ test("a key for one namespace is of no use in another", async () => {
     );
     await watch.return?.().catch(() => undefined);
   }
-});
-
-test("a drain ends sessions with unavailable and the process exits with 0", { timeout: 60_000 }, async () => {
-  await using server = await ServerProcess.start();
-  const live = await LiveNamespaceClient.create(server, "n");
-  await live.mutate("_tables:create", { table: "t" });
-  await using watch = live.watch(["_tables:count", { table: "t" }]);
-  await watch.until((shown) => shown.get(1) === 0);
-  const ended = watch.next().catch((thrown: unknown) => infoOf(ConnectError.from(thrown)).reason);
-  assert.equal(await server.stop(), 0);
-  assert.equal(await ended, "unavailable");
 });
 
 test("the Live engine can be off, and a default port that is taken is a warning", async () => {

@@ -195,23 +195,3 @@ test("a silent session hears the tick, and a query that fails may hold later", a
   await live.mutate("_tables:create", { table: "later" });
   await watch.until((shown) => shown.get(1) === 0);
 });
-
-test("tables outlive a restart", async () => {
-  await using first = await ServerProcess.start();
-  const live = await Namespace.create(first, "kept");
-  await live.mutate("_tables:create", { table: "things" });
-  const before = await live.mutateAt("_tables:insert", {
-    table: "things",
-    document: { n: { $int64: "9007199254740993" } },
-  });
-  await first.kill();
-  await using second = await ServerProcess.start({ dataDir: first.dataDir });
-  const again = new Namespace((await Namespace.create(second, "kept")).client, "kept");
-  const rows = (await again.query("_tables:list", { table: "things" })) as { n: unknown }[];
-  assert.deepEqual(
-    rows.map(({ n }) => n),
-    [{ $int64: "9007199254740993" }],
-  );
-  const after = await again.mutateAt("_tables:insert", { table: "things", document: {} });
-  assert.equal(after.tick, before.tick + 1);
-});

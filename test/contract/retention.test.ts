@@ -123,30 +123,6 @@ test("a record of a time far ahead that was trimmed does not keep later ones fro
   assert.deepEqual((await client.fetch("ahead", "timestamp_ms=601")).json.records, []);
 });
 
-test("the start, and an emptied partition's end, are the same after a restart", async () => {
-  await using first = await ServerProcess.start();
-  const writer = await StreamClient.create(first.url, "n");
-  await writer.createStream("b", { retention: { max_bytes: 5_000 } });
-  await writer.createStream("a", { retention: { max_age_ms: 100 } });
-  for (let i = 0; i < 20; i++) await writer.append("b", [kilobyte]);
-  await writer.append("a", ["x", "y", "z"]);
-  const detail = async (url: string, stream: string) => {
-    const { json } = await ask(`${url}/v1/namespaces/n/streams/${stream}`);
-    return json.partitions[0] as Marks;
-  };
-  const aged = await eventually(
-    () => detail(first.url, "a"),
-    (seen) => seen.log_start_offset === 3,
-  );
-  const bytes = await detail(first.url, "b");
-  await first.stop();
-  await using second = await ServerProcess.start({ dataDir: first.dataDir });
-  assert.deepEqual(await detail(second.url, "a"), aged);
-  assert.deepEqual(await detail(second.url, "b"), bytes);
-  const next = await ask(`${second.url}/v1/namespaces/n/streams/a/partitions/0/records`, { body: { records: [{}] } });
-  assert.equal(next.json.base_offset, 3);
-});
-
 const megabyte = "x".repeat(1_000_000);
 
 function diskBytes(server: ServerProcess): number {

@@ -182,18 +182,3 @@ test("a dropped stream is gone; made anew it has a new id and an empty log", asy
   await client.append("reborn", ["new"]);
   assert.deepEqual(await client.values("reborn"), ["new"]);
 });
-
-test("names, ids and records outlive a restart", async () => {
-  await using first = await ServerProcess.start();
-  const before = await StreamClient.create(first.url, "kept");
-  const id = await before.createStream("s", { partitions: 2, retention: { max_bytes: 1_000_000 } });
-  await before.append("s", ["a", "b"], 1);
-  const detail = (await ask(before.streamUrl("s"))).json;
-  assert.equal(await first.stop(), 0);
-  await using second = await ServerProcess.start({ dataDir: first.dataDir });
-  const url = `${second.url}/v1/namespaces/kept/streams`;
-  assert.deepEqual((await ask(`${url}/s`)).json, detail);
-  const next = await ask(`${url}/s/partitions/1/records`, { body: { records: [{}] } });
-  assert.equal(next.json.base_offset, 2);
-  assert.ok((await ask(url, { body: { name: "t" } })).json.id > id);
-});

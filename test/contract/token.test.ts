@@ -149,15 +149,3 @@ test("every read takes a token: malformed it is 400, and what derives from its s
     assert.equal(answer.status, 200, `${tokenReads[i]![1]}: ${answer.text}`);
   }
 });
-
-test("a write's token holds for the same data after a restart", { timeout: 50_000 }, async () => {
-  await using first = await ServerProcess.start();
-  const writer = await StreamClient.create(first.url, "n");
-  await writer.createStream("s");
-  const token = (await writer.append("s", ["a"])).headers.get("service-consistency-token")!;
-  await first.kill();
-  await using second = await ServerProcess.start({ dataDir: first.dataDir });
-  const url = `${second.url}/v1/namespaces/n/streams/s/partitions/0/records?offset=0`;
-  const page = await ask(url, { headers: { "service-consistency-token": token } });
-  assert.equal(page.json.records.length, 1);
-});

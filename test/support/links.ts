@@ -30,3 +30,9 @@ export function linksOf(client: () => EventClient) {
   }
   return { createLink, made, detail, caughtUp };
 }
+
+/** Many records in few requests: `count` for each of the keys k0 to k99. */
+export async function fill(at: EventClient, stream: string, batches: number): Promise<void> {
+  const records = Array.from({ length: 5_000 }, (_, i) => ({ key: `k${i % 100}` }));
+  for (let i = 0; i < batches; i++) await at.records(stream, records);
+}

@@ -1,7 +1,13 @@
 import { toJson } from "@bufbuild/protobuf";
 import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
-import { type Client, createClient } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-node";
+import { type Client, createClient, type Transport } from "@connectrpc/connect";
+import {
+  compressionBrotli,
+  compressionGzip,
+  createConnectTransport,
+  createGrpcTransport,
+  createGrpcWebTransport,
+} from "@connectrpc/connect-node";
 import {
   LiveService,
   type StateModification,
@@ -27,6 +33,24 @@ export function liveClient(url: string, headers: Readonly<Record<string, string>
     ],
   });
   return createClient(LiveService, transport);
+}
+
+const encodings = { plain: undefined, gzip: compressionGzip, br: compressionBrotli };
+
+/** Every protocol, format and encoding. */
+export function everyTransport(baseUrl: string): [string, Transport][] {
+  return Object.entries(encodings).flatMap(([name, compression]) => {
+    const options = { baseUrl, httpVersion: "2" as const, acceptCompression: compression ? [compression] : [] };
+    return [false, true].flatMap((useBinaryFormat): [string, Transport][] => {
+      const how = `${name}, ${useBinaryFormat ? "protobuf" : "JSON"}`;
+      return [
+        [`Connect, ${how}`, createConnectTransport({ ...options, useBinaryFormat })],
+        [`Connect over HTTP/1.1, ${how}`, createConnectTransport({ ...options, useBinaryFormat, httpVersion: "1.1" })],
+        [`gRPC, ${how}`, createGrpcTransport({ ...options, useBinaryFormat })],
+        [`gRPC-Web, ${how}`, createGrpcWebTransport({ ...options, useBinaryFormat })],
+      ];
+    });
+  });
 }
 
 export function json(value: Value | undefined): Json {
@@ -133,4 +157,28 @@ export class LiveWatch implements AsyncDisposable {
       this.shown.delete(modification.value.queryId);
     } else if (modification.case === "removed") this.shown.delete(modification.value);
   }
+}
+
+interface ChangeEvent {
+  readonly id: string;
+  readonly source: string;
+  readonly type: string;
+  readonly subject: string;
+  readonly partitionkey: string;
+  readonly data?: Readonly<Record<string, unknown>>;
+}
+
+/** What the stream `changes` was told. */
+export async function events(at: ServerProcess, namespace: string): Promise<ChangeEvent[]> {
+  const path = `/v1/namespaces/${namespace}/streams/changes/partitions/0/events?offset=0`;
+  return (await ask(`${at.url}${path}`)).json as ChangeEvent[];
+}
+
+/** With a table `notes` whose changes go to the stream `changes`. */
+export async function withEvents(at: ServerProcess, namespace: string): Promise<LiveNamespaceClient> {
+  const live = await LiveNamespaceClient.create(at, namespace);
+  await live.mutate("_tables:create", { table: "notes" });
+  await ask(`${at.url}/v1/namespaces/${namespace}/streams`, { body: { name: "changes" } });
+  await live.mutate("_tables:events", { table: "notes", stream: "changes" });
+  return live;
 }

@@ -10,7 +10,6 @@ import { connect as connectTls } from "node:tls";
 import pg from "pg";
 import postgres from "postgres";
 import { selfSigned } from "../../listener/certificate.ts";
-import { ask } from "../../support/http.ts";
 import { ServerProcess, temporaryFolder } from "../../support/process.ts";
 import { errorFields, int32, query, RawPostgres, startup } from "./raw-client.ts";
 
@@ -143,20 +142,4 @@ test("a renewed certificate is served to the next connection", async () => {
     assert.ok(tries < 500, "the new certificate was never served");
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-});
-
-test("when the server stops, idle sessions are told 57P01 and statements under way are answered", async () => {
-  await using stopping = await ServerProcess.start();
-  await ask(`${stopping.url}/v1/namespaces`, { body: { name: "shop" } });
-  const idle = await RawPostgres.signedIn(stopping.postgres, "shop");
-  const busy = await RawPostgres.signedIn(stopping.postgres, "shop");
-  busy.send(query("select count(*) from range(30000000) a where a.range % 7 = 3"));
-  const stopped = stopping.stop();
-  await idle.closed();
-  assert.equal(errorFields(idle.heard[0]!)["C"], "57P01");
-  const heard = await busy.until("Z");
-  assert.ok(heard.some(({ type }) => type === "D"));
-  await busy.closed();
-  assert.equal(errorFields(busy.heard[0]!)["C"], "57P01");
-  assert.equal(await stopped, 0);
 });

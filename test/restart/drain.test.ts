@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { ask } from "../support/http.ts";
 import { ServerProcess } from "../support/process.ts";
 import { assertError, eventually, StreamClient } from "../support/streams.ts";
+import { Tail } from "../support/tail.ts";
 
 async function started(flags: readonly string[] = []): Promise<{ server: ServerProcess; client: StreamClient }> {
   const server = await ServerProcess.start({ flags });
@@ -139,4 +140,16 @@ test("an idle server stops at once", { timeout: 50_000 }, async () => {
   await using _ = server;
   assert.equal(await server.stop(), 0);
   assert.ok(server.logs.some((line) => line.includes('"stopped"')));
+});
+
+test("a tail ends when the server drains, and the server does not wait for it", { timeout: 50_000 }, async () => {
+  await using own = await ServerProcess.start();
+  const writer = await StreamClient.create(own.url, "n");
+  await writer.createStream("s");
+  await writer.append("s", ["a"]);
+  await using tail = await Tail.open(`${writer.recordsUrl("s")}?offset=0`);
+  await tail.take(1);
+  const stopped = own.stop();
+  assert.equal(await tail.next(), undefined);
+  assert.equal(await stopped, 0);
 });
