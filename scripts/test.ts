@@ -1,7 +1,7 @@
 // Runs one suite with Node's test runner.
 //
 //   npm test                             everything that is quick
-//   npm run test:long                    models, restarts, the command line, the documents' commands, every format, SQL
+//   npm run test:long                    models, restarts, load, the command line, the documents' commands, every format, SQL
 //   npm run test:fault                   kills, full disks, damage, slow clients
 //   npm run test:console                 the console in Chromium
 //   npm run test:cluster                 nodes on a real Kafka, where there is Java

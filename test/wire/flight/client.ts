@@ -128,3 +128,8 @@ function nextMessage(stream: Uint8Array, from: number): number {
   }
   return stream.byteLength;
 }
+
+export const json = (table: Table): unknown =>
+  JSON.parse(
+    JSON.stringify(table.toArray(), (_, value: unknown) => (typeof value === "bigint" ? Number(value) : value)),
+  );

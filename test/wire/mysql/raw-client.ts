@@ -87,3 +87,12 @@ export function errorOf(payload: Buffer | undefined): { errno: number; message: 
   const withState = payload[3] === 0x23;
   return { errno: payload.readUInt16LE(1), message: payload.toString("utf8", withState ? 9 : 3) };
 }
+
+/** A session of the namespace `shop`, with its id. */
+export async function signedIn(port: number): Promise<{ client: RawClient; id: number }> {
+  const client = new RawClient(port, { allowHalfOpen: true });
+  const greeting = (await client.read())!.payload;
+  client.send(1, handshakeResponse("shop"));
+  await client.read();
+  return { client, id: greeting.readUInt32LE(greeting.indexOf(0) + 1) };
+}

@@ -79,3 +79,10 @@ export async function refused(
   }
   assert.fail("the statement was not refused");
 }
+
+export async function until(holds: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; !(await holds()); tries++) {
+    assert.ok(tries < 1000, "never came true");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { ask } from "../../support/http.ts";
 import { ServerProcess } from "../../support/process.ts";
-import { errorOf, handshakeResponse, RawClient } from "./raw-client.ts";
-import { connectTo, fillShop, refused, rows, startServer } from "./server.ts";
+import { errorOf, signedIn } from "./raw-client.ts";
+import { connectTo, fillShop, refused, rows, startServer, until } from "./server.ts";
 
 const endless = "SELECT count(*) FROM range(100000000) a, range(100000) b WHERE a.range + b.range = 3";
 
@@ -18,18 +18,6 @@ describe("statements that are under way", () => {
 
   after(() => server?.[Symbol.asyncDispose]());
 
-  async function cancelled(): Promise<number> {
-    const { text } = await ask(`${server.url}/metrics`);
-    return Number(/^service_sql_statements_total\{outcome="cancelled"\} (\d+)/m.exec(text)?.[1] ?? 0);
-  }
-
-  async function until(holds: () => Promise<boolean>): Promise<void> {
-    for (let tries = 0; !(await holds()); tries++) {
-      assert.ok(tries < 1000, "never came true");
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  }
-
   /** Whether a session has been at its statement for a second. */
   async function atWork(id: number): Promise<boolean> {
     const watcher = await connectTo(port);
@@ -38,28 +26,8 @@ describe("statements that are under way", () => {
     return list.some((row) => row["Id"] === id && row["Info"] === endless && Number(row["Time"]) >= 1);
   }
 
-  async function signedIn(): Promise<{ client: RawClient; id: number }> {
-    const client = new RawClient(port, { allowHalfOpen: true });
-    const greeting = (await client.read())!.payload;
-    client.send(1, handshakeResponse("shop"));
-    await client.read();
-    return { client, id: greeting.readUInt32LE(greeting.indexOf(0) + 1) };
-  }
-
-  test("are stopped when their client closes its half or vanishes", async () => {
-    for (const leave of ["end", "destroy"] as const) {
-      const before = await cancelled();
-      const { client, id } = await signedIn();
-      client.send(0, `\x03${endless}`);
-      await until(() => atWork(id));
-      client.socket[leave]();
-      await until(async () => (await cancelled()) === before + 1);
-      client.socket.destroy();
-    }
-  });
-
   test("are stopped by KILL QUERY, and their session goes on", async () => {
-    const { client, id } = await signedIn();
+    const { client, id } = await signedIn(port);
     client.send(0, `\x03${endless}`);
     await until(() => atWork(id));
     const other = await connectTo(port);
@@ -82,25 +50,8 @@ describe("statements that are under way", () => {
     await session.end();
   });
 
-  test("a slow reader is given no more than it takes, and others go on", async () => {
-    const { client: slow } = await signedIn();
-    slow.socket.removeAllListeners("data");
-    slow.socket.pause();
-    slow.send(0, "\x03SELECT repeat('x', 1000) AS x, range AS i FROM range(100000)");
-    const other = await connectTo(port);
-    for (let i = 0; i < 20; i++) assert.equal((await rows(other, "SELECT _id FROM docs")).length, 3);
-    let bytes = 0;
-    slow.socket.on("data", (chunk) => {
-      bytes += chunk.length;
-    });
-    slow.socket.resume();
-    await until(async () => bytes > 100_000 * 1000);
-    slow.socket.destroy();
-    await other.end();
-  });
-
   test("a cursor gives as many rows as are fetched", async () => {
-    const { client } = await signedIn();
+    const { client } = await signedIn(port);
     assert.equal((await client.command(0x16, "SELECT range AS i FROM range(5000)"))[0], 0);
     // Its column and the end of the columns.
     await client.read();
@@ -141,7 +92,7 @@ describe("statements that are under way", () => {
   });
 
   test("commands that drivers seldom send", async () => {
-    const { client } = await signedIn();
+    const { client } = await signedIn(port);
     assert.match((await client.command(0x09)).toString(), /^Uptime: \d+ {2}Threads: \d+/);
     assert.equal((await client.command(0x1f))[0], 0);
     assert.equal((await client.command(0x02, "shop"))[0], 0);
@@ -158,7 +109,7 @@ describe("statements that are under way", () => {
   });
 
   test("long data of a parameter comes in pieces", async () => {
-    const { client } = await signedIn();
+    const { client } = await signedIn(port);
     const prepared = await client.command(0x16, "SELECT length(?) AS l");
     assert.equal(prepared.readUInt16LE(7), 1);
     // The parameter and its end, and, where the column is known already, the same of it.

@@ -1,5 +1,8 @@
+import assert from "node:assert/strict";
 import { CollectionClient } from "../../support/collections.ts";
 import { ask, base64 } from "../../support/http.ts";
+import type { ServerProcess } from "../../support/process.ts";
+import { firstColumn, query, RawPostgres } from "./raw-client.ts";
 
 /** A namespace with a collection and a stream, the same for every test of this wire. */
 export async function makeShop(url: string, namespace = "shop"): Promise<CollectionClient> {
@@ -21,4 +24,13 @@ export async function makeShop(url: string, namespace = "shop"): Promise<Collect
     body: { records: [{ key: base64("k"), value: base64("v") }] },
   });
   return shop;
+}
+
+/** The wire, and everything else, still serves. */
+export async function stillServes(server: ServerProcess): Promise<void> {
+  const client = await RawPostgres.signedIn(server.postgres, "shop");
+  client.send(query("select count(*) from items"));
+  assert.deepEqual(firstColumn(await client.until("Z")), ["3"]);
+  client.socket.destroy();
+  assert.equal((await ask(`${server.url}/health`)).status, 200);
 }
