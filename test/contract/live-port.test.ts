@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { json } from "node:stream/consumers";
 import { test } from "node:test";
 import { ConnectError } from "@connectrpc/connect";
@@ -138,24 +138,5 @@ test("a key for one namespace is of no use in another", async () => {
       Array.from({ length: 4 }, () => wanted),
     );
     await watch.return?.().catch(() => undefined);
-  }
-});
-
-test("the Live engine can be off, and a default port that is taken is a warning", async () => {
-  await using off = await ServerProcess.start({ env: { SERVICE_LIVE_LISTEN: "off" } });
-  const { json: told } = await post(`${off.url}/service.instance.v1.InstanceService/GetInstance`, "{}");
-  assert.equal((told as { features: Record<string, boolean> }).features["live"], false);
-  assert.ok(!off.logs.join("\n").includes('"live":"'));
-  const holder = createServer();
-  // Taken by this test or by somebody else already: it is taken.
-  await new Promise<void>((resolve) => holder.once("error", () => resolve()).listen(7710, "127.0.0.1", resolve));
-  try {
-    await using server = await ServerProcess.start({ env: { SERVICE_LIVE_LISTEN: "" } });
-    assert.match(server.logs.join("\n"), /"level":40.*127\.0\.0\.1:7710 is taken, so the Live engine has no port/);
-    const { json: told } = await post(`${server.url}/service.instance.v1.InstanceService/GetInstance`, "{}");
-    assert.equal((told as { features: Record<string, boolean> }).features["live"], false);
-    assert.equal(await get(server.url, "/ready"), 200);
-  } finally {
-    holder.close();
   }
 });

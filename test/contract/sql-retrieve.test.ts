@@ -116,18 +116,20 @@ const conditions: readonly (readonly [condition: string, ...params: unknown[]])[
   ["v[1] > 0 and v[2] < $1", 0.4],
 ];
 
+let server: ServerProcess;
+before(async () => {
+  server = await ServerProcess.start();
+});
+after(() => server[Symbol.asyncDispose]());
+
 describe("retrievers in SQL and in a query", () => {
-  let server: ServerProcess;
   let client: CollectionClient;
 
   before(async () => {
-    server = await ServerProcess.start();
     client = await CollectionClient.create(server.url, "r");
     await client.made("docs", schema);
     await client.written("docs", documents(300));
   });
-
-  after(() => server[Symbol.asyncDispose]());
 
   async function both(sql: string, query: object) {
     const [first, second] = await Promise.all([
@@ -242,7 +244,6 @@ describe("retrievers in SQL and in a query", () => {
 });
 
 test("a field with multi is a list, in the table and of a retriever", async () => {
-  await using server = await ServerProcess.start();
   const client = await CollectionClient.create(server.url, "lists");
   const kinds = { k: "keyword", t: "text", i: "i64", f: "f64", b: "bool", d: "date" };
   const fields = Object.entries(kinds).map(([name, kind]) => ({ name, kind, multi: true }));
@@ -276,7 +277,6 @@ test("a field with multi is a list, in the table and of a retriever", async () =
 });
 
 test("dates of every year are told in ISO 8601, and are taken back", async () => {
-  await using server = await ServerProcess.start();
   const client = await CollectionClient.create(server.url, "dates");
   await client.made("docs", { fields: [{ name: "at", kind: "date" }] });
   const dates = [

@@ -1,75 +1,10 @@
 import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";
-import { join } from "node:path";
 import { describe, test } from "node:test";
-import fc from "fast-check";
-import { FileCommitLog } from "../../src/adapter/file-log/commit-log.ts";
-import { LogFolder } from "../../src/adapter/file-log/folder.ts";
-import { pageBytes } from "../../src/adapter/file-log/format.ts";
-import { LmdbApplier } from "../../src/adapter/lmdb/applier.ts";
 import { LmdbStore } from "../../src/adapter/lmdb/store.ts";
-import { type LoggedSettings, LoggedStore } from "../../src/adapter/logged/store.ts";
-import { MemoryStore } from "../../src/adapter/memory/store.ts";
-import { NodeClock } from "../../src/adapter/node/clock.ts";
-import { compareBytes } from "../../src/port/bytes.ts";
-import type { Range, Reader, Store, WriteOp } from "../../src/port/store.ts";
-import { MemoryLogDisk } from "../support/memory-log-disk.ts";
+import type { Range, Reader, WriteOp } from "../../src/port/store.ts";
 import { temporaryFolder } from "../support/process.ts";
-
-interface Opened extends AsyncDisposable {
-  readonly store: Store;
-}
-
-const mark = Buffer.from("\xfe mark", "latin1");
-
-async function openLogged(settings: Partial<LoggedSettings>): Promise<Opened> {
-  const log = await FileCommitLog.open(new MemoryLogDisk(), { segmentBytes: 3 * pageBytes, firstBytes: pageBytes });
-  const view = new MemoryStore();
-  const store = await LoggedStore.open({ view, log, clock: new NodeClock(), mark, settings });
-  return { store, [Symbol.asyncDispose]: () => store.close() };
-}
-
-/** Every adapter of the port; each test opens an empty store. */
-const adapters: Readonly<Record<string, () => Promise<Opened>>> = {
-  memory: async () => {
-    const store = new MemoryStore();
-    return { store, [Symbol.asyncDispose]: () => store.close() };
-  },
-  /** Its view follows at once; the other one's is always behind. */
-  logged: () => openLogged({ applyBytes: 1 }),
-  "logged, behind": () => openLogged({ applyBytes: 200, applyDelayMs: 1e6, stepBytesMax: 100, overlayBytesMax: 500 }),
-  /** As the server has it: LMDB is brought up to date by another thread. */
-  main: async () => {
-    const folder = await temporaryFolder();
-    const lmdb = new LmdbStore(folder);
-    const log = await FileCommitLog.open(new LogFolder(join(folder, "log")));
-    const settings = { applyBytes: 300, applyDelayMs: 5 };
-    const applier = new LmdbApplier(lmdb, folder);
-    const store = await LoggedStore.open({ view: lmdb, applier, log, clock: new NodeClock(), mark, settings });
-    return {
-      store,
-      async [Symbol.asyncDispose]() {
-        await store.close();
-        await rm(folder, { recursive: true, force: true });
-      },
-    };
-  },
-  lmdb: async () => {
-    const folder = await temporaryFolder();
-    const store = new LmdbStore(folder);
-    return {
-      store,
-      async [Symbol.asyncDispose]() {
-        await store.close();
-        await rm(folder, { recursive: true, force: true });
-      },
-    };
-  },
-};
-
-function bytes(text: string): Buffer {
-  return Buffer.from(text, "latin1");
-}
+import { bytes, entries, stores, text } from "./stores.ts";
 
 function put(key: string, value = key): WriteOp {
   return { kind: "put", key: bytes(key), value: bytes(value) };
@@ -79,22 +14,11 @@ function remove(key: string): WriteOp {
   return { kind: "delete", key: bytes(key) };
 }
 
-function text(given: Uint8Array): string {
-  return Buffer.from(given).toString("latin1");
-}
-
-function entries(reader: Reader, range: Range = {}): [string, string][] {
-  const copied = [...reader.range(range)].map(({ key, value }): [string, string] => [text(key), text(value)]);
-  const borrowed = Array.from(reader.borrow(range), ({ key, value }): [string, string] => [text(key), text(value)]);
-  assert.deepEqual(borrowed, copied);
-  return copied;
-}
-
 function keys(reader: Reader, range: Range = {}): string[] {
   return [...reader.keys(range)].map(text);
 }
 
-for (const [name, open] of Object.entries(adapters)) {
+for (const [name, open] of Object.entries(stores)) {
   describe(`store on ${name}`, () => {
     test("what is put is got, replaced and deleted", async () => {
       await using opened = await open();
@@ -319,42 +243,7 @@ for (const [name, open] of Object.entries(adapters)) {
       }
       assert.deepEqual(pairs, ["ac", "ab", "bc", "bb"]);
     });
-
-    test("random commits and ranges are as in a sorted map", async () => {
-      const byte = fc.constantFrom(0x00, 0x01, 0x61, 0xfe, 0xff);
-      const key = fc.array(byte, { minLength: 1, maxLength: 4 }).map((given) => Buffer.from(given));
-      const op = fc.oneof(
-        fc.record({ kind: fc.constant("put" as const), key, value: fc.uint8Array({ maxLength: 8 }) }),
-        fc.record({ kind: fc.constant("delete" as const), key }),
-      );
-      const range = fc.record({ from: key, to: key, reverse: fc.boolean(), limit: fc.nat(6) }, { requiredKeys: [] });
-      const commits = fc.array(fc.array(op, { minLength: 1, maxLength: 6 }), { maxLength: 6 });
-      await fc.assert(
-        fc.asyncProperty(commits, fc.array(range, { minLength: 1, maxLength: 8 }), async (all, ranges) => {
-          await using opened = await open();
-          const model = new Map<string, string>();
-          for (const ops of all) {
-            await opened.store.commit(ops);
-            for (const each of ops) {
-              if (each.kind === "put") model.set(text(each.key), text(each.value));
-              else model.delete(text(each.key));
-            }
-          }
-          for (const each of ranges) assert.deepEqual(entries(opened.store, each), inModel(model, each));
-        }),
-        { numRuns: name === "memory" ? 300 : 60 },
-      );
-    });
   });
-}
-
-function inModel(model: ReadonlyMap<string, string>, { from, to, reverse, limit }: Range): [string, string][] {
-  const found = [...model]
-    .filter(([key]) => from === undefined || compareBytes(bytes(key), from) >= 0)
-    .filter(([key]) => to === undefined || compareBytes(bytes(key), to) < 0)
-    .sort(([a], [b]) => compareBytes(bytes(a), bytes(b)));
-  if (reverse) found.reverse();
-  return found.slice(0, limit);
 }
 
 test("an LMDB store keeps its entries when it is opened again", async () => {

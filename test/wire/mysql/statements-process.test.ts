@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { ask } from "../../support/http.ts";
-import { ServerProcess } from "../../support/process.ts";
+import type { ServerProcess } from "../../support/process.ts";
 import { errorOf, signedIn } from "./raw-client.ts";
 import { connectTo, fillShop, refused, rows, startServer, until } from "./server.ts";
 
@@ -120,14 +119,4 @@ describe("statements that are under way", () => {
     assert.equal((await client.read())!.payload.readBigInt64LE(2), 100_000n);
     client.socket.destroy();
   });
-});
-
-test("an address that was set and is taken stops the start, `off` is off", async () => {
-  const { server, port } = await startServer();
-  await using _ = server;
-  const taken = startServer({ env: { SERVICE_MYSQL_LISTEN: `127.0.0.1:${port}` } });
-  await assert.rejects(taken, /SERVICE_MYSQL_LISTEN: can't listen on/);
-  await using off = await ServerProcess.start({ env: { SERVICE_MYSQL_LISTEN: "off", SERVICE_POSTGRES_LISTEN: "off" } });
-  assert.equal((await ask(`${off.url}/health`)).status, 200);
-  assert.ok(!off.logs.join("\n").includes("MySQL"));
 });

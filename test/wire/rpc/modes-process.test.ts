@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { rm } from "node:fs/promises";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { connect } from "node:net";
 import { test } from "node:test";
@@ -10,7 +9,7 @@ import { InstanceService } from "../../../src/gen/service/instance/v1/instance_p
 import { ask } from "../../support/http.ts";
 import { IdentityProvider } from "../../support/identity-provider.ts";
 import { MeshDaemon, user } from "../../support/mesh-daemon.ts";
-import { runCommand, ServerProcess, temporaryFolder } from "../../support/process.ts";
+import { runCommand, ServerProcess } from "../../support/process.ts";
 import { failureOf, infoOf, infoOfJson, type JsonError, post, transports } from "./clients.ts";
 
 const whoAmI = "/service.instance.v1.InstanceService/WhoAmI";
@@ -161,26 +160,4 @@ test("GetInstance tells how to sign in", async () => {
   const down = await post(server.url + whoAmI, "{}", headers);
   assert.deepEqual([down.status, infoOfJson(down.json as JsonError).reason], [503, "unavailable"]);
   assert.equal((await ask(`${server.url}/v1/namespaces`, { headers })).status, 503);
-});
-
-test("a start that fails says why and ends", async () => {
-  await using running = await ServerProcess.start();
-  const start = async (...flags: string[]) => {
-    const dataDir = await temporaryFolder();
-    const failed = await runCommand(["serve", "--data-dir", dataDir, ...flags]);
-    await rm(dataDir, { recursive: true });
-    return [failed.code, failed.stdout + failed.stderr] as const;
-  };
-  const table: [flags: string[], code: number, said: RegExp][] = [
-    [["--listen", "0.0.0.0:0"], 1, /SERVICE_AUTH_MODE: off admits everyone/],
-    [["--listen", new URL(running.url).host], 1, /EADDRINUSE/],
-    [["--listen", "127.0.0.1:0", "--house-url", "http://user:pass@house"], 2, /--house-url: must have no credentials/],
-    [["--listen", "127.0.0.1:0", "--cors-origins", "*"], 2, /--cors-origins: "\*" is no origin/],
-    [["--listen", "127.0.0.1:0", "--push", "{"], 2, /--push: must be JSON/],
-  ];
-  for (const [flags, code, said] of table) {
-    const [got, text] = await start(...flags);
-    assert.equal(got, code, text);
-    assert.match(text, said);
-  }
 });
