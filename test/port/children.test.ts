@@ -2,16 +2,13 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
-import { rm } from "node:fs/promises";
 import { after, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ChildProcesses, type ChildrenOptions } from "../../src/adapter/children/children.ts";
 import { InlineChildren } from "../../src/adapter/inline/children.ts";
-import { LmdbStore } from "../../src/adapter/lmdb/store.ts";
 import { EngineError } from "../../src/engine/errors.ts";
 import { type Child, ChildError, ChildLost, type Children } from "../../src/port/children.ts";
 import type { Asked } from "../support/children-process.ts";
-import { temporaryFolder } from "../support/process.ts";
 
 const MiB = 1024 * 1024;
 const entry = new URL("../support/children-process.ts", import.meta.url);
@@ -141,19 +138,6 @@ describe("children: what processes do to themselves", () => {
       return !(error instanceof ChildLost && error.why === "late");
     });
     await children.close();
-  });
-
-  test("what is mapped from the store's file does not count as its memory", async () => {
-    const folder = await temporaryFolder();
-    const store = new LmdbStore(folder);
-    for (let key = 0; key < 40; key++) {
-      await store.commit([{ kind: "put", key: Uint8Array.of(key), value: Buffer.alloc(8 * MiB, key) }]);
-    }
-    await store.close();
-    const children = processes({ residentBytesMax: 192 * MiB, nodeArgs: ["--max-old-space-size=64"] });
-    assert.equal(await ask(children.take(), "map", folder), 40 * 8 * MiB);
-    await children.close();
-    await rm(folder, { recursive: true });
   });
 
   test("a child that can't start fails what it is asked", async () => {

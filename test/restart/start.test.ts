@@ -66,3 +66,10 @@ test("the Live engine can be off, and a default port that is taken is a warning"
     holder.close();
   }
 });
+
+test("a window of duplicates that is no duration stops the start", async () => {
+  await assert.rejects(
+    ServerProcess.start({ flags: ["--cloudevents-dedup-window", "soon"] }),
+    /cloudevents-dedup-window/,
+  );
+});

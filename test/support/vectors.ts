@@ -3,6 +3,7 @@ import { parseSchema } from "../../src/engine/schema/schema-parse.ts";
 import { extract } from "../../src/engine/search/document.ts";
 import { openSegment, SegmentReader } from "../../src/engine/search/index/segment.ts";
 import { buildSegment } from "../../src/engine/search/index/segment-writer.ts";
+import type { VectorGraphInput } from "../../src/port/vector-graph.ts";
 
 /** Small and seeded: the same numbers in every run. */
 export function generator(seed: number): () => number {
@@ -56,4 +57,43 @@ export function vectorSegment(
     document: extract(schema, {}, gaps && i % 7 === 3 ? {} : { v: vector }),
   }));
   return new SegmentReader(openSegment(buildSegment(schema, documents)));
+}
+
+/** The rows one after another. */
+export function flat(vectors: readonly Float32Array[]): Float32Array {
+  const dim = vectors[0]!.length;
+  const all = new Float32Array(vectors.length * dim);
+  vectors.forEach((vector, i) => {
+    all.set(vector, i * dim);
+  });
+  return all;
+}
+
+/** Higher is nearer. */
+export function score(distance: VectorGraphInput["distance"], query: Float32Array, row: Float32Array): number {
+  let dot = 0;
+  let squared = 0;
+  let length = 0;
+  for (let i = 0; i < query.length; i++) {
+    dot += query[i]! * row[i]!;
+    squared += (query[i]! - row[i]!) ** 2;
+    length += row[i]! ** 2;
+  }
+  if (distance === "l2") return -squared;
+  return distance === "dot" || length === 0 ? dot : dot / Math.sqrt(length);
+}
+
+/** The rows of `all` that are nearest to a query, by comparing with each. */
+export function nearest(
+  distance: VectorGraphInput["distance"],
+  all: Float32Array,
+  query: Float32Array,
+  k: number,
+): number[] {
+  const dim = query.length;
+  return Array.from({ length: all.length / dim }, (_, row) => row)
+    .map((row) => ({ row, score: score(distance, query, all.subarray(row * dim, (row + 1) * dim)) }))
+    .sort((a, b) => b.score - a.score)
+    .slice(0, k)
+    .map(({ row }) => row);
 }

@@ -5,8 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Worker } from "node:worker_threads";
-import { Clusters, generator } from "../../../test/support/vectors.ts";
-import type { VectorGraphInput } from "../../port/vector-graph.ts";
+import { Clusters, flat, generator, nearest, score } from "../../../test/support/vectors.ts";
 import { UsearchGraphs } from "./graphs.ts";
 
 const dim = 16;
@@ -26,35 +25,6 @@ before(async () => {
   await graphs.build(built, { rows, dim, distance: "l2" });
 });
 after(() => rm(folder, { recursive: true, force: true }));
-
-function flat(vectors: readonly Float32Array[]): Float32Array {
-  const all = new Float32Array(vectors.length * dim);
-  vectors.forEach((vector, i) => {
-    all.set(vector, i * dim);
-  });
-  return all;
-}
-
-function score(distance: VectorGraphInput["distance"], query: Float32Array, row: Float32Array): number {
-  let dot = 0;
-  let squared = 0;
-  let length = 0;
-  for (let i = 0; i < dim; i++) {
-    dot += query[i]! * row[i]!;
-    squared += (query[i]! - row[i]!) ** 2;
-    length += row[i]! ** 2;
-  }
-  if (distance === "l2") return -squared;
-  return distance === "dot" || length === 0 ? dot : dot / Math.sqrt(length);
-}
-
-function nearest(distance: VectorGraphInput["distance"], all: Float32Array, query: Float32Array, k: number): number[] {
-  return Array.from({ length: all.length / dim }, (_, row) => row)
-    .map((row) => ({ row, score: score(distance, query, all.subarray(row * dim, (row + 1) * dim)) }))
-    .sort((a, b) => b.score - a.score)
-    .slice(0, k)
-    .map(({ row }) => row);
-}
 
 for (const distance of ["cosine", "dot", "l2"] as const) {
   for (const magnitude of [1, 1e30, 1e-30]) {
@@ -222,89 +192,6 @@ test("equal rows, of which none is nearer, fill the candidates and no more", asy
   assert.equal(new Set(found).size, found.length);
   assert.ok(found.length > 0 && found.every((row) => row < rowCount));
 });
-
-for (const distance of ["cosine", "dot", "l2"] as const) {
-  test(`${distance}: the nearest of given rows are found without the graph`, async () => {
-    const path = fresh();
-    await graphs.build(path, { rows, dim, distance });
-    const graph = await graphs.open(path);
-    const random = generator(5);
-    for (const [share, from, to] of [
-      [0.3, 0, rowCount],
-      [1, 992, 2_016],
-      [0.002, 0, rowCount],
-      [0, 0, rowCount],
-    ] as const) {
-      const words = new Uint32Array(Math.ceil((to - from) / 32));
-      const given: number[] = [];
-      for (let row = from; row < to; row++) {
-        if (random() >= share) continue;
-        words[(row - from) >>> 5]! |= 1 << ((row - from) & 31);
-        given.push(row);
-      }
-      let found = 0;
-      let wanted = 0;
-      for (const query of queries) {
-        const best = nearest(distance, rows, query, rowCount)
-          .filter((row) => given.includes(row))
-          .slice(0, 10);
-        const candidates = new Set(graph.nearestOf(query, words, from, 28));
-        assert.equal(candidates.size, Math.min(28, given.length));
-        assert.ok([...candidates].every((row) => given.includes(row)));
-        found += best.filter((row) => candidates.has(row)).length;
-        wanted += best.length;
-      }
-      assert.ok(found >= wanted * 0.99, `${found} of ${wanted}`);
-    }
-    assert.equal(graph.nearestOf(queries[0]!, new Uint32Array(rowCount), 0, 10), undefined, "more rows than there are");
-    assert.equal(
-      graph.nearestOf(queries[0]!, new Uint32Array(1), 0, 100_000),
-      undefined,
-      "more than there is room for",
-    );
-  });
-}
-
-test("a build measures how many candidates its rows need", async () => {
-  const path = fresh();
-  const { quality } = await graphs.build(path, { rows, dim, distance: "cosine" });
-  assert.ok(quality !== undefined && quality.recall >= 0.975 && quality.recall <= 1, `${quality?.recall}`);
-  assert.ok(quality.effort >= 0.75 && quality.effort <= 4);
-  // Nothing is near anything in noise of so many dimensions: more candidates are needed than among clusters.
-  const noiseDim = 256;
-  const random = generator(8);
-  const noise = Float32Array.from({ length: 4_000 * noiseDim }, () => random() - 0.5);
-  const hard = await graphs.build(fresh(), { rows: noise, dim: noiseDim, distance: "cosine" });
-  assert.ok(hard.quality!.effort > quality.effort, `${hard.quality!.effort} and ${quality.effort}`);
-  const opened = await graphs.open(path, quality);
-  assert.deepEqual([opened.effort, opened.recall], [quality.effort, quality.recall]);
-  const few = await graphs.build(fresh(), { rows: rows.slice(0, 60 * dim), dim, distance: "cosine" });
-  assert.equal(few.quality, undefined);
-});
-
-for (const distance of ["cosine", "l2", "dot"] as const) {
-  test(`${distance}: rows that lie far from 0 and near each other are told apart, and measured as they are found`, async () => {
-    const far = rows.map((value) => value + 100);
-    const path = fresh();
-    const { quality } = await graphs.build(path, { rows: far, dim, distance });
-    const graph = await graphs.open(path, quality);
-    const words = new Uint32Array(Math.ceil(rowCount / 32)).fill(0x1111_1111);
-    let found = 0;
-    let allowed = 0;
-    for (const query of queries.map((each) => each.map((value) => value + 100))) {
-      const best = nearest(distance, far, query, rowCount);
-      const candidates = new Set(graph.search(query, 64 * graph.effort));
-      found += best.slice(0, 10).filter((row) => candidates.has(row)).length;
-      const compared = new Set(graph.nearestOf(query, words, 0, 64));
-      allowed += best
-        .filter((row) => row % 4 === 0)
-        .slice(0, 10)
-        .filter((row) => compared.has(row)).length;
-    }
-    assert.ok(found >= queries.length * 10 * 0.95, `found ${found}, measured ${quality!.recall}`);
-    assert.ok(allowed >= queries.length * 10 * 0.99, `found ${allowed} of those that are allowed`);
-  });
-}
 
 test("many zero rows take nothing from the others", async () => {
   const some = rows.map((value, i) => (Math.floor(i / dim) % 7 === 0 ? 0 : value));

@@ -203,17 +203,6 @@ test("setup and key rotation by the command line while the server runs", async (
   assert.deepEqual([after.keys[0]?.kid, (await describe()).keyRotation], [next, ""]);
 });
 
-test("two setups at once: one wins, and both are told the truth", async () => {
-  await using fresh = await ServerProcess.start();
-  const setUp = (org: string) =>
-    runCommand(["setup", "--data-dir", fresh.dataDir, "--org", org, "--owner", "a@example.com"]);
-  const results = await Promise.all(["One", "Two", "Three"].map(setUp));
-  assert.deepEqual(results.map(({ code }) => code).sort(), [0, 1, 1]);
-  const { json } = await post(fresh.url + whoAmI, "{}");
-  const won = ["One", "Two", "Three"][results.findIndex(({ code }) => code === 0)];
-  assert.equal((json as { org: { name: string } }).org.name, won);
-});
-
 test("the id of a request is the caller's or ours, on both edges and for every outcome", async () => {
   for (const path of [getInstance, createNamespace, "/service.live.v1.LiveService/Query", "/v1/nothing"]) {
     const given = await post(server.url + path, "{}", { "x-request-id": "mine-1" });
