@@ -22,23 +22,3 @@ test("commits and their events are one: after a crash there are as many of both"
   assert.deepEqual(new Set(told.map(({ subject }) => subject)), new Set(stored.map(({ _id }) => _id)));
   assert.equal(told.length, stored.length);
 });
-
-test("tables outlive a restart", async () => {
-  await using first = await ServerProcess.start();
-  const live = await LiveNamespaceClient.create(first, "kept");
-  await live.mutate("_tables:create", { table: "things" });
-  const before = await live.mutateAt("_tables:insert", {
-    table: "things",
-    document: { n: { $int64: "9007199254740993" } },
-  });
-  await first.kill();
-  await using second = await ServerProcess.start({ dataDir: first.dataDir });
-  const again = new LiveNamespaceClient((await LiveNamespaceClient.create(second, "kept")).client, "kept");
-  const rows = (await again.query("_tables:list", { table: "things" })) as { n: unknown }[];
-  assert.deepEqual(
-    rows.map(({ n }) => n),
-    [{ $int64: "9007199254740993" }],
-  );
-  const after = await again.mutateAt("_tables:insert", { table: "things", document: {} });
-  assert.equal(after.tick, before.tick + 1);
-});
