@@ -6,7 +6,7 @@ import { invalid } from "../engine/errors.ts";
 const probeName = ".probe";
 
 /** What the folder holds, each a folder of its own. */
-const partNames = ["store", "auth", "objects"];
+const partNames = ["store", "log", "auth", "objects"];
 
 /**
  * Makes the data folder where it is missing, and sees to it that something can be written there: whatever is in the way

@@ -43,7 +43,7 @@ for (const [what, name, at, expected] of [
     "the last entry of a segment",
     first,
     4 * pageBytes + 45,
-    /entry 3 in page 1 of segment 2 is damaged, and entry 4 follows/,
+    /entry 3 in page 4 of segment 1 is damaged, and entry 4 follows/,
   ],
   ["the head of a segment", first, 20, /the head of segment 1 is damaged/],
 ] as const) {
@@ -74,6 +74,25 @@ test("a missing segment and a segment of another log are told", async () => {
   const foreign = await filled();
   foreign.files.set(second, (await filled()).files.get(second)!);
   await assert.rejects(read(foreign), isStoreError("damaged", /segment 2 belongs to another log/));
+});
+
+test("damage at the start of a log that was trimmed names the page, since nobody knows the entry", async () => {
+  const disk = await filled();
+  disk.files.delete(first);
+  flip(disk, second, pageBytes + 45);
+  await assert.rejects(read(disk), isStoreError("damaged", /the entry in page 1 of segment 2 is damaged, and entry 5/));
+});
+
+test("what is on the disk is told with the file that waits for its next use", async () => {
+  const disk = await filled();
+  const log = await FileCommitLog.open(disk, small);
+  log.trim(log.end);
+  await log.close();
+  assert.ok(disk.files.has("spare"));
+  const again = await FileCommitLog.open(disk, small);
+  const bytes = [...disk.files.values()].reduce((sum, { length }) => sum + length, 0);
+  assert.deepEqual([log.diskBytes, again.diskBytes], [bytes, bytes]);
+  await again.close();
 });
 
 test("a log that must be there is not made", async () => {

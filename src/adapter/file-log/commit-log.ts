@@ -55,32 +55,49 @@ export class FileCommitLog implements CommitLog {
   #end: number;
   /** The segment after the last one, made ahead. */
   #next: Promise<LogFile> | undefined;
-  #hasSpare: boolean;
+  /** The size of the file that waits for its next use; 0 where there is none. */
+  #spareBytes: number;
   /** The append that is under way; never rejects. */
   #writing: Promise<void> | undefined;
   /** Files are put away one after another; never rejects. */
   #housekeeping: Promise<void> = Promise.resolve();
   #isClosed = false;
 
-  private constructor(disk: LogDisk, settings: FileLogSettings, id: Buffer, segments: Segment[], end: number) {
+  private constructor(
+    disk: LogDisk,
+    settings: FileLogSettings,
+    id: Buffer,
+    segments: Segment[],
+    end: number,
+    spareBytes: number,
+  ) {
     this.#disk = disk;
     this.#settings = settings;
     this.#idBytes = id;
     this.id = id.toString("hex");
     this.#segments = segments;
     this.#end = end;
-    this.#hasSpare = disk.list().includes(spareName);
+    this.#spareBytes = spareBytes;
   }
 
-  /** Throws a StoreError for a log that is damaged. */
+  /** Throws a StoreError for a log that is damaged or can't be read. */
   static async open(disk: LogDisk, settings: Partial<FileLogSettings> = {}): Promise<FileCommitLog> {
-    const all = { ...defaultSettings, ...settings };
+    try {
+      return await FileCommitLog.#open(disk, { ...defaultSettings, ...settings });
+    } catch (cause) {
+      if (cause instanceof StoreError) throw cause;
+      throw new StoreError("failed", `the commit log could not be opened: ${(cause as Error).message}`, cause);
+    }
+  }
+
+  static async #open(disk: LogDisk, all: FileLogSettings): Promise<FileCommitLog> {
     const found = recoverLog(disk);
+    const spareBytes = await sizeOfSpare(disk);
     if (found === undefined) {
       if (!all.mayCreate) throw damaged("it is gone");
       const id = randomBytes(idBytes);
       const file = await makeFile(disk, 1, id, all);
-      return new FileCommitLog(disk, all, id, [newSegment(1, 1, file)], 1);
+      return new FileCommitLog(disk, all, id, [newSegment(1, 1, file)], 1, spareBytes);
     }
     for (const name of disk.list()) if (name.endsWith(".new")) await disk.remove(name);
     const { id, end } = found;
@@ -92,7 +109,7 @@ export class FileCommitLog implements CommitLog {
       ...newSegment(number, first, disk.open(segmentName(number))),
       nextPage,
     }));
-    return new FileCommitLog(disk, all, id, segments, end);
+    return new FileCommitLog(disk, all, id, segments, end, spareBytes);
   }
 
   get start(): number {
@@ -104,7 +121,7 @@ export class FileCommitLog implements CommitLog {
   }
 
   get diskBytes(): number {
-    return this.#segments.reduce((sum, { file }) => sum + file.size, 0);
+    return this.#segments.reduce((sum, { file }) => sum + file.size, this.#spareBytes);
   }
 
   async append(bytes: Bytes): Promise<number> {
@@ -200,8 +217,8 @@ export class FileCommitLog implements CommitLog {
 
   #makeNext(number: number): Promise<LogFile> {
     const creation = this.#housekeeping.then(() => {
-      const isReused = this.#hasSpare;
-      this.#hasSpare = false;
+      const isReused = this.#spareBytes > 0;
+      this.#spareBytes = 0;
       const head = encodeSegmentHead(this.#idBytes, number);
       return isReused
         ? this.#disk.reuse(spareName, segmentName(number), head)
@@ -240,16 +257,20 @@ export class FileCommitLog implements CommitLog {
   /** The oldest first: a start that finds a gap between segments takes it for damage. */
   async #putAway(): Promise<void> {
     for (let oldest = this.#retired[0]; oldest !== undefined; oldest = this.#retired[0]) {
+      const { growing, file, number } = oldest;
       try {
-        await oldest.growing;
-        if (this.#hasSpare) await this.#disk.remove(segmentName(oldest.number));
-        else await this.#disk.rename(segmentName(oldest.number), spareName);
+        await growing;
+        const bytes = file.size;
+        if (this.#spareBytes > 0) await this.#disk.remove(segmentName(number));
+        else {
+          await this.#disk.rename(segmentName(number), spareName);
+          this.#spareBytes = bytes;
+        }
       } catch {
         return;
       }
-      this.#hasSpare = true;
       this.#retired.shift();
-      await oldest.file.close().catch(() => undefined);
+      await file.close().catch(() => undefined);
     }
   }
 
@@ -264,6 +285,13 @@ export class FileCommitLog implements CommitLog {
       await file.close();
     }
   }
+}
+
+async function sizeOfSpare(disk: LogDisk): Promise<number> {
+  if (!disk.list().includes(spareName)) return 0;
+  const file = disk.open(spareName);
+  await file.close();
+  return file.size;
 }
 
 function newSegment(number: number, first: number, file: LogFile): Segment {

@@ -42,8 +42,9 @@ export function recoverLog(disk: LogDisk): FoundLog | undefined {
     if (head === undefined || head.number !== number) throw damaged(`the head of segment ${number} is damaged`);
     if (id !== undefined && !id.equals(head.id)) throw damaged(`segment ${number} belongs to another log`);
     id = Buffer.from(head.id);
-    expected ??= decodeAt(file, 1, id)?.position ?? 1;
-    const first = expected;
+    const begin: number | undefined = expected ?? decodeAt(file, 1, id)?.position ?? (number === 1 ? 1 : undefined);
+    const first = begin ?? 1;
+    expected = first;
     let page = 1;
     for (let entry = decodeAt(file, page, id); entry?.position === expected; entry = decodeAt(file, page, id)) {
       if (ended !== undefined) throw damaged(`an entry before position ${expected} ${ended} is missing`);
@@ -53,7 +54,14 @@ export function recoverLog(disk: LogDisk): FoundLog | undefined {
     const pages = Math.floor(file.length / pageBytes);
     const stray = findAfter(file, page, pages, id, expected);
     if (stray !== undefined) {
-      throw damaged(`entry ${expected} in page ${page} of segment ${number} is damaged, and entry ${stray} follows`);
+      const which = begin === undefined ? "the entry" : `entry ${expected}`;
+      const before = segments.at(-1);
+      // A segment that begins with a later entry is whole: the missing one was the last of the segment before.
+      const place =
+        before === undefined || page > 1 || decodeAt(file, page, id)?.position !== stray
+          ? `page ${page} of segment ${number}`
+          : `page ${before.nextPage} of segment ${before.number}`;
+      throw damaged(`${which} in ${place} is damaged, and entry ${stray} follows`);
     }
     if (page === 1) ended ??= `in segment ${number}`;
     segments.push({ number, first, nextPage: page });
