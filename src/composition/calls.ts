@@ -2,7 +2,7 @@ import { flightService } from "../edge/flight/server.ts";
 import { peerOf, principalOf } from "../edge/rpc/call.ts";
 import { collectionServices } from "../edge/rpc/collection.ts";
 import { liveService } from "../edge/rpc/live.ts";
-import type { RpcDeps } from "../edge/rpc/router.ts";
+import type { RpcOptions } from "../edge/rpc/options.ts";
 import { createRpcHandler, type RpcHandler } from "../edge/rpc/server.ts";
 import type { ByteBudget } from "../edge/wire/byte-budget.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -11,7 +11,7 @@ import type { Clock } from "../port/clock.ts";
 import type { Random } from "../port/random.ts";
 
 /** What the calls of every port have in common. */
-type PortDeps = Omit<RpcDeps, "engine" | "port" | "services" | "houseUrl"> & { readonly engine: Engine };
+type PortDeps = Omit<RpcOptions, "engine" | "port" | "services" | "houseUrl"> & { readonly engine: Engine };
 
 export interface CallsDeps extends PortDeps {
   /** For Flight SQL. */

@@ -3,8 +3,8 @@ import type { WireListener, WireSession } from "../wire/listener.ts";
 import { WireTls } from "../wire/tls.ts";
 import { PasswordKey } from "./auth.ts";
 import { Catalog } from "./catalog.ts";
+import type { MysqlOptions } from "./options.ts";
 import { ProcessList } from "./process-list.ts";
-import type { MysqlOptions } from "./server.ts";
 import { Session, type SessionDeps } from "./session.ts";
 
 /** The version whose ways are spoken; drivers choose by it what to send. */

@@ -2,7 +2,7 @@ import { visibleNamespaces } from "../../engine/auth/access.ts";
 import type { WireConnection } from "../wire/connection.ts";
 import type { WireSession } from "../wire/listener.ts";
 import { Backends } from "./backends.ts";
-import type { PostgresOptions } from "./server.ts";
+import type { PostgresOptions } from "./options.ts";
 import { PostgresSession } from "./session.ts";
 
 /** The version of Postgres whose catalogs and answers clients may count on. */

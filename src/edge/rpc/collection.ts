@@ -21,10 +21,11 @@ import {
   versionMessage,
 } from "./collection-message.ts";
 import { documentService } from "./document.ts";
+import type { ServedService } from "./options.ts";
 import { encodedResponse, searchText } from "./query-format.ts";
 import { queryJson, resultMessage } from "./query-message.ts";
 import { checkLength, readOptions, readToken, refOf, sendToken, toCount, toSize } from "./request.ts";
-import { type ServedService, served } from "./router.ts";
+import { served } from "./router.ts";
 
 type CollectionEngine = Pick<Engine, "collections" | "documents" | "queries">;
 

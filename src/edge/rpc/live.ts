@@ -9,8 +9,9 @@ import { LiveService, type ModifyQuerySetRequest, type WatchRequest } from "../.
 import { admitRequest, callKey, principalOf } from "./call.ts";
 import { eventLaneKey, withEventLane } from "./live-lane.ts";
 import { atOf, callOf, eventMessage, functionMessage, outcomeMessage, queryOf, timestampOf } from "./live-message.ts";
+import type { ServedService } from "./options.ts";
 import { checkWanted, readToken, sendToken, toCount } from "./request.ts";
-import { type ServedService, served } from "./router.ts";
+import { served } from "./router.ts";
 
 function callerOf(context: HandlerContext): Principal {
   const principal = principalOf(context.values);

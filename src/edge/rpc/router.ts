@@ -1,9 +1,6 @@
 import type { DescMethodUnary, DescService } from "@bufbuild/protobuf";
 import { type ConnectRouter, createConnectRouter, type MethodImpl, type ServiceImpl } from "@connectrpc/connect";
 import type { UniversalHandler } from "@connectrpc/connect/protocol";
-import type { AuditEvent } from "../../engine/auth/audit.ts";
-import type { Port } from "../../engine/instance/catalogue.ts";
-import type { Instance } from "../../engine/instance/instance.ts";
 import { Health } from "../../gen/grpc/health/v1/health_pb.ts";
 import { file_service_collection_v1_collection } from "../../gen/service/collection/v1/collection_pb.ts";
 import { file_service_collection_v1_document } from "../../gen/service/collection/v1/document_pb.ts";
@@ -12,33 +9,16 @@ import { file_service_collection_v1_query } from "../../gen/service/collection/v
 import { file_service_errors_v1_errors } from "../../gen/service/errors/v1/errors_pb.ts";
 import { InstanceService } from "../../gen/service/instance/v1/instance_pb.ts";
 import { file_service_live_v1_live } from "../../gen/service/live/v1/live_pb.ts";
-import type { Authenticator } from "../auth/authenticator.ts";
-import type { Cors } from "../front/cors.ts";
-import type { RequestIds } from "../front/request-id.ts";
-import type { ByteBudget } from "../wire/byte-budget.ts";
 import { needsCredential } from "./access.ts";
-import type { AdmitRequest, CallLog } from "./call.ts";
 import { compressions } from "./compressions.ts";
 import { healthService } from "./health.ts";
-import type { HealthState } from "./health-state.ts";
-import { instanceService, type Namespaces, namespaceService } from "./instance.ts";
+import { instanceService, namespaceService } from "./instance.ts";
 import { guard } from "./interceptor.ts";
 import { rpcLimits } from "./limits.ts";
 import { binaryOptions, jsonOptions } from "./message-parts.ts";
+import type { RpcOptions, ServedService } from "./options.ts";
 import { addReflection, Reflection, reflectionServices } from "./reflection.ts";
 import { UnaryLane } from "./unary-lane.ts";
-
-/** A service and what answers its calls; a method left out answers `not_implemented`. */
-export interface ServedService {
-  readonly descriptor: DescService;
-  addTo(router: ConnectRouter): void;
-  /** Ways past the library, by path. */
-  readonly lanes?: ReadonlyMap<string, UnaryLane>;
-  /** The Authorization header as this edge knows it, of a service whose clients sign in in another way too. */
-  authorization?(header: string | undefined): string | undefined;
-  /** What is put around its handlers, for a service with a way of its own to write its replies. */
-  around?(handler: UniversalHandler): UniversalHandler;
-}
 
 export function served<S extends DescService>(descriptor: S, implementation: Partial<ServiceImpl<S>>): ServedService {
   const lanes = new Map<string, UnaryLane>();
@@ -52,33 +32,6 @@ export function served<S extends DescService>(descriptor: S, implementation: Par
   return { descriptor, lanes, addTo: (router) => void router.service(descriptor, implementation) };
 }
 
-export interface RpcDeps {
-  readonly instance: Instance;
-  /** Without it there is no NamespaceService. */
-  readonly engine?: { readonly namespaces: Namespaces };
-  /** The native one, unless said. */
-  readonly port?: Port;
-  readonly authenticator: Pick<Authenticator, "authenticate" | "screen">;
-  readonly health: HealthState;
-  readonly log: CallLog;
-  readonly requestId: RequestIds;
-  /** Throws where a namespace has been asked as often as it may be. */
-  readonly admitRequest: AdmitRequest;
-  /** Called after every call: the method where it is known, the Connect code or `ok`, the time. */
-  readonly onCall?: (method: string, code: string, ms: number) => void;
-  /** Called for every administrative call of an authenticated caller. */
-  readonly audit?: (event: AuditEvent) => void;
-  /** Reflection is mounted in development only. */
-  readonly development: boolean;
-  readonly cors: Cors;
-  /** What all edges hold of requests. */
-  readonly bytes: ByteBudget;
-  readonly houseUrl?: string;
-  readonly publicUrl?: string;
-  /** Services beside those that this edge brings. */
-  readonly services?: readonly ServedService[];
-}
-
 const definitions = [
   file_service_collection_v1_collection,
   file_service_collection_v1_document,
@@ -87,7 +40,7 @@ const definitions = [
   file_service_live_v1_live,
 ];
 
-function landedServices(deps: RpcDeps): ServedService[] {
+function landedServices(deps: RpcOptions): ServedService[] {
   return [
     served(InstanceService, instanceService(deps)),
     ...(deps.engine === undefined ? [] : [served(NamespaceService, namespaceService(deps.engine.namespaces))]),
@@ -116,7 +69,7 @@ function createRouter(readMaxBytes: number): ConnectRouter {
   });
 }
 
-export function createPaths(deps: RpcDeps): Paths {
+export function createPaths(deps: RpcOptions): Paths {
   const router = createRouter(rpcLimits.readBytesMax);
   // What anybody may call reads little, also of what is compressed.
   const openRouter = createRouter(rpcLimits.openBytesMax);

@@ -11,9 +11,10 @@ import { sentJson } from "./fault-path.ts";
 import { HouseProxy, isHousePath } from "./house.ts";
 import { rpcLimits } from "./limits.ts";
 import { type AnyNodeResponse, header, type NodeRequest, type NodeResponse, pathOf, universalRequest } from "./node.ts";
+import type { RpcOptions } from "./options.ts";
 import { jwksPath } from "./paths.ts";
 import { type ExtraHeaders, type Protocol, protocolOf, writeError, writeReply } from "./respond.ts";
-import { createPaths, type Paths, type RpcDeps } from "./router.ts";
+import { createPaths, type Paths } from "./router.ts";
 import { UnaryLane } from "./unary-lane.ts";
 
 export interface RpcHandler {
@@ -38,7 +39,7 @@ function checkVersion(request: NodeRequest): void {
 }
 
 class Handler implements RpcHandler {
-  readonly #deps: RpcDeps;
+  readonly #deps: RpcOptions;
   readonly #paths: Paths["handlers"];
   readonly #lanes: Paths["lanes"];
   readonly #authorizations: Paths["authorizations"];
@@ -47,7 +48,7 @@ class Handler implements RpcHandler {
   /** The last one found good, so that the calls of one client cost a comparison each. */
   #knownAuthority = "";
 
-  constructor(deps: RpcDeps) {
+  constructor(deps: RpcOptions) {
     this.#deps = deps;
     const { handlers, lanes, authorizations } = createPaths(deps);
     this.#paths = handlers;
@@ -230,6 +231,6 @@ function writeJson(
   else response.end(body);
 }
 
-export function createRpcHandler(deps: RpcDeps): RpcHandler {
+export function createRpcHandler(deps: RpcOptions): RpcHandler {
   return new Handler(deps);
 }

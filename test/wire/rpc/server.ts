@@ -5,7 +5,7 @@ import { tokenExpired, unauthenticated } from "../../../src/edge/auth/refusal.ts
 import { Cors } from "../../../src/edge/front/cors.ts";
 import { createRequestIds } from "../../../src/edge/front/request-id.ts";
 import { HealthState } from "../../../src/edge/rpc/health-state.ts";
-import type { RpcDeps } from "../../../src/edge/rpc/router.ts";
+import type { RpcOptions } from "../../../src/edge/rpc/options.ts";
 import { createRpcHandler } from "../../../src/edge/rpc/server.ts";
 import { ByteBudget } from "../../../src/edge/wire/byte-budget.ts";
 import { devLoopback, type Principal } from "../../../src/engine/auth/principal.ts";
@@ -17,7 +17,7 @@ import { limits } from "../../../src/engine/limits.ts";
 import { Listener } from "../../../src/listener/listener.ts";
 
 /** A bearer token is the JSON of the principal. */
-export const bearerJson: RpcDeps["authenticator"] = {
+export const bearerJson: RpcOptions["authenticator"] = {
   screen: () => undefined,
   async authenticate({ authorization }) {
     if (authorization === undefined) throw unauthenticated("no credential");
@@ -28,7 +28,7 @@ export const bearerJson: RpcDeps["authenticator"] = {
 };
 
 export interface ServerOptions {
-  readonly rpc?: Partial<RpcDeps>;
+  readonly rpc?: Partial<RpcOptions>;
   readonly origins?: readonly string[];
   readonly instance?: Partial<InstanceDeps>;
 }
@@ -43,7 +43,7 @@ export interface TestServer extends AsyncDisposable {
   readonly logged: object[];
 }
 
-function namespacesInMemory(): NonNullable<RpcDeps["engine"]>["namespaces"] {
+function namespacesInMemory(): NonNullable<RpcOptions["engine"]>["namespaces"] {
   const ids = new Map<string, number>();
   return {
     async create(name) {
