@@ -220,36 +220,43 @@ export function walk(
   return found;
 }
 
+/** Rows that `nearestOf` scores together, and a word's more. */
+const rowsTogether: usize = 96;
+
+/** So that what is read to bring memory near is not left out. */
+let touched: u32 = 0;
+
 /**
  * The `wanted` nearest of the rows whose bits are set in `words`, which has 32 rows a word from row `firstRow` on: nearest
- * first, as entries in `results`; returns how many. `fresh` has room for 4 rows and their scores.
+ * first, as entries in `results`; returns how many. `fresh` has room for 128 rows and their scores. A first look at each row
+ * lets the memory be fetched while others are looked at: three quarters of the time of four rows after four.
  */
 export function nearestOf(
   query: usize, scale: f32, weight: f32, rows: usize, rowBytes: usize,
   words: usize, wordCount: usize, firstRow: u32, fresh: usize, results: usize, wanted: usize,
 ): usize {
   biasWeight = weight;
+  const scores = fresh + ((rowsTogether + 32) << 2);
   let found: usize = 0;
-  let ready: usize = 0;
-  const scores = fresh + 16;
-  for (let w: usize = 0; w <= wordCount; w++) {
-    const isEnd = w == wordCount;
-    let word: u32 = isEnd ? 0 : load<u32>(words + (w << 2));
-    while (word != 0 || (isEnd && ready > 0)) {
-      if (word != 0) {
-        store<u32>(fresh + (ready << 2), firstRow + (<u32>w << 5) + ctz(word));
-        word &= word - 1;
-        if (++ready < 4) continue;
+  for (let w: usize = 0; w < wordCount; ) {
+    let end = fresh;
+    for (; w < wordCount && end <= fresh + (rowsTogether << 2); w++) {
+      const first = firstRow + (<u32>w << 5);
+      for (let word = load<u32>(words + (w << 2)); word != 0; word &= word - 1) {
+        const row = first + ctz(word);
+        const at = rows + <usize>row * rowBytes;
+        touched += load<u32>(at) + load<u32>(at + rowBytes - 4);
+        store<u32>(end, row);
+        end += 4;
       }
-      const count = ready;
-      for (; ready < 4; ready++) store<u32>(fresh + (ready << 2), load<u32>(fresh));
-      ready = 0;
-      scoreFour(query, rows, rowBytes, fresh, scores, scale);
-      for (let i: usize = 0; i < count; i++) {
-        const score = load<f32>(scores + (i << 2));
-        if (found < wanted) rise(results, found++, score, load<u32>(fresh + (i << 2)), false);
-        else if (score > load<f32>(results)) sink(results, 0, found, score, load<u32>(fresh + (i << 2)), false);
-      }
+    }
+    // Up to a multiple of four, what is already there once more.
+    for (let at = end; (at - fresh) & 15; at += 4) store<u32>(at, load<u32>(fresh));
+    for (let at: usize = 0; at < end - fresh; at += 16) scoreFour(query, rows, rowBytes, fresh + at, scores + at, scale);
+    for (let at: usize = 0; at < end - fresh; at += 4) {
+      const score = load<f32>(scores + at);
+      if (found < wanted) rise(results, found++, score, load<u32>(fresh + at), false);
+      else if (score > load<f32>(results)) sink(results, 0, found, score, load<u32>(fresh + at), false);
     }
   }
   sort(results, found);

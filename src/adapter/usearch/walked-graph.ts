@@ -250,7 +250,7 @@ class Walker {
 
   /** Undefined where that are more than there is room for. */
   nearestOf(query: Float32Array, words: Uint32Array, firstRow: number, count: number): Uint32Array | undefined {
-    const { wantedMax, freshAt, resultsAt } = this.#room;
+    const { wantedMax, candidatesAt, resultsAt } = this.#room;
     if (count > wantedMax || words.length > this.#words.length) return undefined;
     const [scale, biasWeight] = this.#setQuery(query);
     this.#words.set(words);
@@ -263,7 +263,7 @@ class Walker {
       this.#words.byteOffset,
       words.length,
       firstRow,
-      this.#roomAt + freshAt,
+      this.#roomAt + candidatesAt,
       this.#roomAt + resultsAt,
       count,
     );
