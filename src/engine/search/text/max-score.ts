@@ -9,7 +9,7 @@ const windowDocs = 2048;
 /** Windows of one step. */
 const stepWindows = 32;
 /** A lookup takes as long as scoring this many postings in order; where most documents would be looked up, score. */
-const lookupCost = 4;
+const lookupCost = 2;
 const rounding = 1.5 * 2 ** 20;
 
 /** What a search needs besides the index, within one of its steps. */
