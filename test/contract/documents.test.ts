@@ -1,24 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { collectionsServer, upserts } from "../support/collections.ts";
-import { type Answer, ask } from "../support/http.ts";
+import { collectionsServer, statuses, tagged, upserts } from "../support/collections.ts";
+import { ask } from "../support/http.ts";
 import { assertError } from "../support/streams.ts";
 
 const { collection } = collectionsServer("200ms");
-
-const tagged = {
-  fields: [
-    { name: "tag", kind: "keyword" },
-    { name: "n", kind: "i64" },
-  ],
-};
-
-function statuses(answer: Answer): [number, string, number][] {
-  assert.equal(answer.status, 200, answer.text);
-  return answer.json.results.map(({ id, status, version }: { id: number; status: string; version: number }) => {
-    return [id, status, version];
-  });
-}
 
 test("a write answers with token, results and backlog, and the document reads back", async () => {
   const c = await collection({

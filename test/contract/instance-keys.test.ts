@@ -1,37 +1,10 @@
 import assert from "node:assert/strict";
-import { rm } from "node:fs/promises";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { ask } from "../support/http.ts";
-import { ServerProcess, temporaryFolder } from "../support/process.ts";
+import { as, boss, keysServer } from "../support/keys-server.ts";
 import { assertError, eventually } from "../support/streams.ts";
 
-const boss = "b".repeat(40);
-let dataDir: string;
-let server: ServerProcess;
-const env = { SERVICE_AUTH_MODE: "apikey", SERVICE_API_KEYS: `boss:admin:${boss}` };
-before(async () => {
-  dataDir = await temporaryFolder();
-  server = await ServerProcess.start({ dataDir, env });
-});
-after(async () => {
-  await server[Symbol.asyncDispose]();
-  await rm(dataDir, { recursive: true });
-});
-
-const as = (key: string) => ({ authorization: `Bearer ${key}` });
-const call = (path: string, options: Parameters<typeof ask>[1] = {}, key = boss) =>
-  ask(`${server.url}/v1/${path}`, { ...options, headers: { ...as(key), ...options.headers } });
-
-interface Entry {
-  readonly sequence: number;
-  readonly action: string;
-  readonly principal: string | null;
-  readonly namespace: string | null;
-  readonly target: string | null;
-  readonly outcome: string;
-}
-
-const audited = async (query = ""): Promise<readonly Entry[]> => (await call(`instance/audit${query}`)).json.entries;
+const { server, call, audited } = keysServer();
 
 test("a key is created, works within its scope, is listed without itself, and is revoked", async () => {
   assert.equal((await call("namespaces", { body: { name: "shop" } })).status, 201);
@@ -90,7 +63,7 @@ test("administrative RPCs are noted with what they act on", async () => {
     ["CollectionService/DropCollection", { namespace: "by-rpc", collection: "items" }, "by-rpc", "/collections/items"],
   ] as const) {
     const path = `service.collection.v1.${method}`;
-    const { status, text } = await ask(`${server.url}/${path}`, { body, headers: as(boss) });
+    const { status, text } = await ask(`${server().url}/${path}`, { body, headers: as(boss) });
     assert.equal(status, 200, text);
     const entries = await eventually(
       () => audited(),
@@ -102,8 +75,8 @@ test("administrative RPCs are noted with what they act on", async () => {
 });
 
 for (const [door, base] of [
-  ["REST", () => `${server.url}/v1/namespaces/by-live/live/mutate`],
-  ["RPC", () => `${server.live}/service.live.v1.LiveService/Mutate`],
+  ["REST", () => `${server().url}/v1/namespaces/by-live/live/mutate`],
+  ["RPC", () => `${server().live}/service.live.v1.LiveService/Mutate`],
 ] as const) {
   test(`a live table that is made over ${door} is noted, a document is not`, async () => {
     await call("namespaces", { body: { name: "by-live" } });

@@ -1,18 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CollectionClient, collectionsServer, numbers, upserts } from "../support/collections.ts";
+import { CollectionClient, collectionsServer, numbers, tagged, upserts } from "../support/collections.ts";
 import { ask } from "../support/http.ts";
 import { ServerProcess } from "../support/process.ts";
 import { assertError, eventually } from "../support/streams.ts";
 
 const { server, collection } = collectionsServer("200ms");
-
-const tagged = {
-  fields: [
-    { name: "tag", kind: "keyword" },
-    { name: "n", kind: "i64" },
-  ],
-};
 
 test("a tail over its limit answers 429 until the index has caught up, and nothing is lost", async () => {
   await using small = await ServerProcess.start({

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { EventClient } from "../support/events.ts";
 import { ask } from "../support/http.ts";
-import { fill, linksOf } from "../support/links.ts";
+import { fill, linksOf, sum } from "../support/links.ts";
 import { ServerProcess } from "../support/process.ts";
 
 let server: ServerProcess;
@@ -14,10 +14,6 @@ before(async () => {
   client = await EventClient.create(server.url, "links");
 });
 after(() => server[Symbol.asyncDispose]());
-
-function sum(counters: Record<string, number>): number {
-  return Object.values(counters).reduce((total, each) => total + each, 0);
-}
 
 describe("a backlog", () => {
   const batches = 60;

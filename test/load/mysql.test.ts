@@ -3,9 +3,7 @@ import { after, before, describe, test } from "node:test";
 import { ask } from "../support/http.ts";
 import type { ServerProcess } from "../support/process.ts";
 import { signedIn } from "../wire/mysql/raw-client.ts";
-import { connectTo, fillShop, rows, startServer, until } from "../wire/mysql/server.ts";
-
-const endless = "SELECT count(*) FROM range(100000000) a, range(100000) b WHERE a.range + b.range = 3";
+import { atWork, connectTo, endless, fillShop, rows, startServer, until } from "../wire/mysql/server.ts";
 
 describe("statements that are under way", () => {
   let server: ServerProcess;
@@ -23,20 +21,12 @@ describe("statements that are under way", () => {
     return Number(/^service_sql_statements_total\{outcome="cancelled"\} (\d+)/m.exec(text)?.[1] ?? 0);
   }
 
-  /** Whether a session has been at its statement for a second. */
-  async function atWork(id: number): Promise<boolean> {
-    const watcher = await connectTo(port);
-    const list = await rows(watcher, "SHOW FULL PROCESSLIST");
-    await watcher.end();
-    return list.some((row) => row["Id"] === id && row["Info"] === endless && Number(row["Time"]) >= 1);
-  }
-
   test("are stopped when their client closes its half or vanishes", async () => {
     for (const leave of ["end", "destroy"] as const) {
       const before = await cancelled();
       const { client, id } = await signedIn(port);
       client.send(0, `\x03${endless}`);
-      await until(() => atWork(id));
+      await until(() => atWork(port, id));
       client.socket[leave]();
       await until(async () => (await cancelled()) === before + 1);
       client.socket.destroy();

@@ -26,6 +26,28 @@ describe("SQL while things change", () => {
 
   const schema = { fields: [{ name: "n", kind: "i64" }] };
 
+  test("a batch is seen whole or not at all, however many are written meanwhile", async () => {
+    await client.made("pairs", schema);
+    const batch = (n: number) => [1, 2, 3, 4].map((id) => ({ upsert: { id, source: { n: id % 2 === 0 ? n : -n } } }));
+    await client.written("pairs", batch(1));
+    let written = 1;
+    let isOver = false;
+    const writing = (async () => {
+      while (written < 150) await client.written("pairs", batch(++written));
+      isOver = true;
+    })();
+    let last = 0;
+    while (!isOver) {
+      const [row] = await rows("select sum(n) as s, max(n) as m, count(*) as c from pairs");
+      assert.equal(row!["s"], 0);
+      assert.equal(row!["c"], 4);
+      assert.ok((row!["m"] as number) >= last, "what was seen stays seen");
+      last = row!["m"] as number;
+    }
+    await writing;
+    assert.deepEqual(await rows("select max(n) as m from pairs"), [{ m: 150 }]);
+  });
+
   test("a table that was packed follows its collection", async () => {
     await client.made("packed", {
       fields: [

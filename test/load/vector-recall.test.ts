@@ -5,23 +5,15 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { UsearchGraphs } from "../../src/adapter/usearch/graphs.ts";
 import { Bitset } from "../../src/engine/search/index/bitset.ts";
-import type { IndexReader } from "../../src/engine/search/index/reader.ts";
 import { searchAnn } from "../../src/engine/search/vector/ann.ts";
 import { searchVectors } from "../../src/engine/search/vector/exact.ts";
 import type { VectorGraph } from "../../src/port/vector-graph.ts";
-import { Clusters, generator, vectorSegment } from "../support/vectors.ts";
+import { Clusters, generator, graphOf, vectorSegment } from "../support/vectors.ts";
 
 const dim = 24;
 const clusters = new Clusters(dim, 60, 1);
 
 let folder: string;
-
-async function graphOf(reader: IndexReader, name: string): Promise<VectorGraph> {
-  const { data, distance } = reader.vectors("v")!;
-  const made = new UsearchGraphs();
-  await made.build(join(folder, name), { rows: data, dim, distance });
-  return made.open(join(folder, name));
-}
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "ann-"));
@@ -32,7 +24,7 @@ test("recall by l2 where the lengths of the vectors differ much", async () => {
   const random = generator(9);
   const stretched = (count: number) => clusters.many(count).map((vector) => scaled(vector, Math.exp(6 * random())));
   const uneven = vectorSegment(stretched(8_000), "l2");
-  const graph = await graphOf(uneven, "uneven");
+  const graph = await graphOf(uneven, join(folder, "uneven"));
   let found = 0;
   for (const query of stretched(100)) {
     const exact = new Set(searchVectors([uneven], "v", query, 10).map(({ id }) => id));

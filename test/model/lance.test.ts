@@ -8,6 +8,7 @@ import { columnName, listName } from "../../src/adapter/lance/batch.ts";
 import { LanceColumnar } from "../../src/adapter/lance/columnar.ts";
 import type { ColumnarChange, ColumnarRow, ColumnarSchema, ColumnValues } from "../../src/port/columnar.ts";
 import { readRows } from "../support/lance-reader.ts";
+import { earlySchema as early } from "../support/lance-writer.ts";
 
 let folder: string;
 let count = 0;
@@ -17,16 +18,6 @@ before(async () => {
 });
 after(() => rm(folder, { recursive: true, force: true }));
 
-const early: ColumnarSchema = {
-  columns: [
-    { name: "Title", type: "string" },
-    { name: "title", type: "string" },
-    { name: "n", type: "i64" },
-    { name: "x", type: "f64" },
-    { name: "ok", type: "bool" },
-  ],
-  vectors: [{ name: "v", dim: 3 }],
-};
 /** Names that schemas no longer take, and that those of earlier builds may have. */
 const refused = ["a.", "a..b", ".a", "c\u0001d", "nul\u0000", "\ud800", "\udfff"];
 /** Names that lance, SQL or the mapping could stumble over. */

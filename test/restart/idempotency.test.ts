@@ -1,24 +1,10 @@
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { test } from "node:test";
-import { CollectionClient, upserts } from "../support/collections.ts";
-import { type Answer, ask, base64 } from "../support/http.ts";
+import { CollectionClient, statuses, tagged, upserts } from "../support/collections.ts";
+import { ask, base64 } from "../support/http.ts";
 import { ServerProcess, temporaryFolder } from "../support/process.ts";
 import { assertError, StreamClient } from "../support/streams.ts";
-
-const tagged = {
-  fields: [
-    { name: "tag", kind: "keyword" },
-    { name: "n", kind: "i64" },
-  ],
-};
-
-function statuses(answer: Answer): [number, string, number][] {
-  assert.equal(answer.status, 200, answer.text);
-  return answer.json.results.map(({ id, status, version }: { id: number; status: string; version: number }) => {
-    return [id, status, version];
-  });
-}
 
 test("an idempotency key replays the recorded results, over a restart too", async () => {
   const dataDir = await temporaryFolder();

@@ -1,37 +1,10 @@
 import assert from "node:assert/strict";
-import { rm } from "node:fs/promises";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { ask } from "../support/http.ts";
-import { ServerProcess, temporaryFolder } from "../support/process.ts";
+import { as, type Entry, keysServer } from "../support/keys-server.ts";
 import { assertError, eventually } from "../support/streams.ts";
 
-const boss = "b".repeat(40);
-let dataDir: string;
-let server: ServerProcess;
-const env = { SERVICE_AUTH_MODE: "apikey", SERVICE_API_KEYS: `boss:admin:${boss}` };
-before(async () => {
-  dataDir = await temporaryFolder();
-  server = await ServerProcess.start({ dataDir, env });
-});
-after(async () => {
-  await server[Symbol.asyncDispose]();
-  await rm(dataDir, { recursive: true });
-});
-
-const as = (key: string) => ({ authorization: `Bearer ${key}` });
-const call = (path: string, options: Parameters<typeof ask>[1] = {}, key = boss) =>
-  ask(`${server.url}/v1/${path}`, { ...options, headers: { ...as(key), ...options.headers } });
-
-interface Entry {
-  readonly sequence: number;
-  readonly action: string;
-  readonly principal: string | null;
-  readonly namespace: string | null;
-  readonly target: string | null;
-  readonly outcome: string;
-}
-
-const audited = async (query = ""): Promise<readonly Entry[]> => (await call(`instance/audit${query}`)).json.entries;
+const { server, call, audited, restart } = keysServer();
 
 test("a key for several namespaces works in each of them and nowhere else", async () => {
   for (const name of ["one", "two", "three"]) await call("namespaces", { body: { name } });
@@ -54,13 +27,12 @@ test("a key for several namespaces works in each of them and nowhere else", asyn
   assert.deepEqual((await mine("access")).json, { role: "admin", namespace: null, namespaces: ["one", "two"] });
   assertError(await mine("instance/keys"), 403, "permission_denied");
   const rpc = (namespace: string) =>
-    ask(`${server.url}/service.collection.v1.CollectionService/ListCollections`, {
+    ask(`${server().url}/service.collection.v1.CollectionService/ListCollections`, {
       body: { namespace },
       headers: as(json.key),
     });
   assert.deepEqual([(await rpc("two")).status, (await rpc("three")).status], [200, 403]);
-  await server.stop();
-  server = await ServerProcess.start({ dataDir, env });
+  await restart();
   assert.equal((await mine("namespaces/two/streams")).status, 200);
   assert.equal((await mine("namespaces/three/streams")).status, 403);
 });
@@ -85,8 +57,7 @@ test("sign-ins, refusals and administrative acts are in the audit log, over a re
   assert.deepEqual([...page.slice(-2), ...rest].slice(-rest.length), rest);
   assert.ok(rest.every(({ sequence }) => sequence < entries[1]!.sequence));
 
-  await server.stop();
-  server = await ServerProcess.start({ dataDir, env });
+  await restart();
   const hasGrown = (found: readonly Entry[]) => found[0]!.sequence > entries[0]!.sequence;
   const later = await eventually(() => audited(), hasGrown);
   assert.deepEqual(later.slice(-entries.length), entries);

@@ -116,6 +116,22 @@ export function numbers(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, i) => from + i);
 }
 
+/** A schema that many tests can do with. */
+export const tagged = {
+  fields: [
+    { name: "tag", kind: "keyword" },
+    { name: "n", kind: "i64" },
+  ],
+};
+
+/** What became of each operation of a write. */
+export function statuses(answer: Answer): [number, string, number][] {
+  assert.equal(answer.status, 200, answer.text);
+  return answer.json.results.map(({ id, status, version }: { id: number; status: string; version: number }) => {
+    return [id, status, version];
+  });
+}
+
 type MakeClient = () => Promise<CollectionClient>;
 
 /** A server of the test file's own, whose clients have a namespace each. `prepare` is called once it runs. */

@@ -10,6 +10,18 @@ export const writerSchema: ColumnarSchema = {
   vectors: [{ name: "v", dim: 4 }],
 };
 
+/** A schema before columns are added to it. */
+export const earlySchema: ColumnarSchema = {
+  columns: [
+    { name: "Title", type: "string" },
+    { name: "title", type: "string" },
+    { name: "n", type: "i64" },
+    { name: "x", type: "f64" },
+    { name: "ok", type: "bool" },
+  ],
+  vectors: [{ name: "v", dim: 3 }],
+};
+
 const idCount = 300;
 
 /** The change with this number, the same in every process. */

@@ -31,6 +31,11 @@ export function linksOf(client: () => EventClient) {
   return { createLink, made, detail, caughtUp };
 }
 
+/** All that counters have counted. */
+export function sum(counters: Record<string, number>): number {
+  return Object.values(counters).reduce((total, each) => total + each, 0);
+}
+
 /** Many records in few requests: `count` for each of the keys k0 to k99. */
 export async function fill(at: EventClient, stream: string, batches: number): Promise<void> {
   const records = Array.from({ length: 5_000 }, (_, i) => ({ key: `k${i % 100}` }));

@@ -1,9 +1,11 @@
+import { UsearchGraphs } from "../../src/adapter/usearch/graphs.ts";
 import type { Distance } from "../../src/engine/schema/schema.ts";
 import { parseSchema } from "../../src/engine/schema/schema-parse.ts";
 import { extract } from "../../src/engine/search/document.ts";
+import type { IndexReader } from "../../src/engine/search/index/reader.ts";
 import { openSegment, SegmentReader } from "../../src/engine/search/index/segment.ts";
 import { buildSegment } from "../../src/engine/search/index/segment-writer.ts";
-import type { VectorGraphInput } from "../../src/port/vector-graph.ts";
+import type { VectorGraph, VectorGraphInput } from "../../src/port/vector-graph.ts";
 
 /** Small and seeded: the same numbers in every run. */
 export function generator(seed: number): () => number {
@@ -57,6 +59,14 @@ export function vectorSegment(
     document: extract(schema, {}, gaps && i % 7 === 3 ? {} : { v: vector }),
   }));
   return new SegmentReader(openSegment(buildSegment(schema, documents)));
+}
+
+/** A graph of a segment's vectors, in a file of its own. */
+export async function graphOf(reader: IndexReader, path: string): Promise<VectorGraph> {
+  const { data, dim, distance } = reader.vectors("v")!;
+  const graphs = new UsearchGraphs();
+  await graphs.build(path, { rows: data, dim, distance });
+  return graphs.open(path);
 }
 
 /** The rows one after another. */

@@ -9,8 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { Worker } from "node:worker_threads";
 import { readRows } from "../../../test/support/lance-reader.ts";
-import { numberedChange, writerSchema } from "../../../test/support/lance-writer.ts";
-import type { ColumnarSchema } from "../../port/columnar.ts";
+import { earlySchema as early, numberedChange, writerSchema } from "../../../test/support/lance-writer.ts";
 import { LanceColumnar } from "./columnar.ts";
 import { lanceLimits } from "./limits.ts";
 
@@ -23,17 +22,6 @@ before(async () => {
   folder = await mkdtemp(join(tmpdir(), "lance-"));
 });
 after(() => rm(folder, { recursive: true, force: true }));
-
-const early: ColumnarSchema = {
-  columns: [
-    { name: "Title", type: "string" },
-    { name: "title", type: "string" },
-    { name: "n", type: "i64" },
-    { name: "x", type: "f64" },
-    { name: "ok", type: "bool" },
-  ],
-  vectors: [{ name: "v", dim: 3 }],
-};
 
 test("an empty dataset opens, and a change of nothing keeps its version", async () => {
   const path = fresh();

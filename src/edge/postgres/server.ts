@@ -2,6 +2,7 @@ import { openLate } from "../wire/late-session.ts";
 import type { WireListener } from "../wire/listener.ts";
 import { startWire } from "../wire/start.ts";
 import type { PostgresOptions } from "./options.ts";
+
 /** Undefined where the wire is off, or its default port is taken. */
 export async function startPostgres(options: PostgresOptions): Promise<WireListener | undefined> {
   const { listen, limits = {}, peers, log, bytes } = options;

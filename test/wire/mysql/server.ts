@@ -67,6 +67,17 @@ export async function rows(
   return (found as object[]).map((row) => ({ ...row }));
 }
 
+/** A statement that does not end by itself. */
+export const endless = "SELECT count(*) FROM range(100000000) a, range(100000) b WHERE a.range + b.range = 3";
+
+/** Whether a session has been at `endless` for a second. */
+export async function atWork(port: number, id: number): Promise<boolean> {
+  const watcher = await connectTo(port);
+  const list = await rows(watcher, "SHOW FULL PROCESSLIST");
+  await watcher.end();
+  return list.some((row) => row["Id"] === id && row["Info"] === endless && Number(row["Time"]) >= 1);
+}
+
 /** What a statement is refused with. */
 export async function refused(
   running: Promise<unknown>,

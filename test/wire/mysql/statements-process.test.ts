@@ -2,9 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { ServerProcess } from "../../support/process.ts";
 import { errorOf, signedIn } from "./raw-client.ts";
-import { connectTo, fillShop, refused, rows, startServer, until } from "./server.ts";
-
-const endless = "SELECT count(*) FROM range(100000000) a, range(100000) b WHERE a.range + b.range = 3";
+import { atWork, connectTo, endless, fillShop, refused, rows, startServer, until } from "./server.ts";
 
 describe("statements that are under way", () => {
   let server: ServerProcess;
@@ -17,18 +15,10 @@ describe("statements that are under way", () => {
 
   after(() => server?.[Symbol.asyncDispose]());
 
-  /** Whether a session has been at its statement for a second. */
-  async function atWork(id: number): Promise<boolean> {
-    const watcher = await connectTo(port);
-    const list = await rows(watcher, "SHOW FULL PROCESSLIST");
-    await watcher.end();
-    return list.some((row) => row["Id"] === id && row["Info"] === endless && Number(row["Time"]) >= 1);
-  }
-
   test("are stopped by KILL QUERY, and their session goes on", async () => {
     const { client, id } = await signedIn(port);
     client.send(0, `\x03${endless}`);
-    await until(() => atWork(id));
+    await until(() => atWork(port, id));
     const other = await connectTo(port);
     await other.query(`KILL QUERY ${id}`);
     assert.equal(errorOf((await client.read())?.payload)?.errno, 1317);

@@ -4,9 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import fc from "fast-check";
-import { Clusters, generator, vectorSegment } from "../../../../test/support/vectors.ts";
+import { Clusters, generator, graphOf, vectorSegment } from "../../../../test/support/vectors.ts";
 import { NodeClock } from "../../../adapter/node/clock.ts";
-import { UsearchGraphs } from "../../../adapter/usearch/graphs.ts";
 import type { VectorGraph } from "../../../port/vector-graph.ts";
 import { extract } from "../document.ts";
 import { Bitset } from "../index/bitset.ts";
@@ -27,13 +26,6 @@ let segment: SegmentReader;
 let readers: IndexReader[];
 let graphs: (VectorGraph | undefined)[];
 
-async function graphOf(reader: IndexReader, name: string): Promise<VectorGraph> {
-  const { data, distance } = reader.vectors("v")!;
-  const made = new UsearchGraphs();
-  await made.build(join(folder, name), { rows: data, dim, distance });
-  return made.open(join(folder, name));
-}
-
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "ann-"));
   segment = vectorSegment(vectors, "cosine", true);
@@ -46,7 +38,7 @@ before(async () => {
   }
   readers = [segment, small, tail];
   for (let id = 0; id < rowCount * 2; id += 2) if (id % 11 === 0) segment.delete(id);
-  graphs = [await graphOf(segment, "a"), undefined, undefined];
+  graphs = [await graphOf(segment, join(folder, "a")), undefined, undefined];
 });
 after(() => rm(folder, { recursive: true, force: true }));
 
