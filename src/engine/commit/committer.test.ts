@@ -4,6 +4,7 @@ import { MemoryStore } from "../../adapter/memory/store.ts";
 import { NodeClock } from "../../adapter/node/clock.ts";
 import { SimulatedClock } from "../../adapter/simulated/clock.ts";
 import type { Clock } from "../../port/clock.ts";
+import { nextTurn } from "../../port/next-turn.ts";
 import { StoreError, type WriteOp } from "../../port/store.ts";
 import { EngineError } from "../errors.ts";
 import { type CommitGroup, Committer } from "./committer.ts";
@@ -238,12 +239,6 @@ test("a change that comes in the turn in which another was durable waits for the
   await held.finish();
   await Promise.all(others);
 });
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
-}
 
 test("a group takes at most its bytes, and at least one change", async () => {
   const { store, put } = open({ groupBytesMax: 50 });
