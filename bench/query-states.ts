@@ -82,7 +82,7 @@ export async function measureWriting(server: ServerProcess, setup: Setup, full: 
 export async function measureGrowth(setup: Setup, full: Rates): Promise<Row[]> {
   const fewer = Math.max(1, Math.floor(setup.count / 10));
   await using server = await startServer(join(setup.folder, "fewer"));
-  await createCollection(server);
+  await createCollection(server, setup.source);
   await write(server, setup.source, 0, fewer);
   await settled(server);
   const rows: Row[] = [];
@@ -106,7 +106,7 @@ export async function measureTail(setup: Setup, full: Rates): Promise<Row[]> {
   const sealed = count - Math.floor(count / 10);
   {
     await using server = await startServer(dataDir);
-    await createCollection(server);
+    await createCollection(server, source);
     await write(server, source, 0, sealed);
     await settled(server);
     await server.stop();

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { type ServerProcess, temporaryFolder } from "../test/support/process.ts";
 import { measureFirst, measureGrowth, measureTail, measureWriting } from "./query-states.ts";
 import { threadSeconds } from "./support/cpu.ts";
-import { DocumentSource } from "./support/documents.ts";
+import { type DataName, documentsOf } from "./support/data.ts";
+import type { Documents } from "./support/documents.ts";
 import type { LoadRequest, LoadResult } from "./support/load-plan.ts";
 import { median, type Peer, runLoad, startBareServer, startLanceQueries } from "./support/peers.ts";
 import {
@@ -21,14 +22,14 @@ import { type QueryKind, type Question, queryKinds, questions } from "./support/
 import { settled } from "./support/settled.ts";
 import { printTable, type Row } from "./support/table.ts";
 
-const seed = 6;
 /** Questions that the recall is measured on. */
 const recallQuestions = 100;
 
 /** What every measurement of a run shares. */
 export interface Setup {
   readonly folder: string;
-  readonly source: DocumentSource;
+  readonly data: DataName;
+  readonly source: Documents;
   readonly count: number;
   readonly rounds: number;
   readonly durationMs: number;
@@ -166,14 +167,14 @@ function recallRow(what: string, recall: number, setting: string): Row {
 }
 
 async function measureRun(given: Omit<Setup, "ef">, withPeer: boolean, withStates: boolean): Promise<Row[]> {
-  const { folder, source, count, asked } = given;
+  const { folder, data, source, count, asked } = given;
   const nearest = nearestOf(source, count, asked.slice(0, recallQuestions));
-  const plan = { folder: join(folder, "lance"), seed, count, recallMin, nearest };
+  const plan = { folder: join(folder, "lance"), data, count, recallMin, nearest };
   await using peer = new AsyncDisposableStack();
   const lance = withPeer ? peer.use(await startLanceQueries(plan)) : undefined;
   const dataDir = join(folder, "data");
   await using server = await startServer(dataDir);
-  await createCollection(server);
+  await createCollection(server, source);
   await write(server, source, 0, count);
   await settled(server);
   const { recall, ef } = await recallOf(server, asked, nearest);
@@ -209,7 +210,7 @@ async function measureRun(given: Omit<Setup, "ef">, withPeer: boolean, withState
 
 /**
  * `--documents=N` (60,000), `--large` for 600,000, `--small` for 15,000 and short turns, `--seconds=N` a turn, `--rounds=N`,
- * `--no-peer` without LanceDB, `--no-states` without tails, writes beside, fewer documents and restarts.
+ * `--packages` for the descriptions of apt's packages instead of made documents, `--no-peer` without LanceDB, `--no-states` without tails, writes beside, fewer documents and restarts.
  */
 export async function benchQuery(argv: readonly string[]): Promise<void> {
   const numberOf = (flag: string) => {
@@ -220,15 +221,16 @@ export async function benchQuery(argv: readonly string[]): Promise<void> {
   const count = numberOf("--documents") ?? (isSmall ? 15_000 : argv.includes("--large") ? 600_000 : 60_000);
   const durationMs = (numberOf("--seconds") ?? (isSmall ? 0.7 : 2)) * 1000;
   const rounds = numberOf("--rounds") ?? (isSmall ? 3 : 7);
-  const source = new DocumentSource(seed);
+  const data: DataName = argv.includes("--packages") ? "packages" : "made";
+  const source = documentsOf(data);
   // More than a turn asks, so that none is asked twice in it.
   const asked = questions(source, count, isSmall ? 5_000 : 15_000);
   const folder = await temporaryFolder();
   try {
-    const setup = { folder, source, count, rounds, durationMs, asked };
+    const setup = { folder, data, source, count, rounds, durationMs, asked };
     const withStates = !isSmall && !argv.includes("--no-states");
     const rows = await measureRun(setup, !argv.includes("--no-peer"), withStates);
-    printTable(`query, ${count.toLocaleString("en")} documents`, rows);
+    printTable(`query, ${count.toLocaleString("en")} ${data === "made" ? "documents" : data}`, rows);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -13,6 +13,14 @@ export interface BenchDocument {
   readonly vector: Float32Array;
 }
 
+/** Where the documents of a benchmark come from. */
+export interface Documents {
+  readonly dim: number;
+  document(id: number): BenchDocument;
+  /** Near the first `documents`, but none of them. */
+  further(documents: number, i: number): BenchDocument;
+}
+
 /** Numbers from 0 to 1 that are the same for the same seed. */
 function uniform(seed: number): () => number {
   let state = seed >>> 0;
@@ -26,7 +34,8 @@ function uniform(seed: number): () => number {
 }
 
 /** Every document depends on the seed and its id alone, so that two programs make the same ones. */
-export class DocumentSource {
+export class DocumentSource implements Documents {
+  readonly dim = dim;
   readonly #seed: number;
   readonly #words: string[];
   readonly #centres: Float32Array[];
@@ -55,6 +64,10 @@ export class DocumentSource {
       n: Math.floor(next() * 1_000_000),
       vector,
     };
+  }
+
+  further(documents: number, i: number): BenchDocument {
+    return this.document(documents + 1_000_000 + i);
   }
 
   /** Bytes of text and vectors, as they are. */

@@ -3,12 +3,12 @@ import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import type * as LanceModule from "@lancedb/lancedb";
-import { DocumentSource } from "./documents.ts";
+import { type DataName, documentsOf } from "./data.ts";
 import { hybridK, limit, type QueryKind, type Question, questions } from "./questions.ts";
 
 export interface LanceQueryPlan {
   readonly folder: string;
-  readonly seed: number;
+  readonly data: DataName;
   readonly count: number;
   readonly recallMin: number;
   /** The nearest documents of the first questions, for the recall. */
@@ -42,8 +42,8 @@ const accuracies: readonly Accuracy[] = [
 
 const lance = createRequire(import.meta.url)("@lancedb/lancedb") as typeof LanceModule;
 
-async function fill({ folder, seed, count }: LanceQueryPlan): Promise<LanceModule.Table> {
-  const source = new DocumentSource(seed);
+async function fill({ folder, data, count }: LanceQueryPlan): Promise<LanceModule.Table> {
+  const source = documentsOf(data);
   const connection = await lance.connect(folder);
   let table: LanceModule.Table | undefined;
   for (let from = 0; from < count; from += rowsPerAdd) {
@@ -131,7 +131,7 @@ async function run(plan: LanceQueryPlan): Promise<LanceQueryPeer> {
   const table = await fill(plan);
   const fillMs = performance.now() - startedMs;
   const reranker = await lance.rerankers.RRFReranker.create();
-  const asked = questions(new DocumentSource(plan.seed), plan.count, plan.nearest.length);
+  const asked = questions(documentsOf(plan.data), plan.count, plan.nearest.length);
   let accuracy = accuracies[0]!;
   let recall = 0;
   for (accuracy of accuracies) {

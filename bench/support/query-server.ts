@@ -1,6 +1,6 @@
 import { ask } from "../../test/support/http.ts";
 import { ServerProcess } from "../../test/support/process.ts";
-import { type DocumentSource, dim } from "./documents.ts";
+import type { Documents } from "./documents.ts";
 import { hybridK, limit, type QueryKind, type Question } from "./questions.ts";
 
 export const queryPath = "/v1/namespaces/bench/query";
@@ -8,14 +8,14 @@ export const recallMin = 0.95;
 const documentsPath = "/v1/namespaces/bench/collections/docs/documents";
 const batchDocuments = 500;
 
-const schema = {
+const schemaOf = (dim: number) => ({
   fields: [
     { name: "text", kind: "text" },
     { name: "tag", kind: "keyword", fast: true },
     { name: "n", kind: "i64" },
   ],
   vectors: [{ name: "v", dim, distance: "cosine" }],
-};
+});
 
 export function startServer(dataDir: string, flags: readonly string[] = []): Promise<ServerProcess> {
   // As `npm start` and the command do it.
@@ -27,12 +27,12 @@ export async function made(url: string, body: object): Promise<void> {
   if (status >= 300) throw new Error(text);
 }
 
-export async function createCollection({ url }: ServerProcess): Promise<void> {
+export async function createCollection({ url }: ServerProcess, { dim }: Documents): Promise<void> {
   await made(`${url}/v1/namespaces`, { name: "bench" });
-  await made(`${url}/v1/namespaces/bench/collections`, { name: "docs", schema });
+  await made(`${url}/v1/namespaces/bench/collections`, { name: "docs", schema: schemaOf(dim) });
 }
 
-export function writeBody(source: DocumentSource, from: number, to: number): string {
+export function writeBody(source: Documents, from: number, to: number): string {
   const ops = Array.from({ length: to - from }, (_, i) => {
     const { id, text, tag, n, vector } = source.document(from + i);
     return { upsert: { id, source: { text, tag, n }, vectors: { v: Array.from(vector) } } };
@@ -47,7 +47,7 @@ export async function send({ url }: ServerProcess, body: string): Promise<boolea
   return status === 200;
 }
 
-export async function write(server: ServerProcess, source: DocumentSource, from: number, to: number): Promise<void> {
+export async function write(server: ServerProcess, source: Documents, from: number, to: number): Promise<void> {
   for (let at = from; at < to; at += batchDocuments) {
     const body = writeBody(source, at, Math.min(to, at + batchDocuments));
     while (!(await send(server, body))) await new Promise((resolve) => setTimeout(resolve, 50));
@@ -81,7 +81,7 @@ export function queryBody(
 }
 
 /** The nearest documents of questions, by comparing with all. */
-export function nearestOf(source: DocumentSource, count: number, asked: readonly Question[]): number[][] {
+export function nearestOf(source: Documents, count: number, asked: readonly Question[]): number[][] {
   const unit = (vector: Float32Array) => {
     const length = Math.hypot(...vector);
     return vector.map((value) => value / length);
@@ -92,7 +92,7 @@ export function nearestOf(source: DocumentSource, count: number, asked: readonly
     const vector = unit(source.document(id).vector);
     for (const [q, query] of queries.entries()) {
       let score = 0;
-      for (let i = 0; i < dim; i++) score += query[i]! * vector[i]!;
+      for (let i = 0; i < vector.length; i++) score += query[i]! * vector[i]!;
       const list = best[q]!;
       if (list.length === limit && score <= list[limit - 1]!.score) continue;
       list.push({ id, score });

@@ -1,4 +1,4 @@
-import { type DocumentSource, tags } from "./documents.ts";
+import type { Documents } from "./documents.ts";
 
 /** One question with all that the four kinds of query need. */
 export interface Question {
@@ -17,11 +17,11 @@ export const hybridK = 50;
 const wordsAsked = 3;
 
 /** Questions near the documents but not among them: a further document's vector and some of its words. */
-export function questions(source: DocumentSource, documents: number, count: number): Question[] {
+export function questions(source: Documents, documents: number, count: number): Question[] {
   return Array.from({ length: count }, (_, i) => {
-    const { vector, text } = source.document(documents + 1_000_000 + i);
+    const { vector, text, tag } = source.further(documents, i);
     const words = text.split(" ");
     const asked = Array.from({ length: wordsAsked }, (_, w) => words[(i * 7 + w * 19) % words.length]!);
-    return { vector, words: [...new Set(asked)].join(" "), tag: `tag-${i % tags}` };
+    return { vector, words: [...new Set(asked)].join(" "), tag };
   });
 }
