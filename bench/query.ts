@@ -33,6 +33,8 @@ export interface Setup {
   readonly count: number;
   readonly rounds: number;
   readonly durationMs: number;
+  /** Before the first turn of a side: code that runs a few times for each query takes seconds to be compiled for good. */
+  readonly warmUpMs: number;
   readonly asked: readonly Question[];
   readonly ef: number | undefined;
 }
@@ -102,7 +104,7 @@ async function byTurns(sides: Sides, setup: Setup, kind: QueryKind, connections:
   const requests = requestsOf(setup, kind);
   const results: Record<keyof Sides, Measured[]> = { bare: [], ours: [], lance: [] };
   const there = (Object.keys(results) as (keyof Sides)[]).filter((side) => sides[side] !== undefined);
-  for (const side of there) await measure(sides[side]!, requests, connections, setup.durationMs / 2);
+  for (const side of there) await measure(sides[side]!, requests, connections, setup.warmUpMs);
   for (let round = 0; round < setup.rounds; round++) {
     for (const side of there) {
       results[side].push(await measure(sides[side]!, requests, connections, setup.durationMs));
@@ -209,7 +211,7 @@ async function measureRun(given: Omit<Setup, "ef">, withPeer: boolean, withState
 }
 
 /**
- * `--documents=N` (60,000), `--large` for 600,000, `--small` for 15,000 and short turns, `--seconds=N` a turn, `--rounds=N`,
+ * `--documents=N` (60,000), `--large` for 600,000, `--small` for 15,000 and short turns, `--seconds=N` a turn, `--warm-up=N` before the first, `--rounds=N`,
  * `--packages` for the descriptions of apt's packages instead of made documents, `--no-peer` without LanceDB, `--no-states` without tails, writes beside, fewer documents and restarts.
  */
 export async function benchQuery(argv: readonly string[]): Promise<void> {
@@ -220,6 +222,7 @@ export async function benchQuery(argv: readonly string[]): Promise<void> {
   const isSmall = argv.includes("--small");
   const count = numberOf("--documents") ?? (isSmall ? 15_000 : argv.includes("--large") ? 600_000 : 60_000);
   const durationMs = (numberOf("--seconds") ?? (isSmall ? 0.7 : 2)) * 1000;
+  const warmUpMs = (numberOf("--warm-up") ?? (isSmall ? 0.5 : 6)) * 1000;
   const rounds = numberOf("--rounds") ?? (isSmall ? 3 : 7);
   const data: DataName = argv.includes("--packages") ? "packages" : "made";
   const source = documentsOf(data);
@@ -227,7 +230,7 @@ export async function benchQuery(argv: readonly string[]): Promise<void> {
   const asked = questions(source, count, isSmall ? 5_000 : 15_000);
   const folder = await temporaryFolder();
   try {
-    const setup = { folder, data, source, count, rounds, durationMs, asked };
+    const setup = { folder, data, source, count, rounds, durationMs, warmUpMs, asked };
     const withStates = !isSmall && !argv.includes("--no-states");
     const rows = await measureRun(setup, !argv.includes("--no-peer"), withStates);
     printTable(`query, ${count.toLocaleString("en")} ${data === "made" ? "documents" : data}`, rows);

@@ -13,7 +13,7 @@ const nearestCount = 10;
 const questionsMax = 96;
 const rowsPerQuestion = 64;
 /** Candidates to try; the fewest that reach the aim are gathered from then on. */
-const beams = [32, 48, 64, 96, 128, 192, 256] as const;
+const beams = [32, 48, 64, 96, 128, 160, 192, 256] as const;
 /** Half of the questions lie so far on the way to another row: not all that is asked lies among the rows, */
 const betweenShare = 1 / 3;
 /** and where few ways lead between groups of rows, more candidates find little more: less than this is not worth them, */
