@@ -79,7 +79,12 @@ async function builds({ old, new: build, turns, folder }: Options): Promise<Row[
     ],
   ] as const) {
     const title = `${what}, ${connections} connections, against the build before`;
-    rows.push(await compare(title, 0.95, connections, side(after, requests[1]!), side(before, requests[0]!), turns));
+    rows.push(
+      await compare(title, 0.95, connections, side(after, requests[1]!), side(before, requests[0]!), {
+        ...turns,
+        putOffMs: settleMs,
+      }),
+    );
   }
   return rows;
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { idle } from "./cpu.ts";
 import type { LoadPlan, LoadResult } from "./load-plan.ts";
 import { median, runLoad } from "./peers.ts";
@@ -14,6 +15,8 @@ export interface Turns {
   readonly rounds: number;
   readonly warmUpMs: number;
   readonly durationMs: number;
+  /** After a load, until a server begins with what it has put off: the other's turn must not pay for it. */
+  readonly putOffMs?: number;
 }
 
 const usual: Turns = { rounds: 11, warmUpMs: 1_000, durationMs: 1_500 };
@@ -28,12 +31,15 @@ export async function compare(
   connections: number,
   ours: Side,
   peer: Side,
-  { rounds, ...timing }: Turns = usual,
+  { rounds, putOffMs = 0, ...timing }: Turns = usual,
 ): Promise<Row> {
   const results: { ours: LoadResult[]; peer: LoadResult[] } = { ours: [], peer: [] };
   const run = async ({ pid, ...side }: Side) => {
     const result = await runLoad({ ...timing, ...side, connections });
-    if (pid !== undefined) await idle(pid);
+    if (pid !== undefined) {
+      await sleep(putOffMs);
+      await idle(pid);
+    }
     return result;
   };
   results.peer.push(await run(peer));
