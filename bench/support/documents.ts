@@ -22,7 +22,7 @@ export interface Documents {
 }
 
 /** Numbers from 0 to 1 that are the same for the same seed. */
-function uniform(seed: number): () => number {
+export function uniform(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;

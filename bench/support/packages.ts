@@ -1,6 +1,6 @@
 // The packages that this machine's apt knows (Debian 12 has 63,000): short texts as people write them, many nearly alike.
 import { execFileSync } from "node:child_process";
-import type { BenchDocument, Documents } from "./documents.ts";
+import { type BenchDocument, type Documents, uniform } from "./documents.ts";
 
 interface Package {
   readonly words: readonly string[];
@@ -9,7 +9,7 @@ interface Package {
 }
 
 function readPackages(): Package[] {
-  const text = execFileSync("apt-cache", ["dumpavail"], { encoding: "utf8", maxBuffer: 2 ** 30 });
+  const text = dumpAvailable();
   return text.split("\n\n").flatMap((entry) => {
     const value = (name: string) => new RegExp(`^${name}: (.*)$`, "m").exec(entry)?.[1];
     const name = value("Package");
@@ -19,21 +19,24 @@ function readPackages(): Package[] {
   });
 }
 
+function dumpAvailable(): string {
+  try {
+    return execFileSync("apt-cache", ["dumpavail"], { encoding: "utf8", maxBuffer: 2 ** 30 });
+  } catch (cause) {
+    throw new Error("--packages needs the lists of apt: run it on Debian, after `apt-get update`", { cause });
+  }
+}
+
 function wordsOf(text: string): string[] {
   return text.toLowerCase().match(/[a-z0-9]+/g) ?? [];
 }
 
 /** A direction of its own for each word, the same in every process. */
 function directionOf(word: string, dim: number): Float32Array {
-  let state = 0x811c9dc5;
-  for (let i = 0; i < word.length; i++) state = Math.imul(state ^ word.charCodeAt(i), 0x01000193);
-  return Float32Array.from({ length: dim }, () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    let mixed = state ^ (state >>> 15);
-    mixed = Math.imul(mixed, 0x2c1b3c6d);
-    mixed ^= mixed >>> 12;
-    return (mixed >>> 0) / 2 ** 31 - 1;
-  });
+  let seed = 0x811c9dc5;
+  for (let i = 0; i < word.length; i++) seed = Math.imul(seed ^ word.charCodeAt(i), 0x01000193);
+  const next = uniform(seed);
+  return Float32Array.from({ length: dim }, () => next() * 2 - 1);
 }
 
 /** A document's vector is the sum of its words' directions, rare words more. */
