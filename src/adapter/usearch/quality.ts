@@ -10,16 +10,12 @@ import type { RowOrder } from "./row-order.ts";
 const recallAim = 0.975;
 const nearestCount = 10;
 /** Rows that are looked up before they are added, and the least number of others for each. */
-const questionsMax = 96;
+const questionsMax = 48;
 const rowsPerQuestion = 64;
 /** Candidates to try; the fewest that reach the aim are gathered from then on. */
-const beams = [32, 48, 64, 96, 128, 160, 192, 256] as const;
-/** Half of the questions lie so far on the way to another row: not all that is asked lies among the rows, */
+const beams = [64, 96, 128, 160, 192, 256] as const;
+/** Half of the questions lie so far on the way to another row: not all that is asked lies among the rows. */
 const betweenShare = 1 / 3;
-/** and where few ways lead between groups of rows, more candidates find little more: less than this is not worth them, */
-const gainMin = 0.01;
-/** if all questions together reach this. */
-const recallMin = 0.95;
 /** Rows that are compared between two pauses. */
 const stepRows = 2_048;
 
@@ -41,20 +37,19 @@ export function* measureQuality(
 ): Generator<undefined, GraphQuality | undefined> {
   const { dim } = input;
   const known = order.rowCount - held;
-  const among: Question[] = [];
-  const between: Question[] = [];
+  const questions: { readonly query: Float32Array; readonly worst: number }[] = [];
   for (let slot = known; slot < order.rowCount; slot++) {
     const other = order.rowOf(slot + 1 < order.rowCount ? slot + 1 : known);
-    const isAmong = slot % 2 === 0;
-    const query = questionOf(input, order.rowOf(slot), isAmong ? 0 : betweenShare, other);
-    if (graph.search(query, 1) === undefined) continue;
-    (isAmong ? among : between).push({ query, worst: yield* worstOfNearest(input, order, query, known) });
+    const query = questionOf(input, order.rowOf(slot), slot % 2 === 0 ? 0 : betweenShare, other);
+    if (graph.search(query, 1) !== undefined)
+      questions.push({ query, worst: yield* worstOfNearest(input, order, query, known) });
   }
-  const questions = among.length + between.length;
-  if (questions === 0) return undefined;
-  function* foundOf(asked: readonly Question[], beam: number): Generator<undefined, number> {
+  if (questions.length === 0) return undefined;
+  let recall = 0;
+  let beam = usualCandidates;
+  for (beam of beams) {
     let found = 0;
-    for (const { query, worst } of asked) {
+    for (const { query, worst } of questions) {
       let reached = 0;
       // As near as the last of the nearest is as good.
       for (const each of graph.search(query, beam) ?? []) {
@@ -63,27 +58,10 @@ export function* measureQuality(
       found += Math.min(nearestCount, reached);
       yield;
     }
-    return found / nearestCount;
-  }
-  let recall = 0;
-  let beam: number = usualCandidates;
-  let foundBefore = 0;
-  for (beam of beams) {
-    const foundAmong = yield* foundOf(among, beam);
-    const foundBetween = yield* foundOf(between, beam);
-    recall = (foundAmong + foundBetween) / questions;
-    const isWorthMore = foundBetween - foundBefore >= gainMin * between.length || recall < recallMin;
-    const isEnough = foundBetween >= recallAim * between.length || !isWorthMore;
-    if (foundAmong >= recallAim * among.length && isEnough) break;
-    foundBefore = foundBetween;
+    recall = found / (questions.length * nearestCount);
+    if (recall >= recallAim) break;
   }
   return { effort: beam / usualCandidates, recall };
-}
-
-interface Question {
-  readonly query: Float32Array;
-  /** The score of the last of the nearest. */
-  readonly worst: number;
 }
 
 /** A row, or a place on the way from it to another one. */

@@ -220,8 +220,8 @@ export function* searchAnnSteps(
     const usable = graph !== undefined && graph.rowCount === rows.rowCount && graph.dim === rows.dim;
     const search = usable ? { graph, reader, r, rows, query, k, allowed, top, own } : undefined;
     const effort = graph?.effort ?? 1;
-    const ef = Math.max(k, options.ef ?? Math.ceil(Math.max(usual * effort, k * candidatesPerHit)));
-    const count = Math.max(ef, Math.ceil((passingMin + k * passingPerHit) * Math.max(1, effort)));
+    const ef = Math.max(k, options.ef ?? Math.ceil(usual * effort));
+    const count = Math.max(ef, Math.ceil((passingMin + k * passingPerHit) * effort));
     const isFound =
       search !== undefined &&
       (offerWalked(search, ef) || (allowed !== undefined && (yield* offerNearest(search, allowed, count))));
