@@ -7,7 +7,7 @@ const smallestTier = 2_000;
 /** A segment with this share of deleted documents is written anew. */
 const deletedShare = 0.4;
 
-/** Until a collection rests, a merge of more than this waits: what is new must not wait for it, nor be merged once more after it, */
+/** While documents are being written, a merge of more than this waits: what is new must not wait for it, */
 const promptDocumentsMax = 20_000;
 /** unless there are so many segments that searches feel it. */
 const segmentsPatientMax = 8;
@@ -17,13 +17,15 @@ const quietShare = 1 / 4;
 /** unless that takes more than this, and several times as much memory. */
 const quietBytesMax = 512 * 1024 * 1024;
 
-/** The segments to merge next, none when all is well: all after a rest, a full tier, or one that is mostly deleted. */
-export function chooseMerge(segments: readonly SegmentEntry[], isQuiet: boolean): readonly SegmentEntry[] {
-  const all = isQuiet ? allIfWorthIt(segments) : [];
-  if (all.length > 0) return all;
+/** There are changes that no segment holds yet; there are none; none came for a good while. */
+export type WritePace = "written" | "paused" | "quiet";
+
+/** The segments to merge next, none when all is well: a full tier, one that is mostly deleted, or all after a rest. */
+export function chooseMerge(segments: readonly SegmentEntry[], pace: WritePace): readonly SegmentEntry[] {
   const chosen = chosenOf(segments);
+  if (chosen.length === 0) return pace === "quiet" ? allIfWorthIt(segments) : [];
   const documents = chosen.reduce((sum, entry) => sum + entry.documents, 0);
-  const waits = !isQuiet && documents > promptDocumentsMax && segments.length < segmentsPatientMax;
+  const waits = pace === "written" && documents > promptDocumentsMax && segments.length < segmentsPatientMax;
   return waits ? [] : chosen;
 }
 

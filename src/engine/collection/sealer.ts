@@ -12,7 +12,7 @@ import type { Catalog } from "./catalog.ts";
 import type { Manifest } from "./collection-store.ts";
 import type { BuildThread } from "./engine-thread.ts";
 import { damagedObject } from "./index/segment-loader.ts";
-import { chooseMerge } from "./merge-policy.ts";
+import { chooseMerge, type WritePace } from "./merge-policy.ts";
 import type { ObjectHold } from "./object-hold.ts";
 import type { Pins } from "./pins.ts";
 import { Publisher } from "./publisher.ts";
@@ -126,7 +126,7 @@ export class Sealer {
       await this.#publish(runtime, await this.#builder.seal(runtime));
       this.done.seals++;
     }
-    const chosen = chooseMerge(runtime.manifest.segments, this.#isQuiet(runtime));
+    const chosen = chooseMerge(runtime.manifest.segments, this.#paceOf(runtime));
     if (chosen.length > 0 && !signal.aborted) {
       await this.#publisher.publish(runtime, await this.#builder.merge(runtime, chosen));
       this.done.merges++;
@@ -139,9 +139,10 @@ export class Sealer {
     await this.#publisher.trimLog(runtime, this.#stop.signal);
   }
 
-  #isQuiet({ backlogRecords, lastWriteMs }: CollectionRuntime): boolean {
+  #paceOf({ backlogRecords, lastWriteMs }: CollectionRuntime): WritePace {
+    if (backlogRecords > 0) return "written";
     const sinceMs = Math.max(lastWriteMs, this.#startedMs);
-    return backlogRecords === 0 && this.#deps.clock.nowMs() - sinceMs >= quietMs;
+    return this.#deps.clock.nowMs() - sinceMs >= quietMs ? "quiet" : "paused";
   }
 
   #isDue(runtime: CollectionRuntime): boolean {
