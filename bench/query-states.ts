@@ -34,7 +34,7 @@ const unsealed = [
 async function rateOf(server: ServerProcess, setup: Setup, kind: QueryKind): Promise<Measured> {
   const side = { port: portOf(server), pid: server.child.pid! };
   const requests = requestsOf(setup, kind);
-  await measure(side, requests, connections, setup.durationMs / 2);
+  await measure(side, requests, connections, setup.warmUpMs);
   return measure(side, requests, connections, 2 * setup.durationMs);
 }
 
@@ -63,9 +63,9 @@ async function writeSteadily(server: ServerProcess, bodies: readonly string[], s
 }
 
 export async function measureWriting(server: ServerProcess, setup: Setup, full: Rates): Promise<Row[]> {
-  const { source, count, durationMs } = setup;
+  const { source, count, durationMs, warmUpMs } = setup;
   const kinds = ["text", "hybrid"] as const;
-  const seconds = Math.ceil((kinds.length * 3 * durationMs) / 1000) + 5;
+  const seconds = Math.ceil((kinds.length * (warmUpMs + 3 * durationMs)) / 1000) + 5;
   const bodies = Array.from({ length: (seconds * writesPerSecond) / writeBatch }, (_, i) => {
     return writeBody(source, count + i * writeBatch, count + (i + 1) * writeBatch);
   });

@@ -132,19 +132,24 @@ const upperWanted: usize = 16;
 /**
  * Follows the links of one level from the `found` rows in `results` to the `wanted` nearest, which replace them; returns how
  * many. `visited` has a bit for each row, all 0. Level 0 has `width` links a row, the others as many from where the row says.
+ * Ends early where the `nearest` best, which are gathered in `best`, are still the same after `patience` rows were followed.
  */
 @inline
 function explore(
   query: usize, scale: f32, rows: usize, rowBytes: usize, links: usize, width: usize, level: u32,
   visited: usize, fresh: usize, candidates: usize, candidatesMax: usize, results: usize, found: usize, wanted: usize,
+  best: usize, nearest: usize, patience: u32,
 ): usize {
   const numbers = rowBytes - 16;
   let waiting: usize = 0;
+  let bestCount: usize = 0;
+  let unchanged: u32 = 0;
   for (let i: usize = 0; i < found; i++) {
     const row = load<u32>(results + (i << 3), 4);
     const word = visited + ((<usize>row >> 5) << 2);
     store<u32>(word, load<u32>(word) | (1 << (row & 31)));
     rise(candidates, waiting++, load<f32>(results + (i << 3)), row, true);
+    if (bestCount < nearest) rise(best, bestCount++, load<f32>(results + (i << 3)), row, false);
   }
   while (found > wanted) {
     found--;
@@ -153,6 +158,7 @@ function explore(
   const scores = fresh + ((width + 4) << 2);
   while (waiting > 0) {
     if (found == wanted && load<f32>(candidates) < load<f32>(results)) break;
+    if (nearest > 0 && unchanged++ == patience) break;
     const from = <usize>load<u32>(candidates, 4);
     const first = level == 0
       ? from * width
@@ -182,6 +188,13 @@ function explore(
       if (found < wanted) rise(results, found++, score, row, false);
       else if (score > load<f32>(results)) sink(results, 0, found, score, row, false);
       else continue;
+      if (bestCount < nearest) {
+        rise(best, bestCount++, score, row, false);
+        unchanged = 0;
+      } else if (nearest > 0 && score > load<f32>(best)) {
+        sink(best, 0, bestCount, score, row, false);
+        unchanged = 0;
+      }
       // Those that fell behind the results are never taken: without them there is room.
       if (waiting == candidatesMax) waiting = prune(candidates, waiting, load<f32>(results));
       rise(candidates, waiting++, score, row, true);
@@ -193,13 +206,15 @@ function explore(
 /**
  * The `wanted` nearest rows that the walk finds, nearest first, as entries in `results`; returns how many. `visited` has a
  * bit for each row, `fresh` room for the links of a row and their scores, `candidates` room for `candidatesMax` entries,
- * which are twice as many as wanted at least. Above the lowest level several rows are followed: one alone ends at the group of
- * rows that lies nearest on its way, and a question between groups is not found from there.
+ * which are twice as many as wanted at least, `best` for `nearest`, which is 0 where the walk should not end early. Above the
+ * lowest level several rows are followed: one alone ends at the group of rows that lies nearest on its way, and a question
+ * between groups is not found from there.
  */
 export function walk(
   query: usize, scale: f32, weight: f32, rows: usize, rowBytes: usize, links: usize, width: usize,
   upper: usize, upperWidth: usize, entry: u32, levels: u32,
   visited: usize, visitedBytes: usize, fresh: usize, candidates: usize, candidatesMax: usize, results: usize, wanted: usize,
+  best: usize, nearest: usize, patience: u32,
 ): usize {
   biasWeight = weight;
   put(results, scoreRow(query, rows + <usize>entry * rowBytes, rowBytes - 16, scale), entry);
@@ -208,13 +223,13 @@ export function walk(
     memory.fill(visited, 0, visitedBytes);
     found = explore(
       query, scale, rows, rowBytes, upper, upperWidth, level,
-      visited, fresh, candidates, candidatesMax, results, found, upperWanted,
+      visited, fresh, candidates, candidatesMax, results, found, upperWanted, 0, 0, 0,
     );
   }
   memory.fill(visited, 0, visitedBytes);
   found = explore(
     query, scale, rows, rowBytes, links, width, 0,
-    visited, fresh, candidates, candidatesMax, results, found, wanted,
+    visited, fresh, candidates, candidatesMax, results, found, wanted, best, nearest, patience,
   );
   sort(results, found);
   return found;

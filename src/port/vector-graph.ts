@@ -11,6 +11,9 @@ export interface VectorGraphInput {
 /** Rows that a graph is asked for to find ten, unless measured otherwise. */
 export const usualCandidates = 64;
 
+/** Of so many of the nearest at least it is watched whether they change: of fewer that tells little. */
+export const watchedMin = 16;
+
 /** What was measured of a graph when it was built. */
 export interface GraphQuality {
   /** How many times the usual number of rows to ask for, to find enough of the nearest. */
@@ -32,10 +35,11 @@ export interface VectorGraph {
   readonly shared: SharedBytes | undefined;
   /**
    * About the `count` nearest rows, nearest first; the more are asked for, the more of the graph is explored and the
-   * surer the nearest are among them. The caller has the vectors and scores the rows exactly. Undefined when the
-   * distances to this query can't be told apart (a zero query under cosine, numbers out of range).
+   * surer the nearest are among them. With `nearest` only so many of them count, and the graph may end the search where these
+   * have not changed for a while. The caller has the vectors and scores the rows exactly. Undefined when the distances to this
+   * query can't be told apart (a zero query under cosine, numbers out of range).
    */
-  search(query: Float32Array, count: number): Uint32Array | undefined;
+  search(query: Float32Array, count: number, nearest?: number): Uint32Array | undefined;
   /**
    * About the `count` nearest of the rows whose bits are set in the given words, from the row of the first bit on, by
    * comparing all of them as the graph has them. Undefined where it can't.

@@ -1,8 +1,9 @@
 import { crc32 } from "../../port/checksum.ts";
 
 /**
- * What follows the graph in its file: neither usearch nor the walk checks what a link points to. Little endian: magic (8 bytes), bytes of the graph (f64), factor (f64), rows (u32), dim (u32), distance
- * (u8), bent (u8), nothing (u16), CRC-32 of the graph (u32), CRC-32 of the footer so far (u32).
+ * What follows the graph in its file: neither usearch nor the walk checks what a link points to. Little endian: magic (8
+ * bytes), bytes of the graph (f64), factor (f64), rows (u32), dim (u32), distance (u8), bent (u8), patience (u16), CRC-32 of the
+ * graph (u32), CRC-32 of the footer so far (u32).
  */
 export interface Footer {
   /** `usearch`: as usearch saves it. `walk`: see `walk-file.ts`. */
@@ -15,6 +16,11 @@ export interface Footer {
   readonly distance: "cosine" | "dot" | "l2";
   /** Whether lengths were drawn together, see `scale.ts`. */
   readonly bent: boolean;
+  /**
+   * After how many rows whose links are followed a walk ends if the nearest are still the same: so many for each 100 candidates, and
+   * some more (`patienceMin`). 0: a walk never ends early, since the graph's quality was measured so.
+   */
+  readonly patience: number;
   readonly checksum: number;
 }
 
@@ -31,6 +37,7 @@ export function encodeFooter(footer: Footer): Buffer {
   bytes.writeUInt32LE(footer.dim, 28);
   bytes.writeUInt8(distances.indexOf(footer.distance), 32);
   bytes.writeUInt8(footer.bent ? 1 : 0, 33);
+  bytes.writeUInt16LE(footer.patience, 34);
   bytes.writeUInt32LE(footer.checksum, 36);
   bytes.writeUInt32LE(crc32(bytes.subarray(0, 40)), 40);
   return bytes;
@@ -51,6 +58,7 @@ export function decodeFooter(bytes: Buffer): Footer | undefined {
     dim: bytes.readUInt32LE(28),
     distance,
     bent: bytes.readUInt8(33) === 1,
+    patience: bytes.readUInt16LE(34),
     checksum: bytes.readUInt32LE(36),
   };
 }

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Worker } from "node:worker_threads";
 import { Clusters, flat, generator, nearest, score } from "../../../test/support/vectors.ts";
+import { decodeFooter, encodeFooter, footerBytes } from "./footer.ts";
 import { UsearchGraphs } from "./graphs.ts";
 
 const dim = 16;
@@ -177,6 +178,49 @@ for (const distance of ["cosine", "dot", "l2"] as const) {
     assert.ok(nearestOfWalk >= nearestOfUsearch * 0.98, `${nearestOfWalk} and ${nearestOfUsearch} of the nearest`);
   });
 }
+
+test("a walk that ends early finds nearly as many of the nearest, between groups of alike rows too", async () => {
+  const centres = new Clusters(dim, 500, 5).many(200);
+  const random = generator(9);
+  const groups = centres.flatMap((centre) => Array.from({ length: 20 }, () => centre.map((x) => x + random() / 50)));
+  const halfway = Array.from({ length: 100 }, (_, i) => centres[i]!.map((x, d) => (x + centres[i + 100]![d]!) / 2));
+  const sets = [
+    { path: built, all: rows, asked: queries, count: 400 },
+    { path: fresh(), all: flat(groups), asked: halfway, count: 64 },
+  ];
+  await graphs.build(sets[1]!.path, { rows: sets[1]!.all, dim, distance: "l2" });
+  for (const { path, all, asked, count } of sets) {
+    const graph = await graphs.open(path);
+    let [ofWhole, ofEarly, others] = [0, 0, 0];
+    for (const query of asked) {
+      const [whole, early] = [undefined, 16].map((watched) => new Set(graph.search(query, count, watched)));
+      const best = nearest("l2", all, query, 10);
+      ofWhole += best.filter((row) => whole!.has(row)).length;
+      ofEarly += best.filter((row) => early!.has(row)).length;
+      if ([...whole!].some((row) => !early!.has(row))) others++;
+    }
+    if (count === 400) assert.ok(others > 0, "no walk ended early");
+    assert.ok(ofEarly >= ofWhole * 0.99, `${ofEarly} and ${ofWhole} of the nearest`);
+  }
+});
+
+test("a graph of an earlier build, and one that was measured so, is walked to its end", async () => {
+  const bytes = await readFile(built);
+  const at = bytes.length - footerBytes;
+  const footer = decodeFooter(bytes.subarray(at))!;
+  assert.ok(footer.patience > 0);
+  const path = fresh();
+  await writeFile(path, Buffer.concat([bytes.subarray(0, at), encodeFooter({ ...footer, patience: 0 })]));
+  const [graph, earlier] = [await graphs.open(built), await graphs.open(path)];
+  for (const query of queries) assert.deepEqual(earlier.search(query, 400, 16), graph.search(query, 400));
+  // Of rows at random in many dimensions too few are found, whatever is tried.
+  const random = generator(4);
+  const scattered = Float32Array.from({ length: 12_000 * 96 }, () => random() + random() + random() - 1.5);
+  const other = fresh();
+  const { quality } = await graphs.build(other, { rows: scattered, dim: 96, distance: "cosine" });
+  assert.ok(quality!.effort === 4 && quality!.recall < 0.975, JSON.stringify(quality));
+  assert.equal(decodeFooter((await readFile(other)).subarray(-footerBytes))!.patience, 0);
+});
 
 test("a graph is opened once more from memory that another has", async () => {
   const first = await graphs.open(built);

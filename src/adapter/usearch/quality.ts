@@ -3,21 +3,35 @@ import {
   usualCandidates,
   type VectorGraph,
   type VectorGraphInput,
+  watchedMin,
 } from "../../port/vector-graph.ts";
 import type { RowOrder } from "./row-order.ts";
 
 /** The share of the nearest that is aimed at: a little more than is promised, as few rows are looked up. */
 const recallAim = 0.975;
 const nearestCount = 10;
+const watched = Math.max(nearestCount, watchedMin);
 /** Rows that are looked up before they are added, and the least number of others for each. */
 const questionsMax = 48;
 const rowsPerQuestion = 64;
-/** Candidates to try; the fewest that reach the aim are gathered from then on. */
-const beams = [64, 96, 128, 160, 192, 256] as const;
+/**
+ * Candidates to try; the fewest that reach the aim are gathered from then on. Where none reach it, a search that ends early would
+ * only find less, and save little.
+ */
+const attempts = [
+  ...[64, 96, 128, 160, 192, 256].map((beam) => ({ beam, mayEndEarly: true })),
+  { beam: 256, mayEndEarly: false },
+];
 /** Half of the questions lie so far on the way to another row: not all that is asked lies among the rows. */
 const betweenShare = 1 / 3;
 /** Rows that are compared between two pauses. */
 const stepRows = 2_048;
+
+export interface MeasuredQuality {
+  readonly quality: GraphQuality;
+  /** Whether it was measured with searches that may end early. */
+  readonly mayEndEarly: boolean;
+}
 
 /** How many rows are held back as questions: the last to enter. */
 export function heldBack(rowCount: number): number {
@@ -34,7 +48,7 @@ export function* measureQuality(
   order: RowOrder,
   held: number,
   rowOf: (found: number) => number,
-): Generator<undefined, GraphQuality | undefined> {
+): Generator<undefined, MeasuredQuality | undefined> {
   const { dim } = input;
   const known = order.rowCount - held;
   const questions: { readonly query: Float32Array; readonly worst: number }[] = [];
@@ -46,13 +60,14 @@ export function* measureQuality(
   }
   if (questions.length === 0) return undefined;
   let recall = 0;
-  let beam = usualCandidates;
-  for (beam of beams) {
+  let last = attempts[0]!;
+  for (last of attempts) {
+    const { beam, mayEndEarly } = last;
     let found = 0;
     for (const { query, worst } of questions) {
       let reached = 0;
       // As near as the last of the nearest is as good.
-      for (const each of graph.search(query, beam) ?? []) {
+      for (const each of graph.search(query, beam, mayEndEarly ? watched : undefined) ?? []) {
         if (nearness(input, query, rowOf(each) * dim) >= worst) reached++;
       }
       found += Math.min(nearestCount, reached);
@@ -61,7 +76,7 @@ export function* measureQuality(
     recall = found / (questions.length * nearestCount);
     if (recall >= recallAim) break;
   }
-  return { effort: beam / usualCandidates, recall };
+  return { quality: { effort: last.beam / usualCandidates, recall }, mayEndEarly: last.mayEndEarly };
 }
 
 /** A row, or a place on the way from it to another one. */

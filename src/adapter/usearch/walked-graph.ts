@@ -40,6 +40,9 @@ interface Walk {
     candidatesMax: number,
     results: number,
     wanted: number,
+    best: number,
+    nearest: number,
+    patience: number,
   ) => number;
   readonly nearestOf: (
     query: number,
@@ -63,29 +66,37 @@ const threadsMax = 32;
 /** Rows that a walk gathers at most, of a small graph and of a large one. */
 const wantedMin = 4_096;
 const wantedShare = 1 / 16;
+/** Of more than so many of the nearest it is not watched whether they change. */
+const watchedMax = 1_024;
+/** Rows that are followed at least, besides a share of the candidates, while the nearest stay the same: a few groups of alike rows. */
+const patienceMin = 48;
 
-/** What a thread works with: its query, the links of a row and their scores, candidates, results, a bit for each row. */
+/** What a thread works with: its query, the links of a row and their scores, candidates, results, the best of them, a bit for each row. */
 function roomOf(rowCount: number, rowBytes: number, width: number) {
   const wantedMax = Math.max(wantedMin, Math.ceil(rowCount * wantedShare));
   const candidatesMax = 2 * wantedMax + 1;
   const freshAt = rowBytes;
   const candidatesAt = freshAt + (width + 4) * 8;
   const resultsAt = candidatesAt + candidatesMax * 8;
-  const visitedAt = resultsAt + wantedMax * 8;
+  const bestAt = resultsAt + wantedMax * 8;
+  const visitedAt = bestAt + watchedMax * 8;
   const visitedBytes = Math.ceil(rowCount / 32) * 4;
   const bytes = Math.ceil((visitedAt + visitedBytes) / 64) * 64;
-  return { wantedMax, candidatesMax, freshAt, candidatesAt, resultsAt, visitedAt, visitedBytes, bytes };
+  return { wantedMax, candidatesMax, freshAt, candidatesAt, resultsAt, bestAt, visitedAt, visitedBytes, bytes };
 }
 
-/** What the shared memory begins with: the footer, so that other threads find all they need. The graph follows it. */
-const graphAt = Math.ceil(footerBytes / 64) * 64;
+/**
+ * What the shared memory begins with: the footer, so that other threads find all they need. The graph follows it, with its rows
+ * at a multiple of 64: rows whose length is a multiple of 64 too lie in fewer cache lines (0.89 to 0.96 of the time of a walk).
+ */
+const graphAt = Math.ceil((footerBytes + walkHeadBytes) / 64) * 64 - walkHeadBytes;
 
 /** What a graph and those who walk it need at most; usearch gives a row twice as many links on the lowest level. */
 export function walkBytesOf(rowCount: number, dim: number, connectivity: number): number {
   // Fewer than one row in eight has upper links, on all levels together.
   const head = Uint32Array.of(2 * connectivity, connectivity, 0, 0, Math.ceil(rowCount / 8) * connectivity);
   const { bytes, rowBytes, width } = walkLayout(head, rowCount, dim);
-  return graphAt + roundUp(bytes) + roomOf(rowCount, rowBytes, width).bytes * threadsMax;
+  return roundUp(graphAt + bytes) + roomOf(rowCount, rowBytes, width).bytes * threadsMax;
 }
 
 /** Memory for a graph and for those who walk it; undefined where WebAssembly has none of this size. */
@@ -93,7 +104,7 @@ export function walkMemory(footer: Footer, head: Uint32Array): { shared: SharedB
   const { bytes, rowBytes, width } = walkLayout(head, footer.rowCount, footer.dim);
   if (bytes !== footer.graphBytes) throw new VectorGraphError("damaged", "a graph's size is not what its head says");
   const rooms = roomOf(footer.rowCount, rowBytes, width).bytes * threadsMax;
-  const allocated = allocateShared(Math.max(wasmBytesMin, graphAt + roundUp(bytes) + rooms));
+  const allocated = allocateShared(Math.max(wasmBytesMin, roundUp(graphAt + bytes) + rooms));
   if (allocated.home instanceof SharedArrayBuffer) return undefined;
   // Of the rooms behind it, no more takes memory than is used.
   const shared = { ...allocated, length: graphAt + bytes };
@@ -135,9 +146,9 @@ export class WalkedGraph implements VectorGraph {
     this.#walker = Walker.of(shared, this.#layout, footer);
   }
 
-  search(query: Float32Array, count: number): Uint32Array | undefined {
+  search(query: Float32Array, count: number, nearest?: number): Uint32Array | undefined {
     const scaled = this.#scaled(query);
-    return scaled && this.#walker?.search(scaled, Math.min(count, this.rowCount));
+    return scaled && this.#walker?.search(scaled, Math.min(count, this.rowCount), nearest);
   }
 
   nearestOf(query: Float32Array, words: Uint32Array, firstRow: number, count: number): Uint32Array | undefined {
@@ -181,6 +192,7 @@ class Walker {
   readonly #roomAt: number;
   readonly #query: Uint8Array;
   readonly #isL2: boolean;
+  readonly #patience: number;
   readonly #centre: Float32Array;
   readonly #centreSquared: number;
   /** Score and row of each. */
@@ -209,9 +221,10 @@ class Walker {
     this.#layout = layout;
     this.#graphAt = graphAt;
     this.#room = roomOf(footer.rowCount, layout.rowBytes, layout.width);
-    this.#roomAt = graphAt + roundUp(layout.bytes) + thread * this.#room.bytes;
+    this.#roomAt = roundUp(graphAt + layout.bytes) + thread * this.#room.bytes;
     this.#query = new Uint8Array(home.buffer, this.#roomAt, layout.rowBytes);
     this.#isL2 = footer.distance === "l2";
+    this.#patience = footer.patience;
     // A copy of its own: numbers of shared memory take longer to read.
     this.#centre = new Float32Array(home.buffer, graphAt + layout.centreAt, footer.dim).slice();
     this.#centreSquared = product(this.#centre, this.#centre);
@@ -219,12 +232,14 @@ class Walker {
     this.#words = new Uint32Array(home.buffer, this.#roomAt + this.#room.visitedAt, this.#room.visitedBytes / 4);
   }
 
-  search(query: Float32Array, count: number): Uint32Array {
+  search(query: Float32Array, count: number, nearest: number | undefined): Uint32Array {
     const wanted = Math.min(count, this.#room.wantedMax);
     if (wanted === 0) return new Uint32Array(0);
+    const isWatched = nearest !== undefined && nearest <= watchedMax && this.#patience > 0;
+    const watched = isWatched ? Math.min(wanted, nearest) : 0;
     const [scale, biasWeight] = this.#setQuery(query);
     const { rowsAt, rowBytes, linksAt, width, upperAt, upperWidth, entry, levels } = this.#layout;
-    const { freshAt, candidatesAt, candidatesMax, resultsAt, visitedAt, visitedBytes } = this.#room;
+    const { freshAt, candidatesAt, candidatesMax, resultsAt, bestAt, visitedAt, visitedBytes } = this.#room;
     const found = this.#code.walk(
       this.#roomAt,
       scale,
@@ -244,6 +259,9 @@ class Walker {
       candidatesMax,
       this.#roomAt + resultsAt,
       wanted,
+      this.#roomAt + bestAt,
+      watched,
+      patienceMin + Math.ceil((wanted * this.#patience) / 100),
     );
     return this.#found(found);
   }

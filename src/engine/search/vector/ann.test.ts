@@ -74,6 +74,31 @@ for (const share of [1, 0.5, 0.05, 0.005]) {
   });
 }
 
+test("a filter that takes out most of what is near leaves the answer as sure as a whole walk", () => {
+  const whole: VectorGraph = {
+    ...graphs[0]!,
+    ...{ rowCount: graphs[0]!.rowCount, dim, effort: graphs[0]!.effort },
+    search: (query, count) => graphs[0]!.search(query, count),
+    nearestOf: (...question) => graphs[0]!.nearestOf(...question),
+  };
+  const random = generator(8);
+  let [ofEarly, ofWhole, wanted] = [0, 0, 0];
+  for (const query of queries) {
+    const filter = Bitset.full(segment.docCount);
+    filter.and(segment.live!);
+    const ranked = searchVectors([segment], "v", query, segment.docCount);
+    for (const { doc } of ranked.slice(0, rowCount / 3)) if (random() < 0.85) filter.delete(doc);
+    const exact = new Set(searchVectors([segment], "v", query, 10, [filter]).map(({ id }) => id));
+    const [early, all] = [graphs[0]!, whole].map((graph) =>
+      searchAnn([segment], [graph], "v", query, 10, { filters: [filter] }).filter(({ id }) => exact.has(id)),
+    );
+    wanted += exact.size;
+    ofEarly += early!.length;
+    ofWhole += all!.length;
+  }
+  assert.ok(ofEarly >= ofWhole - wanted * 0.01, `${ofEarly} and ${ofWhole} of ${wanted}`);
+});
+
 test("a graph is asked further when a filter leaves too little of what it found, and not for few matches", () => {
   const points = new Clusters(4, 500, 3);
   const large = vectorSegment(points.many(40_000), "cosine");

@@ -1,4 +1,4 @@
-import { usualCandidates, type VectorGraph } from "../../../port/vector-graph.ts";
+import { usualCandidates, type VectorGraph, watchedMin } from "../../../port/vector-graph.ts";
 import { runSteps, type Steps } from "../../turns.ts";
 import { Bitset } from "../index/bitset.ts";
 import type { IndexReader, VectorRows } from "../index/reader.ts";
@@ -70,7 +70,7 @@ const chanceShare = 1 / 4;
 export interface AnnOptions {
   /** `filters[i]` restricts part i, and counts deleted documents out; without it all live documents may be found. */
   readonly filters?: readonly (Bitset | undefined)[] | undefined;
-  /** Candidates that a graph gathers at least, before the filter: more make it surer that the nearest are found. */
+  /** Candidates that a graph gathers at least, before the filter: more make it surer that the nearest are found, and the walk does not end early. */
   readonly ef?: number | undefined;
   /** Compares the query with every vector. */
   readonly exact?: boolean | undefined;
@@ -114,7 +114,7 @@ function offerRanked({ reader, r, rows, query, k, top, own }: GraphSearch, found
  * filter leaves decides how far the graph looks at first, as if they were spread evenly; where they are not, it looks
  * further until it has k that stand out, or until comparing all of them is cheaper.
  */
-function offerWalked(search: GraphSearch, ef: number): boolean {
+function offerWalked(search: GraphSearch, ef: number, mayEndEarly: boolean): boolean {
   const { graph, rows, query, k, allowed, top, own } = search;
   const { rowCount, docs } = rows;
   const matches = allowed === undefined ? rowCount : Math.min(allowed.count(), rowCount);
@@ -122,8 +122,10 @@ function offerWalked(search: GraphSearch, ef: number): boolean {
   const passing = passingMin + k * passingPerHit;
   let wanted = allowed === undefined ? ef : Math.max(ef, Math.ceil((passing * rowCount) / Math.max(1, matches)));
   const otherCost = allowed === undefined ? exactCost(rowCount, rowCount) : matches / comparedPerLookUp;
+  // What a filter or deletions leave may lie far behind the nearest: then the walk goes to its end.
+  let nearest = mayEndEarly && allowed === undefined ? Math.max(k, watchedMin) : undefined;
   while (wanted * candidateCost < otherCost) {
-    const found = graph.search(query, wanted);
+    const found = graph.search(query, wanted, nearest);
     if (found === undefined) return false;
     let passed = 0;
     for (let i = 0; i < found.length; i++) {
@@ -135,6 +137,7 @@ function offerWalked(search: GraphSearch, ef: number): boolean {
       return true;
     }
     wanted *= growth;
+    nearest = undefined;
   }
   return false;
 }
@@ -224,7 +227,8 @@ export function* searchAnnSteps(
     const count = Math.max(ef, Math.ceil((passingMin + k * passingPerHit) * effort));
     const isFound =
       search !== undefined &&
-      (offerWalked(search, ef) || (allowed !== undefined && (yield* offerNearest(search, allowed, count))));
+      (offerWalked(search, ef, options.ef === undefined) ||
+        (allowed !== undefined && (yield* offerNearest(search, allowed, count))));
     if (!isFound) yield* searchPartSteps(reader, r, rows, query, allowed, top);
     yield;
   }
