@@ -32,7 +32,7 @@ test("the disk, backlogs, seals, links and queries are told", async () => {
   await ask(url("/shop/collections/items/documents"), { body: { ops: [op] } });
   const labels = '{namespace="shop",collection="items"}';
   assert.equal(metric(await scrape(), `service_collection_backlog_records${labels}`), 1);
-  await eventually(scrape, (text) => metric(text, `service_collection_backlog_records${labels}`) === 0, 60_000);
+  await eventually(scrape, (text) => metric(text, `service_collection_backlog_records${labels}`) === 0);
   const retrieve = {
     text: [{ text: { field: "t", query: "a" } }],
     vector: [{ vector: { field: "v", query: [1, 0] } }],

@@ -143,12 +143,9 @@ async function readAll(c: CollectionClient): Promise<Map<number, Known>> {
   return found;
 }
 
-/** A machine may be busy with several servers. */
-const patienceMs = 180_000;
-
 /** What a start must read again is the log behind the manifest; sealed, nothing is, and the dataset has all of it. */
 export async function checkSealed(server: ServerProcess, c: CollectionClient): Promise<void> {
-  await c.sealed("docs", patienceMs);
+  await c.sealed("docs");
   const { manifest } = await c.info("docs");
   const plan = await c.scan("docs");
   assert.equal(plan.json.tail_records, 0);

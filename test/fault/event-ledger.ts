@@ -7,8 +7,6 @@ import type { SeededRandom } from "./random.ts";
 const partitions = 3;
 const counterKeys = 7;
 const checkedPerRound = 200;
-/** A machine may be busy with several servers. */
-const patienceMs = 180_000;
 
 interface SentEvent {
   readonly id: string;
@@ -121,7 +119,6 @@ export async function checkCounters(client: EventClient): Promise<void> {
     eventually(
       async () => (await ask(`${client.url}/links/${link}`)).json,
       ({ lag }) => lag.every(({ records }: { records: number }) => records === 0),
-      patienceMs,
     );
   const records = await readAll(client, "records");
   const sums: Record<string, number> = {};

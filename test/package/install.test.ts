@@ -134,7 +134,7 @@ test("documents are written, sealed into the columnar dataset, searched and read
   const op = { upsert: { id: 1, source: { t: "an apple" }, vectors: { v: [1, 0] } } };
   await post("/v1/namespaces/shop/collections/items/documents", { ops: [op] });
   const scan = () => post("/v1/namespaces/shop/collections/items/scan", {});
-  await eventually(scan, ({ lance }) => lance !== null, 60_000);
+  await eventually(scan, ({ lance }) => lance !== null);
   const retrieve = [{ text: { field: "t", query: "apple" } }, { vector: { field: "v", query: [1, 0] } }];
   const found = await post("/v1/namespaces/shop/query", { from: "items", retrieve });
   assert.equal((found["rows"] as unknown[]).length, 1);

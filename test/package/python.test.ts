@@ -50,7 +50,7 @@ async function runPages(folder: string, python: string): Promise<void> {
 /** A collection's documents are in its dataset a moment after their write. */
 async function untilCommitted(server: ServerProcess): Promise<void> {
   const scan = () => ask(`${server.url}/v1/namespaces/shop/collections/items/scan`, { method: "POST" });
-  await eventually(scan, ({ json }) => json.lance !== null && json.tail_records === 0, 60_000);
+  await eventually(scan, ({ json }) => json.lance !== null && json.tail_records === 0);
 }
 
 test("the Python client passes its tests from its wheel, and the pages' programs run", {

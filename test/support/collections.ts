@@ -89,11 +89,10 @@ export class CollectionClient {
   }
 
   /** Waits until every write is in the index. */
-  async sealed(name: string, patienceMs?: number): Promise<void> {
+  async sealed(name: string): Promise<void> {
     await eventually(
       async () => (await this.scan(name)).json.tail_records as number,
       (left) => left === 0,
-      patienceMs,
     );
   }
 
