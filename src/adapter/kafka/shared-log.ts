@@ -15,6 +15,8 @@ const recordBytesMax = 8 * 1024 * 1024;
 const fetchBytes = 4 * 1024 * 1024;
 const lookAttempts = 10;
 const lookMs = 200;
+/** A leader may have changed: for so long it is asked again where the log begins and ends. Nobody's lease waits for that. */
+const boundsAttempts = 50;
 const earliest = -2n;
 const latest = -1n;
 
@@ -25,6 +27,7 @@ export class KafkaSharedLog implements SharedLog {
   readonly #topic: string;
   readonly #topicId: string;
   readonly #clients: KafkaClients;
+  #isClosed = false;
 
   private constructor(address: KafkaAddress, clients: KafkaClients, description: TopicDescription) {
     this.id = `kafka ${description.id}`;
@@ -73,8 +76,8 @@ export class KafkaSharedLog implements SharedLog {
     try {
       return await within(requestMs + maxWaitTime, "read", () => this.#fetch(from, maxWaitTime));
     } catch (error) {
-      if (findErrorBy(error as Error, "apiId", "OFFSET_OUT_OF_RANGE") !== null) await this.#checkReach(from);
       this.#clients.renewConsumer();
+      if (findErrorBy(error as Error, "apiId", "OFFSET_OUT_OF_RANGE") !== null) await this.#checkReach(from);
       throw error;
     }
   }
@@ -126,12 +129,15 @@ export class KafkaSharedLog implements SharedLog {
   }
 
   async bounds(): Promise<{ start: number; end: number }> {
-    try {
-      const [start, end] = [await this.#offsetAt(earliest), await this.#offsetAt(latest)];
-      return { start, end };
-    } catch (error) {
-      this.#clients.renewConsumer();
-      throw error;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const [start, end] = [await this.#offsetAt(earliest), await this.#offsetAt(latest)];
+        return { start, end };
+      } catch (error) {
+        this.#clients.renewConsumer();
+        if (attempt === boundsAttempts || this.#isClosed) throw error;
+      }
+      await sleep(lookMs);
     }
   }
 
@@ -158,6 +164,7 @@ export class KafkaSharedLog implements SharedLog {
   }
 
   close(): Promise<void> {
+    this.#isClosed = true;
     return this.#clients.close();
   }
 }

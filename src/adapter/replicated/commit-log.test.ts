@@ -79,3 +79,36 @@ test("an owner that is deposed refuses what it had not written, and takes what t
   await first.store.close();
   await second.store.close();
 });
+
+/** Another node trims it as soon as one has asked where it begins. */
+class TrimmedBehind extends MemorySharedLog {
+  trimmed = 0;
+
+  override async bounds(): Promise<{ start: number; end: number }> {
+    const found = await super.bounds();
+    await this.trim(this.trimmed);
+    return found;
+  }
+}
+
+test("a log that is trimmed while its start is looked up is read from its new start", async () => {
+  const shared = new TrimmedBehind();
+  const first = await startNode("a", shared);
+  await until(() => first.member.role === "owner");
+  for (let i = 1; i <= 5; i++) await first.store.commit([put(`${i}`)]);
+  const { start, end } = await shared.bounds();
+  assert.equal(start, 0);
+  shared.trimmed = end - 2;
+  const positions: number[] = [];
+  for await (const { position } of first.log.read(1)) positions.push(position);
+  assert.equal(positions.at(-1), 5);
+  assert.ok(positions.length < 5, `${positions}`);
+
+  // A node that begins now learns the epoch and the position from what is left.
+  shared.trimmed = end - 1;
+  const options = { log: shared, clock: new NodeClock(), writer: "b", info: { node: "b", address: "b" }, settings };
+  const second = await ReplicatedLog.open(options);
+  assert.ok(second.end >= 5, `${second.end}`);
+  await second.close();
+  await first.store.close();
+});

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Clock } from "../../port/clock.ts";
 import type { CommitLog, LogEntry } from "../../port/commit-log.ts";
-import type { SharedLog } from "../../port/shared-log.ts";
+import type { SharedLog, SharedRecords } from "../../port/shared-log.ts";
 import { type Bytes, StoreError } from "../../port/store.ts";
 import type { NodeInfo } from "./entry.ts";
 import { type AcceptedCommit, type Cursor, cursorBefore, Fold } from "./fold.ts";
@@ -110,17 +110,21 @@ export class ReplicatedLog implements CommitLog {
   async *read(from: number): AsyncIterable<LogEntry> {
     const { log } = this.#options;
     const { end } = this;
-    // A log that was trimmed can't be read from its beginning, and need not be.
     if (from >= end) return;
-    const fold = new Fold(await firstCursor(log));
+    // A log that was trimmed can't be read from its beginning, and need not be.
+    let fold = new Fold(await firstCursor(log));
     while (fold.position + 1 < end) {
-      const { records, next } = await log.read(fold.next, 0);
-      for (const { offset, bytes } of records) {
+      const found = await readUntrimmed(log, fold.next);
+      if (found === undefined) {
+        fold = new Fold(await firstCursor(log));
+        continue;
+      }
+      for (const { offset, bytes } of found.records) {
         const { commit } = fold.take(offset, bytes);
         if (commit === undefined || commit.position < from || commit.position >= end) continue;
         yield { position: commit.position, bytes: joined(commit) };
       }
-      fold.skipTo(next);
+      fold.skipTo(found.next);
     }
   }
 
@@ -155,12 +159,25 @@ export class ReplicatedLog implements CommitLog {
 
 /** Undefined for a log from its beginning. */
 async function firstCursor(log: SharedLog): Promise<Cursor | undefined> {
-  const { start } = await log.bounds();
-  if (start === 0) return undefined;
-  const { records } = await log.read(start, 0);
-  const [first] = records;
-  if (first === undefined) throw new StoreError("damaged", "the shared log was emptied");
-  return cursorBefore(first.offset, first.bytes);
+  for (;;) {
+    const { start } = await log.bounds();
+    if (start === 0) return undefined;
+    const found = await readUntrimmed(log, start);
+    if (found === undefined) continue;
+    const [first] = found.records;
+    if (first === undefined) throw new StoreError("damaged", "the shared log was emptied");
+    return cursorBefore(first.offset, first.bytes);
+  }
+}
+
+/** Undefined where the log was trimmed beyond the offset: it has to be read from its new start. */
+async function readUntrimmed(log: SharedLog, from: number): Promise<SharedRecords | undefined> {
+  try {
+    return await log.read(from, 0);
+  } catch (error) {
+    if ((await log.bounds()).start > from) return undefined;
+    throw error;
+  }
 }
 
 export function joined({ parts }: Pick<AcceptedCommit, "parts">): Buffer {
