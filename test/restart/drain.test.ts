@@ -42,10 +42,11 @@ async function inFlight(server: ServerProcess, count: number): Promise<void> {
   );
 }
 
+/** Waits until the server has closed its idle connections, which may take a request with them. */
 async function draining(server: ServerProcess): Promise<void> {
   await eventually(
-    async () => server.logs.join("\n"),
-    (logs) => logs.includes('"draining"'),
+    async () => (await ask(`${server.url}/ready`).catch(() => undefined))?.headers.get("connection"),
+    (connection) => connection === "close",
   );
 }
 
