@@ -106,7 +106,8 @@ export class UsearchGraphs implements VectorGraphs {
         const keys = new BigUint64Array(to - from);
         for (let slot = from; slot < to; slot++) keys[slot - from] = BigInt(order.rowOf(slot));
         const scaled = scaleRows({ ...input, rows: order.rowsOf(rows, dim, from, to) }, scale, 0, to - from);
-        // One thread: of the rows that several add at the same time about one in a thousand is found by no search afterwards.
+        // One thread: of the rows that several add at the same time about one in a thousand is found by no search afterwards. To add
+        // again those that nothing links to is not enough: some have links, but to the wrong place.
         index.add(keys, isCentred ? withoutCentre(scaled, centre) : scaled, 1);
         await pause();
       }
