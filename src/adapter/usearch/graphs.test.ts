@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Worker } from "node:worker_threads";
 import { Clusters, flat, generator, nearest, score } from "../../../test/support/vectors.ts";
+import { crc32 } from "../../port/checksum.ts";
 import { decodeFooter, encodeFooter, footerBytes } from "./footer.ts";
 import { UsearchGraphs } from "./graphs.ts";
 
@@ -220,6 +221,78 @@ test("a graph of an earlier build, and one that was measured so, is walked to it
   const { quality } = await graphs.build(other, { rows: scattered, dim: 96, distance: "cosine" });
   assert.ok(quality!.effort === 4 && quality!.recall < 0.975, JSON.stringify(quality));
   assert.equal(decodeFooter((await readFile(other)).subarray(-footerBytes))!.patience, 0);
+});
+
+for (const distance of ["cosine", "dot", "l2"] as const) {
+  // Whole lengths of 16 bytes, and an odd number, whose last byte is half empty.
+  for (const wide of [64, 77]) {
+    test(`${distance} × ${wide}: rows of 4 bits find what rows of 8 find, in less memory`, async () => {
+      const spread = new Clusters(wide, 40, 11);
+      const all = flat(spread.many(rowCount));
+      const asked = spread.many(20);
+      const some = Uint32Array.from({ length: Math.ceil(rowCount / 32) }, (_, i) => 0x11111111 << (i % 4));
+      const found = [];
+      for (const bits of [8, 4] as const) {
+        const path = fresh();
+        const { bytes } = await new UsearchGraphs(
+          () => {},
+          undefined,
+          () => [bits],
+        ).build(path, { rows: all, dim: wide, distance });
+        const graph = await graphs.open(path);
+        let [walked, compared] = [0, 0];
+        for (const query of asked) {
+          const ranked = nearest(distance, all, query, rowCount);
+          const isAllowed = (row: number) => (some[row >>> 5]! & (1 << (row & 31))) !== 0;
+          const near = new Set(graph.search(query, 64));
+          walked += ranked.slice(0, 10).filter((row) => near.has(row)).length;
+          const passed = graph.nearestOf(query, some, 0, 64)!;
+          assert.ok(passed.every(isAllowed));
+          compared += ranked
+            .filter(isAllowed)
+            .slice(0, 10)
+            .filter((row) => passed.includes(row)).length;
+        }
+        found.push({ bytes, walked, compared });
+      }
+      const [whole, halved] = [found[0]!, found[1]!];
+      assert.ok(halved.bytes <= whole.bytes - (rowCount * wide) / 2 + rowCount * 16, JSON.stringify(found));
+      assert.ok(halved.walked >= whole.walked * 0.98, JSON.stringify(found));
+      assert.ok(halved.compared >= whole.compared * 0.98, JSON.stringify(found));
+    });
+  }
+}
+
+test("rows that 4 bits can't tell apart have 8", async () => {
+  // Groups of rows that differ by less than a sixteenth.
+  const centres = new Clusters(dim, 500, 6).many(30);
+  const random = generator(12);
+  const groups = centres.flatMap((centre) => Array.from({ length: 100 }, () => centre.map((x) => x + random() / 20)));
+  const both = new UsearchGraphs(
+    () => {},
+    undefined,
+    () => [4, 8],
+  );
+  const sizes = [];
+  for (const builder of [graphs, both]) {
+    const { bytes } = await builder.build(fresh(), { rows: flat(groups), dim, distance: "cosine" });
+    sizes.push(bytes);
+  }
+  assert.equal(sizes[0], sizes[1]);
+});
+
+test("a graph of an earlier build has rows of 8 bits", async () => {
+  const bytes = await readFile(built);
+  const at = bytes.length - footerBytes;
+  const footer = decodeFooter(bytes.subarray(at))!;
+  const bitsAt = 5 * 4;
+  assert.equal(bytes.readUInt32LE(bitsAt), 8);
+  bytes.writeUInt32LE(0, bitsAt);
+  const path = fresh();
+  const checksum = crc32(bytes.subarray(0, at));
+  await writeFile(path, Buffer.concat([bytes.subarray(0, at), encodeFooter({ ...footer, checksum })]));
+  const [graph, earlier] = [await graphs.open(built), await graphs.open(path)];
+  for (const query of queries) assert.deepEqual(earlier.search(query, 48), graph.search(query, 48));
 });
 
 test("a graph is opened once more from memory that another has", async () => {

@@ -5,12 +5,17 @@ import { type Scale, scaleRows } from "./scale.ts";
 
 /**
  * A graph as `wasm/graph.ts` walks it. Little endian: a head of u32 (links of a row, links of a row on each upper level,
- * upper levels, the row to begin with, upper links of all rows, nothing) · the rows · the links of each row · the upper
+ * upper levels, the row to begin with, upper links of all rows, bits of a row's numbers) · the rows · the links of each row · the upper
  * links · the centre (f32), which is taken off every row before it is shortened: else rows that lie far from 0 and near each
- * other would be alike. A row: its numbers in 8 bits each, up to a multiple of 16 · factor (f32) · bias (f32) · sum of the numbers (i32)
- * · where its upper links begin (u32). Where links end early, `noLink` stands.
+ * other would be alike. Where links end early, `noLink` stands. A row has a length that is a multiple of 16:
+ *
+ * - of 8 bits (0 in files of earlier builds): its numbers · factor (f32) · bias (f32) · sum of the numbers (i32) · where its upper
+ *   links begin (u32);
+ * - of 4 bits: from 0 to 15 around 7.5, the first half of the numbers in the lower bits, the second in the upper ones · half the factor
+ *   (f32) · bias (f32) · where its upper links begin (u32).
  */
 export interface WalkLayout {
+  readonly bits: RowBits;
   readonly width: number;
   readonly upperWidth: number;
   readonly levels: number;
@@ -24,20 +29,29 @@ export interface WalkLayout {
   readonly bytes: number;
 }
 
+/** Of a number of a row. */
+export type RowBits = 4 | 8;
+
 export const walkHeadBytes = 32;
 export const noLink = 0xffff_ffff;
-const rowTailBytes = 16;
-const numberMax = 127;
+const rowTailBytes = { 4: 12, 8: 16 } as const;
+/** What the greatest number of a row is shortened to. */
+const numberMax = { 4: 7.5, 8: 127 } as const;
 
 export function walkLayout(head: Uint32Array, rowCount: number, dim: number): WalkLayout {
-  const [width = 0, upperWidth = 0, levels = 0, entry = 0, upperCount = 0] = head;
-  const rowBytes = Math.ceil(dim / 16) * 16 + rowTailBytes;
+  const [width = 0, upperWidth = 0, levels = 0, entry = 0, upperCount = 0, given = 0] = head;
+  const bits = given === 4 ? 4 : 8;
+  const rowBytes = rowBytesOf(dim, bits);
   const rowsAt = walkHeadBytes;
   const linksAt = rowsAt + rowCount * rowBytes;
   const upperAt = linksAt + rowCount * width * 4;
   const centreAt = upperAt + upperCount * 4;
   const bytes = centreAt + dim * 4;
-  return { width, upperWidth, levels, entry, rowBytes, rowsAt, linksAt, upperAt, centreAt, bytes };
+  return { bits, width, upperWidth, levels, entry, rowBytes, rowsAt, linksAt, upperAt, centreAt, bytes };
+}
+
+function rowBytesOf(dim: number, bits: RowBits): number {
+  return Math.ceil(((bits === 4 ? Math.ceil(dim / 2) : dim) + rowTailBytes[bits]) / 16) * 16;
 }
 
 /** What usearch saves: rows (u32), bytes of each (u32), the rows, a head of 64 bytes, and then the graph's own. */
@@ -58,11 +72,12 @@ export interface WalkInput extends VectorGraphInput {
   readonly slots: number;
   readonly scale: Scale;
   readonly centre: Float32Array;
+  readonly bits: RowBits;
 }
 
 /** What usearch has saved, as a graph to walk. */
 export async function* walkPieces(saved: FileHandle, input: WalkInput): AsyncGenerator<Uint8Array> {
-  const { order, slots, centre } = input;
+  const { order, slots, centre, bits } = input;
   const isWhole = slots === order.rowCount;
   const placeOf = (slot: number) => (isWhole ? order.rowOf(slot) : slot);
   const [rowCount, savedRowBytes] = new Uint32Array(await read(saved, 0, 8)) as unknown as [number, number];
@@ -81,7 +96,7 @@ export async function* walkPieces(saved: FileHandle, input: WalkInput): AsyncGen
     upperCount += levelOf[slot]! * upperWidth;
   }
   const [levelsUsed, first] = rowCount === 0 ? [0, 0] : [levels, placeOf(entry)];
-  yield bytesOf(Uint32Array.of(width, upperWidth, levelsUsed, first, upperCount, 0, 0, 0));
+  yield bytesOf(Uint32Array.of(width, upperWidth, levelsUsed, first, upperCount, bits, 0, 0));
   for (let from = 0; from < rowCount; from += pieceRows) {
     const to = Math.min(rowCount, from + pieceRows);
     const rows = isWhole
@@ -123,39 +138,56 @@ export async function* walkPieces(saved: FileHandle, input: WalkInput): AsyncGen
 }
 
 /**
- * Each number as 8 bits of the row's greatest, all without the centre. The bias is what the centre has to do with a row: by
+ * Each number as a part of the row's greatest, all without the centre. The bias is what the centre has to do with a row: by
  * l2 less the square, else the product with the centre.
  */
 function walkRows(input: WalkInput, upperFrom: Uint32Array): Uint8Array {
-  const { dim, distance, scale, centre } = input;
-  const { rowBytes } = walkLayout(new Uint32Array(0), 0, dim);
+  const { dim, distance, scale, centre, bits } = input;
+  const rowBytes = rowBytesOf(dim, bits);
   const count = upperFrom.length;
   const scaled = scaleRows(input, scale, 0, count);
   const out = new DataView(new ArrayBuffer(count * rowBytes));
+  const values = new Float64Array(dim);
   for (let row = 0; row < count; row++) {
     let max = 0;
     let squared = 0;
     let product = 0;
     for (let i = 0; i < dim; i++) {
       const value = scaled[row * dim + i]! - centre[i]!;
+      values[i] = value;
       max = Math.max(max, Math.abs(value));
       squared += value * value;
       product += value * centre[i]!;
     }
-    const perUnit = max === 0 ? 0 : numberMax / max;
-    let sum = 0;
-    for (let i = 0; i < dim; i++) {
-      const whole = Math.round((scaled[row * dim + i]! - centre[i]!) * perUnit);
-      sum += whole;
-      out.setInt8(row * rowBytes + i, whole);
-    }
-    const tail = (row + 1) * rowBytes - rowTailBytes;
-    out.setFloat32(tail, max / numberMax, true);
+    const perUnit = max === 0 ? 0 : numberMax[bits] / max;
+    const at = row * rowBytes;
+    const tail = at + rowBytes - rowTailBytes[bits];
+    if (bits === 4) putHalved(out, at, values, perUnit);
+    else out.setInt32(tail + 8, putWhole(out, at, values, perUnit), true);
+    out.setFloat32(tail, max / numberMax[bits] / (bits === 4 ? 2 : 1), true);
     out.setFloat32(tail + 4, distance === "l2" ? -squared : product, true);
-    out.setInt32(tail + 8, sum, true);
-    out.setUint32(tail + 12, upperFrom[row]!, true);
+    out.setUint32(at + rowBytes - 4, upperFrom[row]!, true);
   }
   return new Uint8Array(out.buffer);
+}
+
+/** Returns the sum. */
+function putWhole(out: DataView, at: number, values: Float64Array, perUnit: number): number {
+  let sum = 0;
+  for (let i = 0; i < values.length; i++) {
+    const whole = Math.round(values[i]! * perUnit);
+    sum += whole;
+    out.setInt8(at + i, whole);
+  }
+  return sum;
+}
+
+function putHalved(out: DataView, at: number, values: Float64Array, perUnit: number): void {
+  const half = Math.ceil(values.length / 2);
+  const short = (i: number) => Math.min(15, Math.round(values[i]! * perUnit + numberMax[4]));
+  for (let i = 0; i < half; i++) {
+    out.setUint8(at + i, short(i) | ((half + i < values.length ? short(half + i) : 0) << 4));
+  }
 }
 
 async function read(file: FileHandle, at: number, length: number): Promise<ArrayBuffer> {

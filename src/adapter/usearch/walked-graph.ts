@@ -21,10 +21,8 @@ declare const WebAssembly: {
 };
 
 interface Walk {
+  readonly setQuery: (halved: number, query: number, unit: number, weight: number, sum: number) => void;
   readonly walk: (
-    query: number,
-    scale: number,
-    biasWeight: number,
     rows: number,
     rowBytes: number,
     links: number,
@@ -45,9 +43,6 @@ interface Walk {
     patience: number,
   ) => number;
   readonly nearestOf: (
-    query: number,
-    scale: number,
-    biasWeight: number,
     rows: number,
     rowBytes: number,
     words: number,
@@ -75,7 +70,8 @@ const patienceMin = 48;
 function roomOf(rowCount: number, rowBytes: number, width: number) {
   const wantedMax = Math.max(wantedMin, Math.ceil(rowCount * wantedShare));
   const candidatesMax = 2 * wantedMax + 1;
-  const freshAt = rowBytes;
+  // A query for rows of 4 bits has two parts, each as long as a row.
+  const freshAt = 2 * rowBytes;
   const candidatesAt = freshAt + (width + 4) * 8;
   const resultsAt = candidatesAt + candidatesMax * 8;
   const bestAt = resultsAt + wantedMax * 8;
@@ -117,7 +113,7 @@ function roundUp(bytes: number): number {
   return Math.ceil(bytes / 64) * 64;
 }
 
-/** A graph in memory that threads share, with rows of 8 bits a number: half the time and two thirds of the size of usearch's. */
+/** A graph in memory that threads share, with rows of 8 bits a number (half the time and two thirds of the size of usearch's), or 4. */
 export class WalkedGraph implements VectorGraph {
   readonly rowCount: number;
   readonly dim: number;
@@ -179,9 +175,14 @@ function placeOf(threads: Int32Array): number | undefined {
   return undefined;
 }
 
-/** Numbers of the query are from 0 to 127 around 64: what one instruction multiplies with 8 bits. */
+/**
+ * For rows of 8 bits, numbers of the query are from 0 to 127 around 64: what one instruction multiplies with 8 bits. For rows of 4
+ * bits they have 8.
+ */
 const queryMiddle = 64;
-const queryMax = 63;
+/** What the numbers of such rows stand around. */
+const numberMiddle = 7.5;
+const queryMax = { 4: 127, 8: 63 } as const;
 
 /** One thread's way through one graph. */
 class Walker {
@@ -222,7 +223,7 @@ class Walker {
     this.#graphAt = graphAt;
     this.#room = roomOf(footer.rowCount, layout.rowBytes, layout.width);
     this.#roomAt = roundUp(graphAt + layout.bytes) + thread * this.#room.bytes;
-    this.#query = new Uint8Array(home.buffer, this.#roomAt, layout.rowBytes);
+    this.#query = new Uint8Array(home.buffer, this.#roomAt, 2 * layout.rowBytes);
     this.#isL2 = footer.distance === "l2";
     this.#patience = footer.patience;
     // A copy of its own: numbers of shared memory take longer to read.
@@ -237,13 +238,10 @@ class Walker {
     if (wanted === 0) return new Uint32Array(0);
     const isWatched = nearest !== undefined && nearest <= watchedMax && this.#patience > 0;
     const watched = isWatched ? Math.min(wanted, nearest) : 0;
-    const [scale, biasWeight] = this.#setQuery(query);
+    this.#setQuery(query);
     const { rowsAt, rowBytes, linksAt, width, upperAt, upperWidth, entry, levels } = this.#layout;
     const { freshAt, candidatesAt, candidatesMax, resultsAt, bestAt, visitedAt, visitedBytes } = this.#room;
     const found = this.#code.walk(
-      this.#roomAt,
-      scale,
-      biasWeight,
       this.#graphAt + rowsAt,
       rowBytes,
       this.#graphAt + linksAt,
@@ -270,12 +268,9 @@ class Walker {
   nearestOf(query: Float32Array, words: Uint32Array, firstRow: number, count: number): Uint32Array | undefined {
     const { wantedMax, candidatesAt, resultsAt } = this.#room;
     if (count > wantedMax || words.length > this.#words.length) return undefined;
-    const [scale, biasWeight] = this.#setQuery(query);
+    this.#setQuery(query);
     this.#words.set(words);
     const found = this.#code.nearestOf(
-      this.#roomAt,
-      scale,
-      biasWeight,
       this.#graphAt + this.#layout.rowsAt,
       this.#layout.rowBytes,
       this.#words.byteOffset,
@@ -296,22 +291,29 @@ class Walker {
 
   /**
    * Takes the centre off the query as well: by l2 all of it, else as much of it as the query has, since what is left over is
-   * the same for all rows. Returns what a number of it stands for, and what the rows' biases count.
+   * the same for all rows.
    */
-  #setQuery(query: Float32Array): [scale: number, biasWeight: number] {
+  #setQuery(query: Float32Array): void {
     const centre = this.#centre;
+    const { bits, rowBytes } = this.#layout;
     const share = this.#isL2 ? 1 : this.#centreSquared === 0 ? 0 : product(query, centre) / this.#centreSquared;
     let max = 0;
     for (let i = 0; i < query.length; i++) {
       const size = Math.abs(query[i]! - share * centre[i]!);
       if (size > max) max = size;
     }
-    const perUnit = max === 0 ? 0 : queryMax / max;
+    const perUnit = max === 0 ? 0 : queryMax[bits] / max;
+    const half = bits === 4 ? Math.ceil(query.length / 2) : query.length;
+    const middle = bits === 4 ? 0 : queryMiddle;
+    let sum = 0;
     for (let i = 0; i < query.length; i++) {
-      this.#query[i] = Math.round((query[i]! - share * centre[i]!) * perUnit) + queryMiddle;
+      const short = Math.round((query[i]! - share * centre[i]!) * perUnit);
+      sum += short;
+      this.#query[i < half ? i : rowBytes + i - half] = short + middle;
     }
-    const unit = max / queryMax;
-    return this.#isL2 ? [2 * unit, 1] : [unit, share];
+    const unit = max / queryMax[bits];
+    const [scale, biasWeight] = this.#isL2 ? [2 * unit, 1] : [unit, share];
+    this.#code.setQuery(bits === 4 ? 1 : 0, this.#roomAt, scale, biasWeight, 2 * numberMiddle * sum);
   }
 }
 
