@@ -1,4 +1,5 @@
 import { crc32 } from "../../port/checksum.ts";
+import type { RowBits } from "./walk-file.ts";
 
 /**
  * What follows the graph in its file: neither usearch nor the walk checks what a link points to. Little endian: magic (8
@@ -8,6 +9,8 @@ import { crc32 } from "../../port/checksum.ts";
 export interface Footer {
   /** `usearch`: as usearch saves it. `walk`: see `walk-file.ts`. */
   readonly form: "usearch" | "walk";
+  /** Of a number of a row, where it is to walk. */
+  readonly bits: RowBits;
   readonly graphBytes: number;
   /** What vectors were multiplied with, see `scale.ts`. */
   readonly factor: number;
@@ -25,12 +28,18 @@ export interface Footer {
 }
 
 export const footerBytes = 44;
-const magics = { usearch: Buffer.from("NEVGRF01"), walk: Buffer.from("NEVGRF02") } as const;
+/** A build that doesn't know a form refuses it, and compares all vectors. */
+const magics = [
+  { form: "usearch", bits: 8, magic: Buffer.from("NEVGRF01") },
+  { form: "walk", bits: 8, magic: Buffer.from("NEVGRF02") },
+  { form: "walk", bits: 4, magic: Buffer.from("NEVGRF03") },
+] as const;
 const distances = ["cosine", "dot", "l2"] as const;
 
 export function encodeFooter(footer: Footer): Buffer {
   const bytes = Buffer.alloc(footerBytes);
-  magics[footer.form].copy(bytes);
+  const bits = footer.form === "walk" ? footer.bits : 8;
+  magics.find((each) => each.form === footer.form && each.bits === bits)!.magic.copy(bytes);
   bytes.writeDoubleLE(footer.graphBytes, 8);
   bytes.writeDoubleLE(footer.factor, 16);
   bytes.writeUInt32LE(footer.rowCount, 24);
@@ -45,13 +54,14 @@ export function encodeFooter(footer: Footer): Buffer {
 
 /** Undefined when it is none. */
 export function decodeFooter(bytes: Buffer): Footer | undefined {
-  const form = (["usearch", "walk"] as const).find((each) => bytes.subarray(0, 8).equals(magics[each]));
-  if (bytes.length !== footerBytes || form === undefined) return undefined;
+  const known = magics.find(({ magic }) => bytes.subarray(0, 8).equals(magic));
+  if (bytes.length !== footerBytes || known === undefined) return undefined;
   if (bytes.readUInt32LE(40) !== crc32(bytes.subarray(0, 40))) return undefined;
   const distance = distances[bytes.readUInt8(32)];
   if (distance === undefined) return undefined;
   return {
-    form,
+    form: known.form,
+    bits: known.bits,
     graphBytes: bytes.readDoubleLE(8),
     factor: bytes.readDoubleLE(16),
     rowCount: bytes.readUInt32LE(24),

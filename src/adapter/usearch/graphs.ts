@@ -15,17 +15,10 @@ import {
   type VectorGraphs,
 } from "../../port/vector-graph.ts";
 import { decodeFooter, encodeFooter, type Footer, footerBytes } from "./footer.ts";
-import {
-  heldBack,
-  type MeasuredQuality,
-  measureQuality,
-  nearlyAsMuch,
-  qualityQuestions,
-  recallAim,
-} from "./quality.ts";
+import { heldBack, type MeasuredQuality, measureQuality, qualityQuestions, suffices } from "./quality.ts";
 import { RowOrder } from "./row-order.ts";
 import { bentEffort, centreOf, hasManyZeros, scaleOf, scaleQuery, scaleRows, withoutCentre } from "./scale.ts";
-import { type RowBits, type WalkInput, walkHeadBytes, walkPieces } from "./walk-file.ts";
+import { type RowBits, rowBytesOf, type WalkInput, walkHeadBytes, walkPieces } from "./walk-file.ts";
 import { WalkedGraph, walkBytesOf, walkMemory } from "./walked-graph.ts";
 
 /** Every bound of the usearch adapter, named once with its unit. */
@@ -54,13 +47,14 @@ function linksOf(rowCount: number): typeof small | typeof large {
   return rowCount < largeRowsMin ? small : large;
 }
 
-/** Bits of a row's numbers to try: small graphs lie in the processor's caches with either. */
-function bitsOf(rowCount: number): readonly RowBits[] {
-  return rowCount < largeRowsMin ? [8] : [4, 8];
-}
+/** Of rows of 8 bits, those of 4 have to take this share at most: of few numbers they take as much. */
+const halvedBytesShareMax = 2 / 3;
 
-/** What a walk over rows of 4 bits takes of one over 8, with as many candidates: half as much memory is fetched. */
-const walkShare = { 4: 0.75, 8: 1 } as const;
+/** Bits of a row's numbers to try, the surer ones first. Small graphs lie in the processor's caches with either. */
+function bitsOf(rowCount: number, dim: number): readonly RowBits[] {
+  const isShorter = rowBytesOf(dim, 4) <= rowBytesOf(dim, 8) * halvedBytesShareMax;
+  return rowCount >= largeRowsMin && isShorter ? [8, 4] : [8];
+}
 
 /**
  * Half precision with the exponent of single (bf16) has the recall of f32, as candidates are scored again exactly, at 0.6 of its
@@ -81,14 +75,6 @@ interface RowForm {
 
 interface MeasuredForm extends MeasuredQuality, RowForm {}
 
-/** Less work where both find about as much, or enough; else more that is found. */
-function isBetter(one: MeasuredForm, other: MeasuredForm): boolean {
-  const [a, b] = [one.quality, other.quality];
-  const findAlike = Math.min(a.recall, b.recall) >= recallAim || Math.abs(a.recall - b.recall) <= nearlyAsMuch;
-  if (!findAlike) return a.recall > b.recall;
-  return a.effort * walkShare[one.bits] < b.effort * walkShare[other.bits];
-}
-
 let usearch: { Index: typeof Index } | undefined;
 
 /** Loaded when first used: only collections with vectors need it. */
@@ -103,13 +89,13 @@ function newIndex(rowCount: number, dim: number, distance: VectorGraphInput["dis
 export class UsearchGraphs implements VectorGraphs {
   readonly #pause: () => void;
   readonly #walkBytesMax: number;
-  readonly #bitsOf: (rowCount: number) => readonly RowBits[];
+  readonly #bitsOf: (rowCount: number, dim: number) => readonly RowBits[];
 
   /** `pause` is called between the steps of a build. `bits` tells those of a row's numbers to try. */
   constructor(
     pause: () => void = () => {},
     walkBytesMax: number = usearchLimits.walkBytesMax,
-    bits: (rowCount: number) => readonly RowBits[] = bitsOf,
+    bits: (rowCount: number, dim: number) => readonly RowBits[] = bitsOf,
   ) {
     this.#pause = pause;
     this.#walkBytesMax = walkBytesMax;
@@ -189,14 +175,14 @@ export class UsearchGraphs implements VectorGraphs {
     const questions = await run(qualityQuestions(input, order, held));
     let best: MeasuredForm | undefined;
     try {
-      for (const bits of form === "walk" ? this.#bitsOf(order.rowCount) : [8 as const]) {
+      for (const bits of form === "walk" ? this.#bitsOf(order.rowCount, input.dim) : [8 as const]) {
         await write(file, order.rowCount - held, { bits, mayEndEarly: true });
         const graph = await this.open(file);
         const measured = await run(measureQuality(graph, input, questions, rowOf));
         graph.close();
         if (measured === undefined) continue;
         const found = { ...measured, bits };
-        if (best === undefined || isBetter(found, best)) best = found;
+        if (best === undefined || suffices(found, best)) best = found;
       }
       return best;
     } finally {
@@ -228,7 +214,7 @@ export class UsearchGraphs implements VectorGraphs {
         graphBytes += piece.length;
         await pause();
       }
-      const what = { form, ...scale, rowCount: slots, dim, distance, graphBytes, checksum };
+      const what = { form, bits: content.bits, ...scale, rowCount: slots, dim, distance, graphBytes, checksum };
       await to.writeFile(encodeFooter({ ...what, patience: mayEndEarly ? patience : 0 }));
       return graphBytes + footerBytes;
     } finally {

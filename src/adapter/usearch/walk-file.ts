@@ -5,11 +5,11 @@ import { type Scale, scaleRows } from "./scale.ts";
 
 /**
  * A graph as `wasm/graph.ts` walks it. Little endian: a head of u32 (links of a row, links of a row on each upper level,
- * upper levels, the row to begin with, upper links of all rows, bits of a row's numbers) · the rows · the links of each row · the upper
+ * upper levels, the row to begin with, upper links of all rows, nothing) · the rows · the links of each row · the upper
  * links · the centre (f32), which is taken off every row before it is shortened: else rows that lie far from 0 and near each
  * other would be alike. Where links end early, `noLink` stands. A row has a length that is a multiple of 16:
  *
- * - of 8 bits (0 in files of earlier builds): its numbers · factor (f32) · bias (f32) · sum of the numbers (i32) · where its upper
+ * - of 8 bits: its numbers · factor (f32) · bias (f32) · sum of the numbers (i32) · where its upper
  *   links begin (u32);
  * - of 4 bits: from 0 to 15 around 7.5, the first half of the numbers in the lower bits, the second in the upper ones · half the factor
  *   (f32) · bias (f32) · where its upper links begin (u32).
@@ -38,9 +38,8 @@ const rowTailBytes = { 4: 12, 8: 16 } as const;
 /** What the greatest number of a row is shortened to. */
 const numberMax = { 4: 7.5, 8: 127 } as const;
 
-export function walkLayout(head: Uint32Array, rowCount: number, dim: number): WalkLayout {
-  const [width = 0, upperWidth = 0, levels = 0, entry = 0, upperCount = 0, given = 0] = head;
-  const bits = given === 4 ? 4 : 8;
+export function walkLayout(head: Uint32Array, rowCount: number, dim: number, bits: RowBits): WalkLayout {
+  const [width = 0, upperWidth = 0, levels = 0, entry = 0, upperCount = 0] = head;
   const rowBytes = rowBytesOf(dim, bits);
   const rowsAt = walkHeadBytes;
   const linksAt = rowsAt + rowCount * rowBytes;
@@ -50,7 +49,7 @@ export function walkLayout(head: Uint32Array, rowCount: number, dim: number): Wa
   return { bits, width, upperWidth, levels, entry, rowBytes, rowsAt, linksAt, upperAt, centreAt, bytes };
 }
 
-function rowBytesOf(dim: number, bits: RowBits): number {
+export function rowBytesOf(dim: number, bits: RowBits): number {
   return Math.ceil(((bits === 4 ? Math.ceil(dim / 2) : dim) + rowTailBytes[bits]) / 16) * 16;
 }
 
@@ -77,7 +76,7 @@ export interface WalkInput extends VectorGraphInput {
 
 /** What usearch has saved, as a graph to walk. */
 export async function* walkPieces(saved: FileHandle, input: WalkInput): AsyncGenerator<Uint8Array> {
-  const { order, slots, centre, bits } = input;
+  const { order, slots, centre } = input;
   const isWhole = slots === order.rowCount;
   const placeOf = (slot: number) => (isWhole ? order.rowOf(slot) : slot);
   const [rowCount, savedRowBytes] = new Uint32Array(await read(saved, 0, 8)) as unknown as [number, number];
@@ -96,7 +95,7 @@ export async function* walkPieces(saved: FileHandle, input: WalkInput): AsyncGen
     upperCount += levelOf[slot]! * upperWidth;
   }
   const [levelsUsed, first] = rowCount === 0 ? [0, 0] : [levels, placeOf(entry)];
-  yield bytesOf(Uint32Array.of(width, upperWidth, levelsUsed, first, upperCount, bits, 0, 0));
+  yield bytesOf(Uint32Array.of(width, upperWidth, levelsUsed, first, upperCount, 0, 0, 0));
   for (let from = 0; from < rowCount; from += pieceRows) {
     const to = Math.min(rowCount, from + pieceRows);
     const rows = isWhole

@@ -91,13 +91,13 @@ const graphAt = Math.ceil((footerBytes + walkHeadBytes) / 64) * 64 - walkHeadByt
 export function walkBytesOf(rowCount: number, dim: number, connectivity: number): number {
   // Fewer than one row in eight has upper links, on all levels together.
   const head = Uint32Array.of(2 * connectivity, connectivity, 0, 0, Math.ceil(rowCount / 8) * connectivity);
-  const { bytes, rowBytes, width } = walkLayout(head, rowCount, dim);
+  const { bytes, rowBytes, width } = walkLayout(head, rowCount, dim, 8);
   return roundUp(graphAt + bytes) + roomOf(rowCount, rowBytes, width).bytes * threadsMax;
 }
 
 /** Memory for a graph and for those who walk it; undefined where WebAssembly has none of this size. */
 export function walkMemory(footer: Footer, head: Uint32Array): { shared: SharedBytes; graph: Uint8Array } | undefined {
-  const { bytes, rowBytes, width } = walkLayout(head, footer.rowCount, footer.dim);
+  const { bytes, rowBytes, width } = walkLayout(head, footer.rowCount, footer.dim, footer.bits);
   if (bytes !== footer.graphBytes) throw new VectorGraphError("damaged", "a graph's size is not what its head says");
   const rooms = roomOf(footer.rowCount, rowBytes, width).bytes * threadsMax;
   const allocated = allocateShared(Math.max(wasmBytesMin, roundUp(graphAt + bytes) + rooms));
@@ -138,7 +138,7 @@ export class WalkedGraph implements VectorGraph {
     this.shared = shared;
     this.#footer = footer;
     const head = new Uint32Array(bytes.buffer, bytes.byteOffset + graphAt, walkHeadBytes / 4);
-    this.#layout = walkLayout(head, footer.rowCount, footer.dim);
+    this.#layout = walkLayout(head, footer.rowCount, footer.dim, footer.bits);
     this.#walker = Walker.of(shared, this.#layout, footer);
   }
 
