@@ -172,10 +172,11 @@ export class UsearchGraphs implements VectorGraphs {
     };
     // What usearch walks has the rows' own numbers as keys.
     const rowOf = (found: number) => (form === "walk" ? order.rowOf(found) : found);
-    const questions = await run(qualityQuestions(input, order, held));
+    const forms = form === "walk" ? this.#bitsOf(order.rowCount, input.dim) : [8 as const];
+    const questions = await run(qualityQuestions(input, order, held, forms.length > 1));
     let best: MeasuredForm | undefined;
     try {
-      for (const bits of form === "walk" ? this.#bitsOf(order.rowCount, input.dim) : [8 as const]) {
+      for (const bits of forms) {
         await write(file, order.rowCount - held, { bits, mayEndEarly: true });
         const graph = await this.open(file);
         const measured = await run(measureQuality(graph, input, questions, rowOf));

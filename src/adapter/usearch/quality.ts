@@ -68,11 +68,15 @@ export function heldBack(rowCount: number): number {
   return Math.min(questionsMax, Math.floor(rowCount / rowsPerQuestion));
 }
 
-/** Questions by the rows that were held back, with what comparing all others finds. A step for some rows. */
+/**
+ * Questions by the rows that were held back, with what comparing all others finds. A step for some rows. Those unlike the rows only
+ * where there are forms to choose from.
+ */
 export function* qualityQuestions(
   input: VectorGraphInput,
   order: RowOrder,
   held: number,
+  withUnlike: boolean,
 ): Generator<undefined, QualityQuestion[]> {
   const known = order.rowCount - held;
   const questions: QualityQuestion[] = [];
@@ -80,7 +84,7 @@ export function* qualityQuestions(
     const other = order.rowOf(slot + 1 < order.rowCount ? slot + 1 : known);
     const query = questionOf(input, order.rowOf(slot), slot % 2 === 0 ? 0 : betweenShare, other);
     questions.push({ query, worst: yield* worstOfNearest(input, order, query, known), isUnlike: false });
-    if (slot - known >= unlikeQuestions) continue;
+    if (!withUnlike || slot - known >= unlikeQuestions) continue;
     const turned = turnedBy(query, input.dim >> 1);
     questions.push({ query: turned, worst: yield* worstOfNearest(input, order, turned, known), isUnlike: true });
   }
