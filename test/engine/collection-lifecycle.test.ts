@@ -5,6 +5,7 @@ import type { DocumentRef, ReadOptions } from "../../src/engine/collection/docum
 import { pinLimits } from "../../src/engine/collection/pins.ts";
 import { EngineError } from "../../src/engine/errors.ts";
 import { parseFields, parseSchema } from "../../src/engine/schema/schema-parse.ts";
+import { nextTurn } from "../../src/port/next-turn.ts";
 import { EngineHarness } from "../model/collection/harness.ts";
 
 const strong: ReadOptions = { token: [], eventual: false };
@@ -231,6 +232,43 @@ test("an index that nobody uses is closed, a hot one is not", async () => {
   assert.equal(state(), "hot");
   await harness.restart();
   await harness.until("a hot index is loaded at the start", () => state() === "hot");
+});
+
+test("an index is opened while others write without a pause", async () => {
+  await using harness = await EngineHarness.start("memory", { sealIdleMs: 1e12, sealAgeMs: 1e12 });
+  await create(harness);
+  await put(harness, numbers(0, 3_000));
+  await harness.restart();
+  let next = 3_000;
+  let isDone = false;
+  const write = async () => {
+    for (let writes = 0; !isDone && writes < 400; writes++) {
+      await put(harness, [next++]);
+      await nextTurn();
+    }
+  };
+  const writers = Array.from({ length: 64 }, write);
+  const before = next;
+  const found = await count(harness, { match_all: {} });
+  isDone = true;
+  assert.ok(next < before + 20_000, "it is open before the last write");
+  await Promise.all(writers);
+  assert.ok(found >= before && found <= next);
+  assert.equal(await count(harness, { match_all: {} }), next);
+});
+
+test("documents with fields that were added while the index is opened are found by them", async () => {
+  await using harness = await EngineHarness.start("memory", { sealIdleMs: 1e12, sealAgeMs: 1e12 });
+  await create(harness);
+  await put(harness, numbers(0, 3_000));
+  await put(harness, numbers(3_000, 6_000));
+  await harness.restart();
+  const opening = count(harness, odd);
+  await nextTurn();
+  await harness.engine.collections.addFields("n", "c", parseFields("fields", [{ name: "late", kind: "i64" }]), 1);
+  await put(harness, numbers(6_000, 6_010));
+  await opening;
+  assert.equal(await count(harness, { range: { late: { gte: 6_000 } } }), 10);
 });
 
 test("the least recently used index is closed when the open ones take too much", async () => {

@@ -5,7 +5,7 @@ import { unavailable } from "../errors.ts";
 import type { Log, LogStream } from "../log/log.ts";
 import type { Manifest } from "./collection-store.ts";
 import type { IndexThread } from "./engine-thread.ts";
-import { type FindDocument, loggedCount, withDocumentsSteps } from "./write-record.ts";
+import { changedIds, type FindDocument, loggedCount, withDocumentsSteps } from "./write-record.ts";
 
 /** What of the log is handed to an index thread before it is waited for: so many changes, or bytes of records. */
 const replayPiece = { changes: 1_000, bytes: 1024 * 1024 } as const;
@@ -15,6 +15,15 @@ interface Logged {
   /** The offset after it. */
   readonly next: number;
   readonly record: Uint8Array;
+}
+
+/** Changes that one commit made. */
+interface Committed {
+  /** The offset after the last one's record. */
+  readonly next: number;
+  readonly changes: Uint8Array;
+  /** The collection's changes with these. */
+  readonly total: number;
 }
 
 /** One opening of a collection's index in one thread: what it holds came from a manifest and every change since. */
@@ -39,6 +48,8 @@ export class IndexSession {
    * to its end, the commit that changed them has been made but not been heard of yet.
    */
   readonly outdated = new Set<number>();
+  /** What is committed while the last piece of the log is sent. */
+  #held: Committed[] | undefined;
   readonly #thread: IndexThread;
   readonly #collection: number;
 
@@ -58,8 +69,9 @@ export class IndexSession {
   }
 
   /**
-   * Sends a piece of the log and waits until it is taken; returns the offset after it. Other work gets its turns
-   * meanwhile: `check` throws when this session may send no more.
+   * Sends a piece of the log; returns the offset after it. Other work gets its turns meanwhile: `check` throws when this
+   * session may send no more. What is committed while the last piece is sent follows it, so that the end is reached
+   * however fast others write.
    */
   async replayFrom(
     log: Log,
@@ -72,18 +84,49 @@ export class IndexSession {
     if (piece.length === 0) throw unavailable("the collection's log was trimmed while it was read; retry");
     const { next } = piece.at(-1)!;
     assert(next > offset, "a replay only moves on");
+    if (next === log.highWatermark(stream, 0)) this.#held = [];
     const records = piece.map(({ record }) => record);
     const steps = withDocumentsSteps(records, find, this.outdated);
     let step = steps.next();
     for (; !step.done; step = steps.next()) await nextTurn();
     check();
-    this.sendChanges(next, step.value, undefined, true);
-    await this.#thread.request({ kind: "sync", collection: this.#collection });
-    return next;
+    this.#sendChanges({ next, changes: step.value }, true);
+    return this.#sendHeld() ?? next;
   }
 
-  /** `total`: the collection's changes with these, where that is known. `isOwned`: the caller has no further use for them. */
-  sendChanges(next: number, changes: Uint8Array, total: number | undefined, isOwned: boolean): void {
+  /** Resolves when the thread has taken what was sent to it. */
+  taken(): Promise<void> {
+    return this.#thread.request({ kind: "sync", collection: this.#collection });
+  }
+
+  #sendHeld(): number | undefined {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const committed of held) {
+      for (const id of changedIds(committed.changes)) this.outdated.delete(id);
+      this.#sendChanges(committed, false);
+    }
+    return held.at(-1)?.next;
+  }
+
+  /** Whether it is to be told of what is committed. */
+  get listens(): boolean {
+    return this.following || this.#held !== undefined;
+  }
+
+  /** `isOwned`: the caller has no further use for the changes. */
+  onCommitted(committed: Committed, isOwned: boolean): void {
+    if (this.#held === undefined) this.#sendChanges(committed, isOwned);
+    else this.#held.push(committed);
+  }
+
+  end(): void {
+    this.following = false;
+    this.loaded = false;
+    this.#held = undefined;
+  }
+
+  #sendChanges({ next, changes, total }: Omit<Committed, "total"> & Partial<Committed>, isOwned: boolean): void {
     this.changesUnsearched++;
     // The memory goes over to the thread: a copy where others need it, or where it lies in a pool with other buffers.
     const isAlone = changes.buffer instanceof ArrayBuffer && changes.buffer.byteLength === changes.byteLength;

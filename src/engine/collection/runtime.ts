@@ -150,24 +150,31 @@ export class CollectionRuntime {
   }
 
   async #load(session: IndexSession): Promise<void> {
-    const { schema, schemaVersion } = this.meta;
+    let { schemaVersion } = this.meta;
     const { manifest, place } = session;
-    const shared = await session.open(formatSchema(schema), this.#shared);
-    let next = manifest.applied;
+    const shared = await session.open(formatSchema(this.meta.schema), this.#shared);
     this.#check(session);
     if (place === 0) this.#shared = shared;
+    const check = () => {
+      this.#check(session);
+      // The index is to know the fields before the documents that have them.
+      if (this.meta.schemaVersion !== schemaVersion) session.sendSchema(formatSchema(this.meta.schema));
+      ({ schemaVersion } = this.meta);
+    };
     const find = documentsOf(this.#store, this.meta.id);
+    let next = manifest.applied;
     for (let waits = 0; next < this.#log.highWatermark(this.stream, 0) || session.outdated.size > 0; ) {
+      check();
       if (next < this.#log.highWatermark(this.stream, 0)) {
-        next = await session.replayFrom(this.#log, this.stream, next, find, () => this.#check(session));
+        if (next > manifest.applied) await session.taken();
+        next = await session.replayFrom(this.#log, this.stream, next, find, check);
       } else if (waits++ < unheardTurnsMax) await nextTurn();
       else throw unavailable("a write of the collection is still under way; retry");
-      this.#check(session);
     }
+    check();
     // In one turn with the last look at the log: from here on changes are sent as they are committed.
     session.following = true;
     session.loaded = true;
-    if (this.meta.schemaVersion !== schemaVersion) session.sendSchema(formatSchema(this.meta.schema));
     if (this.manifest === manifest) return;
     if (place === 0) this.#publishAll(this.manifest);
     else session.publish(this.manifest, this.#shared).catch(() => {});
@@ -282,10 +289,10 @@ export class CollectionRuntime {
     this.lastUseMs = nowMs;
     this.tailSinceMs ??= nowMs;
     for (const follow of this.followers.values()) follow(changes, next, totals.changes);
-    const following = this.#sessions.filter((session): session is IndexSession => session?.following === true);
-    for (const session of following) {
+    const listening = this.#sessions.filter((session): session is IndexSession => session?.listens === true);
+    for (const session of listening) {
       if (session.place > 0 && session.changesUnsearched >= writesUnsearchedMax) this.#close(session);
-      else session.sendChanges(next, changes, totals.changes, following.length === 1);
+      else session.onCommitted({ next, changes, total: totals.changes }, listening.length === 1);
     }
   }
 
@@ -316,7 +323,7 @@ export class CollectionRuntime {
 
   /** Whether anybody is told of the changes. */
   get isFollowed(): boolean {
-    return this.followers.size > 0 || this.#sessions.some((session) => session?.following);
+    return this.followers.size > 0 || this.#sessions.some((session) => session?.listens);
   }
 
   /** The first thread loads what is new; the others then take what it has loaded. */
@@ -370,8 +377,7 @@ export class CollectionRuntime {
 
   /** With the first thread's session all others end: a collection is open there or nowhere. */
   #end(session: IndexSession): void {
-    session.following = false;
-    session.loaded = false;
+    session.end();
     if (this.#sessions[session.place] !== session) return;
     this.#sessions[session.place] = undefined;
     if (session.place > 0) return;
