@@ -81,6 +81,18 @@ describe("the garbage of threads", () => {
     }
   });
 
+  test("what is let go of again and again is not collected each time", (t) => {
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    const { state, garbage } = collector({ bytes: 0 });
+    for (let i = 0; i < 3; i++) {
+      garbage.begin();
+      garbage.leftBehind();
+      garbage.done();
+      t.mock.timers.tick(garbageLimits.idleMs);
+    }
+    assert.equal(state.collections, 1);
+  });
+
   test("after that it is cleaned thoroughly, once, when the thread has rested", (t) => {
     t.mock.timers.enable({ apis: ["setTimeout"] });
     const { state, garbage } = collector({ bytes: 0 });

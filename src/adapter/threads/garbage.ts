@@ -30,6 +30,7 @@ export class GarbageCollector {
   #working = 0;
   #leftBehind = false;
   #majorDue = false;
+  #collectedMs = Number.NEGATIVE_INFINITY;
   #askedMs = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
@@ -61,14 +62,15 @@ export class GarbageCollector {
 
   /**
    * Something large was let go that had been kept until now. How much is held does not tell of it, so the next idle
-   * moment cleans whatever that is, and a longer rest does so thoroughly.
+   * moment cleans whatever that is, unless another one did so a moment ago, and a longer rest does so thoroughly.
    */
   leftBehind(): void {
     this.#leftBehind = true;
   }
 
   #onIdle(): void {
-    this.collectIfAbove(this.#leftBehind ? 0 : garbageLimits.idleBytesMin);
+    const isRecent = performance.now() - this.#collectedMs < garbageLimits.quietMs;
+    this.collectIfAbove(this.#leftBehind && !isRecent ? 0 : garbageLimits.idleBytesMin);
     this.#majorDue ||= this.#leftBehind;
     this.#leftBehind = false;
     if (!this.#majorDue) return;
@@ -88,6 +90,7 @@ export class GarbageCollector {
     if (held < this.#keptBytes) this.#keptBytes = held;
     if (held - this.#keptBytes < bytes) return;
     this.#collect(false);
+    this.#collectedMs = performance.now();
     this.#keptBytes = this.#heldBytes();
   }
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import { NodeClock } from "../../adapter/node/clock.ts";
-import { GarbageCollector } from "../../adapter/threads/garbage.ts";
+import { GarbageCollector, garbageLimits } from "../../adapter/threads/garbage.ts";
 import { Outbox } from "../../adapter/threads/outbox.ts";
 import { CorePause, runInBackground } from "../../adapter/threads/pause.ts";
 import type { ThreadFailure, ThreadReply, ThreadRequest } from "../../adapter/threads/threads.ts";
@@ -44,7 +44,7 @@ async function createService(role: ThreadRole, { dataDir, objects: place }: Work
       runInBackground();
       const columnar = new LanceColumnar(lanceOptions(place));
       const onLeftBehind = () => {
-        garbage.collectIfAbove(0);
+        garbage.collectIfAbove(garbageLimits.idleBytesMin);
         garbage.leftBehind();
       };
       return new BuildService(objects, loader, new NodeClock(), columnar, graphs, onLeftBehind, pause.ifDue);

@@ -146,7 +146,7 @@ export class Builder {
       const built = await this.#job(runtime, async (job) => {
         // The dataset beside the index must hear of what was deleted: the documents no longer tell.
         if (piece === 0) await this.#sendLog(runtime, job, manifest.applied, upTo, loggedDeletes);
-        afterId = await this.#sendDocuments(runtime, job, afterId, settings.sealRecords, signal);
+        afterId = await this.#sendDocuments(runtime, job, afterId, settings, signal);
         const id = `${this.#name(next)}-${piece}`;
         return this.#deps.build.request<BuildReply>({
           kind: "seal",
@@ -213,23 +213,26 @@ export class Builder {
     }
   }
 
-  /** Sends the documents after an id, at most `count`; returns the last id, or Infinity when there are no more. */
+  /** Sends the documents after an id, as many as a segment is to have; returns the last id, or Infinity when there are no more. */
   async #sendDocuments(
     runtime: CollectionRuntime,
     job: number,
     afterId: number,
-    count: number,
+    { sealRecords, sealBytes }: CollectionSettings,
     signal: AbortSignal,
   ): Promise<number> {
     const { id } = runtime.meta;
     let last = afterId;
-    let left = count;
-    while (left > 0) {
+    let left = sealRecords;
+    let bytes = 0;
+    while (left > 0 && bytes < sealBytes) {
       signal.throwIfAborted();
       const entries = this.#documents(id, last, left);
       if (entries.length === 0) return Infinity;
       const changes = entries.map(({ key, value }) => ({ id: documentIdOf(key), ...openStored(key, value) }));
-      this.#send(job, encodeChanges(changes));
+      const encoded = encodeChanges(changes);
+      bytes += encoded.length;
+      this.#send(job, encoded);
       last = changes.at(-1)!.id;
       left -= entries.length;
       await nextTurn();

@@ -10,16 +10,29 @@ function isDue(changed: Partial<typeof tail>, isSearched: boolean, nowMs = 10_00
   return isSealDue({ ...tail, ...changed }, settings, nowMs, isSearched);
 }
 
-test("a tail is sealed by its records, bytes and age, later where it is searched much", () => {
+test("a tail is sealed by its bytes and age, later where it is searched much", () => {
   assert.equal(isDue({}, false), false);
   for (const [changed, later] of [
-    [{ backlogRecords: 100 }, { backlogRecords: 150 }],
     [{ backlogBytes: 1_000 }, { backlogBytes: 4_000 }],
     [{ tailSinceMs: 0 }, { tailSinceMs: -30_000 }],
   ] as const) {
     assert.equal(isDue(changed, false), true);
     assert.equal(isDue(changed, true), false);
     assert.equal(isDue(later, true), true);
+  }
+});
+
+test("a tail is sealed by its records, in time before writes are refused", () => {
+  for (const isSearched of [false, true]) {
+    assert.equal(isDue({ backlogRecords: 99 }, isSearched), false);
+    assert.equal(isDue({ backlogRecords: 100 }, isSearched), true);
+    const large = { ...settings, sealRecords: 40_000, tailRecordsMax: 50_000 };
+    for (const [backlogRecords, due] of [
+      [24_999, false],
+      [25_000, true],
+    ] as const) {
+      assert.equal(isSealDue({ ...tail, backlogRecords }, large, 10_000, isSearched), due);
+    }
   }
 });
 

@@ -8,8 +8,11 @@ const lookMsMin = 100;
 /** A pause of less than this does not end it. */
 const pauseMsMax = 3_000;
 
+/** Where writes are refused at fewer than twice as many changes, a segment is begun at half of those; but not for fewer than these. */
+const worthRecords = 10_000;
+
 /**
- * How much larger and older the tail of a collection gets that is searched much. A segment's graph takes several times the
+ * How much larger in bytes and older the tail of a collection gets that is searched much. A segment's graph takes several times the
  * processor time of all else about its documents, which the searches need; in the tail they cost each of them a little, and
  * one large segment is less work than several that are merged.
  */
@@ -41,7 +44,7 @@ type Tail = Pick<
 export function isSealDue(tail: Tail, settings: CollectionSettings, nowMs: number, isSearched: boolean): boolean {
   const { sealRecords, sealBytes, sealAgeMs, sealIdleMs, tailRecordsMax, tailBytesMax } = settings;
   if (tail.tailLacksFields) return true;
-  if (tail.backlogRecords >= patient(sealRecords, tailRecordsMax, isSearched)) return true;
+  if (tail.backlogRecords >= Math.min(sealRecords, Math.max(tailRecordsMax / 2, worthRecords))) return true;
   if (tail.backlogBytes >= patient(sealBytes, tailBytesMax, isSearched)) return true;
   if (nowMs - tail.lastWriteMs >= sealIdleMs) return true;
   return nowMs - (tail.tailSinceMs ?? nowMs) >= sealAgeMs * (isSearched ? searchedPatience : 1);

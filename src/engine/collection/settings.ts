@@ -28,7 +28,7 @@ const MiB = 1024 * 1024;
 export const defaultCollectionSettings: CollectionSettings = {
   tailRecordsMax: 200_000,
   tailBytesMax: 256 * MiB,
-  sealRecords: 10_000,
+  sealRecords: 40_000,
   sealBytes: 64 * MiB,
   sealIdleMs: 1_000,
   sealAgeMs: 10_000,
