@@ -135,7 +135,7 @@ export class Documents {
 
   async count(ref: DocumentRef, filter: Filter | undefined, options: ReadOptions, signal?: AbortSignal) {
     const { runtime, eventual } = await this.reading(ref, options, signal);
-    if (!eventual) await this.#caughtUp(runtime);
+    if (!eventual) await this.caughtUp(runtime);
     const token = eventual ? tokenAt(runtime.meta.streamId, runtime.manifest.applied) : this.token(runtime);
     if (filter === undefined && !eventual) return { count: runtime.totals.documents, token };
     return { count: await runtime.ask<number>({ kind: "count", filter: filter ?? matchAll, eventual }), token };
@@ -143,12 +143,14 @@ export class Documents {
 
   /**
    * Waits for a commit that the store has and the totals and the index were not told of yet: a read of documents may have
-   * shown it already, and what is counted after that must not be older.
+   * shown it already, and what is counted or found after that must not be older. Undefined where there is none.
    */
-  async #caughtUp(runtime: CollectionRuntime): Promise<void> {
+  caughtUp(runtime: CollectionRuntime): Promise<void> | undefined {
     const { store, committer } = this.#deps;
-    if (readCollectionTotals(store, runtime.meta.id).changes === runtime.totals.changes) return;
-    await committer.submit(() => undefined);
+    if (!committer.isWriting || readCollectionTotals(store, runtime.meta.id).changes === runtime.totals.changes) {
+      return undefined;
+    }
+    return committer.submit(() => undefined);
   }
 
   /** A page of documents by primary key. Every page of one scroll is of the same moment. */

@@ -94,6 +94,11 @@ export class Committer {
     return this.#queuedBytes;
   }
 
+  /** Whether the store may show a commit that nobody was told of yet. */
+  get isWriting(): boolean {
+    return this.#written !== undefined;
+  }
+
   /** `bytes` is about what the change writes; it counts against the queue's limit while it waits. */
   submit<T>(change: Change<T>, bytes = 0): Promise<T> {
     return this.#enqueue(change, false, bytes);

@@ -9,6 +9,7 @@ import { encodedResponse, rpcQueries, searchText } from "../../edge/rpc/query-fo
 import { queryJson, resultMessage } from "../../edge/rpc/query-message.ts";
 import { tokenMessage } from "../../edge/rpc/request.ts";
 import { SearchRequestSchema, SearchResponseSchema } from "../../gen/service/collection/v1/query_pb.ts";
+import { nextTurn } from "../../port/next-turn.ts";
 import type { Snapshot } from "../../port/store.ts";
 import type { WriteOp } from "../collection/ops.ts";
 import type { Engine } from "../engine.ts";
@@ -100,6 +101,33 @@ test("what a thread answers is what the engine answers, wherever the documents a
     assert.deepEqual(thread, here, `round ${round}`);
   }
   assert(answered > 200, `only ${answered} of 400 were answered by the thread`);
+});
+
+test("what a document read has shown already is found and counted, before the index was told of it", async () => {
+  await collection("shown");
+  await write("shown", [upsert(1, 1)]);
+  const { collections, documents, queries } = engine;
+  const ref = { namespace: "n", collection: "shown" };
+  const now = { token: [], eventual: false };
+  await queries.run("n", parseQuery({ from: "shown" }, (each) => queries.schemaOf("n", each)), []);
+  const told = Promise.withResolvers<void>();
+  const commit = store.commit.bind(store);
+  store.commit = async (ops) => {
+    await commit(ops);
+    await told.promise;
+  };
+  const writing = write("shown", [upsert(2, 2)]);
+  while ((await documents.get(ref, [2], now)).documents[0] === undefined) await nextTurn();
+  store.commit = commit;
+  assert.equal(collections.get("n", "shown").backpressure.backlogRecords, 1, "it was not told of the second");
+  const text = '{"from":"shown","select":[]}';
+  const asked = queries.answer("n", { format: "rest", from: "shown", body: text, token: [] });
+  const counted = documents.count(ref, undefined, now);
+  await nextTurn();
+  told.resolve();
+  await writing;
+  assert.equal((await counted).count, 2);
+  assert.equal(JSON.parse(String((await asked)!.body)).rows.length, 2);
 });
 
 test("several queries are answered together, and a search of RPC as the engine answers it", async () => {

@@ -1,10 +1,8 @@
 import type { Clock } from "../../port/clock.ts";
-import type { Store } from "../../port/store.ts";
 import type { Catalog } from "../collection/catalog.ts";
-import { type CollectionMeta, readCollectionTotals } from "../collection/collection-store.ts";
+import type { CollectionMeta } from "../collection/collection-store.ts";
 import type { Documents } from "../collection/documents.ts";
 import type { CollectionRuntime } from "../collection/runtime.ts";
-import type { Committer } from "../commit/committer.ts";
 import { EngineError } from "../errors.ts";
 import type { AnswerBody, FormatName } from "../retrieval/format.ts";
 import type { QueryKind } from "../retrieval/plan.ts";
@@ -13,9 +11,7 @@ import { type ConsistencyToken, tokenAt } from "../token.ts";
 import type { QueryQueue } from "./query-queue.ts";
 
 export interface HandoverDeps {
-  readonly store: Store;
   readonly catalog: Catalog;
-  readonly committer: Committer;
   readonly documents: Documents;
   readonly clock: Clock;
   readonly onQuery?: (kind: QueryKind, ms: number) => void;
@@ -87,10 +83,9 @@ export class Handover {
     startedMs: number,
     signal: AbortSignal | undefined,
   ): Promise<HandedAnswer | undefined> {
-    const { store, committer, documents, onQuery } = this.#deps;
-    // A commit that the index was not told of yet may have been shown to somebody already.
-    const { changes } = readCollectionTotals(store, runtime.meta.id);
-    if (changes !== runtime.totals.changes) await committer.submit(() => undefined);
+    const { documents, onQuery } = this.#deps;
+    const caughtUp = documents.caughtUp(runtime);
+    if (caughtUp !== undefined) await caughtUp;
     const { meta, manifest, totals } = runtime;
     const running = runtime.answer(this.#nextQuery(), {
       format,

@@ -1,9 +1,10 @@
-import type { Reader } from "../../port/store.ts";
+import type { Reader, Store } from "../../port/store.ts";
 import { type CollectionMeta, documentKey, readCollectionTotals } from "../collection/collection-store.ts";
 import { decodeSource, decodeStored, openStored } from "../collection/document-codec.ts";
 import type { DocumentRef, ReadOptions } from "../collection/documents.ts";
 import type { CollectionRuntime } from "../collection/runtime.ts";
 import { changedIds } from "../collection/write-record.ts";
+import type { Committer } from "../commit/committer.ts";
 import { EngineError, unavailable } from "../errors.ts";
 import type { Json } from "../retrieval/json-fields.ts";
 import type { QueryOutcome } from "../retrieval/outcome.ts";
@@ -18,6 +19,11 @@ import { type ConsistencyToken, tokenAt } from "../token.ts";
 import { runInTurns } from "../turns.ts";
 import { type HandedAnswer, type HandedQuery, Handover, type HandoverDeps } from "./handover.ts";
 import { QueryQueue } from "./query-queue.ts";
+
+export interface QueriesDeps extends HandoverDeps {
+  readonly store: Store;
+  readonly committer: Committer;
+}
 
 /** What was found and the documents of the same moment. */
 interface FinishedSearch {
@@ -45,13 +51,13 @@ const attemptsMax = 5;
 
 /** Hybrid retrieval: the plan runs in the index thread, the rows are made here from a snapshot of the same moment. */
 export class Queries {
-  readonly #deps: HandoverDeps;
+  readonly #deps: QueriesDeps;
   readonly #queue = new QueryQueue();
   readonly #handover: Handover;
   readonly #sources = new SourceCache();
   #nextQuery = 1;
 
-  constructor(deps: HandoverDeps) {
+  constructor(deps: QueriesDeps) {
     this.#deps = deps;
     this.#handover = new Handover(deps, this.#queue, () => this.#nextQuery++);
   }
