@@ -109,7 +109,11 @@ test("what a document read has shown already is found and counted, before the in
   const { collections, documents, queries } = engine;
   const ref = { namespace: "n", collection: "shown" };
   const now = { token: [], eventual: false };
-  await queries.run("n", parseQuery({ from: "shown" }, (each) => queries.schemaOf("n", each)), []);
+  await queries.run(
+    "n",
+    parseQuery({ from: "shown" }, (each) => queries.schemaOf("n", each)),
+    [],
+  );
   const told = Promise.withResolvers<void>();
   const commit = store.commit.bind(store);
   store.commit = async (ops) => {
