@@ -72,7 +72,7 @@ export class GarbageCollector {
     const isRecent = performance.now() - this.#collectedMs < garbageLimits.quietMs;
     this.collectIfAbove(this.#leftBehind && !isRecent ? 0 : garbageLimits.idleBytesMin);
     this.#majorDue ||= this.#leftBehind;
-    this.#leftBehind = false;
+    if (!isRecent) this.#leftBehind = false;
     if (!this.#majorDue) return;
     this.#timer = setTimeout(() => this.#onQuiet(), garbageLimits.quietMs - garbageLimits.idleMs);
     this.#timer.unref();
@@ -80,6 +80,7 @@ export class GarbageCollector {
 
   #onQuiet(): void {
     this.#majorDue = false;
+    this.#leftBehind = false;
     this.#collect(true);
     this.#keptBytes = this.#heldBytes();
   }
