@@ -146,8 +146,8 @@ export function withDocuments(
   return runSteps(withDocumentsSteps(logged, find, outdated));
 }
 
-/** Documents looked up in one step: one or two milliseconds. With fewer, many clients write more than is looked up meanwhile. */
-const stepDocuments = 128;
+/** What is looked up in one step at most: one or two milliseconds. With fewer documents, many clients write more meanwhile. */
+const stepMax = { documents: 128, bytes: 256 * 1024 } as const;
 
 /** The same in steps. */
 export function* withDocumentsSteps(
@@ -156,12 +156,19 @@ export function* withDocumentsSteps(
   outdated?: Set<number>,
 ): Steps<Uint8Array<ArrayBuffer>> {
   const changes = new ChangesWriter(logged.reduce((sum, record) => sum + loggedCount(record), 0));
-  let seen = 0;
+  let documents = 0;
+  let bytes = 0;
   for (const record of logged) {
     for (const change of decodeLogged(record)) {
-      if (seen++ % stepDocuments === stepDocuments - 1) yield;
+      if (documents === stepMax.documents || bytes >= stepMax.bytes) {
+        yield;
+        documents = 0;
+        bytes = 0;
+      }
       const { id, version, isNamed } = change;
       const document = isNamed ? find(id, version) : change.document;
+      documents++;
+      bytes += document?.length ?? 0;
       if (isNamed && document === undefined) outdated?.add(id);
       else {
         outdated?.delete(id);
