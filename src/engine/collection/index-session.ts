@@ -17,13 +17,16 @@ interface Logged {
   readonly record: Uint8Array;
 }
 
+/** Of what is committed while the log is read, so much is kept. */
+const heldBytesMax = 16 * 1024 * 1024;
+
 /** Changes that one commit made. */
 interface Committed {
   /** The offset after the last one's record. */
   readonly next: number;
   readonly changes: Uint8Array;
-  /** The collection's changes with these. */
-  readonly total: number;
+  /** Nobody else has a use for them. */
+  readonly isOwned: boolean;
 }
 
 /** One opening of a collection's index in one thread: what it holds came from a manifest and every change since. */
@@ -48,8 +51,10 @@ export class IndexSession {
    * to its end, the commit that changed them has been made but not been heard of yet.
    */
   readonly outdated = new Set<number>();
-  /** What is committed while the last piece of the log is sent. */
+  /** The offset from which on commits are held, if they are. */
+  heldFrom = 0;
   #held: Committed[] | undefined;
+  #heldBytes = 0;
   readonly #thread: IndexThread;
   readonly #collection: number;
 
@@ -69,29 +74,50 @@ export class IndexSession {
   }
 
   /**
-   * Sends a piece of the log; returns the offset after it. Other work gets its turns meanwhile: `check` throws when this
-   * session may send no more. What is committed while the last piece is sent follows it, so that the end is reached
-   * however fast others write.
+   * What is committed from here on is kept until it is sent, so that the part of the log to read has an end however fast others
+   * write. Where that is too much it is let go of, and the log is read further. Called in one turn with a look at the log's end.
+   */
+  hold(from: number): void {
+    if (this.#held !== undefined) return;
+    this.heldFrom = from;
+    this.#held = [];
+    this.#heldBytes = 0;
+  }
+
+  /** Sends what was held, and holds no more. Returns the offset after it. */
+  sendHeld(): number {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const committed of held) {
+      for (const id of changedIds(committed.changes)) this.outdated.delete(id);
+      this.#send(committed);
+    }
+    return held.at(-1)?.next ?? this.heldFrom;
+  }
+
+  /**
+   * Sends a piece of the log up to an offset; returns the offset after the piece. Other work gets its turns meanwhile: `check`
+   * throws when this session may send no more.
    */
   async replayFrom(
     log: Log,
     stream: LogStream,
     offset: number,
+    until: number,
     find: FindDocument,
     check: () => void,
   ): Promise<number> {
-    const piece = readPiece(log, stream, offset);
+    const piece = readPiece(log, stream, offset, until);
     if (piece.length === 0) throw unavailable("the collection's log was trimmed while it was read; retry");
     const { next } = piece.at(-1)!;
-    assert(next > offset, "a replay only moves on");
-    if (next === log.highWatermark(stream, 0)) this.#held = [];
+    assert(next > offset && next <= until, "a replay only moves on, as far as it is to go");
     const records = piece.map(({ record }) => record);
     const steps = withDocumentsSteps(records, find, this.outdated);
     let step = steps.next();
     for (; !step.done; step = steps.next()) await nextTurn();
     check();
-    this.#sendChanges({ next, changes: step.value }, true);
-    return this.#sendHeld() ?? next;
+    this.#send({ next, changes: step.value, isOwned: true });
+    return next;
   }
 
   /** Resolves when the thread has taken what was sent to it. */
@@ -99,25 +125,20 @@ export class IndexSession {
     return this.#thread.request({ kind: "sync", collection: this.#collection });
   }
 
-  #sendHeld(): number | undefined {
-    const held = this.#held ?? [];
-    this.#held = undefined;
-    for (const committed of held) {
-      for (const id of changedIds(committed.changes)) this.outdated.delete(id);
-      this.#sendChanges(committed, false);
-    }
-    return held.at(-1)?.next;
-  }
-
   /** Whether it is to be told of what is committed. */
   get listens(): boolean {
     return this.following || this.#held !== undefined;
   }
 
-  /** `isOwned`: the caller has no further use for the changes. */
-  onCommitted(committed: Committed, isOwned: boolean): void {
-    if (this.#held === undefined) this.#sendChanges(committed, isOwned);
-    else this.#held.push(committed);
+  /** `total`: the collection's changes with these. */
+  onCommitted(committed: Committed, total: number): void {
+    if (this.#held === undefined) {
+      this.#send(committed, total);
+      return;
+    }
+    this.#held.push(committed);
+    this.#heldBytes += committed.changes.length;
+    if (this.#heldBytes > heldBytesMax) this.#held = undefined;
   }
 
   end(): void {
@@ -126,7 +147,8 @@ export class IndexSession {
     this.#held = undefined;
   }
 
-  #sendChanges({ next, changes, total }: Omit<Committed, "total"> & Partial<Committed>, isOwned: boolean): void {
+  /** `total`, where nothing is read from the log any more: with it the thread takes what it was told for all that is new. */
+  #send({ next, changes, isOwned }: Committed, total?: number): void {
     this.changesUnsearched++;
     // The memory goes over to the thread: a copy where others need it, or where it lies in a pool with other buffers.
     const isAlone = changes.buffer instanceof ArrayBuffer && changes.buffer.byteLength === changes.byteLength;
@@ -162,7 +184,7 @@ export class IndexSession {
   }
 }
 
-function readPiece(log: Log, stream: LogStream, offset: number): Logged[] {
+function readPiece(log: Log, stream: LogStream, offset: number, until: number): Logged[] {
   const piece: Logged[] = [];
   let next = offset;
   let changes = 0;
@@ -175,8 +197,8 @@ function readPiece(log: Log, stream: LogStream, offset: number): Logged[] {
       changes += loggedCount(record);
       bytes += record.length;
       piece.push({ next, record });
-    } while (batch.next());
-    if (changes >= replayPiece.changes || bytes >= replayPiece.bytes) break;
+    } while (next < until && batch.next());
+    if (next >= until || changes >= replayPiece.changes || bytes >= replayPiece.bytes) break;
   }
   return piece;
 }

@@ -138,8 +138,7 @@ export class CollectionRuntime {
     const session = this.#startSession(place);
     session.ready = this.#load(session).catch(() => {
       // It is not needed: the first thread answers, and a later query tries again.
-      this.#end(session);
-      session.close();
+      if (this.#sessions[place] === session) this.#close(session);
     });
   }
 
@@ -152,6 +151,8 @@ export class CollectionRuntime {
   async #load(session: IndexSession): Promise<void> {
     let { schemaVersion } = this.meta;
     const { manifest, place } = session;
+    const end = () => this.#log.highWatermark(this.stream, 0);
+    session.hold(end());
     const shared = await session.open(formatSchema(this.meta.schema), this.#shared);
     this.#check(session);
     if (place === 0) this.#shared = shared;
@@ -163,15 +164,24 @@ export class CollectionRuntime {
     };
     const find = documentsOf(this.#store, this.meta.id);
     let next = manifest.applied;
-    for (let waits = 0; next < this.#log.highWatermark(this.stream, 0) || session.outdated.size > 0; ) {
+    for (let waits = 0; ; ) {
       check();
-      if (next < this.#log.highWatermark(this.stream, 0)) {
-        if (next > manifest.applied) await session.taken();
-        next = await session.replayFrom(this.#log, this.stream, next, find, check);
-      } else if (waits++ < unheardTurnsMax) await nextTurn();
-      else throw unavailable("a write of the collection is still under way; retry");
+      session.hold(end());
+      const until = session.heldFrom;
+      if (next < until) {
+        if (next > manifest.applied) {
+          await session.taken();
+          check();
+        }
+        next = await session.replayFrom(this.#log, this.stream, next, until, find, check);
+        continue;
+      }
+      next = session.sendHeld();
+      if (next === end() && session.outdated.size === 0) break;
+      if (waits++ === unheardTurnsMax) throw unavailable("a write of the collection is still under way; retry");
+      session.hold(next);
+      await nextTurn();
     }
-    check();
     // In one turn with the last look at the log: from here on changes are sent as they are committed.
     session.following = true;
     session.loaded = true;
@@ -284,6 +294,8 @@ export class CollectionRuntime {
 
   /** Writes were committed: `next` is the offset after the last one's record. The changes are taken over. */
   onCommitted(next: number, changes: Uint8Array, totals: CollectionTotals, nowMs: number): void {
+    // Its segment needs the index soon, which has nothing to read again yet.
+    if (this.backlogRecords === 0 && this.#first === undefined && !this.follows) this.open().catch(() => {});
     this.totals = totals;
     this.lastWriteMs = nowMs;
     this.lastUseMs = nowMs;
@@ -292,7 +304,7 @@ export class CollectionRuntime {
     const listening = this.#sessions.filter((session): session is IndexSession => session?.listens === true);
     for (const session of listening) {
       if (session.place > 0 && session.changesUnsearched >= writesUnsearchedMax) this.#close(session);
-      else session.onCommitted({ next, changes, total: totals.changes }, listening.length === 1);
+      else session.onCommitted({ next, changes, isOwned: listening.length === 1 }, totals.changes);
     }
   }
 
