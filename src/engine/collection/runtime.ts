@@ -123,8 +123,10 @@ export class CollectionRuntime {
     const session = this.#startSession(0);
     session.ready = this.#load(session).catch((error: unknown) => {
       this.#end(session);
+      // With the collection its objects go.
+      if (this.#dropped) throw error;
       // What it was opened from is no longer there.
-      if (this.follows && !this.#dropped && this.manifest !== session.manifest) return this.open();
+      if (this.follows && this.manifest !== session.manifest) return this.open();
       if (this.follows && damagedObject(error) !== undefined) throw unavailable("the index is being replaced; retry");
       if (damagedObject(error) === undefined) throw error;
       this.markDamaged(error);
@@ -185,6 +187,8 @@ export class CollectionRuntime {
     // In one turn with the last look at the log: from here on changes are sent as they are committed.
     session.following = true;
     session.loaded = true;
+    // What was sent to catch up costs it nothing any more.
+    session.changesUnsearched = 0;
     if (this.manifest === manifest) return;
     if (place === 0) this.#publishAll(this.manifest);
     else session.publish(this.manifest, this.#shared).catch(() => {});
