@@ -67,8 +67,8 @@ export const limits = {
   /** Pages one background step writes when a segment is made. */
   dedupStepPagesMax: 64,
   /**
-   * Memory for the segments' filters, 2.25 to 4.5 bytes a remembered event, reserved for eight segments at a time; those
-   * without one are read at each look.
+   * Memory for the segments' filters, 2.25 to 4.5 bytes a remembered event, reserved for eight segments at a time, a third of it for
+   * 32; those without one are read at each look.
    */
   dedupFilterBytesMax: 128 * MiB,
   /** Extension attributes of one CloudEvent; HTTP clients read no more headers than about this. */

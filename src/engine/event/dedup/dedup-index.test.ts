@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { MemoryStore } from "../../../adapter/memory/store.ts";
 import { NodeRandom } from "../../../adapter/node/random.ts";
 import { SimulatedClock } from "../../../adapter/simulated/clock.ts";
+import { nextTurn } from "../../../port/next-turn.ts";
 import type { Store, WriteOp } from "../../../port/store.ts";
 import { Committer } from "../../commit/committer.ts";
 import { prefixRange, tables } from "../../keys.ts";
@@ -19,6 +20,9 @@ class Remembered {
   readonly clock = new SimulatedClock();
   /** Called when a commit is under way. */
   onWrite: () => void = () => undefined;
+  /** The store answers a commit of a segment no earlier. */
+  answered: Promise<void> | undefined;
+  outcomeMsMax = Infinity;
   /** Commits that succeed before one fails. */
   commitsLeft = Infinity;
   committer!: Committer;
@@ -33,8 +37,9 @@ class Remembered {
   }
 
   async restart(): Promise<void> {
-    const { clock } = this;
-    this.committer = new Committer({ store: this.#failing(), clock, queueBytesMax: 1e9, groupBytesMax: 1e9 });
+    const { clock, outcomeMsMax } = this;
+    const bounds = { queueBytesMax: 1e9, groupBytesMax: 1e9, outcomeMsMax };
+    this.committer = new Committer({ store: this.#failing(), clock, ...bounds });
     this.index = new DedupIndex({
       store: this.store,
       committer: this.committer,
@@ -81,11 +86,15 @@ class Remembered {
       range: (range) => store.range(range),
       borrow: (range) => store.borrow(range),
       keys: (range) => store.keys(range),
-      commit: (ops: readonly WriteOp[]) => {
+      commit: async (ops: readonly WriteOp[]) => {
         this.onWrite();
-        if (this.commitsLeft-- > 0) return store.commit(ops);
+        if (this.commitsLeft-- > 0) {
+          await store.commit(ops);
+          if (ops.some(({ key }) => key[0] === tables.dedupSegment)) await this.answered;
+          return;
+        }
         this.commitsLeft = Infinity;
-        return Promise.reject(new Error("no room"));
+        throw new Error("no room");
       },
       checkpoint: () => store.checkpoint(),
       snapshot: () => store.snapshot(),
@@ -204,6 +213,47 @@ describe("remembered events", () => {
     for (const [known] of await Promise.all(appends)) {
       assert.deepEqual(known, { place: { partition: 3, offset: 7 }, isNew: false });
     }
+  });
+
+  test("a segment whose commit is answered late is used, and others come after it", async () => {
+    const memory = await Remembered.open();
+    memory.outcomeMsMax = 1_000;
+    await memory.restart();
+    await memory.append(names(0, 200));
+    memory.clock.advance(windowMs / 8);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    memory.answered = promise;
+    let failed = false;
+    const work = memory.maintain().catch(() => {
+      failed = true;
+    });
+    while (!failed) {
+      memory.clock.advance(500);
+      await nextTurn();
+    }
+    await work;
+    resolve();
+    memory.answered = undefined;
+    const taken = () =>
+      memory.append(["id-7"]).then(
+        () => true,
+        () => false,
+      );
+    for (const [at, segments] of [
+      [200, 2],
+      [400, 3],
+    ] as const) {
+      while (!(await taken())) await nextTurn();
+      await memory.append(names(at, 200));
+      memory.clock.advance(windowMs / 8);
+      await memory.maintain();
+      assert.equal(memory.count(tables.dedupSegment), segments);
+    }
+    const known = await memory.append(["id-7", "id-399", "id-599"]);
+    assert.deepEqual(
+      known.map(({ isNew }) => isNew),
+      [false, false, false],
+    );
   });
 
   test("a table that makes way in the middle of a group loses nothing of it", async () => {

@@ -8,11 +8,12 @@ import { unavailable } from "../../errors.ts";
 import { makeKey, prefixRange, readU64, tables } from "../../keys.ts";
 import { limits } from "../../limits.ts";
 import { openValue, sealValue } from "../../stored-value.ts";
+import { runInTurns } from "../../turns.ts";
 import { digestWordCount, type EventPlace } from "./entry.ts";
 import { EntryTable } from "./entry-table.ts";
 import { OlderEvents, olderTables } from "./older-events.ts";
 import { entriesOfRun, runBytesMax, sealRun } from "./run.ts";
-import { SealedSegments } from "./sealed-segments.ts";
+import { SealedSegments, type SegmentPlace } from "./sealed-segments.ts";
 import { DedupSegment, SegmentWriter } from "./segment.ts";
 import { digestKeyBytes } from "./sip-hash.ts";
 
@@ -80,6 +81,8 @@ export class DedupIndex {
   #sealing: OpenSegment | undefined;
   /** The same once the change to the table after it is durable. */
   #sealable: OpenSegment | undefined;
+  /** Prepared for its segment. */
+  #place: SegmentPlace | undefined;
   #rotating = false;
   #active: OpenSegment = newOpen(1);
   /** The table of the segment that was sealed last: its memory, up to 23 MB, is used again for the next one. */
@@ -310,7 +313,7 @@ export class DedupIndex {
   }
 
   async #seal(full: OpenSegment, signal: AbortSignal): Promise<void> {
-    const { committer } = this.#deps;
+    const { committer, clock } = this.#deps;
     const writer = new SegmentWriter(full.seq, full.table, limits.dedupStepPagesMax, this.#rows);
     this.#rows = undefined;
     while (!writer.isDone) {
@@ -321,10 +324,14 @@ export class DedupIndex {
       });
     }
     const { segment, filter } = writer.finish();
+    // Kept where the commit fails, for the next time; and it may still succeed after it was given up waiting for.
+    this.#place ??= await runInTurns(this.#segments.prepareSteps(filter, full.table), clock);
+    const place = this.#place;
     await committer.submit((draft) => {
       draft.put(DedupSegment.key(segment.seq), sealValue(segment.encode(filter)));
       draft.onCommit(() => {
-        this.#segments.add(segment, filter, full.table);
+        this.#segments.fill(place, segment);
+        this.#place = undefined;
         this.#sealing = undefined;
         this.#sealable = undefined;
         this.#keep(full.table, writer.rows);

@@ -1,41 +1,107 @@
 import type { Reader } from "../../../port/store.ts";
 import { limits } from "../../limits.ts";
+import { runSteps, type Steps } from "../../turns.ts";
 import type { EventPlace } from "./entry.ts";
 import type { EntryTable } from "./entry-table.ts";
 import { FilterGroup } from "./filter-group.ts";
 import type { DedupSegment } from "./segment.ts";
+import { Sieve } from "./sieve.ts";
+
+/**
+ * Groups that share a sieve at most, where a look at each would wait for memory once more: three take half of the time. It has a
+ * word for about four events of full segments; larger ones, which a stalled store leaves behind, have one with fewer others.
+ */
+const groupsPerSieveMax = 4;
+const sieveWordsMax = 2 ** 21;
+
+/** Groups next to each other, oldest first. Segments that were read from the store have no table to make a sieve of. */
+interface Shelf {
+  readonly groups: FilterGroup[];
+  readonly groupsMax: number;
+  sieve: Sieve | undefined;
+  readonly filterBytes: number;
+}
+
+/** A place that was taken for a segment. */
+export interface SegmentPlace {
+  readonly group: FilterGroup;
+  readonly number: number;
+}
+
+/** Used again by every look. */
+let candidates = new Uint32Array(1024);
 
 /** Segments with their filters, oldest first. */
 export class SealedSegments {
   readonly #segments: DedupSegment[] = [];
-  /** The same, by eight. */
-  #groups: FilterGroup[] = [];
+  #shelves: Shelf[] = [];
+  readonly #filterBytesMax: number;
   /** Another number whenever a segment comes or goes. */
   state = 0;
 
-  /** Adds a segment that is newer than those before it, with the table that it was made of unless it was read. */
-  add(segment: DedupSegment, filter: Uint8Array, table?: EntryTable): void {
+  constructor(filterBytesMax: number = limits.dedupFilterBytesMax) {
+    this.#filterBytesMax = filterBytesMax;
+  }
+
+  /** Adds a segment that was read from the store and is newer than those before it. */
+  add(segment: DedupSegment, filter: Uint8Array): void {
+    this.fill(runSteps(this.prepareSteps(filter)), segment);
+  }
+
+  /**
+   * Takes a place for a segment that is newer than those before it, with the table that it is made of unless it was read, to be
+   * filled once the segment is stored.
+   */
+  *prepareSteps(filter: Uint8Array, table?: EntryTable): Steps<SegmentPlace> {
+    const shelf = this.#shelfFor(filter.length, table !== undefined);
+    let group = shelf.groups.at(-1);
+    if (group?.hasRoom(filter.length) !== true) {
+      group = new FilterGroup(filter.length);
+      shelf.groups.push(group);
+    }
+    const place = { group, number: group.reserve(filter.length) };
+    this.#boundMemory();
+    if (table !== undefined && shelf.sieve !== undefined) yield* shelf.sieve.addSteps(table);
+    yield* group.spreadSteps(place.number, filter);
+    return place;
+  }
+
+  fill({ group, number }: SegmentPlace, segment: DedupSegment): void {
     this.state++;
     this.#segments.push(segment);
-    let group = this.#groups.at(-1);
-    if (group === undefined || !group.hasRoom(filter.length, table !== undefined)) {
-      group = new FilterGroup(filter.length, table !== undefined);
-      this.#groups.push(group);
+    group.fill(number, segment);
+  }
+
+  #shelfFor(filterBytes: number, isNew: boolean): Shelf {
+    const last = this.#shelves.at(-1);
+    if (last !== undefined && isNew === (last.sieve !== undefined) && filterBytes <= last.filterBytes) {
+      if (last.groups.length < last.groupsMax || last.groups.at(-1)!.hasRoom(filterBytes)) return last;
     }
-    group.add(segment, filter, table);
+    const groupsMax = Math.max(1, Math.min(groupsPerSieveMax, sieveWordsMax / filterBytes));
+    const sieve = isNew ? new Sieve(groupsMax * filterBytes) : undefined;
+    const shelf: Shelf = { groups: [], groupsMax, sieve, filterBytes };
+    this.#shelves.push(shelf);
+    return shelf;
+  }
+
+  /** The newest are asked for most. */
+  #boundMemory(): void {
     let bytes = 0;
-    for (let i = this.#groups.length - 1; i >= 0; i--) {
-      bytes += this.#groups[i]!.bytes;
-      // The newest are asked for most.
-      if (bytes > limits.dedupFilterBytesMax) this.#groups[i]!.forgetFilters();
+    for (const shelf of this.#shelves.toReversed()) {
+      bytes += shelf.sieve?.bytes ?? 0;
+      if (bytes > this.#filterBytesMax) shelf.sieve = undefined;
+      for (const group of shelf.groups.toReversed()) {
+        bytes += group.bytes;
+        if (bytes > this.#filterBytesMax) group.forgetFilters();
+      }
     }
   }
 
   remove(segment: DedupSegment): void {
     this.state++;
     this.#segments.splice(this.#segments.indexOf(segment), 1);
-    for (const group of this.#groups) group.remove(segment);
-    this.#groups = this.#groups.filter((group) => !group.isEmpty);
+    for (const { groups } of this.#shelves) for (const group of groups) group.remove(segment);
+    this.#shelves = this.#shelves.filter(({ groups }) => groups.some((group) => !group.isEmpty));
   }
 
   find(seq: number): DedupSegment | undefined {
@@ -50,9 +116,16 @@ export class SealedSegments {
     afterMs: number,
     older?: ReadonlyMap<number, EventPlace>,
   ): Map<number, EventPlace> | undefined {
+    if (count > candidates.length) candidates = new Uint32Array(2 * count);
     let found = older && new Map(older);
     // What is newer is found later and takes its place.
-    for (const group of this.#groups) found = group.findAll(store, digests, count, afterMs, found);
+    for (const { groups, sieve } of this.#shelves) {
+      const sifted = sieve?.candidatesOf(digests, count, candidates);
+      for (const group of groups) {
+        const wanted = sifted ?? group.candidatesOf(digests, count, candidates);
+        found = group.findThose(store, digests, candidates, wanted, afterMs, found);
+      }
+    }
     return found;
   }
 }

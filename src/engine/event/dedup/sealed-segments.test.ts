@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryStore } from "../../../adapter/memory/store.ts";
+import { runSteps } from "../../turns.ts";
 import { digestWordCount, eventDigest } from "./entry.ts";
 import { EntryTable } from "./entry-table.ts";
-import { FilterGroup } from "./filter-group.ts";
+import { SealedSegments } from "./sealed-segments.ts";
 import { type DedupSegment, SegmentWriter } from "./segment.ts";
 import { digestKeyBytes } from "./sip-hash.ts";
 
@@ -41,13 +42,23 @@ class CountedStore extends MemoryStore {
   }
 }
 
-/** Of different sizes, the longest filter first: shorter ones are repeated in the group. */
-const sizes = [3_000, 1, 90, 700, 64, 2_000, 10, 300];
+/** Of different sizes, in more groups than share a sieve. */
+const sizes = [
+  3_000,
+  1,
+  90,
+  700,
+  64,
+  2_000,
+  10,
+  300,
+  ...Array.from({ length: 32 }, (_, i) => 20 + 60 * (i % 5)),
+  4_000,
+];
 
-function added(group: FilterGroup, { segment, filter, table }: Sealed, isNew: boolean): void {
-  assert(group.hasRoom(filter.length, isNew));
-  assert(!group.hasRoom(filter.length, !isNew), "segments with and without a table are apart");
-  group.add(segment, filter, isNew ? table : undefined);
+function added(sealed: SealedSegments, { segment, filter, table }: Sealed, isNew: boolean): void {
+  if (isNew) sealed.fill(runSteps(sealed.prepareSteps(filter, table)), segment);
+  else sealed.add(segment, filter);
 }
 
 for (const isNew of [false, true]) {
@@ -56,48 +67,56 @@ for (const isNew of [false, true]) {
   test(`every event of every segment ${kind} is found, and others without reading a page for most of them`, async () => {
     const store = new CountedStore();
     const all = await Promise.all(sizes.map((events, i) => seal(store, i + 1, events)));
-    const group = new FilterGroup(Math.max(...all.map(({ filter }) => filter.length)), isNew);
-    for (const each of all) added(group, each, isNew);
-    assert(!group.hasRoom(64, isNew), "eight segments");
+    const sealed = new SealedSegments();
+    for (const each of all) added(sealed, each, isNew);
     for (const [i, { digests }] of all.entries()) {
       const count = digests.length / digestWordCount;
-      const found = group.findAll(store, digests, count, 0, undefined);
+      const found = sealed.findAll(store, digests, count, 0);
       const places = Array.from({ length: count }, (_, n) => [n, { partition: i + 1, offset: 2 ** 33 + n }]);
       assert.deepEqual([...found!], places);
     }
     store.reads = 0;
     const others = new Uint32Array(1_000 * digestWordCount);
     for (let i = 0; i < 1_000; i++) eventDigest(key, 99, "/s", `id-${i}`, others, i * digestWordCount);
-    assert.equal(group.findAll(store, others, 1_000, 0, undefined), undefined);
-    assert(store.reads < 400, `${store.reads} pages were read for 1,000 unknown events and 8 segments`);
+    assert.equal(sealed.findAll(store, others, 1_000, 0), undefined);
+    assert(store.reads < 50 * sizes.length, `${store.reads} pages were read for 1,000 unknown events`);
     const mixed = new Uint32Array([...others.subarray(0, 400), ...all[0]!.digests, ...others.subarray(400)]);
-    const count = mixed.length / digestWordCount;
-    const alone = Array.from({ length: count }, (_, i) => [i, group.find(store, mixed, i * digestWordCount, 0)]);
+    const found = sealed.findAll(store, mixed, mixed.length / digestWordCount, 0)!;
     assert.deepEqual(
-      [...group.findAll(store, mixed, count, 0, undefined)!],
-      alone.filter(([, place]) => place !== undefined),
-      "as each alone is found",
+      [...found.keys()],
+      Array.from({ length: sizes[0]! }, (_, n) => 100 + n),
     );
   });
 
   test(`of segments ${kind} those that expired or were dropped answer no more, and all others without filters`, async () => {
-    const store = new CountedStore();
-    const all = [await seal(store, 1, 50), await seal(store, 2, 50), await seal(store, 3, 50)] as const;
-    const group = new FilterGroup(all[0].filter.length, isNew);
-    for (const each of all) added(group, each, isNew);
-    const found = () => {
-      return all.map(({ digests }) => group.findAll(store, digests, 50, 1_000, undefined)?.get(49)?.partition);
-    };
-    assert.deepEqual(found(), [undefined, 2, 3], "the first is as old as the window");
-    group.remove(all[1].segment);
-    assert.deepEqual(found(), [undefined, undefined, 3]);
-    group.forgetFilters();
-    assert.equal(group.bytes, 0);
-    assert(!group.hasRoom(64, isNew));
-    assert.deepEqual(found(), [undefined, undefined, 3]);
-    assert(!group.isEmpty);
-    group.remove(all[0].segment);
-    group.remove(all[2].segment);
-    assert(group.isEmpty);
+    for (const filterBytesMax of [undefined, 0]) {
+      const store = new CountedStore();
+      const all = [await seal(store, 1, 50), await seal(store, 2, 50), await seal(store, 3, 50)] as const;
+      const sealed = new SealedSegments(filterBytesMax);
+      for (const each of all) added(sealed, each, isNew);
+      const found = () => {
+        return all.map(({ digests }) => sealed.findAll(store, digests, 50, 1_000)?.get(49)?.partition);
+      };
+      assert.deepEqual(found(), [undefined, 2, 3], "the first is as old as the window");
+      sealed.remove(all[1].segment);
+      assert.deepEqual(found(), [undefined, undefined, 3]);
+      sealed.remove(all[0].segment);
+      sealed.remove(all[2].segment);
+      store.reads = 0;
+      assert.deepEqual(found(), [undefined, undefined, undefined]);
+      assert.equal(store.reads, 0);
+    }
   });
 }
+
+test("a segment is found once its place is filled, also when all others were dropped meanwhile", async () => {
+  const store = new MemoryStore();
+  const [first, second] = [await seal(store, 1, 50), await seal(store, 2, 50)];
+  const sealed = new SealedSegments();
+  added(sealed, first!, true);
+  const place = runSteps(sealed.prepareSteps(second!.filter, second!.table));
+  assert.equal(sealed.findAll(store, second!.digests, 50, 0), undefined);
+  sealed.remove(first!.segment);
+  sealed.fill(place, second!.segment);
+  assert.equal(sealed.findAll(store, second!.digests, 50, 0)?.size, 50);
+});
