@@ -26,6 +26,18 @@ async function openFile(make: () => LogDisk): Promise<Required<OpenedLog>> {
   };
 }
 
+async function openFolder(mayBypass: boolean): Promise<OpenedLog> {
+  const folder = await temporaryFolder();
+  const opened = await openFile(() => new LogFolder(folder, mayBypass));
+  return {
+    ...opened,
+    async [Symbol.asyncDispose]() {
+      await opened[Symbol.asyncDispose]();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
 /** Every adapter of the port; each test opens an empty log. */
 const adapters: Readonly<Record<string, () => Promise<OpenedLog>>> = {
   memory: async () => {
@@ -40,20 +52,15 @@ const adapters: Readonly<Record<string, () => Promise<OpenedLog>>> = {
     const shared = new MemorySharedLog(2 * pageBytes);
     return openReplicated(() => shared);
   },
-  file: async () => {
-    const folder = await temporaryFolder();
-    const opened = await openFile(() => new LogFolder(folder));
-    return {
-      ...opened,
-      async [Symbol.asyncDispose]() {
-        await opened[Symbol.asyncDispose]();
-        await rm(folder, { recursive: true, force: true });
-      },
-    };
-  },
+  file: () => openFolder(true),
+  "file, all of it through the page cache": () => openFolder(false),
 };
 
 /** Those that wait for a device. */
-const runs: Readonly<Record<string, number>> = { file: 15, "shared by nodes, in memory": 15 };
+const runs: Readonly<Record<string, number>> = {
+  file: 15,
+  "file, all of it through the page cache": 15,
+  "shared by nodes, in memory": 15,
+};
 
 for (const [name, open] of Object.entries(adapters)) commitLogSuite(name, open, runs[name]);

