@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { performance } from "node:perf_hooks";
 import type { ListenerLimits } from "./limits.ts";
 
 type TurnLimits = Pick<ListenerLimits, "turnMs" | "turnWaitingMax" | "turnWaitingBytesMax">;

@@ -14,6 +14,7 @@ import {
 } from "node:fs";
 import { type FileHandle, open, rename, rm, truncate } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { performance } from "node:perf_hooks";
 import { promisify } from "node:util";
 import { syncFolder, syncFolderNow } from "../../port/sync-folder.ts";
 import type { LogDisk, LogFile } from "./disk.ts";

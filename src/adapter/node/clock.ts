@@ -1,3 +1,4 @@
+import { performance } from "node:perf_hooks";
 import type { Clock } from "../../port/clock.ts";
 
 const longestTimerMs = 2 ** 31 - 1;

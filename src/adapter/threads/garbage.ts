@@ -1,3 +1,4 @@
+import { performance } from "node:perf_hooks";
 import { collectorOf } from "../../port/major-gc.ts";
 
 const MiB = 1024 * 1024;

@@ -1,6 +1,7 @@
 import { readlinkSync } from "node:fs";
 import { setPriority } from "node:os";
 import { basename } from "node:path";
+import { performance } from "node:perf_hooks";
 
 /** How long a thread works before it pauses, and for how long: the second where the listener has short requests to answer. */
 export const pauseLimits = { workMs: 0.5, pauseMs: 0.02, longPauseMs: 1 } as const;

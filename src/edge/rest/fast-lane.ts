@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { performance } from "node:perf_hooks";
 import { shortRequests } from "../../engine/turns.ts";
 import type { FastHead } from "../../listener/fast-head.ts";
 import { bodyLength, type FastHandler, type FastReply, fastLimits } from "../../listener/fast-lane.ts";
