@@ -1,4 +1,5 @@
 import { performance } from "node:perf_hooks";
+
 /** What is sent together at most, and how old its first part may get. */
 export const outboxLimits = { messagesMax: 16, waitMsMax: 0.5 } as const;
 
