@@ -34,8 +34,6 @@ export interface EncodedEvents {
   readonly batches: readonly PartitionEvents[];
   /** The batch that each event is in; undefined where there is only one. */
   readonly batchOf: Uint32Array | undefined;
-  /** What all of it lies in, if it can be used again. */
-  readonly memory: Buffer | undefined;
 }
 
 /** What an event takes besides its data, about. */
@@ -58,7 +56,7 @@ export function encodeEvents(
   for (const [i, { source, id }] of events.entries()) {
     eventDigest(digestKey, stream.id, source, id, digests, i * digestWordCount);
   }
-  return { count: events.length, digests, ...encodeRecords(events, stream, partition, nowMs), memory: undefined };
+  return { count: events.length, digests, ...encodeRecords(events, stream, partition, nowMs) };
 }
 
 /** The records alone, of events that are not compared with others. */

@@ -120,7 +120,7 @@ class EventCodec {
     memory.copy(bytes, headerBytes, outputStart, written);
     const encoded = completeBatch(bytes, count, target.nowMs, this.#module.expandedBytes.value);
     const batch = new PartitionEvents(target.partition ?? 0, encoded);
-    return { count, digests: this.#takeDigests(all, count), batches: [batch], batchOf: undefined, memory: all };
+    return { count, digests: this.#takeDigests(all, count), batches: [batch], batchOf: undefined };
   }
 
   /** The digests, copied to the front of the request's memory. */
@@ -167,7 +167,7 @@ class EventCodec {
     const batches = Array.from(runs, ([partition, { index, count: records, expanded }]) => {
       return new PartitionEvents(partition, completeBatch(parts[index]!, records, nowMs, expanded));
     });
-    return { count, digests: this.#takeDigests(all, count), batches, batchOf, memory: all };
+    return { count, digests: this.#takeDigests(all, count), batches, batchOf };
   }
 
   /** A digest is made of the stream's number too, which stands before source and id. */

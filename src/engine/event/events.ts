@@ -37,15 +37,9 @@ export interface AppendJsonCommand extends StreamRef {
   readonly text: Buffer;
   readonly isBatch: boolean;
   readonly partition?: number | undefined;
-  /** Where the records are put until they are committed. */
-  readonly memory?: EventMemory | undefined;
+  /** Gives memory for the records, in which they lie until they are committed. Called once at most. */
+  readonly allocate?: ((bytes: number) => Buffer) | undefined;
   readonly idempotency?: Idempotency | undefined;
-}
-
-/** Memory that is used again: `give` takes back what `take` gave. */
-export interface EventMemory {
-  readonly take: (bytes: number) => Buffer;
-  readonly give: (memory: Buffer) => void;
 }
 
 /** What a reader does with the next event, given how many it has: takes it, takes it as the last one, or leaves it. */
@@ -114,16 +108,16 @@ export class Events {
    * not there: whoever reads the text then finds out what is wrong, in the order in which it is told.
    */
   appendJson(command: AppendJsonCommand): Promise<EventsReply> | undefined {
-    const { partition, text, isBatch, memory } = command;
+    const { partition, text, isBatch, allocate } = command;
     const meta = this.#findStream(command);
     if (meta === undefined || (partition !== undefined && partition >= meta.partitions)) return undefined;
     const { dedup, clock } = this.#deps;
     const nowMs = clock.nowMs();
     const target = { stream: meta.id, digestKey: dedup.key, partitions: meta.partitions, partition, nowMs };
-    const encoded = eventCodec().decode(text, isBatch, target, memory?.take);
+    const encoded = eventCodec().decode(text, isBatch, target, allocate);
     if (encoded === undefined) return undefined;
     const older = dedup.needsOlderDigests ? olderDigests(meta.id, eventsIn(text, isBatch)) : undefined;
-    return this.#write(meta, encoded, older, nowMs, command.idempotency, memory?.give);
+    return this.#write(meta, encoded, older, nowMs, command.idempotency);
   }
 
   #findStream({ namespace, stream }: StreamRef): StreamMeta | undefined {
@@ -136,28 +130,21 @@ export class Events {
   }
 
   /** Encoded before this, so that a request holds its bytes and no more while it waits. */
-  async #write(
+  #write(
     meta: StreamMeta,
     encoded: EncodedEvents,
     older: Uint32Array | undefined,
     nowMs: number,
     idempotency: Idempotency | undefined,
-    give?: (memory: Buffer) => void,
   ): Promise<EventsReply> {
-    const { count, digests, memory } = encoded;
-    try {
-      const arrived = this.#deps.dedup.arrive(digests, count, nowMs, older);
-      const bytes = stretchBytes(count) + batchesBytes(encoded);
-      return await this.#deps.committer.submit(
-        (draft) =>
-          idempotency === undefined
-            ? this.#stage(draft, meta, encoded, arrived, nowMs)
-            : this.#stageOnce(draft, meta, encoded, arrived, nowMs, idempotency),
-        bytes,
-      );
-    } finally {
-      if (memory !== undefined) give?.(memory);
-    }
+    const { count, digests } = encoded;
+    const { dedup, committer } = this.#deps;
+    const arrived = dedup.arrive(digests, count, nowMs, older);
+    const stage = (draft: Draft) =>
+      idempotency === undefined
+        ? this.#stage(draft, meta, encoded, arrived, nowMs)
+        : this.#stageOnce(draft, meta, encoded, arrived, nowMs, idempotency);
+    return committer.submit(stage, stretchBytes(count) + batchesBytes(encoded));
   }
 
   /**

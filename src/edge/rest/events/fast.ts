@@ -15,7 +15,6 @@ export function eventsRoute({ events }: Engine): FastRoute {
     const match = eventsPath.exec(target);
     return match === null ? undefined : { namespace: match[1]!, stream: match[2]! };
   });
-  const memory = { take: (bytes: number) => buffers.take(bytes), give: (bytes: Buffer) => buffers.give(bytes) };
   return {
     method: "POST",
     url: "/v1/namespaces/:ns/streams/:stream/events",
@@ -29,10 +28,19 @@ export function eventsRoute({ events }: Engine): FastRoute {
         namespace: place.namespace,
         run: async ({ headers: sent, rawHeaders }, body) => {
           const contentType = sent["content-type"] as string | undefined;
-          const done = await writeEvents(events, place, { headers: rawHeaders, contentType, body }, memory);
-          if (done.inFlight) throw inFlightError(done);
-          const tokenText = formatToken(done.token);
-          return { headers: tokenHeaders(tokenText), body: eventsReplyText(done, tokenText) };
+          let lent: Buffer | undefined;
+          const allocate = (bytes: number) => {
+            lent = buffers.take(bytes);
+            return lent;
+          };
+          try {
+            const done = await writeEvents(events, place, { headers: rawHeaders, contentType, body }, allocate);
+            if (done.inFlight) throw inFlightError(done);
+            const tokenText = formatToken(done.token);
+            return { headers: tokenHeaders(tokenText), body: eventsReplyText(done, tokenText) };
+          } finally {
+            if (lent !== undefined) buffers.give(lent);
+          }
         },
       };
     },

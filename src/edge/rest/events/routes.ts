@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Engine } from "../../../engine/engine.ts";
 import { EngineError } from "../../../engine/errors.ts";
 import type { CloudEvent } from "../../../engine/event/cloud-event.ts";
-import type { EventMemory, Events, TakeEvent } from "../../../engine/event/events.ts";
+import type { Events, TakeEvent } from "../../../engine/event/events.ts";
 import type { EventResult, EventsReply } from "../../../engine/event/events-reply.ts";
 import { eventJsonType, formatEventJson } from "../../../engine/event/json-format.ts";
 import { limits } from "../../../engine/limits.ts";
@@ -61,16 +61,16 @@ export function writeEvents(
   events: Events,
   place: { readonly namespace: string; readonly stream: string; readonly partition?: number },
   request: EventRequest,
-  memory?: EventMemory,
+  allocate?: (bytes: number) => Buffer,
   idempotency?: Idempotency,
 ): Promise<EventsReply> {
   const { contentType, body: text } = request;
   const isBatch = contentType === batchJsonType;
   if (isBatch || contentType === eventJsonType) {
     const { namespace, stream, partition } = place;
-    const written = events.appendJson({ namespace, stream, partition, text, isBatch, memory, idempotency });
+    const written = events.appendJson({ namespace, stream, partition, text, isBatch, allocate, idempotency });
     // Whoever lends memory for the records does not look at the text again.
-    if (written !== undefined && memory !== undefined) release(text);
+    if (written !== undefined && allocate !== undefined) release(text);
     if (written !== undefined) return written;
   }
   return events.append({ ...place, events: parseEvents(request).events, idempotency });
