@@ -257,6 +257,26 @@ test("an index is opened while others write without a pause", async () => {
   assert.equal(await count(harness, { match_all: {} }), next);
 });
 
+test("an opening that fails leaves nothing in its thread", async () => {
+  await using harness = await EngineHarness.start("memory", { sealIdleMs: 1e12, sealAgeMs: 1e12 });
+  await create(harness);
+  await put(harness, numbers(0, 10));
+  const earlier = harness.held.length;
+  await harness.restart();
+  const held = () => harness.held.slice(earlier).map((collections) => collections.size);
+  const { store } = harness;
+  const peek = store.peek.bind(store);
+  store.peek = () => {
+    assert.ok(held().includes(1), "the thread has the index before documents are read");
+    throw new Error("the disk does not answer");
+  };
+  await assert.rejects(count(harness, odd), /the disk does not answer/);
+  assert.ok(!held().includes(1));
+  store.peek = peek;
+  assert.equal(await count(harness, odd), 5);
+  assert.ok(held().includes(1));
+});
+
 test("documents with fields that were added while the index is opened are found by them", async () => {
   await using harness = await EngineHarness.start("memory", { sealIdleMs: 1e12, sealAgeMs: 1e12 });
   await create(harness);

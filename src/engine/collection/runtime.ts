@@ -122,7 +122,7 @@ export class CollectionRuntime {
     if (this.damaged) return Promise.reject(rebuilding());
     const session = this.#startSession(0);
     session.ready = this.#load(session).catch((error: unknown) => {
-      this.#end(session);
+      this.#closeFailed(session);
       // With the collection its objects go.
       if (this.#dropped) throw error;
       // What it was opened from is no longer there.
@@ -140,7 +140,7 @@ export class CollectionRuntime {
     const session = this.#startSession(place);
     session.ready = this.#load(session).catch(() => {
       // It is not needed: the first thread answers, and a later query tries again.
-      if (this.#sessions[place] === session) this.#close(session);
+      this.#closeFailed(session);
     });
   }
 
@@ -389,6 +389,11 @@ export class CollectionRuntime {
   #close(session: IndexSession): void {
     this.#end(session);
     session.close();
+  }
+
+  /** Its thread may have opened the index before it failed. Once another session has taken its place, that one's must stay open. */
+  #closeFailed(session: IndexSession): void {
+    if (this.#sessions[session.place] === session) this.#close(session);
   }
 
   /** With the first thread's session all others end: a collection is open there or nowhere. */

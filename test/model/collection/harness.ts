@@ -34,6 +34,8 @@ export class EngineHarness implements AsyncDisposable {
   readonly errors: unknown[] = [];
   /** Searches that each index thread was asked for, in memory only. */
   readonly searches: number[] = [];
+  /** The collections that each of them has been told to hold; in memory only. */
+  readonly held: Set<number>[] = [];
   engine!: Engine;
   store: Store;
   #losable: LosableThreads | undefined;
@@ -126,9 +128,14 @@ export class EngineHarness implements AsyncDisposable {
 
   #counted(service: ThreadService): ThreadService {
     const place = this.searches.push(0) - 1;
+    const held = new Set<number>();
+    this.held.push(held);
     return {
       handle: (message) => {
-        if ((message as { kind: string }).kind === "search") this.searches[place]!++;
+        const { kind, collection } = message as { kind: string; collection: number };
+        if (kind === "search") this.searches[place]!++;
+        if (kind === "open") held.add(collection);
+        if (kind === "close") held.delete(collection);
         return service.handle(message);
       },
     };
