@@ -41,7 +41,8 @@ export function documentsRoute({ documents }: Engine): FastRoute {
           const checked = validate(json);
           if (checked !== true) throw bodyFault(checked);
           const write = json as WriteBody;
-          const ops = await parseOps(write.ops, documents.find(place).schema);
+          const parsing = parseOps(write.ops, documents.find(place).schema);
+          const ops = parsing instanceof Promise ? await parsing : parsing;
           const done = await documents.write(place, ops, body.length, bodyIdempotency("POST", target, write));
           const tokenText = formatToken(done.token);
           const headers = tokenHeaders(tokenText);

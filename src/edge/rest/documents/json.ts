@@ -64,7 +64,9 @@ const opKinds = ["upsert", "insert", "patch", "delete"] as const;
 const writeFields = ["id", "source", "vectors", "sparse_vectors", "if", "if_version"];
 const deleteFields = ["id", "if", "if_version"];
 
-export function parseOps(ops: readonly unknown[], schema: Schema): Promise<WriteOp[]> {
+/** A single operation at once: to wait for what is there already costs as much as reading it. */
+export function parseOps(ops: readonly unknown[], schema: Schema): WriteOp[] | Promise<WriteOp[]> {
+  if (ops.length === 1) return [parseOp("ops[0]", ops[0], schema)];
   return inTurns(ops, (op, i) => parseOp(`ops[${i}]`, op, schema));
 }
 
