@@ -15,12 +15,8 @@ export class EngineThread<M> {
     this.#thread.post(message, transfer);
   }
 
-  async request<T>(message: M, transfer: readonly ArrayBuffer[] = []): Promise<T> {
-    try {
-      return (await this.#thread.request(message, transfer)) as T;
-    } catch (error) {
-      throw engineError(error);
-    }
+  request<T>(message: M, transfer: readonly ArrayBuffer[] = []): Promise<T> {
+    return this.#thread.request(message, transfer).catch(throwEngineError) as Promise<T>;
   }
 
   onLost(callback: () => void): void {
@@ -35,9 +31,9 @@ export class EngineThread<M> {
 export type IndexThread = EngineThread<IndexMessage>;
 export type BuildThread = EngineThread<BuildMessage>;
 
-function engineError(error: unknown): unknown {
-  if (!(error instanceof ThreadError) || error.reason === undefined || !(error.reason in reasons)) return error;
+function throwEngineError(error: unknown): never {
+  if (!(error instanceof ThreadError) || error.reason === undefined || !(error.reason in reasons)) throw error;
   const reason = error.reason as Reason;
   const retry = reason === "unavailable" || reason === "resource_exhausted" ? { retryAfterMs: 1000 } : {};
-  return new EngineError(reason, error.message, { details: error.details, cause: error, ...retry });
+  throw new EngineError(reason, error.message, { details: error.details, cause: error, ...retry });
 }

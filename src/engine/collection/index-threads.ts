@@ -19,13 +19,14 @@ export class IndexThreads {
     return this.#searching[place]!;
   }
 
-  async search<T>(place: number, message: IndexMessage): Promise<T> {
+  search<T>(place: number, message: IndexMessage): Promise<T> {
+    const answer = this.all[place]!.request<T>(message);
     this.#searching[place]!++;
-    try {
-      return await this.all[place]!.request<T>(message);
-    } finally {
+    const end = () => {
       this.#searching[place]!--;
-    }
+    };
+    answer.then(end, end);
+    return answer;
   }
 
   onLost(callback: (place: number) => void): void {

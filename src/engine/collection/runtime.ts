@@ -5,7 +5,7 @@ import type { Store } from "../../port/store.ts";
 import { EngineError, notFound, unavailable } from "../errors.ts";
 import type { Log, LogStream } from "../log/log.ts";
 import type { AnsweredQuery, AskedQuery } from "../retrieval/format.ts";
-import { type PackedOutcome, type QueryOutcome, unpackOutcome } from "../retrieval/outcome.ts";
+import { type QueryOutcome, unpackOutcome } from "../retrieval/outcome.ts";
 import type { SearchPlan } from "../retrieval/plan.ts";
 import type { RunningQuery } from "../retrieval/stopped.ts";
 import { formatSchema } from "../schema/schema-parse.ts";
@@ -234,28 +234,27 @@ export class CollectionRuntime {
   search(query: number, plan: SearchPlan): RunningQuery<QueryOutcome> {
     const eventual = plan.consistency === "eventual";
     if (!eventual) this.strongSearches++;
-    const { outcome, cancel } = this.#search<PackedOutcome>({ kind: "search", query, plan }, eventual);
-    return { outcome: outcome.then(unpackOutcome), cancel };
+    return this.#search({ kind: "search", query, plan }, eventual, unpackOutcome);
   }
 
   /** The same for a query that the thread is to read and answer; undefined when it declines. */
   answer(query: number, asked: AskedQuery): RunningQuery<AnsweredQuery | undefined> {
-    const { outcome, cancel } = this.#search<AnsweredQuery | undefined>({ kind: "answer", query, asked }, false);
-    return {
-      outcome: outcome.then((answered) => {
-        for (const { eventual } of answered?.runs ?? []) if (!eventual) this.strongSearches++;
-        return answered;
-      }),
-      cancel,
-    };
+    return this.#search({ kind: "answer", query, asked }, false, (answered: AnsweredQuery | undefined) => {
+      for (const { eventual } of answered?.runs ?? []) if (!eventual) this.strongSearches++;
+      return answered;
+    });
   }
 
-  #search<T>(question: IndexQuestion & { readonly query: number }, eventual: boolean): RunningQuery<T> {
+  #search<T, U>(
+    question: IndexQuestion & { readonly query: number },
+    eventual: boolean,
+    read: (found: T) => U,
+  ): RunningQuery<U> {
     const session = this.#leastBusy(eventual);
     if (session === undefined) throw unavailable("the collection's index was closed; retry");
     session.changesUnsearched = 0;
     const search = this.#threads.search<T>(session.place, { ...question, collection: this.meta.id });
-    const outcome = search.catch((error: unknown) => {
+    const outcome = search.then(read, (error: unknown) => {
       this.#endIfLost(session, error);
       throw error;
     });

@@ -2,7 +2,6 @@ import type { Clock } from "../../port/clock.ts";
 import type { Catalog } from "../collection/catalog.ts";
 import type { CollectionMeta } from "../collection/collection-store.ts";
 import type { Documents } from "../collection/documents.ts";
-import type { CollectionRuntime } from "../collection/runtime.ts";
 import { EngineError } from "../errors.ts";
 import type { AnswerBody, FormatName } from "../retrieval/format.ts";
 import type { QueryKind } from "../retrieval/plan.ts";
@@ -49,7 +48,7 @@ export class Handover {
   }
 
   async answer(namespace: string, query: HandedQuery, signal?: AbortSignal): Promise<HandedAnswer | undefined> {
-    const { clock, documents } = this.#deps;
+    const { clock, documents, onQuery } = this.#deps;
     const startedMs = clock.steadyMs();
     const meta = this.#find(namespace, query.from);
     const reading = meta && documents.readingNow(meta, query.token);
@@ -57,7 +56,26 @@ export class Handover {
     const place = this.#queue.enter(signal);
     if (place !== undefined) await place;
     try {
-      return await this.#answer(reading, query, startedMs, signal);
+      const { runtime, mayBeEventual } = reading;
+      const caughtUp = documents.caughtUp(runtime);
+      if (caughtUp !== undefined) await caughtUp;
+      const { meta, manifest, totals } = runtime;
+      const running = runtime.answer(this.#nextQuery(), {
+        format: query.format,
+        body: query.body,
+        from: query.from,
+        stream: meta.streamId,
+        next: (documents.token(runtime)[0]?.offset ?? -1) + 1,
+        applied: manifest.applied,
+        changes: totals.changes,
+        mayBeEventual,
+        startedMs,
+      });
+      const answered = await cancellable(running, signal);
+      if (answered === undefined) return undefined;
+      for (const { kind, ms } of answered.runs) onQuery?.(kind, ms);
+      const { next } = answered;
+      return { body: answered.body, token: next === undefined ? undefined : tokenAt(meta.streamId, next) };
     } catch (error) {
       // The index was closed meanwhile: who opens it anew can answer.
       if (error instanceof EngineError && error.reason === "unavailable") return undefined;
@@ -75,33 +93,5 @@ export class Handover {
       if (error instanceof EngineError) return undefined;
       throw error;
     }
-  }
-
-  async #answer(
-    { runtime, mayBeEventual }: { readonly runtime: CollectionRuntime; readonly mayBeEventual: boolean },
-    { format, from, body }: HandedQuery,
-    startedMs: number,
-    signal: AbortSignal | undefined,
-  ): Promise<HandedAnswer | undefined> {
-    const { documents, onQuery } = this.#deps;
-    const caughtUp = documents.caughtUp(runtime);
-    if (caughtUp !== undefined) await caughtUp;
-    const { meta, manifest, totals } = runtime;
-    const running = runtime.answer(this.#nextQuery(), {
-      format,
-      body,
-      from,
-      stream: meta.streamId,
-      next: (documents.token(runtime)[0]?.offset ?? -1) + 1,
-      applied: manifest.applied,
-      changes: totals.changes,
-      mayBeEventual,
-      startedMs,
-    });
-    const answered = await cancellable(running, signal);
-    if (answered === undefined) return undefined;
-    for (const { kind, ms } of answered.runs) onQuery?.(kind, ms);
-    const { next } = answered;
-    return { body: answered.body, token: next === undefined ? undefined : tokenAt(meta.streamId, next) };
   }
 }

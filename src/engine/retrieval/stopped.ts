@@ -11,13 +11,11 @@ export interface RunningQuery<T> {
   cancel(): void;
 }
 
-export async function cancellable<T>({ outcome, cancel }: RunningQuery<T>, signal?: AbortSignal): Promise<T> {
+export function cancellable<T>({ outcome, cancel }: RunningQuery<T>, signal?: AbortSignal): Promise<T> {
   if (signal === undefined) return outcome;
   signal.addEventListener("abort", cancel, { once: true });
   if (signal.aborted) cancel();
-  try {
-    return await outcome;
-  } finally {
-    signal.removeEventListener("abort", cancel);
-  }
+  const end = () => signal.removeEventListener("abort", cancel);
+  outcome.then(end, end);
+  return outcome;
 }

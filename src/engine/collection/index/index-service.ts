@@ -74,7 +74,8 @@ export class IndexService implements ThreadService {
   #started<T>(message: QueryMessage, start: () => Promise<T>): Promise<T> {
     this.#runner.expect(message.query);
     this.#searchedMs = this.#clock.steadyMs();
-    return this.#inOrder(message, () => ({ outcome: start() })).then(({ outcome }) => outcome);
+    const before = this.#lines.get(message.collection);
+    return before === undefined ? start() : before.then(start);
   }
 
   /** Searches queue by themselves: to pause besides would only make the next one later. */
