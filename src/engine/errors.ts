@@ -113,6 +113,13 @@ export class EngineError extends Error {
   }
 }
 
+/** A write that was given up waiting for. It may still happen, so nobody may write to the memory that it was made of. */
+export class OutcomeUnknown extends EngineError {
+  constructor() {
+    super("unavailable", "the disk does not answer; the outcome is not known yet, retry", { retryAfterMs: 1000 });
+  }
+}
+
 /** Bad input. `at` is the path of the field at fault, for example `records[3].value`. */
 export function invalid(at: string, message: string): EngineError {
   // A field whose name is empty is still named.

@@ -4,6 +4,7 @@ import { parseFilterField, parseOps } from "../../src/edge/rest/documents/json.t
 import type { DocumentRef, ReadOptions } from "../../src/engine/collection/documents.ts";
 import { pinLimits } from "../../src/engine/collection/pins.ts";
 import { EngineError } from "../../src/engine/errors.ts";
+import { parseQuery } from "../../src/engine/retrieval/parse.ts";
 import { parseFields, parseSchema } from "../../src/engine/schema/schema-parse.ts";
 import { nextTurn } from "../../src/port/next-turn.ts";
 import { EngineHarness } from "../model/collection/harness.ts";
@@ -275,6 +276,31 @@ test("an opening that fails leaves nothing in its thread", async () => {
   store.peek = peek;
   assert.equal(await count(harness, odd), 5);
   assert.ok(held().includes(1));
+});
+
+test("a query that was given up while its index is opened is not run", async () => {
+  await using harness = await EngineHarness.start("memory", { sealIdleMs: 1e12, sealAgeMs: 1e12 });
+  await create(harness);
+  await put(harness, numbers(0, 10));
+  await harness.restart();
+  const earlier = harness.searches.reduce((sum, count) => sum + count, 0);
+  const plan = parseQuery({ from: "c", limit: 5 }, () => schema);
+  const given = new AbortController();
+  const { store } = harness;
+  const peek = store.peek.bind(store);
+  // Documents are read while the index is opened.
+  store.peek = (key) => {
+    given.abort();
+    return peek(key);
+  };
+  const asked = harness.engine.queries.run("n", plan, [], given.signal);
+  await assert.rejects(asked, (error) => error instanceof EngineError && error.reason === "deadline_exceeded");
+  assert.equal(
+    harness.searches.reduce((sum, count) => sum + count, 0),
+    earlier,
+  );
+  store.peek = peek;
+  assert.equal((await harness.engine.queries.run("n", plan, [])).rows?.length, 5);
 });
 
 test("documents with fields that were added while the index is opened are found by them", async () => {

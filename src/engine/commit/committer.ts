@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Clock } from "../../port/clock.ts";
 import { type Store, StoreError, type WriteOp } from "../../port/store.ts";
-import { EngineError, unavailable } from "../errors.ts";
+import { EngineError, OutcomeUnknown, unavailable } from "../errors.ts";
 import type { Table } from "../keys.ts";
 import { runInTurns, type Steps } from "../turns.ts";
 import { Draft } from "./draft.ts";
@@ -170,8 +170,7 @@ export class Committer {
 
   #giveUpWaiting(group: readonly Waiting[]): void {
     this.#isStuck = true;
-    for (const { reject } of group)
-      reject(unavailable("the disk does not answer; the outcome is not known yet, retry"));
+    for (const { reject } of group) reject(new OutcomeUnknown());
     for (const waiting of this.#takeAll()) {
       this.#queuedBytes -= waiting.bytes;
       this.#readyBytes -= waiting.bytes;

@@ -5,7 +5,7 @@ import type { Documents } from "../collection/documents.ts";
 import { EngineError } from "../errors.ts";
 import type { AnswerBody, FormatName } from "../retrieval/format.ts";
 import type { QueryKind } from "../retrieval/plan.ts";
-import { cancellable } from "../retrieval/stopped.ts";
+import { cancellable, queryStopped } from "../retrieval/stopped.ts";
 import { type ConsistencyToken, tokenAt } from "../token.ts";
 import type { QueryQueue } from "./query-queue.ts";
 
@@ -59,6 +59,7 @@ export class Handover {
       const { runtime, mayBeEventual } = reading;
       const caughtUp = documents.caughtUp(runtime);
       if (caughtUp !== undefined) await caughtUp;
+      if (signal?.aborted) throw queryStopped();
       const { meta, manifest, totals } = runtime;
       const running = runtime.answer(this.#nextQuery(), {
         format: query.format,

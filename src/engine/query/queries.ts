@@ -193,7 +193,10 @@ export class Queries {
     const query = this.#nextQuery++;
     for (let attempt = 1; ; attempt++) {
       await runtime.open();
-      const take = () => this.#take(runtime, plan, query);
+      const take = () => {
+        if (signal?.aborted) throw queryStopped();
+        return this.#take(runtime, plan, query);
+      };
       // Between two commits the store is exactly what the index was told.
       const claim = take() ?? (await committer.submit(take));
       if (claim === undefined) {

@@ -1,4 +1,5 @@
 import type { Engine } from "../../../engine/engine.ts";
+import { OutcomeUnknown } from "../../../engine/errors.ts";
 import type { StreamRef } from "../../../engine/stream/streams.ts";
 import { formatToken } from "../../../engine/token.ts";
 import { type FastRoute, namePattern, remembered } from "../fast-route.ts";
@@ -38,6 +39,9 @@ export function eventsRoute({ events }: Engine): FastRoute {
             if (done.inFlight) throw inFlightError(done);
             const tokenText = formatToken(done.token);
             return { headers: tokenHeaders(tokenText), body: eventsReplyText(done, tokenText) };
+          } catch (error) {
+            if (error instanceof OutcomeUnknown) lent = undefined;
+            throw error;
           } finally {
             if (lent !== undefined) buffers.give(lent);
           }

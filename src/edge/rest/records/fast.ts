@@ -1,4 +1,5 @@
 import type { Engine } from "../../../engine/engine.ts";
+import { OutcomeUnknown } from "../../../engine/errors.ts";
 import { limits } from "../../../engine/limits.ts";
 import type { AppendCommand, PartitionRef } from "../../../engine/stream/streams.ts";
 import { formatToken } from "../../../engine/token.ts";
@@ -37,11 +38,15 @@ export function appendRoute({ streams }: Engine): FastRoute {
   const validate = compileSchema({ schema: appendBody, httpPart: "body", method: "POST", url: recordsUrl });
   const buffers = new BatchBuffers();
   const allocate = (bytes: number) => buffers.take(bytes);
-  const append = async (command: AppendCommand, borrowed?: Buffer): Promise<Answer> => {
+  const append = async (command: AppendCommand, lent?: Buffer): Promise<Answer> => {
+    let borrowed = lent;
     try {
       const { reply } = await streams.append(command);
       const tokenText = formatToken(reply.token);
       return { headers: tokenHeaders(tokenText), body: appendReplyText(reply, tokenText) };
+    } catch (error) {
+      if (error instanceof OutcomeUnknown) borrowed = undefined;
+      throw error;
     } finally {
       if (borrowed !== undefined) buffers.give(borrowed);
     }

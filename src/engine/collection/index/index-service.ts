@@ -13,7 +13,7 @@ import { readSchema } from "../../schema/schema-parse.ts";
 import { evaluateFilter } from "../../search/filter/evaluate.ts";
 import { searchAnn } from "../../search/vector/ann.ts";
 import { measureRecall, type Recall } from "../../search/vector/recall.ts";
-import { runInTurns, type Steps } from "../../turns.ts";
+import { runInTurns } from "../../turns.ts";
 import { CollectionIndex, type SegmentGraphs, type SegmentLoader } from "./collection-index.ts";
 import type { IndexMessage } from "./messages.ts";
 import { type AnswerDeps, QueryAnswers } from "./query-answers.ts";
@@ -97,7 +97,7 @@ export class IndexService implements ThreadService {
   #search({ collection, query, plan }: Extract<IndexMessage, { kind: "search" }>): Promise<QueryOutcome> {
     if (this.#runner.arrive(query)) throw queryStopped();
     const parts = this.#partsOf(this.#index(collection), plan.consistency === "eventual");
-    return this.#run(query, executeSteps(plan, parts));
+    return this.#runner.run(query, executeSteps(plan, parts));
   }
 
   #answerQuery(message: Extract<IndexMessage, { kind: "answer" }>): Promise<AnsweredQuery | undefined> {
@@ -106,7 +106,7 @@ export class IndexService implements ThreadService {
     if (this.#answers === undefined) return Promise.resolve(undefined);
     const index = this.#index(collection);
     const partsOf = (eventual: boolean) => this.#partsOf(index, eventual);
-    return this.#run(query, this.#answers.steps(collection, asked, index, partsOf));
+    return this.#runner.run(query, this.#answers.steps(collection, asked, index, partsOf));
   }
 
   #partsOf(index: CollectionIndex, eventual: boolean): QueryParts<SegmentGraphs> {
@@ -117,13 +117,6 @@ export class IndexService implements ThreadService {
       describeGraphs,
       steadyMs: () => this.#clock.steadyMs(),
     };
-  }
-
-  #run<T>(query: number, steps: Steps<T>): Promise<T> {
-    const outcome = this.#runner.run(query, steps);
-    // Whoever asked awaits it a turn later.
-    outcome.catch(() => {});
-    return outcome;
   }
 
   #recall(index: CollectionIndex, question: Extract<IndexMessage, { kind: "recall" }>): Promise<Recall> {
