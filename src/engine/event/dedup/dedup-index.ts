@@ -31,6 +31,8 @@ interface OpenSegment {
   readonly seq: number;
   readonly table: EntryTable;
   nextRun: number;
+  /** What looks for events added to when the table was begun. */
+  readonly sifted: object | undefined;
   /** Entries whose commit is over. */
   durable: number;
 }
@@ -300,7 +302,7 @@ export class DedupIndex {
     }
     const full = this.#active;
     const table = this.#spare ?? new EntryTable(full.table.count);
-    this.#active = { seq: full.seq + 1, table, nextRun: 0, durable: 0 };
+    this.#active = { seq: full.seq + 1, table, nextRun: 0, sifted: this.#segments.sifting, durable: 0 };
     this.#sealing = full;
     draft.onUndo(() => {
       this.#active = full;
@@ -325,7 +327,7 @@ export class DedupIndex {
     }
     const { segment, filter } = writer.finish();
     // Kept where the commit fails, for the next time; and it may still succeed after it was given up waiting for.
-    this.#place ??= await runInTurns(this.#segments.prepareSteps(filter, full.table), clock);
+    this.#place ??= await runInTurns(this.#segments.prepareSteps(filter, full.table, full.sifted), clock);
     const place = this.#place;
     await committer.submit((draft) => {
       draft.put(DedupSegment.key(segment.seq), sealValue(segment.encode(filter)));
@@ -388,5 +390,5 @@ export class DedupIndex {
 }
 
 function newOpen(seq: number): OpenSegment {
-  return { seq, table: new EntryTable(), nextRun: 0, durable: 0 };
+  return { seq, table: new EntryTable(), nextRun: 0, sifted: undefined, durable: 0 };
 }

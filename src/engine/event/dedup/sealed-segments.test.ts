@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { generator } from "../../../../test/support/vectors.ts";
 import { MemoryStore } from "../../../adapter/memory/store.ts";
 import { runSteps } from "../../turns.ts";
-import { digestWordCount, eventDigest } from "./entry.ts";
+import { digestWordCount, entryWords, eventDigest } from "./entry.ts";
 import { EntryTable } from "./entry-table.ts";
 import { SealedSegments } from "./sealed-segments.ts";
 import { type DedupSegment, SegmentWriter } from "./segment.ts";
@@ -25,9 +26,18 @@ async function seal(store: MemoryStore, seq: number, events: number): Promise<Se
     eventDigest(key, seq, "/s", `id-${i}`, digests, i * digestWordCount);
     table.add(digests, i * digestWordCount, 1_000 * seq, seq, 2 ** 33 + i);
   }
+  return sealTable(store, seq, table);
+}
+
+async function sealTable(store: MemoryStore, seq: number, table: EntryTable): Promise<Sealed> {
   const writer = new SegmentWriter(seq, table, 3);
   while (!writer.isDone) {
     await store.commit(writer.nextPages().map(({ key, value }) => ({ kind: "put", key, value })));
+  }
+  const digests = new Uint32Array(table.count * digestWordCount);
+  for (let i = 0; i < table.count; i++) {
+    const at = i * entryWords;
+    digests.set(table.words.subarray(at, at + digestWordCount), i * digestWordCount);
   }
   return { ...writer.finish(), digests, table };
 }
@@ -119,4 +129,77 @@ test("a segment is found once its place is filled, also when all others were dro
   sealed.remove(first!.segment);
   sealed.fill(place, second!.segment);
   assert.equal(sealed.findAll(store, second!.digests, 50, 0)?.size, 50);
+});
+
+test("what was looked for before it was written is found in its segment, whatever came and went since", async () => {
+  const next = generator(5);
+  const upTo = (count: number) => Math.floor(next() * count);
+  let spared = 0;
+  for (let round = 0; round < 12; round++) {
+    const store = new MemoryStore();
+    const sealed = new SealedSegments();
+    const kept: Sealed[] = [];
+    let ids = 0;
+    const drop = () => {
+      const from = upTo(2) * upTo(kept.length);
+      for (const { segment } of kept.splice(from, 1 + upTo(30))) sealed.remove(segment);
+    };
+    /** Events are looked for as they arrive, and once more where the segments are others by the time they are written. */
+    const arrive = () => {
+      const events = 1 + upTo(40);
+      const digests = new Uint32Array(events * digestWordCount);
+      for (let i = 0; i < events; i++) eventDigest(key, 1, "/s", `id-${ids++}`, digests, i * digestWordCount);
+      sealed.findAll(store, digests, events, 0);
+      return { events, digests, state: sealed.state };
+    };
+    const write = ({ events, digests, state }: ReturnType<typeof arrive>) => {
+      if (sealed.state !== state) sealed.findAll(store, digests, events, 0);
+      open.table.addRun(digests, events, 0, 1_000, open.seq, ids);
+    };
+    let open = { seq: 1, table: new EntryTable(), sifting: sealed.sifting };
+    /** Requests that wait for their turn, some of them for as long as several segments take. */
+    const waiting = Array.from({ length: 4 }, arrive);
+    while (open.seq < 120) {
+      for (let writes = 1 + upTo(4); writes > 0; writes--) {
+        write(waiting.splice(upTo(waiting.length), 1, arrive())[0]!);
+        if (upTo(12) === 0) drop();
+      }
+      const full = open;
+      open = { seq: full.seq + 1, table: new EntryTable(), sifting: sealed.sifting };
+      const { segment, filter, digests } = await sealTable(store, full.seq, full.table);
+      const { sifting } = sealed;
+      const early = arrive();
+      const place = runSteps(sealed.prepareSteps(filter, full.table, full.sifting));
+      write(early);
+      if (full.sifting !== undefined && full.sifting === sifting && sifting === sealed.sifting) spared++;
+      sealed.fill(place, segment);
+      kept.push({ segment, filter, digests, table: full.table });
+      for (const each of [kept[upTo(kept.length)]!, kept.at(-1)!]) {
+        const found = sealed.findAll(store, each.digests, each.table.count, 0);
+        assert.equal(found?.size, each.table.count, `segment ${each.segment.seq} of ${full.seq}`);
+      }
+    }
+  }
+  assert.ok(spared > 100, `only ${spared} tables were not added to a sieve`);
+});
+
+test("many events that are looked for and never written do not fill the sieve", async () => {
+  const store = new CountedStore();
+  const sealed = new SealedSegments();
+  added(sealed, await seal(store, 1, 200), true);
+  const { sifting } = sealed;
+  assert.notEqual(sifting, undefined);
+  const others = (round: number) => {
+    const digests = new Uint32Array(1_000 * digestWordCount);
+    for (let i = 0; i < 1_000; i++) eventDigest(key, round, "/s", `id-${i}`, digests, i * digestWordCount);
+    return digests;
+  };
+  for (let round = 10; round < 200; round++) sealed.findAll(store, others(round), 1_000, 0);
+  assert.equal(sealed.sifting, undefined);
+  store.reads = 0;
+  assert.equal(sealed.findAll(store, others(200), 1_000, 0), undefined);
+  assert.ok(store.reads < 50, `${store.reads} pages were read`);
+  const second = await seal(store, 2, 200);
+  sealed.fill(runSteps(sealed.prepareSteps(second.filter, second.table, sifting)), second.segment);
+  assert.equal(sealed.findAll(store, second.digests, 200, 0)?.size, 200);
 });

@@ -38,9 +38,16 @@ export class SealedSegments {
   readonly #filterBytesMax: number;
   /** Another number whenever a segment comes or goes. */
   state = 0;
+  /** The newest sieve. Looks add to it what they look for, so that tables begun since then need not be added. An earlier one never comes back. */
+  #sifting: Sieve | undefined;
 
   constructor(filterBytesMax: number = limits.dedupFilterBytesMax) {
     this.#filterBytesMax = filterBytesMax;
+  }
+
+  /** What looks add to from now on, until it is another one or none. A table is begun while no place waits to be filled. */
+  get sifting(): object | undefined {
+    return this.#sifting?.isFull === true ? undefined : this.#sifting;
   }
 
   /** Adds a segment that was read from the store and is newer than those before it. */
@@ -50,9 +57,9 @@ export class SealedSegments {
 
   /**
    * Takes a place for a segment that is newer than those before it, with the table that it is made of unless it was read, to be
-   * filled once the segment is stored.
+   * filled once the segment is stored. `sifted` is what looks added to when the table was begun.
    */
-  *prepareSteps(filter: Uint8Array, table?: EntryTable): Steps<SegmentPlace> {
+  *prepareSteps(filter: Uint8Array, table?: EntryTable, sifted?: object): Steps<SegmentPlace> {
     const shelf = this.#shelfFor(filter.length, table !== undefined);
     let group = shelf.groups.at(-1);
     if (group?.hasRoom(filter.length) !== true) {
@@ -61,7 +68,8 @@ export class SealedSegments {
     }
     const place = { group, number: group.reserve(filter.length) };
     this.#boundMemory();
-    if (table !== undefined && shelf.sieve !== undefined) yield* shelf.sieve.addSteps(table);
+    const isSifted = sifted === this.sifting && sifted === shelf.sieve;
+    if (table !== undefined && shelf.sieve !== undefined && !isSifted) yield* shelf.sieve.addSteps(table);
     yield* group.spreadSteps(place.number, filter);
     return place;
   }
@@ -81,6 +89,7 @@ export class SealedSegments {
     const sieve = isNew ? new Sieve(groupsMax * filterBytes) : undefined;
     const shelf: Shelf = { groups: [], groupsMax, sieve, filterBytes };
     this.#shelves.push(shelf);
+    this.#sifting = sieve ?? this.#sifting;
     return shelf;
   }
 
@@ -95,6 +104,12 @@ export class SealedSegments {
         if (bytes > this.#filterBytesMax) group.forgetFilters();
       }
     }
+    this.#endSifting();
+  }
+
+  /** Where the newest sieve is gone, an earlier one does not take its place: it lacks what came since. */
+  #endSifting(): void {
+    if (!this.#shelves.some(({ sieve }) => sieve === this.#sifting)) this.#sifting = undefined;
   }
 
   remove(segment: DedupSegment): void {
@@ -102,6 +117,7 @@ export class SealedSegments {
     this.#segments.splice(this.#segments.indexOf(segment), 1);
     for (const { groups } of this.#shelves) for (const group of groups) group.remove(segment);
     this.#shelves = this.#shelves.filter(({ groups }) => groups.some((group) => !group.isEmpty));
+    this.#endSifting();
   }
 
   find(seq: number): DedupSegment | undefined {
@@ -120,7 +136,7 @@ export class SealedSegments {
     let found = older && new Map(older);
     // What is newer is found later and takes its place.
     for (const { groups, sieve } of this.#shelves) {
-      const sifted = sieve?.candidatesOf(digests, count, candidates);
+      const sifted = sieve?.candidatesOf(digests, count, candidates, sieve === this.sifting);
       for (const group of groups) {
         const wanted = sifted ?? group.candidatesOf(digests, count, candidates);
         found = group.findThose(store, digests, candidates, wanted, afterMs, found);
