@@ -5,7 +5,7 @@ import type { ObjectStore } from "../port/object-store.ts";
 import type { Ownership } from "../port/ownership.ts";
 import type { Random } from "../port/random.ts";
 import type { Store, WriteOp } from "../port/store.ts";
-import type { Threads } from "../port/threads.ts";
+import type { Thread, Threads } from "../port/threads.ts";
 import { Catalog } from "./collection/catalog.ts";
 import { Collections } from "./collection/collections.ts";
 import { DocumentWriter } from "./collection/document-writer.ts";
@@ -19,6 +19,7 @@ import { Sealer } from "./collection/sealer.ts";
 import type { CollectionSettings } from "./collection/settings.ts";
 import { type CommitGroup, Committer } from "./commit/committer.ts";
 import { DedupIndex } from "./event/dedup/dedup-index.ts";
+import type { SegmentWork } from "./event/dedup/segment-work.ts";
 import { Events } from "./event/events.ts";
 import { Follower } from "./follower.ts";
 import { checkFormat } from "./format.ts";
@@ -95,6 +96,8 @@ export class Engine {
   readonly objectHold = new ObjectHold();
   readonly #ports: EnginePorts;
   readonly #dedup: DedupIndex;
+  /** Makes the segments of remembered events. */
+  readonly #segments: Thread;
   readonly #maintenance: Maintenance;
   readonly #follower: Follower;
   readonly #draining = new AbortController();
@@ -141,7 +144,9 @@ export class Engine {
     const { streams, documents } = this;
     this.queries = new Queries({ ...shared, documents, onQuery: (kind, ms) => observer.onQuery?.(kind, ms) });
     this.#sealer = new Sealer({ ...ofCollections, ownership, build: this.#build });
-    const dedup = new DedupIndex({ ...shared, windowMs: settings.dedupWindowMs });
+    this.#segments = ports.threads.start("dedup");
+    const doWork = (work: SegmentWork) => this.#segments.request(work) as Promise<Uint32Array>;
+    const dedup = new DedupIndex({ ...shared, windowMs: settings.dedupWindowMs, doWork });
     this.#dedup = dedup;
     this.events = new Events({ ...shared, streams, dedup });
     this.counters = new CounterTarget(store);
@@ -230,6 +235,7 @@ export class Engine {
     await this.#index.close();
     await this.sql.stop();
     await this.#maintenance.stop();
+    await this.#segments.close();
     await this.committer.close();
     this.#pins.close();
     await this.#ports.ownership[Symbol.asyncDispose]();

@@ -44,7 +44,10 @@ export class Maintenance {
         await this.#trim();
       }),
       // By itself: a large stream that is being freed must not keep the memory of new events from being sealed.
-      this.#loop(() => dedup.maintain(signal)),
+      this.#loop(
+        () => dedup.maintain(signal),
+        () => dedup.full,
+      ),
       this.#loop(() => quotas.maintain(signal)),
     ]);
   }
@@ -54,15 +57,17 @@ export class Maintenance {
     await this.#running;
   }
 
-  async #loop(round: () => Promise<void>): Promise<void> {
+  /** The next round begins at once when `early` is aborted. */
+  async #loop(round: () => Promise<void>, early?: () => AbortSignal): Promise<void> {
     const { clock, onError } = this.#deps;
-    while (!this.#stop.signal.aborted) {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
       try {
         await round();
       } catch (error) {
-        if (!this.#stop.signal.aborted) onError(error);
+        if (!signal.aborted) onError(error);
       }
-      await clock.sleep(pauseMs, this.#stop.signal);
+      await clock.sleep(pauseMs, early === undefined ? signal : AbortSignal.any([signal, early()]));
     }
   }
 

@@ -8,6 +8,7 @@ import { Committer } from "./commit/committer.ts";
 import { DedupIndex } from "./event/dedup/dedup-index.ts";
 import { digestWordCount, entryWords, writeEntry } from "./event/dedup/entry.ts";
 import { olderDigests, olderTables } from "./event/dedup/older-events.ts";
+import { doWork } from "./event/dedup/segment-work.ts";
 import { checkFormat, formatVersion, readFormat } from "./format.ts";
 import { makeKey, prefixRange, tables } from "./keys.ts";
 import { sealValue } from "./stored-value.ts";
@@ -42,7 +43,14 @@ test("events that version 3 remembered are still remembered", async () => {
   assert.equal(readFormat(store)?.version, formatVersion);
   const committer = new Committer({ store, clock, queueBytesMax: 1e9, groupBytesMax: 1e9 });
   const windowMs = 60_000;
-  const index = new DedupIndex({ store, committer, clock, random: new NodeRandom(), windowMs });
+  const index = new DedupIndex({
+    store,
+    committer,
+    clock,
+    random: new NodeRandom(),
+    windowMs,
+    doWork: async (work) => doWork(work),
+  });
   await index.open();
   const count = runs * perRun + 1;
   const digests = new Uint32Array(count * digestWordCount);

@@ -12,7 +12,7 @@ export interface Thread {
   close(): Promise<void>;
 }
 
-export type ThreadRole = "index" | "build";
+export type ThreadRole = "index" | "build" | "dedup";
 
 export interface Threads {
   start(role: ThreadRole): Thread;

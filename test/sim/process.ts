@@ -5,6 +5,7 @@ import { IndexService } from "../../src/engine/collection/index/index-service.ts
 import { ObjectSegmentLoader } from "../../src/engine/collection/index/segment-loader.ts";
 import { type CollectionSettings, defaultCollectionSettings } from "../../src/engine/collection/settings.ts";
 import { Engine } from "../../src/engine/engine.ts";
+import { segmentService } from "../../src/engine/event/dedup/segment-work.ts";
 import { defaultSqlSettings } from "../../src/engine/sql/settings.ts";
 import type { ThreadRole, ThreadService } from "../../src/port/threads.ts";
 import { inlineSqlChildren } from "../support/engine.ts";
@@ -94,6 +95,8 @@ export class Process {
         return new IndexService(loader, clock, new SeededRandom(1));
       case "build":
         return new BuildService(objects, loader, clock);
+      case "dedup":
+        return segmentService;
     }
   }
 }

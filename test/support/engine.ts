@@ -11,6 +11,7 @@ import type { AnswerDeps } from "../../src/engine/collection/index/query-answers
 import { ObjectSegmentLoader } from "../../src/engine/collection/index/segment-loader.ts";
 import { defaultCollectionSettings } from "../../src/engine/collection/settings.ts";
 import type { EngineSettings } from "../../src/engine/engine.ts";
+import { segmentService } from "../../src/engine/event/dedup/segment-work.ts";
 import { RunnerService } from "../../src/engine/live/function/runner-service.ts";
 import { SqlService } from "../../src/engine/sql/service/sql-service.ts";
 import { defaultSqlSettings } from "../../src/engine/sql/settings.ts";
@@ -29,6 +30,8 @@ export function inlineThreads(objects: ObjectStore, clock: Clock = new NodeClock
         return new IndexService(loader, clock, new SeededRandom(1), undefined, undefined, answers);
       case "build":
         return new BuildService(objects, loader, clock);
+      case "dedup":
+        return segmentService;
     }
   });
 }

@@ -49,6 +49,10 @@ async function createService(role: ThreadRole, { dataDir, objects: place }: Work
       };
       return new BuildService(objects, loader, new NodeClock(), columnar, graphs, onLeftBehind, pause.ifDue);
     }
+    case "dedup": {
+      const { segmentService } = await import("../../engine/event/dedup/segment-work.ts");
+      return segmentService;
+    }
   }
 }
 

@@ -17,6 +17,7 @@ import { IndexService } from "../../../src/engine/collection/index/index-service
 import { ObjectSegmentLoader } from "../../../src/engine/collection/index/segment-loader.ts";
 import { type CollectionSettings, defaultCollectionSettings } from "../../../src/engine/collection/settings.ts";
 import { Engine } from "../../../src/engine/engine.ts";
+import { segmentService } from "../../../src/engine/event/dedup/segment-work.ts";
 import { defaultSqlSettings } from "../../../src/engine/sql/settings.ts";
 import type { ObjectStore } from "../../../src/port/object-store.ts";
 import type { Store } from "../../../src/port/store.ts";
@@ -149,11 +150,16 @@ export class EngineHarness implements AsyncDisposable {
       } satisfies WorkerData);
     }
     const loader = new ObjectSegmentLoader(this.objects);
-    this.#losable = new LosableThreads((role) =>
-      role === "index"
-        ? this.#counted(new IndexService(loader, this.clock, new SeededRandom(1)))
-        : new BuildService(this.objects, loader, this.clock),
-    );
+    this.#losable = new LosableThreads((role) => {
+      switch (role) {
+        case "index":
+          return this.#counted(new IndexService(loader, this.clock, new SeededRandom(1)));
+        case "build":
+          return new BuildService(this.objects, loader, this.clock);
+        case "dedup":
+          return segmentService;
+      }
+    });
     return this.#losable;
   }
 }

@@ -10,6 +10,7 @@ import { Committer } from "../../commit/committer.ts";
 import { prefixRange, tables } from "../../keys.ts";
 import { DedupIndex } from "./dedup-index.ts";
 import { digestWordCount, type EventPlace, eventDigest } from "./entry.ts";
+import { doWork, type SegmentWork } from "./segment-work.ts";
 
 const windowMs = 60_000;
 const forever = new AbortController().signal;
@@ -25,6 +26,8 @@ class Remembered {
   outcomeMsMax = Infinity;
   /** Commits that succeed before one fails. */
   commitsLeft = Infinity;
+  /** The next time that it makes a segment. */
+  losesThread = false;
   committer!: Committer;
   index!: DedupIndex;
   windowMs = windowMs;
@@ -46,6 +49,7 @@ class Remembered {
       clock,
       random: new NodeRandom(),
       windowMs: this.windowMs,
+      doWork: (work) => this.#work(work),
     });
     await this.index.open();
   }
@@ -103,6 +107,15 @@ class Remembered {
     };
   }
 
+  /** Done in another turn, as by a thread, or by halves where the thread is to be lost. */
+  async #work(work: SegmentWork): Promise<Uint32Array> {
+    await nextTurn();
+    if (!this.losesThread) return doWork(work);
+    this.losesThread = false;
+    doWork({ ...work, count: work.count >> 1 });
+    throw new Error("lost");
+  }
+
   maintain(): Promise<void> {
     return this.index.maintain(forever);
   }
@@ -118,6 +131,7 @@ type Op =
   | { kind: "append whose commit fails"; ids: string[] }
   | { kind: "time passes"; ms: number }
   | { kind: "maintain" }
+  | { kind: "maintain, and the thread is lost" }
   | { kind: "maintain until a commit fails"; commits: number; restart: boolean }
   | { kind: "restart" };
 
@@ -131,6 +145,7 @@ const op: fc.Arbitrary<Op> = fc.oneof(
   fc.record({ kind: fc.constant("append whose commit fails" as const), ids }),
   fc.record({ kind: fc.constant("time passes" as const), ms: fc.integer({ min: 1, max: windowMs / 2 }) }),
   { weight: 3, arbitrary: fc.constant({ kind: "maintain" as const }) },
+  fc.constant({ kind: "maintain, and the thread is lost" as const }),
   fc.record({
     kind: fc.constant("maintain until a commit fails" as const),
     commits: fc.nat(5),
@@ -309,6 +324,11 @@ async function run(memory: Remembered, model: Map<string, { offset: number; atMs
       return;
     case "maintain":
       return memory.maintain();
+    case "maintain, and the thread is lost":
+      memory.losesThread = true;
+      await memory.maintain().catch(() => {});
+      memory.losesThread = false;
+      return;
     case "maintain until a commit fails":
       memory.commitsLeft = each.commits;
       await memory.maintain().catch(() => {});

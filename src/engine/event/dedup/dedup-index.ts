@@ -14,7 +14,8 @@ import { EntryTable } from "./entry-table.ts";
 import { OlderEvents, olderTables } from "./older-events.ts";
 import { entriesOfRun, runBytesMax, sealRun } from "./run.ts";
 import { SealedSegments, type SegmentPlace } from "./sealed-segments.ts";
-import { DedupSegment, SegmentWriter } from "./segment.ts";
+import { DedupSegment } from "./segment.ts";
+import { filterBytes, newWork, pagesOf, type SegmentWork } from "./segment-work.ts";
 import { digestKeyBytes } from "./sip-hash.ts";
 
 export interface DedupDeps {
@@ -24,6 +25,8 @@ export interface DedupDeps {
   readonly random: Random;
   /** 0 remembers nothing beyond a request. */
   readonly windowMs: number;
+  /** Beside this thread. */
+  readonly doWork: (work: SegmentWork) => Promise<Uint32Array>;
 }
 
 /** A table that takes new events, or that waits to become a segment; its runs are in the store. */
@@ -86,6 +89,7 @@ export class DedupIndex {
   /** Prepared for its segment. */
   #place: SegmentPlace | undefined;
   #rotating = false;
+  #full = new AbortController();
   #active: OpenSegment = newOpen(1);
   /** The table of the segment that was sealed last: its memory, up to 23 MB, is used again for the next one. */
   #spare: EntryTable | undefined;
@@ -94,8 +98,8 @@ export class DedupIndex {
   #key: Buffer | undefined;
   /** What builds before format 8 have remembered, as long as there is something of it. */
   #older: OlderEvents | undefined;
-  /** What the last segment's entries were put in order in, up to 9 MB, used again for the next one. */
-  #rows: Uint32Array | undefined;
+  /** What the last segment's pages were written to, up to 20 MB, used again for the next one. */
+  #pages: Uint32Array | undefined;
 
   constructor(deps: DedupDeps) {
     this.#deps = deps;
@@ -160,7 +164,10 @@ export class DedupIndex {
     const { count } = open.table;
     if (count >= limits.dedupSegmentKeysMax && this.#sealing === undefined && !this.#rotating) {
       // Now, not by the next round of maintenance, which tries again where this fails: the table would have to grow.
-      this.#rotate().catch(() => undefined);
+      this.#rotate().then(
+        () => this.#full.abort(),
+        () => undefined,
+      );
     }
     if (count >= limits.dedupTableKeysMax) {
       throw unavailable("too many events wait to be remembered; retry");
@@ -267,8 +274,14 @@ export class DedupIndex {
     return this.#runMemory.subarray(0, bytes);
   }
 
+  /** Aborted when a table is full: if it is not sealed before the next one is, that one has to grow. */
+  get full(): AbortSignal {
+    return this.#full.signal;
+  }
+
   /** Seals and drops what is due, in bounded steps. */
   async maintain(signal: AbortSignal): Promise<void> {
+    if (this.#full.signal.aborted) this.#full = new AbortController();
     if (this.#sealing === undefined && this.#isDue()) await this.#rotate();
     if (this.#sealable !== undefined) await this.#seal(this.#sealable, signal);
     await this.#dropExpired(signal);
@@ -315,37 +328,43 @@ export class DedupIndex {
   }
 
   async #seal(full: OpenSegment, signal: AbortSignal): Promise<void> {
-    const { committer, clock } = this.#deps;
-    const writer = new SegmentWriter(full.seq, full.table, limits.dedupStepPagesMax, this.#rows);
-    this.#rows = undefined;
-    while (!writer.isDone) {
+    const { committer, clock, doWork } = this.#deps;
+    const { seq, table, sifted } = full;
+    const segments = this.#segments;
+    // Kept where something fails, for the next time; and a commit may still succeed after it was given up waiting for.
+    this.#place ??= await runInTurns(segments.reserveSteps(filterBytes(table.count), table, sifted), clock);
+    const place = this.#place;
+    const work = newWork(table, place, this.#pages);
+    this.#pages = work.memory;
+    const ends = await doWork(work);
+    for (let from = 0; from < work.pages; from += limits.dedupStepPagesMax) {
       if (signal.aborted) return;
-      const pages = writer.nextPages();
       await committer.submit((draft) => {
-        for (const { key, value } of pages) draft.put(key, value);
+        for (const { key, value } of pagesOf(seq, work, ends, from, from + limits.dedupStepPagesMax)) {
+          draft.put(key, value);
+        }
       });
     }
-    const { segment, filter } = writer.finish();
-    // Kept where the commit fails, for the next time; and it may still succeed after it was given up waiting for.
-    this.#place ??= await runInTurns(this.#segments.prepareSteps(filter, full.table, full.sifted), clock);
-    const place = this.#place;
+    const segment = new DedupSegment(seq, work.pages, table.lastMs);
     await committer.submit((draft) => {
-      draft.put(DedupSegment.key(segment.seq), sealValue(segment.encode(filter)));
+      draft.put(DedupSegment.key(seq), sealValue(segment.encode(work.filter)));
       draft.onCommit(() => {
-        this.#segments.fill(place, segment);
+        segments.fill(place, segment);
         this.#place = undefined;
         this.#sealing = undefined;
         this.#sealable = undefined;
-        this.#keep(full.table, writer.rows);
+        this.#keep(table);
       });
     });
-    await this.#deleteAll(prefixRange(tables.dedupRun, full.seq), signal);
+    await this.#deleteAll(prefixRange(tables.dedupRun, seq), signal);
   }
 
-  #keep(table: EntryTable, rows: Uint32Array): void {
+  #keep(table: EntryTable): void {
     // One that had to grow far beyond what a segment takes is not worth its memory.
-    if (table.count > 2 * limits.dedupSegmentKeysMax) return;
-    this.#rows = rows;
+    if (table.count > 2 * limits.dedupSegmentKeysMax) {
+      this.#pages = undefined;
+      return;
+    }
     table.clear();
     this.#spare = table;
   }

@@ -19,6 +19,7 @@ const tagMask = ~numberMask;
  * numbers. Typed arrays, so that a quarter of a million entries cost the garbage collector nothing.
  */
 export class EntryTable {
+  /** Shared with the thread that makes a segment of them. */
   words: Uint32Array;
   count = 0;
   /** When the first entry was written; Infinity while there is none. */
@@ -37,7 +38,7 @@ export class EntryTable {
   /** `entries` is how many are expected. */
   constructor(entries = 0) {
     const size = 2 ** Math.ceil(Math.log2(Math.max(entriesMin, entries)));
-    this.words = new Uint32Array(size * entryWords);
+    this.words = sharedWords(size * entryWords);
     this.#slots = new Uint32Array(size * 2);
     this.#shift = shiftOf(this.#slots);
   }
@@ -179,13 +180,17 @@ export class EntryTable {
     let { length } = this.#slots;
     if ((this.count + more) * 2 <= length) return;
     while ((this.count + more) * 2 > length) length *= 2;
-    const words = new Uint32Array((length / 2) * entryWords);
+    const words = sharedWords((length / 2) * entryWords);
     words.set(this.words);
     this.words = words;
     this.#slots = new Uint32Array(length);
     this.#shift = shiftOf(this.#slots);
     for (let entry = 0; entry < this.count; entry++) this.#link(entry);
   }
+}
+
+export function sharedWords(count: number): Uint32Array {
+  return new Uint32Array(new SharedArrayBuffer(count * 4));
 }
 
 function shiftOf(slots: Uint32Array): number {

@@ -1,13 +1,10 @@
 import assert from "node:assert/strict";
 import type { Reader } from "../../../port/store.ts";
-import type { Steps } from "../../turns.ts";
 import { digestWordCount, type EventPlace } from "./entry.ts";
 import type { DedupSegment } from "./segment.ts";
 
 /** Segments in a group: one for each bit of a byte. */
 const segmentsMax = 8;
-/** Of a filter's bits, those that one step lays across others: a tenth of a millisecond. */
-const wordsPerStep = 65_536;
 /** For four bits of a filter: each in a byte of its own. */
 const spread = Uint32Array.from({ length: 16 }, (_, bits) => {
   return (bits & 1) | ((bits & 2) << 7) | ((bits & 4) << 14) | ((bits & 8) << 21);
@@ -28,7 +25,7 @@ export class FilterGroup {
 
   /** `filterBytes` is the length of the longest filter. */
   constructor(filterBytes: number) {
-    this.#bits = new Uint8Array(filterBytes * 8);
+    this.#bits = new Uint8Array(new SharedArrayBuffer(filterBytes * 8));
   }
 
   get bytes(): number {
@@ -52,19 +49,9 @@ export class FilterGroup {
     return this.#segments.push(undefined) - 1;
   }
 
-  /** Lays a filter across those of the others. It finds nothing until its segment is there. */
-  *spreadSteps(place: number, filter: Uint8Array): Steps<void> {
-    const bits = this.#bits;
-    if (bits === undefined) return;
-    const words = new Uint32Array(bits.buffer);
-    // Lengths are powers of two: a shorter filter says the same when it is repeated.
-    const mask = filter.length - 1;
-    for (let word = 0, byte = 0; word < words.length; word += 2, byte++) {
-      if (word % wordsPerStep === 0 && word > 0) yield;
-      const each = filter[byte & mask]!;
-      words[word]! |= spread[each & 15]! << place;
-      words[word + 1]! |= spread[each >>> 4]! << place;
-    }
+  /** What a filter is laid across at its place; undefined where memory has no room for it. */
+  get bits(): Uint8Array | undefined {
+    return this.#bits;
   }
 
   /** The segment of a place that was taken. */
@@ -154,4 +141,16 @@ function firstProbes(bits: Uint8Array, second: number, step: number): number {
   const at = second | 0;
   const twice = (at + (step << 1)) | 0;
   return bits[at & mask]! & bits[(at + step) & mask]! & bits[twice & mask]! & bits[(twice + step) & mask]!;
+}
+
+/** Lays a filter across those of other segments. It finds nothing until its segment is there. */
+export function spreadFilter(bits: Uint8Array, place: number, filter: Uint8Array): void {
+  const words = new Uint32Array(bits.buffer);
+  // Lengths are powers of two: a shorter filter says the same when it is repeated.
+  const mask = filter.length - 1;
+  for (let word = 0, byte = 0; word < words.length; word += 2, byte++) {
+    const each = filter[byte & mask]!;
+    words[word]! |= spread[each & 15]! << place;
+    words[word + 1]! |= spread[each >>> 4]! << place;
+  }
 }

@@ -7,7 +7,8 @@ import { digestWordCount } from "./entry.ts";
 import { EntryTable } from "./entry-table.ts";
 import { OlderEvents, olderDigests } from "./older-events.ts";
 import { runBytesMax, sealRun } from "./run.ts";
-import { SegmentWriter } from "./segment.ts";
+import { DedupSegment } from "./segment.ts";
+import { doWork, newWork, pagesOf } from "./segment-work.ts";
 
 const perSegment = 500;
 
@@ -25,16 +26,15 @@ function tableOf(seq: number): EntryTable {
 /** As builds before format 8 left them: two segments with their pages, the runs of another two, and those that the last segment was made of. */
 async function leave(store: MemoryStore): Promise<void> {
   for (const seq of [1, 2]) {
-    const writer = new SegmentWriter(seq, tableOf(seq), 3);
-    while (!writer.isDone) {
-      for (const { key, value } of writer.nextPages()) {
-        key[0] = tables.olderDedupPage;
-        await store.commit([{ kind: "put", key, value }]);
-      }
+    const table = tableOf(seq);
+    const work = newWork(table);
+    for (const { key, value } of pagesOf(seq, work, doWork(work), 0, work.pages)) {
+      key[0] = tables.olderDedupPage;
+      await store.commit([{ kind: "put", key, value }]);
     }
-    const { segment, filter } = writer.finish();
     const key = makeKey(tables.olderDedupSegment, seq);
-    await store.commit([{ kind: "put", key, value: sealValue(segment.encode(filter)) }]);
+    const value = sealValue(new DedupSegment(seq, work.pages, table.lastMs).encode(work.filter));
+    await store.commit([{ kind: "put", key, value }]);
   }
   for (const seq of [2, 3, 4]) {
     const value = sealRun(tableOf(seq).words, 0, perSegment, Buffer.allocUnsafeSlow(runBytesMax(perSegment)));

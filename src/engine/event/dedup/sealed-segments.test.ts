@@ -5,8 +5,9 @@ import { MemoryStore } from "../../../adapter/memory/store.ts";
 import { runSteps } from "../../turns.ts";
 import { digestWordCount, entryWords, eventDigest } from "./entry.ts";
 import { EntryTable } from "./entry-table.ts";
-import { SealedSegments } from "./sealed-segments.ts";
-import { type DedupSegment, SegmentWriter } from "./segment.ts";
+import { SealedSegments, type SegmentPlace } from "./sealed-segments.ts";
+import { DedupSegment } from "./segment.ts";
+import { doWork, filterBytes, newWork, pagesOf } from "./segment-work.ts";
 import { digestKeyBytes } from "./sip-hash.ts";
 
 const key = Buffer.alloc(digestKeyBytes, 3);
@@ -30,16 +31,15 @@ async function seal(store: MemoryStore, seq: number, events: number): Promise<Se
 }
 
 async function sealTable(store: MemoryStore, seq: number, table: EntryTable): Promise<Sealed> {
-  const writer = new SegmentWriter(seq, table, 3);
-  while (!writer.isDone) {
-    await store.commit(writer.nextPages().map(({ key, value }) => ({ kind: "put", key, value })));
-  }
+  const work = newWork(table);
+  const pages = [...pagesOf(seq, work, doWork(work), 0, work.pages)];
+  await store.commit(pages.map(({ key, value }) => ({ kind: "put", key, value })));
   const digests = new Uint32Array(table.count * digestWordCount);
   for (let i = 0; i < table.count; i++) {
     const at = i * entryWords;
     digests.set(table.words.subarray(at, at + digestWordCount), i * digestWordCount);
   }
-  return { ...writer.finish(), digests, table };
+  return { segment: new DedupSegment(seq, work.pages, table.lastMs), filter: work.filter, digests, table };
 }
 
 /** Counts the pages that are read. */
@@ -66,8 +66,15 @@ const sizes = [
   4_000,
 ];
 
+/** Takes a place and lays the segment's filter there, as sealing does. */
+function placeOf(sealed: SealedSegments, table: EntryTable, sifted?: object): SegmentPlace {
+  const place = runSteps(sealed.reserveSteps(filterBytes(table.count), table, sifted));
+  doWork(newWork(table, place));
+  return place;
+}
+
 function added(sealed: SealedSegments, { segment, filter, table }: Sealed, isNew: boolean): void {
-  if (isNew) sealed.fill(runSteps(sealed.prepareSteps(filter, table)), segment);
+  if (isNew) sealed.fill(placeOf(sealed, table), segment);
   else sealed.add(segment, filter);
 }
 
@@ -124,7 +131,7 @@ test("a segment is found once its place is filled, also when all others were dro
   const [first, second] = [await seal(store, 1, 50), await seal(store, 2, 50)];
   const sealed = new SealedSegments();
   added(sealed, first!, true);
-  const place = runSteps(sealed.prepareSteps(second!.filter, second!.table));
+  const place = placeOf(sealed, second!.table);
   assert.equal(sealed.findAll(store, second!.digests, 50, 0), undefined);
   sealed.remove(first!.segment);
   sealed.fill(place, second!.segment);
@@ -169,7 +176,7 @@ test("what was looked for before it was written is found in its segment, whateve
       const { segment, filter, digests } = await sealTable(store, full.seq, full.table);
       const { sifting } = sealed;
       const early = arrive();
-      const place = runSteps(sealed.prepareSteps(filter, full.table, full.sifting));
+      const place = placeOf(sealed, full.table, full.sifting);
       write(early);
       if (full.sifting !== undefined && full.sifting === sifting && sifting === sealed.sifting) spared++;
       sealed.fill(place, segment);
@@ -200,6 +207,6 @@ test("many events that are looked for and never written do not fill the sieve", 
   assert.equal(sealed.findAll(store, others(200), 1_000, 0), undefined);
   assert.ok(store.reads < 50, `${store.reads} pages were read`);
   const second = await seal(store, 2, 200);
-  sealed.fill(runSteps(sealed.prepareSteps(second.filter, second.table, sifting)), second.segment);
+  sealed.fill(placeOf(sealed, second.table, sifting), second.segment);
   assert.equal(sealed.findAll(store, second.digests, 200, 0)?.size, 200);
 });

@@ -3,7 +3,7 @@ import { limits } from "../../limits.ts";
 import { runSteps, type Steps } from "../../turns.ts";
 import type { EventPlace } from "./entry.ts";
 import type { EntryTable } from "./entry-table.ts";
-import { FilterGroup } from "./filter-group.ts";
+import { FilterGroup, spreadFilter } from "./filter-group.ts";
 import type { DedupSegment } from "./segment.ts";
 import { Sieve } from "./sieve.ts";
 
@@ -52,25 +52,27 @@ export class SealedSegments {
 
   /** Adds a segment that was read from the store and is newer than those before it. */
   add(segment: DedupSegment, filter: Uint8Array): void {
-    this.fill(runSteps(this.prepareSteps(filter)), segment);
+    const place = runSteps(this.reserveSteps(filter.length));
+    const { bits } = place.group;
+    if (bits !== undefined) spreadFilter(bits, place.number, filter);
+    this.fill(place, segment);
   }
 
   /**
    * Takes a place for a segment that is newer than those before it, with the table that it is made of unless it was read, to be
-   * filled once the segment is stored. `sifted` is what looks added to when the table was begun.
+   * filled once the segment is stored and its filter laid there. `sifted` is what looks added to when the table was begun.
    */
-  *prepareSteps(filter: Uint8Array, table?: EntryTable, sifted?: object): Steps<SegmentPlace> {
-    const shelf = this.#shelfFor(filter.length, table !== undefined);
+  *reserveSteps(filterBytes: number, table?: EntryTable, sifted?: object): Steps<SegmentPlace> {
+    const shelf = this.#shelfFor(filterBytes, table !== undefined);
     let group = shelf.groups.at(-1);
-    if (group?.hasRoom(filter.length) !== true) {
-      group = new FilterGroup(filter.length);
+    if (group?.hasRoom(filterBytes) !== true) {
+      group = new FilterGroup(filterBytes);
       shelf.groups.push(group);
     }
-    const place = { group, number: group.reserve(filter.length) };
+    const place = { group, number: group.reserve(filterBytes) };
     this.#boundMemory();
     const isSifted = sifted === this.sifting && sifted === shelf.sieve;
     if (table !== undefined && shelf.sieve !== undefined && !isSifted) yield* shelf.sieve.addSteps(table);
-    yield* group.spreadSteps(place.number, filter);
     return place;
   }
 
