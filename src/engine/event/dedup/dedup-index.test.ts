@@ -131,6 +131,7 @@ type Op =
   | { kind: "append whose commit fails"; ids: string[] }
   | { kind: "time passes"; ms: number }
   | { kind: "maintain" }
+  | { kind: "appends around maintaining"; ids: string[][] }
   | { kind: "maintain, and the thread is lost" }
   | { kind: "maintain until a commit fails"; commits: number; restart: boolean }
   | { kind: "restart" };
@@ -145,6 +146,10 @@ const op: fc.Arbitrary<Op> = fc.oneof(
   fc.record({ kind: fc.constant("append whose commit fails" as const), ids }),
   fc.record({ kind: fc.constant("time passes" as const), ms: fc.integer({ min: 1, max: windowMs / 2 }) }),
   { weight: 3, arbitrary: fc.constant({ kind: "maintain" as const }) },
+  fc.record({
+    kind: fc.constant("appends around maintaining" as const),
+    ids: fc.array(ids, { minLength: 2, maxLength: 6 }),
+  }),
   fc.constant({ kind: "maintain, and the thread is lost" as const }),
   fc.record({
     kind: fc.constant("maintain until a commit fails" as const),
@@ -324,6 +329,15 @@ async function run(memory: Remembered, model: Map<string, { offset: number; atMs
       return;
     case "maintain":
       return memory.maintain();
+    case "appends around maintaining": {
+      const half = each.ids.length >> 1;
+      const before = each.ids.slice(0, half).map((ids) => memory.append(ids));
+      const maintained = memory.maintain();
+      const after = each.ids.slice(half).map((ids) => memory.append(ids));
+      for (const [i, done] of (await Promise.all([...before, ...after])).entries())
+        check(memory, model, each.ids[i]!, done);
+      return maintained;
+    }
     case "maintain, and the thread is lost":
       memory.losesThread = true;
       await memory.maintain().catch(() => {});
@@ -353,16 +367,24 @@ async function run(memory: Remembered, model: Map<string, { offset: number; atMs
       return;
     }
     case "append": {
-      const done = await memory.append(each.ids);
-      for (const [i, id] of each.ids.entries()) {
-        const { place, isNew } = done[i]!;
-        const known = model.get(id);
-        const live = known !== undefined && known.atMs > memory.clock.nowMs() - windowMs;
-        assert.equal(isNew, !live, `${id} is ${live ? "known" : "new"}`);
-        if (live) assert.deepEqual(place, { partition: 3, offset: known.offset });
-        else model.set(id, { offset: place.offset, atMs: memory.clock.nowMs() });
-      }
+      check(memory, model, each.ids, await memory.append(each.ids));
     }
+  }
+}
+
+function check(
+  memory: Remembered,
+  model: Map<string, { offset: number; atMs: number }>,
+  ids: readonly string[],
+  done: Awaited<ReturnType<Remembered["append"]>>,
+): void {
+  for (const [i, id] of ids.entries()) {
+    const { place, isNew } = done[i]!;
+    const known = model.get(id);
+    const live = known !== undefined && known.atMs > memory.clock.nowMs() - windowMs;
+    assert.equal(isNew, !live, `${id} is ${live ? "known" : "new"}`);
+    if (live) assert.deepEqual(place, { partition: 3, offset: known.offset });
+    else model.set(id, { offset: place.offset, atMs: memory.clock.nowMs() });
   }
 }
 
