@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Clock } from "../../port/clock.ts";
 import type { Entry, Snapshot, Store } from "../../port/store.ts";
 import type { Committer } from "../commit/committer.ts";
+import { takeBetween } from "../commit/take-between.ts";
 import { invalid, unavailable } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Log } from "../log/log.ts";
@@ -112,7 +113,7 @@ export class PinnedReads {
       await runtime.open();
       const take = () => this.#takeMatches(runtime, filter ?? matchAll, afterId, eventual);
       // Between two commits the store is exactly what the index was told.
-      const claim = take() ?? (await committer.submit(take));
+      const claim = take() ?? (await takeBetween(committer, take));
       if (claim === undefined) continue;
       try {
         const { ids, versions } = await claim.found;

@@ -5,6 +5,7 @@ import type { DocumentRef, ReadOptions } from "../collection/documents.ts";
 import type { CollectionRuntime } from "../collection/runtime.ts";
 import { changedIds } from "../collection/write-record.ts";
 import type { Committer } from "../commit/committer.ts";
+import { takeBetween } from "../commit/take-between.ts";
 import { EngineError, unavailable } from "../errors.ts";
 import type { Json } from "../retrieval/json-fields.ts";
 import type { QueryOutcome } from "../retrieval/outcome.ts";
@@ -198,7 +199,7 @@ export class Queries {
         return this.#take(runtime, plan, query);
       };
       // Between two commits the store is exactly what the index was told.
-      const claim = take() ?? (await committer.submit(take));
+      const claim = take() ?? (await takeBetween(committer, take));
       if (claim === undefined) {
         if (attempt < attemptsMax) continue;
         throw unavailable("the collection's index and documents could not be read at one moment; retry");
