@@ -28,6 +28,8 @@ class Remembered {
   commitsLeft = Infinity;
   /** The next time that it makes a segment. */
   losesThread = false;
+  /** The thread is done no earlier. */
+  worked: Promise<void> | undefined;
   committer!: Committer;
   index!: DedupIndex;
   windowMs = windowMs;
@@ -110,6 +112,7 @@ class Remembered {
   /** Done in another turn, as by a thread, or by halves where the thread is to be lost. */
   async #work(work: SegmentWork): Promise<Uint32Array> {
     await nextTurn();
+    await this.worked;
     if (!this.losesThread) return doWork(work);
     this.losesThread = false;
     doWork({ ...work, count: work.count >> 1 });
@@ -273,6 +276,44 @@ describe("remembered events", () => {
     assert.deepEqual(
       known.map(({ isNew }) => isNew),
       [false, false, false],
+    );
+  });
+
+  test("a segment whose commit is answered while it is made again is there once", async () => {
+    const memory = await Remembered.open();
+    memory.outcomeMsMax = 1_000;
+    await memory.restart();
+    await memory.append(names(0, 200));
+    memory.clock.advance(windowMs / 8);
+    const commit = Promise.withResolvers<void>();
+    memory.answered = commit.promise;
+    let failed = false;
+    const first = memory.maintain().catch(() => {
+      failed = true;
+    });
+    while (!failed) {
+      memory.clock.advance(500);
+      await nextTurn();
+    }
+    await first;
+    const work = Promise.withResolvers<void>();
+    memory.worked = work.promise;
+    const second = memory.maintain();
+    await nextTurn();
+    commit.resolve();
+    memory.answered = undefined;
+    for (let turns = 0; turns < 10; turns++) await nextTurn();
+    await memory.append(names(200, 200));
+    work.resolve();
+    await second;
+    memory.worked = undefined;
+    memory.clock.advance(windowMs / 8);
+    await memory.maintain();
+    assert.equal(memory.count(tables.dedupSegment), 2);
+    const known = await memory.append(names(0, 401));
+    assert.deepEqual(
+      known.map(({ isNew }) => isNew),
+      names(0, 401).map((_, i) => i === 400),
     );
   });
 

@@ -337,6 +337,8 @@ export class DedupIndex {
     const work = newWork(table, place, this.#pages);
     this.#pages = work.memory;
     const ends = await doWork(work);
+    // The commit that was given up waiting for has been answered since.
+    if (this.#sealable !== full) return;
     for (let from = 0; from < work.pages; from += limits.dedupStepPagesMax) {
       if (signal.aborted) return;
       await committer.submit((draft) => {
