@@ -204,6 +204,8 @@ describe("SQL over REST", () => {
     assert.deepEqual(await rows("select $2 as b, $1 as a", [1, "x"]), [{ b: "x", a: 1 }]);
     assertError(await sql("select ?", []), 400, "invalid_argument", "params");
     assertError(await sql("select 1", [1]), 400, "invalid_argument", "params");
+    for (const query of ["select $0", "select $00", "select $0, $1"])
+      assertError(await sql(query, [1]), 400, "invalid_argument", "query");
     // Each level once: a type found anew at every level would double the work with each of them, for ever.
     const nested: unknown = JSON.parse(`${"[".repeat(60)}7${"]".repeat(60)}`);
     assert.deepEqual(await rows("select ? as x", [nested]), [{ x: nested }]);

@@ -212,6 +212,7 @@ export class SqlService implements ChildService {
       const tables = await loadTables(reads, open, plan, request.tables, request.nearest, this.#schemas);
       const { edits, filled } = await showFound(open.statement, plan, request.found, this.#schemas);
       const { edited, indexes, more } = rewritten(plan, [...tables, ...edits], request.params, { filled });
+      if (plan.refs.some(({ schema }) => schema === "collections")) await open.statement.begin();
       const prepared = await this.#prepare(open, edited, plan.refs.length + edits.length === 0);
       bindAll(prepared, indexes, request.params, more);
       const columns = await open.statement.start(prepared, plan.isSmall).catch((error: unknown) => {
@@ -297,10 +298,7 @@ export class SqlService implements ChildService {
     );
   }
 
-  /**
-   * `isKept` for statements without tables alone: DuckDB plans with what it knows of a table's values, and a plan that
-   * was made before they changed gives wrong ones.
-   */
+  /** `isKept` for statements without tables alone: a plan is good for the tables as they were (see `Statement.begin`). */
   async #prepare({ statement }: Open, edited: EditedQuery, isKept: boolean): Promise<Prepared> {
     statement.check();
     let prepared: Prepared;

@@ -109,7 +109,11 @@ function textOf(query: string, { start, end }: Token): string | undefined {
 /** A plain `?` is numbered by its place among all of them. */
 export function parameterNumber(query: string, token: Token, tokens: readonly Token[]): number {
   const text = query.slice(token.start, token.end);
-  if (text !== "?") return Number(text.slice(1));
+  if (text !== "?") {
+    const number = Number(text.slice(1));
+    if (number > 0) return number;
+    throw sqlFault("parameter", "parameters are numbered from $1 on", { position: token.start });
+  }
   return tokens.filter((each) => each.kind === "parameter" && each.start <= token.start).length;
 }
 

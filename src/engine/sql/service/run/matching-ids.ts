@@ -96,7 +96,7 @@ async function idsOf(
   const place = collections.shadowed(table) ?? `collections.${quote(table.name)}`;
   const query = await textFor(ref, plan, columns, terms, items, place, textOf);
   const { edits, indexes } = numberParameters(query, tokenize(query), params, () => true);
-  statement.check();
+  await statement.begin();
   const prepared = await statement.busy(statement.connection!.prepare(new EditedQuery(query, edits).text));
   try {
     bindAll(prepared, indexes, params);

@@ -30,6 +30,9 @@ export class Statement {
   /** Tables of the statement alone. */
   readonly tables: string[] = [];
 
+  /** It has a transaction of its own. */
+  #hasBegun = false;
+
   /** What DuckDB does on the connection now; it must not be closed under it. */
   #working: Promise<unknown> = Promise.resolve();
 
@@ -38,12 +41,34 @@ export class Statement {
     return work;
   }
 
+  /**
+   * From here on it sees the tables as they are: DuckDB plans with what it knows of a table's values, and a plan that was made
+   * before they changed gives wrong ones.
+   */
+  async begin(): Promise<void> {
+    this.check();
+    await this.busy(this.#begin());
+  }
+
+  async #begin(): Promise<void> {
+    await this.#end();
+    this.#hasBegun = true;
+    await this.connection!.runOften("BEGIN");
+  }
+
+  async #end(): Promise<void> {
+    if (!this.#hasBegun) return;
+    this.#hasBegun = false;
+    await this.connection!.runOften("ROLLBACK");
+  }
+
   /** Waits for what is under way; whether the connection can serve another statement then. */
   async cleaned(): Promise<boolean> {
     await this.#working;
     this.prepared?.close();
     if (!this.isDone) return false;
     try {
+      await this.#end();
       for (const table of this.tables) await this.connection!.run(`DROP TABLE IF EXISTS temp.main.${table}`);
       return true;
     } catch {

@@ -131,3 +131,25 @@ test("a statement that is stopped while it loads leaves what was told to the nex
   await tables.load(told(2, 3), used, ready);
   assert.equal(await shown("stopped"), 3n);
 });
+
+test("a table can be read all the time while it is loaded anew", async () => {
+  const loads = 40;
+  const { told, tables } = await history("kept", loads);
+  tables.take(told(1, 1));
+  await tables.load(told(1, 1), used, ready);
+  const reader = await database.connect(undefined);
+  let isDone = false;
+  const read = async () => {
+    while (!isDone) (await reader.prepare("SELECT n FROM collections.kept")).close();
+  };
+  const reading = read();
+  for (let n = 2; n <= loads; n++) {
+    // As if a message was missed: nobody knows what changed.
+    tables.take({ ...told(n, n), delta: { from: -1, upTo: n, next: n, ids: new Float64Array() } });
+    await tables.load(told(n, n), used, ready);
+  }
+  isDone = true;
+  await reading;
+  database.giveBack(undefined, reader, false);
+  assert.equal(await shown("kept"), BigInt(loads));
+});

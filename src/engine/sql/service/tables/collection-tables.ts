@@ -99,6 +99,7 @@ export class CollectionTables {
       using snapshot = this.#store.snapshot();
       const { changes, documents } = readCollectionTotals(snapshot, table.id);
       const { loaded, changed } = known;
+      let gone: string | undefined;
       // Must run in the same turn as the snapshot: changes reported later belong to the next statement. Those reported before may
       // be newer than the snapshot too, since the store follows its commit log.
       known.changed = known.changesKnown > changes ? changed && new Set(changed) : new Set();
@@ -106,12 +107,14 @@ export class CollectionTables {
         const has = loaded !== undefined && wanted.every((column) => isAmong(loaded.columns, column));
         if (!has || !(await this.#update(table, known, loaded, changed, snapshot, { changes, documents }, check))) {
           await this.#reload(table, known, wanted, snapshot, changes, check);
+          gone = loaded?.table;
         }
       } catch (error) {
         known.changed = changed && known.changed?.union(changed);
         throw error;
       }
       await this.#show(table, known);
+      if (gone !== undefined) await this.#dropTable(gone);
       this.#pack(known.loaded, documents);
     });
   }
@@ -189,14 +192,14 @@ export class CollectionTables {
     if (this.#views.get(name) === view) return;
     const before = this.#ids.get(name);
     this.#ids.set(name, id);
+    await this.#database.writer.run(`CREATE OR REPLACE VIEW ${view}`);
+    this.#views.set(name, view);
     // Another collection has the name now; what nothing names any more is let go of.
     if (before !== undefined && before !== id && ![...this.#ids.values()].includes(before)) {
       const { loaded } = this.#known.get(before) ?? {};
       this.#known.delete(before);
       if (loaded !== undefined) await this.#dropTable(loaded.table);
     }
-    await this.#database.writer.run(`CREATE OR REPLACE VIEW ${view}`);
-    this.#views.set(name, view);
   }
 
   /** Replaces what changed; false when too much did, or not all of it is known. */
@@ -277,7 +280,6 @@ export class CollectionTables {
       rows = await this.#fill(table, columns, id, snapshot, check);
     });
     known.loaded = { table, columns, changes, dead: 0, loose: rows };
-    if (before !== undefined) await this.#dropTable(before.table);
   }
 
   async #fill(
