@@ -12,7 +12,7 @@ const entriesPerPage = 90;
 const sumWords = sumBytes / 4;
 
 /**
- * What a full table becomes a segment in. A thread does it, which takes some 20 ms: all of this is memory that it shares with
+ * What a full table becomes a segment in. A thread does it, which takes some 40 ms: all of this is memory that it shares with
  * the listener's, which goes on looking for events in the entries and among the other segments' filters.
  */
 export interface SegmentWork {
