@@ -38,7 +38,7 @@ const binderWords: readonly (readonly [RegExp, SqlFaultKind])[] = [
 /** Settings are not the caller's to change. */
 const advice = / Use "SET \w+ TO x" to [^.]*\.?$/;
 
-function kindOf({ type, subtype, entry, message }: DuckError): SqlFaultKind {
+export function kindOf({ type, subtype, entry, message }: DuckError): SqlFaultKind {
   if (/division by zero|divide by zero/i.test(message)) return "division_by_zero";
   if (/maximum memory|out of memory|memory limit/i.test(message) || type === "Out of Memory") return "memory";
   if (/^(?:relation|schema) ".*" does not exist$/.test(message)) return "unknown_table";

@@ -61,6 +61,9 @@ export class DuckError extends Error {
   }
 }
 
+/** A result ended early, after rows that were fine: DuckDB does not say why. */
+export class EndedEarly extends Error {}
+
 async function withFault<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -253,9 +256,12 @@ export class Result {
     const chunk = duckdb.result_is_streaming(this.#result)
       ? await withFault(duckdb.fetch_chunk(this.#result))
       : this.#nextMaterialised();
-    if (chunk === null) return undefined;
-    const rows = duckdb.data_chunk_get_size(chunk);
-    if (rows === 0) return undefined;
+    const rows = chunk === null ? 0 : duckdb.data_chunk_get_size(chunk);
+    if (chunk === null || rows === 0) {
+      // The end of all rows and a failure look the same, but for this.
+      if (duckdb.result_return_type(this.#result) === duckdb.ResultType.INVALID) throw new EndedEarly();
+      return undefined;
+    }
     return { rows, vector: (column) => duckdb.data_chunk_get_vector(chunk, column) };
   }
 

@@ -134,7 +134,7 @@ async function readIds(statement: Statement, prepared: Prepared): Promise<Float6
   let count = 0;
   for (;;) {
     statement.check();
-    const chunk = await statement.busy(result.next());
+    const chunk = await statement.chunkOf(result, prepared);
     if (chunk === undefined) break;
     const column = readChunk(types, chunk).columns[0]!;
     if (column.layout !== "fixed" || !(column.data instanceof BigInt64Array))

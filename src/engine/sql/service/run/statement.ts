@@ -2,8 +2,9 @@ import { batchBytes, type SqlBatch } from "../../batch.ts";
 import { sqlFault } from "../../fault.ts";
 import type { NextReply } from "../../messages.ts";
 import type { SqlColumnInfo } from "../../type.ts";
+import { kindOf } from "../duck-fault.ts";
 import { type ColumnType, columnType } from "../duck-type.ts";
-import { type Connection, DuckError, type Prepared, type Result } from "../duckdb.ts";
+import { type Chunk, type Connection, DuckError, EndedEarly, type Prepared, type Result } from "../duckdb.ts";
 import { joinBatches, slicesOf } from "../result/batches.ts";
 import { readChunk } from "../result/read-chunk.ts";
 
@@ -18,6 +19,7 @@ export class Statement {
   connection: Connection | undefined;
   #stopped: StopReason | undefined;
   #result: Result | undefined;
+  #running: Prepared | undefined;
   #types: readonly ColumnType[] = [];
   #rows = 0;
   #first = true;
@@ -101,10 +103,34 @@ export class Statement {
 
   async start(prepared: Prepared, isSmall: boolean): Promise<readonly SqlColumnInfo[]> {
     this.check();
+    this.#running = prepared;
     this.#result = await this.busy(isSmall ? prepared.run() : prepared.stream());
     const { columns } = this.#result;
     this.#types = columns.map(({ type }) => columnType(type));
     return columns.map(({ name }, i) => ({ name, type: this.#types[i]!.type }));
+  }
+
+  /** The next rows of a result. Where it ended early, the statement is run once more, to tell why. */
+  async chunkOf(result: Result, prepared: Prepared): Promise<Chunk | undefined> {
+    try {
+      return await this.busy(result.next());
+    } catch (error) {
+      if (!(error instanceof EndedEarly)) throw error;
+      this.check();
+      throw await this.#failureOf(prepared);
+    }
+  }
+
+  async #failureOf(prepared: Prepared): Promise<unknown> {
+    try {
+      await this.busy(this.#end());
+      await this.busy(prepared.run());
+    } catch (error) {
+      this.check();
+      // This run keeps its rows, so that it may need memory which the first did not.
+      if (!(error instanceof DuckError && kindOf(error) === "memory")) return error;
+    }
+    return sqlFault("invalid_value", "the statement failed after its first rows; it could not be found out why");
   }
 
   /** The next rows. The first batch comes as soon as there is any, later ones are gathered. */
@@ -117,7 +143,7 @@ export class Statement {
     let bytes = 0;
     while (!this.isDone) {
       this.check();
-      const chunk = await this.busy(this.#result!.next());
+      const chunk = await this.chunkOf(this.#result!, this.#running!);
       if (chunk === undefined) {
         this.isDone = true;
         break;
