@@ -206,3 +206,21 @@ test("a content type of an event does not end in a space, which its header would
   const answer = await ask(`${base}/streams/s/events`, { body: event, headers });
   assertError(answer, 400, "invalid_argument", "datacontenttype");
 });
+
+for (const open of ['{"not":', '{"and":[']) {
+  test(`a filter of 20,000 ${open} is refused`, async () => {
+    const close = open.endsWith("[") ? "]}" : "}";
+    const filter = `${open.repeat(20_000)}{"match_all":{}}${close.repeat(20_000)}`;
+    for (const body of [
+      `{"from":"c","filter":${filter}}`,
+      `{"from":"c","retrieve":[{"text":{"field":"t","query":"x","filter":${filter}}}]}`,
+      `{"queries":[{"from":"c","filter":${filter}}]}`,
+    ]) {
+      const answer = await ask(`${base}/query`, {
+        body: Buffer.from(body),
+        headers: { "content-type": "application/json" },
+      });
+      assertError(answer, 400, "invalid_argument");
+    }
+  });
+}

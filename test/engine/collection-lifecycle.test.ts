@@ -365,3 +365,25 @@ test("fields that are added are filled from the stored sources, in tail and segm
   await harness.sealed("c");
   assert.equal(await count(harness, late), 11);
 });
+
+test("a field that is added while a segment is made, which is merged right after, is filled in", async () => {
+  await using harness = await EngineHarness.start("memory");
+  await create(harness);
+  for (const from of [0, 10, 20]) {
+    await put(harness, numbers(from, from + 10));
+    await harness.sealed("c");
+  }
+  const { objects } = harness;
+  const store = objects.put.bind(objects);
+  let isAdded = false;
+  objects.put = async (path, bytes) => {
+    if (path.includes("/segments/") && !isAdded) {
+      isAdded = true;
+      await harness.engine.collections.addFields("n", "c", parseFields("fields", [{ name: "late", kind: "i64" }]), 1);
+    }
+    return store(path, bytes);
+  };
+  await put(harness, numbers(30, 40));
+  await harness.sealed("c");
+  assert.equal(await count(harness, { range: { late: { gte: 5 } } }), 35);
+});

@@ -6,14 +6,18 @@ import type { ArrowField } from "./arrow/type.ts";
 import { readRows } from "./arrow/value-reader.ts";
 import { flightLimits } from "./limits.ts";
 
+const valueBytes = 16;
+
 /** Gathers the rows of parameters that a client sends one message at a time. */
 export class ParameterReader {
   readonly rows: SqlParameter[][] = [];
   #fields: readonly ArrowField[] | undefined;
   #bytes = 0;
+  readonly #values = { left: flightLimits.parameterValuesMax };
 
+  /** About what they take in memory: many values of a list may come in a few bytes. */
   get bytes(): number {
-    return this.#bytes;
+    return this.#bytes + valueBytes * (flightLimits.parameterValuesMax - this.#values.left);
   }
 
   add({ dataHeader, dataBody }: FlightData): void {
@@ -37,8 +41,7 @@ export class ParameterReader {
       return;
     }
     if (this.#fields === undefined) throw new ArrowFormatError("a record batch comes before its schema");
-    const { parameterRowsMax, parameterValuesMax } = flightLimits;
-    const limits = { rowsMax: parameterRowsMax - this.rows.length, valuesMax: parameterValuesMax };
-    this.rows.push(...readRows(this.#fields, message.header, dataBody, limits));
+    const rowsMax = flightLimits.parameterRowsMax - this.rows.length;
+    this.rows.push(...readRows(this.#fields, message.header, dataBody, { rowsMax, values: this.#values }));
   }
 }

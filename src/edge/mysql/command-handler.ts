@@ -221,9 +221,17 @@ export class CommandHandler {
       this.#prepared.dropLongData(prepared);
       throw fault;
     }
-    const { params, types } = readParameters(command.values, prepared.parameters, prepared.types, longData);
-    prepared.types = types;
-    this.#prepared.dropLongData(prepared);
+    let params: Parameters<StatementRunner["run"]>[1];
+    try {
+      ({ params, types: prepared.types } = readParameters(
+        command.values,
+        prepared.parameters,
+        prepared.types,
+        longData,
+      ));
+    } finally {
+      this.#prepared.dropLongData(prepared);
+    }
     const { statement } = prepared;
     if ((command.cursor & readOnlyCursor) !== 0) return this.#openCursor(prepared, statement, params);
     await this.#stoppable(statement.source, async (signal) => {

@@ -68,7 +68,8 @@ export class StatementRunner {
       const named = this.#named.execute(statement.tokens, this.#state.variables);
       return this.run(named.statement, named.params, signal);
     }
-    const table = await this.#local(withParameters(statement, params));
+    const isLocal = !isWord(statement.tokens[0], "SELECT") || params.every(isLiteral);
+    const table = isLocal ? await this.#local(withParameters(statement, params)) : undefined;
     if (table !== undefined) return table === "ok" ? undefined : rowsOf(table);
     const { query, namespace, strings } = await this.#rewrite(statement);
     const { sql } = this.#deps;
@@ -307,6 +308,12 @@ const commands = [
   "PREPARE",
   "DEALLOCATE",
 ];
+
+/** Whether the edge has a literal for a value; bytes, dates and the like would come back as text. */
+function isLiteral({ value, type }: SqlParameter): boolean {
+  if (typeof value === "string") return type === undefined || type.kind === "text";
+  return value === null || typeof value === "number" || typeof value === "bigint";
+}
 
 /** Parameters of what the edge answers itself stand in it as literals. */
 function withParameters(statement: Statement, params: readonly SqlParameter[]): Statement {

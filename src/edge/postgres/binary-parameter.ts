@@ -7,7 +7,7 @@ import { postgresLimits } from "./limits.ts";
 import { nameOfOid, scalarNames, type TypeName } from "./message/oid.ts";
 import { decodeText, MessageReader } from "./message/reader.ts";
 import { textOfBinaryDate, textOfBinaryTimestamp } from "./value/calendar.ts";
-import { numericText } from "./value/number.ts";
+import { numericText, scientificText } from "./value/number.ts";
 
 /** Equal values of jsonb have one text. */
 export function ordered(json: string): string {
@@ -96,13 +96,17 @@ function readScalar(reader: MessageReader, name: TypeName, length: number): SqlV
   }
 }
 
+/** A numeric with more groups of digits than this is no decimal of DuckDB's, whatever its digits. Written out, a few bytes would become thousands. */
+const longWeight = 10;
+
 export function readNumeric(reader: MessageReader): string {
   const count = reader.uint16();
   const [weight, sign, scale] = [reader.int16(), reader.int16(), reader.uint16()];
   if (scale > 1_000 || weight > 1_000) throw new PostgresError("22003", "a numeric has too many digits");
   const digits: number[] = [];
   for (let i = 0; i < count; i++) digits.push(reader.int16());
-  return numericText(digits, weight, sign, scale);
+  const isLong = weight >= longWeight || weight < -longWeight || scale > 4 * longWeight;
+  return isLong ? scientificText(digits, weight, sign) : numericText(digits, weight, sign, scale);
 }
 
 /** Each item has its length before it. */

@@ -12,7 +12,7 @@ export interface CounterRule {
   amount(cursor: BatchCursor): number | bigint | undefined;
 }
 
-const utf8 = new TextDecoder("utf-8", { fatal: true });
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const decimal = /^[+-]?\d+$/;
 
 export function parseCounterOptions(options: unknown): CounterRule {

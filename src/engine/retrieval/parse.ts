@@ -119,8 +119,10 @@ class Filters {
 
   parse(value: unknown, path: string): Filter | undefined {
     if (value === undefined) return undefined;
+    // First, as it refuses what is nested too deep.
+    const parsed = parseFilter(value, this.#schema, path);
     const text = JSON.stringify(value, (_, each: unknown) => (typeof each === "bigint" ? `${each}n` : each));
-    const filter = this.#known.get(text) ?? parseFilter(value, this.#schema, path);
+    const filter = this.#known.get(text) ?? parsed;
     this.#known.set(text, filter);
     return filter;
   }

@@ -42,6 +42,13 @@ describe("statements of mysql2", () => {
     assert.deepEqual(json, [{ _source: { title: 'it\'s \\ "quoted"' } }]);
   });
 
+  test("parameters of a select of constants come back as what they are", async () => {
+    const bytes = Buffer.from([255, 0, 65]);
+    for (const from of ["", " FROM docs LIMIT 1"]) {
+      assert.deepEqual(await rows(connection, `SELECT ? AS x, ? AS t${from}`, [bytes, "65"]), [{ x: bytes, t: "65" }]);
+    }
+  });
+
   test("NULL is smaller than every value in an order that does not say so", async () => {
     const ids = async (order: string) =>
       (await rows(connection, `SELECT _id FROM docs ORDER BY price ${order}`)).map(({ _id }) => _id);

@@ -267,3 +267,12 @@ test("dates before the year 1 are taken as parameters", async () => {
   });
   assert.deepEqual(given.rows, [["0044-03-15 BC", "0044-03-15 12:00:00+00 BC"]]);
 });
+
+test("a byte order mark in a text is a part of it", async () => {
+  const text = "\ufeffx";
+  const { rows } = await client.query("SELECT $1::text AS x, length($1::text) AS n, $2::text[] AS list", [
+    text,
+    [text],
+  ]);
+  assert.deepEqual(rows, [{ x: text, n: "2", list: [text] }]);
+});

@@ -66,6 +66,8 @@ const bare: Readonly<Record<number, ArrowType>> = {
   [typeIds.struct]: { kind: "struct" },
 };
 
+const decimalDigitsMax = { 128: 38, 256: 76 } as const;
+
 function readType(id: number, table: FlatTableReader | undefined): ArrowType | undefined {
   if (bare[id] !== undefined) return bare[id];
   if (table === undefined) return undefined;
@@ -81,7 +83,9 @@ function readType(id: number, table: FlatTableReader | undefined): ArrowType | u
     }
     case typeIds.decimal: {
       const bits = ([128, 256] as const).find((each) => each === table.int32(2, 128));
-      return bits && { kind: "decimal", width: table.int32(0), scale: table.int32(1), bits };
+      const [width, scale] = [table.int32(0), table.int32(1)];
+      if (bits === undefined || Math.max(width, Math.abs(scale)) > decimalDigitsMax[bits]) return undefined;
+      return { kind: "decimal", width, scale, bits };
     }
     case typeIds.date:
       // The default of the unit is milliseconds, which is not 0.

@@ -30,7 +30,7 @@ import type { SqlParameter } from "../../../engine/sql/sql.ts";
 import { ArrowFormatError, readMessage } from "./schema-reader.ts";
 import { readRows } from "./value-reader.ts";
 
-const limits = { rowsMax: 100, valuesMax: 1_000 };
+const room = () => ({ rowsMax: 100, values: { left: 1_000 } });
 
 /** The metadata and the bodies of the messages of a stream, as Flight carries them. */
 function messagesOf(stream: Uint8Array): { metadata: Uint8Array; body: Uint8Array }[] {
@@ -50,6 +50,7 @@ function messagesOf(stream: Uint8Array): { metadata: Uint8Array; body: Uint8Arra
 }
 
 function read(stream: Uint8Array): SqlParameter[][] {
+  const limits = room();
   const [first, ...rest] = messagesOf(stream);
   const schema = readMessage(first!.metadata);
   assert.ok(schema.kind === "schema");
@@ -154,7 +155,7 @@ test("broken bytes are refused, whatever they are", () => {
           const schema = readMessage(parts[0]!);
           const batch = readMessage(parts[1]!);
           if (schema.kind === "schema" && batch.kind === "batch") {
-            readRows(schema.fields, batch.header, messages[1]!.body, limits);
+            readRows(schema.fields, batch.header, messages[1]!.body, room());
           }
         } catch (error) {
           assert.ok(error instanceof ArrowFormatError, String(error));
@@ -177,6 +178,34 @@ test("a small message can't become a large one", () => {
   const items = Array.from({ length: 2_000 }, () => 1);
   const wide = new Table({ a: vectorFromArray([items], new List(new Field("item", new Float32()))) });
   assert.throws(() => read(tableToIPC(wide, "stream")), /too many values/);
+  const some = new Table({ a: vectorFromArray([items.slice(0, 300)], new List(new Field("item", new Float32()))) });
+  const parts = [tableToIPC(some, "stream")];
+  while (parts.length < 3) parts.push(parts[0]!);
+  const batches = parts.flatMap((part) => messagesOf(part).slice(1));
+  const schema = readMessage(messagesOf(parts[0]!)[0]!.metadata);
+  const limits = room();
+  const readAll = () => {
+    for (const { metadata, body } of batches) {
+      const message = readMessage(metadata);
+      assert.ok(schema.kind === "schema" && message.kind === "batch");
+      readRows(schema.fields, message.header, body, limits);
+    }
+  };
+  assert.throws(readAll, /too many values/, "of all batches together");
+});
+
+test("a decimal has no more digits than there are", () => {
+  for (const [scale, isTaken] of [
+    [38, true],
+    [39, false],
+    [10 ** 8, false],
+    [-39, false],
+  ] as const) {
+    const empty = new Table({ a: vectorFromArray([], new Decimal(scale, 38)) });
+    const readSchema = () => readMessage(messagesOf(tableToIPC(empty, "stream"))[0]!.metadata);
+    if (isTaken) readSchema();
+    else assert.throws(readSchema, /the type of "a" is not supported/, String(scale));
+  }
 });
 
 test("columns that share a buffer are no more bytes than were sent", () => {
@@ -186,10 +215,10 @@ test("columns that share a buffer are no more bytes than were sent", () => {
   const message = readMessage(second!.metadata);
   assert.ok(schema.kind === "schema" && message.kind === "batch");
   const { header } = message;
-  assert.equal(readRows(schema.fields, header, second!.body, limits)[0]!.length, 3);
+  assert.equal(readRows(schema.fields, header, second!.body, room())[0]!.length, 3);
   // Offsets and data of each column are those of the first, and nothing else is sent.
   const buffers = header.buffers.map((_, i) => header.buffers[i % 3]!);
   const end = Math.max(...buffers.map(([offset, length]) => offset + length));
   const body = second!.body.subarray(0, end);
-  assert.throws(() => readRows(schema.fields, { ...header, buffers }, body, limits), ArrowFormatError);
+  assert.throws(() => readRows(schema.fields, { ...header, buffers }, body, room()), ArrowFormatError);
 });

@@ -6,21 +6,21 @@ import { dateText, decimalText, halfFloat, intervalText, littleEndian, timestamp
 import type { ArrowField, ArrowType, TimeUnit } from "./type.ts";
 
 /** The rows of a client's record batch as parameters. Nothing in it is trusted: lengths and offsets are checked. */
-export interface ReadLimits {
+export interface ReadRoom {
   readonly rowsMax: number;
-  /** Over all rows, the items of lists included. */
-  readonly valuesMax: number;
+  /** Values that may still be read, over all rows and batches, the items of lists included. */
+  readonly values: { left: number };
 }
 
 export function readRows(
   fields: readonly ArrowField[],
   header: BatchHeader,
   body: Uint8Array,
-  limits: ReadLimits,
+  { rowsMax, values }: ReadRoom,
 ): SqlParameter[][] {
   const { rows } = header;
-  if (!(rows >= 0 && rows <= limits.rowsMax)) throw new ArrowFormatError(`more than ${limits.rowsMax} rows`);
-  const cursor = new Cursor(header, body, limits.valuesMax);
+  if (!(rows >= 0 && rows <= rowsMax)) throw new ArrowFormatError(`more than ${rowsMax} rows`);
+  const cursor = new Cursor(header, body, values);
   const columns = fields.map((field) => readColumn(field, cursor));
   const types = fields.map(sqlTypeOf);
   return Array.from({ length: rows }, (_, row) =>
@@ -39,13 +39,13 @@ class Cursor {
   readonly #body: Uint8Array;
   #node = 0;
   #buffer = 0;
-  #values: number;
+  readonly #values: { left: number };
   #bytes: number;
 
-  constructor(header: BatchHeader, body: Uint8Array, valuesMax: number) {
+  constructor(header: BatchHeader, body: Uint8Array, values: { left: number }) {
     this.#header = header;
     this.#body = body;
-    this.#values = valuesMax;
+    this.#values = values;
     this.#bytes = body.byteLength;
   }
 
@@ -67,8 +67,8 @@ class Cursor {
 
   /** Counts values read, so that a small message can't become a large one. */
   take(count: number): void {
-    this.#values -= count;
-    if (this.#values < 0) throw new ArrowFormatError("too many values");
+    this.#values.left -= count;
+    if (this.#values.left < 0) throw new ArrowFormatError("too many values");
   }
 
   /** Counts bytes copied: columns that share a buffer would become more than was sent. */

@@ -1,6 +1,6 @@
 import { PostgresError } from "../error.ts";
 
-const utf8 = new TextDecoder("utf-8", { fatal: true });
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Takes a message's body apart. What is cut short or left over is a violation of the protocol. */
 export class MessageReader {

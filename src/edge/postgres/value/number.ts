@@ -53,11 +53,23 @@ export function writeNumeric(out: MessageWriter, scaled: bigint, scale: number):
   for (const group of groups) out.int16(group);
 }
 
+/** What a numeric is that is no number. */
+const specials: ReadonlyMap<number, string> = new Map([
+  [-0x4000, "NaN"],
+  [-0x3000, "Infinity"],
+  [-0x1000, "-Infinity"],
+]);
+
+/** The same number with its digits and an exponent, no longer than its bytes make it. */
+export function scientificText(digits: readonly number[], weight: number, sign: number): string {
+  const whole = digits.map((digit) => String(digit).padStart(4, "0")).join("") || "0";
+  return specials.get(sign) ?? `${sign === 0x4000 ? "-" : ""}${whole}e${4 * (weight + 1 - digits.length)}`;
+}
+
 /** The text of a numeric in the binary format above. */
 export function numericText(digits: readonly number[], weight: number, sign: number, scale: number): string {
-  if (sign === -0x4000) return "NaN";
-  if (sign === -0x3000) return "Infinity";
-  if (sign === -0x1000) return "-Infinity";
+  const special = specials.get(sign);
+  if (special !== undefined) return special;
   let whole = "";
   for (let i = 0; i <= weight; i++) whole += String(digits[i] ?? 0).padStart(4, "0");
   let fraction = "";

@@ -7,7 +7,7 @@ import type { SqlType } from "../../../engine/sql/type.ts";
 import { typeInfo } from "../message/oid.ts";
 import { MessageReader } from "../message/reader.ts";
 import { MessageWriter } from "../message/writer.ts";
-import { numericText, writeNumeric } from "./number.ts";
+import { numericText, scientificText, writeNumeric } from "./number.ts";
 import { rowWriter } from "./row.ts";
 import { defaultStyle } from "./text.ts";
 
@@ -139,4 +139,20 @@ test("any decimal is the same after its way through the binary format", () => {
       },
     ),
   );
+});
+
+test("a numeric with an exponent is the number that it is with all its digits", () => {
+  for (const [digits, weight] of [
+    [[1], 75],
+    [[12, 3400], 20],
+    [[7, 1], -12],
+    [[], 0],
+  ] as const) {
+    for (const sign of [0, 0x4000]) {
+      const scale = Math.max(0, 4 * (digits.length - 1 - weight));
+      const written = Number(numericText(digits, weight, sign, scale));
+      assert.equal(Number(scientificText(digits, weight, sign)), written);
+    }
+  }
+  assert.equal(scientificText([], 0, -0x4000), "NaN");
 });

@@ -72,16 +72,22 @@ function readBody(request: FastifyRequest, payload: NodeJS.ReadableStream, accou
     let chunks: Buffer[] | undefined;
     let bytes = 0;
     let refused = false;
+    /** What has come is free at once, and its room is others': the rest may take long to come. */
+    const letGo = () => {
+      first = chunks = undefined;
+      account.release();
+    };
     const onData = (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes > limits.bodyBytesMax) {
+        letGo();
         payload.removeListener("data", onData);
         payload.resume();
         reject(tooLarge());
       } else if (refused || !account.hold(bytes)) {
         // Read to its end without keeping it: many clients can't take an answer before they have sent everything.
         refused = true;
-        first = chunks = undefined;
+        letGo();
       } else if (first === undefined) first = chunk;
       else if (chunks === undefined) chunks = [first, chunk];
       else chunks.push(chunk);

@@ -155,7 +155,9 @@ export class BuildService implements ThreadService {
     this.#jobs.delete(jobId);
     const merged = await this.#merged(job, entries);
     this.#onLeftBehind();
-    return { segment: await this.#write(job, id, merged), deletes: [], lance: null };
+    // It has the values that all of its parts have: a field that was added since one was made is still to be filled in.
+    const schemaVersion = Math.min(...entries.map((entry) => entry.schemaVersion));
+    return { segment: await this.#write({ ...job, schemaVersion }, id, merged), deletes: [], lance: null };
   }
 
   async #merged(job: Job, entries: readonly SegmentEntry[]): Promise<Merged | undefined> {
