@@ -7,6 +7,8 @@ export const limits = {
   bodyBytesMax: 16 * MiB,
   /** Bytes that all edges hold at once of bodies and messages, and of what sessions keep; more are refused. */
   heldBytesMax: 256 * MiB,
+  /** What answers to queries may be in memory until their readers have taken them. */
+  answerBytesMax: 256 * MiB,
   /** Of these, what outlives its request: prepared statements, parameters and rows of cursors. */
   keptBytesMax: 128 * MiB,
   /** Records of one append, and entries of any other list of a body: each costs far more than its bytes when it is empty. */

@@ -133,7 +133,7 @@ export class FastConnection implements Connection, FastReply {
     const { registry } = this.#lane;
     const last = registry.draining || this.#peerDone;
     const start = this.#lane.head(status, headers, last, bodyLength(body));
-    if (typeof body === "string") socket.write(start + body, "latin1");
+    if (typeof body === "string") socket.write(start + body, "latin1", onSent);
     else {
       const parts = Buffer.isBuffer(body) ? [body] : body;
       socket.cork();

@@ -5,6 +5,7 @@ import { shortRequests } from "../../engine/turns.ts";
 import type { FastHead } from "../../listener/fast-head.ts";
 import { bodyLength, type FastHandler, type FastReply, fastLimits } from "../../listener/fast-lane.ts";
 import { admit, type Entrance } from "../auth/entrance.ts";
+import type { ByteBudget } from "../wire/byte-budget.ts";
 import { countRoute, documentRoute, documentsRoute } from "./documents/fast.ts";
 import { errorReply, toEngineError } from "./error.ts";
 import { eventsRoute } from "./events/fast.ts";
@@ -42,8 +43,8 @@ interface Serving {
  * The same checks in the same order, by the same functions, as on the way through the router, but without its objects,
  * hooks and streams. What it does not take goes the ordinary way.
  */
-export function createFastLane(options: RestOptions, entrance: Entrance): FastLane {
-  const lane = new Lane(options, entrance);
+export function createFastLane(options: RestOptions, entrance: Entrance, answers: ByteBudget): FastLane {
+  const lane = new Lane(options, entrance, answers);
   return {
     fast: ({ head, body, remoteAddress, remotePort }, reply) => {
       const { headers, rawHeaders } = head;
@@ -66,13 +67,16 @@ class Lane {
   readonly #entrance: Entrance;
   readonly #entries: Readonly<Record<string, readonly Entry[]>>;
 
-  constructor(options: RestOptions, entrance: Entrance) {
+  constructor(options: RestOptions, entrance: Entrance, answers: ByteBudget) {
     this.#options = options;
     this.#entrance = entrance;
     const { engine, metrics } = options;
     const entry = (route: FastRoute): Entry => ({ route, count: metrics.counterOf(route.url, route.method) });
     this.#entries = {
-      POST: [appendRoute, eventsRoute, documentsRoute, queryFastRoute, countRoute].map((route) => entry(route(engine))),
+      POST: [
+        ...[appendRoute, eventsRoute, documentsRoute, countRoute].map((route) => entry(route(engine))),
+        entry(queryFastRoute(engine, answers)),
+      ],
       GET: [fetchRoute(engine), documentRoute(engine), ...probeRoutes(engine)].map(entry),
     };
   }

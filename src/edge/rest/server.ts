@@ -11,10 +11,12 @@ import { authorize } from "../../engine/auth/access.ts";
 import type { AuditLog } from "../../engine/auth/audit.ts";
 import type { Principal } from "../../engine/auth/principal.ts";
 import { type EngineError, invalid } from "../../engine/errors.ts";
+import { limits } from "../../engine/limits.ts";
 import { tablePathIn } from "../../engine/live/builtins.ts";
 import { unknownFields } from "../../engine/unknown-fields.ts";
 import type { FastHandler } from "../../listener/fast-lane.ts";
 import { admit, callerOf, type Entrance } from "../auth/entrance.ts";
+import { ByteBudget } from "../wire/byte-budget.ts";
 import { collectionRoutes } from "./collections/routes.ts";
 import { docsRoutes } from "./docs/routes.ts";
 import { documentRoutes } from "./documents/routes.ts";
@@ -110,6 +112,7 @@ export async function createRest(options: RestOptions): Promise<Rest> {
     frameworkErrors: (_error, request, reply) => void refusePath(entrance, request, reply),
   });
   registerBodyParser(app, options.bytes);
+  const answers = new ByteBudget(limits.answerBytesMax);
   app.decorateRequest("principal", undefined as unknown as Principal);
   app.decorateRequest("act", undefined);
   const routes: Route[] = [
@@ -121,7 +124,7 @@ export async function createRest(options: RestOptions): Promise<Rest> {
     ...linkRoutes(engine),
     ...collectionRoutes(engine),
     ...documentRoutes(engine),
-    ...queryRoutes(engine),
+    ...queryRoutes(engine, answers),
     ...sqlRoutes(engine),
     ...liveRoutes(engine),
     ...(options.backups === undefined ? [] : backupRoutes(options.backups)),
@@ -132,7 +135,7 @@ export async function createRest(options: RestOptions): Promise<Rest> {
   registerHooks(app, options, entrance, new RouteTable(routes));
   await app.register(async (scope) => registerRoutes(scope, routes));
   await app.ready();
-  const fastLane = createFastLane(options, entrance);
+  const fastLane = createFastLane(options, entrance, answers);
   const handle: RequestHandler = (request, response) => {
     if (!("stream" in request) && fastLane.plain(request, response as ServerResponse)) return;
     if ("stream" in request) fitRouter(request);

@@ -1,15 +1,21 @@
 import type { Engine } from "../../../engine/engine.ts";
 import { formatToken } from "../../../engine/token.ts";
-import { type FastRoute, namePattern } from "../fast-route.ts";
+import { bodyLength } from "../../../listener/fast-lane.ts";
+import type { ByteBudget } from "../../wire/byte-budget.ts";
+import { type Answer, type FastRoute, namePattern } from "../fast-route.ts";
 import { bytesInTurns } from "../http/in-turns.ts";
 import { tokenHeaderName, tokenHeaders, tokenOf } from "../route.ts";
-import { answerQuery, queryRoute } from "./routes.ts";
+import { answerQuery, queryRoute, roomFor } from "./routes.ts";
 import { answerParts, isLong } from "./text.ts";
 
 const queryPath = new RegExp(`^/v1/namespaces/${namePattern}/query$`);
 
 /** Queries, one or several in a request. */
-export function queryFastRoute({ queries }: Engine): FastRoute {
+export function queryFastRoute({ queries }: Engine, answers: ByteBudget): FastRoute {
+  const held = (headers: readonly string[], body: Answer["body"]): Answer => {
+    const room = roomFor(answers, bodyLength(body));
+    return { headers, body, onSent: () => room.release() };
+  };
   return {
     method: "POST",
     url: queryRoute,
@@ -25,13 +31,13 @@ export function queryFastRoute({ queries }: Engine): FastRoute {
           const required = tokenOf(request.headers[tokenHeaderName]);
           const answered = await answerQuery(queries, namespace, body, required, signal());
           const headers = answered.token === undefined ? [] : tokenHeaders(formatToken(answered.token));
-          if ("body" in answered) return { headers, body: answered.body };
+          if ("body" in answered) return held(headers, answered.body);
           const { result } = answered;
-          if (isLong(result)) return { headers, body: await bytesInTurns(answerParts(result)) };
+          if (isLong(result)) return held(headers, await bytesInTurns(answerParts(result)));
           const json = JSON.stringify(result);
           // Text of one byte a character goes out with its head in one piece.
           const isAscii = Buffer.byteLength(json) === json.length;
-          return { headers, body: isAscii ? json : Buffer.from(json) };
+          return held(headers, isAscii ? json : Buffer.from(json));
         },
       };
     },

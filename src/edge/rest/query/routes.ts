@@ -1,5 +1,5 @@
 import type { Engine } from "../../../engine/engine.ts";
-import { invalid } from "../../../engine/errors.ts";
+import { invalid, unavailable } from "../../../engine/errors.ts";
 import type { Queries } from "../../../engine/query/queries.ts";
 import { queryLimits } from "../../../engine/retrieval/limits.ts";
 import { holdsQueries, parseQueries, parseQuery } from "../../../engine/retrieval/parse.ts";
@@ -7,6 +7,7 @@ import type { QueryPlan } from "../../../engine/retrieval/plan.ts";
 import { RowRoom } from "../../../engine/retrieval/result.ts";
 import { findVector } from "../../../engine/schema/schema.ts";
 import type { ConsistencyToken } from "../../../engine/token.ts";
+import type { ByteAccount, ByteBudget } from "../../wire/byte-budget.ts";
 import { filterField, queryBody } from "../body-shapes.ts";
 import { type CollectionParams, collectionPath } from "../collections/routes.ts";
 import { parseFilterField } from "../documents/json.ts";
@@ -75,11 +76,18 @@ async function runQuery(
   return { result: { results }, token: undefined };
 }
 
-export function queryRoutes(engine: Engine): Route[] {
-  return [retrieveRoute(engine), recallRoute(engine)];
+/** Room for an answer until its reader has taken it, which may be slow. */
+export function roomFor(answers: ByteBudget, bytes: number): ByteAccount {
+  const room = answers.account();
+  if (!room.hold(bytes)) throw unavailable("too many bytes of answers wait for their readers; retry");
+  return room;
 }
 
-function retrieveRoute({ queries }: Engine): Route {
+export function queryRoutes(engine: Engine, answers: ByteBudget): Route[] {
+  return [retrieveRoute(engine, answers), recallRoute(engine)];
+}
+
+function retrieveRoute({ queries }: Engine, answers: ByteBudget): Route {
   return {
     method: "POST",
     url: queryRoute,
@@ -106,6 +114,8 @@ function retrieveRoute({ queries }: Engine): Route {
       if ("result" in answered) {
         return isLong(answered.result) ? sendParts(reply, answerParts(answered.result)) : answered.result;
       }
+      const room = roomFor(answers, Buffer.byteLength(answered.body));
+      reply.raw.once("close", () => room.release());
       reply.type("application/json; charset=utf-8");
       return answered.body;
     },
