@@ -138,7 +138,7 @@ export class Documents {
     if (!eventual) await this.caughtUp(runtime);
     const token = eventual ? tokenAt(runtime.meta.streamId, runtime.manifest.applied) : this.token(runtime);
     if (filter === undefined && !eventual) return { count: runtime.totals.documents, token };
-    return { count: await runtime.ask<number>({ kind: "count", filter: filter ?? matchAll, eventual }), token };
+    return { count: await runtime.count(filter ?? matchAll, eventual, signal), token };
   }
 
   /**
@@ -164,7 +164,7 @@ export class Documents {
       async (afterId) =>
         page.filter === undefined && !eventual
           ? this.#reads.pinAll(runtime)
-          : this.#reads.pinMatches(runtime, page.filter, afterId, eventual),
+          : this.#reads.pinMatches(runtime, page.filter, afterId, eventual, signal),
       (held, afterId) => this.#reads.page(runtime, held, afterId, page.limit),
     );
     return { documents: done.documents, nextCursor: next, token: pinned.token };
@@ -225,7 +225,7 @@ export class Documents {
       cursorName("write", runtime.meta.id, write.filter, false),
       (held) => reaches(runtime.meta, held.token, wanted),
       async (afterId) => {
-        const { snapshot, ...rest } = await this.#reads.pinMatches(runtime, write.filter, afterId, false);
+        const { snapshot, ...rest } = await this.#reads.pinMatches(runtime, write.filter, afterId, false, signal);
         // The versions guard every write, so that the documents themselves need not be kept.
         snapshot?.[Symbol.dispose]();
         return { ...rest, snapshot: undefined };

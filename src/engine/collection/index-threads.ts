@@ -9,10 +9,16 @@ export class IndexThreads {
   readonly all: readonly IndexThread[];
   /** Searches under way, by thread. */
   readonly #searching: number[];
+  #nextQuery = 1;
 
   constructor(threads: readonly IndexThread[]) {
     this.all = threads;
     this.#searching = threads.map(() => 0);
+  }
+
+  /** A name for a query. */
+  nextQuery(): number {
+    return this.#nextQuery++;
   }
 
   searching(place: number): number {

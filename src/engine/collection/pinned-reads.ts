@@ -6,12 +6,12 @@ import { takeBetween } from "../commit/take-between.ts";
 import { invalid, unavailable } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Log } from "../log/log.ts";
+import { cancellable } from "../retrieval/stopped.ts";
 import { type Filter, matchAll } from "../search/filter/filter.ts";
 import { tokenAt } from "../token.ts";
 import { runInTurns, type Steps } from "../turns.ts";
 import { documentIdOf, documentKey, readCollectionTotals } from "./collection-store.ts";
 import { decodeStored, type VersionedDocument } from "./document-codec.ts";
-import type { MatchReply } from "./index/messages.ts";
 import { type Pinned, type Pins, pinLimits } from "./pins.ts";
 import type { CollectionRuntime } from "./runtime.ts";
 
@@ -107,6 +107,7 @@ export class PinnedReads {
     filter: Filter | undefined,
     afterId: number,
     eventual: boolean,
+    signal: AbortSignal | undefined,
   ): Promise<Pinned> {
     const { committer } = this.#deps;
     for (let attempt = 1; attempt <= attemptsMax; attempt++) {
@@ -116,7 +117,7 @@ export class PinnedReads {
       const claim = take() ?? (await takeBetween(committer, take));
       if (claim === undefined) continue;
       try {
-        const { ids, versions } = await claim.found;
+        const { ids, versions } = await cancellable(claim.matching, signal);
         return { snapshot: claim.snapshot, matches: { ids, versions }, token: claim.token };
       } catch (error) {
         claim.snapshot[Symbol.dispose]();
@@ -136,10 +137,10 @@ export class PinnedReads {
     }
     const token = eventual ? tokenAt(runtime.meta.streamId, runtime.manifest.applied) : this.#tokenNow(runtime);
     const limit = pinLimits.idsMax + 1;
-    const found = runtime.askNow<MatchReply>({ kind: "match", filter, afterId, limit, eventual });
+    const matching = runtime.match({ filter, afterId, limit, eventual });
     // Whoever takes it awaits it a turn later.
-    found.catch(() => {});
-    return { snapshot, found, token };
+    matching.outcome.catch(() => {});
+    return { snapshot, matching, token };
   }
 
   #tokenNow({ meta, stream }: CollectionRuntime) {

@@ -7,11 +7,12 @@ import type { Log, LogStream } from "../log/log.ts";
 import type { AnsweredQuery, AskedQuery } from "../retrieval/format.ts";
 import { type QueryOutcome, unpackOutcome } from "../retrieval/outcome.ts";
 import type { SearchPlan } from "../retrieval/plan.ts";
-import type { RunningQuery } from "../retrieval/stopped.ts";
+import { cancellable, type RunningQuery } from "../retrieval/stopped.ts";
 import { formatSchema } from "../schema/schema-parse.ts";
+import type { Filter } from "../search/filter/filter.ts";
 import { type CollectionMeta, type CollectionTotals, type Manifest, manifestBytes } from "./collection-store.ts";
 import { documentsOf } from "./document-codec.ts";
-import type { FrozenTail, IndexQuestion } from "./index/messages.ts";
+import type { FrozenTail, IndexQuery, IndexQuestion, MatchReply } from "./index/messages.ts";
 import { damagedObject } from "./index/segment-loader.ts";
 import { IndexSession } from "./index-session.ts";
 import type { IndexThreads } from "./index-threads.ts";
@@ -201,15 +202,17 @@ export class CollectionRuntime {
     }
   }
 
-  /**
-   * Asks the index, which is opened first where it is not. When its thread is lost meanwhile, it is opened anew and
-   * asked once more.
-   */
-  async ask<T>(question: IndexQuestion): Promise<T> {
+  /** Asks the index, which is opened first where it is not. */
+  ask<T>(question: IndexQuestion): Promise<T> {
+    return this.#opened(() => this.askNow<T>(question));
+  }
+
+  /** When the index's thread is lost meanwhile, it is opened anew and asked once more. */
+  async #opened<T>(ask: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
         await this.open();
-        return await this.askNow<T>(question);
+        return await ask();
       } catch (error) {
         const lost = error instanceof EngineError && error.reason === "unavailable";
         if (!lost || attempt === 2 || this.damaged) throw error;
@@ -231,34 +234,46 @@ export class CollectionRuntime {
   }
 
   /** Searches in this very turn, like `askNow`, in the thread that has the least to do. */
-  search(query: number, plan: SearchPlan): RunningQuery<QueryOutcome> {
+  search(plan: SearchPlan): RunningQuery<QueryOutcome> {
     const eventual = plan.consistency === "eventual";
     if (!eventual) this.strongSearches++;
-    return this.#search({ kind: "search", query, plan }, eventual, unpackOutcome);
+    return this.#search({ kind: "search", plan }, eventual, unpackOutcome);
   }
 
   /** The same for a query that the thread is to read and answer; undefined when it declines. */
-  answer(query: number, asked: AskedQuery): RunningQuery<AnsweredQuery | undefined> {
-    return this.#search({ kind: "answer", query, asked }, false, (answered: AnsweredQuery | undefined) => {
+  answer(asked: AskedQuery): RunningQuery<AnsweredQuery | undefined> {
+    return this.#search({ kind: "answer", asked }, false, (answered: AnsweredQuery | undefined) => {
       for (const { eventual } of answered?.runs ?? []) if (!eventual) this.strongSearches++;
       return answered;
     });
   }
 
-  #search<T, U>(
-    question: IndexQuestion & { readonly query: number },
-    eventual: boolean,
-    read: (found: T) => U,
-  ): RunningQuery<U> {
+  match(question: Omit<Extract<IndexQuery, { kind: "match" }>, "kind">): RunningQuery<MatchReply> {
+    return this.#search({ kind: "match", ...question }, question.eventual, (found: MatchReply) => found);
+  }
+
+  /** The index is opened first where it is not. */
+  count(filter: Filter, eventual: boolean, signal: AbortSignal | undefined): Promise<number> {
+    const question = { kind: "count", filter, eventual } as const;
+    return this.#opened(() =>
+      cancellable(
+        this.#search(question, eventual, (count: number) => count),
+        signal,
+      ),
+    );
+  }
+
+  #search<T, U>(question: IndexQuery, eventual: boolean, read: (found: T) => U): RunningQuery<U> {
     const session = this.#leastBusy(eventual);
     if (session === undefined) throw unavailable("the collection's index was closed; retry");
     session.changesUnsearched = 0;
-    const search = this.#threads.search<T>(session.place, { ...question, collection: this.meta.id });
+    const query = this.#threads.nextQuery();
+    const search = this.#threads.search<T>(session.place, { ...question, query, collection: this.meta.id });
     const outcome = search.then(read, (error: unknown) => {
       this.#endIfLost(session, error);
       throw error;
     });
-    return { outcome, cancel: () => session.cancel(question.query) };
+    return { outcome, cancel: () => session.cancel(query) };
   }
 
   /** An eventual read sees the last manifest, so only a thread that was told of it may answer. */

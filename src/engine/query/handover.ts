@@ -39,12 +39,10 @@ export interface HandedAnswer {
 export class Handover {
   readonly #deps: HandoverDeps;
   readonly #queue: QueryQueue;
-  readonly #nextQuery: () => number;
 
-  constructor(deps: HandoverDeps, queue: QueryQueue, nextQuery: () => number) {
+  constructor(deps: HandoverDeps, queue: QueryQueue) {
     this.#deps = deps;
     this.#queue = queue;
-    this.#nextQuery = nextQuery;
   }
 
   async answer(namespace: string, query: HandedQuery, signal?: AbortSignal): Promise<HandedAnswer | undefined> {
@@ -61,7 +59,7 @@ export class Handover {
       if (caughtUp !== undefined) await caughtUp;
       if (signal?.aborted) throw queryStopped();
       const { meta, manifest, totals } = runtime;
-      const running = runtime.answer(this.#nextQuery(), {
+      const running = runtime.answer({
         format: query.format,
         body: query.body,
         from: query.from,

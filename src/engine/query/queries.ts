@@ -56,11 +56,10 @@ export class Queries {
   readonly #queue = new QueryQueue();
   readonly #handover: Handover;
   readonly #sources = new SourceCache();
-  #nextQuery = 1;
 
   constructor(deps: QueriesDeps) {
     this.#deps = deps;
-    this.#handover = new Handover(deps, this.#queue, () => this.#nextQuery++);
+    this.#handover = new Handover(deps, this.#queue);
   }
 
   /** The schema of a collection or alias, for parsing a query. */
@@ -191,12 +190,11 @@ export class Queries {
     finish: (search: FinishedSearch) => T | Promise<T>,
   ): Promise<T> {
     const { committer } = this.#deps;
-    const query = this.#nextQuery++;
     for (let attempt = 1; ; attempt++) {
       await runtime.open();
       const take = () => {
         if (signal?.aborted) throw queryStopped();
-        return this.#take(runtime, plan, query);
+        return this.#take(runtime, plan);
       };
       // Between two commits the store is exactly what the index was told.
       const claim = take() ?? (await takeBetween(committer, take));
@@ -216,7 +214,7 @@ export class Queries {
   }
 
   /** A snapshot of the store and a search of the same moment; undefined when the index was not told of all of it yet. */
-  #take(runtime: CollectionRuntime, plan: QueryPlan, query: number) {
+  #take(runtime: CollectionRuntime, plan: QueryPlan) {
     const { store, documents } = this.#deps;
     if (runtime.state !== "hot") return undefined;
     const snapshot = store.snapshot();
@@ -227,7 +225,7 @@ export class Queries {
     }
     const eventual = plan.consistency === "eventual";
     const token = eventual ? tokenAt(runtime.meta.streamId, runtime.manifest.applied) : documents.token(runtime);
-    const searching = runtime.search(query, searchPart(plan));
+    const searching = runtime.search(searchPart(plan));
     // Whoever takes it awaits it a turn later.
     searching.outcome.catch(() => {});
     return { snapshot, changes, searching, token };

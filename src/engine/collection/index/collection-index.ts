@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { SharedBytes, SharedSegments } from "../../../port/shared-bytes.ts";
 import type { VectorGraph } from "../../../port/vector-graph.ts";
 import { EngineError } from "../../errors.ts";
+import { pinReaders } from "../../retrieval/pin.ts";
 import type { Schema } from "../../schema/schema.ts";
 import { countMatchesSteps, evaluateFilterSteps } from "../../search/filter/evaluate.ts";
 import type { Filter } from "../../search/filter/filter.ts";
@@ -16,7 +17,7 @@ import type { Manifest, SegmentEntry } from "../collection-store.ts";
 import { decodeDocument } from "../document-codec.ts";
 import { StoredExtractor } from "../stored-extract.ts";
 import { decodeChanges } from "../write-record.ts";
-import type { FrozenTail, MatchReply } from "./messages.ts";
+import type { FrozenTail, IndexQuery, MatchReply } from "./messages.ts";
 
 /** Loads what a manifest names. */
 export interface SegmentLoader {
@@ -221,37 +222,45 @@ export class CollectionIndex {
   }
 
   /** No change may be taken between the steps. */
-  count(filter: Filter, eventual: boolean): Steps<number> {
-    return countMatchesSteps(filter, this.readers(eventual));
+  /** As it is now; changes may come between the steps. */
+  count({ filter, eventual }: Extract<IndexQuery, { kind: "count" }>): Steps<number> {
+    return countMatchesSteps(filter, pinReaders(this.readers(eventual)));
   }
 
-  /** No change may be taken between the steps. */
-  *match(filter: Filter, afterId: number, limit: number, eventual: boolean): Steps<MatchReply> {
-    const readers = this.readers(eventual);
-    const lists: Uint32Array[] = [];
-    for (const reader of readers) lists.push(docsAfter(reader, yield* evaluateFilterSteps(filter, reader), afterId));
-    const total = lists.reduce((sum, docs) => sum + docs.length, 0);
-    const count = Math.min(total, limit);
-    const ids = new Float64Array(count);
-    const versions = new Float64Array(count);
-    const heads = new Uint32Array(readers.length);
-    for (let n = 0; n < count; n++) {
-      let best = -1;
-      let bestId = Number.POSITIVE_INFINITY;
-      for (let r = 0; r < readers.length; r++) {
-        const head = heads[r]!;
-        if (head === lists[r]!.length) continue;
-        const id = readers[r]!.ids[lists[r]![head]!]!;
-        if (id < bestId) {
-          best = r;
-          bestId = id;
-        }
-      }
-      ids[n] = bestId;
-      versions[n] = readers[best]!.versions[lists[best]![heads[best]!++]!]!;
-    }
-    return { ids, versions, total };
+  match({ filter, afterId, limit, eventual }: Extract<IndexQuery, { kind: "match" }>): Steps<MatchReply> {
+    return matchSteps(pinReaders(this.readers(eventual)), filter, afterId, limit);
   }
+}
+
+function* matchSteps(
+  readers: readonly IndexReader[],
+  filter: Filter,
+  afterId: number,
+  limit: number,
+): Steps<MatchReply> {
+  const lists: Uint32Array[] = [];
+  for (const reader of readers) lists.push(docsAfter(reader, yield* evaluateFilterSteps(filter, reader), afterId));
+  const total = lists.reduce((sum, docs) => sum + docs.length, 0);
+  const count = Math.min(total, limit);
+  const ids = new Float64Array(count);
+  const versions = new Float64Array(count);
+  const heads = new Uint32Array(readers.length);
+  for (let n = 0; n < count; n++) {
+    let best = -1;
+    let bestId = Number.POSITIVE_INFINITY;
+    for (let r = 0; r < readers.length; r++) {
+      const head = heads[r]!;
+      if (head === lists[r]!.length) continue;
+      const id = readers[r]!.ids[lists[r]![head]!]!;
+      if (id < bestId) {
+        best = r;
+        bestId = id;
+      }
+    }
+    ids[n] = bestId;
+    versions[n] = readers[best]!.versions[lists[best]![heads[best]!++]!]!;
+  }
+  return { ids, versions, total };
 }
 
 /** The matches of one part with an id above `afterId`, by id. */

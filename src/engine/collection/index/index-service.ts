@@ -13,9 +13,9 @@ import { readSchema } from "../../schema/schema-parse.ts";
 import { evaluateFilter } from "../../search/filter/evaluate.ts";
 import { searchAnn } from "../../search/vector/ann.ts";
 import { measureRecall, type Recall } from "../../search/vector/recall.ts";
-import { runInTurns } from "../../turns.ts";
+import type { Steps } from "../../turns.ts";
 import { CollectionIndex, type SegmentGraphs, type SegmentLoader } from "./collection-index.ts";
-import type { IndexMessage } from "./messages.ts";
+import type { IndexMessage, IndexQuery } from "./messages.ts";
 import { type AnswerDeps, QueryAnswers } from "./query-answers.ts";
 import { QueryRunner } from "./query-runner.ts";
 
@@ -65,6 +65,10 @@ export class IndexService implements ThreadService {
         return this.#started(request, () => this.#search(request)).then(packOutcome);
       case "answer":
         return this.#started(request, () => this.#answerQuery(request)).then(transferred);
+      case "count":
+        return this.#started(request, () => this.#find(request, (index) => index.count(request)));
+      case "match":
+        return this.#started(request, () => this.#find(request, (index) => index.match(request)));
       default:
         return this.#inOrder(request, () => this.#answer(request));
     }
@@ -107,6 +111,11 @@ export class IndexService implements ThreadService {
     const index = this.#index(collection);
     const partsOf = (eventual: boolean) => this.#partsOf(index, eventual);
     return this.#runner.run(query, this.#answers.steps(collection, asked, index, partsOf));
+  }
+
+  #find<T>({ collection, query }: QueryMessage, stepsOf: (index: CollectionIndex) => Steps<T>): Promise<T> {
+    if (this.#runner.arrive(query)) throw queryStopped();
+    return this.#runner.run(query, stepsOf(this.#index(collection)));
   }
 
   #partsOf(index: CollectionIndex, eventual: boolean): QueryParts<SegmentGraphs> {
@@ -153,7 +162,8 @@ export class IndexService implements ThreadService {
       return undefined;
     }
     const index = this.#index(message.collection);
-    return changes.has(message.kind) ? this.#change(index, message) : this.#read(index, message);
+    // In slices, for other collections; the messages of this one wait in their line.
+    return message.kind === "recall" ? this.#recall(index, message) : this.#change(index, message);
   }
 
   /** An index that missed a change must not answer: it is closed, and its next reader opens it anew. */
@@ -188,20 +198,6 @@ export class IndexService implements ThreadService {
     this.#open.delete(collection);
     this.#answers?.reset(collection);
   }
-
-  /** In slices, for other collections; the messages of this one wait in their line. */
-  #read(index: CollectionIndex, message: IndexMessage): unknown {
-    switch (message.kind) {
-      case "count":
-        return runInTurns(index.count(message.filter, message.eventual), this.#clock);
-      case "recall":
-        return this.#recall(index, message);
-      case "match":
-        return runInTurns(index.match(message.filter, message.afterId, message.limit, message.eventual), this.#clock);
-      default:
-        return undefined;
-    }
-  }
 }
 
 const searchGraphs: VectorSearch<SegmentGraphs> = (readers, graphs, field, query, k, options) =>
@@ -223,7 +219,7 @@ function describeGraphs(graphs: SegmentGraphs): PartStats["graphs"] {
   );
 }
 
-type QueryMessage = Extract<IndexMessage, { kind: "search" | "answer" }>;
+type QueryMessage = Extract<IndexMessage, { kind: IndexQuery["kind"] }>;
 
 function transferred(answered: AnsweredQuery | undefined): unknown {
   if (answered === undefined || typeof answered.body === "string") return answered;
@@ -232,6 +228,3 @@ function transferred(answered: AnsweredQuery | undefined): unknown {
 
 /** For how long after a search another one is to be expected. */
 const searchedMs = 20;
-
-/** What changes an index; everything else only reads it. */
-const changes: ReadonlySet<IndexMessage["kind"]> = new Set(["apply", "schema", "freeze", "publish"]);

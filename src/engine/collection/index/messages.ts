@@ -4,29 +4,34 @@ import type { SearchPlan } from "../../retrieval/plan.ts";
 import type { Filter } from "../../search/filter/filter.ts";
 import type { Manifest } from "../collection-store.ts";
 
-/** What the index of one collection is asked. */
-export type IndexQuestion =
-  /** Everything up to here becomes a segment; later changes go to a new tail. Answers with a `FrozenTail`. */
-  | { readonly kind: "freeze"; readonly upTo: number }
-  /** Answers with a `PackedOutcome`; other messages are handled while it runs. `query` names it for `cancel`. */
-  | { readonly kind: "search"; readonly query: number; readonly plan: SearchPlan }
+/** What is looked for as the index is when the message comes; other messages are handled while it runs. */
+export type IndexQuery =
+  /** Answers with a `PackedOutcome`. */
+  | { readonly kind: "search"; readonly plan: SearchPlan }
   /** Answers with an `AnsweredQuery`, or undefined where another thread has to answer. */
-  | { readonly kind: "answer"; readonly query: number; readonly asked: AskedQuery }
+  | { readonly kind: "answer"; readonly asked: AskedQuery }
   | { readonly kind: "count"; readonly filter: Filter; readonly eventual: boolean }
-  | {
-      readonly kind: "recall";
-      readonly field: string;
-      readonly num: number;
-      readonly k: number;
-      readonly filter: Filter | undefined;
-      readonly eventual: boolean;
-    }
   | {
       readonly kind: "match";
       readonly filter: Filter;
       readonly afterId: number;
       /** How many to answer with; the first by id. */
       readonly limit: number;
+      readonly eventual: boolean;
+    };
+
+/** What the index of one collection is asked. */
+export type IndexQuestion =
+  /** Everything up to here becomes a segment; later changes go to a new tail. Answers with a `FrozenTail`. */
+  | { readonly kind: "freeze"; readonly upTo: number }
+  /** `query` names it for `cancel`. */
+  | (IndexQuery & { readonly query: number })
+  | {
+      readonly kind: "recall";
+      readonly field: string;
+      readonly num: number;
+      readonly k: number;
+      readonly filter: Filter | undefined;
       readonly eventual: boolean;
     };
 
