@@ -387,3 +387,21 @@ test("a field that is added while a segment is made, which is merged right after
   await harness.sealed("c");
   assert.equal(await count(harness, { range: { late: { gte: 5 } } }), 35);
 });
+
+test("conditions on a document that a batch changes see each change", async () => {
+  await using harness = await EngineHarness.start("memory");
+  await create(harness);
+  const write = async (ops: readonly object[]) => {
+    const { results } = await harness.engine.documents.write(ref, await parseOps(ops, schema), 100);
+    return results.map(({ status }) => status);
+  };
+  const upsert = (tag: string, wanted?: string) => ({
+    upsert: { id: 1, source: { tag }, ...(wanted === undefined ? {} : { if: { term: { tag: wanted } } }) },
+  });
+  assert.deepEqual(await write([upsert("a")]), ["created"]);
+  const ops = [upsert("x", "b"), upsert("b", "a"), upsert("y", "a"), upsert("c", "b"), { delete: { id: 1 } }];
+  assert.deepEqual(await write([...ops, upsert("y", "c"), upsert("d"), upsert("y", "c"), upsert("e", "d")]), [
+    ...["condition_failed", "updated", "condition_failed", "updated", "deleted"],
+    ...["condition_failed", "created", "condition_failed", "updated"],
+  ]);
+});

@@ -13,6 +13,7 @@ import {
   encodeStored,
   type OpenedDocument,
   openStored,
+  type StoredDocument,
   storedVersion,
   versionBytes,
 } from "./document-codec.ts";
@@ -46,6 +47,8 @@ export class OpApplier {
   readonly #isSettled: boolean;
   /** Reads what the condition looks at; kept for the operations that share it. */
   #checker: { readonly condition: Filter; readonly extractor: StoredExtractor } | undefined;
+  /** What the last condition looked at: a batch may ask one large document thousands of times. */
+  #read: { readonly id: number; readonly stored: StoredDocument; readonly source: unknown } | undefined;
   #documentsAdded = 0;
 
   /** `next` is the offset that the operations get in the collection's log. */
@@ -91,7 +94,7 @@ export class OpApplier {
     if (op.kind === "delete") {
       if (version === 0) return { id, status: "noop", version };
       this.#documentsAdded--;
-      this.#changes.set(id, { id, version: version + 1, document: undefined });
+      this.#change({ id, version: version + 1, document: undefined });
       return { id, status: "deleted", version: version + 1 };
     }
     const document = prepared.document ?? this.#patched(op, prepared);
@@ -100,8 +103,13 @@ export class OpApplier {
       throw invalid(field, `would make the document larger than ${limits.documentBytesMax} bytes`);
     }
     if (version === 0) this.#documentsAdded++;
-    this.#changes.set(id, { id, version: version + 1, document });
+    this.#change({ id, version: version + 1, document });
     return { id, status: version === 0 ? "created" : "updated", version: version + 1 };
+  }
+
+  #change(change: DocumentChange): void {
+    this.#changes.set(change.id, change);
+    if (this.#read?.id === change.id) this.#read = undefined;
   }
 
   #path({ op }: PreparedOp, i: number): string {
@@ -133,8 +141,17 @@ export class OpApplier {
       this.#checker = { condition, extractor: new StoredExtractor(onlyWhat(condition, this.#schema)) };
     }
     const { extractor } = this.#checker;
-    const extracted = extractor.extract(decodeDocument(this.#current(op.id).document));
+    const { stored, source } = this.#readOf(op.id);
+    const extracted = extractor.extract(stored, source);
     return matchesDocument(condition, extractor.schema, op.id, extracted);
+  }
+
+  #readOf(id: number) {
+    if (this.#read?.id !== id) {
+      const stored = decodeDocument(this.#current(id).document);
+      this.#read = { id, stored, source: JSON.parse(stored.source) };
+    }
+    return this.#read;
   }
 
   /** Top-level source keys are merged, null removes one; named vectors are replaced, null removes one. */

@@ -13,9 +13,10 @@ export class StoredExtractor {
     this.#extractor = new Extractor({ ...schema, dynamic: "ignore" });
   }
 
-  extract(stored: StoredDocument): ExtractedDocument {
+  /** `source` is what the document's text holds, where that was read before. */
+  extract(stored: StoredDocument, source: unknown = JSON.parse(stored.source)): ExtractedDocument {
     return {
-      values: this.#values(JSON.parse(stored.source)),
+      values: this.#values(source),
       vectors: this.schema.vectors.map(({ name, dim }) => {
         const vector = stored.vectors.get(name);
         return vector?.length === dim ? vector : undefined;
