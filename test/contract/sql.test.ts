@@ -209,7 +209,28 @@ describe("SQL over REST", () => {
     // Each level once: a type found anew at every level would double the work with each of them, for ever.
     const nested: unknown = JSON.parse(`${"[".repeat(60)}7${"]".repeat(60)}`);
     assert.deepEqual(await rows("select ? as x", [nested]), [{ x: nested }]);
-    assert.deepEqual(await rows("select ? as x", [[null, [null, ["a"]]]]), [{ x: [null, [null, ["a"]]] }]);
+    for (const list of [
+      [null, [null, ["a"]]],
+      [[1], [1.5]],
+      [{ a: 1 }, { a: 1.5 }],
+      [[], [1]],
+      [{ a: null }, { a: 1 }, null],
+      [[{ a: [] }], [{ a: [true] }]],
+      [
+        { a: 1, b: "x" },
+        { a: 2, b: null },
+      ],
+    ])
+      assert.deepEqual(await rows("select ? as x", [list]), [{ x: list }], JSON.stringify(list));
+    for (const mixed of [
+      [1, "a"],
+      [[1], ["a"]],
+      [{ a: 1 }, { a: 2, b: 3 }],
+      [{ a: 1 }, { b: 2 }],
+      [[1], { a: 1 }],
+    ]) {
+      assertError(await sql("select ?", [mixed]), 400, "invalid_argument", "params[0]");
+    }
   });
 
   const values: readonly (readonly [string, unknown])[] = [

@@ -274,8 +274,10 @@ function sqlTypeOf(field: ArrowField): SqlType | undefined {
     case "list":
     case "largeList":
     case "fixedList": {
-      const item = sqlTypeOf(field.children[0]!) ?? { kind: "text" };
-      return { kind: "list", item, ...(type.kind === "fixedList" ? { size: type.size } : {}) };
+      const child = field.children[0]!;
+      const isText = child.type.kind === "utf8" || child.type.kind === "largeUtf8";
+      const item = isText ? ({ kind: "text" } as const) : sqlTypeOf(child);
+      return item && { kind: "list", item, ...(type.kind === "fixedList" ? { size: type.size } : {}) };
     }
     default:
       return undefined;

@@ -49,8 +49,10 @@ function castTo(name: string, type: SqlType): string {
   return type.kind === "null" ? "NULL" : `CAST(${name} AS ${typeName(type)})`;
 }
 
+/** Text of another type, and a list whose items are to be of the type that its client says. */
 function needsCast({ value, type }: SqlParameter): boolean {
-  return typeof value === "string" && !textual.has(type?.kind ?? "null");
+  if (typeof value === "string") return !textual.has(type?.kind ?? "null");
+  return Array.isArray(value) && type?.kind === "list";
 }
 
 /** Fills a statement whose parameters were renumbered. */
@@ -79,62 +81,119 @@ const int64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
 const int128 = { min: -(2n ** 127n), max: 2n ** 127n - 1n };
 
 function boundValue(value: SqlValue, field: string): Value {
-  if (value === null) return lib.create_null_value();
+  return valueOf(value, typed(shapeOf(value, field)), field);
+}
+
+/** What a value and its parts are; of a list one for all items, so that none is changed to be as the first is. */
+type Shape =
+  | "null"
+  | "boolean"
+  | "int64"
+  | "int128"
+  | "double"
+  | "text"
+  | "bytes"
+  | { readonly item: Shape }
+  | { readonly members: ReadonlyMap<string, Shape> };
+
+function shapeOf(value: SqlValue, field: string): Shape {
+  if (value === null) return "null";
   switch (typeof value) {
     case "boolean":
-      return lib.create_bool(value);
+      return "boolean";
     case "string":
-      return lib.create_varchar(value);
+      return "text";
     case "number":
-      return Number.isSafeInteger(value) ? lib.create_int64(BigInt(value)) : lib.create_double(value);
+      return Number.isSafeInteger(value) ? "int64" : "double";
     case "bigint":
-      if (value >= int64.min && value <= int64.max) return lib.create_int64(value);
+      if (value >= int64.min && value <= int64.max) return "int64";
       if (value < int128.min || value > int128.max) throw sqlFault("out_of_range", "is too large a number", { field });
-      return lib.create_hugeint(value);
+      return "int128";
     case "object":
       break;
   }
-  if (value instanceof Uint8Array) return lib.create_blob(value);
-  if (Array.isArray(value)) return listOf(value, field);
-  return structOf(value as Readonly<Record<string, SqlValue>>, field);
-}
-
-function simple(type: number): LogicalType {
-  return lib.create_logical_type(type);
-}
-
-function listOf(items: readonly SqlValue[], field: string): Value {
-  const type = commonType(items, field);
-  if (type === "double") {
-    const values = items.map((item) => (item === null ? lib.create_null_value() : lib.create_double(Number(item))));
-    return lib.create_list_value(simple(Type.DOUBLE), values);
+  if (value instanceof Uint8Array) return "bytes";
+  if (Array.isArray(value)) {
+    const shapes = value.map((item, i) => shapeOf(item, `${field}[${i}]`));
+    return { item: shapes.reduce((common, shape) => commonOf(common, shape, field), "null") };
   }
-  const values = items.map((item, i) => boundValue(item, `${field}[${i}]`));
-  // Made once and asked for their type: made for it alone, each level would double the work of those below it.
-  const first = items.findIndex((item) => item !== null);
-  return lib.create_list_value(type === "nested" ? lib.get_value_type(values[first]!) : type, values);
+  const entries = Object.entries(value as Readonly<Record<string, SqlValue>>);
+  if (entries.length === 0) throw sqlFault("parameter", "must not be an empty object", { field });
+  return { members: new Map(entries.map(([name, member]) => [name, shapeOf(member, `${field}.${name}`)])) };
 }
 
-/** The type of a list's items; `nested` where their own parts make it. */
-function commonType(items: readonly SqlValue[], field: string): LogicalType | "double" | "nested" {
-  const present = items.filter((item) => item !== null);
-  const [first] = present;
-  if (first === undefined) return simple(Type.VARCHAR);
-  if (present.every((item) => typeof item === "number" || typeof item === "bigint")) {
-    const whole = present.every((item) => typeof item === "bigint" || Number.isSafeInteger(item));
-    return whole ? simple(Type.BIGINT) : "double";
+/** From what fits least to what fits most. */
+const numbers: readonly Shape[] = ["int64", "int128", "double"];
+
+/** The shape that has room for both. */
+function commonOf(a: Shape, b: Shape, field: string): Shape {
+  if (a === b || b === "null") return a;
+  if (a === "null") return b;
+  if (numbers.includes(a) && numbers.includes(b)) return numbers[Math.max(numbers.indexOf(a), numbers.indexOf(b))]!;
+  if (typeof a === "object" && typeof b === "object") {
+    if ("item" in a && "item" in b) return { item: commonOf(a.item, b.item, field) };
+    if ("members" in a && "members" in b && a.members.size === b.members.size) {
+      const members = new Map<string, Shape>();
+      for (const [name, shape] of a.members) {
+        const other = b.members.get(name);
+        if (other !== undefined) members.set(name, commonOf(shape, other, field));
+      }
+      if (members.size === a.members.size) return { members };
+    }
   }
-  if (present.every((item) => typeof item === "string")) return simple(Type.VARCHAR);
-  if (present.every((item) => typeof item === "boolean")) return simple(Type.BOOLEAN);
-  if (present.every((item) => item instanceof Uint8Array)) return simple(Type.BLOB);
-  if (present.every((item) => typeof item === "object")) return "nested";
   throw sqlFault("parameter", "must have items of one type", { field });
 }
 
-function structOf(value: Readonly<Record<string, SqlValue>>, field: string): Value {
-  const names = Object.keys(value);
-  if (names.length === 0) throw sqlFault("parameter", "must not be an empty object", { field });
-  const values = names.map((name) => boundValue(value[name]!, `${field}.${name}`));
-  const types = values.map((each) => lib.get_value_type(each));
-  return lib.create_struct_value(lib.create_struct_type(types, names), values);
+/** A shape with its type, which is made once for all items of a list. */
+type Typed = { readonly shape: Shape; readonly type: LogicalType; readonly parts: readonly Typed[] };
+
+const simpleTypes = {
+  null: Type.VARCHAR,
+  boolean: Type.BOOLEAN,
+  int64: Type.BIGINT,
+  int128: Type.HUGEINT,
+  double: Type.DOUBLE,
+  text: Type.VARCHAR,
+  bytes: Type.BLOB,
+} as const;
+
+function typed(shape: Shape): Typed {
+  if (typeof shape === "string") return { shape, type: lib.create_logical_type(simpleTypes[shape]), parts: [] };
+  if ("item" in shape) {
+    const item = typed(shape.item);
+    return { shape, type: lib.create_list_type(item.type), parts: [item] };
+  }
+  const parts = [...shape.members.values()].map(typed);
+  const types = parts.map(({ type }) => type);
+  return { shape, type: lib.create_struct_type(types, [...shape.members.keys()]), parts };
+}
+
+function valueOf(value: SqlValue, { shape, type, parts }: Typed, field: string): Value {
+  if (value === null) return lib.create_null_value();
+  if (typeof shape === "object") {
+    if ("item" in shape) {
+      const [item] = parts as [Typed];
+      const items = (value as readonly SqlValue[]).map((each, i) => valueOf(each, item, `${field}[${i}]`));
+      return lib.create_list_value(item.type, items);
+    }
+    const members = value as Readonly<Record<string, SqlValue>>;
+    const values = [...shape.members.keys()].map((name, i) => valueOf(members[name]!, parts[i]!, `${field}.${name}`));
+    return lib.create_struct_value(type, values);
+  }
+  switch (shape) {
+    case "boolean":
+      return lib.create_bool(value as boolean);
+    case "text":
+      return lib.create_varchar(value as string);
+    case "int64":
+      return lib.create_int64(BigInt(value as number | bigint));
+    case "int128":
+      return lib.create_hugeint(BigInt(value as number | bigint));
+    case "double":
+      return lib.create_double(Number(value));
+    case "bytes":
+      return lib.create_blob(value as Uint8Array);
+    case "null":
+      return lib.create_null_value();
+  }
 }
