@@ -5,13 +5,19 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { Client, compressionAlgorithms, credentials, Metadata } from "@grpc/grpc-js";
 import {
+  type DataType,
+  DateDay,
+  Decimal,
   Field,
   FixedSizeList,
   Float32,
+  Float64,
   Int64,
+  List,
   Table,
   tableFromIPC,
   tableToIPC,
+  Uint64,
   Utf8,
   vectorFromArray,
 } from "apache-arrow";
@@ -130,6 +136,32 @@ test("vectors can be parameters", async () => {
   assert.deepEqual(json(await client.get(sql.CommandPreparedStatementQuerySchema, { preparedStatementHandle })), [
     { p: 2 },
   ]);
+});
+
+test("the items of a list have the type that was sent", async () => {
+  const listOf = (items: readonly unknown[], type: DataType) =>
+    new Table({ a: vectorFromArray([items], new List(new Field("item", type))) });
+  for (const [query, parameters, want] of [
+    ["select typeof($1) as t, $1[1] as x", listOf([1, 2], new Float64()), { t: "DOUBLE[]", x: 1 }],
+    [
+      "select typeof($1) as t, list_max($1)::int as x",
+      listOf([Uint32Array.of(900, 0, 0, 0), Uint32Array.of(1000, 0, 0, 0)], new Decimal(2, 10)),
+      { t: "DECIMAL(10,2)[]", x: 10 },
+    ],
+    [
+      "select typeof($1) as t, $1[1] > $1[2] as x",
+      listOf([86_400_000 * 11, 0], new DateDay()),
+      { t: "DATE[]", x: true },
+    ],
+    ["select typeof($1) as t, len($1) as x", listOf([1n, 2n ** 63n], new Uint64()), { t: "UBIGINT[]", x: 2 }],
+    ["select typeof($1) as t, $1[1] as x", listOf(["9", "10"], new Utf8()), { t: "VARCHAR[]", x: "9" }],
+  ] as const) {
+    const { preparedStatementHandle } = await client.prepare(query);
+    const command = packed(sql.CommandPreparedStatementQuerySchema, { preparedStatementHandle });
+    await client.put(command, messagesOf(tableToIPC(parameters, "stream")));
+    const got = json(await client.get(sql.CommandPreparedStatementQuerySchema, { preparedStatementHandle }));
+    assert.deepEqual(got, [want], query);
+  }
 });
 
 test("what there is to query", async () => {
