@@ -22,7 +22,7 @@ export type TokenKind =
   /** Double quotes that MySQL reads as a string, and that stand for a name where only a name can stand. */
   | "doubled"
   | "number"
-  /** `x'…'`, as hexadecimal digits. */
+  /** `x'…'` and `0x…`, as pairs of hexadecimal digits. */
   | "hex"
   | "parameter"
   /** `@name`. */
@@ -149,9 +149,13 @@ class Lexer {
   }
 
   #number(start: number): MysqlToken {
-    const match = /^(?:0[xX][0-9a-fA-F]+|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)/.exec(
-      this.#source.slice(start, start + 400),
-    );
+    hexNumber.lastIndex = start;
+    const digits = hexNumber.exec(this.#source)?.[1];
+    if (digits !== undefined) {
+      this.#at = start + 2 + digits.length;
+      return this.#token("hex", start, digits.length % 2 === 0 ? digits : `0${digits}`);
+    }
+    const match = /^(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/.exec(this.#source.slice(start, start + 400));
     const length = match![0].length;
     // A name may begin with a digit, as `2024_orders` does.
     const tail = /^[A-Za-z0-9_$\u0080-\uffff]+/.exec(this.#source.slice(start + length, start + length + 256));
@@ -228,6 +232,9 @@ class Lexer {
     return { kind, value, start, end: this.#at, glued };
   }
 }
+
+/** What goes on as a name is one, as `0xfg` does. */
+const hexNumber = /0x([0-9a-fA-F]+)(?![A-Za-z0-9_$\u0080-\uffff])/y;
 
 function isSpace(c: string): boolean {
   return c === " " || c === "\n" || c === "\t" || c === "\r" || c === "\f" || c === "\v" || c === "\u00a0";

@@ -30,6 +30,7 @@ for (const [given, want] of [
   ["select a from t /*!50000 where a = 1 */ limit 2", "select a from t where a = 1 limit 2"],
   ["select 1--1 as x", "select 1- -1 as x"],
   ["select x'4142' as x", "select '\\x41\\x42'::BLOB as x"],
+  ["select 0x4142 as x, 0xaBc as y", "select '\\x41\\x42'::BLOB as x, '\\x0a\\xBc'::BLOB as y"],
   ["select b'101' as x", "select 5 as x"],
   ["select 'a' 'b' as x", "select 'ab' as x"],
   ["select _utf8mb4'a' as x", "select 'a' as x"],

@@ -81,7 +81,7 @@ const int64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
 const int128 = { min: -(2n ** 127n), max: 2n ** 127n - 1n };
 
 function boundValue(value: SqlValue, field: string): Value {
-  return valueOf(value, typed(shapeOf(value, field)), field);
+  return valueAs(value, typed(shapeOf(value, field)), field);
 }
 
 /** What a value and its parts are; of a list one for all items, so that none is changed to be as the first is. */
@@ -168,16 +168,16 @@ function typed(shape: Shape): Typed {
   return { shape, type: lib.create_struct_type(types, [...shape.members.keys()]), parts };
 }
 
-function valueOf(value: SqlValue, { shape, type, parts }: Typed, field: string): Value {
+function valueAs(value: SqlValue, { shape, type, parts }: Typed, field: string): Value {
   if (value === null) return lib.create_null_value();
   if (typeof shape === "object") {
     if ("item" in shape) {
       const [item] = parts as [Typed];
-      const items = (value as readonly SqlValue[]).map((each, i) => valueOf(each, item, `${field}[${i}]`));
+      const items = (value as readonly SqlValue[]).map((each, i) => valueAs(each, item, `${field}[${i}]`));
       return lib.create_list_value(item.type, items);
     }
     const members = value as Readonly<Record<string, SqlValue>>;
-    const values = [...shape.members.keys()].map((name, i) => valueOf(members[name]!, parts[i]!, `${field}.${name}`));
+    const values = [...shape.members.keys()].map((name, i) => valueAs(members[name]!, parts[i]!, `${field}.${name}`));
     return lib.create_struct_value(type, values);
   }
   switch (shape) {
