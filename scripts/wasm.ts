@@ -17,7 +17,7 @@ const modules: readonly { source: string; target: string; name: string; more?: r
   },
   {
     source: "wasm/graph.ts",
-    target: "src/adapter/usearch/walk-binary.ts",
+    target: "src/adapter/vectors/walk-binary.ts",
     name: "walkBinary",
     more: [...shared, "--enable", "relaxed-simd"],
   },

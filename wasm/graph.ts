@@ -1,4 +1,4 @@
-// The walk through a graph of near vectors (HNSW), in AssemblyScript: made into src/adapter/usearch/walk-binary.ts by
+// The walk through a graph of near vectors (HNSW), in AssemblyScript: made into src/adapter/vectors/walk-binary.ts by
 // scripts/wasm.ts. The host owns the memory, which threads share, and passes addresses. How a row lies in it: see walk-file.ts.
 
 const none: u32 = 0xffffffff;

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { UsearchGraphs } from "../../src/adapter/usearch/graphs.ts";
+import { UsearchGraphs } from "../../src/adapter/vectors/graphs.ts";
 import { usualCandidates } from "../../src/port/vector-graph.ts";
 import { Clusters, flat, generator, nearest } from "../support/vectors.ts";
 

@@ -1,6 +1,6 @@
 // In a worker thread: builds a graph if it is given vectors, then opens it and searches for every query, many times.
 import { parentPort, workerData } from "node:worker_threads";
-import { UsearchGraphs } from "../../src/adapter/usearch/graphs.ts";
+import { UsearchGraphs } from "../../src/adapter/vectors/graphs.ts";
 
 interface Task {
   readonly path: string;

@@ -1,4 +1,4 @@
-import { UsearchGraphs } from "../../src/adapter/usearch/graphs.ts";
+import { UsearchGraphs } from "../../src/adapter/vectors/graphs.ts";
 import type { Distance } from "../../src/engine/schema/schema.ts";
 import { parseSchema } from "../../src/engine/schema/schema-parse.ts";
 import { extract } from "../../src/engine/search/document.ts";

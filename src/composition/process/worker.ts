@@ -73,7 +73,7 @@ function queryFormats(rest: QueryFormat): (name: FormatName) => QueryFormat | un
 }
 
 async function segments(place: ObjectsPlace) {
-  const { UsearchGraphs } = await import("../../adapter/usearch/graphs.ts");
+  const { UsearchGraphs } = await import("../../adapter/vectors/graphs.ts");
   const { ObjectSegmentLoader } = await import("../../engine/collection/index/segment-loader.ts");
   const objects = await openObjects(place);
   const graphs = new UsearchGraphs(pause.ifDue);
