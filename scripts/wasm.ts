@@ -21,6 +21,12 @@ const modules: readonly { source: string; target: string; name: string; more?: r
     name: "walkBinary",
     more: [...shared, "--enable", "relaxed-simd"],
   },
+  {
+    source: "wasm/codes.ts",
+    target: "src/adapter/vectors/codes-binary.ts",
+    name: "codesBinary",
+    more: [...shared, "--enable", "relaxed-simd"],
+  },
 ];
 const options = [
   "-O3",

@@ -1,6 +1,8 @@
 import type { SharedBytes } from "./shared-bytes.ts";
 
-/** A graph over the vectors of one sealed segment, for finding near ones without comparing all. Rows are numbered from 0. */
+/**
+ * A graph over the vectors of one sealed segment, or their short codes, for finding near ones without reading all. Rows are numbered from 0.
+ */
 export interface VectorGraphInput {
   /** All rows, one after another. Finite numbers. */
   readonly rows: Float32Array;
@@ -42,9 +44,14 @@ export interface VectorGraph {
   search(query: Float32Array, count: number, nearest?: number): Uint32Array | undefined;
   /**
    * About the `count` nearest of the rows whose bits are set in the given words, from the row of the first bit on, by
-   * comparing all of them as the graph has them. Undefined where it can't.
+   * comparing all of them as the graph has them. Undefined where it can't. What compares all does so from row 0 on.
    */
   nearestOf(query: Float32Array, words: Uint32Array, firstRow: number, count: number): Uint32Array | undefined;
+  /**
+   * Only what compares short codes of all rows has it, where a filter costs nothing. How many of the rows that were found last may score
+   * this much, as far as their codes tell; more than were found where others may as well.
+   */
+  reaching?(score: number): number;
   /** After this, search finds nothing. */
   close(): void;
 }

@@ -3,12 +3,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { UsearchGraphs } from "../../src/adapter/vectors/graphs.ts";
 import { Bitset } from "../../src/engine/search/index/bitset.ts";
 import { searchAnn } from "../../src/engine/search/vector/ann.ts";
 import { searchVectors } from "../../src/engine/search/vector/exact.ts";
 import type { VectorGraph } from "../../src/port/vector-graph.ts";
-import { Clusters, generator, graphOf, vectorSegment } from "../support/vectors.ts";
+import { Clusters, generator, graphOf, vectorGraphs, vectorSegment } from "../support/vectors.ts";
 
 const dim = 24;
 const clusters = new Clusters(dim, 60, 1);
@@ -24,13 +23,16 @@ test("recall by l2 where the lengths of the vectors differ much", async () => {
   const random = generator(9);
   const stretched = (count: number) => clusters.many(count).map((vector) => scaled(vector, Math.exp(6 * random())));
   const uneven = vectorSegment(stretched(8_000), "l2");
-  const graph = await graphOf(uneven, join(folder, "uneven"));
-  let found = 0;
-  for (const query of stretched(100)) {
-    const exact = new Set(searchVectors([uneven], "v", query, 10).map(({ id }) => id));
-    found += searchAnn([uneven], [graph], "v", query, 10).filter(({ id }) => exact.has(id)).length;
+  const queries = stretched(100);
+  for (const [kind, graphs] of Object.entries(vectorGraphs)) {
+    const graph = await graphOf(uneven, join(folder, `uneven ${kind}`), graphs);
+    let found = 0;
+    for (const query of queries) {
+      const exact = new Set(searchVectors([uneven], "v", query, 10).map(({ id }) => id));
+      found += searchAnn([uneven], [graph], "v", query, 10).filter(({ id }) => exact.has(id)).length;
+    }
+    assert.ok(found >= 950, `${kind}: ${found} of 1000`);
   }
-  assert.ok(found >= 950, `${found} of 1000`);
 });
 
 function scaled(vector: Float32Array, by: number): Float32Array {
@@ -72,16 +74,15 @@ function near(vector: readonly number[], by: number, next: () => number): number
 }
 
 for (const distance of ["cosine", "l2", "dot"] as const) {
-  for (const [what, make] of Object.entries(alikes)) {
-    test(`${what} are told apart by ${distance}`, async () => {
+  for (const [[what, make], [kind, graphs]] of Object.entries(alikes).flatMap((alike) =>
+    Object.entries(vectorGraphs).map((each) => [alike, each] as const),
+  )) {
+    test(`${kind}: ${what} are told apart by ${distance}`, async () => {
       const next = gaussian(77);
       const { row, query } = make(next);
       const rows = Array.from({ length: 8_000 }, (_, i) => Float32Array.from(row(i)));
       const reader = vectorSegment(rows, distance, true);
-      const made = new UsearchGraphs();
-      const file = join(folder, `${what} ${distance}`);
-      const { quality } = await made.build(file, { rows: reader.vectors("v")!.data, dim, distance });
-      const graph = await made.open(file, quality);
+      const graph = await graphOf(reader, join(folder, `${kind} ${what} ${distance}`), graphs);
       const filter = new Bitset(reader.docCount);
       for (let doc = 0; doc < reader.docCount; doc += 40) filter.add(doc);
       for (const filters of [undefined, [filter]]) {

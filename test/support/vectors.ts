@@ -1,11 +1,12 @@
 import { UsearchGraphs } from "../../src/adapter/vectors/graphs.ts";
+import { NearRows } from "../../src/adapter/vectors/near-rows.ts";
 import type { Distance } from "../../src/engine/schema/schema.ts";
 import { parseSchema } from "../../src/engine/schema/schema-parse.ts";
 import { extract } from "../../src/engine/search/document.ts";
 import type { IndexReader } from "../../src/engine/search/index/reader.ts";
 import { openSegment, SegmentReader } from "../../src/engine/search/index/segment.ts";
 import { buildSegment } from "../../src/engine/search/index/segment-writer.ts";
-import type { VectorGraph, VectorGraphInput } from "../../src/port/vector-graph.ts";
+import type { VectorGraph, VectorGraphInput, VectorGraphs } from "../../src/port/vector-graph.ts";
 
 /** Small and seeded: the same numbers in every run. */
 export function generator(seed: number): () => number {
@@ -61,13 +62,22 @@ export function vectorSegment(
   return new SegmentReader(openSegment(buildSegment(schema, documents)));
 }
 
-/** A graph of a segment's vectors, in a file of its own. */
-export async function graphOf(reader: IndexReader, path: string): Promise<VectorGraph> {
+/** A graph of a segment's vectors, or their codes, in a file of its own. */
+export async function graphOf(
+  reader: IndexReader,
+  path: string,
+  graphs: VectorGraphs = vectorGraphs.walked,
+): Promise<VectorGraph> {
   const { data, dim, distance } = reader.vectors("v")!;
-  const graphs = new UsearchGraphs();
-  await graphs.build(path, { rows: data, dim, distance });
-  return graphs.open(path);
+  const { quality } = await graphs.build(path, { rows: data, dim, distance });
+  return graphs.open(path, quality);
 }
+
+/** What makes graphs that are walked, and codes that are compared. */
+export const vectorGraphs = {
+  walked: new UsearchGraphs(),
+  coded: new NearRows(new UsearchGraphs()),
+} as const satisfies Record<string, VectorGraphs>;
 
 /** The rows one after another. */
 export function flat(vectors: readonly Float32Array[]): Float32Array {

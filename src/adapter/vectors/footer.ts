@@ -7,8 +7,8 @@ import type { RowBits } from "./walk-file.ts";
  * graph (u32), CRC-32 of the footer so far (u32).
  */
 export interface Footer {
-  /** `usearch`: as usearch saves it. `walk`: see `walk-file.ts`. */
-  readonly form: "usearch" | "walk";
+  /** `usearch`: as usearch saves it. `walk`: see `walk-file.ts`. `codes`: see `codes-file.ts`. */
+  readonly form: "usearch" | "walk" | "codes";
   /** Of a number of a row, where it is to walk. */
   readonly bits: RowBits;
   readonly graphBytes: number;
@@ -33,6 +33,7 @@ const magics = [
   { form: "usearch", bits: 8, magic: Buffer.from("NEVGRF01") },
   { form: "walk", bits: 8, magic: Buffer.from("NEVGRF02") },
   { form: "walk", bits: 4, magic: Buffer.from("NEVGRF03") },
+  { form: "codes", bits: 8, magic: Buffer.from("NEVGRF04") },
 ] as const;
 const distances = ["cosine", "dot", "l2"] as const;
 

@@ -1,11 +1,8 @@
-import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
-import { createRequire } from "node:module";
+import { type FileHandle, mkdir, open, rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { Index, MetricKind, ScalarKind } from "usearch";
-import { crc32 } from "../../port/checksum.ts";
+import type { Index } from "usearch";
 import { nextTurn } from "../../port/next-turn.ts";
 import type { SharedBytes } from "../../port/shared-bytes.ts";
-import { syncFolder } from "../../port/sync-folder.ts";
 import {
   type BuiltGraph,
   type GraphQuality,
@@ -14,12 +11,15 @@ import {
   type VectorGraphInput,
   type VectorGraphs,
 } from "../../port/vector-graph.ts";
-import { decodeFooter, encodeFooter, type Footer, footerBytes } from "./footer.ts";
+import type { Footer } from "./footer.ts";
+import { finishGraph, writeGraph } from "./graph-file.ts";
+import { openGraph, openSharedGraph } from "./open.ts";
 import { heldBack, type MeasuredQuality, measureQuality, qualityQuestions, suffices } from "./quality.ts";
 import { RowOrder } from "./row-order.ts";
-import { bentEffort, centreOf, hasManyZeros, scaleOf, scaleQuery, scaleRows, withoutCentre } from "./scale.ts";
-import { type RowBits, rowBytesOf, type WalkInput, walkHeadBytes, walkPieces } from "./walk-file.ts";
-import { WalkedGraph, walkBytesOf, walkMemory } from "./walked-graph.ts";
+import { centreOf, hasManyZeros, scaleOf, scaleRows, withoutCentre } from "./scale.ts";
+import { largeRowsMin, linksOf, newIndex } from "./usearch-graph.ts";
+import { type RowBits, rowBytesOf, type WalkInput, walkPieces } from "./walk-file.ts";
+import { walkBytesOf } from "./walked-graph.ts";
 
 /** Every bound of the usearch adapter, named once with its unit. */
 export const usearchLimits = {
@@ -32,21 +32,6 @@ export const usearchLimits = {
   walkBytesMax: 4 * 1024 * 1024 * 1024 - 64 * 1024 * 1024,
 } as const;
 
-/** From so many rows on a graph is not soon made anew as part of a larger one, and its build is worth more time. */
-const largeRowsMin = 32_768;
-
-/**
- * Links of a row, and rows that are looked at to find them. Measured on the descriptions of 63,000 packages × 100, whose vectors
- * are the sums of their words': the large form finds 0.95 of the ten nearest with 32 candidates and 0.98 with 96; the small one, in
- * the same time, 0.83 and 0.89, and 0.95 with 256. It builds in half the time. In clusters both are nearly alike.
- */
-const small = { connectivity: 16, expansion_add: 64 } as const;
-const large = { connectivity: 32, expansion_add: 128 } as const;
-
-function linksOf(rowCount: number): typeof small | typeof large {
-  return rowCount < largeRowsMin ? small : large;
-}
-
 /** Of rows of 8 bits, those of 4 have to take this share at most: of few numbers they take as much. */
 const halvedBytesShareMax = 2 / 3;
 
@@ -55,12 +40,6 @@ function bitsOf(rowCount: number, dim: number): readonly RowBits[] {
   const isShorter = rowBytesOf(dim, 4) <= rowBytesOf(dim, 8) * halvedBytesShareMax;
   return rowCount >= largeRowsMin && isShorter ? [8, 4] : [8];
 }
-
-/**
- * Half precision with the exponent of single (bf16) has the recall of f32, as candidates are scored again exactly, at 0.6 of its
- * size and two thirds of its build time. i8 saves a third more, builds no faster, and fits cosine only.
- */
-const quantization = "bf16" as ScalarKind;
 
 /**
  * See `Footer`. Fewer candidates are enough for most questions than for those between the rows, by which their number is chosen:
@@ -74,17 +53,6 @@ interface RowForm {
 }
 
 interface MeasuredForm extends MeasuredQuality, RowForm {}
-
-let usearch: { Index: typeof Index } | undefined;
-
-/** Loaded when first used: only collections with vectors need it. */
-function newIndex(rowCount: number, dim: number, distance: VectorGraphInput["distance"]): Index {
-  usearch ??= createRequire(import.meta.url)("usearch") as { Index: typeof Index };
-  const metric = (distance === "l2" ? "l2sq" : "ip") as MetricKind;
-  // The search explores as many candidates as it is asked for, but no fewer than this.
-  const options = { ...linksOf(rowCount), quantization, expansion_search: 1, multi: false };
-  return new usearch.Index({ dimensions: dim, metric, ...options });
-}
 
 export class UsearchGraphs implements VectorGraphs {
   readonly #pause: () => void;
@@ -145,9 +113,7 @@ export class UsearchGraphs implements VectorGraphs {
         heldBackRows === 0 ? undefined : await this.#measured(measured, input, form, order, heldBackRows, write, pause);
       await add(rowCount - heldBackRows, rowCount);
       const bytes = await write(partial, rowCount, found ?? { bits: 8, mayEndEarly: false });
-      await syncFile(partial);
-      await rename(partial, path);
-      await syncFolder(dirname(path));
+      await finishGraph(partial, path);
       return { bytes, quality: found?.quality };
     } catch (error) {
       await rm(partial, { force: true });
@@ -205,109 +171,21 @@ export class UsearchGraphs implements VectorGraphs {
     try {
       index.save(saved);
       await using from = await open(saved, "r");
-      await using to = await open(file, "w");
       const pieces = form === "walk" ? walkPieces(from, content) : savedPieces(from);
-      let graphBytes = 0;
-      let checksum = 0;
-      for await (const piece of pieces) {
-        await to.writeFile(piece);
-        checksum = crc32(piece, checksum);
-        graphBytes += piece.length;
-        await pause();
-      }
-      const what = { form, bits: content.bits, ...scale, rowCount: slots, dim, distance, graphBytes, checksum };
-      await to.writeFile(encodeFooter({ ...what, patience: mayEndEarly ? patience : 0 }));
-      return graphBytes + footerBytes;
+      const what = { form, bits: content.bits, ...scale, rowCount: slots, dim, distance };
+      return await writeGraph(file, pieces, { ...what, patience: mayEndEarly ? patience : 0 }, pause);
     } finally {
       await rm(saved, { force: true });
     }
   }
 
-  async open(path: string, quality?: GraphQuality): Promise<VectorGraph> {
-    await using file = await open(path, "r").catch((error: unknown) => {
-      throw new VectorGraphError("damaged", `${path}: can't be opened`, error);
-    });
-    const footer = await readFooter(file, path);
-    if (footer.form === "usearch") {
-      await verify(file, footer);
-      return openUsearch(path, footer, quality);
-    }
-    const head = Buffer.alloc(walkHeadBytes);
-    await file.read(head, 0, head.length, 0);
-    const memory = walkMemory(footer, new Uint32Array(head.buffer, head.byteOffset, walkHeadBytes / 4));
-    if (memory === undefined) throw new VectorGraphError("damaged", `${path}: is larger than any that is made`);
-    await verify(file, footer, memory.graph);
-    return new WalkedGraph(memory.shared, quality);
+  open(path: string, quality?: GraphQuality): Promise<VectorGraph> {
+    return openGraph(path, quality);
   }
 
   openShared(shared: SharedBytes, quality?: GraphQuality): VectorGraph {
-    return new WalkedGraph(shared, quality);
+    return openSharedGraph(shared, quality);
   }
-}
-
-/** What earlier builds made: mapped into memory by usearch. */
-function openUsearch(path: string, footer: Footer, quality: GraphQuality | undefined): VectorGraph {
-  const index = newIndex(footer.rowCount, footer.dim, footer.distance);
-  try {
-    index.view(path);
-  } catch (error) {
-    throw new VectorGraphError("damaged", `${path}: ${error instanceof Error ? error.message : String(error)}`, error);
-  }
-  if (index.size() !== footer.rowCount || index.dimensions() !== footer.dim) {
-    throw new VectorGraphError("damaged", `${path}: the graph is not the one its footer describes`);
-  }
-  return new UsearchGraph(index, footer, quality);
-}
-
-class UsearchGraph implements VectorGraph {
-  readonly shared = undefined;
-  readonly rowCount: number;
-  readonly dim: number;
-  readonly effort: number;
-  readonly recall: number | undefined;
-  readonly bytes: number;
-  readonly #footer: Footer;
-  #index: Index | undefined;
-
-  constructor(index: Index, footer: Footer, quality: GraphQuality | undefined) {
-    this.rowCount = footer.rowCount;
-    this.dim = footer.dim;
-    this.effort = quality?.effort ?? (footer.bent ? bentEffort : 1);
-    this.recall = quality?.recall;
-    this.bytes = footer.graphBytes + footerBytes;
-    this.#footer = footer;
-    this.#index = index;
-  }
-
-  search(query: Float32Array, count: number): Uint32Array | undefined {
-    // The native code reads as many numbers as it expects, whatever is there.
-    if (query.length !== this.dim) throw new VectorGraphError("failed", `the query has ${query.length} numbers`);
-    const scaled = scaleQuery(query, this.#footer.distance, this.#footer);
-    if (scaled === undefined || this.#index === undefined) return undefined;
-    const wanted = Math.min(count, this.rowCount);
-    if (wanted === 0) return new Uint32Array(0);
-    const { keys, distances } = this.#index.search(scaled, wanted, 1);
-    if (distances.length > 0 && !Number.isFinite(distances[distances.length - 1])) return undefined;
-    // Keys are 64 bits, rows 32: the lower half of each, which spares a BigInt for each of them.
-    const halves = new Uint32Array(keys.buffer, keys.byteOffset, keys.length * 2);
-    const rows = new Uint32Array(keys.length);
-    for (let i = 0; i < rows.length; i++) rows[i] = halves[2 * i]!;
-    return rows;
-  }
-
-  nearestOf(): undefined {
-    return undefined;
-  }
-
-  /** The mapping goes when the native object is collected: usearch has no other way to give it back. */
-  close(): void {
-    this.#index = undefined;
-  }
-}
-
-async function syncFile(path: string): Promise<void> {
-  await using file = await open(path, "r+");
-  await file.sync();
 }
 
 async function* savedPieces(file: FileHandle): AsyncGenerator<Uint8Array> {
@@ -319,30 +197,4 @@ async function* savedPieces(file: FileHandle): AsyncGenerator<Uint8Array> {
     yield piece.subarray(0, bytesRead);
     at += bytesRead;
   }
-}
-
-/** Reads a graph, into memory where it is to stay there, and compares its checksum. */
-async function verify(file: FileHandle, { graphBytes, checksum }: Footer, into?: Uint8Array): Promise<void> {
-  const piece = into === undefined ? Buffer.allocUnsafe(Math.min(graphBytes, usearchLimits.readBytes)) : undefined;
-  let sum = 0;
-  for (let at = 0; at < graphBytes; ) {
-    const wanted = Math.min(usearchLimits.readBytes, graphBytes - at);
-    const part = piece?.subarray(0, wanted) ?? into!.subarray(at, at + wanted);
-    const { bytesRead } = await file.read(part, 0, wanted, at);
-    if (bytesRead === 0) throw new VectorGraphError("damaged", "the file ended while it was read");
-    sum = crc32(part.subarray(0, bytesRead), sum);
-    at += bytesRead;
-  }
-  if (sum !== checksum) throw new VectorGraphError("damaged", "a graph's checksum does not match");
-}
-
-async function readFooter(file: FileHandle, path: string): Promise<Footer> {
-  const { size } = await file.stat();
-  const bytes = Buffer.alloc(footerBytes);
-  await file.read(bytes, 0, footerBytes, Math.max(0, size - footerBytes));
-  const footer = decodeFooter(bytes);
-  if (footer === undefined || footer.graphBytes !== size - footerBytes) {
-    throw new VectorGraphError("damaged", `${path}: is no whole graph`);
-  }
-  return footer;
 }

@@ -8,8 +8,8 @@ import {
 import type { RowOrder } from "./row-order.ts";
 
 /** The share of the nearest that is aimed at: a little more than is promised, as few rows are looked up. */
-const recallAim = 0.973;
-const nearestCount = 10;
+export const recallAim = 0.973;
+export const nearestCount = 10;
 const watched = Math.max(nearestCount, watchedMin);
 /** Rows that are looked up before they are added, and the least number of others for each. */
 const questionsMax = 128;
@@ -168,7 +168,7 @@ function* worstOfNearest(
 }
 
 /** Greater for what is nearer to one question; of no meaning between two. */
-function nearness({ rows, dim, distance }: VectorGraphInput, query: Float32Array, row: number): number {
+export function nearness({ rows, dim, distance }: VectorGraphInput, query: Float32Array, row: number): number {
   let product = 0;
   let squared = 0;
   for (let i = 0; i < dim; i++) {

@@ -39,14 +39,14 @@ function isUneven({ rows, dim, distance }: VectorGraphInput): boolean {
   if (distance !== "l2" || rowCount < 2) return false;
   const step = Math.max(1, Math.floor(rowCount / sampleRows));
   const lengths: number[] = [];
-  for (let row = 0; row < rowCount; row += step) lengths.push(length(rows, row * dim, dim));
+  for (let row = 0; row < rowCount; row += step) lengths.push(lengthOf(rows, row * dim, dim));
   lengths.sort((a, b) => a - b);
   const [short, long] = [0.05, 0.95].map((share) => lengths[Math.floor(lengths.length * share)]!);
   return long! > unevenRatio * short!;
 }
 
 /** In double precision, in which no single-precision vector overflows. */
-function length(vector: Float32Array, from: number, dim: number): number {
+export function lengthOf(vector: Float32Array, from: number, dim: number): number {
   let squared = 0;
   for (let i = from; i < from + dim; i++) squared += vector[i]! * vector[i]!;
   return Math.sqrt(squared);
@@ -55,7 +55,7 @@ function length(vector: Float32Array, from: number, dim: number): number {
 /** What a vector is multiplied with; 0 for a zero vector where its length counts. */
 function multiplier(vector: Float32Array, from: number, dim: number, unit: boolean, { factor, bent }: Scale): number {
   if (!unit && !bent) return factor;
-  const own = length(vector, from, dim);
+  const own = lengthOf(vector, from, dim);
   if (own === 0) return 0;
   return unit ? 1 / own : factor * (own * factor) ** (bentPower - 1);
 }

@@ -1,5 +1,6 @@
 import type { FileHandle } from "node:fs/promises";
 import type { VectorGraphInput } from "../../port/vector-graph.ts";
+import { headBytes } from "./graph-memory.ts";
 import type { RowOrder } from "./row-order.ts";
 import { type Scale, scaleRows } from "./scale.ts";
 
@@ -32,7 +33,6 @@ export interface WalkLayout {
 /** Of a number of a row. */
 export type RowBits = 4 | 8;
 
-export const walkHeadBytes = 32;
 export const noLink = 0xffff_ffff;
 const rowTailBytes = { 4: 12, 8: 16 } as const;
 /** What the greatest number of a row is shortened to. */
@@ -41,7 +41,7 @@ const numberMax = { 4: 7.5, 8: 127 } as const;
 export function walkLayout(head: Uint32Array, rowCount: number, dim: number, bits: RowBits): WalkLayout {
   const [width = 0, upperWidth = 0, levels = 0, entry = 0, upperCount = 0] = head;
   const rowBytes = rowBytesOf(dim, bits);
-  const rowsAt = walkHeadBytes;
+  const rowsAt = headBytes;
   const linksAt = rowsAt + rowCount * rowBytes;
   const upperAt = linksAt + rowCount * width * 4;
   const centreAt = upperAt + upperCount * 4;

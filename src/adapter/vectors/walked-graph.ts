@@ -1,18 +1,11 @@
 import assert from "node:assert/strict";
-import { threadId } from "node:worker_threads";
-import {
-  allocateShared,
-  homeOf,
-  type SharedBytes,
-  viewShared,
-  type WasmMemory,
-  wasmBytesMin,
-} from "../../port/shared-bytes.ts";
+import { type SharedBytes, viewShared, type WasmMemory } from "../../port/shared-bytes.ts";
 import { type GraphQuality, type VectorGraph, VectorGraphError } from "../../port/vector-graph.ts";
-import { decodeFooter, encodeFooter, type Footer, footerBytes } from "./footer.ts";
+import { decodeFooter, type Footer, footerBytes } from "./footer.ts";
+import { type GraphSizes, graphAt, headBytes, memoryBytesOf, Searchers } from "./graph-memory.ts";
 import { bentEffort, scaleQuery } from "./scale.ts";
 import { walkBinary } from "./walk-binary.ts";
-import { type WalkLayout, walkHeadBytes, walkLayout } from "./walk-file.ts";
+import { type WalkLayout, walkLayout } from "./walk-file.ts";
 
 /** The part of WebAssembly used here; the configured libraries do not declare it. */
 declare const WebAssembly: {
@@ -56,8 +49,6 @@ interface Walk {
 
 let module: object | undefined;
 
-/** Threads that can walk a graph; one more searches without it. */
-const threadsMax = 32;
 /** Rows that a walk gathers at most, of a small graph and of a large one. */
 const wantedMin = 4_096;
 const wantedShare = 1 / 16;
@@ -81,36 +72,19 @@ function roomOf(rowCount: number, rowBytes: number, width: number) {
   return { wantedMax, candidatesMax, freshAt, candidatesAt, resultsAt, bestAt, visitedAt, visitedBytes, bytes };
 }
 
-/**
- * What the shared memory begins with: the footer, so that other threads find all they need. The graph follows it, with its rows
- * at a multiple of 64: rows whose length is a multiple of 64 too lie in fewer cache lines (0.89 to 0.96 of the time of a walk).
- */
-const graphAt = Math.ceil((footerBytes + walkHeadBytes) / 64) * 64 - walkHeadBytes;
-
 /** What a graph and those who walk it need at most; usearch gives a row twice as many links on the lowest level. */
 export function walkBytesOf(rowCount: number, dim: number, connectivity: number): number {
   // Fewer than one row in eight has upper links, on all levels together.
   const head = Uint32Array.of(2 * connectivity, connectivity, 0, 0, Math.ceil(rowCount / 8) * connectivity);
-  const { bytes, rowBytes, width } = walkLayout(head, rowCount, dim, 8);
-  return roundUp(graphAt + bytes) + roomOf(rowCount, rowBytes, width).bytes * threadsMax;
+  return memoryBytesOf(sizesOf(walkLayout(head, rowCount, dim, 8), rowCount));
 }
 
-/** Memory for a graph and for those who walk it; undefined where WebAssembly has none of this size. */
-export function walkMemory(footer: Footer, head: Uint32Array): { shared: SharedBytes; graph: Uint8Array } | undefined {
-  const { bytes, rowBytes, width } = walkLayout(head, footer.rowCount, footer.dim, footer.bits);
-  if (bytes !== footer.graphBytes) throw new VectorGraphError("damaged", "a graph's size is not what its head says");
-  const rooms = roomOf(footer.rowCount, rowBytes, width).bytes * threadsMax;
-  const allocated = allocateShared(Math.max(wasmBytesMin, roundUp(graphAt + bytes) + rooms));
-  if (allocated.home instanceof SharedArrayBuffer) return undefined;
-  // Of the rooms behind it, no more takes memory than is used.
-  const shared = { ...allocated, length: graphAt + bytes };
-  const view = viewShared(shared);
-  view.set(encodeFooter(footer));
-  return { shared, graph: view.subarray(graphAt, graphAt + bytes) };
+export function walkSizes({ rowCount, dim, bits }: Footer, head: Uint32Array): GraphSizes {
+  return sizesOf(walkLayout(head, rowCount, dim, bits), rowCount);
 }
 
-function roundUp(bytes: number): number {
-  return Math.ceil(bytes / 64) * 64;
+function sizesOf({ bytes, rowBytes, width }: WalkLayout, rowCount: number): GraphSizes {
+  return { graphBytes: bytes, roomBytes: roomOf(rowCount, rowBytes, width).bytes };
 }
 
 /** A graph in memory that threads share, with rows of 8 bits a number (half the time and two thirds of the size of usearch's), or 4. */
@@ -125,7 +99,7 @@ export class WalkedGraph implements VectorGraph {
   readonly #layout: WalkLayout;
   #walker: Walker | undefined;
 
-  /** Of memory that `walkMemory` made and that has been filled. */
+  /** Of memory that `graphMemory` made and that has been filled. */
   constructor(shared: SharedBytes, quality: GraphQuality | undefined) {
     const bytes = viewShared(shared);
     const footer = decodeFooter(Buffer.from(bytes.subarray(0, footerBytes)));
@@ -137,9 +111,14 @@ export class WalkedGraph implements VectorGraph {
     this.bytes = footer.graphBytes + footerBytes;
     this.shared = shared;
     this.#footer = footer;
-    const head = new Uint32Array(bytes.buffer, bytes.byteOffset + graphAt, walkHeadBytes / 4);
+    const head = new Uint32Array(bytes.buffer, bytes.byteOffset + graphAt, headBytes / 4);
     this.#layout = walkLayout(head, footer.rowCount, footer.dim, footer.bits);
-    this.#walker = Walker.of(shared, this.#layout, footer);
+    const layout = this.#layout;
+    this.#walker = walkers.of(
+      shared,
+      walkSizes(footer, head),
+      (home, graph, room) => new Walker(home, graph, room, layout, footer),
+    );
   }
 
   search(query: Float32Array, count: number, nearest?: number): Uint32Array | undefined {
@@ -161,18 +140,6 @@ export class WalkedGraph implements VectorGraph {
   close(): void {
     this.#walker = undefined;
   }
-}
-
-/** The place of this thread among those that walk a graph: the one it has had, or a free one. */
-function placeOf(threads: Int32Array): number | undefined {
-  // The first thread has the number 0, which stands for nobody here.
-  const own = threadId + 1;
-  const known = threads.indexOf(own);
-  if (known !== -1) return known;
-  for (let place = 0; place < threads.length; place++) {
-    if (Atomics.compareExchange(threads, place, 0, own) === 0) return place;
-  }
-  return undefined;
 }
 
 /**
@@ -201,28 +168,13 @@ class Walker {
   /** A bit for each row: those that a walk has been at, or those to compare. */
   readonly #words: Uint32Array;
 
-  static readonly #known = new WeakMap<WasmMemory, Walker>();
-
-  /** Undefined where too many threads walk the graph already. */
-  static of(shared: SharedBytes, layout: WalkLayout, footer: Footer): Walker | undefined {
-    const home = homeOf(viewShared(shared).buffer);
-    if (home === undefined) return undefined;
-    const known = Walker.#known.get(home);
-    if (known !== undefined) return known;
-    const thread = placeOf(new Int32Array(home.buffer, 0, threadsMax));
-    if (thread === undefined) return undefined;
-    const walker = new Walker(home, shared.offset + graphAt, layout, footer, thread);
-    Walker.#known.set(home, walker);
-    return walker;
-  }
-
-  constructor(home: WasmMemory, graphAt: number, layout: WalkLayout, footer: Footer, thread: number) {
+  constructor(home: WasmMemory, graphAt: number, roomAt: number, layout: WalkLayout, footer: Footer) {
     module ??= new WebAssembly.Module(Buffer.from(walkBinary, "base64"));
     this.#code = new WebAssembly.Instance(module, { env: { memory: home } }).exports as Walk;
     this.#layout = layout;
     this.#graphAt = graphAt;
     this.#room = roomOf(footer.rowCount, layout.rowBytes, layout.width);
-    this.#roomAt = roundUp(graphAt + layout.bytes) + thread * this.#room.bytes;
+    this.#roomAt = roomAt;
     this.#query = new Uint8Array(home.buffer, this.#roomAt, 2 * layout.rowBytes);
     this.#isL2 = footer.distance === "l2";
     this.#patience = footer.patience;
@@ -316,6 +268,8 @@ class Walker {
     this.#code.setQuery(bits === 4 ? 1 : 0, this.#roomAt, scale, biasWeight, 2 * numberMiddle * sum);
   }
 }
+
+const walkers = new Searchers<Walker>();
 
 function product(a: Float32Array, b: Float32Array): number {
   let sum = 0;

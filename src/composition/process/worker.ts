@@ -73,10 +73,11 @@ function queryFormats(rest: QueryFormat): (name: FormatName) => QueryFormat | un
 }
 
 async function segments(place: ObjectsPlace) {
+  const { NearRows } = await import("../../adapter/vectors/near-rows.ts");
   const { UsearchGraphs } = await import("../../adapter/vectors/graphs.ts");
   const { ObjectSegmentLoader } = await import("../../engine/collection/index/segment-loader.ts");
   const objects = await openObjects(place);
-  const graphs = new UsearchGraphs(pause.ifDue);
+  const graphs = new NearRows(new UsearchGraphs(pause.ifDue), pause.ifDue);
   return { objects, graphs, loader: new ObjectSegmentLoader(objects, graphs) };
 }
 

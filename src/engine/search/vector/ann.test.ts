@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import fc from "fast-check";
-import { Clusters, generator, graphOf, vectorSegment } from "../../../../test/support/vectors.ts";
+import { Clusters, generator, graphOf, vectorGraphs, vectorSegment } from "../../../../test/support/vectors.ts";
 import { NodeClock } from "../../../adapter/node/clock.ts";
 import type { VectorGraph } from "../../../port/vector-graph.ts";
 import { extract } from "../document.ts";
@@ -25,6 +25,8 @@ let folder: string;
 let segment: SegmentReader;
 let readers: IndexReader[];
 let graphs: (VectorGraph | undefined)[];
+/** The same with codes in place of the graph. */
+let coded: (VectorGraph | undefined)[];
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "ann-"));
@@ -39,6 +41,7 @@ before(async () => {
   readers = [segment, small, tail];
   for (let id = 0; id < rowCount * 2; id += 2) if (id % 11 === 0) segment.delete(id);
   graphs = [await graphOf(segment, join(folder, "a")), undefined, undefined];
+  coded = [await graphOf(segment, join(folder, "b"), vectorGraphs.coded), undefined, undefined];
 });
 after(() => rm(folder, { recursive: true, force: true }));
 
@@ -56,13 +59,13 @@ function filterOf(reader: IndexReader, share: number, how: "even" | "far"): Bits
   return filter;
 }
 
-function recallOf(options: AnnOptions, k: number): number {
+function recallOf(options: AnnOptions, k: number, by = graphs): number {
   let found = 0;
   let wanted = 0;
   for (const query of queries) {
     const exact = new Set(searchVectors(readers, "v", query, k, options.filters).map(({ id }) => id));
     wanted += exact.size;
-    found += searchAnn(readers, graphs, "v", query, k, options).filter(({ id }) => exact.has(id)).length;
+    found += searchAnn(readers, by, "v", query, k, options).filter(({ id }) => exact.has(id)).length;
   }
   return found / wanted;
 }
@@ -70,7 +73,12 @@ function recallOf(options: AnnOptions, k: number): number {
 for (const share of [1, 0.5, 0.05, 0.005]) {
   test(`recall with a filter that leaves ${share * 100} %`, () => {
     const filters = share === 1 ? undefined : readers.map((reader) => filterOf(reader, share, "even"));
-    for (const k of [1, 10, 100]) assert.ok(recallOf({ filters }, k) >= 0.95, `k ${k}: ${recallOf({ filters }, k)}`);
+    for (const by of [graphs, coded]) {
+      for (const k of [1, 10, 100]) {
+        const recall = recallOf({ filters }, k, by);
+        assert.ok(recall >= 0.95, `k ${k}: ${recall}`);
+      }
+    }
   });
 }
 
@@ -149,11 +157,12 @@ test("k matches are found where k exist, with exact scores, in order, under any 
     k: fc.constantFrom(1, 2, 10, 100, 1_000, 10_000),
     ef: fc.constantFrom(undefined, 1, 50, 20_000),
     query: fc.nat(queries.length - 1),
+    isCoded: fc.boolean(),
   });
   fc.assert(
-    fc.property(model, ({ share, how, k, ef, query }) => {
+    fc.property(model, ({ share, how, k, ef, query, isCoded }) => {
       const filters = readers.map((reader) => filterOf(reader, share, how));
-      const hits = searchAnn(readers, graphs, "v", queries[query]!, k, { filters, ef });
+      const hits = searchAnn(readers, isCoded ? coded : graphs, "v", queries[query]!, k, { filters, ef });
       const all = searchVectors(readers, "v", queries[query]!, 10_000, filters);
       assert.equal(hits.length, Math.min(k, all.length));
       const scores = new Map(all.map((hit) => [hit.id, hit]));
@@ -163,13 +172,15 @@ test("k matches are found where k exist, with exact scores, in order, under any 
         [...hits].sort((a, b) => b.score - a.score || a.id - b.id),
       );
     }),
-    { numRuns: 60 },
+    { numRuns: 100 },
   );
 });
 
 test("a zero query finds the lowest ids, and exact search is the same as without graphs", () => {
   const zero = new Float32Array(dim);
-  assert.deepEqual(searchAnn(readers, graphs, "v", zero, 5), searchVectors(readers, "v", zero, 5));
+  for (const by of [graphs, coded]) {
+    assert.deepEqual(searchAnn(readers, by, "v", zero, 5), searchVectors(readers, "v", zero, 5));
+  }
   for (const query of queries.slice(0, 5)) {
     assert.deepEqual(
       searchAnn(readers, graphs, "v", query, 20, { exact: true }),

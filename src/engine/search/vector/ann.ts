@@ -39,8 +39,8 @@ export function suitsGraph({ rowCount, dim, data }: VectorRows): boolean {
   return copied <= rowCount * copiedShareMax;
 }
 
-/** Candidates that a graph gathers for a hit at least. */
-const candidatesPerHit = 1.5;
+/** Candidates that a walk gathers for a hit at least, and those that are taken by their codes, whose order is less sure. */
+const candidatesPerHit = { walked: 1.5, coded: 4 } as const;
 
 /**
  * Candidates that should pass the filter, for k hits: the farther ones of what a graph finds are less complete, and by
@@ -56,6 +56,10 @@ const comparedPerLookUp = 4;
 
 /** Rows that `nearestOf` compares in one step: half a millisecond. */
 const comparedMax = 16_384;
+
+/** What a candidate by its code costs in rows that are looked up, and the comparison of codes that take so many bytes. */
+const codedCandidateCost = 2;
+const codeBytesPerLookUp = 2_048;
 
 /** How much further the graph looks when too few candidates passed the filter, or the last of them are among the best. */
 const growth = 4;
@@ -166,6 +170,48 @@ function* offerNearest(search: GraphSearch, allowed: Bitset, first: number): Ste
   return true;
 }
 
+/**
+ * Offers the `first` allowed rows by their codes, and then all that may reach the best so far; false when comparing all is the better
+ * way.
+ */
+function offerCoded({ graph, reader, r, rows, query, allowed, top, own }: GraphSearch, first: number): boolean {
+  const { rowCount } = rows;
+  const otherCost = exactCost(rowCount, allowed === undefined ? rowCount : allowed.count());
+  const words = allowed && rowsOf(rows, allowed).words;
+  for (let count = first; ; count *= growth) {
+    if (count * codedCandidateCost + graph.bytes / codeBytesPerLookUp > otherCost) return false;
+    const wanted = count * growth;
+    const found = words === undefined ? graph.search(query, wanted) : graph.nearestOf(query, words, 0, wanted);
+    if (found === undefined) return false;
+    own.reset(top.threshold);
+    let offered = 0;
+    for (
+      let reaching = first;
+      offered < found.length && offered < reaching;
+      reaching = graph.reaching!(own.threshold)
+    ) {
+      const to = Math.min(reaching, offered + first);
+      offerFound(reader, r, rows, query, found.subarray(offered, to), own);
+      offered = to;
+    }
+    if (offered >= found.length && found.length === wanted) continue;
+    top.offerAll(own);
+    return true;
+  }
+}
+
+/** Offers what the graph finds; false where comparing all is the better way. */
+function* offerGraph(search: GraphSearch, ef: number | undefined): Steps<boolean> {
+  const { graph, k, allowed } = search;
+  const perHit = graph.reaching === undefined ? candidatesPerHit.walked : candidatesPerHit.coded;
+  const usual = Math.max(usualCandidates, Math.ceil(k * perHit));
+  const candidates = Math.max(k, ef ?? Math.ceil(usual * graph.effort));
+  if (graph.reaching !== undefined) return offerCoded(search, candidates);
+  if (offerWalked(search, candidates, ef === undefined)) return true;
+  const passing = Math.ceil((passingMin + k * passingPerHit) * graph.effort);
+  return allowed !== undefined && (yield* offerNearest(search, allowed, Math.max(candidates, passing)));
+}
+
 /** The rows whose bits are set, from the row of the first bit on. */
 function listOf(words: Uint32Array, first: number): Uint32Array {
   const list: number[] = [];
@@ -213,7 +259,6 @@ export function* searchAnnSteps(
 ): Steps<Hit[]> {
   const top = new TopK(k, options.floor);
   const own = new TopK(k);
-  const usual = Math.max(usualCandidates, Math.ceil(k * candidatesPerHit));
   for (const [r, reader] of readers.entries()) {
     const rows = reader.vectors(field);
     if (rows === undefined) continue;
@@ -222,13 +267,7 @@ export function* searchAnnSteps(
     // A graph of other rows would give wrong ones: better none than that.
     const usable = graph !== undefined && graph.rowCount === rows.rowCount && graph.dim === rows.dim;
     const search = usable ? { graph, reader, r, rows, query, k, allowed, top, own } : undefined;
-    const effort = graph?.effort ?? 1;
-    const ef = Math.max(k, options.ef ?? Math.ceil(usual * effort));
-    const count = Math.max(ef, Math.ceil((passingMin + k * passingPerHit) * effort));
-    const isFound =
-      search !== undefined &&
-      (offerWalked(search, ef, options.ef === undefined) ||
-        (allowed !== undefined && (yield* offerNearest(search, allowed, count))));
+    const isFound = search !== undefined && (yield* offerGraph(search, options.ef));
     if (!isFound) yield* searchPartSteps(reader, r, rows, query, allowed, top);
     yield;
   }
