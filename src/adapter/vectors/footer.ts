@@ -1,5 +1,7 @@
 import { crc32 } from "../../port/checksum.ts";
-import type { RowBits } from "./walk-file.ts";
+
+/** Of a number of a row. */
+export type RowBits = 4 | 8;
 
 /**
  * What follows the graph in its file: neither usearch nor the walk checks what a link points to. Little endian: magic (8

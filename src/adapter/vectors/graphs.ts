@@ -11,14 +11,14 @@ import {
   type VectorGraphInput,
   type VectorGraphs,
 } from "../../port/vector-graph.ts";
-import type { Footer } from "./footer.ts";
+import type { Footer, RowBits } from "./footer.ts";
 import { finishGraph, writeGraph } from "./graph-file.ts";
 import { openGraph, openSharedGraph } from "./open.ts";
 import { heldBack, type MeasuredQuality, measureQuality, qualityQuestions, suffices } from "./quality.ts";
 import { RowOrder } from "./row-order.ts";
 import { centreOf, hasManyZeros, scaleOf, scaleRows, withoutCentre } from "./scale.ts";
 import { largeRowsMin, linksOf, newIndex } from "./usearch-graph.ts";
-import { type RowBits, rowBytesOf, type WalkInput, walkPieces } from "./walk-file.ts";
+import { rowBytesOf, type WalkInput, walkPieces } from "./walk-file.ts";
 import { walkBytesOf } from "./walked-graph.ts";
 
 /** Every bound of the usearch adapter, named once with its unit. */

@@ -1,5 +1,6 @@
 import type { FileHandle } from "node:fs/promises";
 import type { VectorGraphInput } from "../../port/vector-graph.ts";
+import type { RowBits } from "./footer.ts";
 import { headBytes } from "./graph-memory.ts";
 import type { RowOrder } from "./row-order.ts";
 import { type Scale, scaleRows } from "./scale.ts";
@@ -29,9 +30,6 @@ export interface WalkLayout {
   readonly centreAt: number;
   readonly bytes: number;
 }
-
-/** Of a number of a row. */
-export type RowBits = 4 | 8;
 
 export const noLink = 0xffff_ffff;
 const rowTailBytes = { 4: 12, 8: 16 } as const;
