@@ -16,6 +16,12 @@ const modules: readonly { source: string; target: string; name: string; more?: r
     more: [...shared, "--enable", "relaxed-simd"],
   },
   {
+    source: "wasm/text.ts",
+    target: "src/engine/search/text/score-kernel-binary.ts",
+    name: "scoreKernelBinary",
+    more: shared,
+  },
+  {
     source: "wasm/graph.ts",
     target: "src/adapter/vectors/walk-binary.ts",
     name: "walkBinary",

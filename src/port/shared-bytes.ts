@@ -23,11 +23,12 @@ const pagesMax = 65_536;
 export const wasmBytesMin = 1024 * 1024;
 
 /**
- * What a memory begins with, so that SIMD code can work on what follows it in place: a counter of the threads that
- * do, and for each of them room for its query and its results.
+ * What a memory begins with, so that code can work on what follows it in place: two counters of the threads that do, for vectors and
+ * for text, and for each of them room for its query and its results. No more of it takes memory than is used.
  */
-export const scratch = { slots: 16, slotsFrom: 64, slotBytes: 32 * 1024 } as const;
-const headBytes = Math.ceil((scratch.slotsFrom + scratch.slots * scratch.slotBytes) / pageBytes) * pageBytes;
+export const scratch = { slots: 16, slotsFrom: 64, slotBytes: 32 * 1024, textBytes: 96 * 1024 } as const;
+const scratchBytes = scratch.slotsFrom + scratch.slots * (scratch.slotBytes + scratch.textBytes);
+const headBytes = Math.ceil(scratchBytes / pageBytes) * pageBytes;
 
 export function allocateShared(length: number): SharedBytes {
   const pages = Math.ceil((headBytes + length) / pageBytes);

@@ -8,6 +8,29 @@ export const endOfPostings = 0x7fffffff;
 const spareBlocks: Uint32Array[] = [];
 const spareBlocksMax = 128;
 
+/** The postings of all terms of a field as a segment stores them. */
+export interface StoredBlocks {
+  readonly lengths: Uint32Array;
+  readonly blockFirsts: Uint32Array;
+  readonly blockLasts: Uint32Array;
+  readonly blockDocAts: Uint32Array;
+  readonly blockFreqAts: Uint32Array;
+  readonly blockShapes: Uint8Array;
+  readonly blockMaxFreqs: Uint32Array;
+  readonly blockMinLengths: Uint32Array;
+  readonly pool8: Uint8Array;
+  readonly pool16: Uint16Array;
+  readonly pool32: Uint32Array;
+}
+
+/** Those of one term. */
+export interface StoredPostings {
+  readonly text: StoredBlocks;
+  readonly firstBlock: number;
+  readonly lastBlock: number;
+  readonly frequency: number;
+}
+
 /**
  * Walks the postings of one term in document order, a block at a time: the block's documents and frequencies are
  * plain arrays that the scorer's loops read directly. Only loading a block differs between tail and segments.
@@ -20,8 +43,11 @@ export abstract class PostingsCursor {
   at = 0;
   /** The current document, or `endOfPostings`. */
   doc = -1;
+  /** Of a term in a segment. */
+  readonly stored: StoredPostings | undefined;
 
-  constructor() {
+  constructor(stored?: StoredPostings) {
+    this.stored = stored;
     this.docs = spareBlocks.pop() ?? new Uint32Array(blockSize);
     this.freqs = spareBlocks.pop() ?? new Uint32Array(blockSize);
   }

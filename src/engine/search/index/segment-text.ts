@@ -183,11 +183,14 @@ class SegmentCursor extends PostingsCursor {
   #positionByte = 0;
 
   constructor(text: StoredText, ordinal: number) {
-    super();
+    const frequency = text.frequencies[ordinal]!;
+    const firstBlock = text.termBlocks[ordinal]!;
+    const lastBlock = text.termBlocks[ordinal + 1]! - 1;
+    super({ text, firstBlock, lastBlock, frequency });
     this.#text = text;
-    this.#frequency = text.frequencies[ordinal]!;
-    this.#firstBlock = text.termBlocks[ordinal]!;
-    this.#lastBlock = text.termBlocks[ordinal + 1]! - 1;
+    this.#frequency = frequency;
+    this.#firstBlock = firstBlock;
+    this.#lastBlock = lastBlock;
     this.#block = this.#firstBlock - 1;
     this.#shallow = this.#firstBlock;
     this.#lookup = this.#firstBlock;

@@ -7,7 +7,7 @@ import { stepDocs } from "../limits.ts";
 /** Documents that are scored together. */
 const windowDocs = 2048;
 /** Windows of one step. */
-const stepWindows = 32;
+export const stepWindows = 32;
 /** A lookup takes as long as scoring this many postings in order; where most documents would be looked up, score. */
 const lookupCost = 2;
 const rounding = 1.5 * 2 ** 20;
@@ -75,7 +75,7 @@ function scoreInto(
 /**
  * Top k of documents that match any clause, by block-max MaxScore: the documents are taken in windows; in each window
  * the clauses whose bounds together cannot reach the k-th score are only looked up for documents that another clause
- * found, and a window in which that holds for all clauses is skipped unread.
+ * found, and a window in which that holds for all clauses is skipped unread. `searchInPlace` is the same search over a segment.
  */
 export function* searchAny(
   part: ScoredPart,

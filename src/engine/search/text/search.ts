@@ -7,6 +7,7 @@ import { clauseWeight, lengthNorm, type TextStatistics, textStatistics } from ".
 import { type ScoredPart, ScoreWindow, searchAllowed, searchAny } from "./max-score.ts";
 import { findPhrase, forEachShared, isPhraseIn, ListCursor } from "./phrase.ts";
 import type { TextClause, TextQuery } from "./query.ts";
+import { searchInPlace } from "./score-kernel.ts";
 
 /** Below this share of allowed documents to postings, walking the allowed ones is cheaper than scoring windows. */
 const allowedShare = 1 / 16;
@@ -120,7 +121,11 @@ export function* searchTextSteps(
     if (query.operator === "and") yield* searchAll(part, clauses, top);
     else if (allowed !== undefined && allowed.count() < sum(clauses.postings) * allowedShare) {
       yield* searchAllowed(part, allowed, clauses.cursors, clauses.weights, top);
-    } else yield* searchAny(part, clauses.cursors, clauses.weights, clauses.postings, scratch, top);
+    } else {
+      const { cursors, weights, postings } = clauses;
+      const inPlace = searchInPlace(part, cursors, weights, postings, top);
+      yield* inPlace ?? searchAny(part, cursors, weights, postings, scratch, top);
+    }
     for (const cursor of clauses.cursors) cursor.release();
     yield;
   }
