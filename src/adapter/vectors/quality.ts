@@ -79,14 +79,15 @@ export function* qualityQuestions(
   withUnlike: boolean,
 ): Generator<undefined, QualityQuestion[]> {
   const known = order.rowCount - held;
+  const asked = new Set(Array.from({ length: held }, (_, i) => order.rowOf(known + i)));
   const questions: QualityQuestion[] = [];
   for (let slot = known; slot < order.rowCount; slot++) {
     const other = order.rowOf(slot + 1 < order.rowCount ? slot + 1 : known);
     const query = questionOf(input, order.rowOf(slot), slot % 2 === 0 ? 0 : betweenShare, other);
-    questions.push({ query, worst: yield* worstOfNearest(input, order, query, known), isUnlike: false });
+    questions.push({ query, worst: yield* worstOfNearest(input, asked, query), isUnlike: false });
     if (!withUnlike || slot - known >= unlikeQuestions) continue;
     const turned = turnedBy(query, input.dim >> 1);
-    questions.push({ query: turned, worst: yield* worstOfNearest(input, order, turned, known), isUnlike: true });
+    questions.push({ query: turned, worst: yield* worstOfNearest(input, asked, turned), isUnlike: true });
   }
   return questions;
 }
@@ -148,21 +149,21 @@ function questionOf({ rows, dim }: VectorGraphInput, row: number, share: number,
   );
 }
 
+/** Of all rows but some. In their own order, in which memory is fetched ahead. */
 function* worstOfNearest(
   input: VectorGraphInput,
-  order: RowOrder,
+  without: ReadonlySet<number>,
   query: Float32Array,
-  known: number,
 ): Generator<undefined, number> {
   const best: number[] = [];
-  for (let slot = 0; slot < known; slot++) {
-    const score = nearness(input, query, order.rowOf(slot) * input.dim);
-    if (best.length < nearestCount || score > best.at(-1)!) {
+  for (let from = 0, row = 0; from < input.rows.length; from += input.dim, row++) {
+    const score = nearness(input, query, from);
+    if ((best.length < nearestCount || score > best.at(-1)!) && !without.has(row)) {
       best.push(score);
       best.sort((a, b) => b - a);
       best.length = Math.min(best.length, nearestCount);
     }
-    if (slot % stepRows === 0) yield;
+    if (row % stepRows === 0) yield;
   }
   return best.at(-1)!;
 }
