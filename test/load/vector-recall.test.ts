@@ -35,6 +35,29 @@ test("recall by l2 where the lengths of the vectors differ much", async () => {
   }
 });
 
+for (const distance of ["cosine", "l2", "dot"] as const) {
+  test(`by ${distance} each of some alike rows among clusters finds itself, and the others`, async () => {
+    const wide = new Clusters(64, 200, 3);
+    const next = gaussian(21);
+    const base = wide.next();
+    const rows = Array.from({ length: 8_000 }, (_, i) =>
+      i % 53 === 0 ? base.map((x) => x + 0.02 * next()) : wide.next(),
+    );
+    const reader = vectorSegment(rows, distance);
+    const codes = await graphOf(reader, join(folder, `few alike ${distance}`), vectorGraphs.coded);
+    for (const k of [1, 10, 100]) {
+      let found = 0;
+      for (let i = 0; i < 40; i++) {
+        const query = rows[i * 3 * 53]!;
+        const exact = searchVectors([reader], "v", query, k);
+        const hits = searchAnn([reader], [codes], "v", query, k);
+        found += hits.filter(({ score }) => score >= exact.at(-1)!.score).length;
+      }
+      assert.ok(found >= 0.98 * 40 * k, `k ${k}: ${found / 40 / k}`);
+    }
+  });
+}
+
 function scaled(vector: Float32Array, by: number): Float32Array {
   return vector.map((value) => value * by);
 }

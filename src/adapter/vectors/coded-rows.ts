@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { type SharedBytes, viewShared, type WasmMemory } from "../../port/shared-bytes.ts";
 import { type GraphQuality, type VectorGraph, VectorGraphError } from "../../port/vector-graph.ts";
+import { CodeErrors, type QueryErrors } from "./code-errors.ts";
 import { codesBinary } from "./codes-binary.ts";
 import { blockRows, type CodesLayout, centreCount, codesLayout } from "./codes-file.ts";
 import { decodeFooter, type Footer, footerBytes } from "./footer.ts";
@@ -45,8 +46,10 @@ let module: object | undefined;
 const deviations = 0.5;
 const ofAll = -1;
 
-/** The error of codes is taken for at most so many of its deviations: 0.96 to 0.98 of the nearest lie within. */
-const errorDeviations = 2.5;
+/** A row is taken to lie at most so many deviations of the codes' error from where it is expected. */
+const errorDeviations = 2;
+/** By l2 a query further from the rows than they are from each other, by this factor squared, is beyond single precision. */
+const farMax = 1e6;
 
 /** Before the counts of a comparison: 16 bytes of 15, and the sums of a block. */
 const countsAt = 16 + blockRows;
@@ -71,7 +74,7 @@ export function codesSizes({ rowCount, dim }: Footer, head: Uint32Array): GraphS
 }
 
 function layoutOf([numbers = 0]: Uint32Array, rowCount: number, dim: number): CodesLayout {
-  if (numbers === 0) throw new VectorGraphError("damaged", "codes of rows have no numbers");
+  if (numbers === 0 || dim === 0) throw new VectorGraphError("damaged", "codes of rows have no numbers");
   return codesLayout(numbers, rowCount, dim);
 }
 
@@ -152,16 +155,15 @@ class Comparer {
   readonly #words: Uint32Array;
   readonly #results: Uint32Array;
   readonly #counts: Uint32Array;
-  /** A copy of its own: numbers of shared memory take longer to read. */
-  readonly #errors: Float32Array;
-  readonly #error: number;
+  readonly #errors: CodeErrors;
   readonly #isL2: boolean;
   readonly #rowCount: number;
-  /** Of the last question: rows found and wanted, how far the nearest code is, what distances were multiplied with, the error squared. */
+  /** Of the last question: rows found, how far the nearest code is, what distances were multiplied with. */
   #found = 0;
   #nearest = 0;
   #scale = 0;
-  #errorSquared = 0;
+  /** And what is expected of the error of codes: see `CodeErrors`. */
+  #expected: QueryErrors = { along: 0, squared: 0, error: 0 };
 
   constructor(home: WasmMemory, graphAt: number, roomAt: number, layout: CodesLayout, footer: Footer) {
     module ??= new WebAssembly.Module(Buffer.from(codesBinary, "base64"));
@@ -178,15 +180,20 @@ class Comparer {
     this.#words = new Uint32Array(buffer, roomAt + wordsAt, layout.blocks * 2);
     this.#results = new Uint32Array(buffer, roomAt + resultsAt, footer.rowCount);
     this.#counts = new Uint32Array(buffer, roomAt + sumsAt + countsAt, sumCount + 2);
-    this.#errors = new Float32Array(buffer, graphAt + layout.errorsAt, footer.dim).slice();
-    this.#error = this.#errors.reduce((sum, error) => sum + error, 0);
+    const { centresAt, errorsAt, bytes } = layout;
+    const centres = new Float32Array(buffer, graphAt + centresAt, (layout.codesAt - centresAt) / 4);
+    const errors = new Float32Array(buffer, graphAt + errorsAt, (bytes - errorsAt) / 4);
+    this.#errors = new CodeErrors(centres, errors, layout.numbers);
     new Uint8Array(buffer, roomAt + sumsAt, 16).fill(15);
     const all = new Uint32Array(buffer, roomAt + allAt, layout.blocks * 2);
     all.fill(0xffff_ffff, 0, footer.rowCount >>> 5);
     if (footer.rowCount % 32 !== 0) all[footer.rowCount >>> 5] = 2 ** (footer.rowCount % 32) - 1;
   }
 
-  nearest(query: Float32Array, words: Uint32Array | undefined, count: number): Uint32Array {
+  /** Undefined where single precision can't tell the rows apart. */
+  nearest(query: Float32Array, words: Uint32Array | undefined, count: number): Uint32Array | undefined {
+    this.#expected = this.#errors.of(query);
+    if (this.#isL2 && this.#expected.squared > farMax * this.#errors.spread) return undefined;
     const wanted = Math.min(count, this.#rowCount);
     if (wanted === 0) return new Uint32Array(0);
     if (words !== undefined) this.#words.set(words);
@@ -199,18 +206,16 @@ class Comparer {
     if (this.#found < Math.min(wanted, this.#counts[sumCount]!)) {
       this.#found = this.#compare(ofAll, words !== undefined, wanted);
     }
-    this.#errorSquared = 0;
-    for (let i = 0; i < query.length; i++) this.#errorSquared += query[i]! * query[i]! * this.#errors[i]!;
     return this.#results.slice(0, this.#found);
   }
 
   /** Rows of the last question whose distance may be as small as this: by l2 squared, else less the product. */
   within(distance: number): number {
-    const { parts } = this.#layout;
-    const ofCodes = this.#isL2 ? (4 * distance * this.#error) / this.#errors.length : this.#errorSquared;
-    const ofRounding = parts / 12 / this.#scale ** 2;
-    // Rows lie around their codes: as much as that they are further on the mean.
-    const toCode = distance - (this.#isL2 ? this.#error : 0) + errorDeviations * Math.sqrt(ofCodes + ofRounding);
+    const ofRounding = this.#layout.parts / 12 / this.#scale ** 2;
+    const { bias, variance } = this.#isL2
+      ? this.#errors.ofSquared(distance, this.#expected)
+      : this.#errors.ofProduct(-distance, this.#expected);
+    const toCode = distance + bias + errorDeviations * Math.sqrt(variance + ofRounding);
     const sum = Math.floor((toCode - this.#nearest) * this.#scale);
     if (sum < 0) return 0;
     return sum <= this.#counts[sumCount + 1]! ? Math.min(this.#found, this.#counts[sum]!) : this.#found + 1;

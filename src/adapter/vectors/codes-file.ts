@@ -7,8 +7,8 @@ import { type Scale, scaleRows } from "./scale.ts";
  * parts of equal length; for each part there are 16 centres, and a row is known by the number of its nearest centre in each. Little endian:
  * a head of u32 (numbers of a part, nothing) · for each part its centres (f32: the first number of all 16, the second, …) and the
  * share of the rows at each (16 f32) · for each 64 rows and each two parts 64 bytes, with the first part's centre in the lower
- * four bits · for each number of a row how far it is from its centre, squared, on the mean (f32). What is missing of the last part, of the
- * last pair and of the last 64 rows is 0.
+ * four bits · for each number of a row how far it is from its centre, squared, on the mean (f32) · the variance of what these
+ * add up to for a row (f32). What is missing of the last part, of the last pair and of the last 64 rows is 0.
  */
 export interface CodesLayout {
   /** Numbers of a part. */
@@ -33,7 +33,7 @@ export function codesLayout(numbers: number, rowCount: number, dim: number): Cod
   const centresAt = headBytes;
   const codesAt = centresAt + parts * partFloats(numbers) * 4;
   const errorsAt = codesAt + blocks * pairs * blockRows;
-  return { numbers, parts, pairs, blocks, centresAt, codesAt, errorsAt, bytes: errorsAt + dim * 4 };
+  return { numbers, parts, pairs, blocks, centresAt, codesAt, errorsAt, bytes: errorsAt + (dim + 1) * 4 };
 }
 
 function partFloats(numbers: number): number {
@@ -58,10 +58,12 @@ export function* codesPieces(input: VectorGraphInput, scale: Scale, numbers: num
   }
   yield bytesOf(centres);
   const errors = new Float64Array(parts * numbers);
+  let [ofRows, ofRowsSquared] = [0, 0];
   for (let block = 0; block < blocks; block++) {
     const from = block * blockRows;
     const scaled = scaleRows(input, scale, from, Math.min(rowCount, from + blockRows));
     const codes = new Uint8Array(pairs * blockRows);
+    const rowErrors = new Float64Array(blockRows);
     for (let part = 0; part < parts; part++) {
       const own = centres.subarray(part * partFloats(numbers), (part + 1) * partFloats(numbers));
       const points = partOf(scaled, dim, part, numbers);
@@ -71,13 +73,20 @@ export function* codesPieces(input: VectorGraphInput, scale: Scale, numbers: num
         const centre = nearestCentre(points, row * numbers, numbers, own);
         codes[at + row]! |= centre << shift;
         for (let i = 0; i < numbers; i++) {
-          errors[part * numbers + i]! += (points[row * numbers + i]! - own[i * centreCount + centre]!) ** 2;
+          const error = (points[row * numbers + i]! - own[i * centreCount + centre]!) ** 2;
+          errors[part * numbers + i]! += error;
+          rowErrors[row]! += error;
         }
       }
     }
+    for (const error of rowErrors) {
+      ofRows += error;
+      ofRowsSquared += error * error;
+    }
     yield codes;
   }
-  yield bytesOf(Float32Array.from(errors.subarray(0, dim), (error) => error / rowCount));
+  const variance = Math.max(0, ofRowsSquared / rowCount - (ofRows / rowCount) ** 2);
+  yield bytesOf(Float32Array.of(...errors.subarray(0, dim).map((error) => error / rowCount), variance));
 }
 
 /** Rows spread evenly over all. */

@@ -13,6 +13,9 @@ import { encodeFooter, type Footer, footerBytes } from "./footer.ts";
 /** Threads that can search a graph; one more searches without it. */
 const threadsMax = 32;
 
+/** What needs more can't be in a memory of WebAssembly, which has 4 GiB. */
+export const memoryBytesMax = 4 * 1024 * 1024 * 1024 - 64 * 1024 * 1024;
+
 /** Of every graph in memory: u32. */
 export const headBytes = 32;
 /**
@@ -37,7 +40,9 @@ export function graphMemory(footer: Footer, sizes: GraphSizes): { shared: Shared
   if (graphBytes !== footer.graphBytes) {
     throw new VectorGraphError("damaged", "a graph's size is not what its head says");
   }
-  const allocated = allocateShared(Math.max(wasmBytesMin, memoryBytesOf(sizes)));
+  const bytes = memoryBytesOf(sizes);
+  if (bytes > memoryBytesMax) return undefined;
+  const allocated = allocateShared(Math.max(wasmBytesMin, bytes));
   if (allocated.home instanceof SharedArrayBuffer) return undefined;
   // Of the rooms behind it, no more takes memory than is used.
   const shared = { ...allocated, length: graphAt + graphBytes };

@@ -13,6 +13,7 @@ import {
 } from "../../port/vector-graph.ts";
 import type { Footer, RowBits } from "./footer.ts";
 import { finishGraph, writeGraph } from "./graph-file.ts";
+import { memoryBytesMax } from "./graph-memory.ts";
 import { openGraph, openSharedGraph } from "./open.ts";
 import { heldBack, type MeasuredQuality, measureQuality, qualityQuestions, suffices } from "./quality.ts";
 import { RowOrder } from "./row-order.ts";
@@ -26,10 +27,8 @@ export const usearchLimits = {
   /** Rows and numbers added in one step: about half a millisecond. */
   stepRowsMax: 8,
   stepNumbersMax: 2_048,
-  /** Of a file read at once when its checksum is made. */
+  /** Of what usearch has saved, read at once. */
   readBytes: 1024 * 1024,
-  /** What needs more stays as usearch has it: a memory of WebAssembly has 4 GiB. */
-  walkBytesMax: 4 * 1024 * 1024 * 1024 - 64 * 1024 * 1024,
 } as const;
 
 /** Of rows of 8 bits, those of 4 have to take this share at most: of few numbers they take as much. */
@@ -59,10 +58,10 @@ export class UsearchGraphs implements VectorGraphs {
   readonly #walkBytesMax: number;
   readonly #bitsOf: (rowCount: number, dim: number) => readonly RowBits[];
 
-  /** `pause` is called between the steps of a build. `bits` tells those of a row's numbers to try. */
+  /** `pause` is called between the steps of a build; what needs more bytes than given stays as usearch has it. `bits` tells those of a row's numbers to try. */
   constructor(
     pause: () => void = () => {},
-    walkBytesMax: number = usearchLimits.walkBytesMax,
+    walkBytesMax: number = memoryBytesMax,
     bits: (rowCount: number, dim: number) => readonly RowBits[] = bitsOf,
   ) {
     this.#pause = pause;

@@ -6,9 +6,10 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Worker } from "node:worker_threads";
 import { Clusters, flat, generator, nearest, score } from "../../../test/support/vectors.ts";
+import { crc32 } from "../../port/checksum.ts";
 import type { VectorGraph, VectorGraphInput } from "../../port/vector-graph.ts";
 import { blockRows, centreCount, codesLayout } from "./codes-file.ts";
-import { decodeFooter, footerBytes } from "./footer.ts";
+import { decodeFooter, encodeFooter, footerBytes } from "./footer.ts";
 import { UsearchGraphs } from "./graphs.ts";
 import { NearRows } from "./near-rows.ts";
 import { scaleQuery } from "./scale.ts";
@@ -218,6 +219,16 @@ test("a file that is not whole is refused, and an aborted build leaves nothing",
     const flipped = Buffer.from(bytes);
     flipped[Math.floor(random() * bytes.length)]! ^= 1 << Math.floor(random() * 8);
     await writeFile(path, flipped);
+    await assert.rejects(near.open(path), { kind: "damaged" });
+  }
+  const footer = decodeFooter(bytes.subarray(-footerBytes))!;
+  for (const forged of [
+    { rowCount: 4e8, dim: 0, graphBytes: 32, checksum: crc32(bytes.subarray(0, 32)) },
+    { rowCount: 4e8 },
+    { dim: 1 },
+  ]) {
+    const body = bytes.subarray(0, forged.graphBytes ?? footer.graphBytes);
+    await writeFile(path, Buffer.concat([body, encodeFooter({ ...footer, ...forged })]));
     await assert.rejects(near.open(path), { kind: "damaged" });
   }
   const stop = new AbortController();

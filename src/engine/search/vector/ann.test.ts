@@ -244,6 +244,18 @@ test("rows suit a graph when they are many, and most of them no copies", () => {
   assert(suits((row) => [...own(row)]));
   assert(!suits((row) => [...own(row)], 1_999));
   assert(!suits((row) => [...own(row % 100)]), "thirty copies of each");
+  const random = generator(6);
+  for (const values of [
+    [0, 1],
+    [-1, 1],
+    [0, 1, 2, 3, 4],
+  ]) {
+    const whole = () => values[Math.floor(random() * values.length)]!;
+    assert(
+      suits(() => Array.from({ length: 24 }, whole)),
+      `whole numbers: ${values}`,
+    );
+  }
   assert(
     suits((row) => [...own(row % 300)]),
     "ten copies of each",

@@ -29,7 +29,10 @@ export function suitsGraph({ rowCount, dim, data }: VectorRows): boolean {
   const counts = new Uint8Array(places);
   for (let row = 0; row < rowCount; row++) {
     let hash = 0x811c9dc5;
-    for (let i = row * dim; i < row * dim + compared; i++) hash = Math.imul(hash ^ bits[i]!, 0x9e3779b1);
+    // Whole numbers differ in their upper bits only.
+    for (let i = row * dim; i < row * dim + compared; i++) {
+      hash = Math.imul(hash ^ bits[i]! ^ (bits[i]! >>> 15), 0x9e3779b1);
+    }
     hash = (hash ^ (hash >>> 15)) & (places - 1);
     hashes[row] = hash;
     if (counts[hash]! <= copiesMax) counts[hash]!++;
@@ -171,30 +174,36 @@ function* offerNearest(search: GraphSearch, allowed: Bitset, first: number): Ste
 }
 
 /**
- * Offers the `first` allowed rows by their codes, and then all that may reach the best so far; false when comparing all is the better
- * way.
+ * Offers the `first` allowed rows by their codes, then all that may reach the best so far, and the next ones as long as the last third of
+ * all are among the best; false when comparing all is the better way.
  */
-function offerCoded({ graph, reader, r, rows, query, allowed, top, own }: GraphSearch, first: number): boolean {
+function offerCoded({ graph, reader, r, rows, query, k, allowed, top, own }: GraphSearch, first: number): boolean {
   const { rowCount } = rows;
   const otherCost = exactCost(rowCount, allowed === undefined ? rowCount : allowed.count());
+  let spent = graph.bytes / codeBytesPerLookUp;
+  if (spent + first * codedCandidateCost > otherCost) return false;
   const words = allowed && rowsOf(rows, allowed).words;
-  for (let count = first; ; count *= growth) {
-    if (count * codedCandidateCost + graph.bytes / codeBytesPerLookUp > otherCost) return false;
-    const wanted = count * growth;
+  for (let wanted = first * growth; ; wanted *= growth) {
     const found = words === undefined ? graph.search(query, wanted) : graph.nearestOf(query, words, 0, wanted);
     if (found === undefined) return false;
     own.reset(top.threshold);
     let offered = 0;
-    for (
-      let reaching = first;
-      offered < found.length && offered < reaching;
-      reaching = graph.reaching!(own.threshold)
-    ) {
-      const to = Math.min(reaching, offered + first);
-      offerFound(reader, r, rows, query, found.subarray(offered, to), own);
-      offered = to;
+    for (let next = first; offered < next && offered < found.length; ) {
+      const from = offered;
+      const { admitted } = own;
+      offered = Math.min(next, found.length, from + first);
+      offerFound(reader, r, rows, query, found.subarray(from, offered), own);
+      spent += (offered - from) * codedCandidateCost;
+      if (spent > otherCost && offered < found.length) return false;
+      next = graph.reaching!(own.threshold);
+      if (offered < next) continue;
+      // Rows that are nearly alike have one code: then those that come next are as good as those before.
+      const byChance = (k * (offered - from)) / offered;
+      const isLastGood = from > 0 && own.admitted - admitted > byChance * chanceShare;
+      const isEqual = rowScore(rows, query, inverseNorm(query), found[offered - 1]!) >= own.threshold;
+      if (isLastGood || isEqual || from === 0) next = offered + Math.ceil((offered * lastShare) / (1 - lastShare));
     }
-    if (offered >= found.length && found.length === wanted) continue;
+    if (offered === found.length && found.length === wanted) continue;
     top.offerAll(own);
     return true;
   }
@@ -221,13 +230,18 @@ function listOf(words: Uint32Array, first: number): Uint32Array {
   return Uint32Array.from(list);
 }
 
-/** The rows of documents. */
-function rowsOf(rows: VectorRows, docs: Bitset): Bitset {
-  if (rows.rowCount === docs.size) return docs;
-  const found = new Bitset(rows.rowCount);
-  for (let doc = docs.next(0); doc !== -1; doc = docs.next(doc + 1)) {
-    const row = rows.rowOf(doc);
-    if (row !== -1) found.add(row);
+/** The rows of documents: 0.1 ms for 63,000. */
+function rowsOf({ rowCount, docs: docOf }: VectorRows, docs: Bitset): Bitset {
+  if (rowCount === docs.size) return docs;
+  const found = new Bitset(rowCount);
+  const { words } = docs;
+  for (let row = 0, w = 0; w < found.words.length; w++) {
+    let word = 0;
+    for (const end = Math.min(rowCount, row + 32); row < end; row++) {
+      const doc = docOf[row]!;
+      word |= ((words[doc >>> 5]! >>> (doc & 31)) & 1) << (row & 31);
+    }
+    found.words[w] = word;
   }
   return found;
 }
