@@ -31,6 +31,8 @@ const partNumbers = [
 /** Candidates to try, and how many are listed for each: as searches do that go on where more may be near. */
 const attempts = [64, 96, 128, 192, 256];
 const listedPerCandidate = 8;
+/** Half as many questions as for graphs: the error of the codes tells where more candidates are needed. */
+const questionsMax = 64;
 /** Of the nearest to questions unlike the rows, so many should be found. */
 const unlikeRecallMin = 0.9;
 
@@ -71,7 +73,7 @@ export class NearRows implements VectorGraphs {
   ): Promise<BuiltGraph | undefined> {
     const { rows, dim, distance } = input;
     const rowCount = rows.length / dim;
-    const held = heldBack(rowCount);
+    const held = Math.min(questionsMax, heldBack(rowCount));
     if (!Number.isInteger(rowCount) || held === 0) return undefined;
     signal?.throwIfAborted();
     await mkdir(dirname(path), { recursive: true });
