@@ -34,7 +34,7 @@ const listedPerCandidate = 8;
 /** Half as many questions as for graphs: the error of the codes tells where more candidates are needed. */
 const questionsMax = 64;
 /** Of the nearest to questions unlike the rows, so many should be found. */
-const unlikeRecallMin = 0.9;
+const unlikeRecallMin = 0.95;
 
 /**
  * Makes short codes of rows where comparing all of these takes less time than the walk through a graph and finds enough of the nearest;

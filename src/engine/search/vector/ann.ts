@@ -63,6 +63,8 @@ const comparedMax = 16_384;
 /** What a candidate by its code costs in rows that are looked up, and the comparison of codes that take so many bytes. */
 const codedCandidateCost = 2;
 const codeBytesPerLookUp = 2_048;
+/** Of what comparing all costs, what may be spent on codes before all are compared after all. */
+const codedShareMax = 1 / 2;
 
 /** How much further the graph looks when too few candidates passed the filter, or the last of them are among the best. */
 const growth = 4;
@@ -180,13 +182,15 @@ function* offerNearest(search: GraphSearch, allowed: Bitset, first: number): Ste
 function offerCoded({ graph, reader, r, rows, query, k, allowed, top, own }: GraphSearch, first: number): boolean {
   const { rowCount } = rows;
   const otherCost = exactCost(rowCount, allowed === undefined ? rowCount : allowed.count());
-  let spent = graph.bytes / codeBytesPerLookUp;
-  if (spent + first * codedCandidateCost > otherCost) return false;
+  const comparisonCost = graph.bytes / codeBytesPerLookUp;
+  if (comparisonCost + first * codedCandidateCost > otherCost) return false;
+  let spent = 0;
   const words = allowed && rowsOf(rows, allowed).words;
   for (let wanted = first * growth; ; wanted *= growth) {
     const found = words === undefined ? graph.search(query, wanted) : graph.nearestOf(query, words, 0, wanted);
     if (found === undefined) return false;
     own.reset(top.threshold);
+    spent += comparisonCost;
     let offered = 0;
     for (let next = first; offered < next && offered < found.length; ) {
       const from = offered;
@@ -194,7 +198,7 @@ function offerCoded({ graph, reader, r, rows, query, k, allowed, top, own }: Gra
       offered = Math.min(next, found.length, from + first);
       offerFound(reader, r, rows, query, found.subarray(from, offered), own);
       spent += (offered - from) * codedCandidateCost;
-      if (spent > otherCost && offered < found.length) return false;
+      if (spent > otherCost * codedShareMax && offered < found.length) return false;
       next = graph.reaching!(own.threshold);
       if (offered < next) continue;
       // Rows that are nearly alike have one code: then those that come next are as good as those before.
@@ -248,7 +252,7 @@ function rowsOf({ rowCount, docs: docOf }: VectorRows, docs: Bitset): Bitset {
 
 /**
  * The k nearest documents: by the graphs where there are some, else exactly. `graphs[i]` belongs to part i. Scores are
- * exact in any case, and k documents are found where k exist that reach the floor; only whether they are the nearest is
+ * exact in any case, and k documents are found where k exist; only whether they are the nearest, or all that reach the floor, is
  * a matter of `ef`.
  */
 export function searchAnn(
