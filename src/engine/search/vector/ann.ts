@@ -60,8 +60,7 @@ const comparedPerLookUp = 4;
 /** Rows that `nearestOf` compares in one step: half a millisecond. */
 const comparedMax = 16_384;
 
-/** What a candidate by its code costs in rows that are looked up, and the comparison of codes that take so many bytes. */
-const codedCandidateCost = 2;
+/** Bytes of codes that are compared in the time of a row that is looked up, as each candidate is. */
 const codeBytesPerLookUp = 2_048;
 /** Of what comparing all costs, what may be spent on codes before all are compared after all. */
 const codedShareMax = 1 / 2;
@@ -183,7 +182,7 @@ function offerCoded({ graph, reader, r, rows, query, k, allowed, top, own }: Gra
   const { rowCount } = rows;
   const otherCost = exactCost(rowCount, allowed === undefined ? rowCount : allowed.count());
   const comparisonCost = graph.bytes / codeBytesPerLookUp;
-  if (comparisonCost + first * codedCandidateCost > otherCost) return false;
+  if (comparisonCost + first > otherCost * codedShareMax) return false;
   let spent = 0;
   const words = allowed && rowsOf(rows, allowed).words;
   for (let wanted = first * growth; ; wanted *= growth) {
@@ -197,7 +196,7 @@ function offerCoded({ graph, reader, r, rows, query, k, allowed, top, own }: Gra
       const { admitted } = own;
       offered = Math.min(next, found.length, from + first);
       offerFound(reader, r, rows, query, found.subarray(from, offered), own);
-      spent += (offered - from) * codedCandidateCost;
+      spent += offered - from;
       if (spent > otherCost * codedShareMax && offered < found.length) return false;
       next = graph.reaching!(own.threshold);
       if (offered < next) continue;
