@@ -60,8 +60,9 @@ for (const [name, [hash, shown]] of Object.entries(pages)) {
 test("the overview shows health and traffic that grows", async () => {
   await using tab = await Tab.open(browser, server.url, "#/");
   await tab.page.locator(".badge.good", { hasText: "Ready" }).waitFor();
-  assert.equal(await tab.page.locator("figure.chart").count(), 9);
+  // They come with the first metrics, which may be later than readiness.
   await tab.page.locator("figure.chart canvas").first().waitFor();
+  assert.equal(await tab.page.locator("figure.chart").count(), 9);
 });
 
 test("a namespace is created, chosen and deleted", async () => {
